@@ -1,0 +1,40 @@
+//! One run of an entity's callback.
+
+use crate::entity::{EntityKind, Priority};
+use crate::id::{EntityId, GroupId};
+use crate::time::Instant;
+
+/// One run of an entity's callback, from its release to its completion.
+///
+/// An asynchronous callback's activation consists of segments, one a poll; a resumed segment keeps the activation's
+/// identity (`entity`, `sequence`), priority and deadline, and is released when its waker is called.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Activation {
+    /// Whose callback runs.
+    pub entity: EntityId,
+    /// The entity's group.
+    pub group: GroupId,
+    /// The entity's kind.
+    pub kind: EntityKind,
+    /// The entity's priority.
+    pub priority: Priority,
+    /// When this segment became eligible: a timer's due time, a message's arrival, a wake-up.
+    pub release: Instant,
+    /// Absolute deadline of the activation, [`Instant::MAX`] if it has none.
+    pub deadline: Instant,
+    /// When the entity was registered, counted from 0: the second tie-breaker.
+    pub registration: u64,
+    /// Number of this activation in the order in which the scheduler learnt of them: the last tie-breaker.
+    pub sequence: u64,
+    /// 0 for the first segment, then counted up.
+    pub segment: u32,
+}
+
+impl Activation {
+    /// What orders activations that a policy finds equal: release, registration, sequence.
+    #[must_use]
+    pub const fn tie_breaker(&self) -> (Instant, u64, u64) {
+        (self.release, self.registration, self.sequence)
+    }
+}

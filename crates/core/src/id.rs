@@ -1,0 +1,112 @@
+//! Names for what a scheduler holds.
+
+use std::fmt;
+
+macro_rules! generational_id {
+    ($(#[$doc:meta])* $name:ident, $letter:literal) => {
+        $(#[$doc])*
+        ///
+        /// Slots are reused, identifiers are not: one that outlived what it named is recognised as stale.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name {
+            index: u32,
+            generation: u32,
+        }
+
+        impl $name {
+            pub(crate) const fn new(index: usize, generation: u32) -> Self {
+                // Four billion live entities do not fit in memory.
+                Self { index: index as u32, generation }
+            }
+
+            /// The slot: dense, so that drivers and policies can index their own tables by it.
+            #[must_use]
+            pub const fn index(self) -> usize {
+                self.index as usize
+            }
+
+            pub(crate) const fn generation(self) -> u32 {
+                self.generation
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($letter, "{}"), self.index)?;
+                if self.generation > 0 {
+                    write!(f, "'{}", self.generation)?;
+                }
+                Ok(())
+            }
+        }
+    };
+}
+
+generational_id! {
+    /// Names an entity within its scheduler.
+    EntityId, "e"
+}
+generational_id! {
+    /// Names a callback group within its scheduler.
+    GroupId, "g"
+}
+
+/// Which thread of an executor asks for work; 0 is the one that called `spin`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct ThreadIndex(pub u16);
+
+/// Slots that are reused under a new generation; the storage behind the identifiers.
+#[derive(Debug)]
+pub(crate) struct Slots<T> {
+    entries: Vec<(u32, Option<T>)>,
+    free: Vec<usize>,
+}
+
+impl<T> Slots<T> {
+    pub(crate) const fn new() -> Self {
+        Self { entries: Vec::new(), free: Vec::new() }
+    }
+
+    /// Stores `value` and returns its index and generation.
+    pub(crate) fn insert(&mut self, value: T) -> (usize, u32) {
+        if let Some(index) = self.free.pop() {
+            let (generation, slot) = &mut self.entries[index];
+            *slot = Some(value);
+            return (index, *generation);
+        }
+        self.entries.push((0, Some(value)));
+        (self.entries.len() - 1, 0)
+    }
+
+    pub(crate) fn get(&self, index: usize, generation: u32) -> Option<&T> {
+        match self.entries.get(index) {
+            Some((current, slot)) if *current == generation => slot.as_ref(),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn get_mut(&mut self, index: usize, generation: u32) -> Option<&mut T> {
+        match self.entries.get_mut(index) {
+            Some((current, slot)) if *current == generation => slot.as_mut(),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn remove(&mut self, index: usize, generation: u32) -> Option<T> {
+        let (current, slot) = self.entries.get_mut(index)?;
+        if *current != generation {
+            return None;
+        }
+        let value = slot.take()?;
+        *current = current.wrapping_add(1);
+        self.free.push(index);
+        Some(value)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, u32, &T)> {
+        self.entries
+            .iter()
+            .enumerate()
+            .filter_map(|(index, (generation, slot))| slot.as_ref().map(|value| (index, *generation, value)))
+    }
+}

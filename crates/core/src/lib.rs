@@ -1,0 +1,50 @@
+//! The scheduling model of rospin: which callback runs next, decided without threads, clocks or I/O.
+//!
+//! A driver (the engine with real threads, a simulator with virtual time) feeds a [`Scheduler`] with what happened
+//! ([`release`](Scheduler::release), [`complete`](Scheduler::complete)) and asks it what to run
+//! ([`next`](Scheduler::next)) and until when it may sleep ([`next_due`](Scheduler::next_due)). The order itself is a
+//! [`Policy`], chosen or written by the user. Since every driver calls the same methods, what is simulated is what runs.
+//!
+//! ```
+//! use rospin_core::{EntityKind, EntitySpec, GroupKind, Instant, Priority, Scheduler, ThreadIndex};
+//! use rospin_core::policy::FixedPriority;
+//!
+//! let mut scheduler = Scheduler::new(Box::new(FixedPriority::new()));
+//! let group = scheduler.add_group(GroupKind::MutuallyExclusive);
+//! let map = scheduler.add_entity(EntitySpec::new("map", EntityKind::Subscription, group)).unwrap();
+//! let stop = scheduler
+//!     .add_entity(EntitySpec::new("stop", EntityKind::Subscription, group).priority(Priority(9)))
+//!     .unwrap();
+//!
+//! let now = Instant::ZERO;
+//! scheduler.release(now, map);
+//! scheduler.release(now, stop);
+//! let first = scheduler.next(now, ThreadIndex(0)).unwrap();
+//! assert_eq!(first.entity, stop, "the more urgent one, although it was released later");
+//! assert!(scheduler.next(now, ThreadIndex(1)).is_none(), "its group is taken");
+//! scheduler.complete(now, &first);
+//! assert_eq!(scheduler.next(now, ThreadIndex(0)).unwrap().entity, map);
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod activation;
+pub mod chain;
+mod entity;
+mod group;
+mod id;
+pub mod policy;
+mod scheduler;
+mod time;
+mod timer;
+pub mod trace;
+
+pub use activation::Activation;
+pub use chain::{Chain, ChainError, Criticality, PriorityMap};
+pub use entity::{EntityKind, EntitySpec, Priority};
+pub use group::{GroupKind, Groups};
+pub use id::{EntityId, GroupId, ThreadIndex};
+pub use policy::{Order, Policy};
+pub use scheduler::{AddError, Release, Scheduler};
+pub use time::Instant;
+pub use timer::{ClockKind, Overrun, TimerSpec};

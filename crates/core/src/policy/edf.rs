@@ -1,0 +1,27 @@
+//! Earliest deadline first.
+
+use super::ordered::{Order, Ordered};
+use crate::activation::Activation;
+use crate::time::Instant;
+
+pub(super) const NAME: &str = "edf";
+pub(super) const SUMMARY: &str = "earliest absolute deadline first";
+
+/// Runs the activation with the earliest absolute deadline first (Liu and Layland 1973, non-preemptive here).
+pub type Edf = Ordered<ByDeadline>;
+
+/// Earlier absolute deadline first, no deadline last; equal ones by release, registration, sequence.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ByDeadline;
+
+impl Order for ByDeadline {
+    type Key = Instant;
+
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn key(&self, activation: &Activation) -> Self::Key {
+        activation.deadline
+    }
+}

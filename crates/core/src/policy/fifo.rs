@@ -1,0 +1,24 @@
+//! First come, first served, as rclcpp's events executor.
+
+use super::ordered::{Order, Ordered};
+use crate::activation::Activation;
+
+pub(super) const NAME: &str = "fifo";
+pub(super) const SUMMARY: &str = "first released, first run, as rclcpp's events executor";
+
+/// Runs activations in the order of their release.
+pub type Fifo = Ordered<ByRelease>;
+
+/// All activations are equal, so the tie-breaker (release, registration, sequence) decides.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ByRelease;
+
+impl Order for ByRelease {
+    type Key = ();
+
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn key(&self, _: &Activation) -> Self::Key {}
+}

@@ -1,0 +1,29 @@
+//! Fixed priority by callback.
+
+use std::cmp::Reverse;
+
+use super::ordered::{Order, Ordered};
+use crate::activation::Activation;
+use crate::entity::Priority;
+
+pub(super) const NAME: &str = "fixed-priority";
+pub(super) const SUMMARY: &str = "highest callback priority first, as PiCAS";
+
+/// Runs the activation with the highest priority first (PiCAS; Choi et al., RTAS 2021).
+pub type FixedPriority = Ordered<ByPriority>;
+
+/// Higher priority first; equal ones by release, registration, sequence.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ByPriority;
+
+impl Order for ByPriority {
+    type Key = Reverse<Priority>;
+
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn key(&self, activation: &Activation) -> Self::Key {
+        Reverse(activation.priority)
+    }
+}

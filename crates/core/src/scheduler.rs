@@ -1,0 +1,462 @@
+//! The scheduler: a state machine that drivers feed and ask.
+
+use std::time::Duration;
+
+use crate::activation::Activation;
+use crate::entity::{EntityKind, EntitySpec};
+use crate::group::{GroupKind, Groups};
+use crate::id::{EntityId, GroupId, Slots, ThreadIndex};
+use crate::policy::{Policy, View};
+use crate::time::Instant;
+use crate::timer::{ClockKind, TimerHeap, TimerSpec, next_due};
+use crate::trace::{Trace, TraceEvent};
+
+/// Why an entity could not be added.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AddError {
+    /// The group was removed or belongs to another scheduler.
+    #[error("`{entity}` names a callback group that is not there (any more); create the group first")]
+    UnknownGroup {
+        /// The entity.
+        entity: String,
+    },
+    /// `max_in_flight` is 0: it could never run.
+    #[error("`{entity}` allows no activation at all; max_in_flight must be at least 1")]
+    NothingInFlight {
+        /// The entity.
+        entity: String,
+    },
+    /// A timer's period is 0: it would always be due.
+    #[error("timer `{entity}` has a period of zero; give it a positive one, or none to fire once")]
+    ZeroPeriod {
+        /// The entity.
+        entity: String,
+    },
+}
+
+/// What a release led to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Release {
+    /// The entity has a new activation.
+    Ready,
+    /// It had one already; the two are one.
+    AlreadyReady,
+    /// The entity was removed.
+    Unknown,
+}
+
+#[derive(Debug)]
+struct TimerState {
+    spec: TimerSpec,
+    /// The due time that was released last, or is armed.
+    due: Instant,
+    armed: bool,
+    cancelled: bool,
+    overruns: u64,
+}
+
+#[derive(Debug)]
+struct EntityState {
+    spec: EntitySpec,
+    registration: u64,
+    /// Released, not picked yet: in the policy's hands, or kept here while `max_in_flight` are under way.
+    pending: Option<Activation>,
+    in_flight: u32,
+    suspended: Vec<Activation>,
+    /// Resumed segments in the policy's hands.
+    resumed: Vec<Activation>,
+    timer: Option<TimerState>,
+}
+
+impl EntityState {
+    /// Whether `pending` is in the policy's hands.
+    fn may_start(&self) -> bool {
+        self.in_flight < self.spec.max_in_flight
+    }
+}
+
+/// Decides what runs next: entities, groups, timers, and a [`Policy`] over what is ready.
+///
+/// Pure: it never reads a clock, blocks or starts a thread. Once entities are added,
+/// [`release`](Self::release), [`next`](Self::next) and [`complete`](Self::complete) do not allocate.
+pub struct Scheduler {
+    policy: Box<dyn Policy>,
+    entities: Slots<EntityState>,
+    groups: Groups,
+    timers: [TimerHeap; ClockKind::COUNT],
+    /// The latest reading of each clock that the driver passed on.
+    clocks: [Instant; ClockKind::COUNT],
+    registrations: u64,
+    sequence: u64,
+    trace: Option<Box<dyn Trace>>,
+}
+
+impl Scheduler {
+    /// An empty scheduler under `policy`.
+    #[must_use]
+    pub fn new(policy: Box<dyn Policy>) -> Self {
+        Self {
+            policy,
+            entities: Slots::new(),
+            groups: Groups::new(),
+            timers: Default::default(),
+            clocks: [Instant::ZERO; ClockKind::COUNT],
+            registrations: 0,
+            sequence: 0,
+            trace: None,
+        }
+    }
+
+    /// Sends what happens from now on to `trace`; `None` to nobody.
+    pub fn set_trace(&mut self, trace: Option<Box<dyn Trace>>) {
+        self.trace = trace;
+    }
+
+    /// The policy's name.
+    #[must_use]
+    pub fn policy_name(&self) -> &'static str {
+        self.policy.name()
+    }
+
+    // ---- groups and entities ----
+
+    /// Adds a callback group.
+    pub fn add_group(&mut self, kind: GroupKind) -> GroupId {
+        self.groups.add(kind)
+    }
+
+    /// Removes a group and all of its entities; says whether it was there.
+    pub fn remove_group(&mut self, group: GroupId) -> bool {
+        let members: Vec<EntityId> = self.members(group).collect();
+        for entity in members {
+            self.remove_entity(entity);
+        }
+        self.groups.remove(group)
+    }
+
+    /// The entities of a group, in no particular order.
+    pub fn members(&self, group: GroupId) -> impl Iterator<Item = EntityId> {
+        self.entities
+            .iter()
+            .filter(move |(_, _, entity)| entity.spec.group == group)
+            .map(|(index, generation, _)| EntityId::new(index, generation))
+    }
+
+    /// Adds an entity that is released by [`release`](Self::release).
+    ///
+    /// # Errors
+    /// If its group is unknown or it could never run.
+    pub fn add_entity(&mut self, spec: EntitySpec) -> Result<EntityId, AddError> {
+        self.add(spec, None)
+    }
+
+    /// Adds an entity that is released by the passing of time.
+    ///
+    /// Without a deadline of its own, a periodic timer's activation is due by the end of its period.
+    ///
+    /// # Errors
+    /// If its group is unknown, it could never run, or its period is zero.
+    pub fn add_timer(&mut self, mut spec: EntitySpec, timer: TimerSpec) -> Result<EntityId, AddError> {
+        if timer.period == Some(Duration::ZERO) {
+            return Err(AddError::ZeroPeriod { entity: spec.name });
+        }
+        spec.kind = EntityKind::Timer;
+        spec.deadline = spec.deadline.or(timer.period);
+        let state = TimerState { spec: timer, due: timer.first_due, armed: false, cancelled: false, overruns: 0 };
+        let id = self.add(spec, Some(state))?;
+        let timers = self.entities.iter().filter(|(_, _, entity)| entity.timer.is_some()).count();
+        self.timers[timer.clock.index()].reserve(timers);
+        self.arm(id, timer.first_due);
+        Ok(id)
+    }
+
+    fn add(&mut self, spec: EntitySpec, timer: Option<TimerState>) -> Result<EntityId, AddError> {
+        if self.groups.kind(spec.group).is_none() {
+            return Err(AddError::UnknownGroup { entity: spec.name });
+        }
+        if spec.max_in_flight == 0 {
+            return Err(AddError::NothingInFlight { entity: spec.name });
+        }
+        let registration = self.registrations;
+        self.registrations += 1;
+        let (index, generation) = self.entities.insert(EntityState {
+            spec,
+            registration,
+            pending: None,
+            in_flight: 0,
+            suspended: Vec::new(),
+            resumed: Vec::new(),
+            timer,
+        });
+        let id = EntityId::new(index, generation);
+        if let Some(entity) = self.entities.get(index, generation) {
+            self.policy.register(id, &entity.spec);
+        }
+        Ok(id)
+    }
+
+    /// Removes an entity; says whether it was there.
+    ///
+    /// What was ready of it is not run any more. An activation that is running must still be completed; a suspended one
+    /// must not: it ends here.
+    pub fn remove_entity(&mut self, id: EntityId) -> bool {
+        let Some(entity) = self.entities.remove(id.index(), id.generation()) else {
+            return false;
+        };
+        if let Some(timer) = &entity.timer {
+            self.timers[timer.spec.clock.index()].disarm(id);
+        }
+        let pending = entity.pending.as_ref().filter(|_| entity.may_start());
+        for ready in pending.into_iter().chain(&entity.resumed) {
+            self.policy.withdraw(ready);
+        }
+        self.policy.unregister(id, &entity.spec);
+        for ended in entity.suspended.iter().chain(&entity.resumed) {
+            self.free_group(ended);
+        }
+        true
+    }
+
+    /// The description that the entity was added with.
+    #[must_use]
+    pub fn entity(&self, id: EntityId) -> Option<&EntitySpec> {
+        self.entities.get(id.index(), id.generation()).map(|entity| &entity.spec)
+    }
+
+    // ---- what happens ----
+
+    /// An entity has something to do, since `release`.
+    ///
+    /// Releases before its activation is picked are one with it: memory is bounded by entities, not by events.
+    pub fn release(&mut self, release: Instant, id: EntityId) -> Release {
+        let sequence = self.sequence;
+        let Some(entity) = self.entities.get_mut(id.index(), id.generation()) else {
+            return Release::Unknown;
+        };
+        if entity.pending.is_some() {
+            return Release::AlreadyReady;
+        }
+        let activation = Activation {
+            entity: id,
+            group: entity.spec.group,
+            kind: entity.spec.kind,
+            priority: entity.spec.priority,
+            release,
+            deadline: entity.spec.deadline.map_or(Instant::MAX, |deadline| release + deadline),
+            registration: entity.registration,
+            sequence,
+            segment: 0,
+        };
+        self.sequence += 1;
+        entity.pending = Some(activation);
+        if entity.may_start() {
+            self.policy.release(activation);
+        }
+        self.record(release, TraceEvent::Released(activation));
+        Release::Ready
+    }
+
+    /// `clock` shows `reading` while the steady clock shows `now`: releases what is due on it.
+    ///
+    /// [`next`](Self::next) does this for the steady clock by itself.
+    pub fn advance(&mut self, clock: ClockKind, reading: Instant, now: Instant) {
+        self.clocks[clock.index()] = reading;
+        while let Some((due, id)) = self.timers[clock.index()].pop_due(reading) {
+            if let Some(timer) = self.timer_mut(id) {
+                timer.armed = false;
+            }
+            self.release(now - reading.saturating_since(due), id);
+        }
+    }
+
+    /// Gives `thread` the activation to run now, `None` if there is none that may start.
+    ///
+    /// The driver must hand it back by [`complete`](Self::complete) or [`suspend`](Self::suspend).
+    pub fn next(&mut self, now: Instant, thread: ThreadIndex) -> Option<Activation> {
+        self.advance(ClockKind::Steady, now, now);
+        let activation = self.policy.pick(&View::new(now, thread, &self.groups))?;
+        debug_assert!(self.groups.admits(&activation), "the policy picked from a group that is held");
+        self.groups.hold(&activation);
+        if activation.segment > 0 {
+            if let Some(entity) = self.entity_mut(activation.entity) {
+                entity.resumed.retain(|resumed| resumed.sequence != activation.sequence);
+            }
+        } else if let Some(entity) = self.entity_mut(activation.entity) {
+            entity.pending = None;
+            entity.in_flight += 1;
+            self.rearm(now, activation.entity);
+        }
+        self.record(now, TraceEvent::Dispatched(thread, activation));
+        Some(activation)
+    }
+
+    /// The activation ended, whether its callback ran, panicked or found nothing to take.
+    pub fn complete(&mut self, now: Instant, activation: &Activation) {
+        self.free_group(activation);
+        self.record(now, TraceEvent::Completed(*activation));
+        let Some(entity) = self.entity_mut(activation.entity) else {
+            return;
+        };
+        let held_back = !entity.may_start();
+        entity.in_flight = entity.in_flight.saturating_sub(1);
+        if held_back && let Some(pending) = entity.pending {
+            self.policy.release(pending);
+        }
+    }
+
+    /// The activation's callback waits for something; the thread is free for others.
+    ///
+    /// Its group stays held, unless the entity [releases it](EntitySpec::releases_group_at_await).
+    pub fn suspend(&mut self, now: Instant, activation: &Activation) {
+        let Some(entity) = self.entity_mut(activation.entity) else {
+            // Removed while it ran: it will not be resumed.
+            self.free_group(activation);
+            return;
+        };
+        entity.suspended.push(*activation);
+        if entity.spec.releases_group_at_await {
+            self.free_group(activation);
+        }
+        self.record(now, TraceEvent::Suspended(*activation));
+    }
+
+    /// What the suspended activation waited for happened: its next segment is ready. Says whether it was suspended.
+    pub fn resume(&mut self, now: Instant, id: EntityId, sequence: u64) -> bool {
+        let Some(entity) = self.entity_mut(id) else {
+            return false;
+        };
+        let Some(at) = entity.suspended.iter().position(|suspended| suspended.sequence == sequence) else {
+            return false;
+        };
+        let mut segment = entity.suspended.swap_remove(at);
+        segment.segment += 1;
+        segment.release = now;
+        entity.resumed.push(segment);
+        self.policy.release(segment);
+        self.record(now, TraceEvent::Released(segment));
+        true
+    }
+
+    /// When the next timer of `clock` is due, on that clock; `None` if none is armed.
+    #[must_use]
+    pub fn next_due_on(&self, clock: ClockKind) -> Option<Instant> {
+        self.timers[clock.index()].earliest()
+    }
+
+    /// When the next timer of the steady clock is due: until then a driver without work may sleep.
+    #[must_use]
+    pub fn next_due(&self) -> Option<Instant> {
+        self.next_due_on(ClockKind::Steady)
+    }
+
+    /// Whether another thread that asked now might be given something; may err towards yes.
+    #[must_use]
+    pub fn has_candidates(&self) -> bool {
+        self.policy.has_candidates()
+    }
+
+    // ---- timers ----
+
+    /// Stops a timer: it does not fire, nor run if it has fired already but not run. Says whether it is a timer.
+    pub fn cancel_timer(&mut self, id: EntityId) -> bool {
+        let Some(timer) = self.timer_mut(id) else {
+            return false;
+        };
+        timer.cancelled = true;
+        timer.armed = false;
+        let clock = timer.spec.clock;
+        self.timers[clock.index()].disarm(id);
+        let Some(entity) = self.entity_mut(id) else {
+            return false;
+        };
+        let in_ready_set = entity.may_start();
+        if let Some(pending) = entity.pending.take()
+            && in_ready_set
+        {
+            self.policy.withdraw(&pending);
+        }
+        true
+    }
+
+    /// (Re)starts a timer: it is next due at `due` on its clock, then by its period, or the new one if given.
+    ///
+    /// Says whether it is a timer; a `period` of zero is ignored.
+    pub fn restart_timer(&mut self, id: EntityId, due: Instant, period: Option<Duration>) -> bool {
+        if !self.cancel_timer(id) {
+            return false;
+        }
+        if let Some(timer) = self.timer_mut(id) {
+            timer.cancelled = false;
+            if let Some(period) = period.filter(|period| !period.is_zero()) {
+                timer.spec.period = Some(period);
+            }
+        }
+        self.arm(id, due);
+        true
+    }
+
+    /// How many due times the timer gave up because it ran late.
+    #[must_use]
+    pub fn overruns(&self, id: EntityId) -> u64 {
+        let entity = self.entities.get(id.index(), id.generation());
+        entity.and_then(|entity| entity.timer.as_ref()).map_or(0, |timer| timer.overruns)
+    }
+
+    /// The timer runs now: arm its next due time.
+    fn rearm(&mut self, now: Instant, id: EntityId) {
+        let clocks = self.clocks;
+        let Some(timer) = self.timer_mut(id) else {
+            return;
+        };
+        let Some(period) = timer.spec.period else {
+            return;
+        };
+        if timer.armed || timer.cancelled {
+            return;
+        }
+        let (due, missed) = next_due(timer.due, period, timer.spec.overrun, clocks[timer.spec.clock.index()]);
+        timer.overruns += missed;
+        self.arm(id, due);
+        if missed > 0 {
+            self.record(now, TraceEvent::Overrun(id, missed));
+        }
+    }
+
+    fn arm(&mut self, id: EntityId, due: Instant) {
+        let Some(entity) = self.entity_mut(id) else {
+            return;
+        };
+        let registration = entity.registration;
+        let Some(timer) = &mut entity.timer else {
+            return;
+        };
+        timer.due = due;
+        timer.armed = true;
+        let clock = timer.spec.clock;
+        self.timers[clock.index()].arm(due, registration, id);
+    }
+
+    // ---- helpers ----
+
+    fn free_group(&mut self, activation: &Activation) {
+        if self.groups.free(activation) {
+            self.policy.group_freed(activation.group);
+        }
+    }
+
+    fn entity_mut(&mut self, id: EntityId) -> Option<&mut EntityState> {
+        self.entities.get_mut(id.index(), id.generation())
+    }
+
+    fn timer_mut(&mut self, id: EntityId) -> Option<&mut TimerState> {
+        self.entity_mut(id)?.timer.as_mut()
+    }
+
+    fn record(&mut self, now: Instant, event: TraceEvent) {
+        if let Some(trace) = &mut self.trace {
+            trace.record(now, event);
+        }
+    }
+}

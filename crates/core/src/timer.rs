@@ -1,0 +1,173 @@
+//! Timers: absolute due times on several clocks, in one heap a clock.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+use crate::id::EntityId;
+use crate::time::{Instant, nanos};
+
+/// Which clock a timer follows.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
+pub enum ClockKind {
+    /// Never jumps, counts while the machine is awake (`CLOCK_MONOTONIC`). The scheduler's own time line.
+    #[default]
+    Steady,
+    /// The time of day (`CLOCK_REALTIME`); may be set forward or back.
+    System,
+}
+
+impl ClockKind {
+    pub(crate) const COUNT: usize = 2;
+
+    pub(crate) const fn index(self) -> usize {
+        match self {
+            Self::Steady => 0,
+            Self::System => 1,
+        }
+    }
+}
+
+/// What a periodic timer does about due times that passed before it could run.
+///
+/// Due times are absolute: whatever the policy, a callback that runs late does not delay the later ones, except that
+/// [`ShiftPhase`](Overrun::ShiftPhase) says so.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
+pub enum Overrun {
+    /// Skip them and go on at the next due time of the original grid, as rclcpp does.
+    #[default]
+    Skip,
+    /// Run up to this many of them late, one after the other; skip what is older.
+    CatchUp(u32),
+    /// Skip them and start a new grid: the next due time is one period after the late run.
+    ShiftPhase,
+}
+
+/// When a timer fires.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct TimerSpec {
+    /// The clock that `first_due` and `period` are measured on.
+    pub clock: ClockKind,
+    /// First due time, on that clock.
+    pub first_due: Instant,
+    /// Time between due times; `None` fires once.
+    pub period: Option<Duration>,
+    /// What to do about missed due times.
+    pub overrun: Overrun,
+}
+
+impl TimerSpec {
+    /// A periodic timer on the steady clock that skips what it misses.
+    #[must_use]
+    pub const fn periodic(first_due: Instant, period: Duration) -> Self {
+        Self { clock: ClockKind::Steady, first_due, period: Some(period), overrun: Overrun::Skip }
+    }
+
+    /// A timer on the steady clock that fires once.
+    #[must_use]
+    pub const fn one_shot(due: Instant) -> Self {
+        Self { clock: ClockKind::Steady, first_due: due, period: None, overrun: Overrun::Skip }
+    }
+
+    /// Sets the clock.
+    #[must_use]
+    pub const fn clock(mut self, clock: ClockKind) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Sets the overrun policy.
+    #[must_use]
+    pub const fn overrun(mut self, overrun: Overrun) -> Self {
+        self.overrun = overrun;
+        self
+    }
+}
+
+/// The due time after `due`, seen at `now`, and how many due times in between are given up.
+pub(crate) fn next_due(due: Instant, period: Duration, overrun: Overrun, now: Instant) -> (Instant, u64) {
+    let period_ns = nanos(period).max(1);
+    let next = due + period;
+    if next >= now {
+        return (next, 0);
+    }
+    // Due times of the grid from `next` on that lie strictly before now.
+    let missed = (now.as_nanos() - next.as_nanos()).div_ceil(period_ns);
+    let on_grid = |skipped: u64| Instant::from_nanos(next.as_nanos().saturating_add(period_ns.saturating_mul(skipped)));
+    match overrun {
+        Overrun::Skip => (on_grid(missed), missed),
+        Overrun::CatchUp(limit) => {
+            let skipped = missed.saturating_sub(u64::from(limit));
+            (on_grid(skipped), skipped)
+        }
+        Overrun::ShiftPhase => (now + period, missed),
+    }
+}
+
+/// Armed timers of one clock, earliest due first, ties by registration.
+#[derive(Debug, Default)]
+pub(crate) struct TimerHeap {
+    heap: BinaryHeap<Reverse<(Instant, u64, EntityId)>>,
+}
+
+impl TimerHeap {
+    /// Makes room, so that arming does not allocate.
+    pub(crate) fn reserve(&mut self, timers: usize) {
+        self.heap.reserve(timers.saturating_sub(self.heap.len()));
+    }
+
+    pub(crate) fn arm(&mut self, due: Instant, registration: u64, entity: EntityId) {
+        self.heap.push(Reverse((due, registration, entity)));
+    }
+
+    /// Linear in the number of timers: cancelling is rare, and a heap without dead entries stays bounded.
+    pub(crate) fn disarm(&mut self, entity: EntityId) {
+        self.heap.retain(|Reverse((_, _, armed))| *armed != entity);
+    }
+
+    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<(Instant, EntityId)> {
+        let Reverse((due, _, entity)) = *self.heap.peek()?;
+        if due > now {
+            return None;
+        }
+        self.heap.pop();
+        Some((due, entity))
+    }
+
+    pub(crate) fn earliest(&self) -> Option<Instant> {
+        self.heap.peek().map(|Reverse((due, _, _))| *due)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn next(overrun: Overrun, now_ms: u64) -> (u64, u64) {
+        let (due, missed) =
+            next_due(Instant::from_millis(100), Duration::from_millis(10), overrun, Instant::from_millis(now_ms));
+        (due.as_nanos() / 1_000_000, missed)
+    }
+
+    #[test]
+    fn on_time_keeps_the_grid() {
+        for overrun in [Overrun::Skip, Overrun::CatchUp(3), Overrun::ShiftPhase] {
+            assert_eq!(next(overrun, 100), (110, 0));
+            assert_eq!(next(overrun, 109), (110, 0));
+            assert_eq!(next(overrun, 110), (110, 0), "due now is not missed");
+        }
+    }
+
+    #[test]
+    fn late_runs_follow_the_overrun_policy() {
+        assert_eq!(next(Overrun::Skip, 111), (120, 1));
+        assert_eq!(next(Overrun::Skip, 135), (140, 3));
+        assert_eq!(next(Overrun::Skip, 130), (130, 2));
+        assert_eq!(next(Overrun::CatchUp(2), 135), (120, 1));
+        assert_eq!(next(Overrun::CatchUp(9), 135), (110, 0));
+        assert_eq!(next(Overrun::ShiftPhase, 135), (145, 3));
+    }
+}

@@ -1,0 +1,35 @@
+//! What a scheduler did, as a driver or a test records it.
+
+use crate::activation::Activation;
+use crate::id::{EntityId, ThreadIndex};
+use crate::time::Instant;
+
+/// Something that the scheduler did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum TraceEvent {
+    /// An activation, or a further segment of one, became eligible.
+    Released(Activation),
+    /// A thread was given an activation to run.
+    Dispatched(ThreadIndex, Activation),
+    /// An asynchronous activation waits for something.
+    Suspended(Activation),
+    /// An activation ended and its group is free again.
+    Completed(Activation),
+    /// A timer gave up this many due times because it ran late.
+    Overrun(EntityId, u64),
+}
+
+/// Receives what a scheduler does, in order.
+///
+/// Called on the dispatch path, with the scheduler borrowed: an implementation must not block.
+pub trait Trace: Send {
+    /// `event` happened at `now`.
+    fn record(&mut self, now: Instant, event: TraceEvent);
+}
+
+impl<F: FnMut(Instant, TraceEvent) + Send> Trace for F {
+    fn record(&mut self, now: Instant, event: TraceEvent) {
+        self(now, event);
+    }
+}
