@@ -397,6 +397,13 @@ impl Scheduler {
         true
     }
 
+    /// How the timer is set up, `None` if it is no timer.
+    #[must_use]
+    pub fn timer(&self, id: EntityId) -> Option<&TimerSpec> {
+        let entity = self.entities.get(id.index(), id.generation())?;
+        entity.timer.as_ref().map(|timer| &timer.spec)
+    }
+
     /// How many due times the timer gave up because it ran late.
     #[must_use]
     pub fn overruns(&self, id: EntityId) -> u64 {

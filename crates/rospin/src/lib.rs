@@ -1,1 +1,77 @@
-//! stub
+//! A real-time, event-driven executor for ROS 2.
+//!
+//! rospin decides which callback runs next, on which thread, in the order of a [`policy`] that knows which callback is
+//! urgent. Callbacks are synchronous or asynchronous, Tokio works inside them, and everything that is lost is counted.
+//!
+//! - A [`Context`] has the clocks, topics and services.
+//! - An [`Executor`] has threads and a policy; it is spun.
+//! - A [`CallbackGroup`] has a payload that its callbacks share without a lock; a [`ReentrantGroup`] excludes nothing.
+//! - Timers, subscriptions, services, streams and any [`Source`] are created on a group.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//! use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+//!
+//! let context = Context::new(ContextOptions::new());
+//! let executor = context.create_executor(ExecutorOptions::new("main"));
+//!
+//! let talker = executor.create_group("talker", 0);
+//! let publisher = context.create_publisher::<String>("chatter")?;
+//! let _timer = talker.create_timer(Duration::from_millis(10), move |count, _| {
+//!     *count += 1;
+//!     publisher.publish(format!("hello {count}"));
+//! })?;
+//!
+//! let listener = executor.create_group("listener", ());
+//! let stop = executor.handle();
+//! let _subscription = listener.create_subscription("chatter", move |_, message: Arc<String>| {
+//!     println!("heard: {message}");
+//!     stop.halt();
+//! })?;
+//!
+//! executor.spin(SpinOptions::new())?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod body;
+mod clock;
+mod context;
+mod draft;
+mod entity;
+mod executor;
+mod group;
+mod incident;
+mod lock_free;
+mod loss;
+mod options;
+mod reentrant;
+mod registry;
+mod runtime;
+mod service;
+mod shared;
+mod source;
+mod spin;
+mod state;
+mod topic;
+mod work;
+
+pub use rospin_core::{
+    Activation, Chain, ChainError, ClockKind, Criticality, EntityKind, Instant, Order, Overrun, Policy, Priority,
+    PriorityMap, policy, trace,
+};
+
+pub use body::{Payload, Tick};
+pub use clock::{Clock, ManualClock};
+pub use context::{Context, ContextOptions};
+pub use entity::{Entity, Service, Subscription, Timer};
+pub use executor::{Executor, ExecutorHandle, ExecutorOptions, SpinError, SpinOptions};
+pub use group::{CallbackGroup, GroupOptions, TimerError};
+pub use incident::{Incident, IncidentKind, OnPanic};
+pub use loss::{Loss, LossCause};
+pub use options::{EntityOptions, PublisherOptions, ServiceOptions, SubscriptionOptions, TimerOptions};
+pub use reentrant::ReentrantGroup;
+pub use registry::TypeMismatch;
+pub use service::{Call, CallError, Client, ServiceError};
+pub use source::{Notifier, Pending, Source, TakeError};
+pub use topic::{Delivery, NoSubscription, Publisher, TopicError};

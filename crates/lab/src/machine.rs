@@ -1,0 +1,75 @@
+//! What machine a result was measured on.
+
+use std::fs;
+
+use serde::Serialize;
+
+/// The machine, as far as `/proc` tells.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Machine {
+    /// Processor name, or the architecture where the kernel does not name it.
+    pub(crate) cpu_model: String,
+    /// Cores that this process may use.
+    pub(crate) cores: usize,
+    /// Main memory in MiB.
+    pub(crate) memory_mib: Option<u64>,
+    /// Kernel name and release.
+    pub(crate) kernel: String,
+    /// Instruction set.
+    pub(crate) architecture: &'static str,
+}
+
+impl Machine {
+    /// Reads it; what cannot be read is left out rather than guessed.
+    pub(crate) fn read() -> Self {
+        let read = |path| fs::read_to_string(path).unwrap_or_default();
+        let release = read("/proc/sys/kernel/osrelease");
+        Self {
+            cpu_model: field(&read("/proc/cpuinfo"), "model name").unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            memory_mib: field(&read("/proc/meminfo"), "MemTotal").and_then(|text| kib_to_mib(&text)),
+            kernel: format!("{} {}", std::env::consts::OS, release.trim()).trim().to_owned(),
+            architecture: std::env::consts::ARCH,
+        }
+    }
+
+    /// One line for people.
+    pub(crate) fn describe(&self) -> String {
+        let memory = self.memory_mib.map_or(String::new(), |mib| format!(", {:.1} GiB memory", mib as f64 / 1024.0));
+        let plural = if self.cores == 1 { "" } else { "s" };
+        format!("{}, {} core{plural}{memory}, {}", self.cpu_model, self.cores, self.kernel)
+    }
+}
+
+/// The value of the first line `name : value`.
+pub(crate) fn field(text: &str, name: &str) -> Option<String> {
+    text.lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(key, _)| key.trim() == name)
+        .map(|(_, value)| value.trim().to_owned())
+}
+
+fn kib_to_mib(text: &str) -> Option<u64> {
+    text.strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib / 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_by_whole_name() {
+        let text = "model\t: 2\nmodel name\t: AMD EPYC: 2\nmodel name\t: other\n";
+        assert_eq!(field(text, "model name").as_deref(), Some("AMD EPYC: 2"));
+        assert_eq!(field(text, "name"), None);
+        assert_eq!(kib_to_mib("4194304 kB"), Some(4096));
+        assert_eq!(kib_to_mib("4194304"), None);
+    }
+
+    #[test]
+    fn this_machine_is_described() {
+        let machine = Machine::read();
+        assert!(machine.cores >= 1 && !machine.cpu_model.is_empty());
+        assert!(machine.describe().contains(&machine.cpu_model));
+    }
+}

@@ -1,0 +1,244 @@
+//! The columns that table and report show, and which value of a column is the best.
+
+use crate::stats::{Summary, percentile};
+
+use super::graph::PLANNER_PERIOD_MS;
+use super::runner::RunResult;
+
+/// Summaries of one result.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Figures {
+    /// Hot path latency in ms.
+    pub(crate) latency_ms: Option<Summary>,
+    /// Its median.
+    pub(crate) latency_p50_ms: Option<f64>,
+    /// Its 99th percentile.
+    pub(crate) latency_p99_ms: Option<f64>,
+    /// Drops on the hot path a sample.
+    pub(crate) drops: Option<Summary>,
+    /// Period of the planner in ms.
+    pub(crate) planner_period_ms: Option<Summary>,
+    /// Front lidar samples that never reached the sink; `None` if there were none at all.
+    pub(crate) missed_front_lidar: Option<f64>,
+    /// CPU use in percent of one core.
+    pub(crate) cpu_percent: f64,
+    /// Resident memory.
+    pub(crate) memory_mib: Option<f64>,
+}
+
+impl Figures {
+    /// Summarises `result`.
+    pub(crate) fn of(result: &RunResult) -> Self {
+        let kpis = &result.kpis;
+        Self {
+            latency_ms: Summary::of(kpis.hot_path_latency_ms.iter().copied()),
+            latency_p50_ms: percentile(&kpis.hot_path_latency_ms, 50.0),
+            latency_p99_ms: percentile(&kpis.hot_path_latency_ms, 99.0),
+            drops: Summary::of(kpis.hot_path_drops.iter().copied().map(f64::from)),
+            planner_period_ms: Summary::of(kpis.planner_periods.iter().map(|p| p.period_ms)),
+            missed_front_lidar: (kpis.front_lidar_counted > 0).then_some(kpis.missed_front_lidar as f64),
+            cpu_percent: result.cpu_percent,
+            memory_mib: result.memory_mib,
+        }
+    }
+}
+
+/// Columns that belong together when a terminal is too narrow for all.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Section {
+    /// Latency of the hot path.
+    Latency,
+    /// Period of the planner.
+    Planner,
+    /// What was lost and what it cost.
+    Cost,
+}
+
+impl Section {
+    /// All, in the order of the columns.
+    pub(crate) const ALL: [Self; 3] = [Self::Latency, Self::Planner, Self::Cost];
+}
+
+/// What makes a value better than another one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Better {
+    /// The lower one is.
+    Lower,
+    /// The one nearer to this is.
+    Near(f64),
+}
+
+/// One column.
+pub(crate) struct Column {
+    /// Where it goes.
+    pub(crate) section: Section,
+    /// What is measured.
+    pub(crate) quantity: &'static str,
+    /// The same over two lines, to keep the column narrow.
+    pub(crate) lines: [&'static str; 2],
+    /// Which statistic of it, and the unit.
+    pub(crate) statistic: &'static str,
+    decimals: usize,
+    better: Better,
+    value: fn(&Figures) -> Option<f64>,
+}
+
+const PERIOD: Better = Better::Near(PLANNER_PERIOD_MS as f64);
+
+const DROPS: &str = "hot path drops";
+const DROPS_LINES: [&str; 2] = ["hot path", "drops"];
+
+/// All columns.
+pub(crate) static COLUMNS: [Column; 13] = [
+    latency("mean ms", |f| f.latency_ms.map(|s| s.mean)),
+    latency("p50 ms", |f| f.latency_p50_ms),
+    latency("p99 ms", |f| f.latency_p99_ms),
+    latency("max ms", |f| f.latency_ms.map(|s| s.max)),
+    cost(DROPS, DROPS_LINES, "mean", 2, |f| f.drops.map(|s| s.mean)),
+    cost(DROPS, DROPS_LINES, "sd", 2, |f| f.drops.map(|s| s.sd)),
+    planner("min ms", PERIOD, |f| f.planner_period_ms.map(|s| s.min)),
+    planner("mean ms", PERIOD, |f| f.planner_period_ms.map(|s| s.mean)),
+    planner("max ms", PERIOD, |f| f.planner_period_ms.map(|s| s.max)),
+    planner("sd ms", Better::Lower, |f| f.planner_period_ms.map(|s| s.sd)),
+    cost("missed front lidar", ["missed", "front"], "lidar", 0, |f| f.missed_front_lidar),
+    cost("CPU", ["", "CPU"], "%", 0, |f| Some(f.cpu_percent)),
+    cost("memory", ["", "memory"], "MiB", 1, |f| f.memory_mib),
+];
+
+type Value = fn(&Figures) -> Option<f64>;
+
+const fn latency(statistic: &'static str, value: Value) -> Column {
+    Column {
+        section: Section::Latency,
+        quantity: "hot path latency",
+        lines: ["hot path", "latency"],
+        statistic,
+        decimals: 1,
+        better: Better::Lower,
+        value,
+    }
+}
+
+const fn planner(statistic: &'static str, better: Better, value: Value) -> Column {
+    Column {
+        section: Section::Planner,
+        quantity: "planner period",
+        lines: ["planner", "period"],
+        statistic,
+        decimals: 1,
+        better,
+        value,
+    }
+}
+
+const fn cost(
+    quantity: &'static str,
+    lines: [&'static str; 2],
+    statistic: &'static str,
+    decimals: usize,
+    value: Value,
+) -> Column {
+    let (section, better) = (Section::Cost, Better::Lower);
+    Column { section, quantity, lines, statistic, decimals, better, value }
+}
+
+/// A value as it is shown.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Shown {
+    /// The rounded number, or a dash.
+    pub(crate) text: String,
+    /// Whether no other value of its column is better.
+    pub(crate) best: bool,
+}
+
+impl Column {
+    /// Its values, one a row. What looks the same once rounded is equally good; a single row has no
+    /// best.
+    pub(crate) fn shown(&self, rows: &[Figures]) -> Vec<Shown> {
+        let rounded: Vec<Option<String>> =
+            rows.iter().map(|row| (self.value)(row).map(|value| format!("{value:.*}", self.decimals))).collect();
+        let badness = |text: &String| {
+            let value: f64 = text.parse().unwrap_or(f64::INFINITY);
+            match self.better {
+                Better::Lower => value,
+                // The text has few decimals, the difference may not: compare in the text's own steps.
+                Better::Near(aim) => ((value - aim) * 10_f64.powi(self.decimals as i32)).round().abs(),
+            }
+        };
+        let least = rounded.iter().flatten().map(badness).min_by(f64::total_cmp);
+        rounded
+            .into_iter()
+            .map(|text| match text {
+                Some(text) => {
+                    let best = rows.len() > 1 && Some(badness(&text)) == least;
+                    Shown { text, best }
+                }
+                None => Shown { text: "-".to_owned(), best: false },
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::runner::Variant;
+    use super::super::testing;
+    use super::*;
+
+    fn shown(column: &Column, values: &[Option<f64>]) -> Vec<(String, bool)> {
+        // The memory of a result goes through unchanged, so it can stand for any value.
+        let rows: Vec<Figures> = values
+            .iter()
+            .map(|value| {
+                let mut result = testing::result(Variant::FifoSingle);
+                result.memory_mib = *value;
+                Figures::of(&result)
+            })
+            .collect();
+        column.shown(&rows).into_iter().map(|shown| (shown.text, shown.best)).collect()
+    }
+
+    fn column(better: Better) -> Column {
+        Column { better, ..cost("memory", ["", "memory"], "MiB", 1, |f| f.memory_mib) }
+    }
+
+    fn texts(expected: &[(&str, bool)]) -> Vec<(String, bool)> {
+        expected.iter().map(|(text, best)| ((*text).to_owned(), *best)).collect()
+    }
+
+    #[test]
+    fn ties_after_rounding_are_all_best_and_a_missing_value_never_is() {
+        let values = [Some(2.04), Some(3.0), None, Some(1.96)];
+        assert_eq!(
+            shown(&column(Better::Lower), &values),
+            texts(&[("2.0", true), ("3.0", false), ("-", false), ("2.0", true)])
+        );
+    }
+
+    #[test]
+    fn near_is_from_both_sides() {
+        let values = [Some(99.9), Some(100.1), Some(100.3), Some(90.0)];
+        assert_eq!(
+            shown(&column(Better::Near(100.0)), &values),
+            texts(&[("99.9", true), ("100.1", true), ("100.3", false), ("90.0", false)])
+        );
+    }
+
+    #[test]
+    fn alone_there_is_no_best() {
+        assert_eq!(shown(&column(Better::Lower), &[Some(1.0)]), texts(&[("1.0", false)]));
+    }
+
+    #[test]
+    fn run_without_samples_has_no_figures_but_its_cost() {
+        let mut result = testing::result(Variant::FifoSingle);
+        result.kpis = super::super::kpi::Kpis::default();
+        let figures = Figures::of(&result);
+        assert!(figures.latency_ms.is_none() && figures.latency_p99_ms.is_none());
+        assert!(figures.drops.is_none() && figures.planner_period_ms.is_none());
+        assert!(figures.missed_front_lidar.is_none());
+        for column in &COLUMNS {
+            assert!(column.shown(&[figures])[0].text != "NaN");
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! The figures of merit: what is recorded during a run, and what is made of it afterwards.
+//!
+//! The original reads everything from the messages that reach its command nodes. So does this for the
+//! hot path. The planner's period and the lidar samples are recorded where they happen instead: a
+//! message that is lost on the way to a command node would hide a period, and of the lidar samples it
+//! is the lost ones that count.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::graph::{FRONT_LIDAR, HOT_PATH, NodeIndex, PLANNER, ROOTS, SINK, index_of};
+use super::message::{Message, Stat};
+
+/// Start of a run that does not count: threads start, caches fill.
+pub(crate) const WARM_UP: Duration = Duration::from_secs(1);
+/// End of a run in which a lidar sample may still be on its way, and is then not missed.
+pub(crate) const TAIL: Duration = Duration::from_secs(1);
+
+/// Room for a run of ten minutes at 10 Hz, so that recording does not allocate.
+const CAPACITY: usize = 6_000;
+
+/// Collects during a run. Every list has its own lock and is written at 10 Hz by one node, so recording
+/// neither waits nor allocates.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    nodes: Nodes,
+    lidar: Mutex<Vec<LidarSample>>,
+    sink: Mutex<Vec<u32>>,
+    planner_starts_ns: Mutex<Vec<u64>>,
+    hot_path: Mutex<Vec<HotPathSample>>,
+}
+
+/// Indices of the nodes of interest, looked up once.
+#[derive(Debug)]
+struct Nodes {
+    front_lidar: NodeIndex,
+    planner: NodeIndex,
+    sink: NodeIndex,
+    roots: [NodeIndex; 2],
+    hot_path: [NodeIndex; 8],
+}
+
+#[derive(Clone, Copy, Debug)]
+struct LidarSample {
+    sequence: u32,
+    published_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct HotPathSample {
+    sink_ns: u64,
+    latency_ns: u64,
+    drops: u32,
+}
+
+impl Recorder {
+    /// An empty recorder with its memory allocated.
+    pub(crate) fn new() -> Self {
+        Self {
+            nodes: Nodes {
+                front_lidar: index_of(FRONT_LIDAR),
+                planner: index_of(PLANNER),
+                sink: index_of(SINK),
+                roots: ROOTS.map(index_of),
+                hot_path: HOT_PATH.map(index_of),
+            },
+            lidar: Mutex::new(Vec::with_capacity(CAPACITY)),
+            sink: Mutex::new(Vec::with_capacity(CAPACITY)),
+            planner_starts_ns: Mutex::new(Vec::with_capacity(CAPACITY)),
+            hot_path: Mutex::new(Vec::with_capacity(CAPACITY)),
+        }
+    }
+
+    /// Records what a node publishes.
+    pub(crate) fn published(&self, message: &Message) {
+        let Some(&Stat { node, sequence, timestamp_ns, .. }) = message.last() else { return };
+        if node == self.nodes.front_lidar {
+            lock(&self.lidar).push(LidarSample { sequence, published_ns: timestamp_ns });
+        } else if node == self.nodes.planner {
+            lock(&self.planner_starts_ns).push(timestamp_ns);
+        } else if node == self.nodes.sink
+            && let Some(front) = message.stat(self.nodes.front_lidar)
+        {
+            lock(&self.sink).push(front.sequence);
+        }
+    }
+
+    /// Records what reaches a command node.
+    pub(crate) fn commanded(&self, message: &Message) {
+        if let Some(sample) = self.hot_path_sample(message) {
+            lock(&self.hot_path).push(sample);
+        }
+    }
+
+    fn hot_path_sample(&self, message: &Message) -> Option<HotPathSample> {
+        let sink_ns = message.stat(self.nodes.sink)?.timestamp_ns;
+        let stats = message.stats().iter();
+        let roots = stats.clone().filter(|stat| self.nodes.roots.contains(&stat.node));
+        let root_ns = roots.map(|stat| stat.timestamp_ns).max()?;
+        let on_path = stats.filter(|stat| self.nodes.hot_path.contains(&stat.node));
+        let drops = on_path.map(|stat| stat.dropped).sum();
+        // Histories of two cycles can meet in a fusion; a lidar sample younger than the sink's start
+        // then belongs to another path.
+        let latency_ns = sink_ns.checked_sub(root_ns)?;
+        Some(HotPathSample { sink_ns, latency_ns, drops })
+    }
+
+    /// The figures of a run that ended `end_ns` after it began.
+    pub(crate) fn finish(&self, end_ns: u64) -> Kpis {
+        let warm_up_ns = WARM_UP.as_nanos() as u64;
+        let hot_path = lock(&self.hot_path);
+        let counted = || hot_path.iter().filter(|sample| sample.sink_ns >= warm_up_ns);
+        let lidar = LidarCount::new(&lock(&self.lidar), &lock(&self.sink), end_ns);
+        Kpis {
+            hot_path_latency_ms: counted().map(|sample| ms(sample.latency_ns)).collect(),
+            hot_path_drops: counted().map(|sample| sample.drops).collect(),
+            planner_periods: planner_periods(&lock(&self.planner_starts_ns)),
+            front_lidar_counted: lidar.counted,
+            missed_front_lidar: lidar.missed,
+        }
+    }
+}
+
+/// The raw figures of one run, without its warm-up.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub(crate) struct Kpis {
+    /// Later lidar sample to start of the sink, one value a sample that reached a command node.
+    pub(crate) hot_path_latency_ms: Vec<f64>,
+    /// Drops on the hot path, one value a sample as above.
+    pub(crate) hot_path_drops: Vec<u32>,
+    /// Starts of the planner's timer callback.
+    pub(crate) planner_periods: Vec<PlannerPeriod>,
+    /// Front lidar samples that had the time to reach the sink.
+    pub(crate) front_lidar_counted: usize,
+    /// How many of them did not.
+    pub(crate) missed_front_lidar: usize,
+}
+
+/// Distance between two starts of the planner's timer callback.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub(crate) struct PlannerPeriod {
+    /// When the later one started, in seconds since the run began.
+    pub(crate) at_s: f64,
+    /// The distance.
+    pub(crate) period_ms: f64,
+}
+
+fn planner_periods(starts_ns: &[u64]) -> Vec<PlannerPeriod> {
+    let warm_up_ns = WARM_UP.as_nanos() as u64;
+    starts_ns
+        .windows(2)
+        .filter(|pair| pair[0] >= warm_up_ns)
+        .map(|pair| PlannerPeriod { at_s: pair[1] as f64 / 1e9, period_ms: ms(pair[1].saturating_sub(pair[0])) })
+        .collect()
+}
+
+/// Front lidar samples and how many of them the sink never saw.
+#[derive(Debug, PartialEq)]
+struct LidarCount {
+    counted: usize,
+    missed: usize,
+}
+
+impl LidarCount {
+    /// A sample counts once its fate is known: it ran the sink, a younger one did (samples of a path
+    /// do not overtake), or it is older than the tail of the run.
+    fn new(lidar: &[LidarSample], sink: &[u32], end_ns: u64) -> Self {
+        let seen: BTreeSet<u32> = sink.iter().copied().collect();
+        let newest_seen = seen.last().copied();
+        let from_ns = WARM_UP.as_nanos() as u64;
+        let tail_from_ns = end_ns.saturating_sub(TAIL.as_nanos() as u64);
+        let decided = |sample: &&LidarSample| {
+            sample.published_ns >= from_ns
+                && (Some(sample.sequence) <= newest_seen || sample.published_ns < tail_from_ns)
+        };
+        let (mut counted, mut missed) = (0, 0);
+        for sample in lidar.iter().filter(decided) {
+            counted += 1;
+            missed += usize::from(!seen.contains(&sample.sequence));
+        }
+        Self { counted, missed }
+    }
+}
+
+fn ms(ns: u64) -> f64 {
+    ns as f64 / 1e6
+}
+
+/// A callback that panicked while it recorded has left the list whole.
+fn lock<T>(list: &Mutex<Vec<T>>) -> MutexGuard<'_, Vec<T>> {
+    list.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn message(stats: &[(&str, u64, u32, u32)]) -> Message {
+        let mut message = Message::new();
+        for &(name, at_ms, sequence, dropped) in stats {
+            message.set_sample(Stat { node: index_of(name), timestamp_ns: at_ms * MS, sequence, dropped });
+        }
+        message
+    }
+
+    #[test]
+    fn latency_is_from_the_later_lidar_and_drops_are_summed_over_the_path() {
+        let recorder = Recorder::new();
+        recorder.commanded(&message(&[
+            ("FrontLidarDriver", 2000, 7, 0),
+            ("PointsTransformerFront", 2001, 7, 2),
+            ("RearLidarDriver", 2010, 7, 0),
+            ("NDTLocalizer", 2015, 3, 50),
+            (SINK, 2045, 6, 1),
+            (PLANNER, 2050, 9, 30),
+        ]));
+        let kpis = recorder.finish(5000 * MS);
+        assert_eq!(kpis.hot_path_latency_ms, [35.0]);
+        assert_eq!(kpis.hot_path_drops, [3]);
+    }
+
+    #[test]
+    fn samples_without_sink_or_from_the_warm_up_do_not_count() {
+        let recorder = Recorder::new();
+        recorder.commanded(&message(&[(FRONT_LIDAR, 2000, 0, 0), (PLANNER, 2010, 0, 0)]));
+        recorder.commanded(&message(&[(FRONT_LIDAR, 900, 0, 0), (SINK, 999, 0, 4)]));
+        // The lidar record is of a later cycle than the sink's.
+        recorder.commanded(&message(&[(FRONT_LIDAR, 2100, 0, 0), (SINK, 2050, 0, 0)]));
+        assert!(recorder.finish(5000 * MS).hot_path_latency_ms.is_empty());
+        recorder.commanded(&message(&[(FRONT_LIDAR, 900, 0, 0), (SINK, 1000, 0, 4)]));
+        assert_eq!(recorder.finish(5000 * MS).hot_path_latency_ms, [100.0]);
+    }
+
+    #[test]
+    fn planner_periods_skip_the_warm_up() {
+        let recorder = Recorder::new();
+        for at_ms in [800, 950, 1000, 1100, 1205] {
+            recorder.published(&message(&[(PLANNER, at_ms, 0, 0)]));
+        }
+        let periods = recorder.finish(5000 * MS).planner_periods;
+        let expected = [(1.1, 100.0), (1.205, 105.0)];
+        assert_eq!(periods, expected.map(|(at_s, period_ms)| PlannerPeriod { at_s, period_ms }));
+    }
+
+    /// Publishes lidar samples every 100 ms for 5 s; the sink runs for those that `reaches` says.
+    fn lidar_run(reaches: impl Fn(u32) -> bool) -> Kpis {
+        let recorder = Recorder::new();
+        for sequence in 0..50 {
+            let at_ms = u64::from(sequence) * 100;
+            recorder.published(&message(&[(FRONT_LIDAR, at_ms, sequence, 0)]));
+            if reaches(sequence) {
+                let path = [(FRONT_LIDAR, at_ms, sequence, 0), (SINK, at_ms + 28, sequence, 0)];
+                recorder.published(&message(&path));
+            }
+        }
+        recorder.finish(5000 * MS)
+    }
+
+    #[test]
+    fn lidar_samples_that_all_arrive_are_all_counted() {
+        let kpis = lidar_run(|_| true);
+        assert_eq!((kpis.front_lidar_counted, kpis.missed_front_lidar), (40, 0));
+    }
+
+    #[test]
+    fn samples_in_flight_at_the_end_are_not_missed() {
+        let kpis = lidar_run(|sequence| sequence < 45);
+        assert_eq!((kpis.front_lidar_counted, kpis.missed_front_lidar), (35, 0));
+    }
+
+    #[test]
+    fn overtaken_samples_are_missed_even_in_the_tail() {
+        let kpis = lidar_run(|sequence| sequence % 3 == 0);
+        // 10 to 48 are decided: 39 samples, of which 12, 15, .. 48 arrived.
+        assert_eq!((kpis.front_lidar_counted, kpis.missed_front_lidar), (39, 26));
+    }
+
+    #[test]
+    fn a_sink_that_stops_misses_everything_but_the_tail() {
+        let kpis = lidar_run(|sequence| sequence < 20);
+        assert_eq!((kpis.front_lidar_counted, kpis.missed_front_lidar), (30, 20));
+        let kpis = lidar_run(|_| false);
+        assert_eq!((kpis.front_lidar_counted, kpis.missed_front_lidar), (30, 30));
+    }
+}

@@ -1,0 +1,131 @@
+//! The message that travels through the graph: 4 KiB, carrying a record of every node it passed.
+
+use std::fmt;
+
+use super::graph::NodeIndex;
+
+/// Size of a message in bytes.
+pub(crate) const MESSAGE_BYTES: usize = 4096;
+
+/// Records that a message has room for. A message holds one a node, so 24 would do.
+pub(crate) const STATS_CAPACITY: usize = 63;
+
+const HEADER_BYTES: usize = 8;
+const PAYLOAD_BYTES: usize = MESSAGE_BYTES - HEADER_BYTES - STATS_CAPACITY * size_of::<Stat>();
+
+/// What one node wrote into a message.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[repr(C)]
+pub(crate) struct Stat {
+    /// Start of the callback that made the sample, in nanoseconds since the run began.
+    pub(crate) timestamp_ns: u64,
+    /// Running number of the node's samples.
+    pub(crate) sequence: u32,
+    /// Samples of its inputs that the node never saw since its sample before.
+    pub(crate) dropped: u32,
+    /// The node.
+    pub(crate) node: NodeIndex,
+}
+
+/// A message of fixed size.
+#[derive(Clone)]
+#[repr(C)]
+pub(crate) struct Message {
+    len: u64,
+    stats: [Stat; STATS_CAPACITY],
+    /// Fills the message up to its size, as a sensor's data would.
+    _payload: [u8; PAYLOAD_BYTES],
+}
+
+const _: () = assert!(size_of::<Message>() == MESSAGE_BYTES);
+
+impl fmt::Debug for Message {
+    /// The records only: a payload of zeros tells nobody anything.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.stats()).finish()
+    }
+}
+
+impl Message {
+    /// A message that passed no node yet.
+    pub(crate) fn new() -> Self {
+        Self { len: 0, stats: [Stat::default(); STATS_CAPACITY], _payload: [0; PAYLOAD_BYTES] }
+    }
+
+    /// The records, oldest first.
+    pub(crate) fn stats(&self) -> &[Stat] {
+        &self.stats[..self.len as usize]
+    }
+
+    /// The record of `node`.
+    pub(crate) fn stat(&self, node: NodeIndex) -> Option<&Stat> {
+        self.stats().iter().find(|stat| stat.node == node)
+    }
+
+    /// The record of the node that published the message.
+    pub(crate) fn last(&self) -> Option<&Stat> {
+        self.stats().last()
+    }
+
+    /// Appends a record; does nothing when the message is full.
+    pub(crate) fn set_sample(&mut self, stat: Stat) {
+        if let Some(slot) = self.stats.get_mut(self.len as usize) {
+            *slot = stat;
+            self.len += 1;
+        }
+    }
+
+    /// Appends the records of `source` whose nodes are not in this message yet.
+    pub(crate) fn merge_history(&mut self, source: &Self) {
+        // Only what was here before counts as known.
+        let known = self.len as usize;
+        for stat in source.stats() {
+            if !self.stats[..known].iter().any(|mine| mine.node == stat.node) {
+                self.set_sample(*stat);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stat(node: NodeIndex, sequence: u32) -> Stat {
+        Stat { node, sequence, ..Stat::default() }
+    }
+
+    #[test]
+    fn samples_are_kept_in_order() {
+        let mut message = Message::new();
+        assert_eq!(message.last(), None);
+        message.set_sample(stat(3, 7));
+        message.set_sample(stat(1, 8));
+        assert_eq!(message.stats(), [stat(3, 7), stat(1, 8)]);
+        assert_eq!(message.last(), Some(&stat(1, 8)));
+        assert_eq!(message.stat(3), Some(&stat(3, 7)));
+        assert_eq!(message.stat(2), None);
+    }
+
+    #[test]
+    fn merge_keeps_the_first_record_of_a_node() {
+        let (mut target, mut source) = (Message::new(), Message::new());
+        target.set_sample(stat(1, 1));
+        source.set_sample(stat(1, 9));
+        source.set_sample(stat(2, 9));
+        target.merge_history(&source);
+        assert_eq!(target.stats(), [stat(1, 1), stat(2, 9)]);
+    }
+
+    #[test]
+    fn full_message_takes_no_more() {
+        let mut message = Message::new();
+        for index in 0..=STATS_CAPACITY {
+            message.set_sample(stat(index as NodeIndex, 0));
+        }
+        assert_eq!(message.stats().len(), STATS_CAPACITY);
+        let copy = message.clone();
+        message.merge_history(&copy);
+        assert_eq!(message.stats().len(), STATS_CAPACITY);
+    }
+}

@@ -1,0 +1,264 @@
+//! `rospin lab reference-system`: the Autoware reference system under every executor.
+//!
+//! `graph` says what the system is and `node` what its nodes do; `wiring` hangs it into an executor,
+//! `child` gives each executor a process of its own; `kpi` measures, and `table`, `verdict`, `json` and
+//! `report` say what came out.
+
+mod child;
+mod crunch;
+mod figures;
+mod graph;
+mod json;
+mod kpi;
+mod message;
+mod node;
+mod options;
+mod plots;
+mod process;
+mod progress;
+mod report;
+mod runner;
+mod system;
+mod table;
+#[cfg(test)]
+mod testing;
+mod verdict;
+mod wiring;
+
+use std::error::Error;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+
+use crate::experiments::{Experiment, Failure};
+use crate::machine::Machine;
+use crate::outputs::{self, OutputError};
+
+use self::child::ChildProcess;
+use self::crunch::Calibration;
+use self::options::{DEFAULT_REPORT, Options};
+use self::progress::Progress;
+use self::runner::{RunError, RunResult, Runner, Settings, Variant};
+use self::wiring::InProcess;
+
+/// The experiment.
+pub(crate) struct ReferenceSystem;
+
+impl Experiment for ReferenceSystem {
+    fn name(&self) -> &'static str {
+        "reference-system"
+    }
+
+    fn about(&self) -> &'static str {
+        "The Autoware reference system under every executor: latency, drops, planner period"
+    }
+
+    fn command(&self) -> Command {
+        Options::augment_args(Command::new(self.name())).about(self.about())
+    }
+
+    fn run(&self, matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
+        let options = Options::from_arg_matches(matches).map_err(input)?;
+        if options.order_on_stdin {
+            return obey_order(out);
+        }
+        compare(&options, &ChildProcess, out)
+    }
+}
+
+/// Everything that the table, the JSON file and the report show.
+pub(crate) struct Comparison {
+    /// Where it was measured.
+    pub(crate) machine: Machine,
+    /// How.
+    pub(crate) settings: Settings,
+    /// What came out, in the order of the runs.
+    pub(crate) results: Vec<RunResult>,
+}
+
+/// The child's part: one executor, in this process.
+fn obey_order(out: &mut dyn Write) -> Result<(), Failure> {
+    let (variant, settings) = child::read_order(io::stdin().lock()).map_err(input)?;
+    let result = InProcess.run(variant, &settings, &|_| ()).map_err(|error| {
+        // The parent names the executor already.
+        match error {
+            RunError::Engine { reason, .. } => Failure::Run(reason.into()),
+            other => failed(other),
+        }
+    })?;
+    Ok(child::write_result(out, &result)?)
+}
+
+fn compare(options: &Options, runner: &dyn Runner, out: &mut dyn Write) -> Result<(), Failure> {
+    let files = Files::check(options).map_err(input)?;
+    let settings = Settings { duration: options.duration, crunch: options.crunch, calibration: Calibration::measure() };
+    let results = run_all(&options.variants(), &settings, options.quiet, runner).map_err(failed)?;
+    let comparison = Comparison { machine: Machine::read(), settings, results };
+
+    write!(out, "{}", table::render(&comparison, table::Layout::of_stdout()))?;
+    for result in &comparison.results {
+        for remark in &result.remarks {
+            writeln!(out, "{}: {remark}", result.variant.name())?;
+        }
+    }
+    writeln!(out, "\n{}", verdict::sentence(&comparison))?;
+    files.write(&comparison, out)
+}
+
+fn run_all(
+    variants: &[Variant],
+    settings: &Settings,
+    quiet: bool,
+    runner: &dyn Runner,
+) -> Result<Vec<RunResult>, RunError> {
+    let progress = Progress::new(variants.len(), settings.duration, quiet);
+    let mut results = Vec::new();
+    for variant in variants {
+        progress.begin(variant.name());
+        results.push(runner.run(*variant, settings, &|share| progress.at(share))?);
+        progress.end();
+    }
+    Ok(results)
+}
+
+/// The result files, checked before the run.
+struct Files {
+    json: Option<PathBuf>,
+    /// The path, or why there will be no report.
+    report: Result<PathBuf, OutputError>,
+}
+
+impl Files {
+    /// A file that was asked for has to be writable; the report nobody asked for is left out if not.
+    fn check(options: &Options) -> Result<Self, OutputError> {
+        let report = options.report.as_deref().unwrap_or(Path::new(DEFAULT_REPORT));
+        if let Some(json) = &options.json {
+            outputs::check_writable("--json", json)?;
+            outputs::check_distinct(json, report)?;
+        }
+        let checked = outputs::check_writable("--report", report);
+        if options.report.is_some() {
+            checked?;
+            return Ok(Self { json: options.json.clone(), report: Ok(report.to_owned()) });
+        }
+        Ok(Self { json: options.json.clone(), report: checked.map(|()| report.to_owned()) })
+    }
+
+    fn write(self, comparison: &Comparison, out: &mut dyn Write) -> Result<(), Failure> {
+        if let Some(path) = &self.json {
+            let text = json::render(comparison).map_err(failed)?;
+            outputs::write("--json", path, &text).map_err(failed)?;
+            writeln!(out, "Figures: {}", path.display())?;
+        }
+        match &self.report {
+            Ok(path) => {
+                let html = report::render(comparison).map_err(failed)?;
+                outputs::write("--report", path, &html).map_err(failed)?;
+                writeln!(out, "Report:  {}", path.display())?;
+            }
+            Err(reason) => writeln!(out, "No report: {reason}")?,
+        }
+        Ok(())
+    }
+}
+
+fn input(error: impl Error + Send + Sync + 'static) -> Failure {
+    Failure::Input(Box::new(error))
+}
+
+fn failed(error: impl Error + Send + Sync + 'static) -> Failure {
+    Failure::Run(Box::new(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::fs;
+
+    use super::*;
+
+    /// Answers with made-up results, or fails.
+    struct Fake {
+        asked: RefCell<Vec<Variant>>,
+        fail: bool,
+    }
+
+    impl Runner for Fake {
+        fn run(&self, variant: Variant, _: &Settings, progress: &dyn Fn(f64)) -> Result<RunResult, RunError> {
+            self.asked.borrow_mut().push(variant);
+            progress(0.5);
+            if self.fail {
+                let reason = "no core 7".to_owned();
+                return Err(RunError::Engine { executor: variant.name(), reason });
+            }
+            Ok(testing::result(variant))
+        }
+    }
+
+    fn run(arguments: &[&str], fail: bool) -> (Result<(), Failure>, String, Vec<Variant>) {
+        let command = ReferenceSystem.command().no_binary_name(true);
+        let matches = command.try_get_matches_from(arguments).unwrap();
+        let options = Options::from_arg_matches(&matches).unwrap();
+        let fake = Fake { asked: RefCell::default(), fail };
+        let mut out = Vec::new();
+        let result = compare(&options, &fake, &mut out);
+        (result, String::from_utf8(out).unwrap(), fake.asked.into_inner())
+    }
+
+    #[test]
+    fn runs_what_was_asked_for_and_names_the_report_last() {
+        let folder = std::env::temp_dir().join(format!("rospin-lab-{}-compare", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let (report, json) = (folder.join("r.html"), folder.join("r.json"));
+        let (result, text, asked) = run(
+            &[
+                "--quiet",
+                "--executors=priority-single,wait-set-single",
+                "--report",
+                report.to_str().unwrap(),
+                "--json",
+                json.to_str().unwrap(),
+            ],
+            false,
+        );
+        result.unwrap();
+        assert_eq!(asked, [Variant::PrioritySingle, Variant::WaitSetSingle]);
+        let last = text.lines().last().unwrap();
+        assert_eq!(last, format!("Report:  {}", report.display()));
+        assert!(fs::read_to_string(&report).unwrap().contains("</html>"));
+        assert!(fs::read_to_string(&json).unwrap().contains("priority-single"));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn unwritable_file_is_refused_before_anything_runs() {
+        for option in ["--json", "--report"] {
+            let (result, _, asked) = run(&["--quiet", option, "/no/such/folder/file"], false);
+            let Err(Failure::Input(error)) = result else { panic!("not refused") };
+            assert!(error.to_string().starts_with(option), "{error}");
+            assert!(asked.is_empty());
+        }
+        let same = run(&["--quiet", "--json", "same", "--report", "same"], false);
+        assert!(matches!(same.0, Err(Failure::Input(_))));
+    }
+
+    #[test]
+    fn report_that_nobody_asked_for_may_fail() {
+        let reason = outputs::check_writable("--report", Path::new("/no/such/folder/file"));
+        let files = Files { json: None, report: Err(reason.unwrap_err()) };
+        let mut out = Vec::new();
+        files.write(&testing::comparison(), &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.starts_with("No report: --report /no/such/folder/file"), "{text}");
+    }
+
+    #[test]
+    fn failing_executor_fails_the_run_and_is_named() {
+        let report = std::env::temp_dir().join(format!("rospin-lab-{}-f.html", std::process::id()));
+        let (result, text, asked) = run(&["--quiet", "--report", report.to_str().unwrap()], true);
+        let Err(Failure::Run(error)) = result else { panic!("did not fail") };
+        assert_eq!(error.to_string(), "wait-set-single: no core 7");
+        assert!(text.is_empty() && asked.len() == 1 && !report.exists());
+    }
+}

@@ -1,0 +1,66 @@
+//! Processor time and memory of this process.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::machine::field;
+
+/// Measures the CPU use of the process from its creation on.
+pub(crate) struct CpuMeter {
+    wall: Instant,
+    cpu: Duration,
+}
+
+impl CpuMeter {
+    /// Starts measuring.
+    pub(crate) fn start() -> Self {
+        Self { wall: Instant::now(), cpu: process_cpu_time() }
+    }
+
+    /// CPU use since the start in percent of one core.
+    pub(crate) fn percent(&self) -> f64 {
+        let wall = self.wall.elapsed().as_secs_f64().max(1e-9);
+        (process_cpu_time() - self.cpu).as_secs_f64() / wall * 100.0
+    }
+}
+
+/// Memory of the process that is resident, in MiB; `None` where `/proc` does not tell.
+pub(crate) fn resident_mib() -> Option<f64> {
+    // The status file gives kB, statm pages of a size one would have to ask for.
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    parse_resident_mib(&status)
+}
+
+fn parse_resident_mib(status: &str) -> Option<f64> {
+    let kib = field(status, "VmRSS")?;
+    Some(kib.strip_suffix(" kB")?.trim().parse::<f64>().ok()? / 1024.0)
+}
+
+fn process_cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    // Neither part of a CPU time is ever negative.
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::crunch::thread_cpu_time;
+    use super::*;
+
+    #[test]
+    fn busy_process_uses_its_core() {
+        let meter = CpuMeter::start();
+        let end = thread_cpu_time() + Duration::from_millis(20);
+        while thread_cpu_time() < end {}
+        assert!(meter.percent() > 1.0);
+    }
+
+    #[test]
+    fn resident_memory_is_read_in_mib() {
+        assert_eq!(parse_resident_mib("VmSize:\t 9 kB\nVmRSS:\t    5120 kB\n"), Some(5.0));
+        assert_eq!(parse_resident_mib("VmRSS:\t5120 pages\n"), None);
+        assert!(resident_mib().unwrap() > 0.1);
+    }
+}

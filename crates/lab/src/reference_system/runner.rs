@@ -1,0 +1,176 @@
+//! The executors to compare, and the seam behind which one of them runs the graph.
+
+use std::time::Duration;
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+use super::crunch::Calibration;
+use super::graph::HOT_PATH_WORK;
+use super::kpi::Kpis;
+
+/// An executor under test.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Variant {
+    /// rclcpp's wait set on one thread, timers inside the ready set
+    WaitSetSingle,
+    /// rclcpp's wait set on as many threads as cores
+    WaitSetMulti,
+    /// Events first in, first out, on one thread
+    FifoSingle,
+    /// rospin's chain-aware priorities on one thread
+    PrioritySingle,
+    /// rospin's chain-aware priorities on several executors
+    PriorityMulti,
+}
+
+impl Variant {
+    /// All, in the order of the table.
+    pub(crate) const ALL: [Self; 5] =
+        [Self::WaitSetSingle, Self::WaitSetMulti, Self::FifoSingle, Self::PrioritySingle, Self::PriorityMulti];
+
+    /// Its name on the command line and in results.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::WaitSetSingle => "wait-set-single",
+            Self::WaitSetMulti => "wait-set-multi",
+            Self::FifoSingle => "fifo-single",
+            Self::PrioritySingle => "priority-single",
+            Self::PriorityMulti => "priority-multi",
+        }
+    }
+
+    /// What it is, in one sentence.
+    pub(crate) fn describe(self) -> &'static str {
+        match self {
+            Self::WaitSetSingle => {
+                "rclcpp's default, emulated: one thread empties a ready set, in order of registration, \
+                 before it looks again at what became ready meanwhile."
+            }
+            Self::WaitSetMulti => {
+                "rclcpp's multi-threaded executor, emulated: as many threads as cores share one wait set."
+            }
+            Self::FifoSingle => {
+                "An events executor as in rclcpp and rclrs: one thread runs what became ready, first in, \
+                 first out."
+            }
+            Self::PrioritySingle => {
+                "rospin on one thread: before every callback it picks the most urgent one that is ready, \
+                 by the priorities of the chains (PiCAS)."
+            }
+            Self::PriorityMulti => {
+                "rospin with the chains spread over several executors, each with its own thread and the \
+                 same priorities."
+            }
+        }
+    }
+}
+
+/// How to run every executor.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub(crate) struct Settings {
+    /// Length of a run, warm-up included.
+    pub(crate) duration: Duration,
+    /// Work of a node.
+    pub(crate) crunch: Duration,
+    /// How fast the machine does that work; measured once for all runs.
+    pub(crate) calibration: Calibration,
+}
+
+impl Settings {
+    /// Work of a node in milliseconds.
+    pub(crate) fn crunch_ms(&self) -> f64 {
+        self.crunch.as_secs_f64() * 1e3
+    }
+
+    /// The shortest possible hot path: its nodes work one after the other and wait for nothing.
+    pub(crate) fn shortest_hot_path_ms(&self) -> f64 {
+        self.crunch_ms() * f64::from(HOT_PATH_WORK)
+    }
+}
+
+/// What one executor did.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(crate) struct RunResult {
+    /// The executor.
+    pub(crate) variant: Variant,
+    /// Threads that ran callbacks, over all executors of the process.
+    pub(crate) threads: usize,
+    /// The raw figures.
+    pub(crate) kpis: Kpis,
+    /// CPU use of its process in percent of one core.
+    pub(crate) cpu_percent: f64,
+    /// Resident memory of its process at the end of the run.
+    pub(crate) memory_mib: Option<f64>,
+    /// What the reader has to know, as real-time settings that could not be had.
+    pub(crate) remarks: Vec<String>,
+}
+
+/// Runs the graph under one executor.
+pub(crate) trait Runner {
+    /// Runs `variant` for the whole duration; `progress` is told the share that is done, 0 to 1.
+    fn run(&self, variant: Variant, settings: &Settings, progress: &dyn Fn(f64)) -> Result<RunResult, RunError>;
+}
+
+/// Why an executor gave no result.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RunError {
+    /// The process of the executor could not be started or talked to.
+    #[error("{executor}: its process cannot be used: {reason}")]
+    Process {
+        /// Name of the executor.
+        executor: &'static str,
+        /// What the operating system said.
+        reason: std::io::Error,
+    },
+    /// The process of the executor ended without a result.
+    #[error("{executor}: its process ended without a result ({status}){said}")]
+    Ended {
+        /// Name of the executor.
+        executor: &'static str,
+        /// How it ended.
+        status: std::process::ExitStatus,
+        /// The last line that it wrote to stderr, with what introduces it.
+        said: String,
+    },
+    /// The process of the executor did not end in time and was stopped.
+    #[error("{executor}: no result {} s after the run should have ended; its process was stopped", overtime.as_secs())]
+    Stuck {
+        /// Name of the executor.
+        executor: &'static str,
+        /// How long it was waited for.
+        overtime: Duration,
+    },
+    /// What came back is no result.
+    #[error("{executor}: its result cannot be read: {reason}")]
+    Malformed {
+        /// Name of the executor.
+        executor: &'static str,
+        /// Why not.
+        reason: serde_json::Error,
+    },
+    /// The executor itself refused or failed.
+    #[error("{executor}: {reason}")]
+    Engine {
+        /// Name of the executor.
+        executor: &'static str,
+        /// What the engine said.
+        reason: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_agree_on_the_command_line_in_results_and_here() {
+        assert_eq!(Variant::ALL, Variant::value_variants());
+        for variant in Variant::ALL {
+            assert_eq!(Variant::from_str(variant.name(), false), Ok(variant));
+            let json = serde_json::to_string(&variant).unwrap();
+            assert_eq!(json, format!("\"{}\"", variant.name()));
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The table on stdout: one row an executor.
+
+use std::io::{self, IsTerminal};
+
+use comfy_table::{Attribute, Cell, CellAlignment, Color, Table, TableComponent, presets};
+
+use super::Comparison;
+use super::figures::{COLUMNS, Column, Figures, Section, Shown};
+
+/// Stands where no mark does, so that digits stay below each other; a plain one would be trimmed.
+const BLANK: char = '\u{a0}';
+
+/// Width up to which a title, with its blank, may be no wider than numbers.
+const NARROW: usize = 7;
+
+/// How the table may look.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layout {
+    /// Columns of the terminal; unlimited if unknown.
+    width: Option<u16>,
+    /// Whether the best values are coloured as well as marked.
+    colour: bool,
+}
+
+impl Layout {
+    /// As stdout is.
+    pub(crate) fn of_stdout() -> Self {
+        let terminal = io::stdout().is_terminal();
+        let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        Self { width: Table::new().width(), colour: terminal && wanted }
+    }
+}
+
+/// The whole table with its legend, ending in a line break.
+pub(crate) fn render(comparison: &Comparison, layout: Layout) -> String {
+    let rows: Vec<Figures> = comparison.results.iter().map(Figures::of).collect();
+    let names: Vec<&str> = comparison.results.iter().map(|r| r.variant.name()).collect();
+    let wide = build(&names, &rows, &COLUMNS.iter().collect::<Vec<_>>(), layout);
+    let width = plain_width(&names, &rows);
+    let fits = layout.width.is_none_or(|columns| width <= usize::from(columns));
+    let tables = if fits { vec![wide] } else { sections(&names, &rows, layout) };
+
+    let mut text = String::new();
+    for table in tables {
+        for line in table.lines() {
+            text.push_str(line.replace(BLANK, " ").trim_end());
+            text.push('\n');
+        }
+    }
+    text + &legend(comparison)
+}
+
+/// One narrower table a section, one below the other.
+fn sections(names: &[&str], rows: &[Figures], layout: Layout) -> Vec<Table> {
+    let columns = |section| COLUMNS.iter().filter(|c| c.section == section).collect::<Vec<_>>();
+    Section::ALL.map(|section| build(names, rows, &columns(section), layout)).into()
+}
+
+/// Width of the full table, without the invisible characters that make colours.
+fn plain_width(names: &[&str], rows: &[Figures]) -> usize {
+    let plain = Layout { width: None, colour: false };
+    let table = build(names, rows, &COLUMNS.iter().collect::<Vec<_>>(), plain);
+    table.lines().map(|line| line.chars().count()).max().unwrap_or(0)
+}
+
+fn build(names: &[&str], rows: &[Figures], columns: &[&Column], layout: Layout) -> Table {
+    let mut table = Table::new();
+    // One line below the header is all that a row of numbers needs.
+    table.load_preset(presets::NOTHING).set_style(TableComponent::HeaderLines, '─');
+    if layout.colour {
+        table.enforce_styling();
+    } else {
+        table.force_no_tty();
+    }
+    let titles = columns.iter().map(|column| Cell::new(title(column)).set_alignment(CellAlignment::Right));
+    table.set_header(std::iter::once(Cell::new("executor")).chain(titles));
+    let values: Vec<Vec<Shown>> = columns.iter().map(|column| column.shown(rows)).collect();
+    for (row, name) in names.iter().enumerate() {
+        let cells = values.iter().map(|column| cell(&column[row]));
+        table.add_row(std::iter::once(Cell::new(name)).chain(cells));
+    }
+    for (drawn, column) in table.column_iter_mut().skip(1).zip(columns) {
+        // The mark's place keeps columns apart, but for those whose numbers can be as wide as the title.
+        let narrow = title(column).lines().all(|line| line.chars().count() <= NARROW);
+        drawn.set_padding((u16::from(narrow), 0));
+    }
+    table.column_mut(0).expect("the header has it").set_padding((0, 0));
+    table
+}
+
+/// The quantity on two lines and the statistic below, so that columns stay narrow.
+fn title(column: &Column) -> String {
+    let [first, second] = column.lines;
+    format!("{first}{BLANK}\n{second}{BLANK}\n{}{BLANK}", column.statistic)
+}
+
+fn cell(shown: &Shown) -> Cell {
+    let mark = if shown.best { '*' } else { BLANK };
+    let cell = Cell::new(format!("{}{mark}", shown.text)).set_alignment(CellAlignment::Right);
+    if shown.best { cell.fg(Color::Green).add_attribute(Attribute::Bold) } else { cell }
+}
+
+fn legend(comparison: &Comparison) -> String {
+    let settings = &comparison.settings;
+    let best = if comparison.results.len() > 1 { "* best of its column. " } else { "" };
+    format!(
+        "{best}Shortest possible hot path: {:.1} ms (4 x {} ms of work).\n",
+        settings.shortest_hot_path_ms(),
+        settings.crunch_ms(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::runner::Variant;
+    use super::super::testing;
+    use super::*;
+
+    const PLAIN: Layout = Layout { width: None, colour: false };
+
+    #[test]
+    fn full_table_from_fixed_numbers() {
+        let text = render(&testing::comparison(), PLAIN);
+        assert_eq!(text, include_str!("golden/table.txt"));
+    }
+
+    #[test]
+    fn narrow_terminal_gets_stacked_tables_that_fit() {
+        let narrow = Layout { width: Some(80), colour: false };
+        let text = render(&testing::comparison(), narrow);
+        let names = text.matches("priority-single").count();
+        assert_eq!(names, 3, "{text}");
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+        // No value is lost or broken over lines.
+        let wide = render(&testing::comparison(), PLAIN);
+        assert_eq!(text.matches('*').count(), wide.matches('*').count());
+    }
+
+    #[test]
+    fn colour_adds_to_the_mark_and_does_not_count_as_width() {
+        let comparison = testing::comparison();
+        let coloured = render(&comparison, Layout { width: Some(160), colour: true });
+        let plain = render(&comparison, PLAIN);
+        assert!(coloured.contains('\u{1b}') && !plain.contains('\u{1b}'));
+        assert_eq!(coloured.lines().count(), plain.lines().count());
+        assert_eq!(coloured.matches('*').count(), plain.matches('*').count());
+    }
+
+    #[test]
+    fn single_executor_has_no_marks() {
+        let mut comparison = testing::comparison();
+        comparison.results = vec![testing::result(Variant::FifoSingle)];
+        assert!(!render(&comparison, PLAIN).contains('*'));
+    }
+}

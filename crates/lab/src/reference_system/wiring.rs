@@ -1,0 +1,234 @@
+//! Hangs the groups of the graph into rospin's executors. The only file of the lab that uses the engine.
+
+use std::num::NonZeroU16;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rospin::policy::{Fifo, FixedPriority, Timers, WaitSet};
+use rospin::{
+    CallbackGroup, Chain, Context, ContextOptions, Executor, ExecutorOptions, Policy, PriorityMap, Publisher,
+    SpinError, SpinOptions, Subscription, SubscriptionOptions, Timer, TimerOptions,
+};
+
+use super::crunch;
+use super::graph::{CHAINS, GroupSpec, Port};
+use super::kpi::Recorder;
+use super::message::Message;
+use super::node::Activation;
+use super::process::{CpuMeter, resident_mib};
+use super::runner::{RunError, RunResult, Runner, Settings, Variant};
+use super::system::{self, Group};
+
+/// How often the progress bar moves.
+const PROGRESS_EVERY: Duration = Duration::from_millis(250);
+
+/// With several executors: the groups on the first one, those of the two lidar chains and of the planner's. All others
+/// are on the second one. That leaves each with about half of the load, and no chain from a lidar to the actuator
+/// crosses over.
+const FIRST_EXECUTOR: [&str; 12] = [
+    "FrontLidarDriver",
+    "RearLidarDriver",
+    "PointsTransformerFront",
+    "PointsTransformerRear",
+    "PointCloudFusion",
+    "RayGroundFilter",
+    "EuclideanClusterDetector",
+    "ObjectCollisionEstimator",
+    "BehaviorPlanner",
+    "MPCController",
+    "VehicleInterface",
+    "VehicleDBWSystem",
+];
+
+/// Runs an executor in this process.
+pub(crate) struct InProcess;
+
+impl Runner for InProcess {
+    fn run(&self, variant: Variant, settings: &Settings, progress: &dyn Fn(f64)) -> Result<RunResult, RunError> {
+        let engine = |reason: String| RunError::Engine { executor: variant.name(), reason };
+        let incidents = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&incidents);
+        let report = move |incident: &rospin::Incident| lock(&seen).push(incident.to_string());
+        let priorities = priorities().map_err(|error| engine(error.to_string()))?;
+        let context = Context::new(ContextOptions::new().priorities(priorities).on_incident(report));
+
+        let recorder = Arc::new(Recorder::new());
+        let executors = executors(&context, variant);
+        let threads = if variant == Variant::WaitSetMulti { cores().get().into() } else { executors.len() };
+        let started_ns = context.clock().now().as_nanos();
+        let mut entities = Vec::new();
+        for group in system::build(&recorder) {
+            let executor = &executors[executor_of(&group.spec, executors.len())];
+            entities.push(hang(group, executor, &context, settings, started_ns).map_err(engine)?);
+        }
+
+        let cpu = CpuMeter::start();
+        spin(&executors, settings.duration, progress).map_err(|error| engine(error.to_string()))?;
+        if let Some(incident) = lock(&incidents).first() {
+            return Err(engine(incident.clone()));
+        }
+        Ok(RunResult {
+            variant,
+            threads,
+            kpis: recorder.finish(context.clock().now().as_nanos() - started_ns),
+            cpu_percent: cpu.percent(),
+            memory_mib: resident_mib(),
+            remarks: Vec::new(),
+        })
+    }
+}
+
+/// The PiCAS priorities of the graph's chains, the most critical of which stands first.
+fn priorities() -> Result<PriorityMap, rospin::ChainError> {
+    let criticalities = (1..=CHAINS.len() as u32).rev();
+    let chains = CHAINS.iter().zip(criticalities).map(|(chain, criticality)| {
+        let names = chain.callbacks.iter().map(|(group, port)| entity_name(group, *port));
+        Chain::new(chain.name, criticality, names)
+    });
+    PriorityMap::picas(&chains.collect::<Vec<_>>())
+}
+
+fn entity_name(group: &str, port: Port) -> String {
+    match port {
+        Port::Timer => format!("{group}/timer"),
+        Port::Input(input) => format!("{group}/{input}"),
+    }
+}
+
+fn executors(context: &Context, variant: Variant) -> Vec<Executor> {
+    let create = |name: &str, policy: Box<dyn Policy>, threads| {
+        context.create_executor(ExecutorOptions::new(name).boxed_policy(policy).threads(threads))
+    };
+    let one = NonZeroU16::MIN;
+    match variant {
+        Variant::WaitSetSingle => vec![create("main", Box::new(WaitSet::new(Timers::Inside)), one)],
+        Variant::WaitSetMulti => vec![create("main", Box::new(WaitSet::new(Timers::Inside)), cores())],
+        Variant::FifoSingle => vec![create("main", Box::new(Fifo::new()), one)],
+        Variant::PrioritySingle => vec![create("main", Box::new(FixedPriority::new()), one)],
+        Variant::PriorityMulti => {
+            ["lidar", "others"].map(|name| create(name, Box::new(FixedPriority::new()), one)).into()
+        }
+    }
+}
+
+fn cores() -> NonZeroU16 {
+    let available = thread::available_parallelism().ok().and_then(|cores| NonZeroU16::try_from(cores).ok());
+    // rclcpp's multi-threaded executor has two threads at least.
+    available.unwrap_or(NonZeroU16::MIN).max(NonZeroU16::MIN.saturating_add(1))
+}
+
+fn executor_of(group: &GroupSpec, executors: usize) -> usize {
+    usize::from(executors > 1 && !FIRST_EXECUTOR.contains(&group.name))
+}
+
+/// The entities of a group, which live as long as this.
+#[derive(Default)]
+struct Entities {
+    timers: Vec<Timer>,
+    subscriptions: Vec<Subscription>,
+}
+
+/// What a callback of the graph needs besides its group.
+#[derive(Clone)]
+struct Callback {
+    port: Port,
+    output: Option<Publisher<Message>>,
+    context: Context,
+    settings: Settings,
+    started_ns: u64,
+}
+
+impl Callback {
+    fn run(&self, group: &mut Group, message: Option<Arc<Message>>) {
+        let start_ns = self.context.clock().now().as_nanos() - self.started_ns;
+        let mut crunch = || crunch::crunch(self.settings.crunch, self.settings.calibration);
+        let output = group.run(self.port, message, Activation { start_ns, crunch: &mut crunch });
+        if let (Some(message), Some(output)) = (output, &self.output) {
+            output.publish(message);
+        }
+    }
+}
+
+/// Makes a callback group of it, with its timer and its subscriptions.
+fn hang(
+    group: Group,
+    executor: &Executor,
+    context: &Context,
+    settings: &Settings,
+    started_ns: u64,
+) -> Result<Entities, String> {
+    let spec = group.spec.clone();
+    let output = spec.output.map(|topic| context.create_publisher(topic)).transpose();
+    let output = output.map_err(|error| error.to_string())?;
+    let callback_group: CallbackGroup<Group> = executor.create_group(spec.name, group);
+    let callback =
+        |port| Callback { port, output: output.clone(), context: context.clone(), settings: *settings, started_ns };
+    let mut entities = Entities::default();
+    for port in spec.ports() {
+        let (callback, name) = (callback(port), entity_name(spec.name, port));
+        match port {
+            Port::Timer => {
+                let options = TimerOptions::periodic(spec.period.unwrap_or_default()).name(name);
+                let timer = callback_group.create_timer(options, move |group, _| callback.run(group, None));
+                entities.timers.push(timer.map_err(|error| error.to_string())?);
+            }
+            Port::Input(input) => {
+                let options = SubscriptionOptions::new(spec.inputs[input]).keep_last(spec.depth).name(name);
+                let run = move |group: &mut Group, message| callback.run(group, Some(message));
+                let subscription = callback_group.create_subscription(options, run);
+                entities.subscriptions.push(subscription.map_err(|error| error.to_string())?);
+            }
+        }
+    }
+    Ok(entities)
+}
+
+/// Spins all executors for `duration`, each on a thread of its own.
+fn spin(executors: &[Executor], duration: Duration, progress: &dyn Fn(f64)) -> Result<(), SpinError> {
+    let started = Instant::now();
+    thread::scope(|scope| {
+        let spun: Vec<_> = executors.iter().map(|executor| scope.spawn(|| executor.spin(SpinOptions::new()))).collect();
+        while started.elapsed() < duration && !spun.iter().any(|thread| thread.is_finished()) {
+            progress(started.elapsed().as_secs_f64() / duration.as_secs_f64());
+            thread::sleep(PROGRESS_EVERY.min(duration.saturating_sub(started.elapsed())));
+        }
+        for executor in executors {
+            executor.halt();
+        }
+        // A panic of the engine itself is a bug: let it through.
+        spun.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::graph;
+    use super::*;
+
+    #[test]
+    fn every_group_of_the_first_executor_exists() {
+        let groups = graph::groups();
+        for name in FIRST_EXECUTOR {
+            assert!(groups.iter().any(|group| group.name == name), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_callback_has_a_priority_of_its_own() {
+        let priorities = priorities().unwrap();
+        let mut levels: Vec<_> = priorities.iter().map(|(_, priority)| priority).collect();
+        levels.sort_unstable();
+        levels.dedup();
+        assert_eq!(levels.len(), 36);
+        for group in graph::groups() {
+            for port in group.ports() {
+                assert!(priorities.get(&entity_name(group.name, port)).is_some());
+            }
+        }
+    }
+}

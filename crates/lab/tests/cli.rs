@@ -1,0 +1,71 @@
+//! The command as its users meet it: exit codes and messages of the built program.
+
+use std::process::{Command, Output, Stdio};
+
+fn rospin(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_rospin")).args(arguments).stdin(Stdio::null()).output().expect("it starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("it writes UTF-8")
+}
+
+#[test]
+fn help_is_everywhere_and_no_error() {
+    for arguments in [&["--help"][..], &["lab", "--help"], &["lab", "reference-system", "--help"]] {
+        let output = rospin(arguments);
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+        assert!(text(&output.stdout).contains("Examples:"), "{arguments:?}");
+    }
+    let help = text(&rospin(&["lab", "reference-system", "--help"]).stdout);
+    assert!(!help.contains("order-on-stdin"), "the hidden option shows");
+}
+
+#[test]
+fn list_names_the_experiment() {
+    let output = rospin(&["lab", "list"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stdout).starts_with("reference-system  "));
+}
+
+#[test]
+fn bad_input_is_code_2_and_nothing_on_stdout() {
+    let run = ["lab", "reference-system"];
+    for bad in [
+        &["--executors", "round-robin"][..],
+        &["--duration", "-1"],
+        &["--crunch", "nan"],
+        &["--json", "/no/such/folder/out.json"],
+        &["--report", "/no/such/folder/out.html"],
+        &["--json", "one", "--report", "one"],
+        &["--order-on-stdin"],
+    ] {
+        let output = rospin(&[&run, bad].concat());
+        assert_eq!(output.status.code(), Some(2), "{bad:?}");
+        assert!(output.stdout.is_empty(), "{bad:?}");
+        let said = text(&output.stderr);
+        assert!(said.starts_with("error: ") && said.contains(bad[0]), "{bad:?}: {said}");
+    }
+}
+
+#[test]
+fn closed_stdout_is_no_panic() {
+    // The reader is gone before the first line is written.
+    let mut child = Command::new(env!("CARGO_BIN_EXE_rospin"))
+        .args(["lab", "list"])
+        .stdout(Stdio::from(closed_pipe()))
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let status = child.wait().expect("it ends");
+    let output = child.wait_with_output().expect("its output is there");
+    assert!(status.success(), "{status}");
+    assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
+}
+
+/// The writing end of a pipe that nobody reads.
+fn closed_pipe() -> std::io::PipeWriter {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    writer
+}

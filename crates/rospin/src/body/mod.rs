@@ -1,0 +1,125 @@
+//! Callbacks as the engine sees them: take an item, run, and say what came of it.
+
+mod asynchronous;
+mod sync;
+
+pub use asynchronous::Payload;
+pub(crate) use asynchronous::{AsyncBody, holds_group_of};
+pub(crate) use sync::{ExclusiveBody, SharedBody};
+
+use std::any::Any;
+use std::task::Waker;
+
+use rospin_core::{Activation, Instant};
+
+use crate::source::{Pending, Source, TakeError};
+
+/// The payload of a mutually exclusive group. Whoever has it runs the group's callback: ownership is the exclusion.
+pub(crate) type AnyPayload = Box<dyn Any + Send>;
+
+/// What a body is given for one run, and what it leaves behind.
+pub(crate) struct RunContext {
+    pub(crate) activation: Activation,
+    /// `None` in a reentrant group.
+    pub(crate) payload: Option<AnyPayload>,
+    /// What is left in the source. Known as soon as the item is taken, so that a panic does not lose it.
+    pub(crate) pending: Pending,
+}
+
+/// What came of a run.
+pub(crate) enum Ran {
+    /// The callback ran to its end.
+    Done,
+    /// There was no item: the notification was spurious.
+    Nothing,
+    /// The callback waits; its waker will be called.
+    Suspended,
+    /// There was no item, or it could not be taken.
+    Failed(TakeError),
+}
+
+/// A callback with its source. One body runs one activation at a time.
+pub(crate) trait Body: Any + Send {
+    /// Starts an activation, or goes on with the one that this body suspended.
+    fn run(&mut self, cx: &mut RunContext) -> Ran;
+
+    /// What is in the source before any take.
+    fn pending(&self) -> Pending;
+
+    /// Another body of the same callback, for an activation beside this one's; `None` if it allows no other.
+    fn fork(&self) -> Option<Box<dyn Body>> {
+        None
+    }
+
+    /// The waker for activations that suspend.
+    fn set_waker(&mut self, _waker: Waker) {}
+
+    /// Forgets the activation, after a panic.
+    fn abandon(&mut self) {}
+}
+
+/// Where a body gets its items: a [`Source`], or the passing of time.
+pub(crate) trait Take: Send + 'static {
+    type Item: Send + 'static;
+
+    fn take(&mut self, activation: &Activation) -> Result<Option<Self::Item>, TakeError>;
+
+    fn pending(&self) -> Pending;
+}
+
+/// A source that is attached for as long as its body lives.
+pub(crate) struct Attached<S: Source> {
+    pub(crate) source: S,
+    // Dropped after the source: detaching is the last thing that happens to it.
+    pub(crate) _attachment: S::Attachment,
+}
+
+impl<S: Source> Take for Attached<S> {
+    type Item = S::Item;
+
+    fn take(&mut self, _: &Activation) -> Result<Option<S::Item>, TakeError> {
+        self.source.try_take()
+    }
+
+    fn pending(&self) -> Pending {
+        self.source.pending()
+    }
+}
+
+/// One firing of a timer, as its callback sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Tick {
+    /// When the timer was due, on the steady clock; the callback may start later.
+    pub due: Instant,
+}
+
+/// The scheduler itself says when a timer is due: there is nothing to take.
+pub(crate) struct Due;
+
+impl Take for Due {
+    type Item = Tick;
+
+    fn take(&mut self, activation: &Activation) -> Result<Option<Tick>, TakeError> {
+        Ok(Some(Tick { due: activation.release }))
+    }
+
+    fn pending(&self) -> Pending {
+        Pending::Empty
+    }
+}
+
+/// Takes an item and notes in `cx` what is left, or says why there is none.
+fn take_into<T: Take>(take: &mut T, cx: &mut RunContext) -> Result<T::Item, Ran> {
+    match take.take(&cx.activation) {
+        Ok(Some(item)) => {
+            cx.pending = take.pending();
+            Ok(item)
+        }
+        Ok(None) => Err(Ran::Nothing),
+        Err(error) => {
+            cx.pending = if matches!(error, TakeError::Closed) { Pending::Empty } else { Pending::Unknown };
+            Err(Ran::Failed(error))
+        }
+    }
+}

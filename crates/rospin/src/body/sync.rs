@@ -1,0 +1,91 @@
+//! Synchronous callbacks.
+
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Body, Ran, RunContext, Take, take_into};
+use crate::source::{Notifier, Pending};
+
+/// A callback of a mutually exclusive group, which it gets the payload of.
+pub(crate) struct ExclusiveBody<T, P, F> {
+    take: T,
+    callback: F,
+    payload: PhantomData<fn(P)>,
+}
+
+impl<T, P, F> ExclusiveBody<T, P, F> {
+    pub(crate) const fn new(take: T, callback: F) -> Self {
+        Self { take, callback, payload: PhantomData }
+    }
+}
+
+impl<T, P, F> Body for ExclusiveBody<T, P, F>
+where
+    T: Take,
+    P: Send + 'static,
+    F: FnMut(&mut P, T::Item) + Send + 'static,
+{
+    fn run(&mut self, cx: &mut RunContext) -> Ran {
+        let item = match take_into(&mut self.take, cx) {
+            Ok(item) => item,
+            Err(ran) => return ran,
+        };
+        let payload = cx.payload.as_mut().and_then(|payload| payload.downcast_mut());
+        (self.callback)(payload.expect("a group's payload has the type of its handle"), item);
+        Ran::Done
+    }
+
+    fn pending(&self) -> Pending {
+        self.take.pending()
+    }
+}
+
+/// A callback of a reentrant group, which may run on several threads at once.
+pub(crate) struct SharedBody<T, F> {
+    /// Taking is one at a time, running is not.
+    take: Arc<Mutex<T>>,
+    callback: Arc<F>,
+    /// Tells the executor that there is more, before the callback runs: another thread may start on it.
+    more: Option<Notifier>,
+}
+
+impl<T, F> SharedBody<T, F> {
+    pub(crate) fn new(take: T, callback: F, more: Option<Notifier>) -> Self {
+        Self { take: Arc::new(Mutex::new(take)), callback: Arc::new(callback), more }
+    }
+}
+
+impl<T, F> Body for SharedBody<T, F>
+where
+    T: Take,
+    F: Fn(T::Item) + Send + Sync + 'static,
+{
+    fn run(&mut self, cx: &mut RunContext) -> Ran {
+        let taken = take_into(&mut *self.take.lock().unwrap_or_else(PoisonError::into_inner), cx);
+        let item = match taken {
+            Ok(item) => item,
+            Err(ran) => return ran,
+        };
+        if let Some(more) = &self.more {
+            match std::mem::replace(&mut cx.pending, Pending::Empty) {
+                Pending::Empty => {}
+                Pending::Since(arrival) => more.notify_at(arrival),
+                Pending::Unknown => more.notify(),
+            }
+        }
+        (self.callback)(item);
+        Ran::Done
+    }
+
+    fn pending(&self) -> Pending {
+        self.take.lock().unwrap_or_else(PoisonError::into_inner).pending()
+    }
+
+    fn fork(&self) -> Option<Box<dyn Body>> {
+        Some(Box::new(Self {
+            take: Arc::clone(&self.take),
+            callback: Arc::clone(&self.callback),
+            more: self.more.clone(),
+        }))
+    }
+}

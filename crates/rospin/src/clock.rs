@@ -1,0 +1,153 @@
+//! Where executors read the time: the kernel's clocks, or a clock that a test moves by hand.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use rospin_core::{ClockKind, Instant};
+use rustix::time::ClockId;
+
+use crate::lock_free::parker::Deadline;
+use crate::shared::Shared;
+
+/// Reads the clocks of a [`Context`](crate::Context). Cheap to clone; reading neither blocks nor allocates.
+#[derive(Clone, Debug)]
+pub struct Clock(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Kernel,
+    Manual(ManualClock),
+}
+
+impl Clock {
+    pub(crate) const fn kernel() -> Self {
+        Self(Kind::Kernel)
+    }
+
+    pub(crate) const fn manual(clock: ManualClock) -> Self {
+        Self(Kind::Manual(clock))
+    }
+
+    /// Now, on the steady clock (`CLOCK_MONOTONIC`).
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.read(ClockKind::Steady)
+    }
+
+    /// Now, on the clock of that kind.
+    #[must_use]
+    pub fn read(&self, kind: ClockKind) -> Instant {
+        match (&self.0, kind) {
+            (Kind::Kernel, ClockKind::System) => read_kernel(ClockId::Realtime),
+            (Kind::Kernel, _) => read_kernel(ClockId::Monotonic),
+            (Kind::Manual(clock), kind) => clock.read(kind),
+        }
+    }
+
+    /// How long a thread may sleep that is next needed at these times.
+    ///
+    /// Both are looked at: if the system clock's is first, the kernel follows that clock, also when it is set.
+    pub(crate) fn deadline(&self, steady: Option<Instant>, system: Option<Instant>) -> Deadline {
+        if matches!(self.0, Kind::Manual(_)) {
+            // Whoever moves the clock wakes the sleepers.
+            return Deadline::Never;
+        }
+        let remaining = |due: Instant, kind| due.saturating_since(self.read(kind));
+        match (steady, system) {
+            (None, None) => Deadline::Never,
+            (Some(steady), None) => Deadline::Steady(steady.as_nanos()),
+            (None, Some(system)) => Deadline::System(system.as_nanos()),
+            (Some(steady), Some(system)) => {
+                if remaining(system, ClockKind::System) < remaining(steady, ClockKind::Steady) {
+                    Deadline::System(system.as_nanos())
+                } else {
+                    Deadline::Steady(steady.as_nanos())
+                }
+            }
+        }
+    }
+
+    /// Lets the clock wake this executor when it is moved by hand.
+    pub(crate) fn wakes(&self, executor: &Arc<Shared>) {
+        if let Kind::Manual(clock) = &self.0 {
+            clock.lock().executors.push(Arc::downgrade(executor));
+        }
+    }
+}
+
+fn read_kernel(clock: ClockId) -> Instant {
+    let time = rustix::time::clock_gettime(clock);
+    // Negative only before 1970.
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    Instant::from_nanos(seconds.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64))
+}
+
+/// A clock that stands still until it is moved: for tests, and for replaying.
+///
+/// ```
+/// use std::time::Duration;
+/// use rospin::{Context, ContextOptions, ExecutorOptions, ManualClock, SpinOptions};
+///
+/// let clock = ManualClock::new();
+/// let context = Context::new(ContextOptions::new().manual_clock(clock.clone()));
+/// let executor = context.create_executor(ExecutorOptions::new("main"));
+/// let counter = executor.create_group("counter", 0);
+/// let _timer = counter.create_timer(Duration::from_secs(3600), |count, _| *count += 1).unwrap();
+///
+/// clock.advance(Duration::from_secs(7200));
+/// executor.spin(SpinOptions::spin_all()).unwrap();
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct ManualClock(Arc<Mutex<Hands>>);
+
+#[derive(Debug, Default)]
+struct Hands {
+    steady: Instant,
+    system: Instant,
+    executors: Vec<Weak<Shared>>,
+}
+
+impl ManualClock {
+    /// A clock that shows zero on every clock.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Moves all clocks forward and wakes the executors that wait for it.
+    pub fn advance(&self, by: Duration) {
+        self.change(|hands| {
+            hands.steady = hands.steady + by;
+            hands.system = hands.system + by;
+        });
+    }
+
+    /// Sets the system clock, forward or back.
+    pub fn set_system(&self, reading: Instant) {
+        self.change(|hands| hands.system = reading);
+    }
+
+    fn read(&self, kind: ClockKind) -> Instant {
+        let hands = self.lock();
+        match kind {
+            ClockKind::System => hands.system,
+            _ => hands.steady,
+        }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Hands)) {
+        let mut hands = self.lock();
+        change(&mut hands);
+        hands.executors.retain(|executor| executor.strong_count() > 0);
+        let executors = hands.executors.clone();
+        drop(hands);
+        for executor in executors.iter().filter_map(Weak::upgrade) {
+            executor.poke();
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Hands> {
+        // Plain numbers: a panic elsewhere leaves nothing half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,190 @@
+//! The way from options to an entity: a draft knows where items come from, and is finished by the kind of callback.
+
+use std::sync::Arc;
+
+use rospin_core::{EntityKind, EntitySpec, GroupKind, TimerSpec};
+
+use crate::body::{AsyncBody, Attached, Body, Due, ExclusiveBody, Payload, SharedBody, Take};
+use crate::entity::EntityHandle;
+use crate::group::{GroupCore, TimerError};
+use crate::loss::LossCounters;
+use crate::options::{Common, EntityOptions, ServiceOptions, SubscriptionOptions, TimerOptions};
+use crate::service::{ServiceError, ServiceSource};
+use crate::shared::{Signal, Target};
+use crate::source::{Notifier, Source, TakeError};
+use crate::state::NewEntity;
+use crate::topic::{TopicError, TopicSource};
+
+/// How many activations of an asynchronous callback may be under way by default, where the group allows several.
+const ASYNC_IN_FLIGHT: u32 = 16;
+
+/// An entity without its callback.
+pub(crate) struct Draft<'a, T> {
+    group: &'a Arc<GroupCore>,
+    kind: EntityKind,
+    common: Common,
+    name: String,
+    losses: Arc<LossCounters>,
+    signal: Arc<Signal>,
+    timer: Option<TimerSpec>,
+    take: T,
+}
+
+/// What every draft begins with: a name, counters, and a signal to attach the source to.
+fn begin(
+    group: &Arc<GroupCore>,
+    common: &Common,
+    name: impl FnOnce() -> String,
+) -> (String, Arc<LossCounters>, Arc<Signal>) {
+    let name = common.name.clone().unwrap_or_else(name);
+    let losses = group.context.open_counters(&name);
+    (name, losses, Signal::to(&group.executor, Target::Entity(Default::default())))
+}
+
+fn attach<S: Source>(mut source: S, signal: &Arc<Signal>) -> Result<Attached<S>, TakeError> {
+    let attachment = source.attach(Notifier(Arc::clone(signal)))?;
+    Ok(Attached { source, _attachment: attachment })
+}
+
+/// For sources of rospin's own, which can always notify.
+fn attach_own<S: Source<Attachment = ()>>(mut source: S, signal: &Arc<Signal>) -> Attached<S> {
+    let attached = source.attach(Notifier(Arc::clone(signal)));
+    debug_assert!(attached.is_ok(), "topics and services always notify");
+    Attached { source, _attachment: () }
+}
+
+impl<'a> Draft<'a, Due> {
+    pub(crate) fn timer(group: &'a Arc<GroupCore>, options: TimerOptions) -> Result<Self, TimerError> {
+        let TimerOptions { common, period, delay, first_due, clock, overrun } = options;
+        let (name, losses, signal) = begin(group, &common, || group.unnamed(EntityKind::Timer));
+        if period.is_some_and(|period| period.is_zero()) {
+            return Err(TimerError::ZeroPeriod { timer: name });
+        }
+        let first_due = first_due.unwrap_or_else(|| group.context.clock().read(clock) + delay);
+        let spec = match period {
+            Some(period) => TimerSpec::periodic(first_due, period),
+            None => TimerSpec::one_shot(first_due),
+        };
+        let timer = Some(spec.clock(clock).overrun(overrun));
+        Ok(Self { group, kind: EntityKind::Timer, common, name, losses, signal, timer, take: Due })
+    }
+}
+
+impl<'a, T: Send + Sync + 'static> Draft<'a, Attached<TopicSource<T>>> {
+    pub(crate) fn subscription(group: &'a Arc<GroupCore>, options: SubscriptionOptions) -> Result<Self, TopicError> {
+        let default_name = || format!("{}/{}", group.name, options.topic);
+        let (name, losses, signal) = begin(group, &options.common, default_name);
+        let source = TopicSource::subscribe(&group.context, &options, Arc::clone(&losses))?;
+        let take = attach_own(source, &signal);
+        Ok(Self {
+            group,
+            kind: EntityKind::Subscription,
+            common: options.common,
+            name,
+            losses,
+            signal,
+            timer: None,
+            take,
+        })
+    }
+}
+
+impl<'a, Req: Send + 'static, Resp: Send + 'static> Draft<'a, Attached<ServiceSource<Req, Resp>>> {
+    pub(crate) fn service(group: &'a Arc<GroupCore>, options: ServiceOptions) -> Result<Self, ServiceError> {
+        let default_name = || format!("{}/{}", group.name, options.service);
+        let (name, losses, signal) = begin(group, &options.common, default_name);
+        let source = ServiceSource::serve(&group.context, &options, Arc::clone(&losses), group.address())?;
+        let take = attach_own(source, &signal);
+        Ok(Self { group, kind: EntityKind::Service, common: options.common, name, losses, signal, timer: None, take })
+    }
+}
+
+impl<'a, S: Source> Draft<'a, Attached<S>> {
+    pub(crate) fn source(
+        group: &'a Arc<GroupCore>,
+        kind: EntityKind,
+        options: EntityOptions,
+        source: S,
+    ) -> Result<Self, TakeError> {
+        let EntityOptions { common } = options;
+        let (name, losses, signal) = begin(group, &common, || group.unnamed(kind));
+        let take = attach(source, &signal)?;
+        Ok(Self { group, kind, common, name, losses, signal, timer: None, take })
+    }
+}
+
+impl<T: Take> Draft<'_, T> {
+    /// With a synchronous callback of a mutually exclusive group.
+    pub(crate) fn exclusive<P, F>(self, callback: F) -> EntityHandle
+    where
+        P: Send + 'static,
+        F: FnMut(&mut P, T::Item) + Send + 'static,
+    {
+        self.finish(1, |take, _| Box::new(ExclusiveBody::new(take, callback)))
+    }
+
+    /// With an asynchronous callback of a mutually exclusive group.
+    pub(crate) fn exclusive_async<P, F, Fut>(self, callback: F) -> EntityHandle
+    where
+        P: Send + 'static,
+        F: FnMut(Payload<P>, T::Item) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        if self.common.releases_group_at_await {
+            let in_flight = self.common.max_in_flight.unwrap_or(ASYNC_IN_FLIGHT);
+            return self.finish(in_flight, |take, _| Box::new(AsyncBody::new(take, callback, 0)));
+        }
+        let held = self.group.address();
+        self.finish(1, |take, _| Box::new(AsyncBody::new(take, callback, held)))
+    }
+
+    /// With a synchronous callback of a reentrant group.
+    pub(crate) fn reentrant<F>(self, callback: F) -> EntityHandle
+    where
+        F: Fn(T::Item) + Send + Sync + 'static,
+    {
+        let threads = u32::from(self.group.threads.get());
+        let in_flight = self.common.max_in_flight.unwrap_or(threads);
+        // A timer's next activation is the scheduler's business.
+        let notifies = self.timer.is_none() && in_flight > 1;
+        self.finish(in_flight, |take, signal| {
+            let more = notifies.then(|| Notifier(Arc::clone(signal)));
+            Box::new(SharedBody::new(take, callback, more))
+        })
+    }
+
+    /// With an asynchronous callback of a reentrant group.
+    pub(crate) fn reentrant_async<F, Fut>(self, callback: F) -> EntityHandle
+    where
+        F: Fn(T::Item) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let in_flight = self.common.max_in_flight.unwrap_or(ASYNC_IN_FLIGHT);
+        self.finish(in_flight, |take, _| Box::new(AsyncBody::new(take, move |_: Payload<()>, item| callback(item), 0)))
+    }
+
+    /// Hands the entity over to its executor.
+    fn finish(self, max_in_flight: u32, body: impl FnOnce(T, &Arc<Signal>) -> Box<dyn Body>) -> EntityHandle {
+        let Self { group, kind, common, name, losses, signal, timer, take } = self;
+        let body = body(take, &signal);
+        let priority = common.priority.or_else(|| group.context.priority_of(&name)).unwrap_or_default();
+        // An exclusive group ends an activation before it starts the next one, unless it is released in between.
+        let excludes = group.kind == GroupKind::MutuallyExclusive;
+        let handle = EntityHandle::new(Arc::clone(group), name.clone(), Arc::clone(&losses), Arc::clone(&signal));
+        let group_id = Arc::clone(&group.id);
+        let executor = Arc::clone(&group.executor);
+        group.executor.submit(move |state| {
+            let Some(group) = group_id.get() else {
+                return;
+            };
+            let mut spec = EntitySpec::new(name, kind, *group)
+                .priority(priority)
+                .max_in_flight(max_in_flight.max(1))
+                .releases_group_at_await(excludes && common.releases_group_at_await);
+            spec.deadline = common.deadline;
+            let now = executor.clock.now();
+            state.add_entity(&executor, &signal, NewEntity { spec, timer, body, losses }, now);
+        });
+        handle
+    }
+}

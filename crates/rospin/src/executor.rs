@@ -1,0 +1,262 @@
+//! Executors: threads, a policy, and what is spun.
+
+use std::num::NonZeroU16;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rospin_core::policy::FixedPriority;
+use rospin_core::trace::Trace;
+use rospin_core::{Policy, Scheduler};
+
+use crate::context::Context;
+use crate::group::{CallbackGroup, GroupOptions};
+use crate::incident::Incident;
+use crate::reentrant::ReentrantGroup;
+use crate::shared::Shared;
+use crate::spin::{MainFuture, Spin, Until};
+use crate::state::State;
+
+/// How an executor is set up.
+pub struct ExecutorOptions {
+    name: String,
+    policy: Box<dyn Policy>,
+    threads: NonZeroU16,
+    trace: Option<Box<dyn Trace>>,
+}
+
+impl ExecutorOptions {
+    /// One thread, [`FixedPriority`]: with equal priorities that is first in, first out.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), policy: Box::new(FixedPriority::new()), threads: NonZeroU16::MIN, trace: None }
+    }
+
+    /// Which of the ready callbacks runs next: one of [`policy`](rospin_core::policy), or a policy of your own.
+    #[must_use]
+    pub fn policy(mut self, policy: impl Policy + 'static) -> Self {
+        self.policy = Box::new(policy);
+        self
+    }
+
+    /// As [`policy`](Self::policy), for one that was chosen by name.
+    #[must_use]
+    pub fn boxed_policy(mut self, policy: Box<dyn Policy>) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// How many threads run callbacks, the one that calls [`Executor::spin`] included.
+    #[must_use]
+    pub const fn threads(mut self, threads: NonZeroU16) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// Records what the scheduler decides. Called on the dispatch path: it must not block.
+    #[must_use]
+    pub fn trace(mut self, trace: impl Trace + 'static) -> Self {
+        self.trace = Some(Box::new(trace));
+        self
+    }
+}
+
+/// When [`Executor::spin`] returns.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SpinOptions {
+    until: Until,
+    timeout: Option<Duration>,
+}
+
+impl SpinOptions {
+    /// Until the executor is halted.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Until one callback ran (an asynchronous one: until it first waits or ends). Waits for it if need be.
+    ///
+    /// Callbacks run on the calling thread only.
+    #[must_use]
+    pub fn spin_once() -> Self {
+        Self { until: Until::Once, timeout: None }
+    }
+
+    /// Until nothing is ready, without waiting: all that is ready, and all that becomes ready meanwhile.
+    ///
+    /// Callbacks run on the calling thread only.
+    #[must_use]
+    pub fn spin_all() -> Self {
+        Self { until: Until::Idle, timeout: None }
+    }
+
+    /// No longer than that; it is an error then. A callback that is running is waited for.
+    #[must_use]
+    pub const fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+}
+
+/// Why a spin ended otherwise than it should.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpinError {
+    /// Another thread, or a callback of this executor's, called `spin` while it was spinning.
+    #[error("executor `{executor}` is spinning already; give it more threads instead of spinning it twice")]
+    AlreadySpinning {
+        /// The executor.
+        executor: String,
+    },
+    /// The executor was halted, or done, before the future resolved.
+    #[error("halted before the awaited future resolved")]
+    Halted,
+    /// The timeout passed.
+    #[error("the time to spin is over")]
+    Timeout,
+    /// A callback panicked in a group that halts its executor then.
+    #[error("halted: {0}")]
+    Panicked(Incident),
+    /// A thread could not be started.
+    #[error("could not start a thread of the executor: {0}")]
+    Thread(#[source] std::io::Error),
+    /// The Tokio runtime could not be started.
+    #[error("could not start the runtime for asynchronous callbacks: {0}")]
+    Runtime(#[source] std::io::Error),
+}
+
+/// Runs the callbacks of its groups, on one or more threads, in the order of its policy.
+///
+/// Nothing runs before [`spin`](Self::spin), nothing runs after it returned. Dropping the executor drops all callbacks
+/// and payloads; handles that are still around do nothing from then on.
+///
+/// ```
+/// use std::time::Duration;
+/// use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+///
+/// let context = Context::new(ContextOptions::new());
+/// let executor = context.create_executor(ExecutorOptions::new("main"));
+/// let group = executor.create_group("countdown", 3);
+/// let handle = executor.handle();
+/// let _timer = group.create_timer(Duration::from_millis(1), move |left, _| {
+///     *left -= 1;
+///     if *left == 0 {
+///         handle.halt();
+///     }
+/// })?;
+/// executor.spin(SpinOptions::new())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Executor {
+    handle: ExecutorHandle,
+    threads: NonZeroU16,
+}
+
+impl Executor {
+    pub(crate) fn new(context: &Context, options: ExecutorOptions) -> Self {
+        let ExecutorOptions { name, policy, threads, trace } = options;
+        let mut scheduler = Scheduler::new(policy);
+        scheduler.set_trace(trace);
+        let shared = Shared::new(name, context.clock().clone(), context.reporter(), State::new(scheduler));
+        let shared = Arc::new(shared);
+        context.clock().wakes(&shared);
+        Self { handle: ExecutorHandle { shared, context: context.clone(), threads }, threads }
+    }
+
+    /// Runs callbacks until the options say to stop, [`halt`](ExecutorHandle::halt) is called, or one panics in a group that
+    /// [halts then](crate::OnPanic::Halt). Callbacks that are running are waited for; an asynchronous one that waits for
+    /// something goes on in the next spin.
+    ///
+    /// # Errors
+    /// See [`SpinError`].
+    pub fn spin(&self, options: SpinOptions) -> Result<(), SpinError> {
+        self.prepare(options).run(None)
+    }
+
+    /// Spins until `future` resolves, which is polled on the calling thread.
+    ///
+    /// # Errors
+    /// See [`SpinError`]; [`SpinError::Halted`] if the executor was halted before the future resolved.
+    pub fn spin_until<F: Future>(&self, future: F, options: SpinOptions) -> Result<F::Output, SpinError> {
+        let mut output = None;
+        {
+            let main = pin!(async { output = Some(future.await) });
+            self.prepare(options).run(Some(MainFuture::new(&self.handle.shared, main)))?;
+        }
+        output.ok_or(SpinError::Halted)
+    }
+
+    /// A handle to give away: to callbacks and to other threads.
+    #[must_use]
+    pub fn handle(&self) -> ExecutorHandle {
+        self.handle.clone()
+    }
+
+    /// See [`ExecutorHandle::create_group`].
+    pub fn create_group<P: Send + 'static>(&self, options: impl Into<GroupOptions>, payload: P) -> CallbackGroup<P> {
+        self.handle.create_group(options, payload)
+    }
+
+    /// See [`ExecutorHandle::create_reentrant_group`].
+    pub fn create_reentrant_group(&self, options: impl Into<GroupOptions>) -> ReentrantGroup {
+        self.handle.create_reentrant_group(options)
+    }
+
+    /// See [`ExecutorHandle::halt`].
+    pub fn halt(&self) {
+        self.handle.halt();
+    }
+
+    fn prepare(&self, options: SpinOptions) -> Spin<'_> {
+        let shared = &self.handle.shared;
+        let mut spin = Spin::new(shared, self.handle.context.runtime(), self.threads.get());
+        spin.until = options.until;
+        spin.deadline = options.timeout.map(|timeout| shared.clock.now() + timeout);
+        spin
+    }
+}
+
+impl Drop for Executor {
+    fn drop(&mut self) {
+        self.handle.shared.close();
+    }
+}
+
+/// An executor for those who do not own it: it can be extended and halted, not spun.
+#[derive(Clone, Debug)]
+pub struct ExecutorHandle {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) context: Context,
+    pub(crate) threads: NonZeroU16,
+}
+
+impl ExecutorHandle {
+    /// The executor's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.shared.name
+    }
+
+    /// Creates a mutually exclusive group: one of its callbacks runs at a time, with `payload` at its disposal.
+    ///
+    /// May be called from a callback.
+    pub fn create_group<P: Send + 'static>(&self, options: impl Into<GroupOptions>, payload: P) -> CallbackGroup<P> {
+        CallbackGroup::new(self, options.into(), payload)
+    }
+
+    /// Creates a reentrant group: its callbacks run on any number of threads at once.
+    ///
+    /// May be called from a callback.
+    pub fn create_reentrant_group(&self, options: impl Into<GroupOptions>) -> ReentrantGroup {
+        ReentrantGroup::new(self, options.into())
+    }
+
+    /// Ends the spin that is going on, or, if none is, the next one at its beginning: a halt is never lost.
+    ///
+    /// May be called from any thread and from callbacks; returns at once.
+    pub fn halt(&self) {
+        self.shared.halt();
+    }
+}

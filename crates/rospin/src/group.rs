@@ -1,0 +1,399 @@
+//! Callback groups: what their callbacks exclude, and the entities that they are made of.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::num::NonZeroU16;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use futures_core::Stream;
+use rospin_core::{EntityKind, GroupId, GroupKind};
+
+use crate::body::{Payload, Tick};
+use crate::context::Context;
+use crate::draft::Draft;
+use crate::entity::{Entity, Service, Subscription, Timer};
+use crate::executor::ExecutorHandle;
+use crate::incident::OnPanic;
+use crate::options::{EntityOptions, ServiceOptions, SubscriptionOptions, TimerOptions};
+use crate::service::ServiceError;
+use crate::shared::Shared;
+use crate::source::{Source, StreamSource, TakeError};
+use crate::topic::TopicError;
+
+/// How a callback group is set up.
+#[derive(Clone, Debug)]
+pub struct GroupOptions {
+    pub(crate) name: String,
+    pub(crate) on_panic: OnPanic,
+}
+
+impl GroupOptions {
+    /// A group of that name.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), on_panic: OnPanic::default() }
+    }
+
+    /// Sets what happens after a callback of the group panicked.
+    #[must_use]
+    pub const fn on_panic(mut self, reaction: OnPanic) -> Self {
+        self.on_panic = reaction;
+        self
+    }
+}
+
+impl From<&str> for GroupOptions {
+    fn from(name: &str) -> Self {
+        Self::new(name)
+    }
+}
+
+impl From<String> for GroupOptions {
+    fn from(name: String) -> Self {
+        Self::new(name)
+    }
+}
+
+/// Why a timer could not be created.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TimerError {
+    /// It would always be due.
+    #[error("timer `{timer}` has a period of zero; give it a positive one, or make it a one-shot")]
+    ZeroPeriod {
+        /// The timer.
+        timer: String,
+    },
+}
+
+/// What a group's handles and entities share. The group lives as long as one of them.
+pub(crate) struct GroupCore {
+    pub(crate) name: String,
+    pub(crate) kind: GroupKind,
+    pub(crate) id: Arc<OnceLock<GroupId>>,
+    pub(crate) executor: Arc<Shared>,
+    pub(crate) context: Context,
+    pub(crate) threads: NonZeroU16,
+    unnamed: AtomicUsize,
+}
+
+impl GroupCore {
+    pub(crate) fn create<P: Send + 'static>(
+        executor: &ExecutorHandle,
+        options: GroupOptions,
+        kind: GroupKind,
+        payload: Option<P>,
+    ) -> Arc<Self> {
+        let id = Arc::new(OnceLock::new());
+        let core = Self {
+            name: options.name,
+            kind,
+            id: Arc::clone(&id),
+            executor: Arc::clone(&executor.shared),
+            context: executor.context.clone(),
+            threads: executor.threads,
+            unnamed: AtomicUsize::new(0),
+        };
+        let name = core.name.as_str().into();
+        executor.shared.submit(move |state| {
+            let payload = payload.map(|payload| Box::new(payload) as _);
+            let _ = id.set(state.add_group(name, kind, payload, options.on_panic));
+        });
+        Arc::new(core)
+    }
+
+    /// A name for an entity that was given none.
+    pub(crate) fn unnamed(&self, kind: EntityKind) -> String {
+        format!("{}/{kind}{}", self.name, self.unnamed.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Removes the group with its entities.
+    pub(crate) fn remove(&self) {
+        let id = Arc::clone(&self.id);
+        self.executor.submit(move |state| {
+            if let Some(id) = id.get() {
+                state.remove_group(*id);
+            }
+        });
+    }
+
+    /// What a callback of the group holds while it waits, for [`CallError::SameGroup`](crate::CallError::SameGroup).
+    pub(crate) fn address(self: &Arc<Self>) -> usize {
+        match self.kind {
+            GroupKind::MutuallyExclusive => Arc::as_ptr(self) as usize,
+            _ => 0,
+        }
+    }
+}
+
+impl Drop for GroupCore {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+/// A mutually exclusive callback group with a payload: one of its callbacks runs at a time, and has the payload to
+/// itself. What rclrs calls a worker.
+///
+/// Cheap to clone; the group lives as long as a handle to it or to one of its entities. Entities live as long as the
+/// handles that the `create_` methods return. All of these may be called while the executor spins, from callbacks, too.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+/// use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+///
+/// #[derive(Default)]
+/// struct Planner {
+///     obstacles: u32,
+/// }
+///
+/// let context = Context::new(ContextOptions::new());
+/// let executor = context.create_executor(ExecutorOptions::new("main"));
+/// let planner = executor.create_group("planner", Planner::default());
+/// // Both callbacks have the payload to themselves while they run: no mutex needed.
+/// let _obstacles = planner.create_subscription("obstacles", |planner, count: Arc<u32>| planner.obstacles = *count)?;
+/// let _plan = planner.create_timer(Duration::from_millis(100), |planner, _| {
+///     println!("around {} obstacles", planner.obstacles);
+/// })?;
+/// # executor.spin(SpinOptions::spin_all())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct CallbackGroup<P: Send + 'static> {
+    core: Arc<GroupCore>,
+    payload: PhantomData<fn(P)>,
+}
+
+impl<P: Send + 'static> CallbackGroup<P> {
+    pub(crate) fn new(executor: &ExecutorHandle, options: GroupOptions, payload: P) -> Self {
+        let core = GroupCore::create(executor, options, GroupKind::MutuallyExclusive, Some(payload));
+        Self { core, payload: PhantomData }
+    }
+
+    /// The group's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.core.name
+    }
+
+    /// Creates a timer; a plain [`Duration`](std::time::Duration) is its period.
+    ///
+    /// # Errors
+    /// If the period is zero.
+    pub fn create_timer<F>(&self, options: impl Into<TimerOptions>, callback: F) -> Result<Timer, TimerError>
+    where
+        F: FnMut(&mut P, Tick) + Send + 'static,
+    {
+        let options = options.into();
+        let delay = options.delay;
+        let handle = Draft::timer(&self.core, options)?.exclusive(callback);
+        Ok(Timer { handle, delay })
+    }
+
+    /// As [`create_timer`](Self::create_timer), with an asynchronous callback.
+    ///
+    /// # Errors
+    /// If the period is zero.
+    pub fn create_timer_async<F, Fut>(&self, options: impl Into<TimerOptions>, callback: F) -> Result<Timer, TimerError>
+    where
+        F: FnMut(Payload<P>, Tick) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let options = options.into();
+        let delay = options.delay;
+        let handle = Draft::timer(&self.core, options)?.exclusive_async(callback);
+        Ok(Timer { handle, delay })
+    }
+
+    /// Creates a subscription; a plain `&str` is its topic.
+    ///
+    /// # Errors
+    /// If the topic carries messages of another type.
+    pub fn create_subscription<T, F>(
+        &self,
+        options: impl Into<SubscriptionOptions>,
+        callback: F,
+    ) -> Result<Subscription, TopicError>
+    where
+        T: Send + Sync + 'static,
+        F: FnMut(&mut P, Arc<T>) + Send + 'static,
+    {
+        let handle = Draft::subscription(&self.core, options.into())?.exclusive(callback);
+        Ok(Subscription { handle })
+    }
+
+    /// As [`create_subscription`](Self::create_subscription), with an asynchronous callback.
+    ///
+    /// # Errors
+    /// If the topic carries messages of another type.
+    pub fn create_subscription_async<T, F, Fut>(
+        &self,
+        options: impl Into<SubscriptionOptions>,
+        callback: F,
+    ) -> Result<Subscription, TopicError>
+    where
+        T: Send + Sync + 'static,
+        F: FnMut(Payload<P>, Arc<T>) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let handle = Draft::subscription(&self.core, options.into())?.exclusive_async(callback);
+        Ok(Subscription { handle })
+    }
+
+    /// Creates a service, which answers requests with what the callback returns; a plain `&str` is its name.
+    ///
+    /// # Errors
+    /// If there is such a service already, or one with other types.
+    pub fn create_service<Req, Resp, F>(
+        &self,
+        options: impl Into<ServiceOptions>,
+        mut callback: F,
+    ) -> Result<Service, ServiceError>
+    where
+        Req: Send + 'static,
+        Resp: Send + 'static,
+        F: FnMut(&mut P, Req) -> Resp + Send + 'static,
+    {
+        let draft = Draft::service(&self.core, options.into())?;
+        let handle = draft.exclusive(move |payload, request| {
+            let (request, reply) = request.open();
+            reply.send(callback(payload, request));
+        });
+        Ok(Service { handle })
+    }
+
+    /// As [`create_service`](Self::create_service), with an asynchronous callback.
+    ///
+    /// # Errors
+    /// If there is such a service already, or one with other types.
+    pub fn create_service_async<Req, Resp, F, Fut>(
+        &self,
+        options: impl Into<ServiceOptions>,
+        mut callback: F,
+    ) -> Result<Service, ServiceError>
+    where
+        Req: Send + 'static,
+        Resp: Send + 'static,
+        F: FnMut(Payload<P>, Req) -> Fut + Send + 'static,
+        Fut: Future<Output = Resp> + Send + 'static,
+    {
+        let draft = Draft::service(&self.core, options.into())?;
+        let handle = draft.exclusive_async(move |payload, request| {
+            let (request, reply) = request.open();
+            let response = callback(payload, request);
+            async move { reply.send(response.await) }
+        });
+        Ok(Service { handle })
+    }
+
+    /// Creates an entity over any [`Source`].
+    ///
+    /// # Errors
+    /// If the source cannot notify.
+    pub fn create_source<S, F>(
+        &self,
+        kind: EntityKind,
+        options: impl Into<EntityOptions>,
+        source: S,
+        callback: F,
+    ) -> Result<Entity, TakeError>
+    where
+        S: Source,
+        F: FnMut(&mut P, S::Item) + Send + 'static,
+    {
+        let handle = Draft::source(&self.core, kind, options.into(), source)?.exclusive(callback);
+        Ok(Entity { handle })
+    }
+
+    /// As [`create_source`](Self::create_source), with an asynchronous callback.
+    ///
+    /// # Errors
+    /// If the source cannot notify.
+    pub fn create_source_async<S, F, Fut>(
+        &self,
+        kind: EntityKind,
+        options: impl Into<EntityOptions>,
+        source: S,
+        callback: F,
+    ) -> Result<Entity, TakeError>
+    where
+        S: Source,
+        F: FnMut(Payload<P>, S::Item) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let handle = Draft::source(&self.core, kind, options.into(), source)?.exclusive_async(callback);
+        Ok(Entity { handle })
+    }
+
+    /// Creates an entity over any stream: a channel, a socket, the reader of a ROS client library. It is removed when
+    /// the stream ends.
+    ///
+    /// # Errors
+    /// Never, at present.
+    pub fn create_stream<S, F>(
+        &self,
+        options: impl Into<EntityOptions>,
+        stream: S,
+        callback: F,
+    ) -> Result<Entity, TakeError>
+    where
+        S: Stream + Send + 'static,
+        S::Item: Send + 'static,
+        F: FnMut(&mut P, S::Item) + Send + 'static,
+    {
+        self.create_source(EntityKind::Waitable, options, StreamSource::new(stream), callback)
+    }
+
+    /// As [`create_stream`](Self::create_stream), with an asynchronous callback.
+    ///
+    /// # Errors
+    /// Never, at present.
+    pub fn create_stream_async<S, F, Fut>(
+        &self,
+        options: impl Into<EntityOptions>,
+        stream: S,
+        callback: F,
+    ) -> Result<Entity, TakeError>
+    where
+        S: Stream + Send + 'static,
+        S::Item: Send + 'static,
+        F: FnMut(Payload<P>, S::Item) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        self.create_source_async(EntityKind::Waitable, options, StreamSource::new(stream), callback)
+    }
+
+    /// Removes the group with all of its entities, and returns the payload.
+    ///
+    /// `None` while the executor spins, where the payload may be in use: it is dropped there.
+    #[must_use]
+    pub fn into_payload(self) -> Option<P> {
+        let id = *self.core.id.get()?;
+        let payload = self.core.executor.with_idle_state(|state| {
+            let payload = state.payload_mut(id).and_then(Option::take);
+            state.remove_group(id);
+            payload
+        });
+        payload.flatten()?.downcast().ok().map(|payload| *payload)
+    }
+
+    /// Removes the group with all of its entities, whose handles do nothing from then on.
+    ///
+    /// A callback that is running is not waited for.
+    pub fn remove(self) {
+        self.core.remove();
+    }
+}
+
+impl<P: Send + 'static> Clone for CallbackGroup<P> {
+    fn clone(&self) -> Self {
+        Self { core: Arc::clone(&self.core), payload: PhantomData }
+    }
+}
+
+impl<P: Send + 'static> fmt::Debug for CallbackGroup<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallbackGroup").field("name", &self.core.name).finish_non_exhaustive()
+    }
+}

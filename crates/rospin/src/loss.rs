@@ -1,0 +1,139 @@
+//! What was lost, by entity and cause. Nothing is dropped without being counted here.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// Why something was lost.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
+pub enum LossCause {
+    /// The queue was full: the oldest item made room.
+    QueueFull,
+    /// The entity was dropped with items in its queue.
+    EntityDropped,
+    /// The source could not hand the item over.
+    TakeFailed,
+    /// A timer ran late and gave up due times, as its overrun policy says.
+    TimerOverrun,
+}
+
+impl LossCause {
+    /// All causes.
+    pub const ALL: [Self; 4] = [Self::QueueFull, Self::EntityDropped, Self::TakeFailed, Self::TimerOverrun];
+
+    const fn index(self) -> usize {
+        match self {
+            Self::QueueFull => 0,
+            Self::EntityDropped => 1,
+            Self::TakeFailed => 2,
+            Self::TimerOverrun => 3,
+        }
+    }
+}
+
+impl fmt::Display for LossCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::QueueFull => "queue full",
+            Self::EntityDropped => "entity dropped",
+            Self::TakeFailed => "take failed",
+            Self::TimerOverrun => "timer overrun",
+        })
+    }
+}
+
+/// How much an entity lost for one cause.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Loss {
+    /// The entity's name.
+    pub entity: String,
+    /// Why.
+    pub cause: LossCause,
+    /// How many items.
+    pub count: u64,
+}
+
+type Counts = [AtomicU64; LossCause::ALL.len()];
+
+/// The counters of one entity.
+#[derive(Debug)]
+pub(crate) struct LossCounters {
+    entity: String,
+    counts: Counts,
+    ledger: Weak<Ledger>,
+}
+
+impl LossCounters {
+    pub(crate) fn add(&self, cause: LossCause, count: u64) {
+        self.counts[cause.index()].fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// For a cause that is counted elsewhere.
+    pub(crate) fn set(&self, cause: LossCause, count: u64) {
+        self.counts[cause.index()].store(count, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self, cause: LossCause) -> u64 {
+        self.counts[cause.index()].load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for LossCounters {
+    fn drop(&mut self) {
+        if let Some(ledger) = self.ledger.upgrade() {
+            let mut book = ledger.lock();
+            for cause in LossCause::ALL {
+                let count = self.get(cause);
+                if count > 0 {
+                    *book.retired.entry((self.entity.clone(), cause)).or_default() += count;
+                }
+            }
+            book.live.retain(|counters| counters.strong_count() > 0);
+        }
+    }
+}
+
+/// The counters of all entities of a context; what an entity lost is kept under its name after it is gone.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger(Mutex<Book>);
+
+#[derive(Debug, Default)]
+struct Book {
+    live: Vec<Weak<LossCounters>>,
+    retired: BTreeMap<(String, LossCause), u64>,
+}
+
+impl Ledger {
+    pub(crate) fn open(self: &Arc<Self>, entity: &str) -> Arc<LossCounters> {
+        let counters = Arc::new(LossCounters {
+            entity: entity.to_owned(),
+            counts: Counts::default(),
+            ledger: Arc::downgrade(self),
+        });
+        self.lock().live.push(Arc::downgrade(&counters));
+        counters
+    }
+
+    /// All losses so far, by entity name and cause, without the zeros.
+    pub(crate) fn losses(&self) -> Vec<Loss> {
+        let book = self.lock();
+        let live: Vec<_> = book.live.iter().filter_map(Weak::upgrade).collect();
+        let mut totals = book.retired.clone();
+        // Before `live` is dropped: the last reference of a counter takes the lock.
+        drop(book);
+        for counters in &live {
+            for cause in LossCause::ALL {
+                *totals.entry((counters.entity.clone(), cause)).or_default() += counters.get(cause);
+            }
+        }
+        let lost = totals.into_iter().filter(|(_, count)| *count > 0);
+        lost.map(|((entity, cause), count)| Loss { entity, cause, count }).collect()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Book> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

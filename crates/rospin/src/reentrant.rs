@@ -1,0 +1,255 @@
+//! Reentrant groups: callbacks that exclude nothing.
+
+use std::sync::Arc;
+
+use futures_core::Stream;
+use rospin_core::{EntityKind, GroupKind};
+
+use crate::body::Tick;
+use crate::draft::Draft;
+use crate::entity::{Entity, Service, Subscription, Timer};
+use crate::executor::ExecutorHandle;
+use crate::group::{GroupCore, GroupOptions, TimerError};
+use crate::options::{EntityOptions, ServiceOptions, SubscriptionOptions, TimerOptions};
+use crate::service::ServiceError;
+use crate::source::{Source, StreamSource, TakeError};
+use crate::topic::TopicError;
+
+/// A reentrant callback group: its callbacks run on any number of the executor's threads at once, also several
+/// activations of one callback. It has no payload; callbacks share what they capture.
+///
+/// Otherwise as [`CallbackGroup`](crate::CallbackGroup).
+///
+/// ```
+/// use std::num::NonZeroU16;
+/// use std::sync::Arc;
+/// use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+///
+/// let context = Context::new(ContextOptions::new());
+/// let threads = NonZeroU16::new(2).unwrap();
+/// let executor = context.create_executor(ExecutorOptions::new("vision").threads(threads));
+/// let group = executor.create_reentrant_group("detectors");
+/// let publisher = context.create_publisher::<Vec<u8>>("images")?;
+/// let _subscription = group.create_subscription("images", |image: Arc<Vec<u8>>| {
+///     println!("{} bytes", image.len());
+/// })?;
+/// publisher.publish(vec![0; 640 * 480]);
+/// executor.spin(SpinOptions::spin_all())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct ReentrantGroup {
+    core: Arc<GroupCore>,
+}
+
+impl ReentrantGroup {
+    pub(crate) fn new(executor: &ExecutorHandle, options: GroupOptions) -> Self {
+        Self { core: GroupCore::create(executor, options, GroupKind::Reentrant, None::<()>) }
+    }
+
+    /// The group's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.core.name
+    }
+
+    /// Creates a timer; a plain [`Duration`](std::time::Duration) is its period.
+    ///
+    /// # Errors
+    /// If the period is zero.
+    pub fn create_timer<F>(&self, options: impl Into<TimerOptions>, callback: F) -> Result<Timer, TimerError>
+    where
+        F: Fn(Tick) + Send + Sync + 'static,
+    {
+        let options = options.into();
+        let delay = options.delay;
+        let handle = Draft::timer(&self.core, options)?.reentrant(callback);
+        Ok(Timer { handle, delay })
+    }
+
+    /// As [`create_timer`](Self::create_timer), with an asynchronous callback.
+    ///
+    /// # Errors
+    /// If the period is zero.
+    pub fn create_timer_async<F, Fut>(&self, options: impl Into<TimerOptions>, callback: F) -> Result<Timer, TimerError>
+    where
+        F: Fn(Tick) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let options = options.into();
+        let delay = options.delay;
+        let handle = Draft::timer(&self.core, options)?.reentrant_async(callback);
+        Ok(Timer { handle, delay })
+    }
+
+    /// Creates a subscription; a plain `&str` is its topic.
+    ///
+    /// # Errors
+    /// If the topic carries messages of another type.
+    pub fn create_subscription<T, F>(
+        &self,
+        options: impl Into<SubscriptionOptions>,
+        callback: F,
+    ) -> Result<Subscription, TopicError>
+    where
+        T: Send + Sync + 'static,
+        F: Fn(Arc<T>) + Send + Sync + 'static,
+    {
+        let handle = Draft::subscription(&self.core, options.into())?.reentrant(callback);
+        Ok(Subscription { handle })
+    }
+
+    /// As [`create_subscription`](Self::create_subscription), with an asynchronous callback.
+    ///
+    /// # Errors
+    /// If the topic carries messages of another type.
+    pub fn create_subscription_async<T, F, Fut>(
+        &self,
+        options: impl Into<SubscriptionOptions>,
+        callback: F,
+    ) -> Result<Subscription, TopicError>
+    where
+        T: Send + Sync + 'static,
+        F: Fn(Arc<T>) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let handle = Draft::subscription(&self.core, options.into())?.reentrant_async(callback);
+        Ok(Subscription { handle })
+    }
+
+    /// Creates a service, which answers requests with what the callback returns; a plain `&str` is its name.
+    ///
+    /// # Errors
+    /// If there is such a service already, or one with other types.
+    pub fn create_service<Req, Resp, F>(
+        &self,
+        options: impl Into<ServiceOptions>,
+        callback: F,
+    ) -> Result<Service, ServiceError>
+    where
+        Req: Send + 'static,
+        Resp: Send + 'static,
+        F: Fn(Req) -> Resp + Send + Sync + 'static,
+    {
+        let draft = Draft::service(&self.core, options.into())?;
+        let handle = draft.reentrant(move |request| {
+            let (request, reply) = request.open();
+            reply.send(callback(request));
+        });
+        Ok(Service { handle })
+    }
+
+    /// As [`create_service`](Self::create_service), with an asynchronous callback.
+    ///
+    /// # Errors
+    /// If there is such a service already, or one with other types.
+    pub fn create_service_async<Req, Resp, F, Fut>(
+        &self,
+        options: impl Into<ServiceOptions>,
+        callback: F,
+    ) -> Result<Service, ServiceError>
+    where
+        Req: Send + 'static,
+        Resp: Send + 'static,
+        F: Fn(Req) -> Fut + Send + 'static,
+        Fut: Future<Output = Resp> + Send + 'static,
+    {
+        let draft = Draft::service(&self.core, options.into())?;
+        let handle = draft.reentrant_async(move |request| {
+            let (request, reply) = request.open();
+            let response = callback(request);
+            async move { reply.send(response.await) }
+        });
+        Ok(Service { handle })
+    }
+
+    /// Creates an entity over any [`Source`].
+    ///
+    /// # Errors
+    /// If the source cannot notify.
+    pub fn create_source<S, F>(
+        &self,
+        kind: EntityKind,
+        options: impl Into<EntityOptions>,
+        source: S,
+        callback: F,
+    ) -> Result<Entity, TakeError>
+    where
+        S: Source,
+        F: Fn(S::Item) + Send + Sync + 'static,
+    {
+        let handle = Draft::source(&self.core, kind, options.into(), source)?.reentrant(callback);
+        Ok(Entity { handle })
+    }
+
+    /// As [`create_source`](Self::create_source), with an asynchronous callback.
+    ///
+    /// # Errors
+    /// If the source cannot notify.
+    pub fn create_source_async<S, F, Fut>(
+        &self,
+        kind: EntityKind,
+        options: impl Into<EntityOptions>,
+        source: S,
+        callback: F,
+    ) -> Result<Entity, TakeError>
+    where
+        S: Source,
+        F: Fn(S::Item) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let handle = Draft::source(&self.core, kind, options.into(), source)?.reentrant_async(callback);
+        Ok(Entity { handle })
+    }
+
+    /// Creates an entity over any stream: a channel, a socket, the reader of a ROS client library. It is removed when
+    /// the stream ends.
+    ///
+    /// # Errors
+    /// Never, at present.
+    pub fn create_stream<S, F>(
+        &self,
+        options: impl Into<EntityOptions>,
+        stream: S,
+        callback: F,
+    ) -> Result<Entity, TakeError>
+    where
+        S: Stream + Send + 'static,
+        S::Item: Send + 'static,
+        F: Fn(S::Item) + Send + Sync + 'static,
+    {
+        self.create_source(EntityKind::Waitable, options, StreamSource::new(stream), callback)
+    }
+
+    /// As [`create_stream`](Self::create_stream), with an asynchronous callback.
+    ///
+    /// # Errors
+    /// Never, at present.
+    pub fn create_stream_async<S, F, Fut>(
+        &self,
+        options: impl Into<EntityOptions>,
+        stream: S,
+        callback: F,
+    ) -> Result<Entity, TakeError>
+    where
+        S: Stream + Send + 'static,
+        S::Item: Send + 'static,
+        F: Fn(S::Item) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        self.create_source_async(EntityKind::Waitable, options, StreamSource::new(stream), callback)
+    }
+
+    /// Removes the group with all of its entities, whose handles do nothing from then on.
+    ///
+    /// Callbacks that are running are not waited for.
+    pub fn remove(self) {
+        self.core.remove();
+    }
+}
+
+impl std::fmt::Debug for ReentrantGroup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReentrantGroup").field("name", &self.core.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,89 @@
+//! The Tokio context that callbacks run in. Executor threads poll the callbacks; Tokio drives only its I/O, its timers
+//! and what callbacks spawn, on a thread of its own.
+
+#[cfg(feature = "tokio")]
+pub(crate) use with_tokio::Runtime;
+#[cfg(not(feature = "tokio"))]
+pub(crate) use without_tokio::Runtime;
+
+#[cfg(feature = "tokio")]
+mod with_tokio {
+    use std::io;
+    use std::pin::pin;
+    use std::sync::OnceLock;
+    use std::task::{Context, Poll, Waker};
+
+    use tokio::runtime::{Builder, Handle};
+
+    /// The user's runtime, or one that is made when it is first needed.
+    #[derive(Debug, Default)]
+    pub(crate) struct Runtime {
+        users: Option<Handle>,
+        own: OnceLock<Own>,
+    }
+
+    /// Shut down without waiting: it may be dropped within another runtime, where waiting is not allowed.
+    #[derive(Debug)]
+    struct Own(Option<tokio::runtime::Runtime>);
+
+    impl Drop for Own {
+        fn drop(&mut self) {
+            if let Some(runtime) = self.0.take() {
+                runtime.shutdown_background();
+            }
+        }
+    }
+
+    impl Runtime {
+        pub(crate) fn of_user(handle: Handle) -> Self {
+            Self { users: Some(handle), own: OnceLock::new() }
+        }
+
+        /// Starts the runtime if need be.
+        pub(crate) fn prepare(&self) -> io::Result<()> {
+            if self.users.is_none() && self.own.get().is_none() {
+                let runtime =
+                    Builder::new_multi_thread().worker_threads(1).thread_name("rospin-tokio").enable_all().build()?;
+                // Another executor may have been faster.
+                let _ = self.own.set(Own(Some(runtime)));
+            }
+            Ok(())
+        }
+
+        /// Runs `f` inside the context.
+        pub(crate) fn run<R>(&self, f: impl FnOnce() -> R) -> R {
+            let own = || self.own.get().and_then(|own| own.0.as_ref()).map(|runtime| runtime.handle().clone());
+            let handle = self.users.clone().or_else(own);
+            let _entered = handle.as_ref().map(Handle::enter);
+            // Whoever called may be a future of Tokio's, whose budget of operations would run out and never be renewed.
+            let mut f = Some(f);
+            let whole_spin = std::future::poll_fn(|_| match f.take() {
+                Some(f) => Poll::Ready(f()),
+                None => Poll::Pending,
+            });
+            match pin!(tokio::task::unconstrained(whole_spin)).poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(result) => result,
+                Poll::Pending => unreachable!("it is polled once, and ready then"),
+            }
+        }
+    }
+}
+
+#[cfg(not(feature = "tokio"))]
+mod without_tokio {
+    use std::io;
+
+    /// No Tokio: callbacks run in no particular context.
+    #[derive(Debug, Default)]
+    pub(crate) struct Runtime {}
+
+    impl Runtime {
+        pub(crate) fn prepare(&self) -> io::Result<()> {
+            Ok(())
+        }
+
+        pub(crate) fn run<R>(&self, f: impl FnOnce() -> R) -> R {
+            f()
+        }
+    }
+}

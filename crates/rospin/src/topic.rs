@@ -1,0 +1,308 @@
+//! In-process topics: typed, without copying the message, every lost one counted.
+//!
+//! Publishers of one topic take turns under the topic's lock, which is held while pointers are pushed and no longer.
+//! Subscriptions never touch it to take: their end of the ring is lock-free.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rospin_core::Instant;
+use smallvec::SmallVec;
+
+use crate::clock::Clock;
+use crate::context::Context;
+use crate::lock_free::ring::{Consumer, Producer, ring};
+use crate::loss::{LossCause, LossCounters};
+use crate::options::{PublisherOptions, SubscriptionOptions};
+use crate::registry::TypeMismatch;
+use crate::source::{Notifier, Pending, Source, TakeError};
+
+/// A topic, as its publishers and subscriptions share it.
+struct Topic<T> {
+    name: String,
+    state: Mutex<TopicState<T>>,
+}
+
+struct TopicState<T> {
+    next_id: u64,
+    queues: Vec<Queue<T>>,
+    /// Of the queues, in their order: to be called without the lock.
+    notifiers: Arc<[Notifier]>,
+    histories: Vec<History<T>>,
+}
+
+/// The topic's end of a subscription.
+struct Queue<T> {
+    id: u64,
+    producer: Producer<Arc<T>>,
+    notifier: Option<Notifier>,
+    losses: Arc<LossCounters>,
+}
+
+/// What a latched publisher keeps for late subscriptions.
+struct History<T> {
+    id: u64,
+    depth: usize,
+    messages: VecDeque<(Instant, Arc<T>)>,
+}
+
+impl<T: Send + Sync + 'static> Topic<T> {
+    fn find(context: &Context, name: &str) -> Result<Arc<Self>, TypeMismatch> {
+        context.topics().get_or_insert::<Self, T>(name, || Self {
+            name: name.to_owned(),
+            state: Mutex::new(TopicState {
+                next_id: 0,
+                queues: Vec::new(),
+                notifiers: Arc::new([]),
+                histories: Vec::new(),
+            }),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, TopicState<T>> {
+        // No user code runs under the lock, so a panic left nothing half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> TopicState<T> {
+    fn next_id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    fn update_notifiers(&mut self) {
+        self.notifiers = self.queues.iter().filter_map(|queue| queue.notifier.clone()).collect();
+    }
+}
+
+/// Why a publisher or a subscription could not be created.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TopicError {
+    /// The topic carries messages of another type.
+    #[error(transparent)]
+    TypeMismatch(#[from] TypeMismatch),
+}
+
+/// The message that [`Publisher::try_publish`] could not give to anybody.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("topic `{topic}` has no subscription (any more); the message is returned")]
+pub struct NoSubscription<T> {
+    /// The topic.
+    pub topic: String,
+    /// The message.
+    pub message: Arc<T>,
+}
+
+impl<T> fmt::Debug for NoSubscription<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NoSubscription").field("topic", &self.topic).finish_non_exhaustive()
+    }
+}
+
+/// What became of a published message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Delivery {
+    /// How many subscriptions got it.
+    pub queued: usize,
+    /// How many older messages had to make room for it; each is counted for its subscription.
+    pub displaced: usize,
+}
+
+/// Publishes messages of type `T` on an in-process topic. Cheap to clone; clones are the same publisher.
+///
+/// ```
+/// use std::sync::Arc;
+/// use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+///
+/// let context = Context::new(ContextOptions::new());
+/// let executor = context.create_executor(ExecutorOptions::new("main"));
+/// let group = executor.create_group("listener", Vec::new());
+/// let publisher = context.create_publisher::<String>("chatter")?;
+/// let _subscription =
+///     group.create_subscription("chatter", |heard: &mut Vec<String>, message: Arc<String>| {
+///         heard.push(message.to_string());
+///     })?;
+///
+/// assert_eq!(publisher.publish("hello".to_owned()).queued, 1);
+/// executor.spin(SpinOptions::spin_all())?;
+/// assert_eq!(group.into_payload().unwrap(), ["hello"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Publisher<T: Send + Sync + 'static>(Arc<PublisherInner<T>>);
+
+struct PublisherInner<T: Send + Sync + 'static> {
+    topic: Arc<Topic<T>>,
+    clock: Clock,
+    history: Option<u64>,
+}
+
+impl<T: Send + Sync + 'static> Publisher<T> {
+    pub(crate) fn new(context: &Context, options: PublisherOptions) -> Result<Self, TopicError> {
+        let topic = Topic::find(context, &options.topic)?;
+        let mut state = topic.lock();
+        let history = (options.latched > 0).then(|| state.next_id());
+        if let Some(id) = history {
+            let messages = VecDeque::with_capacity(options.latched);
+            state.histories.push(History { id, depth: options.latched, messages });
+        }
+        drop(state);
+        Ok(Self(Arc::new(PublisherInner { topic, clock: context.clock().clone(), history })))
+    }
+
+    /// The topic's name.
+    #[must_use]
+    pub fn topic(&self) -> &str {
+        &self.0.topic.name
+    }
+
+    /// How many subscriptions there are at this moment.
+    #[must_use]
+    pub fn subscription_count(&self) -> usize {
+        self.0.topic.lock().queues.len()
+    }
+
+    /// Gives the message to every subscription of the topic.
+    ///
+    /// May wait for another publisher of the same topic, never for a subscription or a callback. Allocates only to put
+    /// a message into an `Arc` that is not in one.
+    pub fn publish(&self, message: impl Into<Arc<T>>) -> Delivery {
+        let message = message.into();
+        let stamp = self.0.clock.now();
+        let mut displaced = SmallVec::<[Arc<T>; 8]>::new();
+        let mut state = self.0.topic.lock();
+        for queue in &mut state.queues {
+            if let Some(oldest) = queue.producer.push(Arc::clone(&message), stamp.as_nanos()) {
+                queue.losses.add(LossCause::QueueFull, 1);
+                displaced.push(oldest);
+            }
+        }
+        let delivery = Delivery { queued: state.queues.len(), displaced: displaced.len() };
+        if let Some(id) = self.0.history {
+            displaced.extend(state.remember(id, stamp, message));
+        }
+        let notifiers = Arc::clone(&state.notifiers);
+        // From here on without the lock: waking is a system call, and dropping a message may run user code.
+        drop(state);
+        for notifier in notifiers.iter() {
+            notifier.notify_at(stamp);
+        }
+        delivery
+    }
+
+    /// As [`publish`](Self::publish), but refuses a message that nobody would get.
+    ///
+    /// # Errors
+    /// With the message, if the topic has no subscription. A latched publisher keeps it nevertheless.
+    pub fn try_publish(&self, message: impl Into<Arc<T>>) -> Result<Delivery, NoSubscription<T>> {
+        let message = message.into();
+        match self.publish(Arc::clone(&message)) {
+            Delivery { queued: 0, .. } => Err(NoSubscription { topic: self.topic().to_owned(), message }),
+            delivery => Ok(delivery),
+        }
+    }
+}
+
+impl<T> TopicState<T> {
+    /// Keeps the message for late subscriptions; returns the one that had to go for it.
+    fn remember(&mut self, id: u64, stamp: Instant, message: Arc<T>) -> Option<Arc<T>> {
+        let history = self.histories.iter_mut().find(|history| history.id == id)?;
+        let oldest = if history.messages.len() == history.depth { history.messages.pop_front() } else { None };
+        history.messages.push_back((stamp, message));
+        oldest.map(|(_, message)| message)
+    }
+}
+
+impl<T: Send + Sync + 'static> Clone for Publisher<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T: Send + Sync + 'static> fmt::Debug for Publisher<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Publisher").field("topic", &self.topic()).finish_non_exhaustive()
+    }
+}
+
+impl<T: Send + Sync + 'static> Drop for PublisherInner<T> {
+    fn drop(&mut self) {
+        if let Some(id) = self.history {
+            let mut state = self.topic.lock();
+            let at = state.histories.iter().position(|history| history.id == id);
+            let history = at.map(|at| state.histories.swap_remove(at));
+            drop(state);
+            drop(history);
+        }
+    }
+}
+
+/// A subscription's end of a topic.
+pub(crate) struct TopicSource<T: Send + Sync + 'static> {
+    topic: Arc<Topic<T>>,
+    id: u64,
+    consumer: Consumer<Arc<T>>,
+    losses: Arc<LossCounters>,
+}
+
+impl<T: Send + Sync + 'static> TopicSource<T> {
+    /// From here on messages are queued.
+    pub(crate) fn subscribe(
+        context: &Context,
+        options: &SubscriptionOptions,
+        losses: Arc<LossCounters>,
+    ) -> Result<Self, TopicError> {
+        let topic = Topic::find(context, &options.topic)?;
+        let (mut producer, consumer) = ring(options.depth);
+        let mut state = topic.lock();
+        let id = state.next_id();
+        let mut too_old = Vec::new();
+        if options.transient_local {
+            let mut kept: Vec<_> = state.histories.iter().flat_map(|history| history.messages.iter()).collect();
+            kept.sort_by_key(|(stamp, _)| *stamp);
+            let pushed = kept.into_iter().map(|(stamp, message)| producer.push(Arc::clone(message), stamp.as_nanos()));
+            // What exceeds the depth was never this subscription's: no loss.
+            too_old.extend(pushed.flatten());
+        }
+        state.queues.push(Queue { id, producer, notifier: None, losses: Arc::clone(&losses) });
+        drop(state);
+        drop(too_old);
+        Ok(Self { topic, id, consumer, losses })
+    }
+}
+
+impl<T: Send + Sync + 'static> Source for TopicSource<T> {
+    type Item = Arc<T>;
+    type Attachment = ();
+
+    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
+        let mut state = self.topic.lock();
+        if let Some(queue) = state.queues.iter_mut().find(|queue| queue.id == self.id) {
+            queue.notifier = Some(notifier);
+        }
+        state.update_notifiers();
+        Ok(())
+    }
+
+    fn try_take(&mut self) -> Result<Option<Arc<T>>, TakeError> {
+        Ok(self.consumer.pop())
+    }
+
+    fn pending(&self) -> Pending {
+        self.consumer.oldest_stamp().map_or(Pending::Empty, |nanos| Pending::Since(Instant::from_nanos(nanos)))
+    }
+}
+
+impl<T: Send + Sync + 'static> Drop for TopicSource<T> {
+    fn drop(&mut self) {
+        let mut state = self.topic.lock();
+        state.queues.retain(|queue| queue.id != self.id);
+        state.update_notifiers();
+        drop(state);
+        let lost = std::iter::from_fn(|| self.consumer.pop()).count();
+        self.losses.add(LossCause::EntityDropped, lost as u64);
+    }
+}
