@@ -163,7 +163,6 @@ impl Scheduler {
             return Err(AddError::ZeroPeriod { entity: spec.name });
         }
         spec.kind = EntityKind::Timer;
-        spec.deadline = spec.deadline.or(timer.period);
         let state = TimerState { spec: timer, due: timer.first_due, armed: false, cancelled: false, overruns: 0 };
         let id = self.add(spec, Some(state))?;
         let timers = self.entities.iter().filter(|(_, _, entity)| entity.timer.is_some()).count();
@@ -238,13 +237,15 @@ impl Scheduler {
         if entity.pending.is_some() {
             return Release::AlreadyReady;
         }
+        let period = || entity.timer.as_ref().and_then(|timer| timer.spec.period);
+        let relative_deadline = entity.spec.deadline.or_else(period);
         let activation = Activation {
             entity: id,
             group: entity.spec.group,
             kind: entity.spec.kind,
             priority: entity.spec.priority,
             release,
-            deadline: entity.spec.deadline.map_or(Instant::MAX, |deadline| release + deadline),
+            deadline: relative_deadline.map_or(Instant::MAX, |relative| release + relative),
             registration: entity.registration,
             sequence,
             segment: 0,

@@ -47,7 +47,7 @@ impl WaitSet {
     /// E1 only: the first-registered timer that is due.
     fn take_timer(&mut self, view: &View<'_>) -> Option<Activation> {
         let due = |activation: &&Activation| activation.kind == EntityKind::Timer && view.groups.admits(activation);
-        let first = *self.available.iter().filter(due).min_by_key(|timer| timer.registration)?;
+        let first = *self.available.iter().filter(due).min_by_key(|timer| (timer.registration, timer.sequence))?;
         self.forget(&first);
         Some(first)
     }

@@ -1,0 +1,130 @@
+//! Random scenarios.
+//!
+//! Few entities, few groups and a coarse grid of times, so that ties, merges and blocked groups are the rule and not the
+//! exception. Each scenario leaves out or favours some operations (swarm testing: Groce et al. 2012), since a mixture of
+//! everything rarely gets deep into anything.
+
+use rospin_core::{EntityKind, GroupKind, Overrun};
+
+use crate::rng::Rng;
+use crate::scenario::{EntityPlan, Op, Scenario, TimerPlan};
+
+const OTHER_KINDS: [EntityKind; 4] =
+    [EntityKind::Subscription, EntityKind::Service, EntityKind::Client, EntityKind::Waitable];
+
+/// What a scenario is made of, drawn once for each.
+struct Mixture {
+    timers_percent: u64,
+    reentrant_percent: u64,
+    priorities: u64,
+    deadlines_percent: u64,
+    in_flight_most: u64,
+    releasing_percent: u64,
+    backdate_most_ms: u64,
+    advance_most_ms: u64,
+    /// Weights of the operations, in the order of `Mixture::op`.
+    weights: [u64; 12],
+}
+
+impl Mixture {
+    fn draw(rng: &mut Rng) -> Self {
+        let asynchronous = rng.chance(60);
+        let weights = [
+            rng.pick(&[10, 20, 40]),                              // release
+            rng.pick(&[20, 30]),                                  // next
+            rng.pick(&[8, 15, 25]),                               // complete
+            rng.pick(&[0, 5, 10, 20]),                            // advance
+            if asynchronous { rng.pick(&[4, 8, 16]) } else { 0 }, // suspend
+            if asynchronous { rng.pick(&[2, 8, 16]) } else { 0 }, // resume
+            rng.pick(&[0, 0, 1, 3, 9]),                           // cancel
+            rng.pick(&[0, 0, 1, 3]),                              // restart
+            rng.pick(&[0, 0, 1, 3]),                              // remove an entity
+            rng.pick(&[0, 0, 1, 3]),                              // add an entity
+            rng.pick(&[0, 0, 1, 2]),                              // remove or add a group
+            rng.pick(&[0, 0, 1]),                                 // a stray wake-up
+        ];
+        Self {
+            timers_percent: rng.pick(&[0, 30, 70]),
+            reentrant_percent: rng.pick(&[0, 30, 60]),
+            priorities: rng.pick(&[1, 2, 5]),
+            deadlines_percent: rng.pick(&[0, 50, 100]),
+            in_flight_most: rng.pick(&[1, 1, 3]),
+            releasing_percent: rng.pick(&[0, 50, 100]),
+            backdate_most_ms: rng.pick(&[0, 3]),
+            advance_most_ms: rng.pick(&[1, 4, 20]),
+            weights,
+        }
+    }
+
+    fn group(&self, rng: &mut Rng) -> Op {
+        let reentrant = rng.chance(self.reentrant_percent);
+        Op::AddGroup(if reentrant { GroupKind::Reentrant } else { GroupKind::MutuallyExclusive })
+    }
+
+    fn entity(&self, rng: &mut Rng) -> Op {
+        let timer = rng.chance(self.timers_percent).then(|| TimerPlan {
+            first_due_ms: rng.below(7),
+            period_ms: rng.chance(75).then(|| rng.between(1, 5)),
+            overrun: match rng.below(4) {
+                0 => Overrun::Skip,
+                1 => Overrun::ShiftPhase,
+                _ => Overrun::CatchUp(rng.below(4) as u32),
+            },
+        });
+        Op::AddEntity(EntityPlan {
+            kind: if timer.is_some() { EntityKind::Timer } else { rng.pick(&OTHER_KINDS) },
+            group: rng.index(8),
+            priority: rng.below(self.priorities) as u32,
+            deadline_ms: rng.chance(self.deadlines_percent).then(|| rng.between(1, 6)),
+            // Once in a while a limit of 0, which must be refused.
+            max_in_flight: if rng.chance(1) { 0 } else { rng.between(1, self.in_flight_most) as u32 },
+            releases_group_at_await: rng.chance(self.releasing_percent),
+            timer,
+        })
+    }
+
+    fn op(&self, rng: &mut Rng) -> Op {
+        let mut left = rng.below(self.weights.iter().sum());
+        let choice = self.weights.iter().position(|weight| {
+            let chosen = left < *weight;
+            left = left.wrapping_sub(if chosen { 0 } else { *weight });
+            chosen
+        });
+        let place = rng.index(32);
+        match choice.unwrap_or(1) {
+            0 => Op::Release { entity: place, ago_ms: rng.below(self.backdate_most_ms + 1) },
+            1 => Op::Next(place),
+            2 => Op::Complete(place),
+            3 => Op::Advance(rng.between(1, self.advance_most_ms)),
+            4 => Op::Suspend(place),
+            5 => Op::Resume(place),
+            6 => Op::Cancel(place),
+            7 => Op::Restart { entity: place, due_ms: rng.below(6), period_ms: new_period(rng) },
+            8 => Op::RemoveEntity(place),
+            9 => self.entity(rng),
+            10 if rng.chance(50) => Op::RemoveGroup(place),
+            10 => self.group(rng),
+            _ => Op::Wake { entity: place, sequence: rng.below(10) },
+        }
+    }
+}
+
+/// Usually none; a period of 0 must be ignored.
+fn new_period(rng: &mut Rng) -> Option<u64> {
+    rng.chance(30).then(|| rng.below(5))
+}
+
+/// The scenario that belongs to `seed`.
+#[must_use]
+pub fn scenario(seed: u64) -> Scenario {
+    let rng = &mut Rng::new(seed);
+    let mixture = Mixture::draw(rng);
+    let threads = rng.between(1, 4) as u16;
+    // One in ten is large: heaps have more than a root, and slots are used again.
+    let (entities, steps) = if rng.chance(10) { (24, 300) } else { (7, 90) };
+    let (groups, entities, steps) = (rng.between(1, 4), rng.between(1, entities), rng.between(10, steps));
+    let mut ops: Vec<Op> = (0..groups).map(|_| mixture.group(rng)).collect();
+    ops.extend((0..entities).map(|_| mixture.entity(rng)));
+    ops.extend((0..steps).map(|_| mixture.op(rng)));
+    Scenario { threads, ops }
+}

@@ -1,0 +1,109 @@
+//! Golden traces: what a scheduler did, as text that a person can read and a test can compare.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use rospin_core::trace::TraceEvent;
+use rospin_core::{Activation, Instant, Scheduler, ThreadIndex};
+
+/// Environment variable that makes [`check`] write the files instead of comparing them, if it is `1`.
+pub const BLESS: &str = "ROSPIN_BLESS";
+
+/// One line an event: when, on which thread, what.
+///
+/// ```text
+///    0.200s      ready  T0 (deadline 1.200s)
+///    0.500s  t0  runs   T0 (released 0.200s)
+///    1.000s  t0  ends   T0
+/// ```
+/// Readiness stands at the instant of the release, which a timer's scheduler may notice later: times go back there.
+#[must_use]
+pub fn render(events: &[(Instant, TraceEvent)], scheduler: &Scheduler) -> String {
+    let mut text = String::new();
+    let mut running: Vec<(ThreadIndex, Activation)> = Vec::new();
+    for (at, event) in events {
+        let line = match event {
+            TraceEvent::Released(activation) => ready(activation, scheduler),
+            TraceEvent::Dispatched(thread, activation) => {
+                running.push((*thread, *activation));
+                runs(*thread, activation, scheduler)
+            }
+            TraceEvent::Suspended(activation) => left(&mut running, activation, "waits ", scheduler),
+            TraceEvent::Completed(activation) => left(&mut running, activation, "ends  ", scheduler),
+            TraceEvent::Overrun(id, count) => {
+                let name = scheduler.entity(*id).map_or("?", |spec| spec.name.as_str());
+                format!("    gives up {count} due time{} of {name}", if *count == 1 { "" } else { "s" })
+            }
+            other => format!("    {other:?}"),
+        };
+        let _ = writeln!(text, "{}  {line}", seconds(*at));
+    }
+    text
+}
+
+fn ready(activation: &Activation, scheduler: &Scheduler) -> String {
+    let name = name(activation, scheduler);
+    match activation.deadline {
+        _ if activation.segment > 0 => format!("    ready  {name} again"),
+        Instant::MAX => format!("    ready  {name}"),
+        deadline => format!("    ready  {name} (deadline {})", seconds(deadline).trim_start()),
+    }
+}
+
+fn runs(thread: ThreadIndex, activation: &Activation, scheduler: &Scheduler) -> String {
+    let released = seconds(activation.release);
+    format!("t{}  runs   {} (released {})", thread.0, name(activation, scheduler), released.trim_start())
+}
+
+/// A line for an activation that leaves its thread.
+fn left(
+    running: &mut Vec<(ThreadIndex, Activation)>,
+    activation: &Activation,
+    what: &str,
+    scheduler: &Scheduler,
+) -> String {
+    let same = |(_, known): &(ThreadIndex, Activation)| {
+        (known.entity, known.sequence) == (activation.entity, activation.sequence)
+    };
+    let thread = match running.iter().position(same) {
+        Some(at) => format!("t{}", running.remove(at).0.0),
+        None => "t?".to_owned(),
+    };
+    format!("{thread}  {what} {}", name(activation, scheduler))
+}
+
+fn name<'a>(activation: &Activation, scheduler: &'a Scheduler) -> &'a str {
+    scheduler.entity(activation.entity).map_or("?", |spec| spec.name.as_str())
+}
+
+fn seconds(at: Instant) -> String {
+    let micros = at.as_nanos() / 1_000;
+    let (whole, micros) = (micros / 1_000_000, micros % 1_000_000);
+    match micros % 1_000 {
+        0 => format!("{whole:>4}.{:03}s", micros / 1_000),
+        _ => format!("{whole:>4}.{micros:06}s"),
+    }
+}
+
+/// Compares `actual` with the file, or writes it if [`BLESS`] is set.
+///
+/// # Errors
+/// Where they differ and what to do about it; or why the file cannot be read or written.
+pub fn check(file: &Path, actual: &str) -> Result<(), String> {
+    if std::env::var(BLESS).is_ok_and(|value| value == "1") {
+        return std::fs::write(file, actual).map_err(|error| format!("{}: {error}", file.display()));
+    }
+    let hint = format!("if the new trace is right, {BLESS}=1 writes it");
+    let expected = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}; {hint}", file.display()))?;
+    if expected == actual {
+        return Ok(());
+    }
+    let same = expected.lines().zip(actual.lines()).take_while(|(expected, actual)| expected == actual).count();
+    Err(format!(
+        "{}:{}: the trace differs from here on\nexpected: {}\nactual:   {}\n\nthe whole trace:\n{actual}\n{hint}",
+        file.display(),
+        same + 1,
+        expected.lines().nth(same).unwrap_or("(end)"),
+        actual.lines().nth(same).unwrap_or("(end)"),
+    ))
+}

@@ -1,0 +1,201 @@
+//! A scenario: what happens to a scheduler, one operation after the other.
+//!
+//! Operations name entities and groups by the order of their creation, and activations by their place in a list, always
+//! modulo how many there are; what names nothing does nothing. So any part of a scenario is a scenario, which is what
+//! lets a failing one be shrunk.
+
+use std::fmt;
+
+use rospin_core::{EntityKind, GroupKind, Overrun};
+
+/// An entity to be added. Times in milliseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EntityPlan {
+    /// Its kind; a timer if and only if `timer` is given.
+    pub kind: EntityKind,
+    /// Its group.
+    pub group: usize,
+    /// Its priority.
+    pub priority: u32,
+    /// Its relative deadline.
+    pub deadline_ms: Option<u64>,
+    /// How many of its activations may be under way.
+    pub max_in_flight: u32,
+    /// Whether a suspended activation frees its group.
+    pub releases_group_at_await: bool,
+    /// When it fires, if it is a timer.
+    pub timer: Option<TimerPlan>,
+}
+
+/// When a timer fires. Times in milliseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TimerPlan {
+    /// First due time, counted from the moment at which it is added.
+    pub first_due_ms: u64,
+    /// Period, `None` for a one-shot.
+    pub period_ms: Option<u64>,
+    /// What it does about missed due times.
+    pub overrun: Overrun,
+}
+
+/// Something that happens to a scheduler.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Op {
+    /// A group is added.
+    AddGroup(GroupKind),
+    /// A group is removed, and its entities with it.
+    RemoveGroup(usize),
+    /// An entity is added; an error if its group was removed.
+    AddEntity(EntityPlan),
+    /// An entity is removed.
+    RemoveEntity(usize),
+    /// An entity (not a timer) has something to do, since `ago_ms`.
+    Release {
+        /// The entity.
+        entity: usize,
+        /// How long ago the release was, in ms.
+        ago_ms: u64,
+    },
+    /// Time passes, in ms.
+    Advance(u64),
+    /// One of the idle threads asks for work.
+    Next(usize),
+    /// One of the running activations completes.
+    Complete(usize),
+    /// One of the running activations is suspended.
+    Suspend(usize),
+    /// One of the suspended activations can go on.
+    Resume(usize),
+    /// A late or foreign wake-up: of an entity and a sequence number that need not be suspended.
+    Wake {
+        /// The entity.
+        entity: usize,
+        /// The sequence number.
+        sequence: u64,
+    },
+    /// An entity, if it is a timer, is stopped.
+    Cancel(usize),
+    /// An entity, if it is a timer, is started anew.
+    Restart {
+        /// The entity.
+        entity: usize,
+        /// First due time, counted from 2 ms ago, so that it may have passed.
+        due_ms: u64,
+        /// New period, if it changes.
+        period_ms: Option<u64>,
+    },
+}
+
+/// Some threads and what happens to their scheduler.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Scenario {
+    /// How many threads ask for work.
+    pub threads: u16,
+    /// What happens, in order.
+    pub ops: Vec<Op>,
+}
+
+impl fmt::Display for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "threads: {}", self.threads)?;
+        // For each group, whether it is still there; and how many entities were accepted.
+        let (mut groups, mut entities) = (Vec::new(), 0);
+        for (step, op) in self.ops.iter().enumerate() {
+            let op = op.named(groups.len(), entities);
+            write!(f, "{step:>4}  {op}")?;
+            match op {
+                Op::AddGroup(_) => {
+                    write!(f, "  -> g{}", groups.len())?;
+                    groups.push(true);
+                }
+                Op::RemoveGroup(group) if group < groups.len() => groups[group] = false,
+                Op::AddEntity(plan) if plan.max_in_flight > 0 && groups.get(plan.group) == Some(&true) => {
+                    write!(f, "  -> e{entities}")?;
+                    entities += 1;
+                }
+                Op::AddEntity(_) => f.write_str("  -> refused")?,
+                _ => {}
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl Op {
+    /// The same operation with the numbers of the group and the entity that it applies to.
+    pub(crate) fn named(self, groups: usize, entities: usize) -> Self {
+        let group = |place: usize| place.checked_rem(groups).unwrap_or(place);
+        let entity = |place: usize| place.checked_rem(entities).unwrap_or(place);
+        match self {
+            Self::RemoveGroup(place) => Self::RemoveGroup(group(place)),
+            Self::AddEntity(plan) => Self::AddEntity(EntityPlan { group: group(plan.group), ..plan }),
+            Self::RemoveEntity(place) => Self::RemoveEntity(entity(place)),
+            Self::Release { entity: place, ago_ms } => Self::Release { entity: entity(place), ago_ms },
+            Self::Wake { entity: place, sequence } => Self::Wake { entity: entity(place), sequence },
+            Self::Cancel(place) => Self::Cancel(entity(place)),
+            Self::Restart { entity: place, due_ms, period_ms } => {
+                Self::Restart { entity: entity(place), due_ms, period_ms }
+            }
+            Self::AddGroup(_)
+            | Self::Advance(_)
+            | Self::Next(_)
+            | Self::Complete(_)
+            | Self::Suspend(_)
+            | Self::Resume(_) => self,
+        }
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AddGroup(kind) => write!(f, "add group {kind:?}"),
+            Self::RemoveGroup(group) => write!(f, "remove g{group}"),
+            Self::AddEntity(plan) => write!(f, "add {plan}"),
+            Self::RemoveEntity(entity) => write!(f, "remove e{entity}"),
+            Self::Release { entity, ago_ms: 0 } => write!(f, "release e{entity}"),
+            Self::Release { entity, ago_ms } => write!(f, "release e{entity} as of {ago_ms} ms ago"),
+            Self::Advance(ms) => write!(f, "advance time by {ms} ms"),
+            Self::Next(thread) => write!(f, "next, idle thread [{thread}]"),
+            Self::Complete(running) => write!(f, "complete, running [{running}]"),
+            Self::Suspend(running) => write!(f, "suspend, running [{running}]"),
+            Self::Resume(suspended) => write!(f, "resume, suspended [{suspended}]"),
+            Self::Wake { entity, sequence } => write!(f, "wake e{entity} #{sequence}"),
+            Self::Cancel(entity) => write!(f, "cancel timer e{entity}"),
+            Self::Restart { entity, due_ms, period_ms } => {
+                write!(f, "restart timer e{entity}, due in {due_ms} - 2 ms")?;
+                period_ms.map_or(Ok(()), |ms| write!(f, ", new period {ms} ms"))
+            }
+        }
+    }
+}
+
+impl fmt::Display for EntityPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} in g{}", self.kind, self.group)?;
+        if let Some(timer) = self.timer {
+            write!(f, ", due in {} ms", timer.first_due_ms)?;
+            match timer.period_ms {
+                Some(ms) => write!(f, " and every {ms} ms")?,
+                None => f.write_str(" once")?,
+            }
+            if timer.overrun != Overrun::Skip {
+                write!(f, ", {:?}", timer.overrun)?;
+            }
+        }
+        if self.priority > 0 {
+            write!(f, ", priority {}", self.priority)?;
+        }
+        if let Some(ms) = self.deadline_ms {
+            write!(f, ", deadline {ms} ms")?;
+        }
+        if self.max_in_flight != 1 {
+            write!(f, ", {} in flight", self.max_in_flight)?;
+        }
+        if self.releases_group_at_await {
+            f.write_str(", releases its group at await")?;
+        }
+        Ok(())
+    }
+}

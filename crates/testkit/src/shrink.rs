@@ -1,0 +1,109 @@
+//! Makes a failing scenario small enough to be understood.
+
+use rospin_core::Overrun;
+
+use crate::scenario::{EntityPlan, Op, Scenario, TimerPlan};
+
+/// The smallest scenario found that still `fails`: parts are left out and numbers made plain until nothing more can be.
+pub fn shrink(scenario: &Scenario, mut fails: impl FnMut(&Scenario) -> bool) -> Scenario {
+    let mut best = scenario.clone();
+    // Every round that goes on makes the scenario smaller or plainer; the bound is for a `fails` that is not steady.
+    for _ in 0..50 {
+        let before = best.clone();
+        drop_parts(&mut best, &mut fails);
+        plainer_ops(&mut best, &mut fails);
+        join_waits(&mut best, &mut fails);
+        while best.threads > 1 && accept(&mut best, &mut fails, |smaller| smaller.threads -= 1) {}
+        if best == before {
+            break;
+        }
+    }
+    best
+}
+
+fn accept(best: &mut Scenario, fails: &mut impl FnMut(&Scenario) -> bool, change: impl FnOnce(&mut Scenario)) -> bool {
+    let mut candidate = best.clone();
+    change(&mut candidate);
+    let better = candidate != *best && fails(&candidate);
+    if better {
+        *best = candidate;
+    }
+    better
+}
+
+/// Leaves out parts: half of the operations, then quarters, down to single ones, from the end.
+fn drop_parts(best: &mut Scenario, fails: &mut impl FnMut(&Scenario) -> bool) {
+    let mut size = best.ops.len().div_ceil(2);
+    while size > 0 {
+        let mut end = best.ops.len();
+        while end > 0 {
+            let start = end.saturating_sub(size);
+            accept(best, fails, |smaller| drop(smaller.ops.drain(start..end)));
+            end = start.min(best.ops.len());
+        }
+        size /= 2;
+    }
+}
+
+/// One long wait instead of several in a row.
+fn join_waits(best: &mut Scenario, fails: &mut impl FnMut(&Scenario) -> bool) {
+    let mut at = 0;
+    while at + 1 < best.ops.len() {
+        let joined = match best.ops[at..=at + 1] {
+            [Op::Advance(first), Op::Advance(second)] => accept(best, fails, |smaller| {
+                smaller.ops[at] = Op::Advance(first + second);
+                smaller.ops.remove(at + 1);
+            }),
+            _ => false,
+        };
+        at += usize::from(!joined);
+    }
+}
+
+fn plainer_ops(best: &mut Scenario, fails: &mut impl FnMut(&Scenario) -> bool) {
+    for at in 0..best.ops.len() {
+        // Each form is plainer than what it replaces, so this ends.
+        while plainer(best.ops[at]).into_iter().any(|form| accept(best, fails, |smaller| smaller.ops[at] = form)) {}
+    }
+}
+
+/// Plainer forms of an operation, the plainest first.
+fn plainer(op: Op) -> Vec<Op> {
+    let lower = |place: usize| (0..place.min(8)).collect::<Vec<_>>();
+    match op {
+        Op::AddEntity(plan) => plainer_entity(plan).into_iter().map(Op::AddEntity).collect(),
+        Op::Release { entity, ago_ms } => {
+            let mut forms = vec![Op::Release { entity, ago_ms: 0 }];
+            forms.extend(lower(entity).into_iter().map(|entity| Op::Release { entity, ago_ms }));
+            forms
+        }
+        Op::Advance(ms) => (1..ms).map(Op::Advance).collect(),
+        Op::Next(place) => lower(place).into_iter().map(Op::Next).collect(),
+        Op::Complete(place) => lower(place).into_iter().map(Op::Complete).collect(),
+        Op::Suspend(place) => lower(place).into_iter().map(Op::Suspend).collect(),
+        Op::Resume(place) => lower(place).into_iter().map(Op::Resume).collect(),
+        Op::Cancel(place) => lower(place).into_iter().map(Op::Cancel).collect(),
+        Op::RemoveEntity(place) => lower(place).into_iter().map(Op::RemoveEntity).collect(),
+        Op::RemoveGroup(place) => lower(place).into_iter().map(Op::RemoveGroup).collect(),
+        Op::Restart { entity, due_ms, period_ms } => {
+            let mut forms = vec![Op::Cancel(entity), Op::Restart { entity, due_ms, period_ms: None }];
+            forms.extend(lower(entity).into_iter().map(|entity| Op::Restart { entity, due_ms, period_ms }));
+            forms
+        }
+        Op::AddGroup(_) | Op::Wake { .. } => Vec::new(),
+    }
+}
+
+fn plainer_entity(plan: EntityPlan) -> Vec<EntityPlan> {
+    let mut forms = vec![
+        EntityPlan { priority: 0, ..plan },
+        EntityPlan { deadline_ms: None, ..plan },
+        EntityPlan { max_in_flight: 1, ..plan },
+        EntityPlan { releases_group_at_await: false, ..plan },
+    ];
+    forms.extend(
+        plan.timer.map(|timer| EntityPlan { timer: Some(TimerPlan { overrun: Overrun::Skip, ..timer }), ..plan }),
+    );
+    forms.extend((0..plan.group.min(4)).map(|group| EntityPlan { group, ..plan }));
+    forms
+}

@@ -1,0 +1,126 @@
+//! Random comparison of a policy with the reference, many scenarios at a time.
+
+use std::cell::Cell;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
+
+use rospin_core::Policy;
+
+use crate::compare::{Mismatch, compare};
+use crate::generate;
+use crate::real::Real;
+use crate::reference::{Reference, ReferencePolicy};
+use crate::scenario::Scenario;
+use crate::shrink::shrink;
+
+/// Environment variable with the seed of the first scenario; the following ones count up from it.
+pub const SEED: &str = "ROSPIN_TEST_SEED";
+/// Environment variable with the number of scenarios for each policy.
+pub const COUNT: &str = "ROSPIN_TEST_COUNT";
+
+/// How many scenarios, and from which seed on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Plan {
+    /// Seed of the first scenario.
+    pub seed: u64,
+    /// Number of scenarios.
+    pub count: u64,
+}
+
+impl Plan {
+    /// What the environment says, or else `seed` and `count`: the default is the same at every run, so that a failure
+    /// is news about the code and not about the dice.
+    ///
+    /// # Panics
+    /// If a variable is set and no number.
+    #[must_use]
+    pub fn from_env_or(seed: u64, count: u64) -> Self {
+        Self { seed: number(SEED).unwrap_or(seed), count: number(COUNT).unwrap_or(count) }
+    }
+}
+
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    match text.parse() {
+        Ok(number) => Some(number),
+        Err(error) => panic!("{variable} is `{text}`, which is not a number: {error}"),
+    }
+}
+
+/// A scenario on which an implementation is wrong, as small as it could be made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failure {
+    /// Seed of the scenario that failed first.
+    pub seed: u64,
+    /// What is left of it.
+    pub scenario: Scenario,
+    /// What is wrong in what is left of it.
+    pub mismatch: Mismatch,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { seed, scenario, mismatch } = self;
+        writeln!(f, "scenario {seed} fails; the smallest part of it that does:\n\n{scenario}")?;
+        if mismatch.step == scenario.ops.len() {
+            writeln!(f, "and then, when all that waits goes on and all that runs ends until nothing is ready,")?;
+        }
+        writeln!(f, "{mismatch}\n")?;
+        // The harness names the thread after the test.
+        let test = std::thread::current().name().unwrap_or_default().to_owned();
+        write!(f, "replay: {SEED}={seed} {COUNT}=1 cargo test -p rospin-testkit {test}")
+    }
+}
+
+/// Plays one scenario against the reference and against `policy` in the real scheduler; a panic is a mismatch too.
+///
+/// # Errors
+/// The first step at which they differ.
+pub fn play(scenario: &Scenario, like: ReferencePolicy, policy: Box<dyn Policy>) -> Result<(), Mismatch> {
+    silence_expected_panics();
+    QUIET.set(true);
+    let both = || compare(scenario, &mut Reference::new(like), &mut Real::new(policy));
+    let result = catch_unwind(AssertUnwindSafe(both));
+    QUIET.set(false);
+    result.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("(no text)");
+        Err(Mismatch { step: 0, what: format!("panic: {text}") })
+    })
+}
+
+/// Plays the scenarios of `plan`, and shrinks the first that fails.
+///
+/// # Errors
+/// That scenario.
+pub fn run(plan: Plan, like: ReferencePolicy, policy: impl Fn() -> Box<dyn Policy>) -> Result<(), Box<Failure>> {
+    for seed in (0..plan.count).map(|number| plan.seed.wrapping_add(number)) {
+        let scenario = generate::scenario(seed);
+        if play(&scenario, like, policy()).is_ok() {
+            continue;
+        }
+        let scenario = shrink(&scenario, |smaller| play(smaller, like, policy()).is_err());
+        if let Err(mismatch) = play(&scenario, like, policy()) {
+            return Err(Box::new(Failure { seed, scenario, mismatch }));
+        }
+    }
+    Ok(())
+}
+
+thread_local! {
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Shrinking a panic would otherwise print it a hundred times.
+fn silence_expected_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !QUIET.get() {
+                usual(info);
+            }
+        }));
+    });
+}

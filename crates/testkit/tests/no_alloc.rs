@@ -1,0 +1,147 @@
+//! The dispatch path does not allocate, under any policy that comes with rospin.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::time::Duration;
+
+use rospin_core::policy::POLICIES;
+use rospin_core::{
+    Activation, EntityId, EntityKind, EntitySpec, GroupKind, Instant, Overrun, Policy, Priority, Scheduler,
+    ThreadIndex, TimerSpec,
+};
+
+thread_local! {
+    /// Of this thread only: tests run side by side, and the test harness allocates as it likes.
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: every call is passed on unchanged to the system's allocator, whose contract is the same; the counter is a
+// constant-initialised thread-local without a destructor, so that touching it does not allocate.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract of `dealloc`, and `pointer` came from `System`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the contract of `realloc`, and `pointer` came from `System`.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+fn count() {
+    ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+}
+
+fn allocations(work: impl FnOnce()) -> u64 {
+    let before = ALLOCATIONS.get();
+    work();
+    ALLOCATIONS.get() - before
+}
+
+/// Ten entities and three timers in three groups.
+struct Fixture {
+    scheduler: Scheduler,
+    entities: Vec<EntityId>,
+}
+
+fn system(policy: Box<dyn Policy>) -> Fixture {
+    let mut scheduler = Scheduler::new(policy);
+    let groups = [GroupKind::MutuallyExclusive, GroupKind::MutuallyExclusive, GroupKind::Reentrant];
+    let groups = groups.map(|kind| scheduler.add_group(kind));
+    let spec = |number: u32, kind| {
+        EntitySpec::new(format!("e{number}"), kind, groups[number as usize % 3])
+            .priority(Priority(number % 4))
+            .max_in_flight(1 + number % 2)
+            .releases_group_at_await(number.is_multiple_of(2))
+    };
+    let add = |number| scheduler.add_entity(spec(number, EntityKind::Subscription)).unwrap();
+    let entities = (0..10).map(add).collect();
+    for (number, overrun) in [Overrun::Skip, Overrun::CatchUp(2), Overrun::ShiftPhase].into_iter().enumerate() {
+        let timer = TimerSpec::periodic(Instant::ZERO, Duration::from_millis(1 + number as u64)).overrun(overrun);
+        scheduler.add_timer(spec(10 + number as u32, EntityKind::Timer), timer).unwrap();
+    }
+    Fixture { scheduler, entities }
+}
+
+const THREADS: usize = 3;
+
+/// Releases everything, and runs it on three threads; every seventh round comes late, so that timers overrun.
+fn round(system: &mut Fixture, number: u64, asynchronous: bool) {
+    let now = Instant::from_millis(number + number / 7 * 10);
+    let scheduler = &mut system.scheduler;
+    for id in &system.entities {
+        scheduler.release(now, *id);
+    }
+    let mut threads: [Option<Activation>; THREADS] = [None; THREADS];
+    loop {
+        for (index, thread) in threads.iter_mut().enumerate() {
+            *thread = scheduler.next(now, ThreadIndex(index as u16));
+        }
+        if threads.iter().all(Option::is_none) {
+            return;
+        }
+        for activation in threads.iter_mut().filter_map(Option::take) {
+            if asynchronous && activation.segment == 0 {
+                scheduler.suspend(now, &activation);
+                assert!(scheduler.resume(now, activation.entity, activation.sequence));
+            } else {
+                scheduler.complete(now, &activation);
+            }
+        }
+    }
+}
+
+#[test]
+fn synchronous_callbacks_never_allocate() {
+    for policy in POLICIES {
+        let mut system = system((policy.build)());
+        // From the first activation on: adding the entities has to make room for all of them.
+        let count = allocations(|| (0..2_000).for_each(|number| round(&mut system, number, false)));
+        assert_eq!(count, 0, "allocations under {}", policy.name);
+    }
+}
+
+#[test]
+fn asynchronous_callbacks_do_not_allocate_once_warm() {
+    for policy in POLICIES {
+        let mut system = system((policy.build)());
+        (0..100).for_each(|number| round(&mut system, number, true));
+        let count = allocations(|| (100..2_000).for_each(|number| round(&mut system, number, true)));
+        assert_eq!(count, 0, "allocations under {}", policy.name);
+    }
+}
+
+#[test]
+fn entities_that_come_and_go_leave_no_debt() {
+    for policy in POLICIES {
+        let mut system = system((policy.build)());
+        (0..20).for_each(|number| round(&mut system, number, false));
+        let gone = system.entities.remove(3);
+        let group = system.scheduler.entity(gone).unwrap().group;
+        system.scheduler.remove_entity(gone);
+        let spec = EntitySpec::new("late", EntityKind::Service, group);
+        system
+            .entities
+            .extend([system.scheduler.add_entity(spec.clone()), system.scheduler.add_entity(spec)].map(Result::unwrap));
+        let count = allocations(|| (20..2_000).for_each(|number| round(&mut system, number, false)));
+        assert_eq!(count, 0, "allocations under {}", policy.name);
+    }
+}
+
+#[test]
+fn the_counter_counts() {
+    assert_eq!(allocations(|| drop(std::hint::black_box(Box::new(1_u64)))), 1);
+}

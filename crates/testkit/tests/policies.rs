@@ -1,0 +1,45 @@
+//! Every policy decides as the naive reference scheduler does, on random scenarios.
+//!
+//! `ROSPIN_TEST_SEED` and `ROSPIN_TEST_COUNT` choose others than the default ones, or more of them.
+
+use rospin_core::policy::{Edf, Fifo, FixedPriority, Policy, Timers, WaitSet};
+use rospin_testkit::reference::ReferencePolicy;
+use rospin_testkit::suite::{self, Plan};
+
+/// For each policy: together three times the hundred thousand that are asked for.
+const SCENARIOS: u64 = 60_000;
+
+/// The policies draw different scenarios, unless the environment says otherwise.
+fn agrees_with_reference(number: u64, like: ReferencePolicy, policy: impl Fn() -> Box<dyn Policy>) {
+    let plan = Plan::from_env_or(number * 1_000_000, SCENARIOS);
+    if let Err(failure) = suite::run(plan, like, policy) {
+        panic!("{like:?}: {failure}");
+    }
+}
+
+#[test]
+fn fifo() {
+    agrees_with_reference(1, ReferencePolicy::Fifo, || Box::new(Fifo::new()));
+}
+
+#[test]
+fn fixed_priority() {
+    agrees_with_reference(2, ReferencePolicy::FixedPriority, || Box::new(FixedPriority::new()));
+}
+
+#[test]
+fn edf() {
+    agrees_with_reference(3, ReferencePolicy::Edf, || Box::new(Edf::new()));
+}
+
+#[test]
+fn wait_set_e1() {
+    let like = ReferencePolicy::WaitSet(Timers::Outside);
+    agrees_with_reference(4, like, || Box::new(WaitSet::new(Timers::Outside)));
+}
+
+#[test]
+fn wait_set_e2() {
+    let like = ReferencePolicy::WaitSet(Timers::Inside);
+    agrees_with_reference(5, like, || Box::new(WaitSet::new(Timers::Inside)));
+}
