@@ -277,7 +277,8 @@ impl Scheduler {
     /// The driver must hand it back by [`complete`](Self::complete) or [`suspend`](Self::suspend).
     pub fn next(&mut self, now: Instant, thread: ThreadIndex) -> Option<Activation> {
         self.advance(ClockKind::Steady, now, now);
-        let activation = self.policy.pick(&View::new(now, thread, &self.groups))?;
+        let trace = self.trace.as_mut().map(|trace| &mut **trace as &mut dyn Trace);
+        let activation = self.policy.pick(&mut View::new(now, thread, &self.groups, trace))?;
         debug_assert!(self.groups.admits(&activation), "the policy picked from a group that is held");
         self.groups.hold(&activation);
         if activation.segment > 0 {

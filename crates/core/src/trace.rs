@@ -16,6 +16,10 @@ pub enum TraceEvent {
     Suspended(Activation),
     /// An activation ended and its group is free again.
     Completed(Activation),
+    /// A wait-set style policy built a new ready set, for that thread; what is in it follows.
+    PollingPoint(ThreadIndex),
+    /// An activation in the ready set of the last polling point, in the order in which they will be served.
+    Collected(Activation),
     /// A timer gave up this many due times because it ran late.
     Overrun(EntityId, u64),
 }

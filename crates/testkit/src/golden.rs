@@ -21,8 +21,10 @@ pub const BLESS: &str = "ROSPIN_BLESS";
 pub fn render(events: &[(Instant, TraceEvent)], scheduler: &Scheduler) -> String {
     let mut text = String::new();
     let mut running: Vec<(ThreadIndex, Activation)> = Vec::new();
-    for (at, event) in events {
+    for (number, (at, event)) in events.iter().enumerate() {
         let line = match event {
+            TraceEvent::PollingPoint(thread) => polls(*thread, &events[number + 1..], scheduler),
+            TraceEvent::Collected(_) => continue,
             TraceEvent::Released(activation) => ready(activation, scheduler),
             TraceEvent::Dispatched(thread, activation) => {
                 running.push((*thread, *activation));
@@ -39,6 +41,15 @@ pub fn render(events: &[(Instant, TraceEvent)], scheduler: &Scheduler) -> String
         let _ = writeln!(text, "{}  {line}", seconds(*at));
     }
     text
+}
+
+/// A polling point, with the ready set that is recorded behind it.
+fn polls(thread: ThreadIndex, behind: &[(Instant, TraceEvent)], scheduler: &Scheduler) -> String {
+    let collected = behind.iter().map_while(|(_, event)| match event {
+        TraceEvent::Collected(activation) => Some(name(activation, scheduler)),
+        _ => None,
+    });
+    format!("t{}  polls  {{{}}}", thread.0, collected.collect::<Vec<_>>().join(" "))
 }
 
 fn ready(activation: &Activation, scheduler: &Scheduler) -> String {

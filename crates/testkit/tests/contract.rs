@@ -46,7 +46,7 @@ impl Policy for Strict {
         self.fifo.release(activation);
     }
 
-    fn pick(&mut self, view: &View<'_>) -> Option<Activation> {
+    fn pick(&mut self, view: &mut View<'_>) -> Option<Activation> {
         let picked = self.fifo.pick(view)?;
         self.leave(&picked);
         Some(picked)

@@ -39,7 +39,7 @@ impl Policy for Reserved {
         self.ready.push(activation);
     }
 
-    fn pick(&mut self, view: &View<'_>) -> Option<Activation> {
+    fn pick(&mut self, view: &mut View<'_>) -> Option<Activation> {
         let may = |ready: &&Activation| {
             view.groups.admits(ready) && (view.thread != ThreadIndex(0) || ready.priority >= URGENT)
         };

@@ -87,7 +87,7 @@ impl Policy for Flawed {
         }
     }
 
-    fn pick(&mut self, view: &View<'_>) -> Option<Activation> {
+    fn pick(&mut self, view: &mut View<'_>) -> Option<Activation> {
         let admitted = self.ready.iter().filter(|ready| self.admits(ready, view));
         let chosen = admitted.min_by_key(|ready| self.key(ready)).copied();
         if self.flaw == Flaw::DropsTheBlocked {

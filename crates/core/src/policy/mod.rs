@@ -20,9 +20,9 @@ use crate::entity::EntitySpec;
 use crate::group::Groups;
 use crate::id::{EntityId, GroupId, ThreadIndex};
 use crate::time::Instant;
+use crate::trace::{Trace, TraceEvent};
 
 /// What a policy may look at when it picks.
-#[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct View<'a> {
     /// The time at which the thread asks.
@@ -31,11 +31,24 @@ pub struct View<'a> {
     pub thread: ThreadIndex,
     /// The callback groups: whether an activation may start now.
     pub groups: &'a Groups,
+    trace: Option<&'a mut dyn Trace>,
 }
 
 impl<'a> View<'a> {
-    pub(crate) const fn new(now: Instant, thread: ThreadIndex, groups: &'a Groups) -> Self {
-        Self { now, thread, groups }
+    pub(crate) fn new(now: Instant, thread: ThreadIndex, groups: &'a Groups, trace: Option<&'a mut dyn Trace>) -> Self {
+        Self { now, thread, groups, trace }
+    }
+
+    /// Records a polling point with its ready set, in the order in which it will be served.
+    ///
+    /// For policies that build ready sets; the others have no polling points.
+    pub fn record_polling_point<'b>(&mut self, ready_set: impl IntoIterator<Item = &'b Activation>) {
+        if let Some(trace) = &mut self.trace {
+            trace.record(self.now, TraceEvent::PollingPoint(self.thread));
+            for activation in ready_set {
+                trace.record(self.now, TraceEvent::Collected(*activation));
+            }
+        }
     }
 }
 
@@ -62,7 +75,7 @@ pub trait Policy: Send {
     /// Takes the activation to run now out of the ready set.
     ///
     /// It must be one that [`Groups::admits`]; `None` if there is none.
-    fn pick(&mut self, view: &View<'_>) -> Option<Activation>;
+    fn pick(&mut self, view: &mut View<'_>) -> Option<Activation>;
 
     /// A mutually exclusive group is free again.
     fn group_freed(&mut self, group: GroupId);

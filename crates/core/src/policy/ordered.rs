@@ -146,7 +146,7 @@ impl<O: Order> Policy for Ordered<O> {
         self.ready.push(Entry { key: self.order.key(&activation), activation });
     }
 
-    fn pick(&mut self, view: &View<'_>) -> Option<Activation> {
+    fn pick(&mut self, view: &mut View<'_>) -> Option<Activation> {
         while let Some(entry) = self.ready.pop() {
             if view.groups.admits(&entry.activation) {
                 return Some(entry.activation);

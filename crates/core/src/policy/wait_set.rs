@@ -60,7 +60,7 @@ impl WaitSet {
     }
 
     /// The polling point: a new ready set of all that is ready and whose group is free.
-    fn poll(&mut self, view: &View<'_>) {
+    fn poll(&mut self, view: &mut View<'_>) {
         let inside = |activation: &&Activation| {
             (self.timers == Timers::Inside || activation.kind != EntityKind::Timer) && view.groups.admits(activation)
         };
@@ -69,6 +69,10 @@ impl WaitSet {
         self.ready_set.sort_unstable_by_key(|activation| {
             std::cmp::Reverse((activation.kind, activation.registration, activation.sequence))
         });
+        // An empty one is not served: rclcpp would go on waiting.
+        if !self.ready_set.is_empty() {
+            view.record_polling_point(self.ready_set.iter().rev());
+        }
     }
 
     fn forget(&mut self, activation: &Activation) {
@@ -100,7 +104,7 @@ impl Policy for WaitSet {
         self.available.push(activation);
     }
 
-    fn pick(&mut self, view: &View<'_>) -> Option<Activation> {
+    fn pick(&mut self, view: &mut View<'_>) -> Option<Activation> {
         if self.timers == Timers::Outside
             && let Some(timer) = self.take_timer(view)
         {
