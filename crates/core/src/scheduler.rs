@@ -86,6 +86,7 @@ pub struct Scheduler {
     entities: Slots<EntityState>,
     groups: Groups,
     timers: [TimerHeap; ClockKind::COUNT],
+    timer_counts: [usize; ClockKind::COUNT],
     /// The latest reading of each clock that the driver passed on.
     clocks: [Instant; ClockKind::COUNT],
     registrations: u64,
@@ -102,6 +103,7 @@ impl Scheduler {
             entities: Slots::new(),
             groups: Groups::new(),
             timers: Default::default(),
+            timer_counts: [0; ClockKind::COUNT],
             clocks: [Instant::ZERO; ClockKind::COUNT],
             registrations: 0,
             sequence: 0,
@@ -165,8 +167,9 @@ impl Scheduler {
         spec.kind = EntityKind::Timer;
         let state = TimerState { spec: timer, due: timer.first_due, armed: false, cancelled: false, overruns: 0 };
         let id = self.add(spec, Some(state))?;
-        let timers = self.entities.iter().filter(|(_, _, entity)| entity.timer.is_some()).count();
-        self.timers[timer.clock.index()].reserve(timers);
+        let clock = timer.clock.index();
+        self.timer_counts[clock] += 1;
+        self.timers[clock].reserve(self.timer_counts[clock]);
         self.arm(id, timer.first_due);
         Ok(id)
     }
@@ -205,7 +208,9 @@ impl Scheduler {
             return false;
         };
         if let Some(timer) = &entity.timer {
-            self.timers[timer.spec.clock.index()].disarm(id);
+            let clock = timer.spec.clock.index();
+            self.timer_counts[clock] -= 1;
+            self.timers[clock].disarm(id);
         }
         let pending = entity.pending.as_ref().filter(|_| entity.may_start());
         for ready in pending.into_iter().chain(&entity.resumed) {
@@ -279,7 +284,12 @@ impl Scheduler {
         self.advance(ClockKind::Steady, now, now);
         let trace = self.trace.as_mut().map(|trace| &mut **trace as &mut dyn Trace);
         let activation = self.policy.pick(&mut View::new(now, thread, &self.groups, trace))?;
-        debug_assert!(self.groups.admits(&activation), "the policy picked from a group that is held");
+        if !self.groups.admits(&activation) {
+            // A policy of the user's that breaks its promise must not break the group's.
+            debug_assert!(false, "the policy picked from a group that is held");
+            self.policy.release(activation);
+            return None;
+        }
         self.groups.hold(&activation);
         if activation.segment > 0 {
             if let Some(entity) = self.entity_mut(activation.entity) {
@@ -339,6 +349,12 @@ impl Scheduler {
         self.policy.release(segment);
         self.record(now, TraceEvent::Released(segment));
         true
+    }
+
+    /// Whether there is any timer of `clock`, armed or not.
+    #[must_use]
+    pub const fn has_timers(&self, clock: ClockKind) -> bool {
+        self.timer_counts[clock.index()] > 0
     }
 
     /// When the next timer of `clock` is due, on that clock; `None` if none is armed.

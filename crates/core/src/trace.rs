@@ -28,7 +28,7 @@ pub enum TraceEvent {
 ///
 /// Called on the dispatch path, with the scheduler borrowed: an implementation must not block.
 pub trait Trace: Send {
-    /// `event` happened at `now`.
+    /// `event` happened at `now`: for a release its own instant, which may lie before the event that was recorded last.
     fn record(&mut self, now: Instant, event: TraceEvent);
 }
 

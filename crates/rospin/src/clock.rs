@@ -9,6 +9,10 @@ use rustix::time::ClockId;
 use crate::lock_free::parker::Deadline;
 use crate::shared::Shared;
 
+/// How late a timer on the system clock may be after that clock was set forward, where timers on the steady clock are waited
+/// for, too.
+const STEP_NOTICED_AFTER: Duration = Duration::from_secs(1);
+
 /// Reads the clocks of a [`Context`](crate::Context). Cheap to clone; reading neither blocks nor allocates.
 #[derive(Clone, Debug)]
 pub struct Clock(Kind);
@@ -46,23 +50,20 @@ impl Clock {
 
     /// How long a thread may sleep that is next needed at these times.
     ///
-    /// Both are looked at: if the system clock's is first, the kernel follows that clock, also when it is set.
+    /// The kernel follows the system clock when it is set, but a thread can sleep on one clock only. With both, it is the
+    /// steady one, so that setting the other delays nothing on it, and no longer than [`STEP_NOTICED_AFTER`] at a time.
     pub(crate) fn deadline(&self, steady: Option<Instant>, system: Option<Instant>) -> Deadline {
         if matches!(self.0, Kind::Manual(_)) {
             // Whoever moves the clock wakes the sleepers.
             return Deadline::Never;
         }
-        let remaining = |due: Instant, kind| due.saturating_since(self.read(kind));
         match (steady, system) {
             (None, None) => Deadline::Never,
             (Some(steady), None) => Deadline::Steady(steady.as_nanos()),
             (None, Some(system)) => Deadline::System(system.as_nanos()),
             (Some(steady), Some(system)) => {
-                if remaining(system, ClockKind::System) < remaining(steady, ClockKind::Steady) {
-                    Deadline::System(system.as_nanos())
-                } else {
-                    Deadline::Steady(steady.as_nanos())
-                }
+                let remaining = system.saturating_since(self.read(ClockKind::System)).min(STEP_NOTICED_AFTER);
+                Deadline::Steady(steady.min(self.now() + remaining).as_nanos())
             }
         }
     }

@@ -155,8 +155,8 @@ impl Context {
         self.0.ledger.losses()
     }
 
-    pub(crate) fn open_counters(&self, entity: &str) -> Arc<LossCounters> {
-        self.0.ledger.open(entity)
+    pub(crate) fn open_counters(&self, entity: &str, retire_as: &str) -> Arc<LossCounters> {
+        self.0.ledger.open(entity, retire_as)
     }
 
     pub(crate) fn priority_of(&self, entity: &str) -> Option<Priority> {

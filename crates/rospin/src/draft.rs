@@ -1,17 +1,17 @@
 //! The way from options to an entity: a draft knows where items come from, and is finished by the kind of callback.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use rospin_core::{EntityKind, EntitySpec, GroupKind, TimerSpec};
 
-use crate::body::{AsyncBody, Attached, Body, Due, ExclusiveBody, Payload, SharedBody, Take};
-use crate::entity::EntityHandle;
-use crate::group::{GroupCore, TimerError};
+use crate::body::{AsyncBody, Attached, Body, Direct, Due, ExclusiveBody, Locked, Payload, SharedBody, Take};
+use crate::entity::{Closer, EntityHandle};
+use crate::group::{GroupCore, GroupGone, TimerError};
 use crate::loss::LossCounters;
 use crate::options::{Common, EntityOptions, ServiceOptions, SubscriptionOptions, TimerOptions};
 use crate::service::{ServiceError, ServiceSource};
-use crate::shared::{Signal, Target};
-use crate::source::{Notifier, Source, TakeError};
+use crate::signal::Signal;
+use crate::source::{Notifier, Source, SourceError, TakeError};
 use crate::state::NewEntity;
 use crate::topic::{TopicError, TopicSource};
 
@@ -27,6 +27,8 @@ pub(crate) struct Draft<'a, T> {
     losses: Arc<LossCounters>,
     signal: Arc<Signal>,
     timer: Option<TimerSpec>,
+    /// Ends what feeds the entity as soon as its handle is dropped.
+    closer: Option<Closer>,
     take: T,
 }
 
@@ -34,11 +36,12 @@ pub(crate) struct Draft<'a, T> {
 fn begin(
     group: &Arc<GroupCore>,
     common: &Common,
-    name: impl FnOnce() -> String,
-) -> (String, Arc<LossCounters>, Arc<Signal>) {
-    let name = common.name.clone().unwrap_or_else(name);
-    let losses = group.context.open_counters(&name);
-    (name, losses, Signal::to(&group.executor, Target::Entity(Default::default())))
+    default_name: impl FnOnce() -> String,
+) -> Result<(String, Arc<LossCounters>, Arc<Signal>), GroupGone> {
+    group.check()?;
+    let name = common.name.clone().unwrap_or_else(default_name);
+    let losses = group.context.open_counters(&name, common.name.as_ref().unwrap_or(&group.name));
+    Ok((name, losses, Signal::new(&group.executor)))
 }
 
 fn attach<S: Source>(mut source: S, signal: &Arc<Signal>) -> Result<Attached<S>, TakeError> {
@@ -56,7 +59,7 @@ fn attach_own<S: Source<Attachment = ()>>(mut source: S, signal: &Arc<Signal>) -
 impl<'a> Draft<'a, Due> {
     pub(crate) fn timer(group: &'a Arc<GroupCore>, options: TimerOptions) -> Result<Self, TimerError> {
         let TimerOptions { common, period, delay, first_due, clock, overrun } = options;
-        let (name, losses, signal) = begin(group, &common, || group.unnamed(EntityKind::Timer));
+        let (name, losses, signal) = begin(group, &common, || group.unnamed(EntityKind::Timer))?;
         if period.is_some_and(|period| period.is_zero()) {
             return Err(TimerError::ZeroPeriod { timer: name });
         }
@@ -66,15 +69,16 @@ impl<'a> Draft<'a, Due> {
             None => TimerSpec::one_shot(first_due),
         };
         let timer = Some(spec.clock(clock).overrun(overrun));
-        Ok(Self { group, kind: EntityKind::Timer, common, name, losses, signal, timer, take: Due })
+        Ok(Self { group, kind: EntityKind::Timer, common, name, losses, signal, timer, closer: None, take: Due })
     }
 }
 
 impl<'a, T: Send + Sync + 'static> Draft<'a, Attached<TopicSource<T>>> {
     pub(crate) fn subscription(group: &'a Arc<GroupCore>, options: SubscriptionOptions) -> Result<Self, TopicError> {
         let default_name = || format!("{}/{}", group.name, options.topic);
-        let (name, losses, signal) = begin(group, &options.common, default_name);
+        let (name, losses, signal) = begin(group, &options.common, default_name)?;
         let source = TopicSource::subscribe(&group.context, &options, Arc::clone(&losses))?;
+        let closer = Some(Box::new(source.closer()) as Closer);
         let take = attach_own(source, &signal);
         Ok(Self {
             group,
@@ -84,6 +88,7 @@ impl<'a, T: Send + Sync + 'static> Draft<'a, Attached<TopicSource<T>>> {
             losses,
             signal,
             timer: None,
+            closer,
             take,
         })
     }
@@ -92,10 +97,21 @@ impl<'a, T: Send + Sync + 'static> Draft<'a, Attached<TopicSource<T>>> {
 impl<'a, Req: Send + 'static, Resp: Send + 'static> Draft<'a, Attached<ServiceSource<Req, Resp>>> {
     pub(crate) fn service(group: &'a Arc<GroupCore>, options: ServiceOptions) -> Result<Self, ServiceError> {
         let default_name = || format!("{}/{}", group.name, options.service);
-        let (name, losses, signal) = begin(group, &options.common, default_name);
-        let source = ServiceSource::serve(&group.context, &options, Arc::clone(&losses), group.address())?;
+        let (name, losses, signal) = begin(group, &options.common, default_name)?;
+        let source = ServiceSource::serve(&group.context, &options, Arc::clone(&losses), group.key())?;
+        let closer = Some(Box::new(source.closer()) as Closer);
         let take = attach_own(source, &signal);
-        Ok(Self { group, kind: EntityKind::Service, common: options.common, name, losses, signal, timer: None, take })
+        Ok(Self {
+            group,
+            kind: EntityKind::Service,
+            common: options.common,
+            name,
+            losses,
+            signal,
+            timer: None,
+            closer,
+            take,
+        })
     }
 }
 
@@ -105,11 +121,11 @@ impl<'a, S: Source> Draft<'a, Attached<S>> {
         kind: EntityKind,
         options: EntityOptions,
         source: S,
-    ) -> Result<Self, TakeError> {
+    ) -> Result<Self, SourceError> {
         let EntityOptions { common } = options;
-        let (name, losses, signal) = begin(group, &common, || group.unnamed(kind));
+        let (name, losses, signal) = begin(group, &common, || group.unnamed(kind))?;
         let take = attach(source, &signal)?;
-        Ok(Self { group, kind, common, name, losses, signal, timer: None, take })
+        Ok(Self { group, kind, common, name, losses, signal, timer: None, closer: None, take })
     }
 }
 
@@ -130,11 +146,12 @@ impl<T: Take> Draft<'_, T> {
         F: FnMut(Payload<P>, T::Item) -> Fut + Send + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
+        let callback = Locked(Mutex::new(callback));
         if self.common.releases_group_at_await {
             let in_flight = self.common.max_in_flight.unwrap_or(ASYNC_IN_FLIGHT);
-            return self.finish(in_flight, |take, _| Box::new(AsyncBody::new(take, callback, 0)));
+            return self.finish(in_flight, |take, _| Box::new(AsyncBody::new(take, callback, None)));
         }
-        let held = self.group.address();
+        let held = self.group.key();
         self.finish(1, |take, _| Box::new(AsyncBody::new(take, callback, held)))
     }
 
@@ -143,7 +160,7 @@ impl<T: Take> Draft<'_, T> {
     where
         F: Fn(T::Item) + Send + Sync + 'static,
     {
-        let threads = u32::from(self.group.threads.get());
+        let threads = u32::from(self.group.threads);
         let in_flight = self.common.max_in_flight.unwrap_or(threads);
         // A timer's next activation is the scheduler's business.
         let notifies = self.timer.is_none() && in_flight > 1;
@@ -156,21 +173,20 @@ impl<T: Take> Draft<'_, T> {
     /// With an asynchronous callback of a reentrant group.
     pub(crate) fn reentrant_async<F, Fut>(self, callback: F) -> EntityHandle
     where
-        F: Fn(T::Item) -> Fut + Send + 'static,
+        F: Fn(T::Item) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
         let in_flight = self.common.max_in_flight.unwrap_or(ASYNC_IN_FLIGHT);
-        self.finish(in_flight, |take, _| Box::new(AsyncBody::new(take, move |_: Payload<()>, item| callback(item), 0)))
+        self.finish(in_flight, |take, _| Box::new(AsyncBody::new(take, Direct(callback), None)))
     }
 
     /// Hands the entity over to its executor.
     fn finish(self, max_in_flight: u32, body: impl FnOnce(T, &Arc<Signal>) -> Box<dyn Body>) -> EntityHandle {
-        let Self { group, kind, common, name, losses, signal, timer, take } = self;
+        let Self { group, kind, common, name, losses, signal, timer, closer, take } = self;
         let body = body(take, &signal);
         let priority = common.priority.or_else(|| group.context.priority_of(&name)).unwrap_or_default();
-        // An exclusive group ends an activation before it starts the next one, unless it is released in between.
         let excludes = group.kind == GroupKind::MutuallyExclusive;
-        let handle = EntityHandle::new(Arc::clone(group), name.clone(), Arc::clone(&losses), Arc::clone(&signal));
+        let handle = EntityHandle::new(group, name.clone(), &losses, &signal, closer);
         let group_id = Arc::clone(&group.id);
         let executor = Arc::clone(&group.executor);
         group.executor.submit(move |state| {
@@ -179,11 +195,11 @@ impl<T: Take> Draft<'_, T> {
             };
             let mut spec = EntitySpec::new(name, kind, *group)
                 .priority(priority)
-                .max_in_flight(max_in_flight.max(1))
+                .max_in_flight(max_in_flight)
                 .releases_group_at_await(excludes && common.releases_group_at_await);
             spec.deadline = common.deadline;
-            let now = executor.clock.now();
-            state.add_entity(&executor, &signal, NewEntity { spec, timer, body, losses }, now);
+            let now = executor.now();
+            state.add_entity(&executor, NewEntity { spec, timer, body, losses, signal }, now);
         });
         handle
     }

@@ -1,6 +1,5 @@
 //! Executors: threads, a policy, and what is spun.
 
-use std::num::NonZeroU16;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +20,7 @@ use crate::state::State;
 pub struct ExecutorOptions {
     name: String,
     policy: Box<dyn Policy>,
-    threads: NonZeroU16,
+    threads: u16,
     trace: Option<Box<dyn Trace>>,
 }
 
@@ -29,7 +28,7 @@ impl ExecutorOptions {
     /// One thread, [`FixedPriority`]: with equal priorities that is first in, first out.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), policy: Box::new(FixedPriority::new()), threads: NonZeroU16::MIN, trace: None }
+        Self { name: name.into(), policy: Box::new(FixedPriority::new()), threads: 1, trace: None }
     }
 
     /// Which of the ready callbacks runs next: one of [`policy`](rospin_core::policy), or a policy of your own.
@@ -46,10 +45,11 @@ impl ExecutorOptions {
         self
     }
 
-    /// How many threads run callbacks, the one that calls [`Executor::spin`] included.
+    /// How many threads run callbacks, the one that calls [`Executor::spin`] included; 0 for as many as there are cores.
     #[must_use]
-    pub const fn threads(mut self, threads: NonZeroU16) -> Self {
-        self.threads = threads;
+    pub fn threads(mut self, threads: u16) -> Self {
+        let cores = || std::thread::available_parallelism().ok().and_then(|cores| u16::try_from(cores.get()).ok());
+        self.threads = if threads == 0 { cores().unwrap_or(1) } else { threads };
         self
     }
 
@@ -97,6 +97,16 @@ impl SpinOptions {
         self.timeout = Some(timeout);
         self
     }
+}
+
+/// Why a spin ended as it should.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum SpinEnd {
+    /// What the options asked for is done: one callback ran, or nothing is ready any more.
+    Done,
+    /// The executor was halted.
+    Halted,
 }
 
 /// Why a spin ended otherwise than it should.
@@ -151,7 +161,7 @@ pub enum SpinError {
 #[derive(Debug)]
 pub struct Executor {
     handle: ExecutorHandle,
-    threads: NonZeroU16,
+    threads: u16,
 }
 
 impl Executor {
@@ -171,7 +181,7 @@ impl Executor {
     ///
     /// # Errors
     /// See [`SpinError`].
-    pub fn spin(&self, options: SpinOptions) -> Result<(), SpinError> {
+    pub fn spin(&self, options: SpinOptions) -> Result<SpinEnd, SpinError> {
         self.prepare(options).run(None)
     }
 
@@ -181,11 +191,16 @@ impl Executor {
     /// See [`SpinError`]; [`SpinError::Halted`] if the executor was halted before the future resolved.
     pub fn spin_until<F: Future>(&self, future: F, options: SpinOptions) -> Result<F::Output, SpinError> {
         let mut output = None;
-        {
+        let spun = {
             let main = pin!(async { output = Some(future.await) });
-            self.prepare(options).run(Some(MainFuture::new(&self.handle.shared, main)))?;
+            self.prepare(options).run(Some(MainFuture::new(&self.handle.shared, main)))
+        };
+        match (spun, output) {
+            // The time may have been over just then.
+            (Ok(_) | Err(SpinError::Timeout), Some(output)) => Ok(output),
+            (Ok(_), None) => Err(SpinError::Halted),
+            (Err(error), _) => Err(error),
         }
-        output.ok_or(SpinError::Halted)
     }
 
     /// A handle to give away: to callbacks and to other threads.
@@ -211,7 +226,7 @@ impl Executor {
 
     fn prepare(&self, options: SpinOptions) -> Spin<'_> {
         let shared = &self.handle.shared;
-        let mut spin = Spin::new(shared, self.handle.context.runtime(), self.threads.get());
+        let mut spin = Spin::new(shared, self.handle.context.runtime(), self.threads);
         spin.until = options.until;
         spin.deadline = options.timeout.map(|timeout| shared.clock.now() + timeout);
         spin
@@ -229,7 +244,7 @@ impl Drop for Executor {
 pub struct ExecutorHandle {
     pub(crate) shared: Arc<Shared>,
     pub(crate) context: Context,
-    pub(crate) threads: NonZeroU16,
+    pub(crate) threads: u16,
 }
 
 impl ExecutorHandle {

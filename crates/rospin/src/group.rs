@@ -2,14 +2,13 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::num::NonZeroU16;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use futures_core::Stream;
 use rospin_core::{EntityKind, GroupId, GroupKind};
 
-use crate::body::{Payload, Tick};
+use crate::body::{GroupKey, Payload, Tick};
 use crate::context::Context;
 use crate::draft::Draft;
 use crate::entity::{Entity, Service, Subscription, Timer};
@@ -18,7 +17,7 @@ use crate::incident::OnPanic;
 use crate::options::{EntityOptions, ServiceOptions, SubscriptionOptions, TimerOptions};
 use crate::service::ServiceError;
 use crate::shared::Shared;
-use crate::source::{Source, StreamSource, TakeError};
+use crate::source::{Source, SourceError, StreamSource};
 use crate::topic::TopicError;
 
 /// How a callback group is set up.
@@ -65,6 +64,17 @@ pub enum TimerError {
         /// The timer.
         timer: String,
     },
+    /// The group was removed, or its executor dropped.
+    #[error(transparent)]
+    GroupGone(#[from] GroupGone),
+}
+
+/// The group was removed, or its executor dropped: it can have no entities any more.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("group `{group}` was removed, or its executor dropped; create entities before, or on another group")]
+pub struct GroupGone {
+    /// The group.
+    pub group: String,
 }
 
 /// What a group's handles and entities share. The group lives as long as one of them.
@@ -74,8 +84,9 @@ pub(crate) struct GroupCore {
     pub(crate) id: Arc<OnceLock<GroupId>>,
     pub(crate) executor: Arc<Shared>,
     pub(crate) context: Context,
-    pub(crate) threads: NonZeroU16,
+    pub(crate) threads: u16,
     unnamed: AtomicUsize,
+    removed: AtomicBool,
 }
 
 impl GroupCore {
@@ -94,6 +105,7 @@ impl GroupCore {
             context: executor.context.clone(),
             threads: executor.threads,
             unnamed: AtomicUsize::new(0),
+            removed: AtomicBool::new(false),
         };
         let name = core.name.as_str().into();
         executor.shared.submit(move |state| {
@@ -110,6 +122,7 @@ impl GroupCore {
 
     /// Removes the group with its entities.
     pub(crate) fn remove(&self) {
+        self.removed.store(true, Ordering::Relaxed);
         let id = Arc::clone(&self.id);
         self.executor.submit(move |state| {
             if let Some(id) = id.get() {
@@ -119,11 +132,16 @@ impl GroupCore {
     }
 
     /// What a callback of the group holds while it waits, for [`CallError::SameGroup`](crate::CallError::SameGroup).
-    pub(crate) fn address(self: &Arc<Self>) -> usize {
-        match self.kind {
-            GroupKind::MutuallyExclusive => Arc::as_ptr(self) as usize,
-            _ => 0,
+    pub(crate) fn key(self: &Arc<Self>) -> Option<GroupKey> {
+        if self.kind == GroupKind::MutuallyExclusive { GroupKey::of(self) } else { None }
+    }
+
+    /// Whether entities can be created on the group.
+    pub(crate) fn check(&self) -> Result<(), GroupGone> {
+        if self.removed.load(Ordering::Relaxed) || self.executor.is_closed() {
+            return Err(GroupGone { group: self.name.clone() });
         }
+        Ok(())
     }
 }
 
@@ -180,7 +198,7 @@ impl<P: Send + 'static> CallbackGroup<P> {
     /// Creates a timer; a plain [`Duration`](std::time::Duration) is its period.
     ///
     /// # Errors
-    /// If the period is zero.
+    /// If the period is zero, or the group is gone.
     pub fn create_timer<F>(&self, options: impl Into<TimerOptions>, callback: F) -> Result<Timer, TimerError>
     where
         F: FnMut(&mut P, Tick) + Send + 'static,
@@ -188,13 +206,13 @@ impl<P: Send + 'static> CallbackGroup<P> {
         let options = options.into();
         let delay = options.delay;
         let handle = Draft::timer(&self.core, options)?.exclusive(callback);
-        Ok(Timer { handle, delay })
+        Ok(Timer::new(handle, delay))
     }
 
     /// As [`create_timer`](Self::create_timer), with an asynchronous callback.
     ///
     /// # Errors
-    /// If the period is zero.
+    /// If the period is zero, or the group is gone.
     pub fn create_timer_async<F, Fut>(&self, options: impl Into<TimerOptions>, callback: F) -> Result<Timer, TimerError>
     where
         F: FnMut(Payload<P>, Tick) -> Fut + Send + 'static,
@@ -203,13 +221,13 @@ impl<P: Send + 'static> CallbackGroup<P> {
         let options = options.into();
         let delay = options.delay;
         let handle = Draft::timer(&self.core, options)?.exclusive_async(callback);
-        Ok(Timer { handle, delay })
+        Ok(Timer::new(handle, delay))
     }
 
     /// Creates a subscription; a plain `&str` is its topic.
     ///
     /// # Errors
-    /// If the topic carries messages of another type.
+    /// If the topic carries messages of another type, or the group is gone.
     pub fn create_subscription<T, F>(
         &self,
         options: impl Into<SubscriptionOptions>,
@@ -226,7 +244,7 @@ impl<P: Send + 'static> CallbackGroup<P> {
     /// As [`create_subscription`](Self::create_subscription), with an asynchronous callback.
     ///
     /// # Errors
-    /// If the topic carries messages of another type.
+    /// If the topic carries messages of another type, or the group is gone.
     pub fn create_subscription_async<T, F, Fut>(
         &self,
         options: impl Into<SubscriptionOptions>,
@@ -244,7 +262,7 @@ impl<P: Send + 'static> CallbackGroup<P> {
     /// Creates a service, which answers requests with what the callback returns; a plain `&str` is its name.
     ///
     /// # Errors
-    /// If there is such a service already, or one with other types.
+    /// If there is such a service already, or one with other types, or the group is gone.
     pub fn create_service<Req, Resp, F>(
         &self,
         options: impl Into<ServiceOptions>,
@@ -266,7 +284,7 @@ impl<P: Send + 'static> CallbackGroup<P> {
     /// As [`create_service`](Self::create_service), with an asynchronous callback.
     ///
     /// # Errors
-    /// If there is such a service already, or one with other types.
+    /// If there is such a service already, or one with other types, or the group is gone.
     pub fn create_service_async<Req, Resp, F, Fut>(
         &self,
         options: impl Into<ServiceOptions>,
@@ -290,14 +308,14 @@ impl<P: Send + 'static> CallbackGroup<P> {
     /// Creates an entity over any [`Source`].
     ///
     /// # Errors
-    /// If the source cannot notify.
+    /// If the source cannot notify, or the group is gone.
     pub fn create_source<S, F>(
         &self,
         kind: EntityKind,
         options: impl Into<EntityOptions>,
         source: S,
         callback: F,
-    ) -> Result<Entity, TakeError>
+    ) -> Result<Entity, SourceError>
     where
         S: Source,
         F: FnMut(&mut P, S::Item) + Send + 'static,
@@ -309,14 +327,14 @@ impl<P: Send + 'static> CallbackGroup<P> {
     /// As [`create_source`](Self::create_source), with an asynchronous callback.
     ///
     /// # Errors
-    /// If the source cannot notify.
+    /// If the source cannot notify, or the group is gone.
     pub fn create_source_async<S, F, Fut>(
         &self,
         kind: EntityKind,
         options: impl Into<EntityOptions>,
         source: S,
         callback: F,
-    ) -> Result<Entity, TakeError>
+    ) -> Result<Entity, SourceError>
     where
         S: Source,
         F: FnMut(Payload<P>, S::Item) -> Fut + Send + 'static,
@@ -330,13 +348,13 @@ impl<P: Send + 'static> CallbackGroup<P> {
     /// the stream ends.
     ///
     /// # Errors
-    /// Never, at present.
+    /// If the group is gone.
     pub fn create_stream<S, F>(
         &self,
         options: impl Into<EntityOptions>,
         stream: S,
         callback: F,
-    ) -> Result<Entity, TakeError>
+    ) -> Result<Entity, SourceError>
     where
         S: Stream + Send + 'static,
         S::Item: Send + 'static,
@@ -348,13 +366,13 @@ impl<P: Send + 'static> CallbackGroup<P> {
     /// As [`create_stream`](Self::create_stream), with an asynchronous callback.
     ///
     /// # Errors
-    /// Never, at present.
+    /// If the group is gone.
     pub fn create_stream_async<S, F, Fut>(
         &self,
         options: impl Into<EntityOptions>,
         stream: S,
         callback: F,
-    ) -> Result<Entity, TakeError>
+    ) -> Result<Entity, SourceError>
     where
         S: Stream + Send + 'static,
         S::Item: Send + 'static,
@@ -366,16 +384,20 @@ impl<P: Send + 'static> CallbackGroup<P> {
 
     /// Removes the group with all of its entities, and returns the payload.
     ///
-    /// `None` while the executor spins, where the payload may be in use: it is dropped there.
-    #[must_use]
-    pub fn into_payload(self) -> Option<P> {
-        let id = *self.core.id.get()?;
+    /// # Errors
+    /// With the group, if the payload is not to be had: while the executor spins, or if the group was removed before.
+    pub fn into_payload(self) -> Result<P, Self> {
+        let id = Arc::clone(&self.core.id);
         let payload = self.core.executor.with_idle_state(|state| {
+            let id = *id.get()?;
             let payload = state.payload_mut(id).and_then(Option::take);
             state.remove_group(id);
             payload
         });
-        payload.flatten()?.downcast().ok().map(|payload| *payload)
+        match payload.flatten().and_then(|payload| payload.downcast().ok()) {
+            Some(payload) => Ok(*payload),
+            None => Err(self),
+        }
     }
 
     /// Removes the group with all of its entities, whose handles do nothing from then on.

@@ -15,20 +15,24 @@ pub enum LossCause {
     EntityDropped,
     /// The source could not hand the item over.
     TakeFailed,
+    /// An asynchronous callback was still waiting for something when its entity was removed.
+    Cancelled,
     /// A timer ran late and gave up due times, as its overrun policy says.
     TimerOverrun,
 }
 
 impl LossCause {
     /// All causes.
-    pub const ALL: [Self; 4] = [Self::QueueFull, Self::EntityDropped, Self::TakeFailed, Self::TimerOverrun];
+    pub const ALL: [Self; 5] =
+        [Self::QueueFull, Self::EntityDropped, Self::TakeFailed, Self::Cancelled, Self::TimerOverrun];
 
     const fn index(self) -> usize {
         match self {
             Self::QueueFull => 0,
             Self::EntityDropped => 1,
             Self::TakeFailed => 2,
-            Self::TimerOverrun => 3,
+            Self::Cancelled => 3,
+            Self::TimerOverrun => 4,
         }
     }
 }
@@ -39,6 +43,7 @@ impl fmt::Display for LossCause {
             Self::QueueFull => "queue full",
             Self::EntityDropped => "entity dropped",
             Self::TakeFailed => "take failed",
+            Self::Cancelled => "cancelled",
             Self::TimerOverrun => "timer overrun",
         })
     }
@@ -62,6 +67,8 @@ type Counts = [AtomicU64; LossCause::ALL.len()];
 #[derive(Debug)]
 pub(crate) struct LossCounters {
     entity: String,
+    /// What its losses are kept under when it is gone.
+    retire_as: String,
     counts: Counts,
     ledger: Weak<Ledger>,
 }
@@ -88,7 +95,7 @@ impl Drop for LossCounters {
             for cause in LossCause::ALL {
                 let count = self.get(cause);
                 if count > 0 {
-                    *book.retired.entry((self.entity.clone(), cause)).or_default() += count;
+                    *book.retired.entry((self.retire_as.clone(), cause)).or_default() += count;
                 }
             }
             book.live.retain(|counters| counters.strong_count() > 0);
@@ -107,9 +114,12 @@ struct Book {
 }
 
 impl Ledger {
-    pub(crate) fn open(self: &Arc<Self>, entity: &str) -> Arc<LossCounters> {
+    /// Counters for an entity. Those that have a number for a name are kept under `retire_as`, so that the ledger does
+    /// not grow with every entity that comes and goes.
+    pub(crate) fn open(self: &Arc<Self>, entity: &str, retire_as: &str) -> Arc<LossCounters> {
         let counters = Arc::new(LossCounters {
             entity: entity.to_owned(),
+            retire_as: retire_as.to_owned(),
             counts: Counts::default(),
             ledger: Arc::downgrade(self),
         });

@@ -40,10 +40,11 @@ macro_rules! common_setters {
         }
 
         /// Sets how many activations may be under way at once, where the group allows more than one. By default as many
-        /// as the executor has threads, and 16 for an asynchronous callback. What exceeds it waits in the source.
+        /// as the executor has threads, and 16 for an asynchronous callback. What exceeds it waits in the source. At least
+        /// 1, at most 1024: room is made for all of them.
         #[must_use]
-        pub const fn max_in_flight(mut self, count: u32) -> Self {
-            self.common.max_in_flight = Some(count);
+        pub fn max_in_flight(mut self, count: u32) -> Self {
+            self.common.max_in_flight = Some(count.clamp(1, 1024));
             self
         }
 

@@ -12,7 +12,7 @@ use crate::executor::ExecutorHandle;
 use crate::group::{GroupCore, GroupOptions, TimerError};
 use crate::options::{EntityOptions, ServiceOptions, SubscriptionOptions, TimerOptions};
 use crate::service::ServiceError;
-use crate::source::{Source, StreamSource, TakeError};
+use crate::source::{Source, SourceError, StreamSource};
 use crate::topic::TopicError;
 
 /// A reentrant callback group: its callbacks run on any number of the executor's threads at once, also several
@@ -21,13 +21,11 @@ use crate::topic::TopicError;
 /// Otherwise as [`CallbackGroup`](crate::CallbackGroup).
 ///
 /// ```
-/// use std::num::NonZeroU16;
 /// use std::sync::Arc;
 /// use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
 ///
 /// let context = Context::new(ContextOptions::new());
-/// let threads = NonZeroU16::new(2).unwrap();
-/// let executor = context.create_executor(ExecutorOptions::new("vision").threads(threads));
+/// let executor = context.create_executor(ExecutorOptions::new("vision").threads(2));
 /// let group = executor.create_reentrant_group("detectors");
 /// let publisher = context.create_publisher::<Vec<u8>>("images")?;
 /// let _subscription = group.create_subscription("images", |image: Arc<Vec<u8>>| {
@@ -56,7 +54,7 @@ impl ReentrantGroup {
     /// Creates a timer; a plain [`Duration`](std::time::Duration) is its period.
     ///
     /// # Errors
-    /// If the period is zero.
+    /// If the period is zero, or the group is gone.
     pub fn create_timer<F>(&self, options: impl Into<TimerOptions>, callback: F) -> Result<Timer, TimerError>
     where
         F: Fn(Tick) + Send + Sync + 'static,
@@ -64,28 +62,28 @@ impl ReentrantGroup {
         let options = options.into();
         let delay = options.delay;
         let handle = Draft::timer(&self.core, options)?.reentrant(callback);
-        Ok(Timer { handle, delay })
+        Ok(Timer::new(handle, delay))
     }
 
     /// As [`create_timer`](Self::create_timer), with an asynchronous callback.
     ///
     /// # Errors
-    /// If the period is zero.
+    /// If the period is zero, or the group is gone.
     pub fn create_timer_async<F, Fut>(&self, options: impl Into<TimerOptions>, callback: F) -> Result<Timer, TimerError>
     where
-        F: Fn(Tick) -> Fut + Send + 'static,
+        F: Fn(Tick) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
         let options = options.into();
         let delay = options.delay;
         let handle = Draft::timer(&self.core, options)?.reentrant_async(callback);
-        Ok(Timer { handle, delay })
+        Ok(Timer::new(handle, delay))
     }
 
     /// Creates a subscription; a plain `&str` is its topic.
     ///
     /// # Errors
-    /// If the topic carries messages of another type.
+    /// If the topic carries messages of another type, or the group is gone.
     pub fn create_subscription<T, F>(
         &self,
         options: impl Into<SubscriptionOptions>,
@@ -102,7 +100,7 @@ impl ReentrantGroup {
     /// As [`create_subscription`](Self::create_subscription), with an asynchronous callback.
     ///
     /// # Errors
-    /// If the topic carries messages of another type.
+    /// If the topic carries messages of another type, or the group is gone.
     pub fn create_subscription_async<T, F, Fut>(
         &self,
         options: impl Into<SubscriptionOptions>,
@@ -110,7 +108,7 @@ impl ReentrantGroup {
     ) -> Result<Subscription, TopicError>
     where
         T: Send + Sync + 'static,
-        F: Fn(Arc<T>) -> Fut + Send + 'static,
+        F: Fn(Arc<T>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
         let handle = Draft::subscription(&self.core, options.into())?.reentrant_async(callback);
@@ -120,7 +118,7 @@ impl ReentrantGroup {
     /// Creates a service, which answers requests with what the callback returns; a plain `&str` is its name.
     ///
     /// # Errors
-    /// If there is such a service already, or one with other types.
+    /// If there is such a service already, or one with other types, or the group is gone.
     pub fn create_service<Req, Resp, F>(
         &self,
         options: impl Into<ServiceOptions>,
@@ -142,7 +140,7 @@ impl ReentrantGroup {
     /// As [`create_service`](Self::create_service), with an asynchronous callback.
     ///
     /// # Errors
-    /// If there is such a service already, or one with other types.
+    /// If there is such a service already, or one with other types, or the group is gone.
     pub fn create_service_async<Req, Resp, F, Fut>(
         &self,
         options: impl Into<ServiceOptions>,
@@ -151,7 +149,7 @@ impl ReentrantGroup {
     where
         Req: Send + 'static,
         Resp: Send + 'static,
-        F: Fn(Req) -> Fut + Send + 'static,
+        F: Fn(Req) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Resp> + Send + 'static,
     {
         let draft = Draft::service(&self.core, options.into())?;
@@ -166,14 +164,14 @@ impl ReentrantGroup {
     /// Creates an entity over any [`Source`].
     ///
     /// # Errors
-    /// If the source cannot notify.
+    /// If the source cannot notify, or the group is gone.
     pub fn create_source<S, F>(
         &self,
         kind: EntityKind,
         options: impl Into<EntityOptions>,
         source: S,
         callback: F,
-    ) -> Result<Entity, TakeError>
+    ) -> Result<Entity, SourceError>
     where
         S: Source,
         F: Fn(S::Item) + Send + Sync + 'static,
@@ -185,17 +183,17 @@ impl ReentrantGroup {
     /// As [`create_source`](Self::create_source), with an asynchronous callback.
     ///
     /// # Errors
-    /// If the source cannot notify.
+    /// If the source cannot notify, or the group is gone.
     pub fn create_source_async<S, F, Fut>(
         &self,
         kind: EntityKind,
         options: impl Into<EntityOptions>,
         source: S,
         callback: F,
-    ) -> Result<Entity, TakeError>
+    ) -> Result<Entity, SourceError>
     where
         S: Source,
-        F: Fn(S::Item) -> Fut + Send + 'static,
+        F: Fn(S::Item) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
         let handle = Draft::source(&self.core, kind, options.into(), source)?.reentrant_async(callback);
@@ -206,13 +204,13 @@ impl ReentrantGroup {
     /// the stream ends.
     ///
     /// # Errors
-    /// Never, at present.
+    /// If the group is gone.
     pub fn create_stream<S, F>(
         &self,
         options: impl Into<EntityOptions>,
         stream: S,
         callback: F,
-    ) -> Result<Entity, TakeError>
+    ) -> Result<Entity, SourceError>
     where
         S: Stream + Send + 'static,
         S::Item: Send + 'static,
@@ -224,17 +222,17 @@ impl ReentrantGroup {
     /// As [`create_stream`](Self::create_stream), with an asynchronous callback.
     ///
     /// # Errors
-    /// Never, at present.
+    /// If the group is gone.
     pub fn create_stream_async<S, F, Fut>(
         &self,
         options: impl Into<EntityOptions>,
         stream: S,
         callback: F,
-    ) -> Result<Entity, TakeError>
+    ) -> Result<Entity, SourceError>
     where
         S: Stream + Send + 'static,
         S::Item: Send + 'static,
-        F: Fn(S::Item) -> Fut + Send + 'static,
+        F: Fn(S::Item) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
         self.create_source_async(EntityKind::Waitable, options, StreamSource::new(stream), callback)

@@ -8,9 +8,10 @@ use std::task::{Context as TaskContext, Poll};
 use futures_channel::oneshot;
 use rospin_core::Instant;
 
-use crate::body::holds_group_of;
+use crate::body::{GroupKey, holds};
 use crate::clock::Clock;
 use crate::context::Context;
+use crate::group::GroupGone;
 use crate::lock_free::ring::{Consumer, Producer, ring};
 use crate::loss::{LossCause, LossCounters};
 use crate::options::ServiceOptions;
@@ -24,6 +25,9 @@ pub enum ServiceError {
     /// The service has other request and response types.
     #[error(transparent)]
     TypeMismatch(#[from] TypeMismatch),
+    /// The group was removed, or its executor dropped.
+    #[error(transparent)]
+    GroupGone(#[from] GroupGone),
     /// Somebody else answers these requests.
     #[error("service `{service}` exists already; drop the other one first")]
     Duplicate {
@@ -54,7 +58,10 @@ pub enum CallError {
         /// The service.
         service: String,
     },
-    /// The caller holds the mutually exclusive group that the service needs: the call would wait for ever.
+    /// Whoever awaits the call holds the mutually exclusive group that the service needs, and would wait for ever. The
+    /// request was sent nevertheless.
+    ///
+    /// Only the direct case is seen: if A waits for B while B waits for A's group, both wait.
     #[error(
         "service `{service}` is in the group that its caller holds; put it into another group, or register the caller with \
          releases_group_at_await"
@@ -96,29 +103,38 @@ struct Endpoint<Req, Resp> {
 
 struct EndpointState<Req, Resp> {
     server: Option<Server<Req, Resp>>,
+    /// Counts services of this name, one after the other.
+    servers: u64,
     /// Clients that wait for a service.
     waiting: Vec<oneshot::Sender<()>>,
 }
 
 struct Server<Req, Resp> {
+    id: u64,
     producer: Producer<Box<Request<Req, Resp>>>,
     notifier: Option<Notifier>,
     losses: Arc<LossCounters>,
-    /// Address of the group that the callback needs, 0 if it needs none.
-    needs_group: usize,
+    /// The group that the callback needs, unless it is reentrant.
+    needs_group: Option<GroupKey>,
 }
 
 impl<Req: Send + 'static, Resp: Send + 'static> Endpoint<Req, Resp> {
     fn find(context: &Context, name: &str) -> Result<Arc<Self>, TypeMismatch> {
         context.services().get_or_insert::<Self, fn(Req) -> Resp>(name, || Self {
             name: name.to_owned(),
-            state: Mutex::new(EndpointState { server: None, waiting: Vec::new() }),
+            state: Mutex::new(EndpointState { server: None, servers: 0, waiting: Vec::new() }),
         })
     }
 
     fn lock(&self) -> MutexGuard<'_, EndpointState<Req, Resp>> {
         // No user code runs under the lock, so a panic left nothing half done.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the service with that number, if it has not ended.
+    fn close(&self, id: u64) {
+        let server = self.lock().server.take_if(|server| server.id == id);
+        drop(server);
     }
 
     fn displaced(&self) -> CallError {
@@ -163,9 +179,7 @@ impl<Req: Send + 'static, Resp: Send + 'static> Client<Req, Resp> {
         let Some(server) = &mut state.server else {
             return Call::failed(CallError::Unavailable { service });
         };
-        if holds_group_of(server.needs_group) {
-            return Call::failed(CallError::SameGroup { service });
-        }
+        let needs_group = server.needs_group;
         let displaced = server.producer.push(Box::new(Request { request, reply }), stamp.as_nanos());
         if displaced.is_some() {
             server.losses.add(LossCause::QueueFull, 1);
@@ -178,7 +192,7 @@ impl<Req: Send + 'static, Resp: Send + 'static> Client<Req, Resp> {
         if let Some(displaced) = displaced {
             let _ = displaced.reply.send(Err(self.endpoint.displaced()));
         }
-        Call { service, outcome: Outcome::Waiting(receiver) }
+        Call { service, needs_group, outcome: Outcome::Waiting(receiver) }
     }
 
     /// Whether somebody answers calls at this moment.
@@ -221,6 +235,7 @@ impl<Req: Send + 'static, Resp: Send + 'static> fmt::Debug for Client<Req, Resp>
 #[must_use = "the response is lost unless the call is awaited"]
 pub struct Call<Resp> {
     service: String,
+    needs_group: Option<GroupKey>,
     outcome: Outcome<Resp>,
 }
 
@@ -231,7 +246,7 @@ enum Outcome<Resp> {
 
 impl<Resp> Call<Resp> {
     const fn failed(error: CallError) -> Self {
-        Self { service: String::new(), outcome: Outcome::Failed(error) }
+        Self { service: String::new(), needs_group: None, outcome: Outcome::Failed(error) }
     }
 }
 
@@ -245,6 +260,9 @@ impl<Resp> Future for Call<Resp> {
                 Poll::Ready(Ok(response)) => Poll::Ready(response),
                 Poll::Ready(Err(_)) => {
                     Poll::Ready(Err(CallError::Unanswered { service: std::mem::take(&mut self.service) }))
+                }
+                Poll::Pending if holds(self.needs_group) => {
+                    Poll::Ready(Err(CallError::SameGroup { service: std::mem::take(&mut self.service) }))
                 }
                 Poll::Pending => Poll::Pending,
             },
@@ -261,6 +279,7 @@ impl<Resp> fmt::Debug for Call<Resp> {
 /// A service's end of its endpoint.
 pub(crate) struct ServiceSource<Req: Send + 'static, Resp: Send + 'static> {
     endpoint: Arc<Endpoint<Req, Resp>>,
+    id: u64,
     consumer: Consumer<Box<Request<Req, Resp>>>,
     losses: Arc<LossCounters>,
 }
@@ -271,7 +290,7 @@ impl<Req: Send + 'static, Resp: Send + 'static> ServiceSource<Req, Resp> {
         context: &Context,
         options: &ServiceOptions,
         losses: Arc<LossCounters>,
-        needs_group: usize,
+        needs_group: Option<GroupKey>,
     ) -> Result<Self, ServiceError> {
         let endpoint = Endpoint::find(context, &options.service)?;
         let (producer, consumer) = ring(options.depth);
@@ -279,13 +298,21 @@ impl<Req: Send + 'static, Resp: Send + 'static> ServiceSource<Req, Resp> {
         if state.server.is_some() {
             return Err(ServiceError::Duplicate { service: options.service.clone() });
         }
-        state.server = Some(Server { producer, notifier: None, losses: Arc::clone(&losses), needs_group });
+        state.servers += 1;
+        let id = state.servers;
+        state.server = Some(Server { id, producer, notifier: None, losses: Arc::clone(&losses), needs_group });
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
         for client in waiting {
             let _ = client.send(());
         }
-        Ok(Self { endpoint, consumer, losses })
+        Ok(Self { endpoint, id, consumer, losses })
+    }
+
+    /// What ends the service at once, while its callback may still be running.
+    pub(crate) fn closer(&self) -> impl Fn() + Send + Sync + 'static {
+        let (endpoint, id) = (Arc::clone(&self.endpoint), self.id);
+        move || endpoint.close(id)
     }
 }
 
@@ -294,7 +321,7 @@ impl<Req: Send + 'static, Resp: Send + 'static> Source for ServiceSource<Req, Re
     type Attachment = ();
 
     fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
-        if let Some(server) = &mut self.endpoint.lock().server {
+        if let Some(server) = self.endpoint.lock().server.as_mut().filter(|server| server.id == self.id) {
             server.notifier = Some(notifier);
         }
         Ok(())
@@ -311,8 +338,7 @@ impl<Req: Send + 'static, Resp: Send + 'static> Source for ServiceSource<Req, Re
 
 impl<Req: Send + 'static, Resp: Send + 'static> Drop for ServiceSource<Req, Resp> {
     fn drop(&mut self) {
-        let server = self.endpoint.lock().server.take();
-        drop(server);
+        self.endpoint.close(self.id);
         // Their callers are told by the reply that is dropped.
         let unanswered = std::iter::from_fn(|| self.consumer.pop()).count();
         self.losses.add(LossCause::EntityDropped, unanswered as u64);

@@ -1,72 +1,18 @@
 //! What notifiers, handles and executor threads share of one executor.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-use rospin_core::{EntityId, Instant};
+use rospin_core::Instant;
 
 use crate::clock::Clock;
-use crate::incident::Incident;
-use crate::lock_free::inbox::{Inbox, Link};
+use crate::incident::{Incident, Reporter};
+use crate::lock_free::inbox::Inbox;
 use crate::lock_free::parker::Parker;
+use crate::signal::SignalBox;
 use crate::state::State;
-
-/// A link of the inbox: what a notifier or a waker pushes.
-pub(crate) type Signal = Link<SignalData>;
-
-/// What a signal tells its executor.
-pub(crate) struct SignalData {
-    executor: Arc<Shared>,
-    pub(crate) target: Target,
-    /// Arrival of the first item since the last drain, 0 if unknown.
-    arrival_ns: AtomicU64,
-}
-
-/// Whom a signal is for.
-pub(crate) enum Target {
-    /// An entity's source may have something. Set once the executor has added the entity.
-    Entity(OnceLock<EntityId>),
-    /// The waker of the entity's run slot with that number was called.
-    Segment(EntityId, usize),
-}
-
-impl Signal {
-    pub(crate) fn to(executor: &Arc<Shared>, target: Target) -> Arc<Self> {
-        Arc::new(Link::new(SignalData { executor: Arc::clone(executor), target, arrival_ns: AtomicU64::new(0) }))
-    }
-
-    pub(crate) fn executor(&self) -> &Arc<Shared> {
-        &self.data.executor
-    }
-
-    /// The entity, once the executor has added it.
-    pub(crate) fn entity(&self) -> Option<EntityId> {
-        match &self.data.target {
-            Target::Entity(id) => id.get().copied(),
-            Target::Segment(id, _) => Some(*id),
-        }
-    }
-
-    /// See [`Notifier::notify`](crate::Notifier::notify).
-    pub(crate) fn notify(self: &Arc<Self>, arrival: Option<Instant>) {
-        if let Some(arrival) = arrival {
-            let _ = self.data.arrival_ns.compare_exchange(0, arrival.as_nanos(), Ordering::Relaxed, Ordering::Relaxed);
-        }
-        let executor = &self.data.executor;
-        if executor.inbox.push(self) {
-            executor.parker.unpark_one();
-        }
-    }
-
-    /// Arrival of the first item since this was asked last.
-    pub(crate) fn take_arrival(&self) -> Option<Instant> {
-        match self.data.arrival_ns.swap(0, Ordering::Relaxed) {
-            0 => None,
-            nanos => Some(Instant::from_nanos(nanos)),
-        }
-    }
-}
 
 /// A change to an executor's state, made by an executor thread before its next pick, or at once if nothing spins.
 pub(crate) type Command = Box<dyn FnOnce(&mut State) + Send>;
@@ -75,78 +21,89 @@ pub(crate) type Command = Box<dyn FnOnce(&mut State) + Send>;
 pub(crate) struct Shared {
     pub(crate) name: String,
     pub(crate) clock: Clock,
-    pub(crate) inbox: Inbox<SignalData>,
+    pub(crate) inbox: Inbox,
+    pub(crate) signals: SignalBox,
     pub(crate) parker: Parker,
-    pub(crate) report: crate::incident::Reporter,
+    report: Reporter,
     /// Something besides the inbox wants attention: a command, a moved clock.
     news: AtomicBool,
-    commands: Mutex<Vec<Command>>,
+    /// `None` once the executor is closed.
+    commands: Mutex<Option<Vec<Command>>>,
     pub(crate) halt: AtomicBool,
     pub(crate) spinning: AtomicBool,
-    closed: AtomicBool,
     /// Locked by `spin` from beginning to end; its threads share the guard among them.
     state: Mutex<State>,
 }
 
 impl Shared {
-    pub(crate) fn new(name: String, clock: Clock, report: crate::incident::Reporter, state: State) -> Self {
+    pub(crate) fn new(name: String, clock: Clock, report: Reporter, state: State) -> Self {
         Self {
             name,
             clock,
             inbox: Inbox::new(),
+            signals: SignalBox::default(),
             parker: Parker::new(),
             report,
             news: AtomicBool::new(false),
-            commands: Mutex::new(Vec::new()),
+            commands: Mutex::new(Some(Vec::new())),
             halt: AtomicBool::new(false),
             spinning: AtomicBool::new(false),
-            closed: AtomicBool::new(false),
             state: Mutex::new(state),
         }
     }
 
     /// Has `command` done as soon as possible: now if nothing spins, else before the next pick.
     ///
-    /// Locks, but never waits for a callback.
+    /// Locks, but never waits for a callback. A closed executor forgets it.
     pub(crate) fn submit(&self, command: impl FnOnce(&mut State) + Send + 'static) {
-        if self.is_closed() {
-            return;
+        let command: Command = Box::new(command);
+        match &mut *self.lock_commands() {
+            Some(commands) => commands.push(command),
+            None => return,
         }
-        self.lock_commands().push(Box::new(command));
         self.poke();
-        // If it spins, the next step of one of its threads does it.
-        let _ = self.with_idle_state(|state| self.run_commands(state));
+        self.settle();
     }
 
-    /// Runs `f` on the state if nothing spins; never waits.
+    /// Does what was submitted if nothing spins: whoever holds the state does it otherwise, or looks again afterwards.
+    pub(crate) fn settle(&self) {
+        while self.news.load(Ordering::Acquire) {
+            if self.with_idle_state(|_| ()).is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Runs `f` on the state if nothing spins, after what was submitted; never waits.
     pub(crate) fn with_idle_state<R>(&self, f: impl FnOnce(&mut State) -> R) -> Option<R> {
         let mut state = match self.state.try_lock() {
             Ok(state) => state,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return None,
         };
+        self.run_commands(&mut state);
         let result = f(&mut state);
-        let mut leftovers = state.take_leftovers();
+        let leftovers = state.take_leftovers();
         drop(state);
-        leftovers.report(self);
+        leftovers.deal_with(self);
         Some(result)
     }
 
     /// Does what was submitted, in order.
     pub(crate) fn run_commands(&self, state: &mut State) {
-        if !self.news.swap(false, Ordering::AcqRel) {
+        if !self.news.load(Ordering::Relaxed) || !self.news.swap(false, Ordering::AcqRel) {
             return;
         }
-        let commands = std::mem::take(&mut *self.lock_commands());
-        for command in commands {
+        let commands = self.lock_commands().as_mut().map(std::mem::take);
+        for command in commands.unwrap_or_default() {
             command(state);
         }
     }
 
-    /// Has all threads of the executor look around.
+    /// Has a thread of the executor look around.
     pub(crate) fn poke(&self) {
         self.news.store(true, Ordering::Release);
-        self.parker.unpark_all();
+        self.parker.unpark_one();
     }
 
     /// Ends the spin that is going on, or else the next one.
@@ -166,19 +123,22 @@ impl Shared {
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Acquire)
+        self.lock_commands().is_none()
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        self.clock.now()
     }
 
     /// Ends the executor: drops all callbacks and payloads. Signals that are still around do nothing.
     pub(crate) fn close(&self) {
-        self.closed.store(true, Ordering::Release);
-        drop(std::mem::take(&mut *self.lock_commands()));
+        let commands = self.lock_commands().take();
         let contents = self.lock_state().take_contents();
-        drop(contents);
-        drop(self.inbox.drain());
+        contain(|| drop(contents));
+        contain(|| drop(commands));
     }
 
-    fn lock_commands(&self) -> MutexGuard<'_, Vec<Command>> {
+    fn lock_commands(&self) -> MutexGuard<'_, Option<Vec<Command>>> {
         self.commands.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -199,11 +159,22 @@ pub(crate) struct Leftovers {
 }
 
 impl Leftovers {
-    /// Tells the user of incidents, and drops the garbage.
-    pub(crate) fn report(&mut self, executor: &Shared) {
-        for incident in self.incidents.drain(..) {
-            (executor.report)(&incident);
-        }
-        self.garbage.clear();
+    pub(crate) fn is_empty(&self) -> bool {
+        self.incidents.is_empty() && self.garbage.is_empty()
     }
+
+    /// Tells the user of incidents, and drops the garbage. A panic in there is the user's, and ends there.
+    pub(crate) fn deal_with(self, executor: &Shared) {
+        for incident in &self.incidents {
+            contain(|| (executor.report)(incident));
+        }
+        for garbage in self.garbage {
+            contain(|| drop(garbage));
+        }
+    }
+}
+
+/// Runs user code that is no callback, and whose panic must not take the executor down. The panic hook has reported it.
+pub(crate) fn contain<R>(user_code: impl FnOnce() -> R) -> Option<R> {
+    catch_unwind(AssertUnwindSafe(user_code)).ok()
 }

@@ -8,7 +8,8 @@ use std::task::{Context as TaskContext, Poll, Wake, Waker};
 use futures_core::Stream;
 use rospin_core::Instant;
 
-use crate::shared::Signal;
+use crate::group::GroupGone;
+use crate::signal::Signal;
 
 /// Tells an executor that a source may have something.
 ///
@@ -25,7 +26,7 @@ impl Notifier {
 
     /// There may be something to take, which arrived at `arrival` (steady clock): the activation's release.
     ///
-    /// Without it, the release is the moment at which the executor learns of the notification.
+    /// Without it, the release is the moment of the notification, which costs a look at the clock.
     pub fn notify_at(&self, arrival: Instant) {
         self.0.notify(Some(arrival));
     }
@@ -77,6 +78,18 @@ pub enum TakeError {
     Failed(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
+/// Why the entity of a source could not be created.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SourceError {
+    /// The source cannot notify.
+    #[error("the source cannot be attached: {0}")]
+    Attach(#[from] TakeError),
+    /// The group was removed, or its executor dropped.
+    #[error(transparent)]
+    GroupGone(#[from] GroupGone),
+}
+
 /// Anything that can notify and be taken from: a middleware's reader, a socket, a queue.
 ///
 /// Every [`Stream`] is one, see [`CallbackGroup::create_stream`](crate::CallbackGroup::create_stream).
@@ -109,7 +122,7 @@ pub enum TakeError {
 ///     .create_source(EntityKind::Waitable, EntityOptions::new("numbers"), Channel(receiver, None), |sum, n| *sum += n)
 ///     .unwrap();
 /// executor.spin(SpinOptions::spin_all()).unwrap();
-/// assert_eq!(group.into_payload(), Some(42));
+/// assert_eq!(group.into_payload().unwrap(), 42);
 /// ```
 pub trait Source: Send + 'static {
     /// What is taken.

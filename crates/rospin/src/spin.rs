@@ -11,10 +11,10 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use rospin_core::{ClockKind, Instant, ThreadIndex};
 
-use crate::executor::SpinError;
+use crate::executor::{SpinEnd, SpinError};
 use crate::lock_free::parker::{Deadline, Ticket};
 use crate::runtime::Runtime;
-use crate::shared::{Leftovers, Shared};
+use crate::shared::Shared;
 use crate::state::State;
 use crate::work::{Finished, Work};
 
@@ -104,14 +104,9 @@ pub(crate) struct Spin<'a> {
 enum Next {
     Run(Work),
     Park(Ticket, Deadline),
+    /// Look again, once what came up is dealt with.
+    Again,
     Stop,
-}
-
-struct Step {
-    next: Next,
-    leftovers: Leftovers,
-    /// There is something for another thread, too.
-    wake_another: bool,
 }
 
 impl<'a> Spin<'a> {
@@ -128,7 +123,7 @@ impl<'a> Spin<'a> {
     }
 
     /// Spins until it is over; nothing runs any more when this returns.
-    pub(crate) fn run(&self, main: Option<MainFuture<'_>>) -> Result<(), SpinError> {
+    pub(crate) fn run(&self, main: Option<MainFuture<'_>>) -> Result<SpinEnd, SpinError> {
         let executor = self.executor;
         if executor.spinning.swap(true, Ordering::AcqRel) {
             return Err(SpinError::AlreadySpinning { executor: executor.name.clone() });
@@ -136,7 +131,8 @@ impl<'a> Spin<'a> {
         let _spinning = Spinning(executor);
         self.runtime.prepare().map_err(SpinError::Runtime)?;
         let mut state = executor.lock_state();
-        state.parked = vec![None; usize::from(self.threads)];
+        state.parked = 0;
+        state.watch = None;
         let spun = if self.threads == 1 || self.until != Until::Halted {
             let access = RefCell::new(&mut *state);
             self.runtime.run(|| self.thread(&access, ThreadIndex(0), main));
@@ -144,14 +140,17 @@ impl<'a> Spin<'a> {
         } else {
             self.spin_threads(&mut state, main)
         };
-        executor.halt.store(false, Ordering::Release);
+        let was_halted = executor.halt.swap(false, Ordering::AcqRel);
         let fatal = state.fatal.take();
         drop(state);
+        // What was submitted while the last step was made.
+        executor.settle();
         spun?;
         match fatal {
             Some(incident) => Err(SpinError::Panicked(incident)),
+            None if was_halted => Ok(SpinEnd::Halted),
             None if self.timed_out.load(Ordering::Acquire) => Err(SpinError::Timeout),
-            None => Ok(()),
+            None => Ok(SpinEnd::Done),
         }
     }
 
@@ -174,17 +173,29 @@ impl<'a> Spin<'a> {
 
     /// The loop of one thread.
     fn thread(&self, access: &impl Access, thread: ThreadIndex, mut main: Option<MainFuture<'_>>) {
+        // Whatever unwinds through here (a policy, a trace, the awaited future) must not leave other threads behind.
+        let _stop = StopOnUnwind(self);
         let mut finished = None;
+        let mut was_parked = false;
         loop {
-            if main.as_mut().is_some_and(MainFuture::poll_if_woken) {
-                self.stop();
+            if main.as_ref().is_some_and(MainFuture::is_woken) {
+                // First give back what ran: the future must not hold up a group.
+                access.with(|state| self.finish(state, finished.take(), self.executor.now()));
+                if main.as_mut().is_some_and(MainFuture::poll_if_woken) {
+                    self.stop();
+                }
             }
-            let Step { next, mut leftovers, wake_another } =
-                access.with(|state| self.step(state, thread, finished.take()));
+            let (next, leftovers, wake_another) = access.with(|state| {
+                if std::mem::take(&mut was_parked) {
+                    unpark(state, thread);
+                }
+                let (next, wake_another) = self.step(state, thread, finished.take());
+                (next, state.take_leftovers(), wake_another)
+            });
             if wake_another {
                 self.executor.parker.unpark_one();
             }
-            leftovers.report(self.executor);
+            leftovers.deal_with(self.executor);
             match next {
                 Next::Run(work) => finished = Some(work.run()),
                 Next::Park(ticket, deadline) => {
@@ -194,37 +205,39 @@ impl<'a> Spin<'a> {
                     } else {
                         self.executor.parker.park(ticket, deadline);
                     }
+                    was_parked = true;
                 }
+                Next::Again => {}
                 Next::Stop => return,
             }
         }
     }
 
-    /// Everything between two callbacks.
-    fn step(&self, state: &mut State, thread: ThreadIndex, finished: Option<Finished>) -> Step {
+    /// Everything between two callbacks. Says whether there is something for another thread, too.
+    fn step(&self, state: &mut State, thread: ThreadIndex, finished: Option<Finished>) -> (Next, bool) {
         let executor = self.executor;
-        let now = executor.clock.now();
-        state.parked[usize::from(thread.0)] = None;
         executor.run_commands(state);
+        // Read after the commands: a clock that was moved is one of them.
+        let now = executor.now();
         state.drain(&executor.inbox, now);
-        let ran_one = finished.is_some();
-        if let Some(finished) = finished {
-            state.finish(executor, finished, now);
+        let ran_one = self.finish(state, finished, now);
+        if self.is_over(state, now, ran_one) {
+            return (Next::Stop, false);
         }
-        let mut wake_another = false;
-        let next = if self.is_over(state, now, ran_one) {
-            Next::Stop
-        } else {
-            state.advance(&executor.clock, now);
-            match state.start(now, thread) {
-                Some(work) => {
-                    wake_another = self.threads > 1 && self.others_are_needed(state);
-                    Next::Run(work)
-                }
-                None => self.idle(state, thread, now),
-            }
-        };
-        Step { next, leftovers: state.take_leftovers(), wake_another }
+        if state.has_leftovers() {
+            // Before the pick: user code must not run between an urgent callback's pick and its start.
+            return (Next::Again, false);
+        }
+        state.advance(&executor.clock, now);
+        match state.start(now, thread) {
+            Some(work) => (Next::Run(work), self.threads > 1 && self.others_are_needed(state)),
+            None => (self.idle(state, thread, now), false),
+        }
+    }
+
+    /// Gives back what ran; says whether its callback did.
+    fn finish(&self, state: &mut State, finished: Option<Finished>, now: Instant) -> bool {
+        finished.is_some_and(|finished| state.finish(self.executor, finished, now))
     }
 
     fn is_over(&self, state: &State, now: Instant, ran_one: bool) -> bool {
@@ -257,21 +270,36 @@ impl<'a> Spin<'a> {
             self.time_out();
             return Next::Stop;
         }
-        let due = state.scheduler.next_due();
-        let wake_at = [due, self.deadline].into_iter().flatten().min();
-        state.parked[usize::from(thread.0)] = Some(due.unwrap_or(Instant::MAX));
-        // With the state in hand: whoever gets it next sees this thread as parked.
-        let ticket = self.executor.parker.prepare();
+        let clock = &self.executor.clock;
+        let steady = state.scheduler.next_due();
         let system = state.scheduler.next_due_on(ClockKind::System);
-        Next::Park(ticket, self.executor.clock.deadline(wake_at, system))
+        // One parked thread watches the timers; the others need not get up for them.
+        let due = self.next_due(state);
+        let watches = state.watch.is_none_or(|(_, until)| due.is_some_and(|due| due < until));
+        let deadline = if watches {
+            state.watch = due.map(|due| (thread, due));
+            clock.deadline([steady, self.deadline].into_iter().flatten().min(), system)
+        } else {
+            clock.deadline(self.deadline, None)
+        };
+        // With the state in hand: whoever gets it next sees this thread as parked.
+        state.parked += 1;
+        Next::Park(self.executor.parker.prepare(), deadline)
     }
 
-    /// Whether a parked thread should get up: there is more to run, or a timer that nobody is awake for.
+    /// Whether a parked thread should get up: there is more to run, or a timer that no parked thread watches.
     fn others_are_needed(&self, state: &State) -> bool {
-        let Some(watched_until) = state.parked.iter().flatten().min() else {
-            return false;
-        };
-        state.scheduler.has_candidates() || state.scheduler.next_due().is_some_and(|due| due < *watched_until)
+        let unwatched = |due| state.watch.is_none_or(|(_, until)| due < until);
+        state.parked > 0 && (state.scheduler.has_candidates() || self.next_due(state).is_some_and(unwatched))
+    }
+
+    /// When the next timer of any clock is due, on the steady clock as it stands now.
+    fn next_due(&self, state: &State) -> Option<Instant> {
+        let system = state.scheduler.next_due_on(ClockKind::System).map(|due| {
+            let clock = &self.executor.clock;
+            clock.now() + due.saturating_since(clock.read(ClockKind::System))
+        });
+        [state.scheduler.next_due(), system].into_iter().flatten().min()
     }
 
     fn stop(&self) {
@@ -282,6 +310,23 @@ impl<'a> Spin<'a> {
 
     fn stopped(&self) -> bool {
         self.stop.load(Ordering::Acquire)
+    }
+}
+
+/// The thread is not parked any more.
+fn unpark(state: &mut State, thread: ThreadIndex) {
+    state.parked -= 1;
+    state.watch = state.watch.filter(|(watcher, _)| *watcher != thread);
+}
+
+/// Ends the spin for all threads if one of them unwinds.
+struct StopOnUnwind<'a>(&'a Spin<'a>);
+
+impl Drop for StopOnUnwind<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.stop();
+        }
     }
 }
 

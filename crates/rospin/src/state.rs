@@ -5,22 +5,24 @@
 
 use std::sync::Arc;
 
+use rospin_core::policy::Fifo;
 use rospin_core::{Activation, ClockKind, EntityId, EntityKind, EntitySpec, GroupId, GroupKind, Instant, Scheduler};
 use rospin_core::{ThreadIndex, TimerSpec};
 
 use crate::body::{AnyPayload, Body, Ran};
 use crate::clock::Clock;
 use crate::incident::{Incident, IncidentKind, OnPanic};
-use crate::lock_free::inbox::Inbox;
+use crate::lock_free::inbox::{Book, Inbox};
 use crate::loss::{LossCause, LossCounters};
-use crate::shared::{Leftovers, Shared, Signal, SignalData, Target};
+use crate::shared::{Leftovers, Shared, contain};
+use crate::signal::Signal;
 use crate::source::{Pending, TakeError};
-use crate::work::{Finished, Work};
+use crate::work::{Callback, Finished, Label, Work};
 
 /// One of the activations that an entity may have under way.
 struct RunSlot {
     /// Not here while it runs.
-    body: Option<Box<dyn Body>>,
+    callback: Option<Callback>,
     /// The activation under way, running or suspended.
     sequence: Option<u64>,
     suspended: bool,
@@ -30,10 +32,12 @@ struct RunSlot {
 
 struct EntitySlot {
     id: EntityId,
-    name: Arc<str>,
-    is_timer: bool,
     slots: Vec<RunSlot>,
     losses: Arc<LossCounters>,
+    /// The source has ended: the entity goes when its last activation has.
+    closing: bool,
+    /// Numbers of its signals.
+    signals: Vec<usize>,
 }
 
 struct GroupSlot {
@@ -44,12 +48,30 @@ struct GroupSlot {
     on_panic: OnPanic,
 }
 
+/// What a signal means.
+#[derive(Clone, Copy)]
+enum Target {
+    /// The entity's source may have something.
+    Source(EntityId),
+    /// The waker of the entity's run slot with that number was called.
+    Segment(EntityId, usize),
+}
+
+impl Target {
+    const fn entity(self) -> EntityId {
+        match self {
+            Self::Source(id) | Self::Segment(id, _) => id,
+        }
+    }
+}
+
 /// Everything that [`State::add_entity`] needs to know.
 pub(crate) struct NewEntity {
     pub(crate) spec: EntitySpec,
     pub(crate) timer: Option<TimerSpec>,
     pub(crate) body: Box<dyn Body>,
     pub(crate) losses: Arc<LossCounters>,
+    pub(crate) signal: Arc<Signal>,
 }
 
 pub(crate) struct State {
@@ -57,13 +79,18 @@ pub(crate) struct State {
     /// By the index of their identifiers.
     entities: Vec<Option<EntitySlot>>,
     groups: Vec<Option<GroupSlot>>,
+    books: Vec<Arc<Book>>,
+    /// By the number of the signal.
+    targets: Vec<Option<Target>>,
     leftovers: Leftovers,
     /// Handles that were detached: they live as long as the executor.
     pub(crate) detached: Vec<Box<dyn std::any::Any + Send>>,
     /// The panic that halted the executor.
     pub(crate) fatal: Option<Incident>,
-    /// By thread: until when it is parked at most, `None` while it is not.
-    pub(crate) parked: Vec<Option<Instant>>,
+    /// Threads that are parked.
+    pub(crate) parked: u16,
+    /// The parked thread that gets up when a timer is due, and when that is.
+    pub(crate) watch: Option<(ThreadIndex, Instant)>,
 }
 
 impl State {
@@ -72,10 +99,13 @@ impl State {
             scheduler,
             entities: Vec::new(),
             groups: Vec::new(),
+            books: Vec::new(),
+            targets: Vec::new(),
             leftovers: Leftovers::default(),
             detached: Vec::new(),
             fatal: None,
-            parked: Vec::new(),
+            parked: 0,
+            watch: None,
         }
     }
 
@@ -113,66 +143,97 @@ impl State {
     }
 
     /// Adds the entity; `now` is the release of what its source may have already.
-    pub(crate) fn add_entity(&mut self, executor: &Arc<Shared>, signal: &Signal, new: NewEntity, now: Instant) {
-        let NewEntity { spec, timer, body, losses } = new;
-        let name: Arc<str> = spec.name.as_str().into();
+    pub(crate) fn add_entity(&mut self, executor: &Arc<Shared>, new: NewEntity, now: Instant) {
+        let NewEntity { spec, timer, body, losses, signal } = new;
+        let Some(group) = self.group_mut(spec.group) else {
+            // Removed meanwhile; the entity goes with it.
+            self.leftovers.garbage.push(body);
+            return;
+        };
+        let label = Arc::new(Label {
+            entity: spec.name.as_str().into(),
+            group: Arc::clone(&group.name),
+            on_panic: group.on_panic,
+            losses: Arc::clone(&losses),
+        });
         let max_in_flight = spec.max_in_flight;
         let added = match timer {
             Some(timer) => self.scheduler.add_timer(spec, timer),
             None => self.scheduler.add_entity(spec),
         };
-        let id = match added {
-            Ok(id) => id,
-            // The group was removed meanwhile; the entity goes with it.
-            Err(error) => {
-                log::debug!(target: "rospin", "{error}");
-                self.leftovers.garbage.push(body);
-                return;
-            }
+        let Ok(id) = added else {
+            // The options were checked before: a group that is gone is the only reason, and was ruled out above.
+            self.leftovers.garbage.push(body);
+            return;
         };
-        if let Target::Entity(target) = &signal.data.target {
-            let _ = target.set(id);
+        signal.set_entity(id);
+        let mut signals = vec![signal.number()];
+        self.set_target(executor, signal.number(), Target::Source(id));
+        let pending = contain(|| body.pending()).unwrap_or(Pending::Unknown);
+        let forks: Vec<_> = (1..max_in_flight).map_while(|_| body.fork()).collect();
+        let mut slots = Vec::with_capacity(forks.len() + 1);
+        for mut body in std::iter::once(body).chain(forks) {
+            if body.suspends() {
+                let waker = Signal::new(executor);
+                self.set_target(executor, waker.number(), Target::Segment(id, slots.len()));
+                signals.push(waker.number());
+                body.set_waker(waker.into());
+            }
+            let callback = Some(Callback { body, label: Arc::clone(&label) });
+            slots.push(RunSlot { callback, sequence: None, suspended: false, woken: false });
         }
-        let pending = body.pending();
-        let slots = run_slots(executor, id, body, max_in_flight);
-        let is_timer = timer.is_some();
-        put(&mut self.entities, id.index(), EntitySlot { id, name, is_timer, slots, losses });
-        if !is_timer {
+        put(&mut self.entities, id.index(), EntitySlot { id, slots, losses, closing: false, signals });
+        if timer.is_none() {
             self.release_pending(id, pending, now);
         }
     }
 
     pub(crate) fn remove_entity(&mut self, id: EntityId) {
         self.scheduler.remove_entity(id);
-        if self.entity_mut(id).is_some()
-            && let Some(entity) = self.entities[id.index()].take()
-        {
-            let bodies = entity.slots.into_iter().filter_map(|slot| slot.body);
-            self.leftovers.garbage.extend(bodies.map(|body| body as Box<dyn std::any::Any + Send>));
+        if self.entity_mut(id).is_none() {
+            return;
         }
+        let Some(entity) = self.entities[id.index()].take() else {
+            return;
+        };
+        for signal in entity.signals {
+            if self.targets[signal].is_some_and(|target| target.entity() == id) {
+                self.targets[signal] = None;
+            }
+        }
+        let waiting = entity.slots.iter().filter(|slot| slot.sequence.is_some() && slot.callback.is_some()).count();
+        entity.losses.add(LossCause::Cancelled, waiting as u64);
+        let callbacks = entity.slots.into_iter().filter_map(|slot| slot.callback);
+        self.leftovers.garbage.extend(callbacks.map(|callback| Box::new(callback) as Box<dyn std::any::Any + Send>));
+    }
+
+    fn set_target(&mut self, executor: &Shared, signal: usize, target: Target) {
+        self.books = executor.signals.books();
+        put(&mut self.targets, signal, target);
     }
 
     // ---- what happens ----
 
-    /// Passes on what notifiers and wakers pushed since the last drain.
-    pub(crate) fn drain(&mut self, inbox: &Inbox<SignalData>, now: Instant) {
-        for signal in inbox.drain() {
-            match &signal.data.target {
-                Target::Entity(_) => {
-                    let arrival = signal.take_arrival();
-                    // Not added yet: then adding it looks at the source.
-                    if let Some(id) = signal.entity() {
-                        self.scheduler.release(arrival.unwrap_or(now), id);
-                    }
+    /// Passes on what notifiers and wakers raised since the last drain.
+    pub(crate) fn drain(&mut self, inbox: &Inbox, now: Instant) {
+        let books = std::mem::take(&mut self.books);
+        inbox.drain(&books, |signal, arrival_ns| {
+            let arrival = arrival_ns.map_or(now, Instant::from_nanos);
+            match self.targets.get(signal).copied().flatten() {
+                // Not added yet: then adding it looks at the source. Or removed.
+                None => {}
+                Some(Target::Source(id)) => {
+                    self.scheduler.release(arrival, id);
                 }
-                Target::Segment(id, slot) => self.wake(*id, *slot, now),
+                Some(Target::Segment(id, slot)) => self.wake(id, slot, arrival),
             }
-        }
+        });
+        self.books = books;
     }
 
     /// Passes the time on to the timers of clocks other than the scheduler's own.
     pub(crate) fn advance(&mut self, clock: &Clock, now: Instant) {
-        if self.scheduler.next_due_on(ClockKind::System).is_some() {
+        if self.scheduler.has_timers(ClockKind::System) {
             self.scheduler.advance(ClockKind::System, clock.read(ClockKind::System), now);
         }
     }
@@ -190,51 +251,59 @@ impl State {
     }
 
     fn lend(&mut self, activation: Activation) -> Option<Work> {
-        let overruns =
-            if activation.kind == EntityKind::Timer { self.scheduler.overruns(activation.entity) } else { 0 };
+        let is_timer = activation.kind == EntityKind::Timer;
+        let overruns = if is_timer { self.scheduler.overruns(activation.entity) } else { 0 };
         let entity = self.entity_mut(activation.entity)?;
-        if entity.is_timer {
+        if is_timer {
             entity.losses.set(LossCause::TimerOverrun, overruns);
         }
-        let slot = entity.slot_for(&activation)?;
+        let wanted = if activation.segment > 0 { Some(activation.sequence) } else { None };
+        let slot = entity.slots.iter().position(|slot| slot.sequence == wanted)?;
         let run = &mut entity.slots[slot];
+        let callback = run.callback.take()?;
         run.sequence = Some(activation.sequence);
-        let body = run.body.take()?;
         let payload = self.group_mut(activation.group)?.payload.take();
-        Some(Work::new(activation, slot, body, payload))
+        Some(Work::new(activation, slot, callback, payload))
     }
 
-    /// Takes back what was lent, and tells the scheduler what came of it.
-    pub(crate) fn finish(&mut self, executor: &Shared, finished: Finished, now: Instant) {
-        let Finished { activation, slot, body, payload, pending, result } = finished;
-        self.return_payload(activation.group, payload);
-        match &result {
-            Ok(Ran::Suspended) => self.scheduler.suspend(now, &activation),
-            _ => self.scheduler.complete(now, &activation),
-        }
+    /// Takes back what was lent, and tells the scheduler what came of it. Says whether the callback itself ran.
+    pub(crate) fn finish(&mut self, executor: &Shared, finished: Finished, now: Instant) -> bool {
+        let Finished { activation, slot, callback, payload, pending, result } = finished;
         let id = activation.entity;
-        let Some(entity) = self.entity_mut(id) else {
-            // Removed by or during its own callback.
-            self.leftovers.garbage.push(body);
-            return;
+        self.return_payload(activation.group, payload);
+        let suspended = matches!(result, Ok(Ran::Suspended));
+        if suspended {
+            self.scheduler.suspend(now, &activation);
+        } else {
+            self.scheduler.complete(now, &activation);
+        }
+        let ran = !matches!(result, Ok(Ran::Nothing | Ran::Failed(_)));
+        let is_removed = self.judge(executor, &activation, &callback.label, result);
+        let Some(entity) = self.entity_mut(id).filter(|_| !is_removed) else {
+            // Removed meanwhile, by whomever.
+            if suspended {
+                callback.label.losses.add(LossCause::Cancelled, 1);
+            }
+            self.leftovers.garbage.push(Box::new(callback));
+            return ran;
         };
         let run = &mut entity.slots[slot];
-        run.body = Some(body);
+        run.callback = Some(callback);
         let woken = std::mem::take(&mut run.woken);
-        if matches!(result, Ok(Ran::Suspended)) {
-            run.suspended = !woken;
-            if woken {
-                self.scheduler.resume(now, id, activation.sequence);
-            }
-        } else {
+        run.suspended = suspended && !woken;
+        if !suspended {
             run.sequence = None;
         }
-        self.release_pending(id, pending, now);
-        match result {
-            Ok(Ran::Failed(error)) => self.take_failed(executor, &activation, &error),
-            Ok(_) => {}
-            Err(message) => self.panicked(executor, &activation, message),
+        let is_over = entity.closing && entity.slots.iter().all(|slot| slot.sequence.is_none());
+        if suspended && woken {
+            self.scheduler.resume(now, id, activation.sequence);
         }
+        if is_over {
+            self.remove_entity(id);
+        } else {
+            self.release_pending(id, pending, now);
+        }
+        ran
     }
 
     fn return_payload(&mut self, group: GroupId, payload: Option<AnyPayload>) {
@@ -247,40 +316,49 @@ impl State {
         }
     }
 
-    fn take_failed(&mut self, executor: &Shared, activation: &Activation, error: &TakeError) {
-        if matches!(error, TakeError::Closed) {
-            self.remove_entity(activation.entity);
-            return;
-        }
-        if let Some(entity) = self.entity_mut(activation.entity) {
-            entity.losses.add(LossCause::TakeFailed, 1);
-        }
-        let incident = self.incident(executor, activation, IncidentKind::TakeFailed(error.to_string()));
-        self.leftovers.incidents.push(incident);
-    }
-
-    fn panicked(&mut self, executor: &Shared, activation: &Activation, message: String) {
-        let incident = self.incident(executor, activation, IncidentKind::Panicked(message));
-        let reaction = self.group_mut(activation.group).map_or(OnPanic::Continue, |group| group.on_panic);
-        match reaction {
-            OnPanic::Continue => {}
-            OnPanic::Remove => self.remove_entity(activation.entity),
-            OnPanic::Halt => {
-                self.fatal.get_or_insert_with(|| incident.clone());
+    /// Deals with what went wrong; says whether the entity was removed for it.
+    fn judge(
+        &mut self,
+        executor: &Shared,
+        activation: &Activation,
+        label: &Label,
+        result: Result<Ran, String>,
+    ) -> bool {
+        let kind = match result {
+            Ok(Ran::Failed(TakeError::Closed)) => {
+                if let Some(entity) = self.entity_mut(activation.entity) {
+                    entity.closing = true;
+                }
+                return false;
+            }
+            Ok(Ran::Failed(error)) => {
+                label.losses.add(LossCause::TakeFailed, 1);
+                IncidentKind::TakeFailed(error.to_string())
+            }
+            Ok(_) => return false,
+            Err(message) => IncidentKind::Panicked(message),
+        };
+        let incident = Incident {
+            executor: executor.name.clone(),
+            group: label.group.to_string(),
+            entity: label.entity.to_string(),
+            kind,
+        };
+        let mut is_removed = false;
+        if matches!(incident.kind, IncidentKind::Panicked(_)) {
+            match label.on_panic {
+                OnPanic::Continue => {}
+                OnPanic::Remove => {
+                    self.remove_entity(activation.entity);
+                    is_removed = true;
+                }
+                OnPanic::Halt => {
+                    self.fatal.get_or_insert_with(|| incident.clone());
+                }
             }
         }
         self.leftovers.incidents.push(incident);
-    }
-
-    fn incident(&mut self, executor: &Shared, activation: &Activation, kind: IncidentKind) -> Incident {
-        let group = self.group_mut(activation.group).map(|group| group.name.to_string());
-        let entity = self.entity_mut(activation.entity).map(|entity| entity.name.to_string());
-        Incident {
-            executor: executor.name.clone(),
-            group: group.unwrap_or_default(),
-            entity: entity.unwrap_or_default(),
-            kind,
-        }
+        is_removed
     }
 
     fn release_pending(&mut self, id: EntityId, pending: Pending, now: Instant) {
@@ -307,12 +385,16 @@ impl State {
             run.suspended = false;
             self.scheduler.resume(now, id, sequence);
         } else {
-            // Running, or resumed already: then one more poll does no harm.
-            run.woken = run.body.is_none();
+            // Running: poll it once more. Resumed already: it will be polled.
+            run.woken = run.callback.is_none();
         }
     }
 
     // ---- what is dealt with once the state is free again ----
+
+    pub(crate) fn has_leftovers(&self) -> bool {
+        !self.leftovers.is_empty()
+    }
 
     pub(crate) fn take_leftovers(&mut self) -> Leftovers {
         std::mem::take(&mut self.leftovers)
@@ -324,6 +406,7 @@ impl State {
             std::mem::take(&mut self.entities),
             std::mem::take(&mut self.groups),
             std::mem::take(&mut self.detached),
+            std::mem::replace(&mut self.scheduler, Scheduler::new(Box::new(Fifo::new()))),
             self.take_leftovers(),
         )
     }
@@ -335,25 +418,6 @@ impl State {
     fn group_mut(&mut self, id: GroupId) -> Option<&mut GroupSlot> {
         self.groups.get_mut(id.index())?.as_mut().filter(|group| group.id == id)
     }
-}
-
-impl EntitySlot {
-    /// The run slot of a suspended activation, or a free one for a new activation.
-    fn slot_for(&self, activation: &Activation) -> Option<usize> {
-        let wanted = if activation.segment > 0 { Some(activation.sequence) } else { None };
-        self.slots.iter().position(|slot| slot.sequence == wanted)
-    }
-}
-
-/// As many bodies as activations may be under way, each with a waker of its own.
-fn run_slots(executor: &Arc<Shared>, id: EntityId, body: Box<dyn Body>, max_in_flight: u32) -> Vec<RunSlot> {
-    let forks: Vec<_> = (1..max_in_flight).map_while(|_| body.fork()).collect();
-    let bodies = std::iter::once(body).chain(forks).enumerate();
-    let slot = |(number, mut body): (usize, Box<dyn Body>)| {
-        body.set_waker(Signal::to(executor, Target::Segment(id, number)).into());
-        RunSlot { body: Some(body), sequence: None, suspended: false, woken: false }
-    };
-    bodies.map(slot).collect()
 }
 
 fn put<T>(table: &mut Vec<Option<T>>, index: usize, value: T) {

@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 
 use crate::clock::Clock;
 use crate::context::Context;
+use crate::group::GroupGone;
 use crate::lock_free::ring::{Consumer, Producer, ring};
 use crate::loss::{LossCause, LossCounters};
 use crate::options::{PublisherOptions, SubscriptionOptions};
@@ -25,6 +26,7 @@ struct Topic<T> {
 }
 
 struct TopicState<T> {
+    /// Counts what has an order: ends of the topic, and kept messages.
     next_id: u64,
     queues: Vec<Queue<T>>,
     /// Of the queues, in their order: to be called without the lock.
@@ -44,7 +46,8 @@ struct Queue<T> {
 struct History<T> {
     id: u64,
     depth: usize,
-    messages: VecDeque<(Instant, Arc<T>)>,
+    /// With their number, which orders them over all publishers.
+    messages: VecDeque<(u64, Arc<T>)>,
 }
 
 impl<T: Send + Sync + 'static> Topic<T> {
@@ -58,6 +61,16 @@ impl<T: Send + Sync + 'static> Topic<T> {
                 histories: Vec::new(),
             }),
         })
+    }
+
+    /// From here on the subscription's queue gets nothing more.
+    fn unsubscribe(&self, id: u64) {
+        let mut state = self.lock();
+        let at = state.queues.iter().position(|queue| queue.id == id);
+        let queue = at.map(|at| state.queues.remove(at));
+        state.update_notifiers();
+        drop(state);
+        drop(queue);
     }
 
     fn lock(&self) -> MutexGuard<'_, TopicState<T>> {
@@ -84,6 +97,9 @@ pub enum TopicError {
     /// The topic carries messages of another type.
     #[error(transparent)]
     TypeMismatch(#[from] TypeMismatch),
+    /// The group was removed, or its executor dropped.
+    #[error(transparent)]
+    GroupGone(#[from] GroupGone),
 }
 
 /// The message that [`Publisher::try_publish`] could not give to anybody.
@@ -168,7 +184,7 @@ impl<T: Send + Sync + 'static> Publisher<T> {
     /// Gives the message to every subscription of the topic.
     ///
     /// May wait for another publisher of the same topic, never for a subscription or a callback. Allocates only to put
-    /// a message into an `Arc` that is not in one.
+    /// a message into an `Arc` that is not in one, and if more than 8 queues are full.
     pub fn publish(&self, message: impl Into<Arc<T>>) -> Delivery {
         let message = message.into();
         let stamp = self.0.clock.now();
@@ -182,7 +198,7 @@ impl<T: Send + Sync + 'static> Publisher<T> {
         }
         let delivery = Delivery { queued: state.queues.len(), displaced: displaced.len() };
         if let Some(id) = self.0.history {
-            displaced.extend(state.remember(id, stamp, message));
+            displaced.extend(state.remember(id, message));
         }
         let notifiers = Arc::clone(&state.notifiers);
         // From here on without the lock: waking is a system call, and dropping a message may run user code.
@@ -208,10 +224,11 @@ impl<T: Send + Sync + 'static> Publisher<T> {
 
 impl<T> TopicState<T> {
     /// Keeps the message for late subscriptions; returns the one that had to go for it.
-    fn remember(&mut self, id: u64, stamp: Instant, message: Arc<T>) -> Option<Arc<T>> {
+    fn remember(&mut self, id: u64, message: Arc<T>) -> Option<Arc<T>> {
+        let number = self.next_id();
         let history = self.histories.iter_mut().find(|history| history.id == id)?;
         let oldest = if history.messages.len() == history.depth { history.messages.pop_front() } else { None };
-        history.messages.push_back((stamp, message));
+        history.messages.push_back((number, message));
         oldest.map(|(_, message)| message)
     }
 }
@@ -262,8 +279,10 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
         let mut too_old = Vec::new();
         if options.transient_local {
             let mut kept: Vec<_> = state.histories.iter().flat_map(|history| history.messages.iter()).collect();
-            kept.sort_by_key(|(stamp, _)| *stamp);
-            let pushed = kept.into_iter().map(|(stamp, message)| producer.push(Arc::clone(message), stamp.as_nanos()));
+            kept.sort_by_key(|(number, _)| *number);
+            // They arrive now, in their old order: a late subscription's first messages are not overdue.
+            let now = context.clock().now().as_nanos();
+            let pushed = kept.into_iter().map(|(_, message)| producer.push(Arc::clone(message), now));
             // What exceeds the depth was never this subscription's: no loss.
             too_old.extend(pushed.flatten());
         }
@@ -271,6 +290,12 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
         drop(state);
         drop(too_old);
         Ok(Self { topic, id, consumer, losses })
+    }
+
+    /// What ends the subscription at once, while its callback may still be running.
+    pub(crate) fn closer(&self) -> impl Fn() + Send + Sync + 'static {
+        let (topic, id) = (Arc::clone(&self.topic), self.id);
+        move || topic.unsubscribe(id)
     }
 }
 
@@ -298,10 +323,7 @@ impl<T: Send + Sync + 'static> Source for TopicSource<T> {
 
 impl<T: Send + Sync + 'static> Drop for TopicSource<T> {
     fn drop(&mut self) {
-        let mut state = self.topic.lock();
-        state.queues.retain(|queue| queue.id != self.id);
-        state.update_notifiers();
-        drop(state);
+        self.topic.unsubscribe(self.id);
         let lost = std::iter::from_fn(|| self.consumer.pop()).count();
         self.losses.add(LossCause::EntityDropped, lost as u64);
     }

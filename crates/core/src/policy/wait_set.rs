@@ -25,6 +25,9 @@ pub enum Timers {
 
 /// rclcpp's wait set, for one thread and for several.
 ///
+/// Within a kind, rclcpp orders by node and group first; that is the order of registration where nodes are created one
+/// after the other, which is what is emulated.
+///
 /// With several threads, each one that finds nothing to run in the ready set polls anew and throws away what is left in
 /// it. Entities of a group that is held are not polled for, so they can be left out for ever: two timers of one mutually
 /// exclusive group that are always due together starve the one registered later. rclcpp does that, so this does.

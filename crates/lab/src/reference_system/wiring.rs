@@ -1,13 +1,12 @@
 //! Hangs the groups of the graph into rospin's executors. The only file of the lab that uses the engine.
 
-use std::num::NonZeroU16;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rospin::policy::{Fifo, FixedPriority, Timers, WaitSet};
 use rospin::{
-    CallbackGroup, Chain, Context, ContextOptions, Executor, ExecutorOptions, Policy, PriorityMap, Publisher,
+    CallbackGroup, Chain, Context, ContextOptions, Executor, ExecutorOptions, Overrun, Policy, PriorityMap, Publisher,
     SpinError, SpinOptions, Subscription, SubscriptionOptions, Timer, TimerOptions,
 };
 
@@ -55,12 +54,12 @@ impl Runner for InProcess {
 
         let recorder = Arc::new(Recorder::new());
         let executors = executors(&context, variant);
-        let threads = if variant == Variant::WaitSetMulti { cores().get().into() } else { executors.len() };
+        let threads = if variant == Variant::WaitSetMulti { cores().into() } else { executors.len() };
         let started_ns = context.clock().now().as_nanos();
         let mut entities = Vec::new();
         for group in system::build(&recorder) {
             let executor = &executors[executor_of(&group.spec, executors.len())];
-            entities.push(hang(group, executor, &context, settings, started_ns).map_err(engine)?);
+            entities.push(hang(group, executor, &context, settings, overrun(variant), started_ns).map_err(engine)?);
         }
 
         let cpu = CpuMeter::start();
@@ -100,22 +99,29 @@ fn executors(context: &Context, variant: Variant) -> Vec<Executor> {
     let create = |name: &str, policy: Box<dyn Policy>, threads| {
         context.create_executor(ExecutorOptions::new(name).boxed_policy(policy).threads(threads))
     };
-    let one = NonZeroU16::MIN;
     match variant {
-        Variant::WaitSetSingle => vec![create("main", Box::new(WaitSet::new(Timers::Inside)), one)],
+        Variant::WaitSetSingle => vec![create("main", Box::new(WaitSet::new(Timers::Inside)), 1)],
         Variant::WaitSetMulti => vec![create("main", Box::new(WaitSet::new(Timers::Inside)), cores())],
-        Variant::FifoSingle => vec![create("main", Box::new(Fifo::new()), one)],
-        Variant::PrioritySingle => vec![create("main", Box::new(FixedPriority::new()), one)],
+        Variant::FifoSingle => vec![create("main", Box::new(Fifo::new()), 1)],
+        Variant::PrioritySingle => vec![create("main", Box::new(FixedPriority::new()), 1)],
         Variant::PriorityMulti => {
-            ["lidar", "others"].map(|name| create(name, Box::new(FixedPriority::new()), one)).into()
+            ["lidar", "others"].map(|name| create(name, Box::new(FixedPriority::new()), 1)).into()
         }
     }
 }
 
-fn cores() -> NonZeroU16 {
-    let available = thread::available_parallelism().ok().and_then(|cores| NonZeroU16::try_from(cores).ok());
-    // rclcpp's multi-threaded executor has two threads at least.
-    available.unwrap_or(NonZeroU16::MIN).max(NonZeroU16::MIN.saturating_add(1))
+/// What becomes of due times that a timer missed: rclcpp's events executor queues every one of them, all others skip.
+fn overrun(variant: Variant) -> Overrun {
+    match variant {
+        Variant::FifoSingle => Overrun::CatchUp(u32::MAX),
+        _ => Overrun::Skip,
+    }
+}
+
+/// As many threads as cores, but two at least, as rclcpp's multi-threaded executor.
+fn cores() -> u16 {
+    let cores = thread::available_parallelism().ok().and_then(|cores| u16::try_from(cores.get()).ok());
+    cores.unwrap_or(1).max(2)
 }
 
 fn executor_of(group: &GroupSpec, executors: usize) -> usize {
@@ -156,6 +162,7 @@ fn hang(
     executor: &Executor,
     context: &Context,
     settings: &Settings,
+    overrun: Overrun,
     started_ns: u64,
 ) -> Result<Entities, String> {
     let spec = group.spec.clone();
@@ -169,7 +176,8 @@ fn hang(
         let (callback, name) = (callback(port), entity_name(spec.name, port));
         match port {
             Port::Timer => {
-                let options = TimerOptions::periodic(spec.period.unwrap_or_default()).name(name);
+                let period = spec.period.unwrap_or_default();
+                let options = TimerOptions::periodic(period).name(name).overrun(overrun);
                 let timer = callback_group.create_timer(options, move |group, _| callback.run(group, None));
                 entities.timers.push(timer.map_err(|error| error.to_string())?);
             }
@@ -197,7 +205,8 @@ fn spin(executors: &[Executor], duration: Duration, progress: &dyn Fn(f64)) -> R
             executor.halt();
         }
         // A panic of the engine itself is a bug: let it through.
-        spun.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        spun.into_iter()
+            .try_for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map(|_| ()))
     })
 }
 

@@ -1,10 +1,13 @@
 //! Asynchronous callbacks: a future an activation, polled on the executor's threads.
 
 use std::cell::Cell;
+use std::marker::PhantomData;
+use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
+use std::thread::{self, ThreadId};
 
 use super::{AnyPayload, Body, Ran, RunContext, Take, take_into};
 use crate::source::Pending;
@@ -13,16 +16,41 @@ use crate::source::Pending;
 ///
 /// The payload is there whenever the callback is being polled, so no reference to it can live across an await.
 #[derive(Debug)]
-pub struct Payload<P>(Arc<Mutex<Option<Box<P>>>>);
+pub struct Payload<P>(Arc<Mutex<Option<Lent<P>>>>);
+
+/// A payload, and the thread that polls the callback it is lent to.
+#[derive(Debug)]
+struct Lent<P> {
+    payload: Box<P>,
+    to: ThreadId,
+}
 
 impl<P> Payload<P> {
     /// Runs `f` on the payload. Never waits.
     ///
     /// # Panics
-    /// If called outside of the callback: on another thread, or from a future that was handed to another runtime.
+    /// If called outside of the callback (on another thread, from a future that was handed to another runtime), or
+    /// within `f`.
     pub fn with<R>(&self, f: impl FnOnce(&mut P) -> R) -> R {
-        let mut payload = self.lock();
-        f(payload.as_mut().expect("the payload is only there while its own callback is polled"))
+        /// Puts the payload back, also after a panic.
+        struct InUse<'a, P>(&'a Payload<P>, Option<Lent<P>>);
+        impl<P> Drop for InUse<'_, P> {
+            fn drop(&mut self) {
+                *self.0.lock() = self.1.take();
+            }
+        }
+
+        let here = thread::current().id();
+        let lent = self.lock().take_if(|lent| lent.to == here);
+        let mut in_use = InUse(self, lent);
+        match &mut in_use.1 {
+            Some(lent) => f(&mut lent.payload),
+            None => {
+                // Whoever has it puts it back.
+                std::mem::forget(in_use);
+                panic!("a payload is only there while its own callback is polled, and for one `with` at a time");
+            }
+        }
     }
 
     fn empty() -> Self {
@@ -33,61 +61,91 @@ impl<P> Payload<P> {
         Self(Arc::clone(&self.0))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Box<P>>> {
-        // A panic in `with` is handled as a panic of the callback.
+    fn lock(&self) -> MutexGuard<'_, Option<Lent<P>>> {
+        // Held for a move, during which nothing panics.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+/// A callback that makes futures.
+pub(crate) trait Invoke<P, T>: Send + Sync + 'static {
+    type Future: Future<Output = ()> + Send + 'static;
+
+    fn invoke(&self, payload: Payload<P>, item: T) -> Self::Future;
+}
+
+/// A callback of a mutually exclusive group: one call at a time.
+pub(crate) struct Locked<F>(pub(crate) Mutex<F>);
+
+impl<P, T, F, Fut> Invoke<P, T> for Locked<F>
+where
+    F: FnMut(Payload<P>, T) -> Fut + Send + 'static,
+    Fut: Future<Output = ()> + Send + 'static,
+{
+    type Future = Fut;
+
+    fn invoke(&self, payload: Payload<P>, item: T) -> Fut {
+        // Never contended: the group sees to it.
+        (self.0.lock().unwrap_or_else(PoisonError::into_inner))(payload, item)
+    }
+}
+
+/// A callback of a reentrant group: any number of calls at once.
+pub(crate) struct Direct<F>(pub(crate) F);
+
+impl<T, F, Fut> Invoke<(), T> for Direct<F>
+where
+    F: Fn(T) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = ()> + Send + 'static,
+{
+    type Future = Fut;
+
+    fn invoke(&self, _: Payload<()>, item: T) -> Fut {
+        (self.0)(item)
+    }
+}
+
 /// What the bodies of one asynchronous callback share.
-struct Callback<T, F> {
-    take: T,
-    callback: F,
+struct Shared<T, C> {
+    /// Taking is one at a time.
+    take: Mutex<T>,
+    callback: C,
 }
 
 /// A body that holds one activation's future at a time.
-pub(crate) struct AsyncBody<T, P, F, Fut> {
-    shared: Arc<Mutex<Callback<T, F>>>,
-    future: Option<Pin<Box<Fut>>>,
+pub(crate) struct AsyncBody<P, T: Take, C: Invoke<P, T::Item>> {
+    shared: Arc<Shared<T, C>>,
+    future: Option<Pin<Box<C::Future>>>,
     payload: Payload<P>,
     waker: Waker,
-    /// Address of the group that its activations hold while they wait, 0 if they do not.
-    holds: usize,
+    /// The group that its activations hold while they wait, if they do.
+    holds: Option<GroupKey>,
+    item: PhantomData<fn(T::Item)>,
 }
 
-impl<T, P, F, Fut> AsyncBody<T, P, F, Fut> {
-    pub(crate) fn new(take: T, callback: F, holds: usize) -> Self {
-        Self::over(Arc::new(Mutex::new(Callback { take, callback })), holds)
+impl<P, T: Take, C: Invoke<P, T::Item>> AsyncBody<P, T, C> {
+    pub(crate) fn new(take: T, callback: C, holds: Option<GroupKey>) -> Self {
+        Self::over(Arc::new(Shared { take: Mutex::new(take), callback }), holds)
     }
 
-    fn over(shared: Arc<Mutex<Callback<T, F>>>, holds: usize) -> Self {
-        Self { shared, future: None, payload: Payload::empty(), waker: Waker::noop().clone(), holds }
-    }
-}
-
-impl<T, P, F, Fut> AsyncBody<T, P, F, Fut>
-where
-    T: Take,
-    P: Send + 'static,
-    F: FnMut(Payload<P>, T::Item) -> Fut + Send + 'static,
-    Fut: Future<Output = ()> + Send + 'static,
-{
-    /// Takes an item and makes the future, or says why there is none.
-    fn start(&mut self, cx: &mut RunContext) -> Result<(), Ran> {
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let item = take_into(&mut shared.take, cx)?;
-        self.future = Some(Box::pin((shared.callback)(self.payload.handle(), item)));
-        Ok(())
+    fn over(shared: Arc<Shared<T, C>>, holds: Option<GroupKey>) -> Self {
+        let waker = Waker::noop().clone();
+        Self { shared, future: None, payload: Payload::empty(), waker, holds, item: PhantomData }
     }
 
     fn step(&mut self, cx: &mut RunContext) -> Ran {
-        if self.future.is_none()
-            && let Err(ran) = self.start(cx)
-        {
-            return ran;
-        }
-        let Some(future) = &mut self.future else {
-            return Ran::Nothing;
+        let future = match &mut self.future {
+            Some(future) => future,
+            None => {
+                let taken = take_into(&mut *self.shared.take.lock().unwrap_or_else(PoisonError::into_inner), cx);
+                match taken {
+                    Ok(item) => {
+                        let future = self.shared.callback.invoke(self.payload.handle(), item);
+                        self.future.insert(Box::pin(future))
+                    }
+                    Err(ran) => return ran,
+                }
+            }
         };
         match future.as_mut().poll(&mut Context::from_waker(&self.waker)) {
             Poll::Ready(()) => {
@@ -99,28 +157,32 @@ where
     }
 }
 
-impl<T, P, F, Fut> Body for AsyncBody<T, P, F, Fut>
+impl<P, T, C> Body for AsyncBody<P, T, C>
 where
-    T: Take,
     P: Send + 'static,
-    F: FnMut(Payload<P>, T::Item) -> Fut + Send + 'static,
-    Fut: Future<Output = ()> + Send + 'static,
+    T: Take,
+    C: Invoke<P, T::Item>,
 {
     fn run(&mut self, cx: &mut RunContext) -> Ran {
-        let _holds = Holds::enter(self.holds);
+        let _held = Held::enter(self.holds);
         // The payload is lent for this poll only; a panic gives it back, too.
-        *self.payload.lock() = cx.payload.take().and_then(|payload| payload.downcast().ok());
+        let payload = cx.payload.take().and_then(|payload| payload.downcast().ok());
+        *self.payload.lock() = payload.map(|payload| Lent { payload, to: thread::current().id() });
         let ran = catch_unwind(AssertUnwindSafe(|| self.step(cx)));
-        cx.payload = self.payload.lock().take().map(|payload| payload as AnyPayload);
+        cx.payload = self.payload.lock().take().map(|lent| lent.payload as AnyPayload);
         ran.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
     fn pending(&self) -> Pending {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner).take.pending()
+        self.shared.take.lock().unwrap_or_else(PoisonError::into_inner).pending()
     }
 
     fn fork(&self) -> Option<Box<dyn Body>> {
         Some(Box::new(Self::over(Arc::clone(&self.shared), self.holds)))
+    }
+
+    fn suspends(&self) -> bool {
+        true
     }
 
     fn set_waker(&mut self, waker: Waker) {
@@ -132,26 +194,37 @@ where
     }
 }
 
+/// A mutually exclusive group, as its callbacks and those who wait for them know it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct GroupKey(NonZeroUsize);
+
+impl GroupKey {
+    /// The address of something that lives as long as the group.
+    pub(crate) fn of<T>(group: &Arc<T>) -> Option<Self> {
+        NonZeroUsize::new(Arc::as_ptr(group) as usize).map(Self)
+    }
+}
+
 thread_local! {
-    /// The group that the activation being polled on this thread holds, by address; 0 for none.
-    static HELD: Cell<usize> = const { Cell::new(0) };
+    /// The group that the activation being polled on this thread holds.
+    static HELD: Cell<Option<GroupKey>> = const { Cell::new(None) };
 }
 
-/// Whether the calling callback holds the group at that address: what needs the group would wait for ever.
-pub(crate) fn holds_group_of(group: usize) -> bool {
-    group != 0 && HELD.get() == group
+/// Whether the calling callback holds the group: what needs the group would wait for ever.
+pub(crate) fn holds(group: Option<GroupKey>) -> bool {
+    group.is_some() && HELD.get() == group
 }
 
-/// Marks the group as held while it lives.
-struct Holds(usize);
+/// Marks the group as held by this thread while it lives.
+struct Held(Option<GroupKey>);
 
-impl Holds {
-    fn enter(group: usize) -> Self {
+impl Held {
+    fn enter(group: Option<GroupKey>) -> Self {
         Self(HELD.replace(group))
     }
 }
 
-impl Drop for Holds {
+impl Drop for Held {
     fn drop(&mut self) {
         HELD.set(self.0);
     }

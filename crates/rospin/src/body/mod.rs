@@ -4,7 +4,7 @@ mod asynchronous;
 mod sync;
 
 pub use asynchronous::Payload;
-pub(crate) use asynchronous::{AsyncBody, holds_group_of};
+pub(crate) use asynchronous::{AsyncBody, Direct, GroupKey, Locked, holds};
 pub(crate) use sync::{ExclusiveBody, SharedBody};
 
 use std::any::Any;
@@ -49,6 +49,11 @@ pub(crate) trait Body: Any + Send {
     /// Another body of the same callback, for an activation beside this one's; `None` if it allows no other.
     fn fork(&self) -> Option<Box<dyn Body>> {
         None
+    }
+
+    /// Whether its activations may suspend, and need a waker.
+    fn suspends(&self) -> bool {
+        false
     }
 
     /// The waker for activations that suspend.
@@ -111,14 +116,21 @@ impl Take for Due {
 
 /// Takes an item and notes in `cx` what is left, or says why there is none.
 fn take_into<T: Take>(take: &mut T, cx: &mut RunContext) -> Result<T::Item, Ran> {
+    // As long as the source does not say more, also if it panics: what it has must not be forgotten.
+    cx.pending = Pending::Unknown;
     match take.take(&cx.activation) {
         Ok(Some(item)) => {
             cx.pending = take.pending();
             Ok(item)
         }
-        Ok(None) => Err(Ran::Nothing),
+        Ok(None) => {
+            cx.pending = Pending::Empty;
+            Err(Ran::Nothing)
+        }
         Err(error) => {
-            cx.pending = if matches!(error, TakeError::Closed) { Pending::Empty } else { Pending::Unknown };
+            if matches!(error, TakeError::Closed) {
+                cx.pending = Pending::Empty;
+            }
             Err(Ran::Failed(error))
         }
     }

@@ -1,134 +1,116 @@
-//! The inbox: what notifiers push entities into, and an executor thread empties before every pick.
+//! The inbox: what notifiers raise flags in, and an executor thread empties before every pick.
 //!
-//! A stack of links that each carry a `queued` mark, so that a link is in it at most once, however often it is pushed.
-//! The consumer takes the whole stack with one swap and reverses it, so links come out in the order of their first push.
-//!
-//! States of a link, and who moves it:
+//! Every entity, and every activation that may be suspended, has a flag. A notifier raises it and marks the way to it: the
+//! page that the flag is on, and the inbox. The consumer follows the marks in the opposite order, taking each down before
+//! it looks at what is below.
 //!
 //! ```text
-//!             push: mark was clear (1)
-//!    idle  ---------------------------->  queued
-//!     ^    <----------------------------    |  ^
-//!     |      drain: clears the mark (2)     |  |  push: mark was set (3)
-//!     |                                     +--+
+//!   notifier: 1. arrival time, if none is noted   2. flag of the page   3. page of the book   4. dirty
+//!   consumer: 1. dirty   2. page of the book   3. flag of the page   4. arrival time
 //! ```
 //!
-//! 1. The pusher that set the mark, and only it, links the node. It owns `next` until its compare-and-swap succeeds.
-//! 2. The consumer reads `next` before it clears the mark: from then on a pusher may overwrite it.
-//! 3. Nothing to do: the consumer has yet to clear the mark, and looks at the source after that. The pusher's swap
-//!    releases what it wrote before, the consumer's swap acquires it.
+//! Every notifier does all of its steps, whatever others have done: so a notifier that is preempted between two of them
+//! hides nothing of what others notify, not even of the same entity. Each step is one atomic instruction; nobody waits or
+//! tries again. A flag that is seen twice is a spurious notification, which does no harm.
 //!
-//! A push retries only when another link was pushed in between, so it takes at most as many steps as there are links.
-//! There is no state in which a preempted pusher hides what others pushed, as in queues that link after they publish.
+//! That the consumer sees what happened before a notification follows from its read-modify-writes: each of them reads from
+//! the notifier's of the same word, or from a later one in its release sequence.
 
-use std::ptr;
+use super::sync::{Arc, AtomicBool, AtomicU64, Ordering};
 
-use super::sync::{Arc, AtomicBool, AtomicPtr, Ordering};
+/// Flags on a page, and pages in a book: the bits of a word.
+const WORD: usize = if cfg!(rospin_loom) { 2 } else { 64 };
 
-/// A member of an inbox, with what the consumer needs to know in `data`.
-pub(crate) struct Link<T> {
-    next: AtomicPtr<Link<T>>,
-    queued: AtomicBool,
-    pub(crate) data: T,
+/// Flags in a book.
+pub(crate) const BOOK: usize = WORD * WORD;
+
+struct Page {
+    raised: AtomicU64,
+    /// By flag: when the first notification since the last drain arrived, 0 if none was noted.
+    arrivals_ns: [AtomicU64; WORD],
 }
 
-impl<T> Link<T> {
-    pub(crate) fn new(data: T) -> Self {
-        Self { next: AtomicPtr::new(ptr::null_mut()), queued: AtomicBool::new(false), data }
+/// A block of flags. Inboxes grow by whole books, so that a notifier's flag never moves.
+pub(crate) struct Book {
+    touched: AtomicU64,
+    pages: Box<[Page]>,
+}
+
+impl Book {
+    pub(crate) fn new() -> Arc<Self> {
+        let page = |_| Page { raised: AtomicU64::new(0), arrivals_ns: std::array::from_fn(|_| AtomicU64::new(0)) };
+        Arc::new(Self { touched: AtomicU64::new(0), pages: (0..WORD).map(page).collect() })
     }
 }
 
-/// Links that were pushed since the last drain.
-pub(crate) struct Inbox<T> {
-    /// Each link in the list holds one strong reference to itself, from `Arc::into_raw`.
-    head: AtomicPtr<Link<T>>,
+/// A flag in a book.
+#[derive(Clone)]
+pub(crate) struct Flag {
+    book: Arc<Book>,
+    page: u8,
+    bit: u8,
 }
 
-// SAFETY: the raw pointers are strong references of `Arc<Link<T>>`, which move between threads with the list; `Link`
-// itself has only atomics besides `data`.
-unsafe impl<T: Send + Sync> Send for Inbox<T> {}
-// SAFETY: as above; `push` and `drain` take `&self` and synchronise through `head` and `queued`.
-unsafe impl<T: Send + Sync> Sync for Inbox<T> {}
+impl Flag {
+    /// The flag with that number, below [`BOOK`].
+    pub(crate) fn new(book: Arc<Book>, number: usize) -> Self {
+        Self { book, page: (number / WORD % WORD) as u8, bit: (number % WORD) as u8 }
+    }
+}
 
-impl<T> Inbox<T> {
+/// Tells whether a drain is worthwhile.
+pub(crate) struct Inbox {
+    dirty: AtomicBool,
+}
+
+impl Inbox {
     pub(crate) fn new() -> Self {
-        Self { head: AtomicPtr::new(ptr::null_mut()) }
+        Self { dirty: AtomicBool::new(false) }
     }
 
-    /// Puts `link` in, unless it is in already; says whether it was not.
+    /// Raises the flag. `arrival_ns` is asked for if this is the first notification since the last drain.
     ///
-    /// Neither blocks nor allocates. What the caller wrote before is visible to whoever drains the link.
-    pub(crate) fn push(&self, link: &Arc<Link<T>>) -> bool {
-        if link.queued.swap(true, Ordering::AcqRel) {
-            return false;
+    /// What the caller wrote before is visible to whoever drains the flag. The consumer must be unparked afterwards.
+    pub(crate) fn raise(&self, flag: &Flag, arrival_ns: impl FnOnce() -> u64) {
+        let page = &flag.book.pages[usize::from(flag.page)];
+        let noted = &page.arrivals_ns[usize::from(flag.bit)];
+        if noted.load(Ordering::Relaxed) == 0 {
+            // If another notifier is faster, its arrival is as good.
+            let _ = noted.compare_exchange(0, arrival_ns().max(1), Ordering::Relaxed, Ordering::Relaxed);
         }
-        let node = Arc::into_raw(Arc::clone(link)).cast_mut();
-        let mut head = self.head.load(Ordering::Relaxed);
-        loop {
-            link.next.store(head, Ordering::Relaxed);
-            match self.head.compare_exchange_weak(head, node, Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => return true,
-                Err(current) => head = current,
-            }
-        }
+        page.raised.fetch_or(1 << flag.bit, Ordering::AcqRel);
+        flag.book.touched.fetch_or(1 << flag.page, Ordering::AcqRel);
+        self.dirty.swap(true, Ordering::AcqRel);
     }
 
     /// Whether a drain would find nothing at this moment.
     pub(crate) fn is_empty(&self) -> bool {
-        self.head.load(Ordering::Relaxed).is_null()
+        !self.dirty.load(Ordering::Relaxed)
     }
 
-    /// Takes all links out, in the order in which they were pushed.
-    pub(crate) fn drain(&self) -> Drain<T> {
-        if self.is_empty() {
-            return Drain { next: ptr::null_mut() };
+    /// Takes all flags of the books down and gives `found` their numbers and arrival times. For one thread at a time.
+    pub(crate) fn drain(&self, books: &[Arc<Book>], mut found: impl FnMut(usize, Option<u64>)) {
+        if self.is_empty() || !self.dirty.swap(false, Ordering::AcqRel) {
+            return;
         }
-        let mut newest_first = self.head.swap(ptr::null_mut(), Ordering::Acquire);
-        let mut oldest_first = ptr::null_mut();
-        while !newest_first.is_null() {
-            let node = newest_first;
-            // SAFETY: `node` came out of the list, whose strong reference keeps it alive; while its mark is set, only
-            // the one who took it out of the list touches `next`.
-            let next = unsafe { &(*node).next };
-            newest_first = next.load(Ordering::Relaxed);
-            next.store(oldest_first, Ordering::Relaxed);
-            oldest_first = node;
+        for (number, book) in books.iter().enumerate() {
+            for page_number in take_bits(&book.touched) {
+                let page = &book.pages[page_number];
+                for bit in take_bits(&page.raised) {
+                    let arrival_ns = page.arrivals_ns[bit].swap(0, Ordering::Relaxed);
+                    found(number * BOOK + page_number * WORD + bit, (arrival_ns > 0).then_some(arrival_ns));
+                }
+            }
         }
-        Drain { next: oldest_first }
     }
 }
 
-impl<T> Drop for Inbox<T> {
-    fn drop(&mut self) {
-        drop(self.drain());
-    }
-}
-
-/// The links of one drain. Dropping it early forgets the rest.
-pub(crate) struct Drain<T> {
-    next: *mut Link<T>,
-}
-
-impl<T> Iterator for Drain<T> {
-    type Item = Arc<Link<T>>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.next.is_null() {
-            return None;
-        }
-        // SAFETY: the pointer came from `Arc::into_raw` in `push`, and its one strong reference is taken back here once.
-        let link = unsafe { Arc::from_raw(self.next.cast_const()) };
-        // Before the mark is cleared: afterwards a pusher may write it.
-        self.next = link.next.load(Ordering::Relaxed);
-        link.queued.swap(false, Ordering::AcqRel);
-        Some(link)
-    }
-}
-
-impl<T> Drop for Drain<T> {
-    fn drop(&mut self) {
-        for link in self {
-            drop(link);
-        }
-    }
+/// Clears the word, and returns the numbers of the bits that were set.
+fn take_bits(word: &AtomicU64) -> impl Iterator<Item = usize> + use<> {
+    let mut bits = if word.load(Ordering::Relaxed) == 0 { 0 } else { word.swap(0, Ordering::AcqRel) };
+    std::iter::from_fn(move || {
+        let lowest = bits.trailing_zeros() as usize;
+        bits &= bits.wrapping_sub(1);
+        (lowest < WORD).then_some(lowest)
+    })
 }

@@ -4,6 +4,9 @@
 //! then sleeps ([`park`](Parker::park)). Whoever makes work publishes it first and unparks then. Both sides have a
 //! sequentially consistent fence between their write and their read, so at least one of them sees the other: either the
 //! sleeper finds the work, or the waker finds the sleeper.
+//!
+//! The fences order everything, so the counters themselves are relaxed. The epoch is read before the fence: whoever reads
+//! one that an unpark has counted up already, also sees the work that was published before that, when looking once more.
 
 use super::sync::{AtomicU32, Futex, Ordering, fence};
 
@@ -17,13 +20,15 @@ pub(crate) enum Deadline {
 
 /// Where the threads of one executor sleep.
 pub(crate) struct Parker {
-    /// Counts unparks, so that one between `prepare` and `park` is not missed.
+    /// Counts unparks, so that one between `prepare` and `park` is not missed. That it wraps does no harm: a thread would
+    /// have to be preempted in between for exactly 2^32 of them.
     epoch: Futex,
     /// Threads between `prepare` and the end of `park`.
     waiting: AtomicU32,
 }
 
-/// A thread's intention to park. Must be given to [`Parker::park`] or [`Parker::cancel`].
+/// A thread's intention to park. Must be given to [`Parker::park`] or [`Parker::cancel`]: one that is lost, to a panic say,
+/// makes every unpark from then on a system call.
 #[must_use]
 pub(crate) struct Ticket(u32);
 
@@ -34,21 +39,21 @@ impl Parker {
 
     /// Announces that the calling thread is about to park. It must look for work once more before it does.
     pub(crate) fn prepare(&self) -> Ticket {
-        let epoch = self.epoch.0.load(Ordering::SeqCst);
-        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let epoch = self.epoch.0.load(Ordering::Relaxed);
+        self.waiting.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         Ticket(epoch)
     }
 
     /// There is work after all.
     pub(crate) fn cancel(&self, _ticket: Ticket) {
-        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Sleeps until unparked, at most until `deadline`; may return early.
     pub(crate) fn park(&self, ticket: Ticket, deadline: Deadline) {
         self.epoch.wait(ticket.0, deadline);
-        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Wakes one parked thread, if there is one. To be called after the work was published. Never blocks.
@@ -69,7 +74,7 @@ impl Parker {
     fn unpark(&self, threads: u32) {
         fence(Ordering::SeqCst);
         if self.has_waiting() {
-            self.epoch.0.fetch_add(1, Ordering::SeqCst);
+            self.epoch.0.fetch_add(1, Ordering::Relaxed);
             self.epoch.wake(threads);
         }
     }

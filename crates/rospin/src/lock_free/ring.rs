@@ -5,11 +5,14 @@
 //! full. A consumer reads the slot before it claims it. That is sound, because the producer overwrites slot `t % n` (with
 //! message `t + n`) only after somebody claimed `t`: if the consumer's claim succeeds, what it read was message `t`, and
 //! if not, it forgets the pointer unused.
+//!
+//! The counts have 64 bits everywhere, so that they never wrap: 32 bits do within days, and then `t % n` jumps unless n is
+//! a power of two, and a consumer that was preempted for long could mistake one message for another.
 
 use std::marker::PhantomData;
 use std::ptr;
 
-use super::sync::{Arc, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use super::sync::{Arc, AtomicPtr, AtomicU64, Ordering};
 
 /// A pointer that owns what it points to, taken apart and put together again.
 ///
@@ -55,8 +58,8 @@ struct Slot<T> {
 
 struct Shared<P: OwningPointer> {
     slots: Box<[Slot<P::Target>]>,
-    head: AtomicUsize,
-    tail: AtomicUsize,
+    head: AtomicU64,
+    tail: AtomicU64,
     owns: PhantomData<P>,
 }
 
@@ -66,12 +69,16 @@ unsafe impl<P: OwningPointer + Send> Send for Shared<P> {}
 unsafe impl<P: OwningPointer + Send> Sync for Shared<P> {}
 
 impl<P: OwningPointer> Shared<P> {
-    fn slot(&self, ticket: usize) -> &Slot<P::Target> {
-        &self.slots[ticket % self.slots.len()]
+    fn depth(&self) -> u64 {
+        self.slots.len() as u64
+    }
+
+    fn slot(&self, ticket: u64) -> &Slot<P::Target> {
+        &self.slots[(ticket % self.depth()) as usize]
     }
 
     /// Takes the oldest message, if `worth_it` of head and tail.
-    fn claim(&self, worth_it: impl Fn(usize, usize) -> bool) -> Option<P> {
+    fn claim(&self, worth_it: impl Fn(u64, u64) -> bool) -> Option<P> {
         let mut head = self.head.load(Ordering::Acquire);
         loop {
             let tail = self.tail.load(Ordering::Acquire);
@@ -79,7 +86,7 @@ impl<P: OwningPointer> Shared<P> {
                 return None;
             }
             let message = self.slot(head).message.load(Ordering::Acquire);
-            match self.head.compare_exchange_weak(head, head.wrapping_add(1), Ordering::AcqRel, Ordering::Acquire) {
+            match self.head.compare_exchange_weak(head, head + 1, Ordering::AcqRel, Ordering::Acquire) {
                 // SAFETY: by the claim this thread owns message `head`, and `message` is it (see the module's text).
                 Ok(_) => return Some(unsafe { P::from_raw(message) }),
                 Err(current) => head = current,
@@ -111,8 +118,8 @@ pub(crate) fn ring<P: OwningPointer>(depth: usize) -> (Producer<P>, Consumer<P>)
     let slot = |_| Slot { message: AtomicPtr::new(ptr::null_mut()), stamp: AtomicU64::new(0) };
     let shared = Arc::new(Shared {
         slots: (0..depth.max(1)).map(slot).collect(),
-        head: AtomicUsize::new(0),
-        tail: AtomicUsize::new(0),
+        head: AtomicU64::new(0),
+        tail: AtomicU64::new(0),
         owns: PhantomData,
     });
     (Producer(Arc::clone(&shared)), Consumer(shared))
@@ -124,12 +131,11 @@ impl<P: OwningPointer> Producer<P> {
         let ring = &*self.0;
         // Only this producer writes `tail`.
         let tail = ring.tail.load(Ordering::Relaxed);
-        let depth = ring.slots.len();
-        let displaced = ring.claim(|head, _| tail.wrapping_sub(head) >= depth);
+        let displaced = ring.claim(|head, _| tail - head >= ring.depth());
         let slot = ring.slot(tail);
         slot.stamp.store(stamp, Ordering::Relaxed);
         slot.message.store(message.into_raw(), Ordering::Release);
-        ring.tail.store(tail.wrapping_add(1), Ordering::Release);
+        ring.tail.store(tail + 1, Ordering::Release);
         displaced
     }
 }
@@ -147,5 +153,54 @@ impl<P: OwningPointer> Consumer<P> {
         let head = self.0.head.load(Ordering::Acquire);
         let tail = self.0.tail.load(Ordering::Acquire);
         (head != tail).then(|| self.0.slot(head).stamp.load(Ordering::Relaxed))
+    }
+}
+
+/// Real threads for the sanitizers; `tests/loom.rs` has the proof.
+#[cfg(all(test, not(rospin_loom)))]
+mod tests {
+    use std::thread;
+
+    use super::{Consumer, ring};
+
+    /// Takes until it has seen the last message, or somebody else has.
+    fn take_all(consumer: &Consumer<Box<[usize; 2]>>, count: usize, taken: &mut Vec<usize>) {
+        while taken.last().is_none_or(|last| last + 1 < count) {
+            // Before the pop: what was pushed before an end was dropped is found by it.
+            let someone_left = std::sync::Arc::strong_count(&consumer.0) < 3;
+            match consumer.pop() {
+                Some(message) => {
+                    assert_eq!(message[0], message[1]);
+                    taken.push(message[0]);
+                }
+                None if someone_left => return,
+                None => thread::yield_now(),
+            }
+        }
+    }
+
+    #[test]
+    fn each_message_has_one_owner() {
+        const COUNT: usize = 20_000;
+        for depth in [1, 2, 7] {
+            let (mut producer, consumer) = ring(depth);
+            let consumers = [consumer.clone(), consumer].map(|consumer| {
+                thread::spawn(move || {
+                    let mut taken = Vec::new();
+                    take_all(&consumer, COUNT, &mut taken);
+                    taken
+                })
+            });
+            let mut all: Vec<usize> =
+                (0..COUNT).filter_map(|n| producer.push(Box::new([n, n]), 0)).map(|message| message[0]).collect();
+            drop(producer);
+            for consumer in consumers {
+                let taken = consumer.join().unwrap();
+                assert!(taken.is_sorted());
+                all.extend(taken);
+            }
+            all.sort_unstable();
+            assert_eq!(all, (0..COUNT).collect::<Vec<_>>());
+        }
     }
 }

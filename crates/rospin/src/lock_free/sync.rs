@@ -8,7 +8,7 @@ pub(crate) use self::native::*;
 #[cfg(not(all(rospin_loom, test)))]
 mod native {
     pub(crate) use std::sync::Arc;
-    pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+    pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 
     use std::num::NonZeroU32;
 
@@ -50,7 +50,7 @@ mod native {
 #[cfg(all(rospin_loom, test))]
 mod model {
     pub(crate) use loom::sync::Arc;
-    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 
     use loom::sync::{Condvar, Mutex};
 

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Runs the tests of rospin, the only crate with unsafe code, under AddressSanitizer (with its leak check) and
+# ThreadSanitizer. They need a nightly toolchain; without one they are skipped.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+if ! cargo +nightly --version >/dev/null 2>&1; then
+    echo "sanitizers: skipped: no nightly toolchain (rustup toolchain install nightly)"
+    exit 0
+fi
+
+host="$(rustc +nightly -vV | sed -n 's/^host: //p')"
+case "$host" in
+x86_64-unknown-linux-gnu | aarch64-unknown-linux-gnu) ;;
+*)
+    echo "sanitizers: skipped: not supported on $host"
+    exit 0
+    ;;
+esac
+
+base="${CARGO_TARGET_DIR:-target}"
+
+# With --target, so that build scripts and macros are built without the sanitizer.
+sanitize() {
+    local sanitizer="$1" flags="$2"
+    printf '\n-- %s sanitizer\n' "$sanitizer"
+    CARGO_TARGET_DIR="$base/$sanitizer-sanitizer" RUSTFLAGS="-Zsanitizer=$sanitizer $flags" \
+        cargo +nightly test -p rospin --target "$host" --lib --tests
+}
+
+sanitize address ""
+
+# The standard library comes without instrumentation, which the compiler wants to be told is meant.
+export TSAN_OPTIONS="suppressions=$PWD/.ci/tsan-suppressions.txt halt_on_error=1 ${TSAN_OPTIONS:-}"
+sanitize thread "-Cunsafe-allow-abi-mismatch=sanitizer"

@@ -1,0 +1,476 @@
+//! The spin contract: what runs when, and what each way to spin returns.
+
+mod common;
+
+use std::rc::Rc;
+use std::sync::{Arc, Barrier, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use common::{Count, Log, expect, manual, manual_executor, ms, spin_all, spin_in_background, threads, watchdog};
+use futures::channel::oneshot;
+use rospin::{Context, ContextOptions, Executor, ExecutorOptions, SpinEnd, SpinError, SpinOptions};
+
+fn is_timeout(result: &Result<SpinEnd, SpinError>) -> bool {
+    matches!(result, Err(SpinError::Timeout))
+}
+
+#[test]
+fn executors_and_handles_go_to_other_threads() {
+    fn check<T: Send + Sync>() {}
+    check::<Executor>();
+    check::<rospin::ExecutorHandle>();
+    check::<Context>();
+    check::<rospin::CallbackGroup<()>>();
+    check::<rospin::Timer>();
+    check::<rospin::Publisher<u8>>();
+    check::<rospin::Notifier>();
+}
+
+#[test]
+fn nothing_runs_before_spin() {
+    watchdog(|| {
+        let (clock, context, executor) = manual_executor();
+        let ran = Count::new();
+        let group = executor.create_group("group", ());
+        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let counter = ran.clone();
+        let _subscription = group.create_subscription("topic", move |(), _: Arc<u8>| _ = counter.up()).unwrap();
+        let counter = ran.clone();
+        let _timer = group.create_timer(ms(1), move |(), _| _ = counter.up()).unwrap();
+        let counter = ran.clone();
+        let _stream = group.create_stream("stream", futures::stream::iter([1, 2]), move |(), _| _ = counter.up());
+        publisher.publish(1);
+        clock.advance(ms(1));
+        assert_eq!(ran.get(), 0);
+        spin_all(&executor);
+        assert_eq!(ran.get(), 4);
+    });
+}
+
+#[test]
+fn callbacks_in_flight_are_waited_for_and_nothing_runs_afterwards() {
+    watchdog(|| {
+        let context = Context::new(ContextOptions::new());
+        let executor = context.create_executor(ExecutorOptions::new("pool").threads(threads(4)));
+        let group = executor.create_reentrant_group("group");
+        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let (started, ended) = (Count::new(), Count::new());
+        let all_running = Arc::new(Barrier::new(4));
+        let (begun, done, handle) = (started.clone(), ended.clone(), executor.handle());
+        let _subscription = group
+            .create_subscription("topic", move |_: Arc<u8>| {
+                begun.up();
+                all_running.wait();
+                handle.halt();
+                // Long after the halt: only an executor that waits sees the end.
+                thread::sleep(ms(30));
+                done.up();
+            })
+            .unwrap();
+        for _ in 0..8 {
+            publisher.publish(1);
+        }
+        executor.spin(SpinOptions::new()).unwrap();
+        assert_eq!((started.get(), ended.get()), (4, 4));
+        publisher.publish(1);
+        thread::sleep(ms(30));
+        assert_eq!(started.get(), 4, "nothing runs after spin returned");
+    });
+}
+
+#[test]
+fn spin_once_runs_exactly_one_callback_on_the_calling_thread() {
+    watchdog(|| {
+        let (_, context) = manual();
+        let executor = context.create_executor(ExecutorOptions::new("pool").threads(threads(3)));
+        let group = executor.create_reentrant_group("group");
+        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let log = Log::new();
+        let ran = log.clone();
+        let _subscription =
+            group.create_subscription("topic", move |n: Arc<u8>| ran.push((*n, thread::current().id()))).unwrap();
+        for n in 0..3 {
+            publisher.publish(n);
+        }
+        let here = thread::current().id();
+        for n in 0..3 {
+            executor.spin(SpinOptions::spin_once()).unwrap();
+            assert_eq!(log.take(), [(n, here)]);
+        }
+        assert!(is_timeout(&executor.spin(SpinOptions::spin_once().timeout(Duration::ZERO))));
+        assert_eq!(log.len(), 0);
+    });
+}
+
+#[test]
+fn spin_once_with_no_time_left_still_runs_what_is_ready() {
+    watchdog(|| {
+        let (clock, context, executor) = manual_executor();
+        let group = executor.create_group("group", 0);
+        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let _subscription = group.create_subscription("topic", |sum, n: Arc<u8>| *sum += *n).unwrap();
+        let _timer = group.create_timer(ms(5), |sum, _| *sum += 100).unwrap();
+        publisher.publish(1);
+        executor.spin(SpinOptions::spin_once().timeout(Duration::ZERO)).unwrap();
+        clock.advance(ms(5));
+        executor.spin(SpinOptions::spin_once().timeout(Duration::ZERO)).unwrap();
+        assert_eq!(group.into_payload().ok(), Some(101));
+    });
+}
+
+#[test]
+fn spin_once_waits_for_work_from_another_thread() {
+    watchdog(|| {
+        let context = Context::new(ContextOptions::new());
+        let executor = context.create_executor(ExecutorOptions::new("main"));
+        let group = executor.create_group("group", 0);
+        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let _subscription = group.create_subscription("topic", |sum, n: Arc<u8>| *sum += *n).unwrap();
+        let other = thread::spawn(move || {
+            thread::sleep(ms(5));
+            publisher.publish(7);
+            publisher.publish(8);
+        });
+        executor.spin(SpinOptions::spin_once()).unwrap();
+        other.join().unwrap();
+        assert_eq!(group.into_payload().ok(), Some(7));
+    });
+}
+
+#[test]
+fn a_timeout_is_an_error_and_not_early() {
+    watchdog(|| {
+        let context = Context::new(ContextOptions::new());
+        for count in [1, 3] {
+            let executor = context.create_executor(ExecutorOptions::new("main").threads(threads(count)));
+            let begin = std::time::Instant::now();
+            assert!(is_timeout(&executor.spin(SpinOptions::new().timeout(ms(10)))));
+            assert!(is_timeout(&executor.spin(SpinOptions::spin_once().timeout(ms(10)))));
+            let waited = executor.spin_until(std::future::pending::<()>(), SpinOptions::new().timeout(ms(10)));
+            assert!(matches!(waited, Err(SpinError::Timeout)));
+            assert!(begin.elapsed() >= ms(30));
+        }
+    });
+}
+
+#[test]
+fn the_timeout_is_measured_on_the_context_s_clock_and_waits_for_the_callback() {
+    watchdog(|| {
+        let (clock, context, executor) = manual_executor();
+        let group = executor.create_group("group", ());
+        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let log = Log::new();
+        let ran = log.clone();
+        let hand = clock.clone();
+        let _subscription = group
+            .create_subscription("topic", move |(), n: Arc<u8>| {
+                hand.advance(ms(60));
+                ran.push(*n);
+            })
+            .unwrap();
+        for n in 0..4 {
+            publisher.publish(n);
+        }
+        assert!(is_timeout(&executor.spin(SpinOptions::new().timeout(ms(100)))));
+        assert_eq!(log.take(), [0, 1], "over in the second callback, which ends");
+        spin_all(&executor);
+        assert_eq!(log.take(), [2, 3], "what was left is not lost");
+    });
+}
+
+#[test]
+fn moving_the_clock_ends_a_spin_that_waits() {
+    watchdog(|| {
+        let (clock, _context, executor) = manual_executor();
+        let executor = Arc::new(executor);
+        let group = executor.create_group("group", ());
+        let (ticked, ticks) = mpsc::channel();
+        let _timer = group.create_timer(ms(50), move |(), tick| ticked.send(tick.due).unwrap()).unwrap();
+        let spinning = Arc::clone(&executor);
+        let spin = thread::spawn(move || spinning.spin(SpinOptions::new().timeout(ms(80))));
+        // The spin may not have begun: its timeout counts from then.
+        let first = loop {
+            clock.advance(ms(50));
+            if let Ok(due) = ticks.recv_timeout(ms(20)) {
+                break due;
+            }
+        };
+        assert!(first.as_nanos() >= 50_000_000);
+        clock.advance(ms(80));
+        assert!(is_timeout(&spin.join().unwrap()));
+    });
+}
+
+#[test]
+fn spin_until_returns_what_the_future_resolves_to() {
+    watchdog(|| {
+        let (_, context, executor) = manual_executor();
+        // Neither `Send` nor `'static`.
+        let local = Rc::new(40);
+        let borrowed = &local;
+        let future = async move { **borrowed + 2 };
+        assert_eq!(executor.spin_until(future, SpinOptions::new()).unwrap(), 42);
+
+        let (sender, receiver) = oneshot::channel();
+        let other = thread::spawn(move || {
+            thread::sleep(ms(5));
+            sender.send(1).unwrap();
+        });
+        assert_eq!(executor.spin_until(receiver, SpinOptions::new()).unwrap(), Ok(1), "woken from a thread");
+        other.join().unwrap();
+
+        let group = executor.create_group("group", None);
+        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let _subscription = group
+            .create_subscription("topic", |reply: &mut Option<oneshot::Sender<u8>>, n: Arc<u8>| {
+                let _ = reply.take().map(|reply| reply.send(*n));
+            })
+            .unwrap();
+        let (sender, receiver) = oneshot::channel();
+        let _start = group.create_stream("start", futures::stream::iter([sender]), |reply, sender| {
+            *reply = Some(sender);
+        });
+        spin_all(&executor);
+        publisher.publish(2);
+        assert_eq!(executor.spin_until(receiver, SpinOptions::new()).unwrap(), Ok(2), "woken from a callback");
+    });
+}
+
+#[test]
+fn spin_until_works_on_several_threads() {
+    watchdog(|| {
+        let context = Context::new(ContextOptions::new());
+        let executor = context.create_executor(ExecutorOptions::new("pool").threads(threads(4)));
+        let group = executor.create_reentrant_group("group");
+        for round in 0..50 {
+            let (sender, receiver) = oneshot::channel();
+            let stream = futures::stream::iter([std::sync::Mutex::new(Some(sender))]);
+            let _entity = group.create_stream("reply", stream, move |sender| {
+                sender.lock().unwrap().take().unwrap().send(round).unwrap();
+            });
+            assert_eq!(executor.spin_until(receiver, SpinOptions::new()).unwrap(), Ok(round));
+        }
+    });
+}
+
+#[test]
+fn a_future_that_does_not_resolve_in_the_spin_is_an_error() {
+    watchdog(|| {
+        let (_, _, executor) = manual_executor();
+        let never = std::future::pending::<()>;
+        assert!(matches!(executor.spin_until(never(), SpinOptions::spin_all()), Err(SpinError::Halted)));
+        executor.halt();
+        assert!(matches!(executor.spin_until(never(), SpinOptions::new()), Err(SpinError::Halted)));
+        let late = executor.spin_until(never(), SpinOptions::new().timeout(Duration::ZERO));
+        assert!(matches!(late, Err(SpinError::Timeout)));
+    });
+}
+
+#[test]
+fn halt_ends_an_idle_spin_from_another_thread() {
+    watchdog(|| {
+        let context = Context::new(ContextOptions::new());
+        for count in [1, 4] {
+            let executor = context.create_executor(ExecutorOptions::new("main").threads(threads(count)));
+            let executor = Arc::new(executor);
+            for _ in 0..100 {
+                let spin = spin_in_background(&executor);
+                executor.halt();
+                spin.join().unwrap().unwrap();
+            }
+        }
+    });
+}
+
+#[test]
+fn halt_from_a_callback_stops_at_that_callback() {
+    watchdog(|| {
+        let (_, context, executor) = manual_executor();
+        let group = executor.create_group("group", ());
+        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let log = Log::new();
+        let (ran, handle) = (log.clone(), executor.handle());
+        let _subscription = group
+            .create_subscription("topic", move |(), n: Arc<u8>| {
+                ran.push(*n);
+                // Both end the spin that is going on, not the next one.
+                handle.halt();
+                handle.halt();
+            })
+            .unwrap();
+        for n in 0..3 {
+            publisher.publish(n);
+        }
+        for n in 0..3 {
+            executor.spin(SpinOptions::new()).unwrap();
+            assert_eq!(log.take(), [n]);
+        }
+    });
+}
+
+#[test]
+fn a_halt_in_a_spin_that_ends_anyway_does_not_end_the_next_one() {
+    watchdog(|| {
+        let (_, context, executor) = manual_executor();
+        let group = executor.create_group("group", 0);
+        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let handle = executor.handle();
+        let _subscription = group
+            .create_subscription("topic", move |ran, n: Arc<u8>| {
+                *ran += 1;
+                if *n == 0 {
+                    handle.halt();
+                }
+            })
+            .unwrap();
+        for n in 0..3 {
+            publisher.publish(n);
+        }
+        executor.spin(SpinOptions::spin_once()).unwrap();
+        spin_all(&executor);
+        assert_eq!(group.into_payload().ok(), Some(3));
+    });
+}
+
+#[test]
+fn a_halt_before_spin_is_not_lost_and_counts_once() {
+    watchdog(|| {
+        for count in [1, 4] {
+            let (_, context) = manual();
+            let executor = context.create_executor(ExecutorOptions::new("main").threads(threads(count)));
+            let group = executor.create_group("group", 0);
+            let publisher = context.create_publisher::<u8>("topic").unwrap();
+            let _subscription = group.create_subscription("topic", |ran, _: Arc<u8>| *ran += 1).unwrap();
+            publisher.publish(0);
+            executor.handle().halt();
+            executor.spin(SpinOptions::new()).unwrap();
+            assert!(is_timeout(&executor.spin(SpinOptions::new().timeout(Duration::ZERO))));
+            spin_all(&executor);
+            assert_eq!(group.into_payload().ok(), Some(1));
+        }
+    });
+}
+
+#[test]
+fn a_second_spin_is_refused_and_nothing_is_lost() {
+    watchdog(|| {
+        let context = Context::new(ContextOptions::new());
+        let executor = Arc::new(context.create_executor(ExecutorOptions::new("arm").threads(threads(2))));
+        let group = executor.create_group("group", 0_u32);
+        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let (results, refusals) = mpsc::channel();
+        let (weak, handle) = (Arc::downgrade(&executor), executor.handle());
+        let _subscription = group
+            .create_subscription("topic", move |ran, n: Arc<u8>| {
+                *ran += 1;
+                let executor = weak.upgrade().unwrap();
+                results.send(executor.spin(SpinOptions::spin_once()).unwrap_err()).unwrap();
+                if *n == 9 {
+                    handle.halt();
+                }
+            })
+            .unwrap();
+        let spin = spin_in_background(&executor);
+        for n in 0..10 {
+            publisher.publish(n);
+            // From the callback, which runs: so the spin goes on.
+            let refusal = expect(&refusals);
+            assert!(matches!(&refusal, SpinError::AlreadySpinning { executor } if executor == "arm"));
+            assert!(refusal.to_string().contains("`arm`"), "{refusal}");
+            if n < 9 {
+                let refusal = executor.spin(SpinOptions::spin_all()).unwrap_err();
+                assert!(matches!(refusal, SpinError::AlreadySpinning { .. }));
+                let refusal = executor.spin_until(async {}, SpinOptions::new()).unwrap_err();
+                assert!(matches!(refusal, SpinError::AlreadySpinning { .. }));
+            }
+        }
+        spin.join().unwrap().unwrap();
+        drop(executor.spin(SpinOptions::spin_all()));
+        assert_eq!(group.into_payload().ok(), Some(10));
+    });
+}
+
+#[test]
+fn executors_of_one_process_run_side_by_side_and_spin_again() {
+    watchdog(|| {
+        let context = Context::new(ContextOptions::new());
+        let ping = Arc::new(context.create_executor(ExecutorOptions::new("ping")));
+        let pong = Arc::new(context.create_executor(ExecutorOptions::new("pong").threads(threads(2))));
+        let to_pong = context.create_publisher::<u32>("to pong").unwrap();
+        let to_ping = context.create_publisher::<u32>("to ping").unwrap();
+        let (last, reached) = mpsc::channel();
+        let pinger = ping.create_group("pinger", ());
+        let forward = to_pong.clone();
+        let _ping = pinger.create_subscription("to ping", move |(), n: Arc<u32>| {
+            if n.is_multiple_of(100) {
+                last.send(*n).unwrap();
+            } else {
+                forward.publish(*n + 1);
+            }
+        });
+        let ponger = pong.create_group("ponger", ());
+        let _pong = ponger.create_subscription("to pong", move |(), n: Arc<u32>| _ = to_ping.publish(*n + 1));
+        for round in 0..3 {
+            let spins = [spin_in_background(&ping), spin_in_background(&pong)];
+            to_pong.publish(round * 100 + 1);
+            assert_eq!(expect(&reached), (round + 1) * 100);
+            ping.halt();
+            pong.halt();
+            for spin in spins {
+                spin.join().unwrap().unwrap();
+            }
+        }
+    });
+}
+
+#[test]
+fn a_callback_may_spin_another_executor() {
+    watchdog(|| {
+        let (_, context, outer) = manual_executor();
+        let inner = context.create_executor(ExecutorOptions::new("inner"));
+        let inner_group = inner.create_group("inner", 0);
+        let _subscription = inner_group.create_subscription("topic", |ran, _: Arc<u8>| *ran += 1).unwrap();
+        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let group = outer.create_group("outer", ());
+        let start = futures::stream::iter([inner]);
+        let (done, inner_is_done) = mpsc::channel();
+        let _entity = group.create_stream("start", start, move |(), inner: Executor| {
+            publisher.publish(1);
+            done.send(inner.spin(SpinOptions::spin_all()).is_ok()).unwrap();
+            done.send(inner_group.clone().into_payload().ok() == Some(1)).unwrap();
+        });
+        spin_all(&outer);
+        assert!(expect(&inner_is_done) && expect(&inner_is_done));
+    });
+}
+
+#[test]
+fn all_threads_take_part_the_caller_s_included() {
+    watchdog(|| {
+        let context = Context::new(ContextOptions::new());
+        let executor = context.create_executor(ExecutorOptions::new("pool").threads(threads(4)));
+        let group = executor.create_reentrant_group("group");
+        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let all = Arc::new(Barrier::new(4));
+        let log = Log::new();
+        let (ran, handle) = (log.clone(), executor.handle());
+        let _subscription = group
+            .create_subscription("topic", move |_: Arc<u8>| {
+                ran.push(thread::current().id());
+                if all.wait().is_leader() {
+                    handle.halt();
+                }
+            })
+            .unwrap();
+        for _ in 0..20 {
+            for _ in 0..4 {
+                publisher.publish(0);
+            }
+            executor.spin(SpinOptions::new()).unwrap();
+            let ran = log.take();
+            assert_eq!(ran.iter().collect::<std::collections::HashSet<_>>().len(), 4);
+            assert!(ran.contains(&thread::current().id()));
+        }
+    });
+}

@@ -1,0 +1,441 @@
+//! Timers on a manual clock: due times, overruns, and changes while they run.
+
+mod common;
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use common::{Log, manual_executor, ms, spin_all, threads, watchdog};
+use rospin::policy::Fifo;
+use rospin::{
+    CallbackGroup, ClockKind, Context, ContextOptions, Executor, ExecutorOptions, Instant, LossCause, ManualClock,
+    Overrun, SpinOptions, Tick, Timer, TimerError, TimerOptions,
+};
+
+const fn at(millis: u64) -> Instant {
+    Instant::from_millis(millis)
+}
+
+/// A timer whose due times are logged, in milliseconds.
+struct Fixture {
+    clock: ManualClock,
+    executor: Executor,
+    group: CallbackGroup<()>,
+    timer: Timer,
+    due_ms: Log<u64>,
+    _context: Context,
+}
+
+fn timer(options: impl Into<TimerOptions>) -> Fixture {
+    let (clock, context, executor) = manual_executor();
+    timer_at(clock, context, executor, options)
+}
+
+fn timer_at(clock: ManualClock, context: Context, executor: Executor, options: impl Into<TimerOptions>) -> Fixture {
+    let group = executor.create_group("group", ());
+    let due_ms = Log::new();
+    let log = due_ms.clone();
+    let callback = move |(): &mut (), tick: Tick| log.push(tick.due.as_nanos() / 1_000_000);
+    let timer = group.create_timer(options, callback).unwrap();
+    Fixture { clock, executor, group, timer, due_ms, _context: context }
+}
+
+impl Fixture {
+    /// The due times of what runs when `millis` more have passed.
+    fn after(&self, millis: u64) -> Vec<u64> {
+        self.clock.advance(ms(millis));
+        spin_all(&self.executor);
+        self.due_ms.take()
+    }
+
+    fn overruns(&self) -> u64 {
+        self.timer.lost(LossCause::TimerOverrun)
+    }
+}
+
+#[test]
+fn ten_thousand_periods_do_not_drift() {
+    watchdog(|| {
+        let (clock, _context, executor) = manual_executor();
+        let period = Duration::from_nanos(333_333);
+        let dues = Log::new();
+        let log = dues.clone();
+        let group = executor.create_group("group", ());
+        let _timer = group.create_timer(period, move |(), tick: Tick| log.push(tick.due)).unwrap();
+        // Always late, never by a whole period.
+        let late = |n: u64| Duration::from_nanos((n * 7_919) % 333_333);
+        let mut now = Duration::ZERO;
+        for n in 1..=10_000 {
+            let then = period * n as u32 + late(n);
+            clock.advance(then - now);
+            now = then;
+            spin_all(&executor);
+        }
+        let dues = dues.take();
+        assert_eq!(dues.len(), 10_000);
+        for (n, due) in dues.into_iter().enumerate() {
+            assert_eq!(due.as_nanos(), 333_333 * (n as u64 + 1));
+        }
+    });
+}
+
+#[test]
+fn a_timer_is_not_early_and_its_due_time_counts() {
+    watchdog(|| {
+        let timer = timer(ms(10));
+        assert_eq!(timer.after(9), []);
+        assert_eq!(timer.after(1), [10], "due now is due");
+        assert_eq!(timer.after(0), [], "once");
+        assert_eq!(timer.after(14), [20], "late, but not later the next time");
+        assert_eq!(timer.after(6), [30]);
+        assert_eq!(timer.overruns(), 0);
+    });
+}
+
+#[test]
+fn missed_due_times_are_skipped_by_default_and_counted() {
+    watchdog(|| {
+        let timer = timer(TimerOptions::periodic(ms(10)).name("control"));
+        assert_eq!(timer.after(35), [10], "20 and 30 were missed");
+        assert_eq!(timer.overruns(), 2);
+        assert_eq!(timer.after(4), []);
+        assert_eq!(timer.after(1), [40], "on the old grid");
+        assert_eq!(timer.after(1000), [50, 1040], "what is due at this moment was not missed");
+        assert_eq!(timer.after(10), [1050]);
+        assert_eq!(timer.overruns(), 2 + 98);
+        let losses = timer._context.losses();
+        assert_eq!(losses.len(), 1);
+        assert_eq!(
+            (losses[0].entity.as_str(), losses[0].cause, losses[0].count),
+            ("control", LossCause::TimerOverrun, 100)
+        );
+    });
+}
+
+#[test]
+fn catching_up_runs_so_many_late_ones_one_after_the_other() {
+    watchdog(|| {
+        let timer = timer(TimerOptions::periodic(ms(10)).overrun(Overrun::CatchUp(2)));
+        assert_eq!(timer.after(75), [10, 60, 70]);
+        assert_eq!(timer.overruns(), 4, "20 to 50");
+        assert_eq!(timer.after(5), [80]);
+        assert_eq!(timer.after(25), [90, 100], "nothing more than the bound was missed");
+        assert_eq!(timer.overruns(), 4);
+    });
+}
+
+#[test]
+fn shifting_the_phase_starts_a_new_grid() {
+    watchdog(|| {
+        let timer = timer(TimerOptions::periodic(ms(10)).overrun(Overrun::ShiftPhase));
+        assert_eq!(timer.after(35), [10]);
+        assert_eq!(timer.overruns(), 2);
+        assert_eq!(timer.after(9), []);
+        assert_eq!(timer.after(1), [45]);
+        assert_eq!(timer.after(10), [55]);
+    });
+}
+
+#[test]
+fn a_one_shot_fires_once_and_again_when_it_is_reset() {
+    watchdog(|| {
+        let timer = timer(TimerOptions::one_shot(ms(10)));
+        assert_eq!(timer.after(9), []);
+        assert_eq!(timer.after(1), [10]);
+        assert_eq!(timer.after(100), []);
+        timer.timer.reset();
+        assert_eq!(timer.after(9), []);
+        assert_eq!(timer.after(5), [120], "its delay from the reset on");
+        timer.timer.set_period(ms(3));
+        assert_eq!(timer.after(3), [127], "another delay");
+        assert_eq!(timer.after(100), [], "still a one-shot");
+        assert_eq!(timer.overruns(), 0);
+    });
+}
+
+#[test]
+fn a_one_shot_without_delay_fires_at_once() {
+    watchdog(|| {
+        let timer = timer(TimerOptions::one_shot(Duration::ZERO));
+        assert_eq!(timer.after(0), [0]);
+        assert_eq!(timer.after(10), []);
+    });
+}
+
+#[test]
+fn a_cancelled_timer_does_not_fire_until_it_is_reset() {
+    watchdog(|| {
+        let timer = timer(ms(10));
+        timer.timer.cancel();
+        assert_eq!(timer.after(25), []);
+        timer.timer.cancel();
+        timer.timer.reset();
+        assert_eq!(timer.after(9), []);
+        assert_eq!(timer.after(1), [35], "one period from the reset on");
+        assert_eq!(timer.after(10), [45]);
+        timer.clock.advance(ms(10));
+        timer.timer.cancel();
+        assert_eq!(timer.after(0), [], "due, but not yet noticed");
+        assert_eq!(timer.overruns(), 0, "what was cancelled was not lost");
+    });
+}
+
+#[test]
+fn a_timer_that_fired_but_did_not_run_is_cancelled_by_a_callback() {
+    watchdog(|| {
+        let victim = timer(ms(10));
+        let handle = Arc::new(OnceLock::new());
+        let slot = Arc::clone(&handle);
+        let early = TimerOptions::one_shot(ms(5));
+        let cancel = move |(): &mut (), _: Tick| slot.get().map(Timer::cancel).unwrap();
+        let _killer = victim.group.create_timer(early, cancel).unwrap();
+        let Fixture { clock, executor, due_ms, timer, .. } = victim;
+        assert!(handle.set(timer).is_ok());
+        clock.advance(ms(10));
+        // Both are released in the same moment; the one that was due first runs first.
+        spin_all(&executor);
+        assert_eq!(due_ms.take(), []);
+        handle.get().unwrap().reset();
+        clock.advance(ms(10));
+        spin_all(&executor);
+        assert_eq!(due_ms.take(), [20]);
+    });
+}
+
+#[test]
+fn a_timer_cancels_itself() {
+    watchdog(|| {
+        let (clock, _context, executor) = manual_executor();
+        let group = executor.create_group("group", 0);
+        let slot = Arc::new(OnceLock::<Timer>::new());
+        let own = Arc::clone(&slot);
+        let options = TimerOptions::periodic(ms(10)).overrun(Overrun::CatchUp(9));
+        let timer = group.create_timer(options, move |ticks, _| {
+            *ticks += 1;
+            if *ticks == 3 {
+                own.get().unwrap().cancel();
+            }
+        });
+        slot.set(timer.unwrap()).unwrap();
+        for _ in 0..5 {
+            clock.advance(ms(20));
+            spin_all(&executor);
+        }
+        assert_eq!(group.into_payload().ok(), Some(3));
+    });
+}
+
+#[test]
+fn the_period_is_changed_from_outside() {
+    watchdog(|| {
+        let timer = timer(ms(10));
+        assert_eq!(timer.after(4), []);
+        timer.timer.set_period(ms(3));
+        assert_eq!(timer.after(2), []);
+        assert_eq!(timer.after(1), [7], "from the change on");
+        assert_eq!(timer.after(3), [10]);
+        timer.timer.set_period(ms(100));
+        assert_eq!(timer.after(99), []);
+        assert_eq!(timer.after(1), [110]);
+        timer.timer.cancel();
+        timer.timer.set_period(ms(5));
+        assert_eq!(timer.after(5), [115], "also if it was cancelled");
+        timer.timer.set_period(Duration::ZERO);
+        assert_eq!(timer.after(5), [120], "zero is ignored");
+        assert_eq!(timer.overruns(), 0);
+    });
+}
+
+#[test]
+fn the_period_is_changed_by_the_timer_itself() {
+    watchdog(|| {
+        let (clock, _context, executor) = manual_executor();
+        let group = executor.create_group("group", Vec::new());
+        let slot = Arc::new(OnceLock::<Timer>::new());
+        let own = Arc::clone(&slot);
+        let timer = group.create_timer(ms(10), move |dues: &mut Vec<Instant>, tick| {
+            dues.push(tick.due);
+            if dues.len() == 2 {
+                own.get().unwrap().set_period(ms(3));
+            }
+        });
+        slot.set(timer.unwrap()).unwrap();
+        for _ in 0..30 {
+            clock.advance(ms(1));
+            spin_all(&executor);
+        }
+        assert_eq!(group.into_payload().unwrap(), [10, 20, 23, 26, 29].map(at));
+    });
+}
+
+#[test]
+fn a_system_clock_timer_follows_the_system_clock() {
+    watchdog(|| {
+        let (clock, context, executor) = manual_executor();
+        clock.set_system(at(1_000_000));
+        let system = TimerOptions::periodic(ms(10)).clock(ClockKind::System);
+        let timer = timer_at(clock, context, executor, system);
+        let steady = Log::new();
+        let log = steady.clone();
+        let _steady = timer.group.create_timer(ms(10), move |(), tick| log.push(tick.due)).unwrap();
+        let due = |millis| {
+            let ticks = timer.after(millis).len();
+            assert!(ticks <= 1);
+            (ticks == 1, steady.take().len())
+        };
+        assert_eq!(due(10), (true, 1));
+
+        timer.clock.set_system(at(1_003_605));
+        assert_eq!(due(0), (true, 0), "set forward: due, once");
+        assert_eq!(timer.overruns(), 358, "1,000,020 ran; 1,000,030 to 1,003,600 were missed");
+    });
+}
+
+#[test]
+fn a_system_clock_that_is_set_back_delays_its_timers_only() {
+    watchdog(|| {
+        let (clock, context, executor) = manual_executor();
+        clock.set_system(at(1_000_000));
+        let system = TimerOptions::periodic(ms(10)).clock(ClockKind::System);
+        let timer = timer_at(clock, context, executor, system);
+        let steady = Log::new();
+        let log = steady.clone();
+        let _steady = timer.group.create_timer(ms(10), move |(), tick| log.push(tick.due)).unwrap();
+        timer.clock.set_system(at(999_000));
+        assert_eq!(timer.after(10), []);
+        assert_eq!(steady.take(), [at(10)]);
+        assert_eq!(timer.after(990), [], "999 + 1 s is 1000 s");
+        assert_eq!(timer.after(10).len(), 1, "its due time has come");
+        assert_eq!(timer.overruns(), 0);
+    });
+}
+
+#[test]
+fn a_system_clock_timer_tells_its_due_time_on_the_steady_clock() {
+    watchdog(|| {
+        let (clock, context, executor) = manual_executor();
+        clock.set_system(at(1_000_000));
+        let system = TimerOptions::periodic(ms(10)).clock(ClockKind::System);
+        let timer = timer_at(clock, context, executor, system);
+        assert_eq!(timer.after(10), [10]);
+        assert_eq!(timer.after(14), [20], "noticed late");
+    });
+}
+
+#[test]
+fn timers_that_are_due_together_run_in_the_order_of_their_registration() {
+    watchdog(|| {
+        let (clock, _context, executor) = manual_executor();
+        let log = Log::new();
+        let groups: Vec<_> = (0..3).map(|n| executor.create_group(format!("group {n}"), ())).collect();
+        let timers: Vec<_> = [2, 0, 1, 2, 0]
+            .into_iter()
+            .enumerate()
+            .map(|(n, group)| {
+                let log = log.clone();
+                groups[group].create_timer(ms(10), move |(), _| log.push(n)).unwrap()
+            })
+            .collect();
+        for _ in 0..3 {
+            clock.advance(ms(10));
+            spin_all(&executor);
+            assert_eq!(log.take(), [0, 1, 2, 3, 4]);
+        }
+        drop(timers);
+    });
+}
+
+#[test]
+fn late_timers_run_in_the_order_of_their_due_times() {
+    watchdog(|| {
+        let (clock, context) = common::manual();
+        let executor = context.create_executor(ExecutorOptions::new("main").policy(Fifo::new()));
+        let group = executor.create_group("group", ());
+        let log = Log::new();
+        let timers: Vec<_> = [30, 10, 20]
+            .into_iter()
+            .map(|delay| {
+                let log = log.clone();
+                group.create_timer(TimerOptions::one_shot(ms(delay)), move |(), _| log.push(delay)).unwrap()
+            })
+            .collect();
+        clock.advance(ms(50));
+        spin_all(&executor);
+        assert_eq!(log.take(), [10, 20, 30]);
+        drop(timers);
+    });
+}
+
+#[test]
+fn the_first_due_time_can_be_given() {
+    watchdog(|| {
+        let early = timer(TimerOptions::periodic(ms(10)).first_due(at(3)));
+        assert_eq!(early.after(3), [3]);
+        assert_eq!(early.after(10), [13]);
+
+        let (clock, context, executor) = manual_executor();
+        clock.advance(ms(35));
+        let past = timer_at(clock, context, executor, TimerOptions::periodic(ms(10)).first_due(at(0)));
+        assert_eq!(past.after(0), [0], "at once");
+        assert_eq!(past.overruns(), 3);
+        assert_eq!(past.after(5), [40]);
+
+        let (clock, context, executor) = manual_executor();
+        clock.advance(ms(35));
+        let shot = timer_at(clock, context, executor, TimerOptions::one_shot(ms(10)).first_due(at(20)));
+        assert_eq!(shot.after(0), [20]);
+        assert_eq!(shot.after(100), []);
+    });
+}
+
+#[test]
+fn a_period_of_zero_is_refused_by_name() {
+    watchdog(|| {
+        let (_, _context, executor) = manual_executor();
+        let group = executor.create_group("group", ());
+        let options = TimerOptions::periodic(Duration::ZERO).name("blink");
+        let error = group.create_timer(options.clone(), |(), _| {}).unwrap_err();
+        assert_eq!(error, TimerError::ZeroPeriod { timer: "blink".into() });
+        assert!(error.to_string().contains("`blink`"));
+        let reentrant = executor.create_reentrant_group("reentrant");
+        assert!(reentrant.create_timer(options.clone(), |_| {}).is_err());
+        assert!(group.create_timer_async(options, |_, _| async {}).is_err());
+    });
+}
+
+#[test]
+fn endless_periods_and_delays_are_never_due() {
+    watchdog(|| {
+        let timer = timer(Duration::MAX);
+        assert_eq!(timer.after(u64::from(u32::MAX)), []);
+        timer.timer.set_period(ms(1));
+        assert_eq!(timer.after(1).len(), 1);
+    });
+}
+
+#[test]
+fn on_the_kernel_s_clock_timers_are_never_early_and_keep_their_grid() {
+    watchdog(|| {
+        for count in [1, 2] {
+            let context = Context::new(ContextOptions::new());
+            let executor = context.create_executor(ExecutorOptions::new("main").threads(threads(count)));
+            let group = executor.create_group("group", Vec::new());
+            let (clock, handle) = (context.clock().clone(), executor.handle());
+            let options = TimerOptions::periodic(Duration::from_micros(500)).overrun(Overrun::CatchUp(1000));
+            let timer = group.create_timer(options, move |dues: &mut Vec<Instant>, tick| {
+                assert!(clock.now() >= tick.due);
+                dues.push(tick.due);
+                if dues.len() == 50 {
+                    handle.halt();
+                }
+            });
+            executor.spin(SpinOptions::new()).unwrap();
+            assert_eq!(timer.unwrap().lost(LossCause::TimerOverrun), 0);
+            let dues = group.into_payload().unwrap();
+            assert_eq!(dues.len(), 50);
+            for pair in dues.windows(2) {
+                assert_eq!(pair[1].saturating_since(pair[0]), Duration::from_micros(500));
+            }
+        }
+    });
+}
