@@ -23,13 +23,16 @@ base="${CARGO_TARGET_DIR:-target}"
 # With --target, so that build scripts and macros are built without the sanitizer.
 sanitize() {
     local sanitizer="$1" flags="$2"
+    shift 2
     printf '\n-- %s sanitizer\n' "$sanitizer"
     CARGO_TARGET_DIR="$base/$sanitizer-sanitizer" RUSTFLAGS="-Zsanitizer=$sanitizer $flags" \
-        cargo +nightly test -p rospin --target "$host" --lib --tests
+        cargo +nightly test -p rospin --target "$host" "$@"
 }
 
-sanitize address ""
+sanitize address "" --lib --tests
 
-# The standard library comes without instrumentation, which the compiler wants to be told is meant.
-export TSAN_OPTIONS="suppressions=$PWD/.ci/tsan-suppressions.txt halt_on_error=1 ${TSAN_OPTIONS:-}"
-sanitize thread "-Cunsafe-allow-abi-mismatch=sanitizer"
+# The standard library comes without instrumentation, which the compiler wants to be told is meant. It also means that
+# ThreadSanitizer does not see the slow paths of its mutexes, and takes what they protect for races. So it gets what uses
+# none: the unit tests of the lock-free pieces, where all shared unsafe code is, and no second thread of the test harness.
+export TSAN_OPTIONS="suppressions=$PWD/.ci/tsan-suppressions.txt ${TSAN_OPTIONS:-}"
+sanitize thread "-Cunsafe-allow-abi-mismatch=sanitizer" --lib lock_free -- --test-threads=1

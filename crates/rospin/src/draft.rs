@@ -136,7 +136,7 @@ impl<T: Take> Draft<'_, T> {
         P: Send + 'static,
         F: FnMut(&mut P, T::Item) + Send + 'static,
     {
-        self.finish(1, |take, _| Box::new(ExclusiveBody::new(take, callback)))
+        self.finish(1, |take| Box::new(ExclusiveBody::new(take, callback)))
     }
 
     /// With an asynchronous callback of a mutually exclusive group.
@@ -149,10 +149,10 @@ impl<T: Take> Draft<'_, T> {
         let callback = Locked(Mutex::new(callback));
         if self.common.releases_group_at_await {
             let in_flight = self.common.max_in_flight.unwrap_or(ASYNC_IN_FLIGHT);
-            return self.finish(in_flight, |take, _| Box::new(AsyncBody::new(take, callback, None)));
+            return self.finish(in_flight, |take| Box::new(AsyncBody::new(take, callback, None, None)));
         }
         let held = self.group.key();
-        self.finish(1, |take, _| Box::new(AsyncBody::new(take, callback, held)))
+        self.finish(1, |take| Box::new(AsyncBody::new(take, callback, held, None)))
     }
 
     /// With a synchronous callback of a reentrant group.
@@ -162,12 +162,8 @@ impl<T: Take> Draft<'_, T> {
     {
         let threads = u32::from(self.group.threads);
         let in_flight = self.common.max_in_flight.unwrap_or(threads);
-        // A timer's next activation is the scheduler's business.
-        let notifies = self.timer.is_none() && in_flight > 1;
-        self.finish(in_flight, |take, signal| {
-            let more = notifies.then(|| Notifier(Arc::clone(signal)));
-            Box::new(SharedBody::new(take, callback, more))
-        })
+        let more = self.more(in_flight);
+        self.finish(in_flight, |take| Box::new(SharedBody::new(take, callback, more)))
     }
 
     /// With an asynchronous callback of a reentrant group.
@@ -177,13 +173,21 @@ impl<T: Take> Draft<'_, T> {
         Fut: Future<Output = ()> + Send + 'static,
     {
         let in_flight = self.common.max_in_flight.unwrap_or(ASYNC_IN_FLIGHT);
-        self.finish(in_flight, |take, _| Box::new(AsyncBody::new(take, Direct(callback), None)))
+        let more = self.more(in_flight);
+        self.finish(in_flight, |take| Box::new(AsyncBody::new(take, Direct(callback), None, more)))
+    }
+
+    /// What tells the executor of more items, if it has several threads that could run them at once.
+    fn more(&self, in_flight: u32) -> Option<Notifier> {
+        // A timer's next activation is the scheduler's business.
+        let is_of_use = self.timer.is_none() && in_flight > 1 && self.group.threads > 1;
+        is_of_use.then(|| Notifier(Arc::clone(&self.signal)))
     }
 
     /// Hands the entity over to its executor.
-    fn finish(self, max_in_flight: u32, body: impl FnOnce(T, &Arc<Signal>) -> Box<dyn Body>) -> EntityHandle {
+    fn finish(self, max_in_flight: u32, body: impl FnOnce(T) -> Box<dyn Body>) -> EntityHandle {
         let Self { group, kind, common, name, losses, signal, timer, closer, take } = self;
-        let body = body(take, &signal);
+        let body = body(take);
         let priority = common.priority.or_else(|| group.context.priority_of(&name)).unwrap_or_default();
         let excludes = group.kind == GroupKind::MutuallyExclusive;
         let handle = EntityHandle::new(group, name.clone(), &losses, &signal, closer);

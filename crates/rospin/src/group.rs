@@ -382,13 +382,13 @@ impl<P: Send + 'static> CallbackGroup<P> {
         self.create_source_async(EntityKind::Waitable, options, StreamSource::new(stream), callback)
     }
 
-    /// Removes the group with all of its entities, and returns the payload.
+    /// Removes the group with all of its entities, and returns the payload. May wait for a moment, never for a callback.
     ///
     /// # Errors
     /// With the group, if the payload is not to be had: while the executor spins, or if the group was removed before.
     pub fn into_payload(self) -> Result<P, Self> {
         let id = Arc::clone(&self.core.id);
-        let payload = self.core.executor.with_idle_state(|state| {
+        let payload = self.core.executor.wait_for_idle_state(|state| {
             let id = *id.get()?;
             let payload = state.payload_mut(id).and_then(Option::take);
             state.remove_group(id);

@@ -58,8 +58,8 @@ mod topic;
 mod work;
 
 pub use rospin_core::{
-    Activation, Chain, ChainError, ClockKind, Criticality, EntityKind, Instant, Order, Overrun, Policy, Priority,
-    PriorityMap, policy, trace,
+    Activation, Chain, ChainError, ClockKind, Criticality, EntityId, EntityKind, EntitySpec, GroupId, GroupKind,
+    Instant, Order, Overrun, Policy, Priority, PriorityMap, policy, trace,
 };
 
 pub use body::{Payload, Tick};

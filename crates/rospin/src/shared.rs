@@ -5,6 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
+use std::time::Duration;
+
 use rospin_core::Instant;
 
 use crate::clock::Clock;
@@ -87,6 +89,18 @@ impl Shared {
         drop(state);
         leftovers.deal_with(self);
         Some(result)
+    }
+
+    /// As [`with_idle_state`](Self::with_idle_state), but waits for others that have the idle state for a moment.
+    pub(crate) fn wait_for_idle_state<R>(&self, mut f: impl FnMut(&mut State) -> R) -> Option<R> {
+        loop {
+            let result = self.with_idle_state(&mut f);
+            if result.is_some() || self.spinning.load(Ordering::Acquire) {
+                return result;
+            }
+            // Not a spin: whoever has it may be of a lower priority and need the core.
+            std::thread::sleep(Duration::from_micros(50));
+        }
     }
 
     /// Does what was submitted, in order.

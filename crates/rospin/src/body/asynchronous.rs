@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread::{self, ThreadId};
 
-use super::{AnyPayload, Body, Ran, RunContext, Take, take_into};
-use crate::source::Pending;
+use super::{AnyPayload, Body, Ran, RunContext, Take, pass_on, take_into};
+use crate::source::{Notifier, Pending};
 
 /// An asynchronous callback's way to its group's payload.
 ///
@@ -120,17 +120,19 @@ pub(crate) struct AsyncBody<P, T: Take, C: Invoke<P, T::Item>> {
     waker: Waker,
     /// The group that its activations hold while they wait, if they do.
     holds: Option<GroupKey>,
+    /// See [`pass_on`].
+    more: Option<Notifier>,
     item: PhantomData<fn(T::Item)>,
 }
 
 impl<P, T: Take, C: Invoke<P, T::Item>> AsyncBody<P, T, C> {
-    pub(crate) fn new(take: T, callback: C, holds: Option<GroupKey>) -> Self {
-        Self::over(Arc::new(Shared { take: Mutex::new(take), callback }), holds)
+    pub(crate) fn new(take: T, callback: C, holds: Option<GroupKey>, more: Option<Notifier>) -> Self {
+        Self::over(Arc::new(Shared { take: Mutex::new(take), callback }), holds, more)
     }
 
-    fn over(shared: Arc<Shared<T, C>>, holds: Option<GroupKey>) -> Self {
+    fn over(shared: Arc<Shared<T, C>>, holds: Option<GroupKey>, more: Option<Notifier>) -> Self {
         let waker = Waker::noop().clone();
-        Self { shared, future: None, payload: Payload::empty(), waker, holds, item: PhantomData }
+        Self { shared, future: None, payload: Payload::empty(), waker, holds, more, item: PhantomData }
     }
 
     fn step(&mut self, cx: &mut RunContext) -> Ran {
@@ -140,6 +142,7 @@ impl<P, T: Take, C: Invoke<P, T::Item>> AsyncBody<P, T, C> {
                 let taken = take_into(&mut *self.shared.take.lock().unwrap_or_else(PoisonError::into_inner), cx);
                 match taken {
                     Ok(item) => {
+                        pass_on(self.more.as_ref(), cx);
                         let future = self.shared.callback.invoke(self.payload.handle(), item);
                         self.future.insert(Box::pin(future))
                     }
@@ -178,7 +181,7 @@ where
     }
 
     fn fork(&self) -> Option<Box<dyn Body>> {
-        Some(Box::new(Self::over(Arc::clone(&self.shared), self.holds)))
+        Some(Box::new(Self::over(Arc::clone(&self.shared), self.holds, self.more.clone())))
     }
 
     fn suspends(&self) -> bool {

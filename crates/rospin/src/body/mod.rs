@@ -12,7 +12,7 @@ use std::task::Waker;
 
 use rospin_core::{Activation, Instant};
 
-use crate::source::{Pending, Source, TakeError};
+use crate::source::{Notifier, Pending, Source, TakeError};
 
 /// The payload of a mutually exclusive group. Whoever has it runs the group's callback: ownership is the exclusion.
 pub(crate) type AnyPayload = Box<dyn Any + Send>;
@@ -132,6 +132,17 @@ fn take_into<T: Take>(take: &mut T, cx: &mut RunContext) -> Result<T::Item, Ran>
                 cx.pending = Pending::Empty;
             }
             Err(Ran::Failed(error))
+        }
+    }
+}
+
+/// Tells the executor what is left before the callback runs: in a reentrant group another thread may start on it.
+fn pass_on(more: Option<&Notifier>, cx: &mut RunContext) {
+    if let Some(more) = more {
+        match std::mem::replace(&mut cx.pending, Pending::Empty) {
+            Pending::Empty => {}
+            Pending::Since(arrival) => more.notify_at(arrival),
+            Pending::Unknown => more.notify(),
         }
     }
 }

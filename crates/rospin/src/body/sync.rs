@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Body, Ran, RunContext, Take, take_into};
+use super::{Body, Ran, RunContext, Take, pass_on, take_into};
 use crate::source::{Notifier, Pending};
 
 /// A callback of a mutually exclusive group, which it gets the payload of.
@@ -45,7 +45,7 @@ pub(crate) struct SharedBody<T, F> {
     /// Taking is one at a time, running is not.
     take: Arc<Mutex<T>>,
     callback: Arc<F>,
-    /// Tells the executor that there is more, before the callback runs: another thread may start on it.
+    /// See [`pass_on`].
     more: Option<Notifier>,
 }
 
@@ -66,13 +66,7 @@ where
             Ok(item) => item,
             Err(ran) => return ran,
         };
-        if let Some(more) = &self.more {
-            match std::mem::replace(&mut cx.pending, Pending::Empty) {
-                Pending::Empty => {}
-                Pending::Since(arrival) => more.notify_at(arrival),
-                Pending::Unknown => more.notify(),
-            }
-        }
+        pass_on(self.more.as_ref(), cx);
         (self.callback)(item);
         Ran::Done
     }

@@ -7,3 +7,6 @@ pub(crate) mod inbox;
 pub(crate) mod parker;
 pub(crate) mod ring;
 mod sync;
+
+#[cfg(all(test, not(rospin_loom)))]
+mod stress;
