@@ -10,6 +10,8 @@ use rospin::{
     SpinError, SpinOptions, Subscription, SubscriptionOptions, Timer, TimerOptions,
 };
 
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
 use super::crunch;
 use super::graph::{CHAINS, GroupSpec, Port};
 use super::kpi::Recorder;
@@ -192,11 +194,19 @@ fn hang(
     Ok(entities)
 }
 
-/// Spins all executors for `duration`, each on a thread of its own.
+/// Spins all executors for `duration`, each on a thread of its own; several executors each on a core of its own, too, if
+/// the machine has enough of them.
 fn spin(executors: &[Executor], duration: Duration, progress: &dyn Fn(f64)) -> Result<(), SpinError> {
     let started = Instant::now();
+    let pin = executors.len() > 1 && executors.len() <= usize::from(cores());
     thread::scope(|scope| {
-        let spun: Vec<_> = executors.iter().map(|executor| scope.spawn(|| executor.spin(SpinOptions::new()))).collect();
+        let spin = |(core, executor): (usize, &'_ Executor)| {
+            if pin {
+                pin_to(core);
+            }
+            executor.spin(SpinOptions::new())
+        };
+        let spun: Vec<_> = executors.iter().enumerate().map(|executor| scope.spawn(move || spin(executor))).collect();
         while started.elapsed() < duration && !spun.iter().any(|thread| thread.is_finished()) {
             progress(started.elapsed().as_secs_f64() / duration.as_secs_f64());
             thread::sleep(PROGRESS_EVERY.min(duration.saturating_sub(started.elapsed())));
@@ -208,6 +218,16 @@ fn spin(executors: &[Executor], duration: Duration, progress: &dyn Fn(f64)) -> R
         spun.into_iter()
             .try_for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map(|_| ()))
     })
+}
+
+/// Keeps the calling thread on that of the cores that the process may use. Where that is refused, the kernel places it.
+fn pin_to(core: usize) {
+    let allowed = sched_getaffinity(None).unwrap_or_default();
+    if let Some(core) = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).nth(core) {
+        let mut only = CpuSet::new();
+        only.set(core);
+        let _ = sched_setaffinity(None, &only);
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
