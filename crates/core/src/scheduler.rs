@@ -71,6 +71,12 @@ struct EntityState {
 }
 
 impl EntityState {
+    /// Absolute deadline of an activation; a periodic timer's is due by the end of its period unless it says otherwise.
+    fn deadline_of(&self, release: Instant) -> Instant {
+        let period = || self.timer.as_ref().and_then(|timer| timer.spec.period);
+        self.spec.deadline.or_else(period).map_or(Instant::MAX, |relative| release + relative)
+    }
+
     /// Whether `pending` is in the policy's hands.
     fn may_start(&self) -> bool {
         self.in_flight < self.spec.max_in_flight
@@ -233,24 +239,33 @@ impl Scheduler {
 
     /// An entity has something to do, since `release`.
     ///
-    /// Releases before its activation is picked are one with it: memory is bounded by entities, not by events.
+    /// Releases before its activation is picked are one with it: memory is bounded by entities, not by events. While the
+    /// entity is at its [limit](EntitySpec::max_in_flight) the earliest of them counts, otherwise the first.
     pub fn release(&mut self, release: Instant, id: EntityId) -> Release {
         let sequence = self.sequence;
         let Some(entity) = self.entities.get_mut(id.index(), id.generation()) else {
             return Release::Unknown;
         };
-        if entity.pending.is_some() {
+        let deadline = entity.deadline_of(release);
+        let held_back = !entity.may_start();
+        if let Some(pending) = &mut entity.pending {
+            // A thread may learn of a later item before the earlier one that the running callback left. The policy must
+            // not see its order change, but it does not have this one yet.
+            if held_back && release < pending.release {
+                pending.release = release;
+                pending.deadline = deadline;
+                let pending = *pending;
+                self.record(release, TraceEvent::Antedated(pending));
+            }
             return Release::AlreadyReady;
         }
-        let period = || entity.timer.as_ref().and_then(|timer| timer.spec.period);
-        let relative_deadline = entity.spec.deadline.or_else(period);
         let activation = Activation {
             entity: id,
             group: entity.spec.group,
             kind: entity.spec.kind,
             priority: entity.spec.priority,
             release,
-            deadline: relative_deadline.map_or(Instant::MAX, |relative| release + relative),
+            deadline,
             registration: entity.registration,
             sequence,
             segment: 0,

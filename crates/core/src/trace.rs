@@ -10,7 +10,9 @@ use crate::time::Instant;
 pub enum TraceEvent {
     /// An activation, or a further segment of one, became eligible.
     Released(Activation),
-    /// A thread was given an activation to run.
+    /// An activation that was released already, but is held back, turned out to be released earlier.
+    Antedated(Activation),
+    /// A thread was an activation to run.
     Dispatched(ThreadIndex, Activation),
     /// An asynchronous activation waits for something.
     Suspended(Activation),

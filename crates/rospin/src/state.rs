@@ -272,6 +272,8 @@ impl State {
         let id = activation.entity;
         self.return_payload(activation.group, payload);
         let suspended = matches!(result, Ok(Ran::Suspended));
+        // Before the end: what arrived while it ran has been released, and must not count as older than what was there.
+        self.release_pending(id, pending, now);
         if suspended {
             self.scheduler.suspend(now, &activation);
         } else {
@@ -300,8 +302,6 @@ impl State {
         }
         if is_over {
             self.remove_entity(id);
-        } else {
-            self.release_pending(id, pending, now);
         }
         ran
     }

@@ -48,6 +48,8 @@ impl fmt::Display for Decision {
 pub enum Note {
     /// An activation or a segment of one was released.
     Released(Decision),
+    /// One that was released, but is held back, turned out to be released earlier.
+    Antedated(Decision),
     /// The thread was given it.
     Dispatched(u16, Decision),
     /// It waits for something.

@@ -26,6 +26,7 @@ pub fn render(events: &[(Instant, TraceEvent)], scheduler: &Scheduler) -> String
             TraceEvent::PollingPoint(thread) => polls(*thread, &events[number + 1..], scheduler),
             TraceEvent::Collected(_) => continue,
             TraceEvent::Released(activation) => ready(activation, scheduler),
+            TraceEvent::Antedated(activation) => format!("    since  {}", name(activation, scheduler)),
             TraceEvent::Dispatched(thread, activation) => {
                 running.push((*thread, *activation));
                 runs(*thread, activation, scheduler)

@@ -58,6 +58,11 @@ impl Oracle {
     pub fn note(&mut self, note: &Note) -> Result<(), String> {
         match note {
             Note::Released(decision) => self.released(decision),
+            Note::Antedated(decision) => {
+                end(&mut self.ready, decision, "was antedated")?;
+                self.ready.push(*decision);
+                Ok(())
+            }
             Note::Dispatched(_, decision) => self.dispatched(decision),
             Note::Suspended(decision) => {
                 end(&mut self.running, decision, "was suspended")?;

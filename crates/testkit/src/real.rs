@@ -70,6 +70,7 @@ impl Real {
     fn note(&self, event: TraceEvent) -> Option<Note> {
         Some(match event {
             TraceEvent::Released(activation) => Note::Released(self.decision(&activation)),
+            TraceEvent::Antedated(activation) => Note::Antedated(self.decision(&activation)),
             TraceEvent::Dispatched(thread, activation) => Note::Dispatched(thread.0, self.decision(&activation)),
             TraceEvent::Suspended(activation) => Note::Suspended(self.decision(&activation)),
             TraceEvent::Completed(activation) => Note::Completed(self.decision(&activation)),

@@ -143,12 +143,19 @@ impl Subject for Reference {
         if known.removed {
             return Release::Unknown;
         }
-        if known.pending.is_some() {
-            return Release::AlreadyReady;
-        }
         let plan = known.plan;
         let period = known.timer.as_ref().and_then(|timer| timer.period);
         let relative = plan.deadline_ms.map(Duration::from_millis).or(period);
+        let at_limit = known.in_flight >= plan.max_in_flight;
+        if let Some(pending) = &mut self.entities[entity].pending {
+            if at_limit && release < pending.release {
+                pending.release = release;
+                pending.deadline = relative.map_or(Instant::MAX, |relative| release + relative);
+                let antedated = Note::Antedated(*pending);
+                self.note(release, antedated);
+            }
+            return Release::AlreadyReady;
+        }
         let decision = Decision {
             entity,
             group: plan.group,

@@ -1,0 +1,319 @@
+//! Whether a scenario makes sense: names lead somewhere, nothing is impossible.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use rospin_core::{ChainError, EntityKind, PriorityMap, policy};
+
+use crate::callback::{Callback, ExecutionTime};
+use crate::error::{CheckError, Path};
+use crate::model::Scenario;
+use crate::traffic::{Fault, Pattern};
+
+/// As many cores as a simulated machine can have.
+const CORES_MAX: u16 = 64;
+const THREADS_MAX: u16 = 256;
+const DEPTH_MAX: u32 = 1_000_000;
+const BURST_MAX: u32 = 1_000_000;
+
+type Check = Result<(), CheckError>;
+
+/// A table of a section, to complain about its keys.
+#[derive(Clone, Copy)]
+struct Table(&'static str, usize);
+
+impl Table {
+    fn wrong<T>(self, key: &'static str, message: impl Into<String>) -> Result<T, CheckError> {
+        let path = Path { section: self.0, table: Some(self.1), key: Some(key) };
+        Err(CheckError { path, message: message.into() })
+    }
+
+    fn require(self, key: &'static str, holds: bool, message: impl FnOnce() -> String) -> Check {
+        if holds { Ok(()) } else { self.wrong(key, message()) }
+    }
+}
+
+fn top(key: &'static str, holds: bool, message: impl Into<String>) -> Check {
+    let path = Path { section: key, table: None, key: None };
+    if holds { Ok(()) } else { Err(CheckError { path, message: message.into() }) }
+}
+
+impl Scenario {
+    /// Whether the scenario can be run. [`parse`](Scenario::parse) asks by itself.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, and what to do about it.
+    pub fn check(&self) -> Result<(), CheckError> {
+        top("duration", !self.duration.is_zero(), "the scenario lasts no time; give it a duration above zero")?;
+        top("seed", i64::try_from(self.seed).is_ok(), "a seed is at most 9223372036854775807")?;
+        let cores = format!("a machine has 1 to {CORES_MAX} cores");
+        top("cores", self.cores.is_none_or(|cores| (1..=CORES_MAX).contains(&cores)), cores)?;
+        top("executor", !self.executors.is_empty(), "nothing runs callbacks; add an [[executor]] with a `name`")?;
+        self.check_executors()?;
+        self.check_groups()?;
+        self.check_callbacks()?;
+        self.check_chains()?;
+        self.check_releases()?;
+        self.check_faults()
+    }
+
+    /// How many cores the executors share.
+    #[must_use]
+    pub fn core_count(&self) -> u16 {
+        self.cores
+            .unwrap_or_else(|| self.executors.iter().fold(0, |sum, executor| sum.saturating_add(executor.threads)))
+    }
+
+    /// The callbacks that a message to `name` is for: those that subscribe to it, or the one that it names.
+    pub fn receivers<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (usize, &'a Callback)> {
+        let is_for = move |callback: &Callback| {
+            callback.subscribes.as_deref() == Some(name)
+                || (callback.name == name && callback.kind != EntityKind::Timer)
+        };
+        self.callbacks.iter().enumerate().filter(move |(_, callback)| is_for(callback))
+    }
+
+    fn check_executors(&self) -> Check {
+        unique("executor", self.executors.iter().map(|executor| &executor.name))?;
+        let cores = self.core_count();
+        for (number, executor) in self.executors.iter().enumerate() {
+            let table = Table("executor", number);
+            if let Err(error) = policy::by_name(&executor.policy) {
+                return table.wrong("policy", error.to_string());
+            }
+            let threads = (1..=THREADS_MAX).contains(&executor.threads);
+            table.require("threads", threads, || format!("an executor has 1 to {THREADS_MAX} threads"))?;
+            let priority = (1..=99).contains(&executor.os_priority);
+            table.require("os_priority", priority, || {
+                "an OS priority is from 1 to 99, the larger the more urgent".into()
+            })?;
+            if let Some(core) = executor.cores.iter().find(|core| **core >= cores) {
+                let message =
+                    format!("there is no core {core}; the machine has 0 to {}: see `cores` at the top", cores - 1);
+                return table.wrong("cores", message);
+            }
+            let ends = executor.stop.is_none_or(|stop| stop > executor.start);
+            table.require("stop", ends, || "it is halted before it starts; give a later time".into())?;
+        }
+        let fits = cores <= CORES_MAX;
+        top("executor", fits, format!("there are {cores} threads; say with `cores` how many cores they share"))
+    }
+
+    fn check_groups(&self) -> Check {
+        unique("group", self.groups.iter().map(|group| &group.name))?;
+        for (number, group) in self.groups.iter().enumerate() {
+            let names = self.executors.iter().map(|executor| executor.name.as_str());
+            known(Table("group", number), "executor", "executor", &group.executor, names)?;
+        }
+        Ok(())
+    }
+
+    fn check_callbacks(&self) -> Check {
+        unique("callback", self.callbacks.iter().map(|callback| &callback.name))?;
+        let mut topics = BTreeSet::new();
+        for topic in &self.topics {
+            top("topics", !topic.is_empty(), "a topic has no name; give it one")?;
+            top("topics", topics.insert(topic), format!("topic `{topic}` is there twice; leave one out"))?;
+            let callback = self.callbacks.iter().any(|callback| callback.name == *topic);
+            top("topics", !callback, format!("a topic and a callback are called `{topic}`; rename one of them"))?;
+        }
+        for (number, callback) in self.callbacks.iter().enumerate() {
+            let table = Table("callback", number);
+            let groups = self.groups.iter().map(|group| group.name.as_str());
+            known(table, "group", "group", &callback.group, groups)?;
+            check_kind(table, callback)?;
+            let depth = (1..=DEPTH_MAX).contains(&callback.depth);
+            table.require("depth", depth, || format!("a queue holds 1 to {DEPTH_MAX} messages"))?;
+            let in_flight = callback.max_in_flight.is_none_or(|count| (1..=1_000).contains(&count));
+            table.require("max_in_flight", in_flight, || "from 1 to 1000 activations may be under way".into())?;
+            check_execution(table, "execution", &callback.execution)?;
+            for pause in &callback.awaits {
+                check_execution(table, "awaits", &pause.wait)?;
+                check_execution(table, "awaits", &pause.run)?;
+            }
+            if let Some(topic) = &callback.subscribes {
+                known(table, "subscribes", "topic", topic, self.topics.iter().map(String::as_str))?;
+            }
+            callback
+                .publishes
+                .iter()
+                .try_for_each(|name| known(table, "publishes", "topic", name, self.addresses()))?;
+        }
+        Ok(())
+    }
+
+    /// What a message can be sent to.
+    fn addresses(&self) -> impl Iterator<Item = &str> {
+        let callbacks = self.callbacks.iter().filter(|callback| callback.kind != EntityKind::Timer);
+        self.topics.iter().map(String::as_str).chain(callbacks.map(|callback| callback.name.as_str()))
+    }
+
+    fn check_chains(&self) -> Check {
+        for (number, chain) in self.chains.iter().enumerate() {
+            let table = Table("chain", number);
+            let names = || self.callbacks.iter().map(|callback| callback.name.as_str());
+            chain.callbacks.iter().try_for_each(|name| known(table, "callbacks", "callback", name, names()))?;
+        }
+        let chains: Vec<_> = self.chains.iter().map(crate::model::Chain::to_core).collect();
+        if let Err(error) = PriorityMap::picas(&chains) {
+            let (name, key) = match &error {
+                ChainError::Duplicate { chain } => (chain, "name"),
+                ChainError::Empty { chain } | ChainError::Cycle { chain, .. } => (chain, "callbacks"),
+                _ => return top("chain", false, error.to_string()),
+            };
+            // The last one: of two with one name, the second is one too many.
+            let number = self.chains.iter().rposition(|chain| chain.name == *name).unwrap_or(0);
+            return Table("chain", number).wrong(key, error.to_string());
+        }
+        for (number, chain) in self.chains.iter().enumerate() {
+            for pair in chain.callbacks.windows(2) {
+                self.check_link(Table("chain", number), &pair[0], &pair[1])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether data goes from one callback to the other.
+    fn check_link(&self, table: Table, from: &str, to: &str) -> Check {
+        let publisher = self.callbacks.iter().find(|callback| callback.name == from);
+        let sends = publisher.into_iter().flat_map(|callback| &callback.publishes);
+        let linked = sends.flat_map(|address| self.receivers(address)).any(|(_, callback)| callback.name == to);
+        table.require("callbacks", linked, || match self.callbacks.iter().find(|callback| callback.name == to) {
+            Some(timer) if timer.kind == EntityKind::Timer => {
+                format!("`{to}` is a timer and takes nothing from `{from}`; let a chain of its own start there")
+            }
+            Some(Callback { subscribes: Some(topic), .. }) => {
+                format!("`{from}` hands nothing on to `{to}`; let it publish `{topic}`")
+            }
+            _ => format!("`{from}` hands nothing on to `{to}`; let it publish `{to}`"),
+        })
+    }
+
+    fn check_releases(&self) -> Check {
+        for (number, release) in self.releases.iter().enumerate() {
+            let table = Table("release", number);
+            table.require("to", !release.to.is_empty(), || "it goes to nobody; name a topic or a callback".into())?;
+            for name in &release.to {
+                let timer = self.callbacks.iter().any(|c| c.name == *name && c.kind == EntityKind::Timer);
+                let message = || format!("`{name}` is a timer: its `period` and `offset` release it");
+                table.require("to", !timer, message)?;
+                known(table, "to", "topic or callback", name, self.addresses())?;
+            }
+            let shortest_gap = match &release.pattern {
+                Pattern::List(times) => shortest_gap(times),
+                Pattern::Periodic { period, jitter, .. } => {
+                    table.require("period", !period.is_zero(), || "the period is zero; give one above".into())?;
+                    table.require("jitter", jitter <= period, || {
+                        "the jitter is longer than the period; shorten it".into()
+                    })?;
+                    *period - *jitter
+                }
+                Pattern::Sporadic { min, max, .. } => {
+                    table.require("gap", !min.is_zero(), || "the shortest gap is zero; give one above".into())?;
+                    table.require("gap", min <= max, || "the first gap is the shorter one; swap them".into())?;
+                    *min
+                }
+            };
+            if let Some(burst) = release.burst {
+                let count = (1..=BURST_MAX).contains(&burst.count);
+                table.require("burst", count, || format!("a burst has 1 to {BURST_MAX} messages"))?;
+                let fits = burst.spacing.checked_mul(burst.count - 1).is_some_and(|length| length <= shortest_gap);
+                table.require("burst", fits, || "a burst lasts beyond the next one; shorten its spacing".into())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_faults(&self) -> Check {
+        for (number, fault) in self.faults.iter().enumerate() {
+            let table = Table("fault", number);
+            let (callback, probability) = match fault {
+                Fault::Overrun { callback, probability, .. } | Fault::LostNotification { callback, probability } => {
+                    (callback, *probability)
+                }
+                Fault::SpuriousNotification { callback, period } => {
+                    table.require("period", !period.is_zero(), || "the period is zero; give one above".into())?;
+                    (callback, 1.0)
+                }
+                Fault::ClockJump { .. } => continue,
+            };
+            known(
+                table,
+                "callback",
+                "callback",
+                callback,
+                self.callbacks.iter().map(|callback| callback.name.as_str()),
+            )?;
+            let is_probability = (0.0..=1.0).contains(&probability);
+            table.require("probability", is_probability, || "a probability is from 0 to 1".into())?;
+            let notified = matches!(fault, Fault::Overrun { .. }) || self.addresses().any(|name| name == callback);
+            table.require("callback", notified, || format!("`{callback}` is a timer: nobody notifies it"))?;
+        }
+        Ok(())
+    }
+}
+
+/// No two with one name, and none without.
+fn unique<'a>(section: &'static str, names: impl Iterator<Item = &'a String>) -> Check {
+    let mut seen = BTreeSet::new();
+    for (number, name) in names.enumerate() {
+        let table = Table(section, number);
+        table.require("name", !name.is_empty(), || format!("a {section} has no name; give it one"))?;
+        table.require("name", seen.insert(name), || {
+            format!("there is a {section} `{name}` already; rename one of them")
+        })?;
+    }
+    Ok(())
+}
+
+fn known<'a>(table: Table, key: &'static str, what: &str, name: &str, names: impl Iterator<Item = &'a str>) -> Check {
+    let names: Vec<_> = names.collect();
+    table.require(key, names.contains(&name), || {
+        let known = names.join(", ");
+        match (name.is_empty(), known.is_empty()) {
+            (_, true) => format!("there is no {what} `{name}`, nor any other; declare it"),
+            (true, _) => format!("say which {what}; known are {known}"),
+            _ => format!("there is no {what} `{name}`; known are {known}"),
+        }
+    })
+}
+
+/// Whether the keys go with the kind.
+fn check_kind(table: Table, callback: &Callback) -> Check {
+    let kind = callback.kind;
+    if kind == EntityKind::Timer {
+        table.require("period", callback.period != Some(Duration::ZERO), || {
+            "the period is zero: it would always be due; give one above, or only an `offset` to fire once".into()
+        })?;
+        table.require("kind", callback.period.or(callback.offset).is_some(), || {
+            "a timer has a `period`, or only an `offset` to fire once".into()
+        })?;
+    } else {
+        let stray = [("period", callback.period.is_some()), ("offset", callback.offset.is_some())];
+        for (key, given) in stray {
+            table.require(key, !given, || format!("`{key}` is for timers, this is a {kind}; use a [[release]]"))?;
+        }
+    }
+    let subscribes = callback.subscribes.is_none() || kind == EntityKind::Subscription;
+    table.require("subscribes", subscribes, || format!("only a subscription listens to a topic, this is a {kind}"))
+}
+
+fn check_execution(table: Table, key: &'static str, time: &ExecutionTime) -> Check {
+    match time {
+        ExecutionTime::Fixed(_) => Ok(()),
+        ExecutionTime::Uniform(min, max) => {
+            table.require(key, min <= max, || "the first time is the shorter one; swap them".into())
+        }
+        ExecutionTime::List(times) => table.require(key, !times.is_empty(), || "the list is empty; add a time".into()),
+        ExecutionTime::Recorded(bins) => {
+            let any = bins.iter().any(|bin| bin.count > 0);
+            table.require(key, any, || "nothing was recorded; add a time and how often it was seen".into())
+        }
+    }
+}
+
+fn shortest_gap(times: &[Duration]) -> Duration {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    sorted.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(Duration::MAX)
+}

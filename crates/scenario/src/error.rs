@@ -1,0 +1,80 @@
+//! What is wrong with a scenario, and where.
+
+/// What a scenario that was built by a program breaks; [`ScenarioError`] adds where that is in a text.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{}: {message}", .path.describe())]
+#[non_exhaustive]
+pub struct CheckError {
+    /// Where: a section, which of its tables, a key of that.
+    pub(crate) path: Path,
+    /// What is wrong and what to do about it.
+    pub message: String,
+}
+
+/// A place in a scenario.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Path {
+    /// `callback` in `[[callback]]`, or a key at the top.
+    pub(crate) section: &'static str,
+    /// Which one of that section.
+    pub(crate) table: Option<usize>,
+    pub(crate) key: Option<&'static str>,
+}
+
+impl Path {
+    pub(crate) fn describe(&self) -> String {
+        match (self.table, self.key) {
+            (Some(table), Some(key)) => format!("`{key}` of {} {table}", self.section),
+            (Some(table), None) => format!("{} {table}", self.section),
+            (None, _) => format!("`{}`", self.section),
+        }
+    }
+}
+
+/// What is wrong with the text of a scenario: where it is, and what to do about it.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("line {line}, column {column}{}: {message}", in_key(key))]
+#[non_exhaustive]
+pub struct ScenarioError {
+    /// Counted from 1.
+    pub line: usize,
+    /// In characters, counted from 1.
+    pub column: usize,
+    /// The key that the value belongs to; empty where there is none.
+    pub key: String,
+    /// What is wrong and what to do about it.
+    pub message: String,
+}
+
+fn in_key(key: &str) -> String {
+    if key.is_empty() { String::new() } else { format!(", `{key}`") }
+}
+
+impl ScenarioError {
+    /// At a byte of the text.
+    pub(crate) fn at(text: &str, offset: usize, key: Option<&str>, message: String) -> Self {
+        let mut offset = offset.min(text.len());
+        while !text.is_char_boundary(offset) {
+            offset -= 1;
+        }
+        let before = &text[..offset];
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        // An offset behind a final line break belongs to the last line that has text.
+        let line = (before.matches('\n').count() + 1).min(text.lines().count().max(1));
+        let column = text[line_start..offset].chars().count() + 1;
+        let key = key.map_or_else(|| key_before(&text[line_start..offset]), str::to_owned);
+        Self { line, column, key, message }
+    }
+}
+
+/// The last `key =` of what stands before a value on its line.
+fn key_before(line: &str) -> String {
+    let Some(equals) = line.rfind('=') else {
+        return String::new();
+    };
+    let is_key = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    let left = line[..equals].trim_end();
+    let start =
+        left.rfind(|c: char| !is_key(c)).map_or(0, |at| at + left[at..].chars().next().map_or(1, char::len_utf8));
+    left[start..].to_owned()
+}

@@ -1,0 +1,58 @@
+//! Scenarios: a system of executors, callbacks and messages, as one small readable text.
+//!
+//! The simulator runs a scenario in virtual time, the engine runs it as synthetic load, the analysis bounds its response
+//! times: all three read the same file. The folder `scenarios` of this crate explains every key by example.
+//!
+//! ```
+//! let scenario = rospin_scenario::Scenario::parse(r#"
+//!     duration = "1 s"
+//!     topics = ["/scan"]
+//!
+//!     [[executor]]
+//!     name = "main"
+//!
+//!     [[group]]
+//!     name = "driver"
+//!
+//!     [[callback]]
+//!     name = "lidar"
+//!     kind = "timer"
+//!     period = "100 ms"
+//!     execution = "2 ms"
+//!     publishes = ["/scan"]
+//!
+//!     [[callback]]
+//!     name = "detect"
+//!     kind = "subscription"
+//!     subscribes = "/scan"
+//!     execution = { uniform = ["10 ms", "30 ms"] }
+//! "#)?;
+//! assert_eq!(scenario.callbacks.len(), 2);
+//! assert_eq!(scenario.callbacks[1].group, "driver", "the only one there is");
+//! # Ok::<(), rospin_scenario::ScenarioError>(())
+//! ```
+//! Errors say where and what to do:
+//!
+//! ```
+//! let error = rospin_scenario::Scenario::parse("duration = \"500\"").unwrap_err();
+//! assert_eq!(
+//!     error.to_string(),
+//!     "line 1, column 12, `duration`: `500` has no unit; write one of ns, us, ms, s, min, h, as in \"500 ms\""
+//! );
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod callback;
+mod check;
+pub mod draw;
+pub mod duration;
+mod error;
+mod model;
+mod text;
+mod traffic;
+
+pub use callback::{Await, Bin, Callback, ExecutionTime};
+pub use error::{CheckError, ScenarioError};
+pub use model::{Chain, Executor, Group, Priorities, Scenario};
+pub use traffic::{Burst, Fault, Jump, Pattern, Release};

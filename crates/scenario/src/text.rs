@@ -1,0 +1,365 @@
+//! How the model is written as text, and where in a text something stands.
+
+use std::fmt;
+use std::time::Duration;
+
+use rospin_core::{ClockKind, EntityKind, GroupKind, Overrun};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::callback::{Bin, ExecutionTime};
+use crate::duration as format;
+use crate::error::{CheckError, Path, ScenarioError};
+use crate::model::Scenario;
+use crate::traffic::{Burst, Jump, Pattern, Release};
+
+impl Scenario {
+    /// Reads a scenario and [checks](Scenario::check) it.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it: where, and what to do about it.
+    pub fn parse(text: &str) -> Result<Self, ScenarioError> {
+        let mut scenario: Self = toml::from_str(text).map_err(|error| syntax(text, &error))?;
+        scenario.fill_in();
+        match scenario.check() {
+            Ok(()) => Ok(scenario),
+            Err(error) => Err(locate(text, &error)),
+        }
+    }
+
+    /// Writes the scenario as text that [`parse`](Scenario::parse) reads.
+    ///
+    /// # Panics
+    /// If it would not pass [`check`](Scenario::check): a seed beyond 63 bits, or a probability that is no number.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("a valid scenario can be written")
+    }
+
+    /// What may be left out where there is only one.
+    fn fill_in(&mut self) {
+        if let [only] = &self.executors[..] {
+            self.groups
+                .iter_mut()
+                .filter(|group| group.executor.is_empty())
+                .for_each(|g| g.executor.clone_from(&only.name));
+        }
+        if let [only] = &self.groups[..] {
+            let open = self.callbacks.iter_mut().filter(|callback| callback.group.is_empty());
+            open.for_each(|callback| callback.group.clone_from(&only.name));
+        }
+    }
+}
+
+/// What the TOML reader says, at its place.
+fn syntax(text: &str, error: &toml::de::Error) -> ScenarioError {
+    let offset = error.span().map_or(0, |span| span.start);
+    // How to write one: the most frequent mistake is a number without a unit.
+    let message = error.message().trim().replace("expected a duration", "expected a duration as in \"500 ms\"");
+    ScenarioError::at(text, offset, None, message)
+}
+
+/// Finds the place that a check complains about; the text is known to be TOML.
+fn locate(text: &str, error: &CheckError) -> ScenarioError {
+    let Path { section, table, key } = &error.path;
+    let offset = DeTable::parse(text).ok().and_then(|top| offset_of(top.get_ref(), &error.path));
+    let key = key.unwrap_or(if table.is_none() { section } else { "" });
+    ScenarioError::at(text, offset.unwrap_or(0), Some(key), error.message.clone())
+}
+
+/// Where the value of a key starts, or the nearest thing around it that is there.
+fn offset_of(top: &DeTable<'_>, path: &Path) -> Option<usize> {
+    let section = top.get(path.section)?;
+    let start = |value: &Spanned<DeValue<'_>>| value.span().start;
+    let Some(table) = path.table.and_then(|number| section.get_ref().as_array()?.get(number)) else {
+        return Some(start(section));
+    };
+    let value = path.key.and_then(|key| table.get_ref().as_table()?.get(key));
+    Some(value.map_or_else(|| start(table), start))
+}
+
+/// Whether a value is what its key has when it is left out.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+// ---- durations ----
+
+/// A duration on its way.
+struct Text(Duration);
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextVisitor;
+        impl Visitor<'_> for TextVisitor {
+            type Value = Text;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a duration")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Text, E> {
+                format::parse(text).map(Text).map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_str(TextVisitor)
+    }
+}
+
+impl Serialize for Text {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&format::format(self.0))
+    }
+}
+
+pub(crate) mod duration {
+    use super::*;
+
+    pub(crate) fn serialize<S: Serializer>(value: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        Text(*value).serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        Text::deserialize(deserializer).map(|text| text.0)
+    }
+}
+
+pub(crate) mod optional_duration {
+    use super::*;
+
+    pub(crate) fn serialize<S: Serializer>(value: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+        value.map(Text).serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+        Text::deserialize(deserializer).map(|text| Some(text.0))
+    }
+}
+
+impl Serialize for Jump {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (sign, by) = match self {
+            Self::Forward(by) => ('+', by),
+            Self::Back(by) => ('-', by),
+        };
+        serializer.collect_str(&format_args!("{sign}{}", format::format(*by)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Jump {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let parse = |by: &str| format::parse(by).map_err(D::Error::custom);
+        match (text.strip_prefix('+'), text.strip_prefix('-')) {
+            (Some(by), _) => parse(by).map(Self::Forward),
+            (_, Some(by)) => parse(by).map(Self::Back),
+            _ => Err(D::Error::custom(format_args!("`{text}` has no sign; write \"+{text}\" or \"-{text}\""))),
+        }
+    }
+}
+
+// ---- names for values ----
+
+/// A module for `#[serde(with = ...)]` that gives each value of a type a name.
+macro_rules! named {
+    ($module:ident, $type:ty, $what:literal, $($name:literal => $value:path),+ $(,)?) => {
+        pub(crate) mod $module {
+            use super::*;
+
+            pub(crate) fn serialize<S: Serializer>(value: &$type, serializer: S) -> Result<S::Ok, S::Error> {
+                match value {
+                    $($value => serializer.serialize_str($name),)+
+                    other => Err(serde::ser::Error::custom(format_args!("there is no text for {other:?}"))),
+                }
+            }
+
+            pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<$type, D::Error> {
+                let name = String::deserialize(deserializer)?;
+                match name.as_str() {
+                    $($name => Ok($value),)+
+                    _ => Err(D::Error::custom(format_args!(
+                        concat!("there is no ", $what, " `{}`; known are {}"),
+                        name,
+                        [$($name),+].join(", ")
+                    ))),
+                }
+            }
+        }
+    };
+}
+
+named!(group_kind, GroupKind, "kind of group",
+    "mutually-exclusive" => GroupKind::MutuallyExclusive,
+    "reentrant" => GroupKind::Reentrant,
+);
+named!(clock_kind, ClockKind, "clock",
+    "steady" => ClockKind::Steady,
+    "system" => ClockKind::System,
+);
+named!(entity_kind, EntityKind, "kind of callback",
+    "timer" => EntityKind::Timer,
+    "subscription" => EntityKind::Subscription,
+    "service" => EntityKind::Service,
+    "client" => EntityKind::Client,
+    "waitable" => EntityKind::Waitable,
+);
+
+pub(crate) mod overrun {
+    use super::*;
+
+    /// `"skip"`, `"shift-phase"` or `{ catch-up = 3 }`.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    enum OverrunText {
+        Skip,
+        ShiftPhase,
+        CatchUp(u32),
+    }
+
+    pub(crate) fn serialize<S: Serializer>(value: &Overrun, serializer: S) -> Result<S::Ok, S::Error> {
+        let text = match value {
+            Overrun::Skip => OverrunText::Skip,
+            Overrun::ShiftPhase => OverrunText::ShiftPhase,
+            Overrun::CatchUp(limit) => OverrunText::CatchUp(*limit),
+            other => return Err(serde::ser::Error::custom(format_args!("there is no text for {other:?}"))),
+        };
+        text.serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Overrun, D::Error> {
+        Ok(match OverrunText::deserialize(deserializer)? {
+            OverrunText::Skip => Overrun::Skip,
+            OverrunText::ShiftPhase => Overrun::ShiftPhase,
+            OverrunText::CatchUp(limit) => Overrun::CatchUp(limit),
+        })
+    }
+}
+
+// ---- execution times ----
+
+/// An execution time that is not fixed.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum ExecutionText {
+    Uniform(Text, Text),
+    List(Vec<Text>),
+    Recorded(Vec<(Text, u32)>),
+}
+
+impl Serialize for ExecutionTime {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Fixed(time) => return Text(*time).serialize(serializer),
+            Self::Uniform(min, max) => ExecutionText::Uniform(Text(*min), Text(*max)),
+            Self::List(times) => ExecutionText::List(times.iter().copied().map(Text).collect()),
+            Self::Recorded(bins) => {
+                ExecutionText::Recorded(bins.iter().map(|bin| (Text(bin.time), bin.count)).collect())
+            }
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ExecutionTime {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ExecutionVisitor;
+        impl<'de> Visitor<'de> for ExecutionVisitor {
+            type Value = ExecutionTime;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a duration, or one of { uniform = [..] }, { list = [..] }, { recorded = [..] }")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
+                format::parse(text).map(ExecutionTime::Fixed).map_err(E::custom)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                Ok(match ExecutionText::deserialize(MapAccessDeserializer::new(map))? {
+                    ExecutionText::Uniform(min, max) => ExecutionTime::Uniform(min.0, max.0),
+                    ExecutionText::List(times) => ExecutionTime::List(times.into_iter().map(|time| time.0).collect()),
+                    ExecutionText::Recorded(bins) => {
+                        let bin = |(time, count): (Text, u32)| Bin { time: time.0, count };
+                        ExecutionTime::Recorded(bins.into_iter().map(bin).collect())
+                    }
+                })
+            }
+        }
+        deserializer.deserialize_any(ExecutionVisitor)
+    }
+}
+
+// ---- releases ----
+
+/// A release as it is written: the keys of all patterns side by side.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a release")]
+pub(crate) struct ReleaseText {
+    to: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    at: Option<Vec<Text>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    period: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    gap: Option<(Text, Text)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    offset: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    jitter: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    burst: Option<Burst>,
+}
+
+/// Why the keys of a release do not go together.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReleaseError {
+    #[error("a release has exactly one of `at`, `period` and `gap`: when its messages arrive")]
+    OnePattern,
+    #[error("`{0}` does not go with `{1}`; leave it out")]
+    Stray(&'static str, &'static str),
+}
+
+impl TryFrom<ReleaseText> for Release {
+    type Error = ReleaseError;
+
+    fn try_from(text: ReleaseText) -> Result<Self, ReleaseError> {
+        let ReleaseText { to, at, period, gap, offset, jitter, burst } = text;
+        let stray = |given: bool, key, pattern| if given { Err(ReleaseError::Stray(key, pattern)) } else { Ok(()) };
+        let zero_or = |value: Option<Text>| value.map_or(Duration::ZERO, |text| text.0);
+        let pattern = match (at, period, gap) {
+            (Some(at), None, None) => {
+                stray(offset.is_some(), "offset", "at")?;
+                stray(jitter.is_some(), "jitter", "at")?;
+                Pattern::List(at.into_iter().map(|text| text.0).collect())
+            }
+            (None, Some(period), None) => {
+                Pattern::Periodic { period: period.0, offset: zero_or(offset), jitter: zero_or(jitter) }
+            }
+            (None, None, Some((min, max))) => {
+                stray(jitter.is_some(), "jitter", "gap")?;
+                Pattern::Sporadic { offset: zero_or(offset), min: min.0, max: max.0 }
+            }
+            _ => return Err(ReleaseError::OnePattern),
+        };
+        Ok(Self { to, pattern, burst })
+    }
+}
+
+impl From<Release> for ReleaseText {
+    fn from(release: Release) -> Self {
+        let Release { to, pattern, burst } = release;
+        let unless_zero = |value: Duration| (!value.is_zero()).then_some(Text(value));
+        let mut text = Self { to, at: None, period: None, gap: None, offset: None, jitter: None, burst };
+        match pattern {
+            Pattern::List(times) => text.at = Some(times.into_iter().map(Text).collect()),
+            Pattern::Periodic { period, offset, jitter } => {
+                text.period = Some(Text(period));
+                text.offset = unless_zero(offset);
+                text.jitter = unless_zero(jitter);
+            }
+            Pattern::Sporadic { offset, min, max } => {
+                text.gap = Some((Text(min), Text(max)));
+                text.offset = unless_zero(offset);
+            }
+        }
+        text
+    }
+}

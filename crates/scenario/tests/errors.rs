@@ -1,0 +1,179 @@
+//! Each mistake is reported where it is, with what to do about it.
+
+use rospin_scenario::Scenario;
+
+/// A system that is right; the tests break it line by line.
+const RIGHT: &str = r#"duration = "1 s"
+cores = 2
+topics = ["/scan", "/out"]
+
+[[executor]]
+name = "main"
+policy = "fifo"
+cores = [0]
+
+[[group]]
+name = "node"
+executor = "main"
+
+[[callback]]
+name = "lidar"
+kind = "timer"
+group = "node"
+period = "100 ms"
+publishes = ["/scan"]
+
+[[callback]]
+name = "detect"
+kind = "subscription"
+group = "node"
+subscribes = "/scan"
+execution = { uniform = ["1 ms", "5 ms"] }
+publishes = ["/out"]
+
+[[chain]]
+name = "safety"
+callbacks = ["lidar", "detect"]
+
+[[release]]
+to = ["detect"]
+period = "10 ms"
+"#;
+
+/// What is said if `from` is replaced by `to`.
+fn error(from: &str, to: &str) -> String {
+    assert_eq!(RIGHT.matches(from).count(), 1, "`{from}` must be there once");
+    Scenario::parse(&RIGHT.replace(from, to)).expect_err(to).to_string()
+}
+
+#[test]
+fn the_right_one_is_right() {
+    Scenario::parse(RIGHT).unwrap();
+}
+
+#[test]
+fn names_that_lead_nowhere() {
+    for (from, to, expected) in [
+        (
+            "policy = \"fifo\"",
+            "policy = \"fair\"",
+            "line 7, column 10, `policy`: there is no policy `fair`; known are fifo, fixed-priority, edf, wait-set-e1, wait-set-e2",
+        ),
+        (
+            "executor = \"main\"",
+            "executor = \"mian\"",
+            "line 12, column 12, `executor`: there is no executor `mian`; known are main",
+        ),
+        (
+            "period = \"100 ms\"\npublishes = [\"/scan\"]",
+            "period = \"100 ms\"\npublishes = [\"/sacn\"]",
+            "line 19, column 13, `publishes`: there is no topic `/sacn`; known are /scan, /out, detect",
+        ),
+        (
+            "subscribes = \"/scan\"",
+            "subscribes = \"/can\"",
+            "line 25, column 14, `subscribes`: there is no topic `/can`; known are /scan, /out",
+        ),
+        (
+            "[\"lidar\", \"detect\"]",
+            "[\"ladar\", \"detect\"]",
+            "line 31, column 13, `callbacks`: there is no callback `ladar`; known are lidar, detect",
+        ),
+        (
+            "to = [\"detect\"]",
+            "to = [\"lidar\"]",
+            "line 34, column 6, `to`: `lidar` is a timer: its `period` and `offset` release it",
+        ),
+        (
+            "name = \"detect\"",
+            "name = \"lidar\"",
+            "line 22, column 8, `name`: there is a callback `lidar` already; rename one of them",
+        ),
+        (
+            "kind = \"subscription\"",
+            "kind = \"subscriber\"",
+            "line 23, column 8, `kind`: there is no kind of callback `subscriber`; known are timer, subscription, service, client, waitable",
+        ),
+    ] {
+        assert_eq!(error(from, to), expected);
+    }
+}
+
+#[test]
+fn values_that_are_impossible() {
+    for (from, to, expected) in [
+        (
+            "cores = [0]",
+            "cores = [2]",
+            "line 8, column 9, `cores`: there is no core 2; the machine has 0 to 1: see `cores` at the top",
+        ),
+        (
+            "period = \"100 ms\"",
+            "period = \"0 s\"",
+            "line 18, column 10, `period`: the period is zero: it would always be due; give one above, or only an `offset` to fire once",
+        ),
+        ("period = \"10 ms\"", "period = \"0 s\"", "line 35, column 10, `period`: the period is zero; give one above"),
+        (
+            "period = \"10 ms\"",
+            "period = \"-10 ms\"",
+            "line 35, column 10, `period`: `-10 ms` is negative; a duration is 0 or more",
+        ),
+        (
+            "duration = \"1 s\"",
+            "duration = 1",
+            "line 1, column 12, `duration`: invalid type: integer `1`, expected a duration as in \"500 ms\"",
+        ),
+        (
+            "{ uniform = [\"1 ms\", \"5 ms\"] }",
+            "{ uniform = [\"6 ms\", \"5 ms\"] }",
+            "line 26, column 13, `execution`: the first time is the shorter one; swap them",
+        ),
+        ("cores = 2", "cores = 0", "line 2, column 9, `cores`: a machine has 1 to 64 cores"),
+        (
+            "period = \"10 ms\"",
+            "period = \"10 ms\"\nat = [\"1 s\"]",
+            "line 33, column 1: a release has exactly one of `at`, `period` and `gap`: when its messages arrive",
+        ),
+    ] {
+        assert_eq!(error(from, to), expected);
+    }
+}
+
+#[test]
+fn keys_that_are_unknown_or_missing() {
+    let unknown = error("policy = \"fifo\"", "polciy = \"fifo\"");
+    assert!(unknown.starts_with("line 7, column 1"), "{unknown}");
+    assert!(unknown.contains("unknown field `polciy`, expected one of `name`, `policy`, `threads`"), "{unknown}");
+    let missing = error("kind = \"subscription\"\n", "");
+    assert_eq!(missing, "line 21, column 1: missing field `kind`");
+    let broken = error("[[executor]]", "[[executor]");
+    assert!(broken.starts_with("line 5, column "), "{broken}");
+}
+
+#[test]
+fn chains_that_make_no_sense() {
+    let cycle = error(
+        "name = \"safety\"\ncallbacks = [\"lidar\", \"detect\"]",
+        "name = \"safety\"\ncallbacks = [\"lidar\", \"detect\", \"lidar\"]",
+    );
+    assert!(cycle.starts_with("line 31, column 13, `callbacks`: chain `safety` closes a cycle: "), "{cycle}");
+    let apart = error("[\"lidar\", \"detect\"]", "[\"detect\", \"lidar\"]");
+    assert_eq!(
+        apart,
+        "line 31, column 13, `callbacks`: `lidar` is a timer and takes nothing from `detect`; let a chain of its own start there"
+    );
+    let unlinked = error("publishes = [\"/scan\"]", "");
+    assert_eq!(
+        unlinked,
+        "line 31, column 13, `callbacks`: `lidar` hands nothing on to `detect`; let it publish `/scan`"
+    );
+}
+
+/// A scenario that a program built says the same without a line.
+#[test]
+fn built_scenarios_are_checked_too() {
+    let mut scenario = Scenario::parse(RIGHT).unwrap();
+    scenario.callbacks[1].group = "nodes".to_owned();
+    let error = scenario.check().unwrap_err();
+    assert_eq!(error.to_string(), "`group` of callback 1: there is no group `nodes`; known are node");
+}

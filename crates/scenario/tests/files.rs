@@ -1,0 +1,50 @@
+//! The scenarios that explain the format can be read, and what is written is read again.
+
+use std::path::{Path, PathBuf};
+
+use rospin_scenario::Scenario;
+
+fn files() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
+    let entries = std::fs::read_dir(folder).expect("the scenarios");
+    let mut files: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    files.sort();
+    assert!(files.len() >= 6, "{files:?}");
+    files
+}
+
+#[test]
+fn every_file_survives_a_round_trip() {
+    for file in files() {
+        let text = std::fs::read_to_string(&file).expect("a text");
+        let scenario = Scenario::parse(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        let written = scenario.to_toml();
+        let again = Scenario::parse(&written).unwrap_or_else(|error| panic!("{}: {error}\n{written}", file.display()));
+        assert_eq!(scenario, again, "{}", file.display());
+    }
+}
+
+/// A key that no example shows is a key that nobody finds.
+#[test]
+fn the_examples_show_every_key() {
+    let all: String = files().iter().map(|file| std::fs::read_to_string(file).expect("a text")).collect();
+    let error = |text: &str| Scenario::parse(text).unwrap_err().message;
+    let places = [
+        "duration = \"1 s\"\nnone = 1",
+        "duration = \"1 s\"\n[[executor]]\nnone = 1",
+        "duration = \"1 s\"\n[[group]]\nnone = 1",
+        "duration = \"1 s\"\n[[callback]]\nnone = 1",
+        "duration = \"1 s\"\n[[chain]]\nnone = 1",
+        "duration = \"1 s\"\n[[release]]\nnone = 1",
+    ];
+    for message in places.map(error) {
+        let keys: Vec<&str> = message.split('`').skip(3).step_by(2).collect();
+        assert!(keys.len() >= 3, "{message}");
+        for key in keys {
+            assert!(
+                all.contains(&format!("{key} = ")) || all.contains(&format!("[[{key}]]")),
+                "no example has `{key}`"
+            );
+        }
+    }
+}

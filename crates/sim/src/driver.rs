@@ -1,0 +1,361 @@
+//! The loop over the instants at which something happens.
+
+use rospin_core::trace::TraceEvent;
+use rospin_core::{Instant, Policy};
+use rospin_scenario::draw::{Arrivals, Stream};
+use rospin_scenario::{Fault, Jump, Scenario};
+
+use crate::agenda::{Agenda, Happening};
+use crate::cpu::{Change, Cpu};
+use crate::event::{Event, Observer, What};
+use crate::outcome::{CallbackOutcome, ChainOutcome, Outcome, PollingPoint, Run};
+use crate::simulation::SimulationError;
+use crate::statistics::Statistics;
+use crate::system::{self, Callback, Executor, Phase, Progress, SYSTEM_START, Spin, Thread, Work};
+
+/// How often things may go round at one instant.
+const ROUNDS_MAX: usize = 1_000_000;
+
+/// A simulation under way.
+pub(crate) struct Driver<'a> {
+    pub(crate) scenario: &'a Scenario,
+    seed: u64,
+    pub(crate) now: Instant,
+    end: Instant,
+    pub(crate) agenda: Agenda,
+    pub(crate) cpu: Cpu,
+    pub(crate) executors: Vec<Executor>,
+    pub(crate) threads: Vec<Thread>,
+    pub(crate) callbacks: Vec<Callback>,
+    /// By release.
+    arrivals: Vec<(Arrivals, Vec<usize>)>,
+    /// What the system clock shows.
+    system: Instant,
+    system_read_at: Instant,
+    observers: Vec<&'a mut dyn Observer>,
+    traces: bool,
+    fetched: Vec<TraceEvent>,
+    trace: Vec<Event>,
+    pub(crate) runs: Vec<Run>,
+    polling_points: Vec<PollingPoint>,
+    /// By callback.
+    pub(crate) tallies: Vec<Tally>,
+    /// By chain.
+    pub(crate) instances: Vec<Vec<(Instant, std::time::Duration)>>,
+}
+
+/// What is counted of a callback.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Tally {
+    pub(crate) empty: u64,
+    pub(crate) dropped: u64,
+}
+
+impl<'a> Driver<'a> {
+    pub(crate) fn new(
+        scenario: &'a Scenario,
+        seed: u64,
+        policies: Vec<Option<Box<dyn Policy>>>,
+        observers: Vec<&'a mut dyn Observer>,
+        traces: bool,
+    ) -> Result<Self, SimulationError> {
+        let mut executors = system::executors(scenario, policies, traces || !observers.is_empty())?;
+        let callbacks = system::callbacks(scenario, &mut executors, seed)?;
+        let arrivals = scenario.releases.iter().enumerate().map(|(number, release)| {
+            let to = release.to.iter().flat_map(|name| scenario.receivers(name)).map(|(callback, _)| callback);
+            (Arrivals::new(release, seed, number), to.collect())
+        });
+        let mut driver = Self {
+            scenario,
+            seed,
+            now: Instant::ZERO,
+            end: Instant::ZERO + scenario.duration,
+            agenda: Agenda::default(),
+            cpu: Cpu::new(usize::from(scenario.core_count())),
+            threads: system::threads(&executors),
+            arrivals: arrivals.collect(),
+            system: SYSTEM_START,
+            system_read_at: Instant::ZERO,
+            observers,
+            traces,
+            fetched: Vec::new(),
+            trace: Vec::new(),
+            runs: Vec::new(),
+            polling_points: Vec::new(),
+            tallies: vec![Tally::default(); callbacks.len()],
+            instances: vec![Vec::new(); scenario.chains.len()],
+            executors,
+            callbacks,
+        };
+        driver.plan();
+        Ok(driver)
+    }
+
+    /// Puts the first of everything into the agenda.
+    fn plan(&mut self) {
+        for (number, executor) in self.scenario.executors.iter().enumerate() {
+            let stop = executor.stop.map_or(self.end, |stop| self.end.min(Instant::ZERO + stop));
+            let start = Instant::ZERO + executor.start;
+            // One that would start after the end never spins.
+            if start < self.end {
+                self.agenda.push(start, Happening::SpinStart(number));
+                self.agenda.push(stop, Happening::Halt(number));
+            }
+        }
+        for release in 0..self.arrivals.len() {
+            self.plan_message(release);
+        }
+        for (number, fault) in self.scenario.faults.iter().enumerate() {
+            match fault {
+                Fault::ClockJump { at, .. } => self.agenda.push(Instant::ZERO + *at, Happening::ClockJump(number)),
+                Fault::SpuriousNotification { period, .. } => {
+                    // At a random phase, so that it does not always meet the same thing.
+                    let phase = Stream::new(self.seed, &format!("fault {number}")).between(Default::default(), *period);
+                    self.agenda.push(Instant::ZERO + phase, Happening::Spurious(number));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn plan_message(&mut self, release: usize) {
+        if let Some(at) = self.arrivals[release].0.next().map(|at| Instant::ZERO + at)
+            && at < self.end
+        {
+            self.agenda.push(at, Happening::Message(release));
+        }
+    }
+
+    /// Runs until every executor has returned from its spin.
+    pub(crate) fn run(mut self) -> Result<Outcome, SimulationError> {
+        while self.is_going_on() {
+            self.instant()?;
+            match self.next_instant() {
+                Some(next) => self.now = next,
+                None => break,
+            }
+        }
+        Ok(self.finish())
+    }
+
+    fn is_going_on(&self) -> bool {
+        let planned = |executor: &Executor| executor.spin == Spin::NotYet;
+        self.executors.iter().any(|executor| matches!(executor.spin, Spin::On | Spin::Halted))
+            || (self.now < self.end && self.executors.iter().any(planned))
+    }
+
+    /// Everything that happens at this instant, in the order that the crate's documentation gives.
+    fn instant(&mut self) -> Result<(), SimulationError> {
+        for _ in 0..ROUNDS_MAX {
+            self.end_runs();
+            while let Some(happening) = self.agenda.pop_due(self.now) {
+                self.happens(happening);
+            }
+            for thread in 0..self.threads.len() {
+                self.hand_back(thread);
+            }
+            self.wake_due();
+            self.pick_in_turn();
+            if self.next_instant().is_none_or(|next| next > self.now) {
+                self.emit(0, What::Settled);
+                return Ok(());
+            }
+        }
+        Err(SimulationError::Livelock { at: self.now })
+    }
+
+    fn happens(&mut self, happening: Happening) {
+        match happening {
+            Happening::SpinStart(executor) => {
+                self.executors[executor].spin = Spin::On;
+                self.emit(executor, What::SpinStarted);
+                self.executors[executor].threads.clone().for_each(|thread| self.wake(thread));
+            }
+            Happening::Halt(executor) => {
+                self.executors[executor].spin = Spin::Halted;
+                self.emit(executor, What::Halted);
+                self.wake_all(executor);
+            }
+            Happening::ClockJump(fault) => self.jump(fault),
+            Happening::Awaited(_, callback, sequence) => self.awaited(callback, sequence),
+            Happening::Message(release) => {
+                for place in 0..self.arrivals[release].1.len() {
+                    self.deliver(self.arrivals[release].1[place], Vec::new());
+                }
+                self.plan_message(release);
+            }
+            Happening::Spurious(fault) => self.notify_for_nothing(fault),
+        }
+    }
+
+    fn jump(&mut self, fault: usize) {
+        self.system = self.read_system();
+        self.system_read_at = self.now;
+        if let Fault::ClockJump { by, .. } = self.scenario.faults[fault] {
+            self.system = match by {
+                Jump::Forward(by) => self.system + by,
+                Jump::Back(by) => self.system - by,
+            };
+        }
+        (0..self.executors.len()).for_each(|executor| self.wake_all(executor));
+    }
+
+    fn notify_for_nothing(&mut self, fault: usize) {
+        let Fault::SpuriousNotification { callback, period } = &self.scenario.faults[fault] else {
+            return;
+        };
+        if let Some(callback) = self.scenario.callbacks.iter().position(|known| known.name == *callback) {
+            self.emit(self.callbacks[callback].executor, What::NotifiedForNothing(callback));
+            self.notify(callback, self.now);
+        }
+        self.agenda.push(self.now + *period, Happening::Spurious(fault));
+    }
+
+    pub(crate) fn read_system(&self) -> Instant {
+        self.system + self.now.saturating_since(self.system_read_at)
+    }
+
+    /// Gives the cores to the most urgent threads; what loses its core stops, what gets one goes on.
+    pub(crate) fn place(&mut self) {
+        let (threads, now) = (&mut self.threads, self.now);
+        let mut changes = Vec::new();
+        self.cpu.place(|change| changes.push(change));
+        for change in changes {
+            let (Change::Placed(thread, _) | Change::Displaced(thread, _)) = change;
+            if let Phase::Running(_, progress) = &mut threads[thread].phase {
+                *progress = match (change, *progress) {
+                    (Change::Displaced(..), Progress::EndsAt(at)) => Progress::Left(at.saturating_since(now)),
+                    (Change::Placed(..), Progress::Left(left)) => Progress::EndsAt(now + left),
+                    (_, progress) => progress,
+                };
+            }
+            let what = match change {
+                Change::Placed(thread, core) => What::Placed(thread, core),
+                Change::Displaced(thread, core) => What::Displaced(thread, core),
+            };
+            let executor = threads[thread].executor;
+            let event = Event { at: now, executor, what };
+            record(&mut self.observers, self.traces.then_some(&mut self.trace), &event);
+        }
+    }
+
+    /// The next instant at which something ends, happens, or is due for a parked thread.
+    fn next_instant(&self) -> Option<Instant> {
+        let of = |thread: &Thread| match &thread.phase {
+            Phase::Running(_, Progress::EndsAt(at)) | Phase::Parked(at) => Some(*at).filter(|at| *at != Instant::MAX),
+            // Between two rounds: there is something to do now.
+            Phase::Ended(_) => Some(self.now),
+            _ => None,
+        };
+        self.threads.iter().filter_map(of).chain(self.agenda.next_at()).min()
+    }
+
+    // ---- what is recorded ----
+
+    pub(crate) fn emit(&mut self, executor: usize, what: What) {
+        let event = Event { at: self.now, executor, what };
+        record(&mut self.observers, self.traces.then_some(&mut self.trace), &event);
+    }
+
+    /// Passes on what an executor's scheduler did since the last time.
+    pub(crate) fn fetch(&mut self, executor: usize) {
+        let mut fetched = std::mem::take(&mut self.fetched);
+        self.executors[executor].sink.fetch(&mut fetched);
+        for event in fetched.drain(..) {
+            let callback = |id: rospin_core::EntityId| self.executors[executor].callbacks.get(id.index()).copied();
+            let concerned = match &event {
+                TraceEvent::Released(activation)
+                | TraceEvent::Antedated(activation)
+                | TraceEvent::Dispatched(_, activation)
+                | TraceEvent::Suspended(activation)
+                | TraceEvent::Completed(activation)
+                | TraceEvent::Collected(activation) => callback(activation.entity),
+                TraceEvent::Overrun(id, _) => callback(*id),
+                _ => None,
+            };
+            match (&event, concerned) {
+                (TraceEvent::PollingPoint(thread), _) => {
+                    let (at, thread) = (self.now, *thread);
+                    self.polling_points.push(PollingPoint { at, executor, thread, ready_set: Vec::new() });
+                }
+                (TraceEvent::Collected(_), Some(callback)) => {
+                    if let Some(point) = self.polling_points.last_mut() {
+                        point.ready_set.push(callback);
+                    }
+                }
+                _ => {}
+            }
+            self.emit(executor, What::Scheduler(concerned, event));
+        }
+        self.fetched = fetched;
+    }
+
+    fn finish(self) -> Outcome {
+        let mut by_callback: Vec<Vec<&Run>> = vec![Vec::new(); self.callbacks.len()];
+        self.runs.iter().for_each(|run| by_callback[run.callback].push(run));
+        let callbacks = by_callback.iter().enumerate().map(|(number, runs)| {
+            let (plan, callback) = (&self.scenario.callbacks[number], &self.callbacks[number]);
+            let deadline = plan.relative_deadline();
+            CallbackOutcome {
+                name: plan.name.clone(),
+                response: Statistics::of(runs.iter().map(|run| run.response())),
+                wait: Statistics::of(runs.iter().map(|run| run.start.saturating_since(run.release))),
+                misses: runs.iter().filter(|run| deadline.is_some_and(|limit| run.response() > limit)).count() as u64,
+                empty: self.tallies[number].empty,
+                dropped: self.tallies[number].dropped,
+                overruns: self.executors[callback.executor].scheduler.overruns(callback.id),
+                queued: callback.queue.len() as u64,
+            }
+        });
+        let callbacks = callbacks.collect();
+        let chains = self.instances.into_iter().zip(&self.scenario.chains).map(|(instances, chain)| ChainOutcome {
+            name: chain.name.clone(),
+            latency: Statistics::of(instances.iter().map(|(_, latency)| *latency)),
+            misses: instances.iter().filter(|(_, latency)| chain.deadline.is_some_and(|limit| *latency > limit)).count()
+                as u64,
+            instances,
+        });
+        let chains = chains.collect();
+        let end = self.runs.iter().map(|run| run.end).max().unwrap_or(Instant::ZERO).max(self.end);
+        Outcome {
+            seed: self.seed,
+            end,
+            callbacks,
+            chains,
+            runs: self.runs,
+            polling_points: self.polling_points,
+            trace: self.trace,
+        }
+    }
+}
+
+fn record(observers: &mut [&mut dyn Observer], trace: Option<&mut Vec<Event>>, event: &Event) {
+    observers.iter_mut().for_each(|observer| observer.observe(event));
+    if let Some(trace) = trace {
+        trace.push(*event);
+    }
+}
+
+impl Driver<'_> {
+    /// Runs that have had all their time end, by thread; what ends an activation publishes.
+    fn end_runs(&mut self) {
+        for thread in 0..self.threads.len() {
+            let over = |phase: &Phase| matches!(phase, Phase::Running(_, Progress::EndsAt(at)) if *at <= self.now);
+            if !over(&self.threads[thread].phase) {
+                continue;
+            }
+            let phase = std::mem::replace(&mut self.threads[thread].phase, Phase::Off);
+            if let Phase::Running(work, _) = phase {
+                if self.is_last_segment(&work) {
+                    self.publish(&work);
+                }
+                self.threads[thread].phase = Phase::Ended(work);
+            }
+        }
+    }
+
+    /// Whether the activation ends with this segment.
+    pub(crate) fn is_last_segment(&self, work: &Work) -> bool {
+        !work.item.taken || work.activation.segment as usize >= self.callbacks[work.callback].awaits.len()
+    }
+}

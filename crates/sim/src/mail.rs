@@ -1,0 +1,135 @@
+//! Messages: published, queued, notified of, taken.
+
+use rospin_core::{ClockKind, Instant};
+
+use crate::driver::Driver;
+use crate::event::What;
+use crate::system::{Message, Origin, Phase, Signal, Work};
+
+impl Driver<'_> {
+    /// The callback has ended: its receivers get a message, its chains are counted.
+    pub(crate) fn publish(&mut self, work: &Work) {
+        if !work.item.taken {
+            return;
+        }
+        let now = self.now;
+        let mut origins = Vec::new();
+        for &(chain, position) in &self.callbacks[work.callback].chains {
+            let came_by = |origin: &&Origin| origin.chain == chain && origin.position + 1 == position;
+            let release = match position {
+                0 => Some(work.item.release),
+                _ => work.item.origins.iter().find(came_by).map(|origin| origin.release),
+            };
+            let Some(release) = release else {
+                continue;
+            };
+            if position + 1 == self.scenario.chains[chain].callbacks.len() {
+                self.instances[chain].push((release, now.saturating_since(release)));
+            } else {
+                origins.push(Origin { chain, position, release });
+            }
+        }
+        for place in 0..self.callbacks[work.callback].receivers.len() {
+            self.deliver(self.callbacks[work.callback].receivers[place], origins.clone());
+        }
+    }
+
+    /// A message for the callback: the oldest makes room if its queue is full.
+    pub(crate) fn deliver(&mut self, to: usize, origins: Vec<Origin>) {
+        let callback = &mut self.callbacks[to];
+        let executor = callback.executor;
+        let oldest = if callback.queue.len() == callback.depth { callback.queue.pop_front() } else { None };
+        callback.queue.push_back(Message { arrival: self.now, origins });
+        let lost = callback.loss.as_mut().is_some_and(|(probability, stream)| stream.chance(*probability));
+        if let Some(oldest) = oldest {
+            self.tallies[to].dropped += 1;
+            self.emit(executor, What::Dropped(to, oldest.arrival));
+        }
+        self.emit(executor, What::Arrived(to));
+        if lost {
+            self.emit(executor, What::NotificationLost(to));
+        } else {
+            self.notify(to, self.now);
+        }
+    }
+
+    /// The callback may have a message; its arrival counts unless an earlier one waits in the inbox.
+    pub(crate) fn notify(&mut self, to: usize, arrival: Instant) {
+        let callback = &mut self.callbacks[to];
+        let executor = callback.executor;
+        if !std::mem::replace(&mut callback.notified, true) {
+            self.executors[executor].inbox.push(Signal { callback: to, awaited: None, arrival });
+        }
+        self.wake_one(executor);
+    }
+
+    pub(crate) fn awaited(&mut self, callback: usize, sequence: u64) {
+        let executor = self.callbacks[callback].executor;
+        self.executors[executor].inbox.push(Signal { callback, awaited: Some(sequence), arrival: self.now });
+        self.wake_one(executor);
+    }
+
+    /// Passes on to the scheduler what notifiers and wakers left.
+    pub(crate) fn drain(&mut self, executor: usize) {
+        if self.executors[executor].inbox.is_empty() {
+            return;
+        }
+        let mut inbox = std::mem::take(&mut self.executors[executor].inbox);
+        inbox.sort_unstable();
+        let scheduler = &mut self.executors[executor].scheduler;
+        for Signal { callback, awaited, arrival } in inbox.drain(..) {
+            let callback = &mut self.callbacks[callback];
+            if let Some(sequence) = awaited {
+                scheduler.resume(arrival, callback.id, sequence);
+            } else {
+                callback.notified = false;
+                scheduler.release(arrival, callback.id);
+            }
+        }
+        self.executors[executor].inbox = inbox;
+        self.fetch(executor);
+    }
+
+    /// The thread can run, if it was parked or did not spin yet.
+    pub(crate) fn wake(&mut self, thread: usize) {
+        if matches!(self.threads[thread].phase, Phase::Parked(_) | Phase::Off) {
+            self.threads[thread].phase = Phase::Picking;
+            let executor = self.threads[thread].executor;
+            self.cpu.add(thread, self.executors[executor].os_priority, self.executors[executor].affinity);
+            self.emit(executor, What::Woken(thread));
+        }
+    }
+
+    /// Wakes the thread that has been parked longest, if there is one.
+    pub(crate) fn wake_one(&mut self, executor: usize) {
+        let mut parked = self.executors[executor].parked.iter().copied();
+        if let Some(thread) = parked.find(|thread| matches!(self.threads[*thread].phase, Phase::Parked(_))) {
+            self.wake(thread);
+        }
+    }
+
+    pub(crate) fn wake_all(&mut self, executor: usize) {
+        for thread in self.executors[executor].threads.clone() {
+            if matches!(self.threads[thread].phase, Phase::Parked(_)) {
+                self.wake(thread);
+            }
+        }
+    }
+
+    /// Wakes the threads that parked until now.
+    pub(crate) fn wake_due(&mut self) {
+        for thread in 0..self.threads.len() {
+            if matches!(self.threads[thread].phase, Phase::Parked(until) if until <= self.now) {
+                self.wake(thread);
+            }
+        }
+    }
+
+    /// When the executor's next timer is due, on the steady clock as things stand.
+    pub(crate) fn next_due(&self, executor: usize) -> Option<Instant> {
+        let scheduler = &self.executors[executor].scheduler;
+        let reading = self.read_system();
+        let system = scheduler.next_due_on(ClockKind::System).map(|due| self.now + due.saturating_since(reading));
+        [scheduler.next_due(), system].into_iter().flatten().min()
+    }
+}

@@ -1,0 +1,112 @@
+//! No thread is idle while a callback may run, no core while a thread can.
+
+use rospin_scenario::Scenario;
+
+use super::ready::Books;
+use super::{Judge, Rule, Verdict};
+use crate::event::{Event, What};
+
+#[derive(Clone, Copy, Debug)]
+struct Thread {
+    executor: usize,
+    awake: bool,
+    core: Option<usize>,
+}
+
+pub(super) struct Conservation<'a> {
+    scenario: &'a Scenario,
+    books: Books<'a>,
+    threads: Vec<Thread>,
+    spinning: Vec<bool>,
+    /// Something happened since the last instant.
+    touched: bool,
+}
+
+impl<'a> Conservation<'a> {
+    pub(super) fn new(scenario: &'a Scenario) -> Self {
+        let threads = scenario.executors.iter().enumerate().flat_map(|(executor, plan)| {
+            vec![Thread { executor, awake: false, core: None }; usize::from(plan.threads)]
+        });
+        let spinning = vec![false; scenario.executors.len()];
+        Self { scenario, books: Books::new(scenario), threads: threads.collect(), spinning, touched: false }
+    }
+
+    fn may_use(&self, thread: &Thread, core: usize) -> bool {
+        let cores = &self.scenario.executors[thread.executor].cores;
+        cores.is_empty() || cores.iter().any(|own| usize::from(*own) == core)
+    }
+
+    /// Cores: one thread each, that may use it; no thread waits for a core that is idle or has a less urgent thread.
+    fn judge_cores(&self) -> Verdict {
+        let mut owners: Vec<Option<usize>> = vec![None; usize::from(self.scenario.core_count())];
+        for (number, thread) in self.threads.iter().enumerate() {
+            let Some(core) = thread.core else {
+                continue;
+            };
+            if let Some(other) = owners[core].replace(number) {
+                return Err(format!("threads {other} and {number} both have core {core}"));
+            }
+            if !self.may_use(thread, core) {
+                return Err(format!("thread {number} has core {core}, which is not for it"));
+            }
+        }
+        let waiting = self.threads.iter().enumerate().filter(|(_, thread)| thread.awake && thread.core.is_none());
+        for (number, thread) in waiting {
+            let urgency = |thread: &Thread| self.scenario.executors[thread.executor].os_priority;
+            for (core, owner) in owners.iter().enumerate().filter(|(core, _)| self.may_use(thread, *core)) {
+                match owner {
+                    None => return Err(format!("core {core} is idle while thread {number} could use it")),
+                    Some(owner) if urgency(&self.threads[*owner]) < urgency(thread) => {
+                        return Err(format!("thread {owner} has core {core} while the more urgent {number} waits"));
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn judge_threads(&self) -> Verdict {
+        for executor in (0..self.spinning.len()).filter(|executor| self.spinning[*executor]) {
+            let own = self.threads.iter().enumerate().filter(|(_, thread)| thread.executor == executor);
+            let asleep = own.clone().find(|(_, thread)| !thread.awake);
+            // One that is awake without a callback waits for a core, to ask then.
+            let awake = own.filter(|(_, thread)| thread.awake).count();
+            let asks = awake > self.books.of[executor].running.len();
+            if let Some((number, _)) = asleep.filter(|_| !asks)
+                && let Some((callback, _)) = self.books.eligible(executor).next()
+            {
+                return Err(format!("{} could run, and thread {number} is idle", self.books.name(*callback)));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Judge for Conservation<'_> {
+    fn rule(&self) -> Rule {
+        Rule::WorkConservation
+    }
+
+    fn judge(&mut self, event: &Event) -> Verdict {
+        // What was never ready is for another oracle.
+        let _ = self.books.enter(event);
+        match event.what {
+            What::SpinStarted => self.spinning[event.executor] = true,
+            What::Halted => self.spinning[event.executor] = false,
+            What::Woken(thread) => self.threads[thread].awake = true,
+            What::Parked(thread) => self.threads[thread].awake = false,
+            What::Placed(thread, core) => self.threads[thread].core = Some(core),
+            What::Displaced(thread, _) => self.threads[thread].core = None,
+            What::Settled => {
+                if std::mem::take(&mut self.touched) {
+                    return self.judge_threads().and_then(|()| self.judge_cores());
+                }
+                return Ok(());
+            }
+            _ => {}
+        }
+        self.touched = true;
+        Ok(())
+    }
+}

@@ -1,0 +1,202 @@
+//! Rules that hold for every simulation, judged from its [events](crate::Event) and the scenario alone.
+//!
+//! An oracle has its own idea of what must hold: it shares no code with the scheduler, the policies or the driver. Each of
+//! them judges one rule, so that a broken rule has a name.
+
+mod conservation;
+mod exclusion;
+mod loss;
+mod order;
+mod ready;
+mod spin;
+
+use std::fmt;
+
+use rospin_core::Instant;
+use rospin_scenario::Scenario;
+
+use crate::event::{Event, Observer, What, render};
+use crate::outcome::Outcome;
+use crate::simulation::{Simulation, SimulationError};
+
+/// What is judged.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
+pub enum Rule {
+    /// A mutually exclusive group runs one callback at a time, and a callback no more often at once than it may.
+    GroupExclusion,
+    /// No thread is idle while a callback may run, no core while a thread can.
+    WorkConservation,
+    /// Every release is dispatched or still waits with good reason; every message is taken, dropped or queued; every due
+    /// time of a timer is dispatched or counted as given up.
+    NothingLost,
+    /// Of all that may run, the policy's first one is dispatched.
+    Order,
+    /// Nothing is dispatched before a spin starts or after it was halted; nothing runs after it returned.
+    SpinContract,
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::GroupExclusion => "group exclusion",
+            Self::WorkConservation => "work conservation",
+            Self::NothingLost => "nothing lost",
+            Self::Order => "order",
+            Self::SpinContract => "spin contract",
+        })
+    }
+}
+
+/// A rule that was broken.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Violation {
+    /// Which one.
+    pub rule: Rule,
+    /// When.
+    pub at: Instant,
+    /// In which executor, by its number in the scenario.
+    pub executor: usize,
+    /// What happened.
+    pub message: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rule, at, executor, message } = self;
+        write!(f, "{rule}: at {at:?}, executor {executor}: {message}")
+    }
+}
+
+/// How many violations of a rule are kept.
+const KEPT_A_RULE: usize = 3;
+/// How many events before the first violation are kept, to be shown with it.
+const EVENTS_KEPT: usize = 60;
+
+/// What an oracle finds: nothing, or what is wrong.
+type Verdict = Result<(), String>;
+
+/// Judges one rule.
+trait Judge {
+    fn rule(&self) -> Rule;
+    fn judge(&mut self, event: &Event) -> Verdict;
+    /// The simulation is over, and so is the last of its executors' spins.
+    fn end(&mut self) -> Verdict {
+        Ok(())
+    }
+}
+
+/// All oracles beside a simulation.
+///
+/// ```
+/// use rospin_scenario::Scenario;
+/// use rospin_sim::{Simulation, oracle::Oracles};
+///
+/// let scenario = Scenario::parse(include_str!("../../../scenario/scenarios/chain.toml"))?;
+/// let mut oracles = Oracles::new(&scenario);
+/// Simulation::new(&scenario)?.observe(&mut oracles).run()?;
+/// assert_eq!(oracles.violations(), []);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Oracles<'a> {
+    scenario: &'a Scenario,
+    judges: Vec<Box<dyn Judge + 'a>>,
+    violations: Vec<Violation>,
+    /// The last events up to the first violation.
+    before: std::collections::VecDeque<Event>,
+    running: usize,
+}
+
+impl<'a> Oracles<'a> {
+    /// For a simulation of this scenario.
+    #[must_use]
+    pub fn new(scenario: &'a Scenario) -> Self {
+        let judges: Vec<Box<dyn Judge + 'a>> = vec![
+            Box::new(exclusion::Exclusion::new(scenario)),
+            Box::new(conservation::Conservation::new(scenario)),
+            Box::new(loss::Loss::new(scenario)),
+            Box::new(order::OrderRule::new(scenario)),
+            Box::new(spin::SpinContract::new(scenario)),
+        ];
+        Self { scenario, judges, violations: Vec::new(), before: std::collections::VecDeque::new(), running: 0 }
+    }
+
+    /// What was found: the first few violations of each rule, in order.
+    #[must_use]
+    pub fn violations(&self) -> &[Violation] {
+        &self.violations
+    }
+
+    /// The first violation, the scenario, the events that led to it, and the command that replays it.
+    #[must_use]
+    pub fn report(&self, replay: &str) -> Option<String> {
+        let first = self.violations.first()?;
+        let events: Vec<Event> = self.before.iter().copied().collect();
+        let (events, text) = (render(self.scenario, &events), self.scenario.to_toml());
+        Some(format!("{first}\n\nwhat led to it:\n{events}\nthe scenario:\n{text}\nreplay: {replay}\n"))
+    }
+
+    fn found(&mut self, rule: Rule, event: &Event, verdict: Verdict) {
+        if let Err(message) = verdict
+            && self.violations.iter().filter(|known| known.rule == rule).count() < KEPT_A_RULE
+        {
+            self.violations.push(Violation { rule, at: event.at, executor: event.executor, message });
+        }
+    }
+}
+
+impl Observer for Oracles<'_> {
+    fn observe(&mut self, event: &Event) {
+        if self.violations.is_empty() {
+            if self.before.len() == EVENTS_KEPT {
+                self.before.pop_front();
+            }
+            self.before.push_back(*event);
+        }
+        let mut judges = std::mem::take(&mut self.judges);
+        for judge in &mut judges {
+            let verdict = judge.judge(event);
+            self.found(judge.rule(), event, verdict);
+        }
+        match event.what {
+            What::SpinStarted => self.running += 1,
+            What::SpinReturned => {
+                self.running = self.running.saturating_sub(1);
+                if self.running == 0 {
+                    for judge in &mut judges {
+                        let verdict = judge.end();
+                        self.found(judge.rule(), event, verdict);
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.judges = judges;
+    }
+}
+
+/// Why [`check`] is not content.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CheckFailed {
+    /// The scenario cannot be simulated.
+    #[error(transparent)]
+    Simulation(#[from] SimulationError),
+    /// A rule was broken; the text says all about it.
+    #[error("{0}")]
+    Broken(String),
+}
+
+/// Simulates with all oracles beside it.
+///
+/// # Errors
+/// If a rule is broken, with the scenario and the command `replay`, which should do the same again.
+pub fn check(scenario: &Scenario, seed: u64, replay: &str) -> Result<Outcome, CheckFailed> {
+    let mut oracles = Oracles::new(scenario);
+    let outcome = Simulation::new(scenario)?.seed(seed).observe(&mut oracles).run()?;
+    match oracles.report(replay) {
+        None => Ok(outcome),
+        Some(report) => Err(CheckFailed::Broken(report)),
+    }
+}

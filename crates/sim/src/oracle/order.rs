@@ -1,0 +1,101 @@
+//! Of all that may run, the policy's first one is dispatched.
+
+use std::cmp::Reverse;
+
+use rospin_core::trace::TraceEvent;
+use rospin_core::{Activation, EntityKind};
+use rospin_scenario::Scenario;
+
+use super::ready::Books;
+use super::{Judge, Rule, Verdict};
+use crate::event::{Event, What};
+
+pub(super) struct OrderRule<'a> {
+    scenario: &'a Scenario,
+    books: Books<'a>,
+    /// By executor: what is left of the ready set that was polled last.
+    ready_sets: Vec<Vec<Activation>>,
+}
+
+impl<'a> OrderRule<'a> {
+    pub(super) fn new(scenario: &'a Scenario) -> Self {
+        let ready_sets = vec![Vec::new(); scenario.executors.len()];
+        Self { scenario, books: Books::new(scenario), ready_sets }
+    }
+
+    fn dispatched(&self, executor: usize, callback: usize, activation: &Activation) -> Verdict {
+        self.check_stamps(callback, activation)?;
+        let first = match self.scenario.executors[executor].policy.as_str() {
+            "fifo" => self.first(executor, |_| 0),
+            "fixed-priority" => self.first(executor, |ready| Reverse(ready.priority)),
+            "edf" => self.first(executor, |ready| ready.deadline),
+            "wait-set-e1" => self.due_timer(executor).or_else(|| self.first_of_set(executor)),
+            "wait-set-e2" => self.first_of_set(executor),
+            _ => return Ok(()),
+        };
+        let name = self.books.name(callback);
+        match first {
+            Some((_, first)) if first == activation => Ok(()),
+            Some((other, _)) => Err(format!("{name} was dispatched before {}", self.books.name(*other))),
+            None => Err(format!("{name} was dispatched, and should not have been")),
+        }
+    }
+
+    /// Whether an activation has the priority and the deadline that the scenario gives it.
+    fn check_stamps(&self, callback: usize, activation: &Activation) -> Verdict {
+        let plan = &self.scenario.callbacks[callback];
+        if plan.priority.is_some_and(|priority| priority != activation.priority.0) {
+            return Err(format!("{} has priority {}", plan.name, activation.priority));
+        }
+        let due = plan.relative_deadline().map(|deadline| activation.release + deadline);
+        if activation.segment == 0 && due.is_some_and(|due| due != activation.deadline) {
+            return Err(format!("{} has the deadline {:?}", plan.name, activation.deadline));
+        }
+        Ok(())
+    }
+
+    /// The eligible one with the smallest key; equal ones by release, registration, sequence.
+    fn first<K: Ord>(&self, executor: usize, key: impl Fn(&Activation) -> K) -> Option<&(usize, Activation)> {
+        let order = |(_, ready): &&(usize, Activation)| (key(ready), ready.release, ready.registration, ready.sequence);
+        self.books.eligible(executor).min_by_key(order)
+    }
+
+    /// The timer that was registered first, of those that are due.
+    fn due_timer(&self, executor: usize) -> Option<&(usize, Activation)> {
+        let timers = self.books.eligible(executor).filter(|(_, ready)| ready.kind == EntityKind::Timer);
+        timers.min_by_key(|(_, ready)| (ready.registration, ready.sequence))
+    }
+
+    /// The first one of the ready set that may run: by kind, then by registration.
+    fn first_of_set(&self, executor: usize) -> Option<&(usize, Activation)> {
+        let set = &self.ready_sets[executor];
+        let in_set = self.books.eligible(executor).filter(|(_, ready)| set.contains(ready));
+        in_set.min_by_key(|(_, ready)| (ready.kind, ready.registration, ready.sequence))
+    }
+}
+
+impl Judge for OrderRule<'_> {
+    fn rule(&self) -> Rule {
+        Rule::Order
+    }
+
+    fn judge(&mut self, event: &Event) -> Verdict {
+        let verdict = match &event.what {
+            What::Scheduler(_, TraceEvent::PollingPoint(_)) => {
+                self.ready_sets[event.executor].clear();
+                Ok(())
+            }
+            What::Scheduler(_, TraceEvent::Collected(activation)) => {
+                self.ready_sets[event.executor].push(*activation);
+                Ok(())
+            }
+            What::Scheduler(Some(callback), TraceEvent::Dispatched(_, activation)) => {
+                self.dispatched(event.executor, *callback, activation)
+            }
+            _ => Ok(()),
+        };
+        // What was never ready is for another oracle.
+        let _ = self.books.enter(event);
+        verdict
+    }
+}

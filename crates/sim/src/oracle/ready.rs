@@ -1,0 +1,123 @@
+//! An oracle's own book of what is ready, running and held, for all executors.
+
+use rospin_core::trace::TraceEvent;
+use rospin_core::{Activation, GroupKind};
+use rospin_scenario::{Callback, Scenario};
+
+use crate::event::{Event, What};
+
+/// An activation's identity: two segments of one activation are the same.
+fn same(a: &Activation, b: &Activation) -> bool {
+    (a.entity, a.sequence) == (b.entity, b.sequence)
+}
+
+/// What an executor has.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Book {
+    /// Released, not dispatched: callback and activation.
+    pub(super) ready: Vec<(usize, Activation)>,
+    pub(super) running: Vec<(usize, Activation)>,
+    suspended: Vec<(usize, Activation)>,
+}
+
+/// The books of all executors.
+#[derive(Debug)]
+pub(super) struct Books<'a> {
+    scenario: &'a Scenario,
+    pub(super) of: Vec<Book>,
+    /// By callback: its group's kind, and how many of its activations may be under way.
+    limits: Vec<(GroupKind, u32)>,
+    /// By callback: the executor that it belongs to.
+    pub(super) executors: Vec<usize>,
+}
+
+impl<'a> Books<'a> {
+    pub(super) fn new(scenario: &'a Scenario) -> Self {
+        let group = |callback: &Callback| scenario.groups.iter().find(|group| group.name == callback.group);
+        let executor = |callback: &Callback| {
+            let group = group(callback)?;
+            scenario.executors.iter().position(|executor| executor.name == group.executor)
+        };
+        let limits = scenario.callbacks.iter().map(|callback| {
+            let kind = group(callback).map_or(GroupKind::MutuallyExclusive, |group| group.kind);
+            let threads = executor(callback).map_or(1, |executor| scenario.executors[executor].threads);
+            (kind, callback.in_flight(kind, threads))
+        });
+        Self {
+            scenario,
+            of: vec![Book::default(); scenario.executors.len()],
+            limits: limits.collect(),
+            executors: scenario.callbacks.iter().map(|callback| executor(callback).unwrap_or(0)).collect(),
+        }
+    }
+
+    /// Enters what a scheduler did; says what does not fit in.
+    pub(super) fn enter(&mut self, event: &Event) -> Result<(), String> {
+        let What::Scheduler(Some(callback), decision) = &event.what else {
+            return Ok(());
+        };
+        let (callback, name) = (*callback, &self.scenario.callbacks[*callback].name);
+        let book = &mut self.of[event.executor];
+        match decision {
+            TraceEvent::Released(activation) => {
+                book.suspended.retain(|(_, suspended)| !same(suspended, activation));
+                book.ready.push((callback, *activation));
+            }
+            TraceEvent::Antedated(activation) => {
+                book.ready.retain(|(_, ready)| !same(ready, activation));
+                book.ready.push((callback, *activation));
+            }
+            TraceEvent::Dispatched(_, activation) => {
+                let at = book.ready.iter().position(|(_, ready)| ready == activation);
+                let ready = at.map(|at| book.ready.remove(at));
+                book.running.push((callback, *activation));
+                if ready.is_none() {
+                    return Err(format!("{name} #{} was dispatched without being ready", activation.sequence));
+                }
+            }
+            TraceEvent::Suspended(activation) => {
+                book.running.retain(|(_, running)| !same(running, activation));
+                book.suspended.push((callback, *activation));
+            }
+            TraceEvent::Completed(activation) => book.running.retain(|(_, running)| !same(running, activation)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What keeps the activation from running, if anything does: the group's holder, or its own callback's limit.
+    pub(super) fn obstacle(&self, executor: usize, callback: usize, activation: &Activation) -> Option<String> {
+        let plans = &self.scenario.callbacks;
+        let book = &self.of[executor];
+        let (kind, in_flight) = self.limits[callback];
+        if kind == GroupKind::MutuallyExclusive {
+            let in_group = |other: usize| plans[other].group == plans[callback].group;
+            let holds = |(other, holder): &&(usize, Activation)| in_group(*other) && !same(holder, activation);
+            let keeps = |(other, _): &&(usize, Activation)| !plans[*other].releases_group_at_await;
+            let resumed = book.ready.iter().filter(|(_, ready)| ready.segment > 0);
+            let waiting = book.suspended.iter().chain(resumed).filter(keeps);
+            if let Some((holder, _)) = book.running.iter().chain(waiting).find(holds) {
+                return Some(format!("its group is held by {}", plans[*holder].name));
+            }
+        }
+        let resumed = book.ready.iter().filter(|(_, ready)| ready.segment > 0);
+        let under_way = book.running.iter().chain(&book.suspended).chain(resumed);
+        let own = under_way.filter(|(other, known)| *other == callback && !same(known, activation)).count();
+        (activation.segment == 0 && own >= in_flight as usize).then(|| format!("{own} of it are under way"))
+    }
+
+    /// What may run in an executor.
+    pub(super) fn eligible(&self, executor: usize) -> impl Iterator<Item = &(usize, Activation)> {
+        let free = move |(callback, ready): &&(usize, Activation)| self.obstacle(executor, *callback, ready).is_none();
+        self.of[executor].ready.iter().filter(free)
+    }
+
+    /// Whether an activation of the callback waits in the middle.
+    pub(super) fn is_suspended(&self, executor: usize, callback: usize) -> bool {
+        self.of[executor].suspended.iter().any(|(suspended, _)| *suspended == callback)
+    }
+
+    pub(super) fn name(&self, callback: usize) -> &str {
+        &self.scenario.callbacks[callback].name
+    }
+}

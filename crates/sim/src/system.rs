@@ -1,0 +1,316 @@
+//! A scenario's executors, threads and callbacks as the driver keeps them.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rospin_core::trace::TraceEvent;
+use rospin_core::{
+    Activation, EntityId, EntityKind, EntitySpec, GroupId, GroupKind, Instant, Policy, Priority, PriorityMap,
+    Scheduler, ThreadIndex, TimerSpec, policy,
+};
+use rospin_scenario::draw::{ExecutionTimes, Stream};
+use rospin_scenario::{Chain, Fault, Priorities, Scenario};
+
+use crate::simulation::SimulationError;
+
+/// What the system clock shows when the steady clock shows zero: it can be set back without reaching its epoch.
+pub(crate) const SYSTEM_START: Instant = Instant::from_millis(1_000_000_000_000);
+
+/// Where a scheduler's trace goes until the driver fetches it.
+#[derive(Clone, Default)]
+pub(crate) struct Sink(Arc<Mutex<Vec<TraceEvent>>>);
+
+impl Sink {
+    fn push(&self, event: TraceEvent) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+    }
+
+    /// Moves what was recorded to the end of `events`.
+    pub(crate) fn fetch(&self, events: &mut Vec<TraceEvent>) {
+        events.append(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// What a notifier or a waker leaves for an executor.
+///
+/// The order is the one in which the inbox is drained: by callback, as the engine's flags are by registration.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Signal {
+    pub(crate) callback: usize,
+    /// The activation whose await is over; without one, there may be a message.
+    pub(crate) awaited: Option<u64>,
+    /// When this was first told since the inbox was drained.
+    pub(crate) arrival: Instant,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Spin {
+    NotYet,
+    On,
+    Halted,
+    Returned,
+}
+
+pub(crate) struct Executor {
+    pub(crate) scheduler: Scheduler,
+    pub(crate) sink: Sink,
+    /// Its entities by index: numbers of callbacks.
+    pub(crate) callbacks: Vec<usize>,
+    pub(crate) threads: std::ops::Range<usize>,
+    pub(crate) inbox: Vec<Signal>,
+    pub(crate) spin: Spin,
+    /// Threads that are parked, or were woken and did not run yet, the longest parked first.
+    pub(crate) parked: VecDeque<usize>,
+    /// The parked thread that gets up when a timer is due, and when that is.
+    pub(crate) watch: Option<(usize, Instant)>,
+    pub(crate) os_priority: u8,
+    /// A bit for each core that its threads may use.
+    pub(crate) affinity: u64,
+}
+
+/// What a thread is doing.
+#[derive(Debug)]
+pub(crate) enum Phase {
+    /// It does not spin.
+    Off,
+    /// Nothing to do until that time, unless it is woken.
+    Parked(Instant),
+    /// It asks for work as soon as it has a core.
+    Picking,
+    /// A callback; the time at which it ends if the thread has a core, or else what is left to run.
+    Running(Work, Progress),
+    /// The callback has ended, its activation is not handed back yet.
+    Ended(Work),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Progress {
+    EndsAt(Instant),
+    Left(Duration),
+}
+
+/// A segment of an activation on its way.
+#[derive(Debug)]
+pub(crate) struct Work {
+    pub(crate) callback: usize,
+    pub(crate) activation: Activation,
+    pub(crate) item: Item,
+    /// Arrival of the oldest message that was left behind by the take.
+    pub(crate) pending: Option<Instant>,
+}
+
+/// What an activation works on, from its first segment to its last.
+#[derive(Debug)]
+pub(crate) struct Item {
+    /// Arrival of the message, due time of the timer.
+    pub(crate) release: Instant,
+    pub(crate) start: Instant,
+    pub(crate) thread: ThreadIndex,
+    pub(crate) origins: Vec<Origin>,
+    /// Whether there was anything to take.
+    pub(crate) taken: bool,
+}
+
+pub(crate) struct Thread {
+    pub(crate) executor: usize,
+    pub(crate) index: ThreadIndex,
+    pub(crate) phase: Phase,
+}
+
+/// Where data that a message carries entered a chain.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    pub(crate) chain: usize,
+    /// How many callbacks of the chain it went through.
+    pub(crate) position: usize,
+    pub(crate) release: Instant,
+}
+
+#[derive(Debug)]
+pub(crate) struct Message {
+    pub(crate) arrival: Instant,
+    pub(crate) origins: Vec<Origin>,
+}
+
+/// A callback, its queue and what it draws.
+pub(crate) struct Callback {
+    pub(crate) executor: usize,
+    pub(crate) id: EntityId,
+    pub(crate) is_timer: bool,
+    /// Several runs at a time: a take says at once that there is more.
+    pub(crate) tells_of_more: bool,
+    pub(crate) queue: VecDeque<Message>,
+    pub(crate) depth: usize,
+    /// It is in its executor's inbox.
+    pub(crate) notified: bool,
+    pub(crate) execution: ExecutionTimes,
+    pub(crate) awaits: Vec<(ExecutionTimes, ExecutionTimes)>,
+    /// What waits in the middle, by sequence number.
+    pub(crate) suspended: Vec<(u64, Item)>,
+    /// Callbacks that get a message when it ends.
+    pub(crate) receivers: Vec<usize>,
+    /// The chains that it is in, and where.
+    pub(crate) chains: Vec<(usize, usize)>,
+    pub(crate) overrun: Option<(f64, Duration, Stream)>,
+    pub(crate) loss: Option<(f64, Stream)>,
+}
+
+/// The executors of a scenario, each with a policy of its own or the one that is given for it.
+pub(crate) fn executors(
+    scenario: &Scenario,
+    mut policies: Vec<Option<Box<dyn Policy>>>,
+    everything: bool,
+) -> Result<Vec<Executor>, SimulationError> {
+    let mut executors = Vec::new();
+    let mut first_thread = 0;
+    for (number, plan) in scenario.executors.iter().enumerate() {
+        let chosen = match policies.get_mut(number).and_then(Option::take) {
+            Some(policy) => policy,
+            None => policy::by_name(&plan.policy).map_err(SimulationError::Policy)?,
+        };
+        let mut scheduler = Scheduler::new(chosen);
+        let sink = Sink::default();
+        let into = sink.clone();
+        scheduler.set_trace(Some(Box::new(move |_, event| {
+            let kept = matches!(event, TraceEvent::PollingPoint(_) | TraceEvent::Collected(_));
+            if everything || kept {
+                into.push(event);
+            }
+        })));
+        let all_cores = u64::MAX;
+        let bits = plan.cores.iter().fold(0, |bits, core| bits | 1_u64 << core);
+        executors.push(Executor {
+            scheduler,
+            sink,
+            callbacks: Vec::new(),
+            threads: first_thread..first_thread + usize::from(plan.threads),
+            inbox: Vec::new(),
+            spin: Spin::NotYet,
+            parked: VecDeque::new(),
+            watch: None,
+            os_priority: plan.os_priority,
+            affinity: if bits == 0 { all_cores } else { bits },
+        });
+        first_thread += usize::from(plan.threads);
+    }
+    Ok(executors)
+}
+
+/// The threads of all executors.
+pub(crate) fn threads(executors: &[Executor]) -> Vec<Thread> {
+    let of = |(number, executor): (usize, &Executor)| {
+        let indices = (0..).take(executor.threads.len()).map(ThreadIndex);
+        indices.map(move |index| Thread { executor: number, index, phase: Phase::Off })
+    };
+    executors.iter().enumerate().flat_map(of).collect()
+}
+
+/// Registers the callbacks, in their order, with their executors' schedulers.
+pub(crate) fn callbacks(
+    scenario: &Scenario,
+    executors: &mut [Executor],
+    seed: u64,
+) -> Result<Vec<Callback>, SimulationError> {
+    let groups = groups(scenario, executors);
+    let derived = match scenario.priorities {
+        Priorities::Picas => {
+            let chains: Vec<_> = scenario.chains.iter().map(Chain::to_core).collect();
+            PriorityMap::picas(&chains).unwrap_or_default()
+        }
+        _ => PriorityMap::default(),
+    };
+    let mut callbacks = Vec::new();
+    for (number, plan) in scenario.callbacks.iter().enumerate() {
+        let Some((_, kind, executor, group)) = groups.iter().find(|(name, ..)| *name == plan.group) else {
+            continue;
+        };
+        let threads = scenario.executors[*executor].threads;
+        let in_flight = plan.in_flight(*kind, threads);
+        let excludes = *kind == GroupKind::MutuallyExclusive;
+        let given = plan.priority.map(Priority);
+        let mut spec = EntitySpec::new(&plan.name, plan.kind, *group)
+            .priority(given.or_else(|| derived.get(&plan.name)).unwrap_or_default())
+            .max_in_flight(in_flight)
+            .releases_group_at_await(excludes && plan.releases_group_at_await);
+        spec.deadline = plan.deadline;
+        let host = &mut executors[*executor];
+        let is_timer = plan.kind == EntityKind::Timer;
+        let id = if is_timer {
+            host.scheduler.add_timer(spec, timer(plan)).map_err(SimulationError::Refused)?
+        } else {
+            host.scheduler.add_entity(spec).map_err(SimulationError::Refused)?
+        };
+        host.callbacks.push(number);
+        let draws = |model, part: &str| ExecutionTimes::new(model, seed, &format!("{}{part}", plan.name));
+        let awaits = plan.awaits.iter().enumerate();
+        let awaits = awaits.map(|(n, a)| (draws(&a.wait, &format!(" wait {n}")), draws(&a.run, &format!(" run {n}"))));
+        callbacks.push(Callback {
+            executor: *executor,
+            id,
+            is_timer,
+            tells_of_more: !excludes && !is_timer && !plan.is_async() && in_flight > 1,
+            queue: VecDeque::new(),
+            depth: plan.depth as usize,
+            notified: false,
+            execution: draws(&plan.execution, ""),
+            awaits: awaits.collect(),
+            suspended: Vec::new(),
+            receivers: plan.publishes.iter().flat_map(|name| scenario.receivers(name)).map(|(to, _)| to).collect(),
+            chains: chains_of(scenario, &plan.name),
+            overrun: None,
+            loss: None,
+        });
+    }
+    inject(scenario, &mut callbacks, seed);
+    Ok(callbacks)
+}
+
+type PlacedGroup<'a> = (&'a str, GroupKind, usize, GroupId);
+
+fn groups<'a>(scenario: &'a Scenario, executors: &mut [Executor]) -> Vec<PlacedGroup<'a>> {
+    let place = |group: &'a rospin_scenario::Group| {
+        let executor = scenario.executors.iter().position(|executor| executor.name == group.executor)?;
+        let id = executors[executor].scheduler.add_group(group.kind);
+        Some((group.name.as_str(), group.kind, executor, id))
+    };
+    scenario.groups.iter().filter_map(place).collect()
+}
+
+fn timer(plan: &rospin_scenario::Callback) -> TimerSpec {
+    let start = match plan.clock {
+        rospin_core::ClockKind::System => SYSTEM_START,
+        _ => Instant::ZERO,
+    };
+    let due = start + plan.first_due();
+    let timer = plan.period.map_or(TimerSpec::one_shot(due), |period| TimerSpec::periodic(due, period));
+    timer.clock(plan.clock).overrun(plan.overrun)
+}
+
+fn chains_of(scenario: &Scenario, name: &str) -> Vec<(usize, usize)> {
+    let place = |(number, chain): (usize, &Chain)| {
+        chain.callbacks.iter().position(|callback| callback == name).map(|position| (number, position))
+    };
+    scenario.chains.iter().enumerate().filter_map(place).collect()
+}
+
+/// Gives the callbacks their faults.
+fn inject(scenario: &Scenario, callbacks: &mut [Callback], seed: u64) {
+    for (number, fault) in scenario.faults.iter().enumerate() {
+        let stream = Stream::new(seed, &format!("fault {number}"));
+        let find = |name: &str| scenario.callbacks.iter().position(|callback| callback.name == name);
+        match fault {
+            Fault::Overrun { callback, probability, extra } => {
+                if let Some(callback) = find(callback) {
+                    callbacks[callback].overrun = Some((*probability, *extra, stream));
+                }
+            }
+            Fault::LostNotification { callback, probability } => {
+                if let Some(callback) = find(callback) {
+                    callbacks[callback].loss = Some((*probability, stream));
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Random scenarios with all oracles beside them, and the same again from the same seed.
+
+use rospin_scenario::Scenario;
+use rospin_sim::{Simulation, oracle};
+
+mod common;
+
+const SCENARIOS: u64 = 3_000;
+
+#[test]
+fn no_rule_is_broken() {
+    for seed in common::seeds(SCENARIOS) {
+        let scenario = common::random(seed);
+        let replay = common::replay("random", "no_rule_is_broken", seed);
+        if let Err(error) = oracle::check(&scenario, seed, &replay) {
+            panic!("{error}");
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    let trace = |scenario: &Scenario, seed| {
+        let outcome = Simulation::new(scenario).unwrap().seed(seed).trace().run().unwrap();
+        outcome.trace_text(scenario)
+    };
+    let mut different = 0;
+    for seed in common::seeds(100) {
+        let scenario = common::random(seed);
+        let first = trace(&scenario, 1);
+        assert_eq!(first, trace(&scenario, 1), "{}", common::replay("random", "the_same_seed", seed));
+        different += usize::from(first != trace(&scenario, 2));
+    }
+    if common::seeds(100).count() > 1 {
+        assert!(different > 50, "the seed changes little: {different} of 100 traces");
+    }
+}
+
+/// What a scenario says as text is what it does.
+#[test]
+fn a_written_scenario_runs_alike() {
+    for seed in common::seeds(200) {
+        let scenario = common::random(seed);
+        let read = Scenario::parse(&scenario.to_toml()).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        assert_eq!(scenario, read, "seed {seed}");
+        let run = |scenario| Simulation::new(scenario).unwrap().run().unwrap();
+        assert_eq!(run(&scenario), run(&read), "seed {seed}");
+    }
+}
+
+/// What the outcome says agrees with what an observer saw.
+#[test]
+fn messages_add_up() {
+    use rospin_sim::{Event, What};
+    for seed in common::seeds(300) {
+        let scenario = common::random(seed);
+        let mut arrived = vec![0; scenario.callbacks.len()];
+        let mut count = |event: &Event| {
+            if let What::Arrived(callback) = event.what {
+                arrived[callback] += 1;
+            }
+        };
+        let outcome = Simulation::new(&scenario).unwrap().observe(&mut count).run().unwrap();
+        for (callback, arrived) in outcome.callbacks.iter().zip(arrived) {
+            let known = callback.response.count as u64 + callback.dropped + callback.queued;
+            assert!(known <= arrived || arrived == 0, "seed {seed}: {callback:?}, {arrived} arrived");
+        }
+    }
+}
