@@ -29,7 +29,6 @@ sanitize() {
         cargo +nightly test -p rospin --target "$host" "$@"
 }
 
-export LSAN_OPTIONS="suppressions=$PWD/.ci/lsan-suppressions.txt ${LSAN_OPTIONS:-}"
 sanitize address "" --lib --tests
 
 # The standard library comes without instrumentation, which the compiler wants to be told is meant. It also means that

@@ -73,6 +73,17 @@ pub enum ChainError {
 }
 
 /// Callback priorities by entity name.
+///
+/// ```
+/// use rospin_core::{Chain, PriorityMap};
+///
+/// let brake = Chain::new("brake", 2, ["lidar", "detect", "brake"]);
+/// let comfort = Chain::new("comfort", 1, ["map", "plan"]);
+/// let priorities = PriorityMap::picas(&[brake, comfort])?;
+/// assert!(priorities.get("brake") > priorities.get("lidar"), "later before earlier");
+/// assert!(priorities.get("lidar") > priorities.get("plan"), "more critical before less critical");
+/// # Ok::<(), rospin_core::ChainError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PriorityMap {
     by_name: BTreeMap<String, Priority>,

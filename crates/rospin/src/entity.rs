@@ -109,6 +109,24 @@ handle! {
 }
 handle! {
     /// Fires by the passing of time.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use rospin::{Context, ContextOptions, ExecutorOptions, ManualClock, SpinOptions, TimerOptions};
+    ///
+    /// let clock = ManualClock::new();
+    /// let context = Context::new(ContextOptions::new().manual_clock(clock.clone()));
+    /// let executor = context.create_executor(ExecutorOptions::new("main"));
+    /// let watchdog = executor.create_group("watchdog", false);
+    /// let alarm = watchdog.create_timer(TimerOptions::one_shot(Duration::from_secs(1)), |barked, _| *barked = true)?;
+    ///
+    /// clock.advance(Duration::from_millis(900));
+    /// alarm.reset();
+    /// clock.advance(Duration::from_millis(900));
+    /// executor.spin(SpinOptions::spin_all())?;
+    /// assert!(!watchdog.into_payload().unwrap(), "it was fed in time");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     Timer, settings: Arc<Mutex<TimerSettings>>
 }
 

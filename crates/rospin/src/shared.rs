@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use std::time::Duration;
@@ -69,7 +69,13 @@ impl Shared {
 
     /// Does what was submitted if nothing spins: whoever holds the state does it otherwise, or looks again afterwards.
     pub(crate) fn settle(&self) {
-        while self.news.load(Ordering::Acquire) {
+        loop {
+            // Between the unlocking of the state and the look at the news, as the submitter has its locks in between: one
+            // of the two sees the other.
+            fence(Ordering::SeqCst);
+            if !self.news.load(Ordering::Acquire) {
+                return;
+            }
             if self.with_idle_state(|_| ()).is_none() {
                 return;
             }
@@ -96,6 +102,7 @@ impl Shared {
         loop {
             let result = self.with_idle_state(&mut f);
             if result.is_some() || self.spinning.load(Ordering::Acquire) {
+                self.settle();
                 return result;
             }
             // Not a spin: whoever has it may be of a lower priority and need the core.
@@ -116,7 +123,8 @@ impl Shared {
 
     /// Has a thread of the executor look around.
     pub(crate) fn poke(&self) {
-        self.news.store(true, Ordering::Release);
+        self.news.store(true, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
         self.parker.unpark_one();
     }
 

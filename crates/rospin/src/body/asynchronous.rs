@@ -15,6 +15,34 @@ use crate::source::{Notifier, Pending};
 /// An asynchronous callback's way to its group's payload.
 ///
 /// The payload is there whenever the callback is being polled, so no reference to it can live across an await.
+///
+/// ```
+/// use std::sync::Arc;
+/// use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+///
+/// let context = Context::new(ContextOptions::new());
+/// let executor = context.create_executor(ExecutorOptions::new("main"));
+/// let squares = executor.create_group("squares", ());
+/// let _service = squares.create_service("square", |_, n: u64| n * n)?;
+/// let client = context.create_client::<u64, u64>("square")?;
+///
+/// let sum = executor.create_group("sum", 0);
+/// let numbers = context.create_publisher::<u64>("numbers")?;
+/// let _subscription = sum.create_subscription_async("numbers", move |sum, number: Arc<u64>| {
+///     let client = client.clone();
+///     async move {
+///         // The executor runs other callbacks meanwhile, the service's among them.
+///         if let Ok(square) = client.call(*number).await {
+///             sum.with(|sum| *sum += square);
+///         }
+///     }
+/// })?;
+/// numbers.publish(3);
+/// numbers.publish(4);
+/// executor.spin(SpinOptions::spin_all())?;
+/// assert_eq!(sum.into_payload().unwrap(), 25);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Payload<P>(Arc<Mutex<Option<Lent<P>>>>);
 

@@ -1,0 +1,190 @@
+//! The inbox: no notification is lost or hidden by another notifier, and what was written before it is visible.
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, Ordering};
+use loom::thread;
+
+use super::Written;
+use super::lock_free::inbox::{BOOK, Book, Flag, Inbox};
+
+/// An inbox with its books, and what the notifiers of each flag write before they notify.
+struct Model<T> {
+    inbox: Inbox,
+    books: Vec<Arc<Book>>,
+    written: Vec<T>,
+}
+
+impl<T> Model<T> {
+    fn new(books: usize, written: Vec<T>) -> Arc<Self> {
+        let books = (0..books).map(|_| Book::new()).collect();
+        Arc::new(Self { inbox: Inbox::new(), books, written })
+    }
+
+    fn raise(&self, number: usize, arrival_ns: u64) {
+        let flag = Flag::new(Arc::clone(&self.books[number / BOOK]), number % BOOK);
+        self.inbox.raise(&flag, || arrival_ns);
+    }
+
+    fn drain(&self, mut found: impl FnMut(usize)) {
+        self.inbox.drain(&self.books, |number, _| found(number));
+    }
+}
+
+/// Which of the flags that notifiers set before they notified the consumer sees when it finds `number`.
+fn notice(model: &Model<AtomicBool>, number: usize) -> Vec<bool> {
+    let mut noticed = vec![false; model.written.len()];
+    model.drain(|found| {
+        assert_eq!(found, number);
+        for (noticed, written) in noticed.iter_mut().zip(&model.written) {
+            *noticed |= written.load(Ordering::Relaxed);
+        }
+    });
+    noticed
+}
+
+/// Two notifiers of one entity, and a consumer that drains meanwhile. Every notification must be followed by a find that
+/// sees what was written before it.
+///
+/// Fails with: `raised` without release or acquire, a flag that is not raised again where it is up, `dirty` taken down
+/// after the look.
+#[test]
+fn notifications_of_one_entity_are_all_noticed() {
+    loom::model(|| {
+        let model = Model::new(1, vec![AtomicBool::new(false), AtomicBool::new(false)]);
+        let notifiers = [0, 1].map(|notifier| {
+            let model = Arc::clone(&model);
+            thread::spawn(move || {
+                model.written[notifier].store(true, Ordering::Relaxed);
+                model.raise(1, 1);
+            })
+        });
+        let consumer = thread::spawn({
+            let model = Arc::clone(&model);
+            move || notice(&model, 1)
+        });
+        for notifier in notifiers {
+            notifier.join().unwrap();
+        }
+        let early = consumer.join().unwrap();
+        let late = notice(&model, 1);
+        assert!((0..2).all(|notifier| early[notifier] || late[notifier]));
+        assert!(model.inbox.is_empty());
+    });
+}
+
+/// Two entities, whose flags have `first` and `second` for their numbers. Each is found, at most once, after what its
+/// notifier wrote.
+fn two_entities(first: usize, second: usize) {
+    loom::model(move || {
+        let written = (0..=second).map(|_| Written::nothing()).collect();
+        let model = Model::new(second / BOOK + 1, written);
+        let notifiers = [first, second].map(|number| {
+            let model = Arc::clone(&model);
+            thread::spawn(move || {
+                model.written[number].write(1);
+                model.raise(number, 1);
+            })
+        });
+        let look = |model: &Model<Written>| {
+            let mut numbers = Vec::new();
+            model.drain(|number| {
+                assert_eq!(model.written[number].read(), 1);
+                numbers.push(number);
+            });
+            numbers
+        };
+        let consumer = thread::spawn({
+            let model = Arc::clone(&model);
+            move || look(&model)
+        });
+        for notifier in notifiers {
+            notifier.join().unwrap();
+        }
+        let mut numbers = consumer.join().unwrap();
+        numbers.extend(look(&model));
+        numbers.sort_unstable();
+        assert_eq!(numbers, [first, second]);
+    });
+}
+
+/// Fails with: `raised` without release or acquire.
+#[test]
+fn entities_on_one_page_are_each_found_once() {
+    two_entities(0, 1);
+}
+
+/// Fails with: pages that are mistaken for each other, a page marked before its flag is raised.
+#[test]
+fn entities_on_two_pages_are_each_found_once() {
+    two_entities(1, 2);
+}
+
+/// Fails with: `touched` or `dirty` without release or acquire, `dirty` stored instead of swapped, books left out.
+#[test]
+fn entities_in_two_books_are_each_found_once() {
+    two_entities(1, BOOK + 2);
+}
+
+/// When a notification returns, the consumer can find it, although another notifier of the same entity is stuck halfway.
+///
+/// Fails with: any step that is left out where another notifier has done the one before.
+#[test]
+fn a_stuck_notifier_hides_no_other() {
+    loom::model(|| {
+        let model = Model::new(1, vec![AtomicBool::new(false)]);
+        let stuck = thread::spawn({
+            let model = Arc::clone(&model);
+            move || model.raise(1, 1)
+        });
+        let urgent = thread::spawn({
+            let model = Arc::clone(&model);
+            move || {
+                model.written[0].store(true, Ordering::Relaxed);
+                model.raise(1, 2);
+            }
+        });
+        let consumer = thread::spawn({
+            let model = Arc::clone(&model);
+            move || notice(&model, 1)
+        });
+        // Not `stuck`: nothing says when it goes on.
+        urgent.join().unwrap();
+        let early = consumer.join().unwrap();
+        assert!(early[0] || notice(&model, 1)[0]);
+        stuck.join().unwrap();
+    });
+}
+
+/// Arrival times are those of notifications, each reported once at most; the first one when nobody interferes.
+///
+/// Fails with: an arrival that is not taken, or that the last notifier overwrites.
+#[test]
+fn arrivals_are_reported_once() {
+    loom::model(|| {
+        let model = Model::new(1, vec![()]);
+        let arrivals = |model: &Model<()>| {
+            let mut arrivals_ns = Vec::new();
+            model.inbox.drain(&model.books, |_, arrival_ns| arrivals_ns.extend(arrival_ns));
+            arrivals_ns
+        };
+        model.raise(3, 1);
+        model.raise(3, 2);
+        let notifier = thread::spawn({
+            let model = Arc::clone(&model);
+            move || {
+                model.raise(3, 3);
+                model.raise(3, 4);
+            }
+        });
+        let consumer = thread::spawn({
+            let model = Arc::clone(&model);
+            move || arrivals(&model)
+        });
+        notifier.join().unwrap();
+        let early = consumer.join().unwrap();
+        let late = arrivals(&model);
+        assert_eq!(early[0], 1);
+        let all = [early, late].concat();
+        assert!(all.is_sorted() && all.windows(2).all(|pair| pair[0] != pair[1]) && all.iter().all(|ns| *ns <= 4));
+    });
+}

@@ -1,0 +1,170 @@
+//! The ring: each message to exactly one owner, in order, nobody touches one that is not his, every loss is known.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use loom::thread;
+
+use super::Written;
+use super::lock_free::ring::{Consumer, OwningPointer, Producer, ring};
+
+/// Where a message is, so that a second owner is an error and not a crash.
+struct Place {
+    number: Written,
+    stamp: u64,
+    in_ring: AtomicBool,
+}
+
+/// A message. Its place is leaked, so that using it after its end is no crash either.
+struct Message(&'static Place);
+
+impl Message {
+    fn new(stamp: u64) -> Self {
+        let place = Place { number: Written::nothing(), stamp, in_ring: false.into() };
+        place.number.write(stamp as u32);
+        Self(Box::leak(Box::new(place)))
+    }
+
+    /// Its stamp, which was written to the place as well.
+    fn open(self) -> u64 {
+        assert_eq!(u64::from(self.0.number.read()), self.0.stamp);
+        self.0.stamp
+    }
+}
+
+// SAFETY: a reference is never null, and `from_raw` gives back what `into_raw` was given.
+unsafe impl OwningPointer for Message {
+    type Target = Place;
+
+    fn into_raw(self) -> *mut Place {
+        assert!(!self.0.in_ring.swap(true, Ordering::SeqCst));
+        std::ptr::from_ref(self.0).cast_mut()
+    }
+
+    unsafe fn from_raw(raw: *mut Place) -> Self {
+        assert!(!raw.is_null(), "claimed a slot that was never written");
+        // SAFETY: it came from `into_raw`.
+        let place = unsafe { &*raw };
+        assert!(place.in_ring.swap(false, Ordering::SeqCst), "claimed twice");
+        Self(place)
+    }
+}
+
+/// Pushes messages with these stamps; returns those that it displaced.
+fn publish(producer: &mut Producer<Message>, stamps: impl Iterator<Item = u64>) -> Vec<u64> {
+    stamps.filter_map(|stamp| producer.push(Message::new(stamp), stamp)).map(Message::open).collect()
+}
+
+fn pop_times(consumer: &Consumer<Message>, times: usize) -> Vec<u64> {
+    (0..times).filter_map(|_| consumer.pop()).map(Message::open).collect()
+}
+
+fn assert_sorted(stamps: &[u64]) {
+    assert!(stamps.is_sorted(), "out of order: {stamps:?}");
+}
+
+/// Each of the messages from 1 to `count` once, whoever got it.
+fn assert_complete(count: u64, parts: &[&[u64]]) {
+    let mut all = parts.concat();
+    all.sort_unstable();
+    assert_eq!(all, (1..=count).collect::<Vec<_>>());
+}
+
+/// A producer that displaces, and consumers that take meanwhile; in the end nothing is left over.
+fn displacing(depth: usize, count: u64, consumers: usize, pops: usize) {
+    loom::model(move || {
+        let (mut producer, consumer) = ring::<Message>(depth);
+        let threads: Vec<_> = (0..consumers)
+            .map(|_| {
+                let consumer = consumer.clone();
+                thread::spawn(move || pop_times(&consumer, pops))
+            })
+            .collect();
+        let displaced = publish(&mut producer, 1..=count);
+        let taken: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+        let left = pop_times(&consumer, depth + 1);
+        let mut parts: Vec<&[u64]> = taken.iter().map(Vec::as_slice).collect();
+        parts.extend([&*displaced, &*left]);
+        for part in &parts {
+            assert_sorted(part);
+        }
+        assert!(left.len() <= depth);
+        assert_complete(count, &parts);
+    });
+}
+
+/// Fails with: `head` or `tail` read relaxed, also after a failed claim, a claim that does not release, `tail` stored relaxed
+/// or before the message, a producer that displaces too late or does not claim what it displaces.
+///
+/// (Not with the slot's own accesses relaxed, or a claim that does not acquire: `head` and `tail` order all by themselves.)
+#[test]
+fn one_consumer_of_one_slot() {
+    displacing(1, 3, 1, 3);
+}
+
+/// Fails with: as above, and slots that do not follow from the count.
+#[test]
+fn one_consumer_of_two_slots() {
+    displacing(2, 4, 1, 3);
+}
+
+/// Fails with: as above, and a claim that does not release, so that `head` overtakes `tail`.
+#[test]
+fn two_consumers_of_one_slot() {
+    displacing(1, 2, 2, 2);
+}
+
+/// Fails with: as above.
+#[test]
+fn two_consumers_of_two_slots() {
+    displacing(2, 3, 2, 2);
+}
+
+/// The stamp is never that of a message that was taken before, nor of none.
+///
+/// Fails with: `tail` read or stored relaxed, the stamp stored after `tail`.
+#[test]
+fn stamps_are_never_stale() {
+    loom::model(|| {
+        let (mut producer, consumer) = ring::<Message>(2);
+        let thread = thread::spawn(move || {
+            let mut last = 0;
+            for _ in 0..2 {
+                let stamp = consumer.oldest_stamp();
+                if let Some(stamp) = stamp {
+                    assert!(stamp > last && stamp <= 4, "{stamp} after {last}");
+                }
+                match consumer.pop().map(Message::open) {
+                    Some(taken) => last = taken,
+                    None => assert_eq!(stamp, None, "one consumer: what is there stays or is replaced"),
+                }
+            }
+        });
+        publish(&mut producer, 1..=4);
+        thread.join().unwrap();
+    });
+}
+
+/// A ring that is dropped with messages in it gives them back, whichever end goes last.
+///
+/// Fails with: no drop, one that stops early, ends that do not share.
+#[test]
+fn dropping_releases_the_messages() {
+    use loom::sync::Arc;
+
+    loom::model(|| {
+        let message = Arc::new(Written::nothing());
+        let (mut producer, consumer) = ring::<Box<Arc<Written>>>(2);
+        let thread = thread::spawn(move || {
+            if let Some(taken) = consumer.pop() {
+                assert_eq!(taken.read(), 1);
+            }
+        });
+        message.write(1);
+        for stamp in 0..3 {
+            drop(producer.push(Box::new(Arc::clone(&message)), stamp));
+        }
+        drop(producer);
+        drop(message);
+        thread.join().unwrap();
+    });
+}
