@@ -6,7 +6,7 @@ use rospin_core::{EntityKind, EntitySpec, GroupKind, TimerSpec};
 
 use crate::body::{AsyncBody, Attached, Body, Direct, Due, ExclusiveBody, Locked, Payload, SharedBody, Take};
 use crate::entity::{Closer, EntityHandle};
-use crate::group::{GroupCore, GroupGone, TimerError};
+use crate::group_core::{GroupCore, GroupGone, TimerError};
 use crate::loss::LossCounters;
 use crate::options::{Common, EntityOptions, ServiceOptions, SubscriptionOptions, TimerOptions};
 use crate::service::{ServiceError, ServiceSource};

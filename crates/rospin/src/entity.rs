@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rospin_core::{ClockKind, EntityId, Instant};
 
-use crate::group::GroupCore;
+use crate::group_core::GroupCore;
 use crate::loss::{LossCause, LossCounters};
 use crate::signal::Signal;
 use crate::state::State;

@@ -9,7 +9,8 @@ use rospin_core::trace::Trace;
 use rospin_core::{Policy, Scheduler};
 
 use crate::context::Context;
-use crate::group::{CallbackGroup, GroupOptions};
+use crate::group::CallbackGroup;
+use crate::group_core::GroupOptions;
 use crate::incident::Incident;
 use crate::reentrant::ReentrantGroup;
 use crate::shared::Shared;

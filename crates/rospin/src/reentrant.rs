@@ -9,7 +9,7 @@ use crate::body::Tick;
 use crate::draft::Draft;
 use crate::entity::{Entity, Service, Subscription, Timer};
 use crate::executor::ExecutorHandle;
-use crate::group::{GroupCore, GroupOptions, TimerError};
+use crate::group_core::{GroupCore, GroupOptions, TimerError};
 use crate::options::{EntityOptions, ServiceOptions, SubscriptionOptions, TimerOptions};
 use crate::service::ServiceError;
 use crate::source::{Source, SourceError, StreamSource};

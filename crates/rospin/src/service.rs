@@ -11,7 +11,7 @@ use rospin_core::Instant;
 use crate::body::{GroupKey, holds};
 use crate::clock::Clock;
 use crate::context::Context;
-use crate::group::GroupGone;
+use crate::group_core::GroupGone;
 use crate::lock_free::ring::{Consumer, Producer, ring};
 use crate::loss::{LossCause, LossCounters};
 use crate::options::ServiceOptions;

@@ -8,7 +8,7 @@ use std::task::{Context as TaskContext, Poll, Wake, Waker};
 use futures_core::Stream;
 use rospin_core::Instant;
 
-use crate::group::GroupGone;
+use crate::group_core::GroupGone;
 use crate::signal::Signal;
 
 /// Tells an executor that a source may have something.

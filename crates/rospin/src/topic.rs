@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use crate::clock::Clock;
 use crate::context::Context;
-use crate::group::GroupGone;
+use crate::group_core::GroupGone;
 use crate::lock_free::ring::{Consumer, Producer, ring};
 use crate::loss::{LossCause, LossCounters};
 use crate::options::{PublisherOptions, SubscriptionOptions};
