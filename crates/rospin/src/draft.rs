@@ -149,7 +149,8 @@ impl<T: Take> Draft<'_, T> {
         let callback = Locked(Mutex::new(callback));
         if self.common.releases_group_at_await {
             let in_flight = self.common.max_in_flight.unwrap_or(ASYNC_IN_FLIGHT);
-            return self.finish(in_flight, |take| Box::new(AsyncBody::new(take, callback, None, None)));
+            let more = self.more(in_flight);
+            return self.finish(in_flight, |take| Box::new(AsyncBody::new(take, callback, None, more)));
         }
         let held = self.group.key();
         self.finish(1, |take| Box::new(AsyncBody::new(take, callback, held, None)))
@@ -177,10 +178,10 @@ impl<T: Take> Draft<'_, T> {
         self.finish(in_flight, |take| Box::new(AsyncBody::new(take, Direct(callback), None, more)))
     }
 
-    /// What tells the executor of more items, if it has several threads that could run them at once.
+    /// What tells the executor of more items while one is under way, if several may be.
     fn more(&self, in_flight: u32) -> Option<Notifier> {
         // A timer's next activation is the scheduler's business.
-        let is_of_use = self.timer.is_none() && in_flight > 1 && self.group.threads > 1;
+        let is_of_use = self.timer.is_none() && in_flight > 1;
         is_of_use.then(|| Notifier(Arc::clone(&self.signal)))
     }
 

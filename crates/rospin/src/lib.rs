@@ -78,3 +78,8 @@ pub use registry::TypeMismatch;
 pub use service::{Call, CallError, Client, ServiceError};
 pub use source::{Notifier, Pending, Source, SourceError, TakeError};
 pub use topic::{Delivery, NoSubscription, Publisher, TopicError};
+
+/// The node in the README compiles and ends.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

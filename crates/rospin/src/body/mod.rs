@@ -136,7 +136,8 @@ fn take_into<T: Take>(take: &mut T, cx: &mut RunContext) -> Result<T::Item, Ran>
     }
 }
 
-/// Tells the executor what is left before the callback runs: in a reentrant group another thread may start on it.
+/// Tells the executor what is left before the callback runs: where several activations may be under way, another one may
+/// start on it.
 fn pass_on(more: Option<&Notifier>, cx: &mut RunContext) {
     if let Some(more) = more {
         match std::mem::replace(&mut cx.pending, Pending::Empty) {

@@ -26,7 +26,7 @@ pub(crate) const BOOK: usize = WORD * WORD;
 
 struct Page {
     raised: AtomicU64,
-    /// By flag: when the first notification since the last drain arrived, 0 if none was noted.
+    /// By flag: one more than when the first notification since the last drain arrived, 0 if none was noted.
     arrivals_ns: [AtomicU64; WORD],
 }
 
@@ -76,7 +76,7 @@ impl Inbox {
         let noted = &page.arrivals_ns[usize::from(flag.bit)];
         if noted.load(Ordering::Relaxed) == 0 {
             // If another notifier is faster, its arrival is as good.
-            let _ = noted.compare_exchange(0, arrival_ns().max(1), Ordering::Relaxed, Ordering::Relaxed);
+            let _ = noted.compare_exchange(0, arrival_ns().saturating_add(1), Ordering::Relaxed, Ordering::Relaxed);
         }
         page.raised.fetch_or(1 << flag.bit, Ordering::AcqRel);
         flag.book.touched.fetch_or(1 << flag.page, Ordering::AcqRel);
@@ -98,7 +98,7 @@ impl Inbox {
                 let page = &book.pages[page_number];
                 for bit in take_bits(&page.raised) {
                     let arrival_ns = page.arrivals_ns[bit].swap(0, Ordering::Relaxed);
-                    found(number * BOOK + page_number * WORD + bit, (arrival_ns > 0).then_some(arrival_ns));
+                    found(number * BOOK + page_number * WORD + bit, arrival_ns.checked_sub(1));
                 }
             }
         }
