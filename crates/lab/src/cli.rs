@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser};
 
 use crate::experiments::{self, EXPERIMENTS, Failure};
+use crate::simulate;
 
 /// The experiment that a plain `rospin` runs.
 const DEFAULT_EXPERIMENT: &str = "reference-system";
@@ -23,7 +24,8 @@ const EXIT_BAD_INPUT: u8 = 2;
 Examples:
   rospin                                  the Autoware reference system under every executor
   rospin lab list                         the experiments
-  rospin lab reference-system --help      what an experiment can be told")]
+  rospin lab reference-system --help      what an experiment can be told
+  rospin simulate FILE                    a scenario of your own in virtual time")]
 struct Arguments {}
 
 /// Parses the command line, runs what it asks for and reports errors on stderr.
@@ -51,7 +53,7 @@ fn command() -> Command {
         .arg_required_else_help(true)
         .subcommand(list)
         .subcommands(EXPERIMENTS.iter().map(|experiment| experiment.command()));
-    Arguments::command().subcommand(lab)
+    Arguments::command().subcommand(lab).subcommand(simulate::command())
 }
 
 fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
@@ -59,6 +61,7 @@ fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
     Arguments::from_arg_matches(matches).map_err(|error| Failure::Input(Box::new(error)))?;
     match matches.subcommand() {
         Some(("lab", lab)) => run_lab(lab, out),
+        Some((simulate::NAME, matches)) => simulate::run(matches, out),
         _ => run_default(out),
     }
 }

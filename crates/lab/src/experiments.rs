@@ -6,10 +6,12 @@ use std::io::{self, Write};
 
 use clap::{ArgMatches, Command};
 
+use crate::callback_order::CallbackOrder;
 use crate::reference_system::ReferenceSystem;
+use crate::tracker::TrackerExperiment;
 
 /// Every experiment, in the order in which `rospin lab list` shows them.
-pub(crate) static EXPERIMENTS: &[&dyn Experiment] = &[&ReferenceSystem];
+pub(crate) static EXPERIMENTS: &[&dyn Experiment] = &[&ReferenceSystem, &CallbackOrder, &TrackerExperiment];
 
 /// One experiment: `rospin lab NAME`.
 pub(crate) trait Experiment: Sync {
@@ -35,6 +37,18 @@ pub(crate) enum Failure {
     /// The result could not be printed.
     #[error("cannot write to standard output: {0}")]
     Output(#[from] io::Error),
+}
+
+impl Failure {
+    /// What the user asked for cannot be done, because of `error`.
+    pub(crate) fn input(error: impl Error + Send + Sync + 'static) -> Self {
+        Self::Input(Box::new(error))
+    }
+
+    /// It went wrong because of `error`.
+    pub(crate) fn run(error: impl Error + Send + Sync + 'static) -> Self {
+        Self::Run(Box::new(error))
+    }
 }
 
 /// Looks an experiment up by name.

@@ -2,12 +2,23 @@
 //!
 //! A plain `rospin` runs the Autoware reference system under every executor and prints who won.
 
+mod callback_order;
 mod cli;
 mod experiments;
 mod machine;
 mod outputs;
+mod page;
+#[cfg(test)]
+mod parity;
+mod progress;
 mod reference_system;
+mod simulate;
 mod stats;
+mod svg;
+mod synthetic;
+mod text_table;
+mod timeline;
+mod tracker;
 
 use std::process::ExitCode;
 

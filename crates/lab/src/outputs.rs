@@ -1,8 +1,11 @@
 //! Result files: checked before a run of a minute, written after it.
 
+use std::error::Error;
 use std::fs::{self, OpenOptions};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+use crate::experiments::Failure;
 
 /// Why a result file cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +36,60 @@ pub(crate) enum OutputError {
         /// What the operating system said.
         reason: io::Error,
     },
+}
+
+/// The result files of a run, checked before it.
+pub(crate) struct Files {
+    json: Option<PathBuf>,
+    /// The path, or why there will be no report; `None` if nobody wants one.
+    report: Option<Result<PathBuf, OutputError>>,
+}
+
+impl Files {
+    /// A file that was asked for has to be writable; a report that nobody asked for goes to `default_report`, and is left
+    /// out if that is not possible.
+    pub(crate) fn check(
+        json: Option<&Path>,
+        report: Option<&Path>,
+        default_report: Option<&str>,
+    ) -> Result<Self, OutputError> {
+        let path = report.or(default_report.map(Path::new));
+        if let Some(json) = json {
+            check_writable("--json", json)?;
+            if let Some(path) = path {
+                check_distinct(json, path)?;
+            }
+        }
+        let checked = path.map(|path| check_writable("--report", path).map(|()| path.to_owned()));
+        let checked = if report.is_some() { checked.transpose()?.map(Ok) } else { checked };
+        Ok(Self { json: json.map(Path::to_owned), report: checked })
+    }
+
+    /// Writes them, and says on `out` where they are, the report last.
+    pub(crate) fn write<J, R>(
+        self,
+        out: &mut dyn Write,
+        json: impl FnOnce() -> Result<String, J>,
+        report: impl FnOnce() -> Result<String, R>,
+    ) -> Result<(), Failure>
+    where
+        J: Error + Send + Sync + 'static,
+        R: Error + Send + Sync + 'static,
+    {
+        if let Some(path) = &self.json {
+            write("--json", path, &json().map_err(Failure::run)?).map_err(Failure::run)?;
+            writeln!(out, "Figures: {}", path.display())?;
+        }
+        match &self.report {
+            Some(Ok(path)) => {
+                write("--report", path, &report().map_err(Failure::run)?).map_err(Failure::run)?;
+                writeln!(out, "Report:  {}", path.display())?;
+            }
+            Some(Err(reason)) => writeln!(out, "No report: {reason}")?,
+            None => {}
+        }
+        Ok(())
+    }
 }
 
 /// Checks that a file can be written at `path`, without changing what is there.
@@ -101,6 +158,17 @@ mod tests {
             assert!(!message.contains('\n'), "{message}");
         }
         fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn report_that_nobody_asked_for_may_fail() {
+        let page = || Ok::<_, OutputError>("page".to_owned());
+        let files = Files::check(None, None, Some("/no/such/folder/file")).unwrap();
+        let mut out = Vec::new();
+        files.write(&mut out, page, page).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.starts_with("No report: --report /no/such/folder/file"), "{text}");
+        assert!(Files::check(None, Some(Path::new("/no/such/folder/file")), None).is_err());
     }
 
     #[test]

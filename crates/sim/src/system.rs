@@ -249,7 +249,7 @@ pub(crate) fn callbacks(
             executor: *executor,
             id,
             is_timer,
-            tells_of_more: !excludes && !is_timer && !plan.is_async() && in_flight > 1,
+            tells_of_more: !is_timer && in_flight > 1,
             queue: VecDeque::new(),
             depth: plan.depth as usize,
             notified: false,

@@ -15,7 +15,6 @@ mod node;
 mod options;
 mod plots;
 mod process;
-mod progress;
 mod report;
 mod runner;
 mod system;
@@ -25,20 +24,18 @@ mod testing;
 mod verdict;
 mod wiring;
 
-use std::error::Error;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use crate::experiments::{Experiment, Failure};
 use crate::machine::Machine;
-use crate::outputs::{self, OutputError};
+use crate::outputs::Files;
+use crate::progress::Progress;
 
 use self::child::ChildProcess;
 use self::crunch::Calibration;
 use self::options::{DEFAULT_REPORT, Options};
-use self::progress::Progress;
 use self::runner::{RunError, RunResult, Runner, Settings, Variant};
 use self::wiring::InProcess;
 
@@ -59,7 +56,7 @@ impl Experiment for ReferenceSystem {
     }
 
     fn run(&self, matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
-        let options = Options::from_arg_matches(matches).map_err(input)?;
+        let options = Options::from_arg_matches(matches).map_err(Failure::input)?;
         if options.order_on_stdin {
             return obey_order(out);
         }
@@ -79,21 +76,28 @@ pub(crate) struct Comparison {
 
 /// The child's part: one executor, in this process.
 fn obey_order(out: &mut dyn Write) -> Result<(), Failure> {
-    let (variant, settings) = child::read_order(io::stdin().lock()).map_err(input)?;
-    let result = InProcess.run(variant, &settings, &|_| ()).map_err(|error| {
+    let (variant, settings) = child::read_order(io::stdin().lock()).map_err(Failure::input)?;
+    let is_first = process::put_before_others();
+    let mut result = InProcess.run(variant, &settings, &|_| ()).map_err(|error| {
         // The parent names the executor already.
         match error {
             RunError::Engine { reason, .. } => Failure::Run(reason.into()),
-            other => failed(other),
+            other => Failure::run(other),
         }
     })?;
+    if !is_first {
+        result
+            .remarks
+            .push("ran without the right to go before other programs, whose load shows in the figures".to_owned());
+    }
     Ok(child::write_result(out, &result)?)
 }
 
 fn compare(options: &Options, runner: &dyn Runner, out: &mut dyn Write) -> Result<(), Failure> {
-    let files = Files::check(options).map_err(input)?;
+    let files = Files::check(options.json.as_deref(), options.report.as_deref(), Some(DEFAULT_REPORT));
+    let files = files.map_err(Failure::input)?;
     let settings = Settings { duration: options.duration, crunch: options.crunch, calibration: Calibration::measure() };
-    let results = run_all(&options.variants(), &settings, options.quiet, runner).map_err(failed)?;
+    let results = run_all(&options.variants(), &settings, options.quiet, runner).map_err(Failure::run)?;
     let comparison = Comparison { machine: Machine::read(), settings, results };
 
     write!(out, "{}", table::render(&comparison, table::Layout::of_stdout()))?;
@@ -103,7 +107,7 @@ fn compare(options: &Options, runner: &dyn Runner, out: &mut dyn Write) -> Resul
         }
     }
     writeln!(out, "\n{}", verdict::sentence(&comparison))?;
-    files.write(&comparison, out)
+    files.write(out, || json::render(&comparison), || report::render(&comparison))
 }
 
 fn run_all(
@@ -120,55 +124,6 @@ fn run_all(
         progress.end();
     }
     Ok(results)
-}
-
-/// The result files, checked before the run.
-struct Files {
-    json: Option<PathBuf>,
-    /// The path, or why there will be no report.
-    report: Result<PathBuf, OutputError>,
-}
-
-impl Files {
-    /// A file that was asked for has to be writable; the report nobody asked for is left out if not.
-    fn check(options: &Options) -> Result<Self, OutputError> {
-        let report = options.report.as_deref().unwrap_or(Path::new(DEFAULT_REPORT));
-        if let Some(json) = &options.json {
-            outputs::check_writable("--json", json)?;
-            outputs::check_distinct(json, report)?;
-        }
-        let checked = outputs::check_writable("--report", report);
-        if options.report.is_some() {
-            checked?;
-            return Ok(Self { json: options.json.clone(), report: Ok(report.to_owned()) });
-        }
-        Ok(Self { json: options.json.clone(), report: checked.map(|()| report.to_owned()) })
-    }
-
-    fn write(self, comparison: &Comparison, out: &mut dyn Write) -> Result<(), Failure> {
-        if let Some(path) = &self.json {
-            let text = json::render(comparison).map_err(failed)?;
-            outputs::write("--json", path, &text).map_err(failed)?;
-            writeln!(out, "Figures: {}", path.display())?;
-        }
-        match &self.report {
-            Ok(path) => {
-                let html = report::render(comparison).map_err(failed)?;
-                outputs::write("--report", path, &html).map_err(failed)?;
-                writeln!(out, "Report:  {}", path.display())?;
-            }
-            Err(reason) => writeln!(out, "No report: {reason}")?,
-        }
-        Ok(())
-    }
-}
-
-fn input(error: impl Error + Send + Sync + 'static) -> Failure {
-    Failure::Input(Box::new(error))
-}
-
-fn failed(error: impl Error + Send + Sync + 'static) -> Failure {
-    Failure::Run(Box::new(error))
 }
 
 #[cfg(test)]
@@ -241,16 +196,6 @@ mod tests {
         }
         let same = run(&["--quiet", "--json", "same", "--report", "same"], false);
         assert!(matches!(same.0, Err(Failure::Input(_))));
-    }
-
-    #[test]
-    fn report_that_nobody_asked_for_may_fail() {
-        let reason = outputs::check_writable("--report", Path::new("/no/such/folder/file"));
-        let files = Files { json: None, report: Err(reason.unwrap_err()) };
-        let mut out = Vec::new();
-        files.write(&testing::comparison(), &mut out).unwrap();
-        let text = String::from_utf8(out).unwrap();
-        assert!(text.starts_with("No report: --report /no/such/folder/file"), "{text}");
     }
 
     #[test]

@@ -1,31 +1,18 @@
-//! The plots of the report, as SVG that takes its ink from the page around it.
+//! The plots of the report.
 
-use std::error::Error;
 use std::ops::Range;
 
-use plotters::coord::Shift;
 use plotters::prelude::*;
+
+use crate::svg::{FONT, INK, PlotError, draw};
 
 use super::Comparison;
 use super::graph::PLANNER_PERIOD_MS;
 use super::kpi::WARM_UP;
 use super::runner::{RunResult, Variant};
 
-/// What stands for the page's text colour until the SVG is done; no series has it.
-const INK: RGBColor = RGBColor(1, 2, 3);
-const INK_HEX: &str = "#010203";
-const FONT: &str = "sans-serif";
-
 const LATENCY_SIZE: (u32, u32) = (900, 380);
 const PLANNER_SIZE: (u32, u32) = (900, 130);
-
-/// Why a plot could not be drawn.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot draw the plot of {plot}: {reason}")]
-pub(crate) struct PlotError {
-    plot: &'static str,
-    reason: Box<dyn Error + Send + Sync>,
-}
 
 /// The colour of an executor: told apart with any colour vision, and on light and dark ground.
 pub(crate) fn colour(variant: Variant) -> RGBColor {
@@ -130,28 +117,12 @@ fn steps(result: &RunResult, max_ms: f64) -> Vec<(f64, f64)> {
     steps
 }
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Drawn<'a> = Result<(), DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
-
-fn draw(
-    plot: &'static str,
-    size: (u32, u32),
-    content: impl for<'a> FnOnce(&Area<'a>) -> Drawn<'a>,
-) -> Result<String, PlotError> {
-    let mut svg = String::new();
-    {
-        let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
-        let drawn = content(&area).and_then(|()| area.present());
-        drawn.map_err(|error| PlotError { plot, reason: error.to_string().into() })?;
-    }
-    Ok(svg.replace(INK_HEX, "currentColor"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::kpi::Kpis;
     use super::super::testing;
     use super::*;
+    use crate::svg::INK_HEX;
 
     fn hex(variant: Variant) -> String {
         let RGBColor(r, g, b) = colour(variant);

@@ -1,43 +1,28 @@
-//! The HTML report: one file without any reference to another one.
+//! The HTML report.
 
 use std::fmt::{self, Write};
 
 use plotters::style::RGBColor;
 
+use crate::page::{self, ReportError, escape};
+
 use super::Comparison;
 use super::figures::{COLUMNS, Column, Figures};
 use super::kpi::WARM_UP;
-use super::plots::{self, PlotError};
+use super::plots;
 use super::runner::Variant;
 use super::verdict;
-
-/// Why there is no report.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ReportError {
-    /// A plot could not be drawn.
-    #[error(transparent)]
-    Plot(#[from] PlotError),
-    /// Text could not be put together.
-    #[error("cannot write the report: {0}")]
-    Format(#[from] fmt::Error),
-}
 
 /// The whole page.
 pub(crate) fn render(comparison: &Comparison) -> Result<String, ReportError> {
     let mut page = String::new();
-    page.push_str("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-    page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
-    page.push_str("<title>rospin: Autoware reference system</title>\n<style>\n");
-    page.push_str(include_str!("report.css"));
-    page.push_str("</style>\n</head>\n<body>\n");
     head(&mut page, comparison)?;
     table(&mut page, comparison)?;
     latency(&mut page, comparison)?;
     planner(&mut page, comparison)?;
     executors(&mut page, comparison)?;
     measured(&mut page, comparison)?;
-    page.push_str("</body>\n</html>\n");
-    Ok(page)
+    Ok(page::frame("Autoware reference system", &page))
 }
 
 fn head(page: &mut String, comparison: &Comparison) -> fmt::Result {
@@ -153,41 +138,38 @@ fn executors(page: &mut String, comparison: &Comparison) -> fmt::Result {
 
 fn measured(page: &mut String, comparison: &Comparison) -> fmt::Result {
     let (machine, settings) = (&comparison.machine, &comparison.settings);
-    writeln!(page, "<h2>How it was measured</h2>\n<dl>")?;
-    let mut entry = |term: &str, text: &str| writeln!(page, "<dt>{term}</dt><dd>{}</dd>", escape(text));
-    entry("Machine", &machine.describe())?;
-    entry("Version", concat!("rospin ", env!("CARGO_PKG_VERSION")))?;
-    entry(
-        "Run",
-        &format!(
-            "{} s an executor, each in a process of its own; the first {} s are not counted",
-            settings.duration.as_secs_f64(),
-            WARM_UP.as_secs_f64(),
+    writeln!(page, "<h2>How it was measured</h2>")?;
+    let entries = [
+        (
+            "Run",
+            format!(
+                "{} s an executor, each in a process of its own; the first {} s are not counted",
+                settings.duration.as_secs_f64(),
+                WARM_UP.as_secs_f64(),
+            ),
         ),
-    )?;
-    entry("Work", &format!("{} ms of thread CPU time a node, by trial division", settings.crunch_ms()))?;
-    entry(
-        "Drops",
-        "samples that the nodes of the hot path never saw, from gaps in the sequence of their inputs; \
-         mean and standard deviation over the samples that came through",
-    )?;
-    entry(
-        "Missed",
-        "front lidar samples that never ran the object collision estimator; what was still on its way \
-         at the end is not counted",
-    )?;
-    entry("Memory", "resident memory of the process at the end of its run")?;
-    writeln!(page, "</dl>")
+        ("Work", format!("{} ms of thread CPU time a node, by trial division", settings.crunch_ms())),
+        (
+            "Drops",
+            "samples that the nodes of the hot path never saw, from gaps in the sequence of their inputs; \
+         mean and standard deviation over the samples that came through"
+                .to_owned(),
+        ),
+        (
+            "Missed",
+            "front lidar samples that never ran the object collision estimator; what was still on its way \
+         at the end is not counted"
+                .to_owned(),
+        ),
+        ("Memory", "resident memory of the process at the end of its run".to_owned()),
+    ];
+    page::how_it_was_run(page, machine, &entries)
 }
 
 /// The executor's name with its colour before it.
 fn name(variant: Variant) -> String {
     let RGBColor(r, g, b) = plots::colour(variant);
     format!("<span class=\"chip\" style=\"background:rgb({r},{g},{b})\"></span>{}", escape(variant.name()))
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]
@@ -198,12 +180,7 @@ mod tests {
     #[test]
     fn page_is_self_contained_and_complete() {
         let page = render(&testing::comparison()).unwrap();
-        for reference in ["src=", "href=", "url(", "@import", "<script", "<link"] {
-            assert!(!page.contains(reference), "{reference}");
-        }
-        // The name of the SVG vocabulary looks like an address but is never fetched.
-        let addresses = page.replace("http://www.w3.org/2000/svg", "");
-        assert!(!addresses.contains("http"), "an address is left");
+        page::assert_self_contained(&page);
         assert_eq!(page.matches("<svg").count(), 1 + Variant::ALL.len());
         for variant in Variant::ALL {
             assert!(page.contains(&escape(variant.describe())));

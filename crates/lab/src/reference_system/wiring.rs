@@ -24,6 +24,9 @@ use super::system::{self, Group};
 /// How often the progress bar moves.
 const PROGRESS_EVERY: Duration = Duration::from_millis(250);
 
+/// Until then everything is created and spinning: no timer is late at the start.
+const START_UP: Duration = Duration::from_millis(50);
+
 /// With several executors: the groups on the first one, those of the two lidar chains and of the planner's. All others
 /// are on the second one. That leaves each with about half of the load, and no chain from a lidar to the actuator
 /// crosses over.
@@ -179,7 +182,9 @@ fn hang(
         match port {
             Port::Timer => {
                 let period = spec.period.unwrap_or_default();
-                let options = TimerOptions::periodic(period).name(name).overrun(overrun);
+                // All timers start together, whatever the order in which they are created.
+                let first_due = rospin::Instant::from_nanos(started_ns) + START_UP + period;
+                let options = TimerOptions::periodic(period).name(name).overrun(overrun).first_due(first_due);
                 let timer = callback_group.create_timer(options, move |group, _| callback.run(group, None));
                 entities.timers.push(timer.map_err(|error| error.to_string())?);
             }

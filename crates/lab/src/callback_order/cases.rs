@@ -1,0 +1,157 @@
+//! What is run: four experiments, each under several policies.
+
+use std::time::Duration;
+
+use rospin::EntityKind;
+use rospin_scenario::{Pattern, Scenario};
+
+/// rclcpp up to Dashing: timers are outside the ready set.
+pub(super) const E1: &str = "wait-set-e1";
+/// rclcpp from Eloquent on: timers are part of the ready set.
+pub(super) const E2: &str = "wait-set-e2";
+/// rospin's policies.
+pub(super) const OWN: [&str; 3] = ["fifo", "fixed-priority", "edf"];
+
+/// An experiment of the paper.
+#[derive(PartialEq, Eq, Debug)]
+pub(super) struct Published {
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    /// The executors that the paper shows.
+    pub(super) executors: &'static [&'static str],
+    text: &'static str,
+}
+
+pub(super) static EXPERIMENTS: [Published; 4] = [
+    Published {
+        name: "exp1",
+        title: "Exp1: one-shot timers, one thread",
+        executors: &[E1, E2],
+        text: include_str!("../../../scenario/scenarios/exp1.toml"),
+    },
+    Published {
+        name: "exp2",
+        title: "Exp2: periodic timer, one thread",
+        executors: &[E1, E2],
+        text: include_str!("../../../scenario/scenarios/exp2.toml"),
+    },
+    Published {
+        name: "exp3",
+        title: "Exp3: two threads, one mutually exclusive group",
+        executors: &[E2],
+        text: include_str!("../../../scenario/scenarios/exp3.toml"),
+    },
+    Published {
+        name: "exp4",
+        title: "Exp4: two threads, the timer in a group of its own",
+        executors: &[E2],
+        text: include_str!("../../../scenario/scenarios/exp4.toml"),
+    },
+];
+
+/// One run: an experiment under a policy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Case {
+    pub(super) experiment: &'static Published,
+    pub(super) policy: &'static str,
+}
+
+impl Case {
+    /// Every run, the paper's before rospin's.
+    pub(super) fn all() -> Vec<Self> {
+        let policies = |experiment: &'static Published| experiment.executors.iter().chain(&OWN);
+        let case = |experiment| policies(experiment).map(move |policy| Self { experiment, policy });
+        EXPERIMENTS.iter().flat_map(case).collect()
+    }
+
+    /// Whether the paper shows it.
+    pub(super) fn is_published(self) -> bool {
+        self.experiment.executors.contains(&self.policy)
+    }
+
+    pub(super) fn label(self) -> String {
+        format!("{} {}", self.experiment.name, self.policy)
+    }
+
+    /// The system that runs.
+    pub(super) fn scenario(self, real: bool) -> Scenario {
+        let mut scenario = Scenario::parse(self.experiment.text).expect("a test reads all of them");
+        for executor in &mut scenario.executors {
+            self.policy.clone_into(&mut executor.policy);
+        }
+        if self.policy == "fixed-priority" {
+            prioritize(&mut scenario);
+        }
+        if real {
+            release_ahead(&mut scenario);
+            if self.experiment.name == "exp2" && [E2, "fifo"].contains(&self.policy) {
+                make_due_behind(&mut scenario);
+            }
+        }
+        scenario
+    }
+}
+
+/// Priorities in the order in which the wait set serves a ready set: timers, subscriptions, services, each by registration.
+fn prioritize(scenario: &mut Scenario) {
+    let class = |kind| match kind {
+        EntityKind::Timer => 0,
+        EntityKind::Subscription => 1,
+        _ => 2,
+    };
+    let mut order: Vec<usize> = (0..scenario.callbacks.len()).collect();
+    order.sort_by_key(|number| class(scenario.callbacks[*number].kind));
+    for (priority, number) in (1..).zip(order.into_iter().rev()) {
+        scenario.callbacks[number].priority = Some(priority);
+    }
+}
+
+/// How much earlier messages come in real time that virtual time releases at the very instant of a polling point.
+pub(super) const AHEAD: Duration = Duration::from_millis(100);
+
+/// In real time, which of two things at one instant comes first is a race of microseconds. Callbacks run 500 ms each, so
+/// polling points are at multiples of that; the paper has these messages in the ready set of that instant.
+fn release_ahead(scenario: &mut Scenario) {
+    for release in &mut scenario.releases {
+        if let Pattern::List(times) = &mut release.pattern {
+            for time in times.iter_mut().filter(|time| time.as_millis() == 3000) {
+                *time -= AHEAD;
+            }
+        }
+    }
+}
+
+/// How much later timers are due in real time that virtual time starts and makes due again at one instant.
+pub(super) const BEHIND: Duration = Duration::from_millis(50);
+
+/// Under policies that keep the timer of Exp2 waiting, its instance of 5.2 s starts at 6.5 s, when it is due again. In
+/// real time it starts some microseconds after that, when there is one due time too many, and a timer has no buffer.
+fn make_due_behind(scenario: &mut Scenario) {
+    for timer in scenario.callbacks.iter_mut().filter(|callback| callback.kind == EntityKind::Timer) {
+        timer.offset = Some(timer.first_due() + BEHIND);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_case_is_a_scenario() {
+        assert_eq!(Case::all().len(), 18);
+        for case in Case::all() {
+            for real in [false, true] {
+                case.scenario(real).check().unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn priorities_are_the_order_of_a_ready_set() {
+        let case = Case { experiment: &EXPERIMENTS[1], policy: "fixed-priority" };
+        let mut callbacks = case.scenario(false).callbacks;
+        callbacks.sort_by_key(|callback| std::cmp::Reverse(callback.priority));
+        let names: Vec<_> = callbacks.iter().map(|callback| callback.name.as_str()).collect();
+        assert_eq!(names, ["T0", "H", "M", "L", "SH", "SM", "SL"]);
+    }
+}

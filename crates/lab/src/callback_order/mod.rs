@@ -1,0 +1,190 @@
+//! `rospin lab callback-order`: in which order executors run callbacks, by experiments 1 to 4 of Dust et al. (2023).
+//!
+//! `cases` says what is run and `runs` runs it, in virtual or in real time; `agreement` knows what the paper shows.
+
+mod agreement;
+mod cases;
+mod json;
+mod options;
+mod report;
+mod runs;
+mod tables;
+mod verdict;
+
+use std::io::Write;
+use std::time::Duration;
+
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+
+use crate::experiments::{Experiment, Failure};
+use crate::machine::Machine;
+use crate::outputs::Files;
+use crate::progress::Progress;
+use crate::text_table::terminal_width;
+
+use self::agreement::Cell;
+use self::options::{DEFAULT_REPORT, Options};
+use self::runs::CaseResult;
+
+/// How long a real run takes in all, unless told otherwise.
+const REAL_TIME_S: f64 = 20.0;
+/// In real time: a good part of a callback's 500 ms, and less than lies between two things in an order that matters.
+const REAL_TOLERANCE_NS: u64 = 200_000_000;
+
+/// The experiment.
+pub(crate) struct CallbackOrder;
+
+impl Experiment for CallbackOrder {
+    fn name(&self) -> &'static str {
+        "callback-order"
+    }
+
+    fn about(&self) -> &'static str {
+        "In which order executors run callbacks: the published polling points, cell by cell"
+    }
+
+    fn command(&self) -> Command {
+        Options::augment_args(Command::new(self.name()))
+    }
+
+    fn run(&self, matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
+        run(&Options::from_arg_matches(matches).map_err(Failure::input)?, out)
+    }
+}
+
+/// How time passes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Time {
+    Virtual,
+    Real { scale: f64 },
+}
+
+impl Time {
+    fn of(options: &Options) -> Self {
+        let default = || (REAL_TIME_S / runs::seconds_in_all() * 1e3).round() / 1e3;
+        if options.real { Self::Real { scale: options.scale.unwrap_or_else(default) } } else { Self::Virtual }
+    }
+
+    /// How far apart two times may be that agree.
+    fn tolerance_ns(self) -> u64 {
+        match self {
+            Self::Virtual => 0,
+            Self::Real { .. } => REAL_TOLERANCE_NS,
+        }
+    }
+
+    fn describe(self) -> String {
+        match self {
+            Self::Virtual => "virtual time, so times agree exactly or not at all.".to_owned(),
+            Self::Real { scale } => format!(
+                "real time on the engine, every duration times {scale}; times are given unscaled and agree if they \
+                 differ by at most {} s. What happens at one instant in virtual time would be a race of microseconds: in \
+                 Exp2 the second sequence is released {} s earlier and, under {} and fifo, T0 is due {} s later.",
+                agreement::seconds(REAL_TOLERANCE_NS),
+                cases::AHEAD.as_secs_f64(),
+                cases::E2,
+                cases::BEHIND.as_secs_f64(),
+            ),
+        }
+    }
+
+    /// The command that does the same again.
+    fn replay(self) -> String {
+        match self {
+            Self::Virtual => "rospin lab callback-order".to_owned(),
+            Self::Real { scale } => format!("rospin lab callback-order --real --scale {scale}"),
+        }
+    }
+}
+
+/// Everything that the tables, the JSON file and the report show.
+struct Comparison {
+    machine: Machine,
+    time: Time,
+    results: Vec<CaseResult>,
+    cells: Vec<Cell>,
+}
+
+impl Comparison {
+    fn new(time: Time, results: Vec<CaseResult>) -> Self {
+        let cells = agreement::compare(&results, time.tolerance_ns());
+        Self { machine: Machine::read(), time, results, cells }
+    }
+
+    /// What rospin's policies change.
+    fn sentence(&self) -> String {
+        verdict::sentence(&self.results, self.time.tolerance_ns())
+    }
+}
+
+fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
+    let files = Files::check(options.json.as_deref(), options.report.as_deref(), Some(DEFAULT_REPORT));
+    let files = files.map_err(Failure::input)?;
+    let time = Time::of(options);
+    let comparison = Comparison::new(time, all(time, options.quiet).map_err(Failure::run)?);
+
+    write!(out, "{}", tables::render(&comparison.results, &comparison.cells, terminal_width()))?;
+    writeln!(out, "\nTime: {}\n", time.describe())?;
+    writeln!(out, "{}", comparison.sentence())?;
+    writeln!(out, "{}", agreement::summary(&comparison.cells))?;
+    files.write(out, || json::render(&comparison), || report::render(&comparison))?;
+    if comparison.cells.iter().all(|cell| cell.agrees) {
+        return Ok(());
+    }
+    let summary = agreement::summary(&comparison.cells);
+    Err(Failure::Run(format!("{summary} Replay: {}", time.replay()).into()))
+}
+
+fn all(time: Time, quiet: bool) -> Result<Vec<CaseResult>, runs::RunError> {
+    match time {
+        Time::Virtual => runs::simulate_all(),
+        Time::Real { scale } => {
+            let progress = Progress::new(1, Duration::from_secs_f64(scale * runs::seconds_in_all()), quiet);
+            progress.begin("callback-order");
+            let results = runs::run_all(scale, &progress);
+            progress.end();
+            results
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn comparison() -> Comparison {
+        Comparison::new(Time::Virtual, runs::simulate_all().unwrap())
+    }
+
+    #[test]
+    fn real_time_takes_about_as_long_as_promised() {
+        let command = Options::augment_args(Command::new("x").no_binary_name(true));
+        let matches = command.try_get_matches_from(["--real"]).unwrap();
+        let Time::Real { scale } = Time::of(&Options::from_arg_matches(&matches).unwrap()) else { panic!("real") };
+        assert!((scale * runs::seconds_in_all() - REAL_TIME_S).abs() < 0.2, "{scale}");
+    }
+
+    #[test]
+    fn report_has_every_diagram_and_needs_no_other_file() {
+        let page = report::render(&comparison()).unwrap();
+        crate::page::assert_self_contained(&page);
+        assert_eq!(page.matches("<svg").count(), 18);
+        assert!(page.contains("Every cell agrees"));
+    }
+
+    #[test]
+    fn figures_have_the_shape_that_is_promised() {
+        let document: serde_json::Value = serde_json::from_str(&json::render(&comparison()).unwrap()).unwrap();
+        let runs = document["runs"].as_array().unwrap();
+        assert_eq!(runs.len(), 18);
+        let e2 = runs.iter().find(|run| run["experiment"] == "exp1" && run["policy"] == "wait-set-e2").unwrap();
+        let last = &e2["polling_points"][2];
+        assert_eq!((last["time_s"].as_f64(), &last["ready_set"][0]), (Some(3.5), &"T1".into()));
+        let first = &e2["activations"][0];
+        assert_eq!((&first["entity"], first["end_s"].as_f64()), (&"H".into(), Some(0.5)));
+        assert!(first["release_s"].is_number() && first["start_s"].is_number());
+        assert!(document["machine"]["cores"].is_number());
+        assert_eq!(document["settings"]["time"], "virtual");
+        assert_eq!(document["cells_agree"], 41);
+    }
+}

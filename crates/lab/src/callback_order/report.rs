@@ -1,0 +1,59 @@
+//! The HTML report: tables, and every execution diagram as a plot.
+
+use std::fmt::Write;
+
+use super::agreement::{self, NOTES};
+use super::cases::EXPERIMENTS;
+use super::tables::{self, Figures};
+use super::{Comparison, runs::CaseResult};
+use crate::page::{self, ReportError, escape};
+use crate::timeline;
+
+/// The whole page.
+pub(super) fn render(comparison: &Comparison) -> Result<String, ReportError> {
+    let mut page = String::new();
+    writeln!(page, "<h1>Order of callbacks</h1>")?;
+    writeln!(
+        page,
+        "<p class=\"soft\">Experiments 1 to 4 of Dust et al. (2023) under rclcpp's wait set of both generations, and \
+         the same releases under rospin's policies; {}</p>",
+        escape(&comparison.time.describe()),
+    )?;
+    writeln!(page, "<p class=\"verdict\">{}</p>", escape(&agreement::summary(&comparison.cells)))?;
+    writeln!(page, "<p>{}</p>", escape(&comparison.sentence()))?;
+    for figures in tables::polling_points(&comparison.results) {
+        table(&mut page, &figures)?;
+    }
+    for note in NOTES {
+        writeln!(page, "<p class=\"soft\">{}</p>", escape(note))?;
+    }
+    table(&mut page, &tables::own_policies(&comparison.results))?;
+    diagrams(&mut page, comparison)?;
+    table(&mut page, &tables::agreement(&comparison.cells))?;
+    writeln!(page, "<h2>How it was run</h2>")?;
+    let policies = "fixed-priority has the wait set's order as priorities: timers, subscriptions, services, each in \
+                    the order of registration; under edf a periodic timer's deadline is its period, nothing else has one";
+    let entries = [("Time", comparison.time.describe()), ("Policies", policies.to_owned())];
+    page::how_it_was_run(&mut page, &comparison.machine, &entries)?;
+    Ok(page::frame("order of callbacks", &page))
+}
+
+fn table(page: &mut String, figures: &Figures) -> std::fmt::Result {
+    writeln!(page, "<h2>{}</h2>", escape(&figures.title))?;
+    let header: Vec<&str> = figures.header.iter().map(String::as_str).collect();
+    page::table(page, &header, &figures.rows)
+}
+
+fn diagrams(page: &mut String, comparison: &Comparison) -> Result<(), ReportError> {
+    for experiment in &EXPERIMENTS {
+        writeln!(page, "<h2>{}</h2>", escape(experiment.title))?;
+        timeline::legend(page)?;
+        let of = |result: &&CaseResult| result.case.experiment == experiment;
+        for result in comparison.results.iter().filter(of) {
+            let plot = timeline::plot(&tables::timeline(result))?;
+            let caption = escape(result.case.policy);
+            writeln!(page, "<figure class=\"scroll\"><figcaption>{caption}</figcaption>{plot}</figure>")?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! Runs the cases, in virtual or in real time.
+
+use rospin_scenario::Scenario;
+use rospin_sim::oracle::{self, CheckFailed};
+
+use super::cases::Case;
+use crate::progress::Progress;
+use crate::synthetic::{self, SyntheticError};
+use crate::timeline::Activation;
+
+/// Why a case could not be run to its end.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RunError {
+    #[error("{case}: {reason}")]
+    Simulation { case: String, reason: CheckFailed },
+    #[error("{case}: {reason}")]
+    Engine { case: String, reason: Box<SyntheticError> },
+}
+
+/// A ready set was built.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct PollingPoint {
+    pub(super) at_ns: u64,
+    /// Callbacks by their numbers in the scenario, in the order of service.
+    pub(super) ready_set: Vec<usize>,
+}
+
+/// What came of a case.
+#[derive(Clone, Debug)]
+pub(super) struct CaseResult {
+    pub(super) case: Case,
+    pub(super) scenario: Scenario,
+    /// In the order of the starts.
+    pub(super) activations: Vec<Activation>,
+    pub(super) polling_points: Vec<PollingPoint>,
+}
+
+impl CaseResult {
+    fn new(case: Case, scenario: Scenario, activations: Vec<Activation>, polling_points: Vec<PollingPoint>) -> Self {
+        let mut result = Self { case, scenario, activations, polling_points };
+        result.activations.sort_by_key(|activation| (activation.start_ns, activation.callback));
+        result
+    }
+
+    pub(super) fn name(&self, callback: usize) -> &str {
+        &self.scenario.callbacks[callback].name
+    }
+
+    /// The names in a ready set, as the paper writes them.
+    pub(super) fn names(&self, callbacks: &[usize]) -> String {
+        callbacks.iter().map(|callback| self.name(*callback)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// What ran of a callback, in the order of the starts.
+    pub(super) fn runs_of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Activation> {
+        self.activations.iter().filter(move |activation| self.name(activation.callback) == name)
+    }
+
+    /// When the last callback had ended.
+    pub(super) fn end_ns(&self) -> u64 {
+        self.activations.iter().map(|activation| activation.end_ns).max().unwrap_or(0)
+    }
+}
+
+/// All of them in virtual time, with the oracles beside it.
+pub(super) fn simulate_all() -> Result<Vec<CaseResult>, RunError> {
+    Case::all().into_iter().map(simulate).collect()
+}
+
+fn simulate(case: Case) -> Result<CaseResult, RunError> {
+    let scenario = case.scenario(false);
+    let outcome = oracle::check(&scenario, scenario.seed, "rospin lab callback-order");
+    let outcome = outcome.map_err(|reason| RunError::Simulation { case: case.label(), reason })?;
+    let points = outcome.polling_points.iter();
+    let points = points.map(|point| PollingPoint { at_ns: point.at.as_nanos(), ready_set: point.ready_set.clone() });
+    let activations = outcome.runs.iter().map(Activation::from).collect();
+    Ok(CaseResult::new(case, scenario, activations, points.collect()))
+}
+
+/// Seconds that all of them take together at a scale of 1.
+pub(super) fn seconds_in_all() -> f64 {
+    Case::all().iter().map(|case| case.scenario(true).duration.as_secs_f64()).sum()
+}
+
+/// All of them on the engine, one after the other.
+pub(super) fn run_all(scale: f64, progress: &Progress) -> Result<Vec<CaseResult>, RunError> {
+    let all_s = seconds_in_all();
+    let mut done_s = 0.0;
+    let mut results = Vec::new();
+    for case in Case::all() {
+        let scenario = case.scenario(true);
+        let this_s = scenario.duration.as_secs_f64();
+        let outcome = synthetic::run(&scenario, scale, &|share| progress.at((done_s + share * this_s) / all_s));
+        let outcome = outcome.map_err(|reason| RunError::Engine { case: case.label(), reason: Box::new(reason) })?;
+        done_s += this_s;
+        let activation = |run: &synthetic::RealRun| Activation {
+            callback: run.callback,
+            thread: None,
+            release_ns: run.release_ns,
+            start_ns: run.start_ns,
+            end_ns: run.end_ns,
+        };
+        let activations = outcome.runs.iter().map(activation).collect();
+        let points = outcome.polling_points.into_iter();
+        let points = points.map(|point| PollingPoint { at_ns: point.at_ns, ready_set: point.ready_set }).collect();
+        results.push(CaseResult::new(case, scenario, activations, points));
+    }
+    Ok(results)
+}

@@ -1,0 +1,71 @@
+//! The HTML reports: each one file without any reference to another one.
+
+use std::fmt::{self, Write};
+
+use crate::machine::Machine;
+use crate::svg::PlotError;
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReportError {
+    /// A plot could not be drawn.
+    #[error(transparent)]
+    Plot(#[from] PlotError),
+    /// Text could not be put together.
+    #[error("cannot write the report: {0}")]
+    Format(#[from] fmt::Error),
+}
+
+/// The page around a body, with the styles of all reports.
+pub(crate) fn frame(title: &str, body: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>rospin: {}</title>\n<style>\n{}</style>\n</head>\n<body>\n{body}</body>\n</html>\n",
+        escape(title),
+        include_str!("page.css"),
+    )
+}
+
+/// A list of terms and what is said about them, after machine and version.
+pub(crate) fn how_it_was_run(page: &mut String, machine: &Machine, entries: &[(&str, String)]) -> fmt::Result {
+    writeln!(page, "<dl>")?;
+    let mut entry = |term: &str, text: &str| writeln!(page, "<dt>{}</dt><dd>{}</dd>", escape(term), escape(text));
+    entry("Machine", &machine.describe())?;
+    entry("Version", concat!("rospin ", env!("CARGO_PKG_VERSION")))?;
+    for (term, text) in entries {
+        entry(term, text)?;
+    }
+    writeln!(page, "</dl>")
+}
+
+/// A table of plain text; the first column is on the left.
+pub(crate) fn table(page: &mut String, header: &[&str], rows: &[Vec<String>]) -> fmt::Result {
+    writeln!(page, "<div class=\"scroll\"><table>\n<thead><tr>")?;
+    for title in header {
+        write!(page, "<th>{}</th>", escape(title))?;
+    }
+    writeln!(page, "</tr></thead>\n<tbody>")?;
+    for row in rows {
+        let cells: String = row.iter().map(|cell| format!("<td>{}</td>", escape(cell))).collect();
+        writeln!(page, "<tr>{cells}</tr>")?;
+    }
+    writeln!(page, "</tbody>\n</table></div>")
+}
+
+/// Text that HTML takes for nothing but text.
+pub(crate) fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// What every report must keep to.
+#[cfg(test)]
+pub(crate) fn assert_self_contained(page: &str) {
+    for reference in ["src=", "href=", "url(", "@import", "<script", "<link"] {
+        assert!(!page.contains(reference), "{reference}");
+    }
+    // The name of the SVG vocabulary looks like an address but is never fetched.
+    let addresses = page.replace("http://www.w3.org/2000/svg", "");
+    assert!(!addresses.contains("http"), "an address is left");
+    assert!(page.ends_with("</html>\n"));
+}

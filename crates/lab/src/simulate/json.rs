@@ -1,0 +1,97 @@
+//! A simulation as JSON: all figures, with units, machine and settings.
+
+use rospin_sim::Statistics;
+use serde_json::{Value, json};
+
+use super::Simulated;
+use super::tables::ms;
+
+/// The whole file as text, ending in a line break.
+pub(super) fn render(simulated: &Simulated<'_>) -> Result<String, serde_json::Error> {
+    let document = json!({
+        "command": super::NAME,
+        "rospin_version": env!("CARGO_PKG_VERSION"),
+        "machine": simulated.machine,
+        "settings": settings(simulated),
+        "units": {
+            "response_ms": "milliseconds from release to end",
+            "wait_ms": "milliseconds from release to start",
+            "latency_ms": "milliseconds from the release of the first callback to the end of the last one",
+            "misses": "activations or instances that ended after the deadline; null without one",
+            "dropped_overflow": "messages that made room for newer ones",
+            "dropped_overrun": "due times that a timer gave up",
+            "queued": "messages left in the queue at the end",
+            "empty": "activations that found no message",
+            "activations": "seconds of virtual time",
+            "p99": "percentile by nearest rank",
+        },
+        "callbacks": callbacks(simulated),
+        "chains": chains(simulated),
+        "activations": activations(simulated),
+        "violations": simulated.violations,
+    });
+    Ok(serde_json::to_string_pretty(&document)? + "\n")
+}
+
+fn settings(simulated: &Simulated<'_>) -> Value {
+    let executors = simulated.scenario.executors.iter();
+    json!({
+        "file": simulated.file.display().to_string(),
+        "scenario": simulated.scenario.name,
+        "duration_s": simulated.scenario.duration.as_secs_f64(),
+        "seed": simulated.outcome.seed,
+        "executors": executors
+            .map(|executor| json!({ "name": executor.name, "policy": executor.policy, "threads": executor.threads }))
+            .collect::<Vec<_>>(),
+    })
+}
+
+fn callbacks(simulated: &Simulated<'_>) -> Vec<Value> {
+    let figures = |(callback, plan): (&rospin_sim::CallbackOutcome, &rospin_scenario::Callback)| {
+        json!({
+            "name": callback.name,
+            "runs": callback.response.count,
+            "response_ms": statistics(&callback.response),
+            "wait_ms": statistics(&callback.wait),
+            "misses": plan.relative_deadline().map(|_| callback.misses),
+            "dropped_overflow": callback.dropped,
+            "dropped_overrun": callback.overruns,
+            "queued": callback.queued,
+            "empty": callback.empty,
+        })
+    };
+    simulated.outcome.callbacks.iter().zip(&simulated.scenario.callbacks).map(figures).collect()
+}
+
+fn chains(simulated: &Simulated<'_>) -> Vec<Value> {
+    let figures = |(chain, plan): (&rospin_sim::ChainOutcome, &rospin_scenario::Chain)| {
+        json!({
+            "name": chain.name,
+            "runs": chain.latency.count,
+            "latency_ms": statistics(&chain.latency),
+            "misses": plan.deadline.map(|_| chain.misses),
+        })
+    };
+    simulated.outcome.chains.iter().zip(&simulated.scenario.chains).map(figures).collect()
+}
+
+fn activations(simulated: &Simulated<'_>) -> Vec<Value> {
+    let [threads, _] = simulated.beginning();
+    let shown = simulated.activations.iter().take_while(|activation| activation.start_ns < threads.end_ns);
+    // The beginning only: a long simulation has millions.
+    let value = |activation: &crate::timeline::Activation| {
+        json!({
+            "entity": simulated.scenario.callbacks[activation.callback].name,
+            "release_s": activation.release_ns as f64 / 1e9,
+            "start_s": activation.start_ns as f64 / 1e9,
+            "end_s": activation.end_ns as f64 / 1e9,
+        })
+    };
+    shown.map(value).collect()
+}
+
+/// Nulls where there is nothing to count.
+fn statistics(of: &Statistics) -> Value {
+    let time = |time| if of.count == 0 { Value::Null } else { json!(ms(time)) };
+    json!({ "min": time(of.min), "mean": time(of.mean), "p99": time(of.p99), "max": time(of.max) })
+}

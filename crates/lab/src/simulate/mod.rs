@@ -1,0 +1,236 @@
+//! `rospin simulate`: a scenario file in virtual time, with the oracles beside it.
+
+mod json;
+mod options;
+mod report;
+mod tables;
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use rospin::Policy;
+use rospin_scenario::{Scenario, ScenarioError};
+use rospin_sim::oracle::Oracles;
+use rospin_sim::{Outcome, Simulation, SimulationError};
+
+use crate::experiments::Failure;
+use crate::machine::Machine;
+use crate::outputs::Files;
+use crate::text_table::terminal_width;
+use crate::timeline::{self, Activation, Timeline};
+
+use self::options::Options;
+
+pub(crate) const NAME: &str = "simulate";
+
+/// How many activations the timeline of the beginning shows; more would be too fine for a terminal.
+const SHOWN: usize = 40;
+
+/// Why a scenario cannot be simulated.
+#[derive(Debug, thiserror::Error)]
+enum InputError {
+    #[error("{}: cannot be read ({reason}); name a scenario file, as in crates/scenario/scenarios", path.display())]
+    Unreadable { path: PathBuf, reason: io::Error },
+    /// As compilers say it, so that editors find the place.
+    #[error("{}:{}:{}: {}{}", path.display(), error.line, error.column, key(error), error.message)]
+    Text { path: PathBuf, error: ScenarioError },
+    #[error("{}: {error}", path.display())]
+    Simulation { path: PathBuf, error: SimulationError },
+}
+
+fn key(error: &ScenarioError) -> String {
+    if error.key.is_empty() { String::new() } else { format!("`{}`: ", error.key) }
+}
+
+/// What the tables, the JSON file and the report show.
+struct Simulated<'a> {
+    machine: Machine,
+    file: &'a Path,
+    scenario: &'a Scenario,
+    outcome: Outcome,
+    /// In the order of the starts.
+    activations: Vec<Activation>,
+    /// What the oracles found, with the command that replays it.
+    violations: Option<String>,
+}
+
+/// The subcommand with all options.
+pub(crate) fn command() -> Command {
+    Options::augment_args(Command::new(NAME))
+}
+
+/// Runs it; `out` is stdout.
+pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
+    let options = Options::from_arg_matches(matches).map_err(Failure::input)?;
+    let files = Files::check(options.json.as_deref(), options.report.as_deref(), None).map_err(Failure::input)?;
+    let scenario = read(&options).map_err(Failure::input)?;
+    let simulated = simulate(&options, &scenario, Vec::new()).map_err(Failure::input)?;
+    let mut silent = io::sink();
+    let out: &mut dyn Write = if options.quiet { &mut silent } else { out };
+    print(&simulated, out)?;
+    files.write(out, || json::render(&simulated), || report::render(&simulated))?;
+    match simulated.violations {
+        None => Ok(()),
+        Some(text) => Err(Failure::Run(text.into())),
+    }
+}
+
+/// The scenario, with what the options change in it.
+fn read(options: &Options) -> Result<Scenario, InputError> {
+    let path = &options.file;
+    let unreadable = |reason| InputError::Unreadable { path: path.clone(), reason };
+    let text = fs::read_to_string(path).map_err(unreadable)?;
+    let mut scenario = Scenario::parse(&text).map_err(|error| InputError::Text { path: path.clone(), error })?;
+    if let Some(seed) = options.seed {
+        scenario.seed = seed;
+    }
+    if let Some(duration) = options.duration {
+        scenario.duration = duration;
+    }
+    if let Some(policy) = &options.policy {
+        scenario.executors.iter_mut().for_each(|executor| executor.policy.clone_from(policy));
+    }
+    Ok(scenario)
+}
+
+/// With `policies` in the executors of these names, whatever the scenario says.
+fn simulate<'a>(
+    options: &'a Options,
+    scenario: &'a Scenario,
+    policies: Vec<(&str, Box<dyn Policy>)>,
+) -> Result<Simulated<'a>, InputError> {
+    let mut oracles = Oracles::new(scenario);
+    let outcome = simulate_beside(scenario, policies, &mut oracles);
+    let outcome = outcome.map_err(|error| InputError::Simulation { path: options.file.clone(), error })?;
+    let violations = oracles.report(&options.replay(outcome.seed));
+    let mut activations: Vec<Activation> = outcome.runs.iter().map(Activation::from).collect();
+    activations.sort_by_key(|activation| (activation.start_ns, activation.callback));
+    Ok(Simulated { machine: Machine::read(), file: &options.file, scenario, outcome, activations, violations })
+}
+
+fn simulate_beside(
+    scenario: &Scenario,
+    policies: Vec<(&str, Box<dyn Policy>)>,
+    oracles: &mut Oracles<'_>,
+) -> Result<Outcome, SimulationError> {
+    let mut simulation = Simulation::new(scenario)?.seed(scenario.seed).observe(oracles);
+    for (executor, policy) in policies {
+        simulation = simulation.policy(executor, policy)?;
+    }
+    simulation.run()
+}
+
+impl Simulated<'_> {
+    /// What the scenario calls itself, or its file.
+    fn title(&self) -> String {
+        if self.scenario.name.is_empty() { self.file.display().to_string() } else { self.scenario.name.clone() }
+    }
+
+    /// One line: what was simulated.
+    fn describe(&self) -> String {
+        let policies: Vec<_> = self
+            .scenario
+            .executors
+            .iter()
+            .map(|executor| {
+                let plural = if executor.threads == 1 { "" } else { "s" };
+                format!("{} ({}, {} thread{plural})", executor.name, executor.policy, executor.threads)
+            })
+            .collect();
+        format!(
+            "{} of virtual time, seed {}, {} activations; {}",
+            rospin_scenario::duration::format(self.scenario.duration),
+            self.outcome.seed,
+            self.activations.len(),
+            policies.join(", "),
+        )
+    }
+
+    /// What threads and callbacks did at the beginning.
+    fn beginning(&self) -> [Timeline; 2] {
+        let end_ns = self.outcome.end.as_nanos();
+        let shown_ns = self.activations.get(SHOWN).map_or(end_ns, |first_left_out| first_left_out.start_ns);
+        // Many at the very beginning that take no time: show something all the same.
+        let shown_ns = if shown_ns == 0 { end_ns } else { shown_ns };
+        [
+            timeline::by_thread(self.scenario, &self.activations, shown_ns),
+            timeline::by_callback(self.scenario, &self.activations, shown_ns),
+        ]
+    }
+
+    fn oracle_line(&self) -> &'static str {
+        match self.violations {
+            None => {
+                "Oracles: no rule was broken (group exclusion, work conservation, nothing lost, order, spin contract)."
+            }
+            Some(_) => "Oracles: a rule was broken; see below.",
+        }
+    }
+}
+
+fn print(simulated: &Simulated<'_>, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}: {}\n", simulated.title(), simulated.describe())?;
+    write!(out, "{}", tables::callbacks(simulated.scenario, &simulated.outcome).text())?;
+    if !simulated.outcome.chains.is_empty() {
+        write!(out, "\n{}", tables::chains(simulated.scenario, &simulated.outcome).text())?;
+    }
+    writeln!(out, "{}\n", tables::LEGEND)?;
+    for timeline in simulated.beginning() {
+        writeln!(out, "{}", timeline::render(&timeline, terminal_width()))?;
+    }
+    writeln!(out, "{}", simulated.oracle_line())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Args;
+    use rospin::policy;
+
+    use super::*;
+
+    fn options(file: &str) -> Options {
+        let command = Options::augment_args(Command::new("x").no_binary_name(true));
+        Options::from_arg_matches(&command.try_get_matches_from([file]).unwrap()).unwrap()
+    }
+
+    const CHAIN: &str = include_str!("../../../scenario/scenarios/chain.toml");
+
+    #[test]
+    fn broken_rule_is_told_with_the_command_that_replays_it() {
+        let (options, scenario) = (options("chain.toml"), Scenario::parse(CHAIN).unwrap());
+        // The scenario says by priority.
+        let fifo = policy::by_name("fifo").unwrap();
+        let simulated = simulate(&options, &scenario, vec![("main", fifo)]).unwrap();
+        let violations = simulated.violations.expect("first in, first out is not by priority");
+        assert!(violations.contains("order: at "), "{violations}");
+        assert!(violations.contains("rospin simulate chain.toml --seed 1"), "{violations}");
+    }
+
+    #[test]
+    fn beginning_is_a_part_that_can_be_read() {
+        let (options, scenario) = (options("chain.toml"), Scenario::parse(CHAIN).unwrap());
+        let simulated = simulate(&options, &scenario, Vec::new()).unwrap();
+        assert_eq!(simulated.violations, None);
+        let [threads, callbacks] = simulated.beginning();
+        assert_eq!(threads.rows.len(), 1);
+        assert_eq!(callbacks.rows.iter().map(|row| row.bars.len()).sum::<usize>(), SHOWN);
+        assert_eq!(timeline::render(&callbacks, 100), include_str!("golden/chain_timeline.txt"));
+    }
+
+    #[test]
+    fn report_and_figures_have_everything() {
+        let (options, scenario) = (options("chain.toml"), Scenario::parse(CHAIN).unwrap());
+        let simulated = simulate(&options, &scenario, Vec::new()).unwrap();
+        let page = report::render(&simulated).unwrap();
+        crate::page::assert_self_contained(&page);
+        assert_eq!(page.matches("<svg").count(), 2);
+        let document: serde_json::Value = serde_json::from_str(&json::render(&simulated).unwrap()).unwrap();
+        assert_eq!(document["callbacks"][1]["name"], "detect");
+        assert!(document["callbacks"][1]["response_ms"]["p99"].as_f64().unwrap() > 8.0);
+        assert_eq!(document["chains"][0]["name"], "safety");
+        assert_eq!(document["settings"]["seed"], 1);
+        assert!(document["violations"].is_null());
+    }
+}

@@ -1,0 +1,43 @@
+//! The HTML report of a simulation.
+
+use std::fmt::Write;
+
+use super::Simulated;
+use super::tables::{self, Figures};
+use crate::page::{self, ReportError, escape};
+use crate::timeline;
+
+/// The whole page.
+pub(super) fn render(simulated: &Simulated<'_>) -> Result<String, ReportError> {
+    let mut page = String::new();
+    writeln!(page, "<h1>{}</h1>", escape(&simulated.title()))?;
+    writeln!(page, "<p class=\"soft\">{}</p>", escape(&simulated.describe()))?;
+    writeln!(page, "<p class=\"verdict\">{}</p>", escape(simulated.oracle_line()))?;
+    if let Some(violations) = &simulated.violations {
+        writeln!(page, "<pre class=\"scroll\">{}</pre>", escape(violations))?;
+    }
+    writeln!(page, "<h2>Response times</h2>")?;
+    table(&mut page, &tables::callbacks(simulated.scenario, &simulated.outcome))?;
+    if !simulated.outcome.chains.is_empty() {
+        writeln!(page, "<h2>Chains</h2>")?;
+        table(&mut page, &tables::chains(simulated.scenario, &simulated.outcome))?;
+    }
+    writeln!(page, "<p class=\"soft\">{}</p>", escape(tables::LEGEND))?;
+    writeln!(page, "<h2>Timeline of the beginning</h2>")?;
+    timeline::legend(&mut page)?;
+    let [threads, callbacks] = simulated.beginning();
+    for (caption, timeline) in [("by thread", threads), ("by callback", callbacks)] {
+        let plot = timeline::plot(&timeline)?;
+        writeln!(page, "<figure class=\"scroll\"><figcaption>{caption}</figcaption>{plot}</figure>")?;
+    }
+    writeln!(page, "<h2>How it was simulated</h2>")?;
+    let time = "virtual time: the engine's scheduling core, driven by a simulator; switching takes no time".to_owned();
+    let file = simulated.file.display().to_string();
+    page::how_it_was_run(&mut page, &simulated.machine, &[("Scenario", file), ("Time", time)])?;
+    Ok(page::frame(&simulated.title(), &page))
+}
+
+fn table(page: &mut String, figures: &Figures) -> std::fmt::Result {
+    let header: Vec<&str> = figures.header.iter().map(|(title, _)| *title).collect();
+    page::table(page, &header, &figures.rows)
+}

@@ -1,0 +1,165 @@
+//! What is going to come from outside, in order: messages, and the ends of waits.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::task::Waker;
+use std::time::Duration;
+
+use rospin::{Instant, Notifier, Pending, Publisher, Source, TakeError};
+use rospin_scenario::draw::Arrivals;
+
+use super::{lock, nanos};
+
+/// Where a message goes.
+#[derive(Clone)]
+pub(super) enum Outlet {
+    /// To the subscriptions of an in-process topic.
+    Topic(Publisher<Message>),
+    /// To a service, a client or a waitable.
+    Mailbox(Arc<Mailbox>),
+}
+
+impl Outlet {
+    pub(super) fn send(&self, now: Instant) {
+        match self {
+            Self::Topic(publisher) => {
+                publisher.publish(Message { published: now });
+            }
+            Self::Mailbox(mailbox) => mailbox.put(now),
+        }
+    }
+}
+
+/// What callbacks get: nothing but when it was published, on the engine's clock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Message {
+    pub(super) published: Instant,
+}
+
+/// A bounded queue that tells an entity of what is put into it: the oldest makes room for a new one.
+pub(super) struct Mailbox {
+    depth: usize,
+    content: Mutex<Content>,
+}
+
+#[derive(Default)]
+struct Content {
+    queue: std::collections::VecDeque<Instant>,
+    notifier: Option<Notifier>,
+}
+
+impl Mailbox {
+    pub(super) fn new(depth: usize) -> Self {
+        Self { depth, content: Mutex::default() }
+    }
+
+    fn put(&self, now: Instant) {
+        let mut content = lock(&self.content);
+        if content.queue.len() == self.depth {
+            content.queue.pop_front();
+        }
+        content.queue.push_back(now);
+        let notifier = content.notifier.clone();
+        drop(content);
+        if let Some(notifier) = notifier {
+            notifier.notify_at(now);
+        }
+    }
+}
+
+/// The executor's end of a mailbox.
+pub(super) struct MailboxSource(pub(super) Arc<Mailbox>);
+
+impl Source for MailboxSource {
+    type Item = Message;
+    type Attachment = ();
+
+    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
+        lock(&self.0.content).notifier = Some(notifier);
+        Ok(())
+    }
+
+    fn try_take(&mut self) -> Result<Option<Message>, TakeError> {
+        Ok(lock(&self.0.content).queue.pop_front().map(|published| Message { published }))
+    }
+
+    fn pending(&self) -> Pending {
+        lock(&self.0.content).queue.front().map_or(Pending::Empty, |oldest| Pending::Since(*oldest))
+    }
+}
+
+/// The messages of a release: where they go, and when the next ones do.
+pub(super) struct Messages {
+    arrivals: Arrivals,
+    outlets: Arc<[Outlet]>,
+}
+
+enum Entry {
+    /// The next message of the release with this number.
+    Message(usize),
+    /// What a callback waits for is there.
+    Wake(Waker),
+}
+
+/// By time, then in the order in which things were entered. Times in nanoseconds of the scenario.
+pub(super) struct Agenda {
+    entries: BTreeMap<(u64, u64), Entry>,
+    entered: u64,
+    releases: Vec<Messages>,
+    end_ns: u64,
+}
+
+/// Something that is due; to be done without a lock.
+pub(super) enum Due {
+    Message(Arc<[Outlet]>),
+    Wake(Waker),
+}
+
+impl Agenda {
+    pub(super) fn new(end_ns: u64) -> Self {
+        Self { entries: BTreeMap::new(), entered: 0, releases: Vec::new(), end_ns }
+    }
+
+    /// Enters the messages of a release, from the first to the last before the end.
+    pub(super) fn enter_release(&mut self, arrivals: Arrivals, outlets: Vec<Outlet>) {
+        self.releases.push(Messages { arrivals, outlets: outlets.into() });
+        self.plan(self.releases.len() - 1, 0);
+    }
+
+    pub(super) fn enter_wake(&mut self, at_ns: u64, waker: Waker) {
+        self.enter(at_ns, Entry::Wake(waker));
+    }
+
+    pub(super) fn next_ns(&self) -> Option<u64> {
+        self.entries.first_key_value().map(|((at_ns, _), _)| *at_ns)
+    }
+
+    /// The next thing that is due at `now_ns`.
+    pub(super) fn pop(&mut self, now_ns: u64) -> Option<Due> {
+        let entry = self.entries.first_entry()?;
+        let at_ns = entry.key().0;
+        if at_ns > now_ns {
+            return None;
+        }
+        match entry.remove() {
+            Entry::Wake(waker) => Some(Due::Wake(waker)),
+            Entry::Message(release) => {
+                self.plan(release, at_ns);
+                Some(Due::Message(Arc::clone(&self.releases[release].outlets)))
+            }
+        }
+    }
+
+    /// As the simulator does: a release ends with its first message at or after the end.
+    fn plan(&mut self, release: usize, not_before_ns: u64) {
+        let next: Option<Duration> = self.releases[release].arrivals.next();
+        if let Some(at_ns) = next.map(nanos).filter(|at_ns| *at_ns < self.end_ns) {
+            self.enter(at_ns.max(not_before_ns), Entry::Message(release));
+        }
+    }
+
+    fn enter(&mut self, at_ns: u64, entry: Entry) {
+        self.entries.insert((at_ns, self.entered), entry);
+        self.entered += 1;
+    }
+}

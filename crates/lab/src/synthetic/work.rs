@@ -1,0 +1,143 @@
+//! What a synthetic callback does: it takes time, waits, and publishes.
+
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+use std::time::Duration;
+
+use rospin::{Instant, Tick};
+use rospin_scenario::draw::{ExecutionTimes, Stream};
+use rospin_scenario::{Callback, Fault, Scenario};
+
+use super::agenda::{Message, Outlet};
+use super::world::World;
+use super::{RealRun, lock};
+
+/// A callback of a scenario.
+pub(super) struct Work {
+    callback: usize,
+    world: Arc<World>,
+    draws: Mutex<Draws>,
+    awaits: usize,
+    outlets: Vec<Outlet>,
+    runs: Arc<Mutex<Vec<RealRun>>>,
+}
+
+/// What is drawn, by the names that the simulator draws it by.
+struct Draws {
+    execution: ExecutionTimes,
+    /// How long the callback waits, and how long it runs then.
+    awaits: Vec<(ExecutionTimes, ExecutionTimes)>,
+    overrun: Option<(f64, Duration, Stream)>,
+}
+
+impl Draws {
+    fn new(scenario: &Scenario, plan: &Callback) -> Self {
+        let draws = |model, part: &str| ExecutionTimes::new(model, scenario.seed, &format!("{}{part}", plan.name));
+        let awaits = plan.awaits.iter().enumerate();
+        let awaits = awaits.map(|(n, a)| (draws(&a.wait, &format!(" wait {n}")), draws(&a.run, &format!(" run {n}"))));
+        let overrun = scenario.faults.iter().enumerate().rev().find_map(|(number, fault)| match fault {
+            Fault::Overrun { callback, probability, extra } if *callback == plan.name => {
+                Some((*probability, *extra, Stream::new(scenario.seed, &format!("fault {number}"))))
+            }
+            _ => None,
+        });
+        Self { execution: draws(&plan.execution, ""), awaits: awaits.collect(), overrun }
+    }
+
+    fn execution(&mut self) -> Duration {
+        let mut run = self.execution.draw();
+        if let Some((probability, extra, stream)) = &mut self.overrun
+            && stream.chance(*probability)
+        {
+            run += *extra;
+        }
+        run
+    }
+}
+
+impl Work {
+    pub(super) fn new(
+        scenario: &Scenario,
+        callback: usize,
+        world: Arc<World>,
+        outlets: Vec<Outlet>,
+        runs: Arc<Mutex<Vec<RealRun>>>,
+    ) -> Self {
+        let plan = &scenario.callbacks[callback];
+        let draws = Mutex::new(Draws::new(scenario, plan));
+        Self { callback, world, draws, awaits: plan.awaits.len(), outlets, runs }
+    }
+
+    /// The whole of a synchronous callback.
+    pub(super) fn run(&self, release: Instant) {
+        let start_ns = self.world.now_ns();
+        self.first_segment();
+        self.end(release, start_ns);
+    }
+
+    /// The whole of an asynchronous callback.
+    pub(super) async fn run_async(self: Arc<Self>, release: Instant) {
+        let start_ns = self.world.now_ns();
+        self.first_segment();
+        for number in 0..self.awaits {
+            let wait = lock(&self.draws).awaits[number].0.draw();
+            self.wait(wait).await;
+            let run = lock(&self.draws).awaits[number].1.draw();
+            self.world.spend(run);
+        }
+        self.end(release, start_ns);
+    }
+
+    fn first_segment(&self) {
+        let time = lock(&self.draws).execution();
+        self.world.spend(time);
+    }
+
+    async fn wait(&self, wait: Duration) {
+        let mut until_ns = None;
+        poll_fn(|cx| match until_ns {
+            None => {
+                self.world.segment_ends();
+                until_ns = Some(self.world.wake_after(wait, cx.waker().clone()));
+                Poll::Pending
+            }
+            Some(until_ns) if self.world.now_ns() >= until_ns => Poll::Ready(()),
+            // Polled for nothing: the waker is in the agenda still.
+            Some(_) => Poll::Pending,
+        })
+        .await;
+    }
+
+    fn end(&self, release: Instant, start_ns: u64) {
+        let now = self.world.now();
+        self.outlets.iter().for_each(|outlet| outlet.send(now));
+        let (release_ns, end_ns) = (self.world.scenario_ns(release), self.world.scenario_ns(now));
+        lock(&self.runs).push(RealRun { callback: self.callback, release_ns, start_ns, end_ns });
+        self.world.segment_ends();
+    }
+}
+
+/// Something that a callback is given.
+pub(super) trait Released {
+    /// When it was released, on the engine's clock.
+    fn release(&self) -> Instant;
+}
+
+impl Released for Tick {
+    fn release(&self) -> Instant {
+        self.due
+    }
+}
+
+impl Released for Message {
+    fn release(&self) -> Instant {
+        self.published
+    }
+}
+
+impl Released for Arc<Message> {
+    fn release(&self) -> Instant {
+        self.published
+    }
+}

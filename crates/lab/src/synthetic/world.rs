@@ -1,0 +1,198 @@
+//! What callbacks and drivers share: the time, and what comes from outside.
+
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::task::Waker;
+use std::thread;
+use std::time::Duration;
+
+use rospin::{Clock, ExecutorHandle, Instant, ManualClock};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::agenda::{Agenda, Due};
+use super::{lock, nanos};
+
+/// How time passes.
+pub(super) enum Pace {
+    /// By itself: the scenario's zero, and how long one of its seconds is in seconds.
+    Real { start: Instant, scale: f64 },
+    /// Callbacks move the clock, which shows [`MANUAL_ZERO`] at the beginning.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the test of parity"))]
+    Manual(ManualClock),
+}
+
+/// What a manual clock shows at the scenario's zero: the inbox takes an arrival at the clock's own zero for 1 ns later.
+pub(super) const MANUAL_ZERO: Instant = Instant::from_millis(1_000);
+
+/// What callbacks and drivers share.
+pub(super) struct World {
+    clock: Clock,
+    pace: Pace,
+    /// Of the scenario; times in nanoseconds are the scenario's everywhere here.
+    pub(super) end_ns: u64,
+    agenda: Mutex<Agenda>,
+    /// The agenda has a new first entry, or the run is over.
+    changed: Condvar,
+    closed: Mutex<bool>,
+    /// What a callback halts that runs beyond the end; with a manual clock nobody else can.
+    pub(super) halted_at: OnceLock<(u64, ExecutorHandle)>,
+}
+
+impl World {
+    pub(super) fn new(clock: Clock, pace: Pace, end_ns: u64, agenda: Agenda) -> Self {
+        Self {
+            clock,
+            pace,
+            end_ns,
+            agenda: Mutex::new(agenda),
+            changed: Condvar::new(),
+            closed: Mutex::new(false),
+            halted_at: OnceLock::new(),
+        }
+    }
+
+    /// Now, on the engine's clock.
+    pub(super) fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    pub(super) fn now_ns(&self) -> u64 {
+        self.scenario_ns(self.now())
+    }
+
+    /// A reading of the engine's steady clock as the scenario's time.
+    pub(super) fn scenario_ns(&self, at: Instant) -> u64 {
+        match &self.pace {
+            Pace::Real { start, scale } => (at.saturating_since(*start).as_nanos() as f64 / scale) as u64,
+            Pace::Manual(_) => nanos(at.saturating_since(MANUAL_ZERO)),
+        }
+    }
+
+    /// How long one of the scenario's durations is on the engine's clocks.
+    pub(super) fn scaled(&self, duration: Duration) -> Duration {
+        match &self.pace {
+            Pace::Real { scale, .. } => duration.mul_f64(*scale),
+            Pace::Manual(_) => duration,
+        }
+    }
+
+    /// The scenario's zero, on the engine's steady clock.
+    pub(super) fn zero(&self) -> Instant {
+        match &self.pace {
+            Pace::Real { start, .. } => *start,
+            Pace::Manual(_) => MANUAL_ZERO,
+        }
+    }
+
+    // ---- for callbacks ----
+
+    /// Takes that long, by the scenario.
+    pub(super) fn spend(&self, time: Duration) {
+        match &self.pace {
+            Pace::Real { .. } => burn(self.scaled(time)),
+            Pace::Manual(clock) => {
+                self.pass(clock, self.now_ns() + nanos(time));
+            }
+        }
+    }
+
+    /// To be called when a segment of a callback ends, after it published. In manual time, what happens at this very instant
+    /// happens before the next pick, and an executor whose time is over is halted.
+    pub(super) fn segment_ends(&self) {
+        if let Pace::Manual(_) = self.pace {
+            self.fire_due(self.now_ns());
+        }
+        if let Some((at_ns, executor)) = self.halted_at.get()
+            && self.now_ns() >= *at_ns
+        {
+            executor.halt();
+        }
+    }
+
+    /// Has `waker` called after that time, by the scenario; says when that is.
+    pub(super) fn wake_after(&self, wait: Duration, waker: Waker) -> u64 {
+        let at_ns = self.now_ns().saturating_add(nanos(wait));
+        lock(&self.agenda).enter_wake(at_ns, waker);
+        self.changed.notify_all();
+        at_ns
+    }
+
+    // ---- for drivers ----
+
+    pub(super) fn enter<R>(&self, enter: impl FnOnce(&mut Agenda) -> R) -> R {
+        enter(&mut lock(&self.agenda))
+    }
+
+    /// Lets everything happen that is due at `now_ns`.
+    pub(super) fn fire_due(&self, now_ns: u64) {
+        loop {
+            // On a line of its own, so that nothing runs under the lock.
+            let due = lock(&self.agenda).pop(now_ns);
+            match due {
+                Some(Due::Message(outlets)) => outlets.iter().for_each(|outlet| outlet.send(self.now())),
+                Some(Due::Wake(waker)) => waker.wake(),
+                None => return,
+            }
+        }
+    }
+
+    /// Manual time: moves the clock, and stops wherever something happens on the way. What is due at `until_ns` itself is
+    /// left: what a callback that ends then publishes comes first.
+    pub(super) fn pass(&self, clock: &ManualClock, until_ns: u64) {
+        loop {
+            self.fire_due(self.now_ns());
+            let next_ns = self.enter(|agenda| agenda.next_ns()).filter(|next_ns| *next_ns < until_ns);
+            let Some(next_ns) = next_ns else {
+                break;
+            };
+            clock.advance(Duration::from_nanos(next_ns - self.now_ns()));
+        }
+        clock.advance(Duration::from_nanos(until_ns.saturating_sub(self.now_ns())));
+    }
+
+    /// Real time: sends messages and wakes callbacks when it is time, until the world is closed.
+    pub(super) fn publish_until_closed(&self) {
+        while !*lock(&self.closed) {
+            self.fire_due(self.now_ns());
+            let agenda = lock(&self.agenda);
+            let left = agenda.next_ns().map(|next_ns| self.left_until(next_ns)).unwrap_or(Duration::from_millis(100));
+            if !left.is_zero() {
+                // Closing is noticed in a moment at the latest.
+                let left = left.min(Duration::from_millis(100));
+                drop(self.changed.wait_timeout(agenda, left).unwrap_or_else(PoisonError::into_inner));
+            }
+        }
+    }
+
+    pub(super) fn close(&self) {
+        *lock(&self.closed) = true;
+        self.changed.notify_all();
+    }
+
+    pub(super) fn sleep_until(&self, at_ns: u64) {
+        self.sleep_at_most(at_ns, Duration::MAX);
+    }
+
+    pub(super) fn sleep_at_most(&self, at_ns: u64, at_most: Duration) {
+        thread::sleep(self.left_until(at_ns).min(at_most));
+    }
+
+    /// Real time left until then; before the scenario's zero that is more than the scenario's time.
+    fn left_until(&self, at_ns: u64) -> Duration {
+        let at = self.zero() + self.scaled(Duration::from_nanos(at_ns));
+        at.saturating_since(self.now())
+    }
+}
+
+/// Burns that much of the calling thread's processor time: being preempted does not shorten it. Asks the clock all the
+/// time, so that it is exact for the short callbacks of a scaled scenario, too.
+pub(crate) fn burn(work: Duration) {
+    let used = || {
+        let time = clock_gettime(ClockId::ThreadCPUTime);
+        // Neither part of a CPU time is ever negative.
+        Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    };
+    let end = used() + work;
+    while used() < end {
+        std::hint::spin_loop();
+    }
+}

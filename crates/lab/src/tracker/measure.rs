@@ -1,0 +1,166 @@
+//! One cell under one policy, in real or in virtual time.
+
+use std::time::Duration;
+
+use rospin_scenario::Scenario;
+use rospin_sim::{Simulation, SimulationError};
+use serde::Serialize;
+
+use crate::stats::Summary;
+use crate::synthetic::{self, SyntheticError};
+
+use super::setup::{self, Cell, Contender, LIST, ROBOT_PERIOD, Times};
+
+/// In which time a cell ran.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Mode {
+    Real,
+    Virtual,
+}
+
+/// What came of a cell.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub(crate) contender: Contender,
+    pub(crate) cell: Cell,
+    pub(crate) mode: Mode,
+    /// Between starts of the list's callback, in ms; none if it did not start twice.
+    pub(crate) period_ms: Option<Summary>,
+    /// Measured means in real time, what was simulated in virtual time.
+    pub(crate) times: Times,
+    /// Share of the robots' messages that were taken.
+    pub(crate) taken: f64,
+}
+
+impl Row {
+    pub(crate) fn mean_ms(&self) -> Option<f64> {
+        self.period_ms.map(|period| period.mean)
+    }
+}
+
+/// Why a cell could not be measured.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MeasureError {
+    #[error(transparent)]
+    Real(#[from] SyntheticError),
+    #[error(transparent)]
+    Virtual(#[from] SimulationError),
+}
+
+/// What is to be measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Order {
+    pub(crate) contender: Contender,
+    pub(crate) cell: Cell,
+    pub(crate) times: Times,
+    pub(crate) iterations: u32,
+}
+
+impl Order {
+    /// For how long it runs: long enough for all iterations, with a reserve for what the machine does besides.
+    pub(crate) fn duration(&self) -> Duration {
+        self.times.round(self.contender, self.cell) * (self.iterations + 2) * 9 / 8
+    }
+
+    fn scenario(&self) -> Scenario {
+        setup::scenario(self.contender, self.cell, self.times, self.duration())
+    }
+
+    /// On the engine.
+    pub(crate) fn measure(&self, progress: &dyn Fn(f64)) -> Result<Row, MeasureError> {
+        let outcome = synthetic::run(&self.scenario(), 1.0, progress)?;
+        let of = |is_list: bool| {
+            let runs = outcome.runs.iter().filter(move |run| (run.callback == LIST) == is_list);
+            Duration::from_nanos(mean(runs.map(|run| run.end_ns - run.start_ns)))
+        };
+        let mut times = Times { message: of(false), list: of(true) };
+        if times.message.is_zero() {
+            // Not a single one ran, so there is nothing to go by but what was asked for.
+            times.message = self.times.message;
+        }
+        let runs = outcome.runs.iter().map(|run| (run.callback, run.start_ns));
+        Ok(self.row(Mode::Real, times, runs))
+    }
+
+    /// In the simulator.
+    pub(crate) fn simulate(&self) -> Result<Row, MeasureError> {
+        let outcome = Simulation::new(&self.scenario())?.run()?;
+        let runs = outcome.runs.iter().map(|run| (run.callback, run.start.as_nanos()));
+        Ok(self.row(Mode::Virtual, self.times, runs))
+    }
+
+    /// From the callbacks and starts of what ran.
+    fn row(&self, mode: Mode, times: Times, runs: impl Iterator<Item = (usize, u64)>) -> Row {
+        let mut starts = Vec::new();
+        let mut taken = 0;
+        for (callback, start_ns) in runs {
+            if callback == LIST {
+                starts.push(start_ns);
+            } else {
+                taken += 1;
+            }
+        }
+        let sends = self.duration().as_nanos().div_ceil(ROBOT_PERIOD.as_nanos());
+        let sent = sends as f64 * self.cell.robots as f64;
+        Row {
+            contender: self.contender,
+            cell: self.cell,
+            mode,
+            period_ms: periods_ms(&starts, self.iterations),
+            times,
+            taken: f64::from(taken) / sent,
+        }
+    }
+}
+
+/// Summary of the first `iterations` periods.
+fn periods_ms(starts_ns: &[u64], iterations: u32) -> Option<Summary> {
+    let periods = starts_ns.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e6);
+    Summary::of(periods.take(iterations as usize))
+}
+
+/// Zero without any.
+fn mean(values: impl Iterator<Item = u64>) -> u64 {
+    let (sum, count) = values.fold((0_u64, 0_u64), |(sum, count), value| (sum + value, count + 1));
+    sum.checked_div(count).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::setup::{CONTENDERS, PerTopic};
+    use super::*;
+
+    fn simulated(policy: &str, robots: usize, per_topic: PerTopic, list_us: u64) -> Row {
+        let contender = CONTENDERS.into_iter().find(|contender| contender.policy == policy).unwrap();
+        let times = Times { message: Duration::from_micros(25), list: Duration::from_micros(list_us) };
+        Order { contender, cell: Cell { robots, per_topic }, times, iterations: 100 }.simulate().unwrap()
+    }
+
+    #[test]
+    fn under_e2_the_period_grows_with_robots_and_topics() {
+        let mean = |robots, per_topic| simulated("wait-set-e2", robots, per_topic, 900).mean_ms().unwrap();
+        let by_topics: Vec<f64> = PerTopic::ROWS.iter().map(|row| mean(70, *row)).collect();
+        assert!(by_topics.windows(2).all(|pair| pair[0] > pair[1]), "{by_topics:?}");
+        let by_robots: Vec<f64> = [10, 30, 50, 70].map(|robots| mean(robots, PerTopic::Robots(1))).into();
+        assert!(by_robots.windows(2).all(|pair| pair[0] < pair[1]), "{by_robots:?}");
+    }
+
+    #[test]
+    fn priority_holds_the_period_as_long_as_the_list_fits() {
+        for per_topic in PerTopic::ROWS {
+            let row = simulated("fixed-priority", 70, per_topic, 900);
+            let mean = row.mean_ms().unwrap();
+            assert!((mean - 1.0).abs() < 0.02, "{mean}");
+            assert!(row.times.utilization(70) > 1.0 && row.taken > 0.0 && row.taken < 0.1, "{row:?}");
+        }
+    }
+
+    #[test]
+    fn only_the_first_periods_count() {
+        let starts = [1_000_000, 2_000_000, 3_000_000, 9_000_000];
+        assert_eq!(periods_ms(&starts, 2).unwrap().mean, 1.0);
+        assert_eq!(periods_ms(&starts[..1], 2), None);
+        assert_eq!((mean([1, 3].into_iter()), mean(std::iter::empty())), (2, 0));
+    }
+}

@@ -1,0 +1,188 @@
+//! `rospin lab tracker`: the multi-robot tracker of Dust et al. (2023), Table VI, on the engine and in the simulator.
+//!
+//! `setup` makes scenarios of it, `measure` runs one cell; `grid`, `json` and `report` say what came out.
+
+mod grid;
+mod json;
+mod measure;
+mod options;
+mod report;
+mod setup;
+#[cfg(test)]
+mod testing;
+
+use std::error::Error;
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+
+use crate::experiments::{Experiment, Failure};
+use crate::machine::Machine;
+use crate::outputs;
+use crate::progress::Progress;
+
+use self::measure::{MeasureError, Mode, Order, Row};
+use self::options::{DEFAULT_REPORT, Options};
+use self::setup::{CONTENDERS, Cell, Contender, PerTopic};
+
+/// The experiment.
+pub(crate) struct TrackerExperiment;
+
+impl Experiment for TrackerExperiment {
+    fn name(&self) -> &'static str {
+        "tracker"
+    }
+
+    fn about(&self) -> &'static str {
+        "A multi-robot tracker: how much its timer waits for robots and topics, real and simulated"
+    }
+
+    fn command(&self) -> Command {
+        Options::augment_args(Command::new(self.name())).about(self.about())
+    }
+
+    fn run(&self, matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
+        let options = Options::from_arg_matches(matches).map_err(input)?;
+        let report = options.report.as_deref().unwrap_or(Path::new(DEFAULT_REPORT));
+        check_files(&options, report)?;
+        let rows = run_all(&options).map_err(failed)?;
+        let tracker = Tracker {
+            machine: Machine::read(),
+            robots: options.robot_counts(),
+            rows,
+            message_us: options.message_us,
+            list_pair_ns: options.list_pair_ns,
+            iterations: options.duration_iterations,
+        };
+        writeln!(out, "{}\n{}\n", grid::render(&tracker), grid::sentence(&tracker))?;
+        for (term, text) in report::settings(&tracker).iter().take(2) {
+            writeln!(out, "{term}: {text}.")?;
+        }
+        if let Some(path) = &options.json {
+            outputs::write("--json", path, &json::render(&tracker).map_err(failed)?).map_err(failed)?;
+            writeln!(out, "Figures: {}", path.display())?;
+        }
+        outputs::write("--report", report, &report::render(&tracker).map_err(failed)?).map_err(failed)?;
+        writeln!(out, "Report:  {}", report.display())?;
+        Ok(())
+    }
+}
+
+/// Everything that the grids, the JSON file and the report show.
+pub(crate) struct Tracker {
+    pub(crate) machine: Machine,
+    pub(crate) robots: Vec<usize>,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) message_us: f64,
+    pub(crate) list_pair_ns: f64,
+    pub(crate) iterations: u32,
+}
+
+impl Tracker {
+    fn contenders(&self) -> impl Iterator<Item = Contender> {
+        CONTENDERS.into_iter()
+    }
+
+    /// The modes that were run, real time first.
+    fn modes(&self) -> Vec<Mode> {
+        let modes = [Mode::Real, Mode::Virtual].into_iter();
+        modes.filter(|mode| self.rows.iter().any(|row| row.mode == *mode)).collect()
+    }
+
+    /// How long the list is to take.
+    fn list(&self, robots: usize) -> Duration {
+        Duration::from_secs_f64(self.list_pair_ns * (robots * robots) as f64 / 1e9)
+    }
+
+    fn row(&self, contender: Contender, cell: Cell, mode: Mode) -> Option<&Row> {
+        self.rows.iter().find(|row| (row.contender, row.cell, row.mode) == (contender, cell, mode))
+    }
+}
+
+fn check_files(options: &Options, report: &Path) -> Result<(), Failure> {
+    if let Some(json) = &options.json {
+        outputs::check_writable("--json", json).map_err(input)?;
+        outputs::check_distinct(json, report).map_err(input)?;
+    }
+    outputs::check_writable("--report", report).map_err(input)
+}
+
+fn orders(options: &Options, contender: Contender) -> Vec<Order> {
+    let mut orders = Vec::new();
+    for robots in options.robot_counts() {
+        orders.extend(PerTopic::ROWS.map(|per_topic| {
+            let (cell, times) = (Cell { robots, per_topic }, options.times(robots));
+            Order { contender, cell, times, iterations: options.duration_iterations }
+        }));
+    }
+    orders
+}
+
+fn run_all(options: &Options) -> Result<Vec<Row>, MeasureError> {
+    let length = |contender| orders(options, contender).iter().map(Order::duration).sum::<Duration>();
+    let longest = CONTENDERS.into_iter().map(length).max().unwrap_or_default();
+    let shown = if options.virtual_only { Duration::ZERO } else { Duration::from_secs(longest.as_secs().max(1)) };
+    let progress = Progress::new(CONTENDERS.len(), shown, options.quiet);
+    let mut rows = Vec::new();
+    for contender in CONTENDERS {
+        progress.begin(contender.policy);
+        let orders = orders(options, contender);
+        let count = orders.len() as f64;
+        for (number, order) in orders.into_iter().enumerate() {
+            let at = |share: f64| progress.at((number as f64 + share) / count);
+            rows.extend(run_cell(options, order, &at)?);
+        }
+        progress.end();
+    }
+    Ok(rows)
+}
+
+/// In real time, then in virtual time with the execution times that were measured.
+fn run_cell(options: &Options, mut order: Order, progress: &dyn Fn(f64)) -> Result<Vec<Row>, MeasureError> {
+    let mut rows = Vec::new();
+    if !options.virtual_only {
+        let row = order.measure(progress)?;
+        order.times = row.times;
+        rows.push(row);
+    }
+    if !options.real_only {
+        rows.push(order.simulate()?);
+    }
+    Ok(rows)
+}
+
+fn input(error: impl Error + Send + Sync + 'static) -> Failure {
+    Failure::Input(Box::new(error))
+}
+
+fn failed(error: impl Error + Send + Sync + 'static) -> Failure {
+    Failure::Run(Box::new(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_run_gives_every_cell_in_both_modes() {
+        let folder = std::env::temp_dir().join(format!("rospin-lab-{}-tracker", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (report, json) = (folder.join("r.html"), folder.join("r.json"));
+        let command = TrackerExperiment.command().no_binary_name(true);
+        let files = ["--report", report.to_str().unwrap(), "--json", json.to_str().unwrap()];
+        let short = ["--quiet", "--robots=10", "--duration-iterations=20"];
+        let matches = command.try_get_matches_from([&short[..], &files].concat()).unwrap();
+        let mut out = Vec::new();
+        TrackerExperiment.run(&matches, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text.lines().last().unwrap(), format!("Report:  {}", report.display()));
+        let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+        let rows = document["rows"].as_array().unwrap();
+        assert_eq!(rows.len(), CONTENDERS.len() * PerTopic::ROWS.len() * 2);
+        // Not one cell without periods; how long they are is the machine's business.
+        assert!(rows.iter().all(|row| row["periods"].as_u64().unwrap() >= 2), "{text}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

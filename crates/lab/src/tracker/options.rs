@@ -1,0 +1,139 @@
+//! The options of `rospin lab tracker`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::setup::Times;
+
+/// Where the report goes unless told otherwise.
+pub(crate) const DEFAULT_REPORT: &str = "rospin-tracker.html";
+
+/// Runs the multi-robot tracker of Dust et al. (2023): how far apart the lists are that should come every millisecond.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+The paper does not say how long its callbacks run. The defaults are what its Table VI follows from under E2: 25 us for each
+message, and 0.457 us for each pair of robots in the list, so that the list of 50 robots takes longer than its period.
+
+Examples:
+  rospin lab tracker
+  rospin lab tracker --robots 30,60 --message-us 10
+  rospin lab tracker --virtual-only --json tracker.json")]
+pub(crate) struct Options {
+    /// Only on this machine, not in the simulator
+    #[arg(long, conflicts_with = "virtual_only")]
+    pub(crate) real_only: bool,
+
+    /// Only in the simulator, with the execution times as given
+    #[arg(long)]
+    pub(crate) virtual_only: bool,
+
+    /// Numbers of robots, separated by commas
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "10,30,50,70")]
+    #[arg(value_parser = parse_robots)]
+    pub(crate) robots: Vec<usize>,
+
+    /// Processor time for a message, in microseconds
+    #[arg(long, value_name = "US", default_value = "25", value_parser = parse_us)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) message_us: f64,
+
+    /// Processor time for the list, in nanoseconds a pair of robots: it is as long as the square of their number
+    #[arg(long, value_name = "NS", default_value = "457", value_parser = parse_pair_ns)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) list_pair_ns: f64,
+
+    /// Periods of the list that each mean is taken over
+    #[arg(long, value_name = "COUNT", default_value = "500")]
+    #[arg(value_parser = clap::value_parser!(u32).range(2..=100_000))]
+    pub(crate) duration_iterations: u32,
+
+    /// Writes all figures, with units, machine and settings, to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Writes the HTML report to this file [default: rospin-tracker.html]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+
+    /// Shows no progress
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+impl Options {
+    /// How long callbacks are to run, with so many robots.
+    pub(crate) fn times(&self, robots: usize) -> Times {
+        Times {
+            message: Duration::from_secs_f64(self.message_us / 1e6),
+            list: Duration::from_secs_f64(self.list_pair_ns * (robots * robots) as f64 / 1e9),
+        }
+    }
+
+    /// The numbers of robots, each once, in order.
+    pub(crate) fn robot_counts(&self) -> Vec<usize> {
+        let mut counts = self.robots.clone();
+        counts.sort_unstable();
+        counts.dedup();
+        counts
+    }
+}
+
+fn parse_robots(text: &str) -> Result<usize, String> {
+    let count = text.trim().parse().ok().filter(|count| (1..=1000).contains(count));
+    count.ok_or_else(|| "give numbers of robots from 1 to 1000, separated by commas".to_owned())
+}
+
+fn parse_us(text: &str) -> Result<f64, String> {
+    parse_number(text, "microseconds", 1.0, 10_000.0)
+}
+
+fn parse_pair_ns(text: &str) -> Result<f64, String> {
+    parse_number(text, "nanoseconds", 0.0, 100_000.0)
+}
+
+fn parse_number(text: &str, unit: &str, min: f64, max: f64) -> Result<f64, String> {
+    let number = text.trim().parse().ok().filter(|number| (min..=max).contains(number));
+    number.ok_or_else(|| format!("give a number of {unit} from {min} to {max}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Command, FromArgMatches};
+
+    use super::*;
+
+    fn parse(arguments: &[&str]) -> Result<Options, clap::Error> {
+        let command = Options::augment_args(Command::new("x").no_binary_name(true));
+        Options::from_arg_matches(&command.try_get_matches_from(arguments)?)
+    }
+
+    #[test]
+    fn defaults_are_the_papers_setup() {
+        let options = parse(&[]).unwrap();
+        assert_eq!((options.robot_counts(), options.duration_iterations), (vec![10, 30, 50, 70], 500));
+        let times = options.times(50);
+        assert_eq!(times.message, Duration::from_micros(25));
+        assert!(times.list > Duration::from_millis(1), "{times:?}");
+    }
+
+    #[test]
+    fn impossible_values_name_the_option() {
+        for (option, value) in [
+            ("--robots", "0"),
+            ("--robots", "ten"),
+            ("--robots", "10,,30"),
+            ("--message-us", "0"),
+            ("--message-us", "nan"),
+            ("--list-pair-ns", "-1"),
+            ("--duration-iterations", "1"),
+        ] {
+            let error = parse(&[option, value]).unwrap_err();
+            assert_eq!(error.exit_code(), 2);
+            assert!(error.to_string().contains(option), "{error}");
+        }
+        assert!(parse(&["--real-only", "--virtual-only"]).is_err());
+        assert_eq!(parse(&["--robots", "30,10,30"]).unwrap().robot_counts(), [10, 30]);
+    }
+}

@@ -1,0 +1,38 @@
+//! Made-up results for the tests of grids, sentence, JSON and report.
+
+use std::time::Duration;
+
+use crate::machine::Machine;
+use crate::stats::Summary;
+
+use super::Tracker;
+use super::measure::{Mode, Row};
+use super::setup::{CONTENDERS, Cell, PerTopic, Times};
+
+/// Every cell for 30 and 70 robots: priority is on time as long as the list fits, the others never are.
+pub(crate) fn tracker() -> Tracker {
+    let mut rows = Vec::new();
+    for mode in [Mode::Real, Mode::Virtual] {
+        for contender in CONTENDERS {
+            for robots in [30, 70] {
+                rows.extend(PerTopic::ROWS.map(|per_topic| {
+                    let on_time = contender.policy == "fixed-priority" && robots == 30;
+                    let times = Times {
+                        message: Duration::from_micros(25),
+                        list: Duration::from_micros(if robots == 30 { 400 } else { 2200 }),
+                    };
+                    let period_ms = Summary::of([if on_time { 1.01 } else { 2.5 }]);
+                    Row { contender, cell: Cell { robots, per_topic }, mode, period_ms, times, taken: 0.005 }
+                }));
+            }
+        }
+    }
+    let machine = Machine {
+        cpu_model: "Test <CPU>".to_owned(),
+        cores: 2,
+        memory_mib: Some(8192),
+        kernel: "linux 6.1".to_owned(),
+        architecture: "x86_64",
+    };
+    Tracker { machine, robots: vec![30, 70], rows, message_us: 25.0, list_pair_ns: 457.0, iterations: 500 }
+}
