@@ -162,7 +162,6 @@ pub enum SpinError {
 #[derive(Debug)]
 pub struct Executor {
     handle: ExecutorHandle,
-    threads: u16,
 }
 
 impl Executor {
@@ -173,7 +172,7 @@ impl Executor {
         let shared = Shared::new(name, context.clock().clone(), context.reporter(), State::new(scheduler));
         let shared = Arc::new(shared);
         context.clock().wakes(&shared);
-        Self { handle: ExecutorHandle { shared, context: context.clone(), threads }, threads }
+        Self { handle: ExecutorHandle { shared, context: context.clone(), threads } }
     }
 
     /// Runs callbacks until the options say to stop, [`halt`](ExecutorHandle::halt) is called, or one panics in a group that
@@ -227,7 +226,7 @@ impl Executor {
 
     fn prepare(&self, options: SpinOptions) -> Spin<'_> {
         let shared = &self.handle.shared;
-        let mut spin = Spin::new(shared, self.handle.context.runtime(), self.threads);
+        let mut spin = Spin::new(shared, self.handle.context.runtime(), self.handle.threads);
         spin.until = options.until;
         spin.deadline = options.timeout.map(|timeout| shared.clock.now() + timeout);
         spin

@@ -12,7 +12,7 @@ use rospin_core::{ThreadIndex, TimerSpec};
 use crate::body::{AnyPayload, Body, Ran};
 use crate::clock::Clock;
 use crate::incident::{Incident, IncidentKind, OnPanic};
-use crate::lock_free::inbox::{Book, Inbox};
+use crate::lock_free::inbox::{BOOK, Book, Inbox};
 use crate::loss::{LossCause, LossCounters};
 use crate::shared::{Leftovers, Shared, contain};
 use crate::signal::Signal;
@@ -208,7 +208,9 @@ impl State {
     }
 
     fn set_target(&mut self, executor: &Shared, signal: usize, target: Target) {
-        self.books = executor.signals.books();
+        if self.books.len() <= signal / BOOK {
+            self.books = executor.signals.books();
+        }
         put(&mut self.targets, signal, target);
     }
 
