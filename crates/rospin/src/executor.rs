@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::group::CallbackGroup;
 use crate::group_core::GroupOptions;
 use crate::incident::Incident;
+use crate::os::{ThreadOptions, ThreadReport, ThreadSetup};
 use crate::reentrant::ReentrantGroup;
 use crate::shared::Shared;
 use crate::spin::{MainFuture, Spin, Until};
@@ -22,6 +23,7 @@ pub struct ExecutorOptions {
     name: String,
     policy: Box<dyn Policy>,
     threads: u16,
+    thread: ThreadOptions,
     trace: Option<Box<dyn Trace>>,
 }
 
@@ -29,7 +31,13 @@ impl ExecutorOptions {
     /// One thread, [`FixedPriority`]: with equal priorities that is first in, first out.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), policy: Box::new(FixedPriority::new()), threads: 1, trace: None }
+        Self {
+            name: name.into(),
+            policy: Box::new(FixedPriority::new()),
+            threads: 1,
+            thread: ThreadOptions::new(),
+            trace: None,
+        }
     }
 
     /// Which of the ready callbacks runs next: one of [`policy`](rospin_core::policy), or a policy of your own.
@@ -51,6 +59,16 @@ impl ExecutorOptions {
     pub fn threads(mut self, threads: u16) -> Self {
         let cores = || std::thread::available_parallelism().ok().and_then(|cores| u16::try_from(cores.get()).ok());
         self.threads = if threads == 0 { cores().unwrap_or(1) } else { threads };
+        self
+    }
+
+    /// Sets what each of its threads has of the operating system while it spins: scheduling class and priority, cores. The
+    /// thread that calls [`Executor::spin`] has what it had before afterwards; every spin takes some system calls for it.
+    ///
+    /// What could not be had is logged, or ends the spin, as the options say; see [`ExecutorHandle::thread_reports`].
+    #[must_use]
+    pub fn thread(mut self, options: ThreadOptions) -> Self {
+        self.thread = options;
         self
     }
 
@@ -132,6 +150,9 @@ pub enum SpinError {
     /// A thread could not be started.
     #[error("could not start a thread of the executor: {0}")]
     Thread(#[source] std::io::Error),
+    /// A thread cannot have what it is to have of the operating system, and that is to be an error.
+    #[error("a thread of the executor lacks what it should have: {0}")]
+    Shortfall(Box<ThreadReport>),
     /// The Tokio runtime could not be started.
     #[error("could not start the runtime for asynchronous callbacks: {0}")]
     Runtime(#[source] std::io::Error),
@@ -166,10 +187,11 @@ pub struct Executor {
 
 impl Executor {
     pub(crate) fn new(context: &Context, options: ExecutorOptions) -> Self {
-        let ExecutorOptions { name, policy, threads, trace } = options;
+        let ExecutorOptions { name, policy, threads, thread, trace } = options;
         let mut scheduler = Scheduler::new(policy);
         scheduler.set_trace(trace);
-        let shared = Shared::new(name, context.clock().clone(), context.reporter(), State::new(scheduler));
+        let thread = ThreadSetup::new(thread);
+        let shared = Shared::new(name, context.clock().clone(), context.reporter(), thread, State::new(scheduler));
         let shared = Arc::new(shared);
         context.clock().wakes(&shared);
         Self { handle: ExecutorHandle { shared, context: context.clone(), threads } }
@@ -266,6 +288,13 @@ impl ExecutorHandle {
     /// May be called from a callback.
     pub fn create_reentrant_group(&self, options: impl Into<GroupOptions>) -> ReentrantGroup {
         ReentrantGroup::new(self, options.into())
+    }
+
+    /// What its threads had of the operating system when it last began to spin, as the kernel said; empty where nothing was
+    /// [asked for](ExecutorOptions::thread). Locks for a moment.
+    #[must_use]
+    pub fn thread_reports(&self) -> Vec<ThreadReport> {
+        self.shared.threads.reports()
     }
 
     /// Ends the spin that is going on, or, if none is, the next one at its beginning: a halt is never lost.

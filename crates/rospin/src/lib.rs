@@ -46,6 +46,7 @@ mod incident;
 mod lock_free;
 mod loss;
 mod options;
+pub mod os;
 mod reentrant;
 mod registry;
 mod runtime;

@@ -13,6 +13,7 @@ use crate::clock::Clock;
 use crate::incident::{Incident, Reporter};
 use crate::lock_free::inbox::Inbox;
 use crate::lock_free::parker::Parker;
+use crate::os::ThreadSetup;
 use crate::signal::SignalBox;
 use crate::state::State;
 
@@ -26,6 +27,7 @@ pub(crate) struct Shared {
     pub(crate) inbox: Inbox,
     pub(crate) signals: SignalBox,
     pub(crate) parker: Parker,
+    pub(crate) threads: ThreadSetup,
     report: Reporter,
     /// Something besides the inbox wants attention: a command, a moved clock.
     news: AtomicBool,
@@ -38,13 +40,14 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(name: String, clock: Clock, report: Reporter, state: State) -> Self {
+    pub(crate) fn new(name: String, clock: Clock, report: Reporter, threads: ThreadSetup, state: State) -> Self {
         Self {
             name,
             clock,
             inbox: Inbox::new(),
             signals: SignalBox::default(),
             parker: Parker::new(),
+            threads,
             report,
             news: AtomicBool::new(false),
             commands: Mutex::new(Some(Vec::new())),

@@ -4,6 +4,7 @@
 //! held between callbacks only.
 
 use std::cell::RefCell;
+use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -133,13 +134,19 @@ impl<'a> Spin<'a> {
         let mut state = executor.lock_state();
         state.parked = 0;
         state.watch = None;
-        let spun = if self.threads == 1 || self.until != Until::Halted {
-            let access = RefCell::new(&mut *state);
-            self.runtime.run(|| self.thread(&access, ThreadIndex(0), main));
-            Ok(())
-        } else {
-            self.spin_threads(&mut state, main)
+        executor.threads.forget();
+        // After the runtime has its thread, which is not to inherit what this one gets.
+        let set_up = executor.threads.enter(&executor.name);
+        let spun = match &set_up {
+            Err(report) => Err(SpinError::Shortfall(report.clone())),
+            Ok(_) if self.threads == 1 || self.until != Until::Halted => {
+                let access = RefCell::new(&mut *state);
+                self.runtime.run(|| self.thread(&access, ThreadIndex(0), main));
+                Ok(())
+            }
+            Ok(_) => self.spin_threads(&mut state, main),
         };
+        drop(set_up);
         let was_halted = executor.halt.swap(false, Ordering::AcqRel);
         let fatal = state.fatal.take();
         drop(state);
@@ -155,20 +162,35 @@ impl<'a> Spin<'a> {
     }
 
     fn spin_threads(&self, state: &mut State, main: Option<MainFuture<'_>>) -> Result<(), SpinError> {
-        let access = Mutex::new(state);
+        let access = &Mutex::new(state);
         std::thread::scope(|scope| {
+            let mut others = Vec::new();
             for number in 1..self.threads {
-                let access = &access;
-                let body = move || self.runtime.run(|| self.thread(access, ThreadIndex(number), None));
                 let name = format!("{}-{number}", self.executor.name);
-                if let Err(error) = std::thread::Builder::new().name(name).spawn_scoped(scope, body) {
-                    self.stop();
-                    return Err(SpinError::Thread(error));
+                let body = {
+                    let name = name.clone();
+                    move || self.other_thread(access, ThreadIndex(number), &name)
+                };
+                match std::thread::Builder::new().name(name).spawn_scoped(scope, body) {
+                    Ok(thread) => others.push(thread),
+                    Err(error) => {
+                        self.stop();
+                        return Err(SpinError::Thread(error));
+                    }
                 }
             }
-            self.runtime.run(|| self.thread(&access, ThreadIndex(0), main));
-            Ok(())
+            self.runtime.run(|| self.thread(access, ThreadIndex(0), main));
+            let ended = others.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            ended.collect()
         })
+    }
+
+    /// A thread that this spin started.
+    fn other_thread(&self, access: &impl Access, thread: ThreadIndex, name: &str) -> Result<(), SpinError> {
+        let set_up = self.executor.threads.enter(name).inspect_err(|_| self.stop());
+        let _set_up = set_up.map_err(SpinError::Shortfall)?;
+        self.runtime.run(|| self.thread(access, thread, None));
+        Ok(())
     }
 
     /// The loop of one thread.

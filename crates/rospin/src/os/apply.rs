@@ -1,0 +1,253 @@
+//! Setting, reading back, and undoing.
+
+use std::io;
+use std::num::NonZeroU64;
+
+use rospin_core::OsScheduling;
+use rustix::io::Errno;
+use rustix::thread::{Pid, current_timer_slack, set_current_timer_slack};
+
+use super::cores::CoreSet;
+use super::kernel::{self, Attributes};
+use super::memory::prefault_stack;
+use super::options::ThreadOptions;
+use super::report::{Shortfall, ThreadReport};
+use super::threads::ThreadId;
+
+/// How the kernel schedules a thread of this process.
+///
+/// # Errors
+/// If there is no such thread any more.
+pub fn scheduling_of(thread: ThreadId) -> io::Result<OsScheduling> {
+    Ok(kernel::read(Some(thread.0))?.scheduling)
+}
+
+impl ThreadOptions {
+    /// Gives all of it to the calling thread, and says what the thread has then.
+    pub fn apply(&self) -> ThreadReport {
+        let mut shortfalls = self.apply_from_outside(None);
+        if let Some(slack) = self.timer_slack {
+            let slack_ns = u64::try_from(slack.as_nanos()).unwrap_or(u64::MAX).max(1);
+            let set = set_current_timer_slack(NonZeroU64::new(slack_ns)).map_err(io::Error::from);
+            let is_so = || is_real_time(None) || current_timer_slack().is_ok_and(|now| now == slack_ns);
+            if let Some(reason) = failed(set, is_so) {
+                let mend = "give a slack that the kernel takes".to_owned();
+                shortfalls.push(Shortfall { asked: format!("a timer slack of {slack:?}"), reason, mend });
+            }
+        }
+        prefault_stack(self.stack_prefault);
+        report(ThreadId::current(), shortfalls)
+    }
+
+    /// Gives its scheduling and its cores to another thread of this process; slack and stack are that thread's own affair.
+    pub fn apply_to(&self, thread: ThreadId) -> ThreadReport {
+        report(thread, self.apply_from_outside(Some(thread.0)))
+    }
+
+    /// As [`apply`](Self::apply), and undoes it when what is returned is dropped.
+    pub fn apply_for_now(&self) -> Applied {
+        let before = Before {
+            attributes: self.scheduling.and_then(|_| kernel::read(None).ok()),
+            cores: self.cores.as_ref().and_then(|_| CoreSet::of(None).ok()),
+            slack_ns: self.timer_slack.and_then(|_| current_timer_slack().ok()),
+        };
+        Applied { report: self.apply(), before, _not_send: std::marker::PhantomData }
+    }
+
+    /// Cores first: a reservation is refused to a thread that may not use all of them, and the error should name that.
+    fn apply_from_outside(&self, thread: Option<Pid>) -> Vec<Shortfall> {
+        let cores = self.cores.as_ref().and_then(|cores| apply_cores(thread, cores));
+        let scheduling = self.scheduling.and_then(|scheduling| self.apply_scheduling(thread, scheduling));
+        [cores, scheduling].into_iter().flatten().collect()
+    }
+
+    fn apply_scheduling(&self, thread: Option<Pid>, scheduling: OsScheduling) -> Option<Shortfall> {
+        let asked = scheduling.to_string();
+        if let Err(error) = scheduling.check() {
+            return Some(Shortfall { asked, reason: "no kernel has it".to_owned(), mend: error.to_string() });
+        }
+        let wanted = Attributes { scheduling, reset_on_fork: !self.inherited };
+        let set = kernel::write(thread, wanted);
+        let mend = set.as_ref().err().map_or_else(String::new, |error| mend(scheduling, error));
+        let is_so = || kernel::read(thread).is_ok_and(|now| now.scheduling == scheduling);
+        let reason = failed(set, is_so)?;
+        Some(Shortfall { asked, reason, mend })
+    }
+}
+
+fn apply_cores(thread: Option<Pid>, cores: &CoreSet) -> Option<Shortfall> {
+    let asked = format!("on cores {cores}");
+    let missing = cores.missing();
+    if cores.is_empty() || !missing.is_empty() {
+        let online = CoreSet::online().map_or_else(|_| "some".to_owned(), |online| online.to_string());
+        let reason = format!("there is no core {missing}").trim_end().to_owned();
+        return Some(Shortfall { asked, reason, mend: format!("choose from {online}") });
+    }
+    let reason = failed(cores.apply(thread), || CoreSet::of(thread).is_ok_and(|now| now == *cores))?;
+    let mend = "choose from the cores that its cpuset (container, cgroup) lets it use".to_owned();
+    Some(Shortfall { asked, reason, mend })
+}
+
+/// Why it is not so, if it is not.
+fn failed(set: io::Result<()>, is_so: impl FnOnce() -> bool) -> Option<String> {
+    match set {
+        Err(error) => Some(error.to_string()),
+        Ok(()) if !is_so() => Some("the kernel took it and says otherwise".to_owned()),
+        Ok(()) => None,
+    }
+}
+
+fn is_real_time(thread: Option<Pid>) -> bool {
+    kernel::read(thread).is_ok_and(|now| now.scheduling.is_real_time())
+}
+
+/// What would help against this refusal.
+fn mend(scheduling: OsScheduling, error: &io::Error) -> String {
+    let refused = error.raw_os_error().map(Errno::from_raw_os_error);
+    match (scheduling, refused) {
+        (OsScheduling::Fifo { priority } | OsScheduling::RoundRobin { priority }, Some(Errno::PERM)) => format!(
+            "run with CAP_SYS_NICE, or allow real-time priorities up to {priority} (`ulimit -r`, rtprio in \
+             /etc/security/limits.conf)"
+        ),
+        (OsScheduling::Other { nice }, Some(Errno::PERM | Errno::ACCESS)) => {
+            format!("run with CAP_SYS_NICE, or allow a niceness of {nice} (`ulimit -e {}`)", 20 - i32::from(nice))
+        }
+        (OsScheduling::Deadline { .. }, Some(Errno::PERM)) => {
+            "run with CAP_SYS_NICE, and let the thread use all cores: a reservation cannot be bound to some".to_owned()
+        }
+        (OsScheduling::Deadline { .. }, Some(Errno::BUSY)) => {
+            "ask for less: all reservations together exceed what the kernel admits".to_owned()
+        }
+        _ => "see sched(7)".to_owned(),
+    }
+}
+
+fn report(thread: ThreadId, shortfalls: Vec<Shortfall>) -> ThreadReport {
+    ThreadReport {
+        name: thread.name().unwrap_or_default(),
+        thread,
+        scheduling: scheduling_of(thread).ok(),
+        cores: CoreSet::of(Some(thread.0)).unwrap_or_default(),
+        shortfalls,
+    }
+}
+
+/// Options that the calling thread has until this is dropped.
+#[derive(Debug)]
+pub struct Applied {
+    report: ThreadReport,
+    before: Before,
+    /// What was set belongs to one thread.
+    _not_send: std::marker::PhantomData<*const ()>,
+}
+
+impl Applied {
+    /// What the thread has.
+    #[must_use]
+    pub const fn report(&self) -> &ThreadReport {
+        &self.report
+    }
+}
+
+/// What the thread had, of what is changed.
+#[derive(Debug)]
+struct Before {
+    attributes: Option<Attributes>,
+    cores: Option<CoreSet>,
+    slack_ns: Option<u64>,
+}
+
+impl Drop for Applied {
+    fn drop(&mut self) {
+        // What it once had it may have again; a thread without rights keeps at worst what it was given.
+        let Before { attributes, cores, slack_ns } = &self.before;
+        if let Some(attributes) = attributes {
+            let _ = kernel::write(None, *attributes);
+        }
+        if let Some(cores) = cores {
+            let _ = cores.apply(None);
+        }
+        if let Some(slack_ns) = slack_ns {
+            let _ = set_current_timer_slack(NonZeroU64::new(*slack_ns));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// In a thread of its own, so that other tests keep what they have.
+    fn apart(test: impl FnOnce() + Send + 'static) {
+        thread::spawn(test).join().unwrap();
+    }
+
+    #[test]
+    fn what_is_asked_for_is_there_or_is_told() {
+        apart(|| {
+            let fifo = OsScheduling::Fifo { priority: 7 };
+            let report = ThreadOptions::new().scheduling(fifo).apply();
+            let has = scheduling_of(ThreadId::current()).unwrap();
+            assert_eq!(report.scheduling, Some(has));
+            if report.shortfalls.is_empty() {
+                assert_eq!(has, fifo);
+            } else {
+                let said = report.to_string();
+                assert_ne!(has, fifo);
+                assert!(said.contains("not SCHED_FIFO 7") && said.contains("CAP_SYS_NICE"), "{said}");
+            }
+        });
+    }
+
+    #[test]
+    fn it_is_undone() {
+        apart(|| {
+            let before = (kernel::read(None).unwrap(), CoreSet::of(None).unwrap(), current_timer_slack().unwrap());
+            let one = CoreSet::new(before.1.as_slice().first().copied());
+            let options = ThreadOptions::new().cores(one.clone()).timer_slack(Duration::from_micros(3));
+            let applied = options.apply_for_now();
+            assert_eq!((&applied.report().cores, current_timer_slack().unwrap()), (&one, 3000));
+            assert_eq!(applied.report().shortfalls, []);
+            drop(applied);
+            assert_eq!((kernel::read(None).unwrap(), CoreSet::of(None).unwrap()), (before.0, before.1));
+            assert_eq!(current_timer_slack().unwrap(), before.2);
+        });
+    }
+
+    #[test]
+    fn a_core_that_is_not_there_is_told_with_those_that_are() {
+        apart(|| {
+            let report = ThreadOptions::new().cores(CoreSet::new([0, 1000])).apply();
+            let said = report.shortfalls[0].to_string();
+            let online = CoreSet::online().unwrap();
+            assert_eq!(said, format!("not on cores 0,1000: there is no core 1000; choose from {online}"));
+        });
+    }
+
+    #[test]
+    fn another_thread_can_be_set_from_outside() {
+        let (send, receive) = std::sync::mpsc::channel();
+        let (end, wait) = std::sync::mpsc::channel::<()>();
+        let thread = thread::spawn(move || {
+            send.send(ThreadId::current()).unwrap();
+            let _ = wait.recv();
+        });
+        let id = receive.recv().unwrap();
+        let report = ThreadOptions::new().scheduling(OsScheduling::Other { nice: 19 }).apply_to(id);
+        assert_eq!(report.shortfalls, []);
+        assert_eq!(scheduling_of(id).unwrap(), OsScheduling::Other { nice: 19 });
+        drop(end);
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn nonsense_is_refused_in_words() {
+        apart(|| {
+            let report = ThreadOptions::new().scheduling(OsScheduling::Fifo { priority: 100 }).apply();
+            assert!(report.to_string().contains("1 to 99"), "{report}");
+        });
+    }
+}

@@ -1,0 +1,144 @@
+//! Sets of processor cores.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::str::FromStr;
+
+use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
+
+/// Processor cores, by their numbers: written as `0-2,5`, as the kernel does.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct CoreSet(Vec<u16>);
+
+impl CoreSet {
+    /// These cores.
+    #[must_use]
+    pub fn new(cores: impl IntoIterator<Item = u16>) -> Self {
+        let mut cores: Vec<u16> = cores.into_iter().collect();
+        cores.sort_unstable();
+        cores.dedup();
+        Self(cores)
+    }
+
+    /// Those that the machine has and that are switched on, whether or not this process may use them.
+    ///
+    /// # Errors
+    /// Where the kernel does not tell.
+    pub fn online() -> io::Result<Self> {
+        let text = fs::read_to_string("/sys/devices/system/cpu/online")?;
+        text.trim().parse().map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    }
+
+    /// Those that the calling thread may use.
+    ///
+    /// # Errors
+    /// Where the kernel does not tell.
+    pub fn of_current_thread() -> io::Result<Self> {
+        Self::of(None)
+    }
+
+    /// In ascending order.
+    #[must_use]
+    pub fn as_slice(&self) -> &[u16] {
+        &self.0
+    }
+
+    /// Whether there is none in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn of(thread: Option<Pid>) -> io::Result<Self> {
+        let set = sched_getaffinity(thread)?;
+        Ok(Self((0..CpuSet::MAX_CPU as u16).filter(|core| set.is_set((*core).into())).collect()))
+    }
+
+    pub(crate) fn apply(&self, thread: Option<Pid>) -> io::Result<()> {
+        let mut set = CpuSet::new();
+        for core in self.0.iter().filter(|core| usize::from(**core) < CpuSet::MAX_CPU) {
+            set.set((*core).into());
+        }
+        Ok(sched_setaffinity(thread, &set)?)
+    }
+
+    /// Those of these that the machine does not have.
+    pub(crate) fn missing(&self) -> Self {
+        // A kernel that does not tell refuses by itself.
+        let online = Self::online().unwrap_or_else(|_| self.clone());
+        Self(self.0.iter().copied().filter(|core| !online.0.contains(core)).collect())
+    }
+}
+
+/// Why a text is no set of cores.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("`{text}` is no set of cores; write numbers and ranges, as in 0-2,5")]
+pub struct CoreSetError {
+    /// What was read.
+    pub text: String,
+}
+
+impl FromStr for CoreSet {
+    type Err = CoreSetError;
+
+    fn from_str(text: &str) -> Result<Self, CoreSetError> {
+        let range = |part: &str| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let (first, last) = (first.trim().parse::<u16>().ok()?, last.trim().parse::<u16>().ok()?);
+            (first <= last && usize::from(last) < CpuSet::MAX_CPU).then_some(first..=last)
+        };
+        let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
+        let ranges = ranges.ok_or_else(|| CoreSetError { text: text.to_owned() })?;
+        Ok(Self::new(ranges.into_iter().flatten()))
+    }
+}
+
+impl fmt::Display for CoreSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, run) in self.0.chunk_by(|one, next| one + 1 == *next).enumerate() {
+            let comma = if number == 0 { "" } else { "," };
+            match run {
+                [only] => write!(f, "{comma}{only}")?,
+                [first, .., last] => write!(f, "{comma}{first}-{last}")?,
+                [] => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_goes_there_and_back() {
+        for (text, written) in [("0", "0"), ("0-2,5", "0-2,5"), ("5, 1,0", "0-1,5"), ("3-3,3", "3")] {
+            assert_eq!(text.parse::<CoreSet>().unwrap().to_string(), written);
+        }
+        for text in ["", "a", "2-1", "-1", "0,", "99999"] {
+            let error = text.parse::<CoreSet>().unwrap_err();
+            assert!(error.to_string().contains("0-2,5"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_core_that_is_not_there_is_missing() {
+        let online = CoreSet::online().unwrap();
+        assert!(!online.is_empty() && online.missing().is_empty());
+        assert_eq!(CoreSet::new([0, 1000]).missing(), CoreSet::new([1000]));
+    }
+
+    #[test]
+    fn affinity_is_read_back() {
+        std::thread::spawn(|| {
+            let mine = CoreSet::of_current_thread().unwrap();
+            let one = CoreSet::new(mine.as_slice().last().copied());
+            one.apply(None).unwrap();
+            assert_eq!(CoreSet::of_current_thread().unwrap(), one);
+        })
+        .join()
+        .unwrap();
+    }
+}

@@ -1,0 +1,118 @@
+//! Reading and setting how the kernel schedules a thread, by its thread id.
+//!
+//! The C library has no functions for these two system calls, and no crate has both for threads other than the own one.
+//! All the unsafe code of OS scheduling is here.
+
+use std::io;
+use std::time::Duration;
+
+use rospin_core::OsScheduling;
+use rustix::thread::Pid;
+
+/// A thread's scheduling as the kernel has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Attributes {
+    pub(crate) scheduling: OsScheduling,
+    /// Threads that it creates begin as ordinary ones.
+    pub(crate) reset_on_fork: bool,
+}
+
+/// How the kernel schedules `thread`, or the calling one.
+pub(crate) fn read(thread: Option<Pid>) -> io::Result<Attributes> {
+    let mut attr = EMPTY;
+    // SAFETY: `attr` is a `sched_attr` of the size that is told, valid for writing during the call.
+    let status = unsafe { libc::syscall(libc::SYS_sched_getattr, id(thread), &raw mut attr, SIZE, 0) };
+    if status != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let scheduling = match i32::try_from(attr.sched_policy).unwrap_or(-1) {
+        libc::SCHED_FIFO => OsScheduling::Fifo { priority: attr.sched_priority as u8 },
+        libc::SCHED_RR => OsScheduling::RoundRobin { priority: attr.sched_priority as u8 },
+        libc::SCHED_DEADLINE => OsScheduling::Deadline {
+            runtime: Duration::from_nanos(attr.sched_runtime),
+            deadline: Duration::from_nanos(attr.sched_deadline),
+            period: Duration::from_nanos(attr.sched_period),
+        },
+        // Batch and idle are ordinary threads, too, as far as rospin is concerned.
+        _ => OsScheduling::Other { nice: attr.sched_nice as i8 },
+    };
+    Ok(Attributes { scheduling, reset_on_fork: attr.sched_flags & RESET_ON_FORK != 0 })
+}
+
+/// Has the kernel schedule `thread`, or the calling one, like that.
+pub(crate) fn write(thread: Option<Pid>, attributes: Attributes) -> io::Result<()> {
+    let mut attr = EMPTY;
+    attr.sched_flags = if attributes.reset_on_fork { RESET_ON_FORK } else { 0 };
+    let policy = match attributes.scheduling {
+        OsScheduling::Other { nice } => {
+            attr.sched_nice = nice.into();
+            libc::SCHED_OTHER
+        }
+        OsScheduling::Fifo { priority } => {
+            attr.sched_priority = priority.into();
+            libc::SCHED_FIFO
+        }
+        OsScheduling::RoundRobin { priority } => {
+            attr.sched_priority = priority.into();
+            libc::SCHED_RR
+        }
+        OsScheduling::Deadline { runtime, deadline, period } => {
+            attr.sched_runtime = nanos(runtime);
+            attr.sched_deadline = nanos(deadline);
+            attr.sched_period = nanos(period);
+            libc::SCHED_DEADLINE
+        }
+        _ => return Err(io::ErrorKind::Unsupported.into()),
+    };
+    attr.sched_policy = policy as u32;
+    // SAFETY: `attr` is a `sched_attr` that says its size, valid for reading during the call.
+    let status = unsafe { libc::syscall(libc::SYS_sched_setattr, id(thread), &raw const attr, 0) };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+const SIZE: u32 = size_of::<libc::sched_attr>() as u32;
+const RESET_ON_FORK: u64 = libc::SCHED_FLAG_RESET_ON_FORK as u64;
+const EMPTY: libc::sched_attr = libc::sched_attr {
+    size: SIZE,
+    sched_policy: 0,
+    sched_flags: 0,
+    sched_nice: 0,
+    sched_priority: 0,
+    sched_runtime: 0,
+    sched_deadline: 0,
+    sched_period: 0,
+};
+
+/// 0 is the calling thread.
+fn id(thread: Option<Pid>) -> i32 {
+    Pid::as_raw(thread)
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_read() {
+        std::thread::spawn(|| {
+            let before = read(None).unwrap();
+            assert_eq!(read(Some(rustix::thread::gettid())).unwrap(), before);
+            // Being nicer is allowed to all.
+            let nicer = Attributes { scheduling: OsScheduling::Other { nice: 19 }, ..before };
+            write(None, nicer).unwrap();
+            assert_eq!(read(None).unwrap(), nicer);
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn a_thread_that_is_not_there_is_an_error() {
+        let nobody = Pid::from_raw(i32::MAX - 1);
+        assert!(read(nobody).is_err());
+    }
+}

@@ -1,0 +1,79 @@
+//! The threads of this process, by name: a middleware starts its own, and nobody hands them out.
+
+use std::fmt;
+use std::fs;
+use std::io;
+
+use rustix::thread::Pid;
+
+/// A thread's number in the kernel, as `ps -L` shows it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ThreadId(pub(super) Pid);
+
+impl ThreadId {
+    /// The calling thread's.
+    #[must_use]
+    pub fn current() -> Self {
+        Self(rustix::thread::gettid())
+    }
+
+    /// The number.
+    #[must_use]
+    pub fn as_raw(self) -> i32 {
+        self.0.as_raw_nonzero().get()
+    }
+
+    /// Whether it is the thread that the process began with, whose name is the process's.
+    pub(crate) fn is_main(self) -> bool {
+        self.0 == rustix::process::getpid()
+    }
+
+    /// Its name in the kernel, of at most 15 bytes.
+    pub(super) fn name(self) -> io::Result<String> {
+        let name = fs::read_to_string(format!("/proc/self/task/{self}/comm"))?;
+        Ok(name.trim_end_matches('\n').to_owned())
+    }
+}
+
+impl fmt::Display for ThreadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_raw().fmt(f)
+    }
+}
+
+/// All threads of this process with their names in the kernel, which has room for 15 bytes of each.
+///
+/// # Errors
+/// Where the kernel does not tell.
+pub fn threads_of_process() -> io::Result<Vec<(ThreadId, String)>> {
+    let mut threads = Vec::new();
+    for entry in fs::read_dir("/proc/self/task")? {
+        let number = entry?.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
+        // One that ended meanwhile has no name any more.
+        if let Some(thread) = number.map(ThreadId)
+            && let Ok(name) = thread.name()
+        {
+            threads.push((thread, name));
+        }
+    }
+    threads.sort_by_key(|(thread, _)| thread.as_raw());
+    Ok(threads)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_found_by_its_name() {
+        let (send, receive) = std::sync::mpsc::channel();
+        let thread = std::thread::Builder::new().name("to-be-found".to_owned());
+        let thread = thread.spawn(move || {
+            send.send((ThreadId::current(), threads_of_process().unwrap())).unwrap();
+        });
+        let (id, threads) = receive.recv().unwrap();
+        thread.unwrap().join().unwrap();
+        assert!(threads.contains(&(id, "to-be-found".to_owned())), "{threads:?}");
+        assert!(!id.is_main());
+    }
+}
