@@ -16,19 +16,19 @@ const THREADS_MAX: u16 = 256;
 const DEPTH_MAX: u32 = 1_000_000;
 const BURST_MAX: u32 = 1_000_000;
 
-type Check = Result<(), CheckError>;
+pub(crate) type Check = Result<(), CheckError>;
 
 /// A table of a section, to complain about its keys.
 #[derive(Clone, Copy)]
-struct Table(&'static str, usize);
+pub(crate) struct Table(pub(crate) &'static str, pub(crate) usize);
 
 impl Table {
-    fn wrong<T>(self, key: &'static str, message: impl Into<String>) -> Result<T, CheckError> {
+    pub(crate) fn wrong<T>(self, key: &'static str, message: impl Into<String>) -> Result<T, CheckError> {
         let path = Path { section: self.0, table: Some(self.1), key: Some(key) };
         Err(CheckError { path, message: message.into() })
     }
 
-    fn require(self, key: &'static str, holds: bool, message: impl FnOnce() -> String) -> Check {
+    pub(crate) fn require(self, key: &'static str, holds: bool, message: impl FnOnce() -> String) -> Check {
         if holds { Ok(()) } else { self.wrong(key, message()) }
     }
 }
@@ -254,7 +254,7 @@ impl Scenario {
 }
 
 /// No two with one name, and none without.
-fn unique<'a>(section: &'static str, names: impl Iterator<Item = &'a String>) -> Check {
+pub(crate) fn unique<'a>(section: &'static str, names: impl Iterator<Item = &'a String>) -> Check {
     let mut seen = BTreeSet::new();
     for (number, name) in names.enumerate() {
         let table = Table(section, number);
@@ -266,7 +266,13 @@ fn unique<'a>(section: &'static str, names: impl Iterator<Item = &'a String>) ->
     Ok(())
 }
 
-fn known<'a>(table: Table, key: &'static str, what: &str, name: &str, names: impl Iterator<Item = &'a str>) -> Check {
+pub(crate) fn known<'a>(
+    table: Table,
+    key: &'static str,
+    what: &str,
+    name: &str,
+    names: impl Iterator<Item = &'a str>,
+) -> Check {
     let names: Vec<_> = names.collect();
     table.require(key, names.contains(&name), || {
         let known = names.join(", ");

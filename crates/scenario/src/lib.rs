@@ -1,4 +1,5 @@
-//! Scenarios: a system of executors, callbacks and messages, as one small readable text.
+//! The texts that rospin reads: scenarios, which describe a system of executors, callbacks and messages, and
+//! [deployments](deployment), which say where the callback groups of a program run.
 //!
 //! The simulator runs a scenario in virtual time, the engine runs it as synthetic load, the analysis bounds its response
 //! times: all three read the same file. The folder `scenarios` of this crate explains every key by example.
@@ -45,6 +46,7 @@
 
 mod callback;
 mod check;
+pub mod deployment;
 pub mod draw;
 pub mod duration;
 mod error;
@@ -53,6 +55,7 @@ mod text;
 mod traffic;
 
 pub use callback::{Await, Bin, Callback, ExecutionTime};
+pub use deployment::Deployment;
 pub use error::{CheckError, ScenarioError};
 pub use model::{Chain, Executor, Group, Priorities, Scenario};
 pub use traffic::{Burst, Fault, Jump, Pattern, Release};

@@ -55,7 +55,7 @@ impl Scenario {
 }
 
 /// What the TOML reader says, at its place.
-fn syntax(text: &str, error: &toml::de::Error) -> ScenarioError {
+pub(crate) fn syntax(text: &str, error: &toml::de::Error) -> ScenarioError {
     let offset = error.span().map_or(0, |span| span.start);
     // How to write one: the most frequent mistake is a number without a unit.
     let message = error.message().trim().replace("expected a duration", "expected a duration as in \"500 ms\"");
@@ -63,7 +63,7 @@ fn syntax(text: &str, error: &toml::de::Error) -> ScenarioError {
 }
 
 /// Finds the place that a check complains about; the text is known to be TOML.
-fn locate(text: &str, error: &CheckError) -> ScenarioError {
+pub(crate) fn locate(text: &str, error: &CheckError) -> ScenarioError {
     let Path { section, table, key } = &error.path;
     let offset = DeTable::parse(text).ok().and_then(|top| offset_of(top.get_ref(), &error.path));
     let key = key.unwrap_or(if table.is_none() { section } else { "" });

@@ -1,0 +1,79 @@
+//! Whether a deployment makes sense by itself; what the program and the machine have is the engine's to compare.
+
+use std::collections::BTreeSet;
+
+use rospin_core::{ChainError, policy};
+
+use super::model::Deployment;
+use crate::check::{Check, Table, known, unique};
+use crate::error::CheckError;
+
+const THREADS_MAX: u16 = 256;
+const DEPTH_MAX: u32 = 1_000_000;
+
+impl Deployment {
+    /// Whether the deployment makes sense. [`parse`](Deployment::parse) asks by itself.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, and what to do about it.
+    pub fn check(&self) -> Result<(), CheckError> {
+        self.check_executors()?;
+        self.check_groups()?;
+        self.check_callbacks()?;
+        self.check_chains()?;
+        self.check_threads()
+    }
+
+    fn check_executors(&self) -> Check {
+        unique("executor", self.executors.iter().map(|executor| &executor.name))?;
+        for (number, executor) in self.executors.iter().enumerate() {
+            let table = Table("executor", number);
+            if let Some(Err(error)) = executor.policy.as_deref().map(policy::by_name) {
+                return table.wrong("policy", error.to_string());
+            }
+            let threads = executor.threads.is_none_or(|threads| (1..=THREADS_MAX).contains(&threads));
+            table.require("threads", threads, || format!("an executor has 1 to {THREADS_MAX} threads"))?;
+        }
+        Ok(())
+    }
+
+    fn check_groups(&self) -> Check {
+        let mut seen = BTreeSet::new();
+        for (number, group) in self.groups.iter().enumerate() {
+            let table = Table("group", number);
+            table.require("name", !group.name.is_empty(), || "a group has no name; give it one, or \"*\"".into())?;
+            table.require("name", seen.insert((&group.node, &group.name)), || {
+                format!("`{}` is there already; leave one out", group.pattern())
+            })?;
+            let names = self.executors.iter().map(|executor| executor.name.as_str());
+            known(table, "executor", "executor", &group.executor, names)?;
+        }
+        Ok(())
+    }
+
+    fn check_callbacks(&self) -> Check {
+        unique("callback", self.callbacks.iter().map(|callback| &callback.name))?;
+        for (number, callback) in self.callbacks.iter().enumerate() {
+            let depth = callback.depth.is_none_or(|depth| (1..=DEPTH_MAX).contains(&depth));
+            Table("callback", number).require("depth", depth, || format!("a depth is from 1 to {DEPTH_MAX}"))?;
+        }
+        Ok(())
+    }
+
+    fn check_chains(&self) -> Check {
+        let Err(error) = self.chain_priorities() else {
+            return Ok(());
+        };
+        let (name, key) = match &error {
+            ChainError::Empty { chain } | ChainError::Cycle { chain, .. } => (chain.as_str(), "callbacks"),
+            ChainError::Duplicate { chain } => (chain.as_str(), "name"),
+            _ => ("", "name"),
+        };
+        let number = self.chains.iter().rposition(|chain| chain.name == name).unwrap_or(0);
+        Table("chain", number).wrong(key, error.to_string())
+    }
+
+    fn check_threads(&self) -> Check {
+        unique("thread", self.threads.iter().map(|thread| &thread.name))
+    }
+}

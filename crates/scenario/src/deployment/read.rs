@@ -1,0 +1,136 @@
+//! Deployment files as text: reading one or several, writing one.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use super::model::Deployment;
+use crate::error::ScenarioError;
+use crate::text;
+
+/// Why there is no deployment.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeploymentError {
+    /// A file cannot be read.
+    #[error("cannot read the deployment file {file}: {source}")]
+    Unreadable {
+        /// Its path.
+        file: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file makes no sense.
+    #[error("{file}: {error}")]
+    Text {
+        /// Its path.
+        file: String,
+        /// What is wrong, and where.
+        error: ScenarioError,
+    },
+    /// Two files say something about the same thing.
+    #[error("{what} is deployed by {first} and by {second}; leave it out in one of them")]
+    Conflict {
+        /// What they both name.
+        what: String,
+        /// One file.
+        first: String,
+        /// The other one.
+        second: String,
+    },
+    /// All files together make no sense.
+    #[error("the deployment files {files} do not go together: {message}")]
+    Together {
+        /// Their paths.
+        files: String,
+        /// What is wrong.
+        message: String,
+    },
+}
+
+impl Deployment {
+    /// Reads a deployment and [checks](Deployment::check) it.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it: where, and what to do about it.
+    pub fn parse(text: &str) -> Result<Self, ScenarioError> {
+        let deployment = Self::read(text)?;
+        deployment.check().map_err(|error| text::locate(text, &error))?;
+        Ok(deployment)
+    }
+
+    /// Reads one deployment from one or more files, which may name each other's executors, but not the same group, executor,
+    /// callback, chain or thread.
+    ///
+    /// # Errors
+    /// The first thing that is wrong: in which file, where, and what to do about it.
+    pub fn load<P: AsRef<Path>>(files: impl IntoIterator<Item = P>) -> Result<Self, DeploymentError> {
+        let mut read = Vec::new();
+        for file in files {
+            let path = file.as_ref();
+            let file = path.display().to_string();
+            let text = fs::read_to_string(path)
+                .map_err(|source| DeploymentError::Unreadable { file: file.clone(), source })?;
+            let deployment = Self::read(&text).map_err(|error| DeploymentError::Text { file: file.clone(), error })?;
+            read.push((file, text, deployment));
+        }
+        if let [(file, text, deployment)] = &read[..] {
+            let in_file = |error| DeploymentError::Text { file: file.clone(), error };
+            deployment.check().map_err(|error| in_file(text::locate(text, &error)))?;
+            return Ok(deployment.clone());
+        }
+        let files = read.iter().map(|(file, ..)| file.as_str()).collect::<Vec<_>>().join(", ");
+        let merged = merge(read.into_iter().map(|(file, _, deployment)| (file, deployment)))?;
+        merged.check().map_err(|error| DeploymentError::Together { files, message: error.to_string() })?;
+        Ok(merged)
+    }
+    /// Reads a deployment without checking that its names lead somewhere.
+    fn read(text: &str) -> Result<Self, ScenarioError> {
+        toml::from_str(text).map_err(|error| text::syntax(text, &error))
+    }
+
+    /// Writes the deployment as text that [`parse`](Deployment::parse) reads.
+    ///
+    /// # Panics
+    /// Never for a deployment that was read or that passes [`check`](Deployment::check).
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("a valid deployment can be written")
+    }
+}
+
+/// All of them in one; where any of them asks for an error, it is one.
+fn merge(files: impl IntoIterator<Item = (String, Deployment)>) -> Result<Deployment, DeploymentError> {
+    let mut merged = Deployment { on_unknown: super::Reaction::Warn, ..Deployment::default() };
+    let mut named: Vec<(String, String)> = Vec::new();
+    for (file, deployment) in files {
+        for what in deployment.names() {
+            if let Some((_, first)) = named.iter().find(|(named, first)| *named == what && *first != file) {
+                return Err(DeploymentError::Conflict { what, first: first.clone(), second: file });
+            }
+            named.push((what, file.clone()));
+        }
+        let stricter = |one, other| if one == super::Reaction::Fail { one } else { other };
+        merged.on_shortfall = stricter(merged.on_shortfall, deployment.on_shortfall);
+        merged.on_unknown = stricter(merged.on_unknown, deployment.on_unknown);
+        merged.lock_memory |= deployment.lock_memory;
+        merged.executors.extend(deployment.executors);
+        merged.groups.extend(deployment.groups);
+        merged.callbacks.extend(deployment.callbacks);
+        merged.chains.extend(deployment.chains);
+        merged.threads.extend(deployment.threads);
+    }
+    Ok(merged)
+}
+
+impl Deployment {
+    /// Everything that it says something about.
+    fn names(&self) -> impl Iterator<Item = String> {
+        let executors = self.executors.iter().map(|plan| format!("executor `{}`", plan.name));
+        let groups = self.groups.iter().map(|plan| format!("group `{}` of node `{}`", plan.name, plan.node));
+        let callbacks = self.callbacks.iter().map(|plan| format!("callback `{}`", plan.name));
+        let chains = self.chains.iter().map(|chain| format!("chain `{}`", chain.name));
+        let threads = self.threads.iter().map(|plan| format!("thread `{}`", plan.name));
+        executors.chain(groups).chain(callbacks).chain(chains).chain(threads)
+    }
+}

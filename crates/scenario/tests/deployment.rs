@@ -1,0 +1,135 @@
+//! Deployment files: read, written, looked up, and refused with place and mend.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rospin_core::OsScheduling;
+use rospin_scenario::Deployment;
+use rospin_scenario::deployment::{DeploymentError, Reaction};
+
+const ROBOT: &str = include_str!("../deployments/robot.toml");
+
+#[test]
+fn the_example_is_read_and_goes_there_and_back() {
+    let robot = Deployment::parse(ROBOT).unwrap();
+    assert_eq!(Deployment::parse(&robot.to_toml()).unwrap(), robot);
+    assert_eq!((robot.on_shortfall, robot.on_unknown), (Reaction::Warn, Reaction::Fail));
+    let control = robot.executor("control").unwrap();
+    assert_eq!((control.scheduling, &control.cores[..]), (Some(OsScheduling::Fifo { priority: 20 }), &[1][..]));
+    let ms = Duration::from_millis;
+    let reservation = OsScheduling::Deadline { runtime: ms(1), deadline: ms(5), period: ms(10) };
+    assert_eq!(robot.executor("safety").unwrap().scheduling, Some(reservation));
+    assert_eq!(robot.executor("main").unwrap().scheduling, Some(OsScheduling::Other { nice: 5 }));
+    assert_eq!(robot.thread("dds-receive").unwrap().cores, [0]);
+    assert_eq!(robot.thread("main"), None);
+}
+
+#[test]
+fn groups_are_found_by_node_and_name_and_a_name_goes_before_a_pattern() {
+    let text = r#"
+        executor = [{ name = "a" }, { name = "b" }, { name = "c" }]
+        group = [
+            { name = "*", executor = "a" },
+            { name = "control", executor = "b" },
+            { node = "arm", name = "control", executor = "c" },
+        ]
+    "#;
+    let deployment = Deployment::parse(text).unwrap();
+    let of = |node, group| deployment.executor_of(node, group).unwrap().unwrap();
+    assert_eq!((of("leg", "map"), of("leg", "control"), of("arm", "control")), ("a".into(), "b".into(), "c".into()));
+    assert_eq!(Deployment::default().executor_of("arm", "control").unwrap(), None);
+}
+
+#[test]
+fn patterns_that_contradict_each_other_are_an_error_that_names_both() {
+    let text = r#"
+        executor = [{ name = "a" }, { name = "b" }]
+        group = [{ name = "con*", executor = "a" }, { name = "*trol", executor = "b" }, { name = "*l", executor = "b" }]
+    "#;
+    let deployment = Deployment::parse(text).unwrap();
+    let error = deployment.executor_of("arm", "control").unwrap_err().to_string();
+    assert!(error.contains("`*/con*`") && error.contains("name it itself"), "{error}");
+    assert_eq!(deployment.executor_of("arm", "ctrol").unwrap().as_deref(), Some("b"), "they agree");
+}
+
+#[test]
+fn callbacks_are_found_by_name_or_pattern() {
+    let robot = Deployment::parse(ROBOT).unwrap();
+    assert_eq!(robot.callback("control_loop/tick").unwrap().priority, Some(9));
+    assert_eq!(robot.callback("front/scan").unwrap().depth, Some(1));
+    assert_eq!(robot.callback("front/image"), None);
+    let priorities = robot.chain_priorities().unwrap();
+    assert!(priorities.get("brake/obstacles") > priorities.get("detect/scan"));
+}
+
+#[test]
+fn mistakes_name_place_and_mend() {
+    for (text, place, mend) in [
+        ("[[executor]]\nname = \"a\"\npolicy = \"fair\"", "line 3, column 10, `policy`", "known are fifo"),
+        ("[[executor]]\nname = \"a\"\nscheduling = { fifo = 100 }", "line 3", "from 1 to 99"),
+        ("[[executor]]\nname = \"a\"\nscheduling = { nice = 20 }", "line 3", "from -20 to 19"),
+        ("[[executor]]\nname = \"a\"\nscheduling = { rr = 2 }", "line 3", "round-robin"),
+        ("[[executor]]\nname = \"a\"\ncolour = 2", "line 3", "unknown field `colour`"),
+        ("[[executor]]\nname = \"a\"\nthreads = 0", "line 3, column 11, `threads`", "1 to 256"),
+        ("[[executor]]\nname = \"a\"\n[[executor]]\nname = \"a\"", "line 4, column 8, `name`", "rename one"),
+        ("[[group]]\nname = \"g\"\nexecutor = \"a\"", "line 3, column 12, `executor`", "declare it"),
+        ("executor = [{ name = \"a\" }]\n[[group]]\nname = \"g\"\nexecutor = \"b\"", "line 4", "known are a"),
+        ("[[callback]]\nname = \"c\"\ndepth = 0", "line 3", "1 to 1000000"),
+        ("[[callback]]\nname = \"c\"\ndeadline = \"2\"", "line 3", "write one of ns, us, ms"),
+        ("[[chain]]\nname = \"c\"\ncallbacks = [\"a\", \"b\", \"a\"]", "line 3", "c"),
+        ("on_shortfall = \"stop\"", "line 1", "`warn` or `fail`"),
+        ("[[executor]\n", "line 1", ""),
+    ] {
+        let error = Deployment::parse(text).unwrap_err().to_string();
+        assert!(error.contains(place) && error.contains(mend), "{text}\n{error}");
+    }
+}
+
+/// Files of a test's own, gone afterwards.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(test: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("rospin-deployment-{}-{test}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        Self(folder)
+    }
+
+    fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn several_files_are_one_deployment_unless_they_name_the_same_group() {
+    let folder = Folder::new("several");
+    let machine = folder.file("machine.toml", "[[executor]]\nname = \"fast\"\ncores = [1]");
+    let groups = folder.file("groups.toml", "[[group]]\nname = \"control\"\nexecutor = \"fast\"");
+    let merged = Deployment::load([&machine, &groups]).unwrap();
+    assert_eq!(merged.executor_of("any", "control").unwrap().as_deref(), Some("fast"));
+    // One of them by itself lacks the executor.
+    let error = Deployment::load([&groups]).unwrap_err().to_string();
+    assert!(error.contains("groups.toml: line 3, column 12, `executor`: there is no executor `fast`"), "{error}");
+
+    let again = folder.file("again.toml", "[[group]]\nname = \"control\"\nexecutor = \"fast\"");
+    let error = Deployment::load([&machine, &groups, &again]).unwrap_err();
+    assert!(matches!(error, DeploymentError::Conflict { .. }), "{error:?}");
+    let said = error.to_string();
+    assert!(said.contains("group `control` of node `*`"), "{said}");
+    assert!(said.contains("groups.toml") && said.contains("again.toml"), "{said}");
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let error = Deployment::load(["/nowhere/robot.toml"]).unwrap_err().to_string();
+    assert!(error.starts_with("cannot read the deployment file /nowhere/robot.toml"), "{error}");
+}
