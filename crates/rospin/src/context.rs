@@ -1,11 +1,16 @@
 //! The root of everything: clocks, topics and services, executors.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use rospin_core::{Priority, PriorityMap};
+use rospin_scenario::Deployment;
+use rospin_scenario::deployment::DeploymentError;
 
+use crate::catalog::Catalog;
 use crate::clock::{Clock, ManualClock};
+use crate::deployed::{DeployError, Deployed};
 use crate::executor::{Executor, ExecutorOptions};
 use crate::incident::{Incident, Reporter, log_incident};
 use crate::loss::{Ledger, Loss, LossCounters};
@@ -21,6 +26,8 @@ pub struct ContextOptions {
     priorities: PriorityMap,
     report: Reporter,
     runtime: Runtime,
+    deployment: Option<Deployment>,
+    template: Option<PathBuf>,
 }
 
 impl Default for ContextOptions {
@@ -38,7 +45,46 @@ impl ContextOptions {
             priorities: PriorityMap::default(),
             report: Arc::new(log_incident),
             runtime: Runtime::default(),
+            deployment: None,
+            template: None,
         }
+    }
+
+    /// As [`new`](Self::new), and with what the user of the program says in the environment: `ROSPIN_DEPLOYMENT` names
+    /// [deployment files](Self::deployment), separated by colons, `ROSPIN_DEPLOYMENT_TEMPLATE` a file for a
+    /// [template](Self::deployment_template).
+    ///
+    /// # Errors
+    /// If a deployment file cannot be read or makes no sense.
+    pub fn from_env() -> Result<Self, DeploymentError> {
+        let files = std::env::var_os("ROSPIN_DEPLOYMENT").filter(|files| !files.is_empty());
+        let template = std::env::var_os("ROSPIN_DEPLOYMENT_TEMPLATE").filter(|file| !file.is_empty());
+        let mut options = Self::new();
+        if let Some(files) = files {
+            options = options.deployment(Deployment::load(std::env::split_paths(&files))?);
+        }
+        Ok(match template {
+            Some(file) => options.deployment_template(file),
+            None => options,
+        })
+    }
+
+    /// Puts callback groups on executors, and executors on cores and OS priorities, as a deployment file says, whatever the
+    /// program says. Executors that only the file knows spin on threads of their own while one of the program's does.
+    ///
+    /// Whether all of its names are the program's is checked when an executor begins to spin for the first time.
+    #[must_use]
+    pub fn deployment(mut self, deployment: Deployment) -> Self {
+        self.deployment = Some(deployment);
+        self
+    }
+
+    /// Writes a deployment file with the program's executors, groups, callbacks and threads, as they are, when an executor
+    /// begins to spin for the first time: for a user to edit.
+    #[must_use]
+    pub fn deployment_template(mut self, file: impl Into<PathBuf>) -> Self {
+        self.template = Some(file.into());
+        self
     }
 
     /// Time stands still until `clock` is moved.
@@ -97,13 +143,16 @@ struct Inner {
     ledger: Arc<Ledger>,
     topics: Registry,
     services: Registry,
+    catalog: Catalog,
+    deployed: Option<Deployed>,
+    template: Option<PathBuf>,
 }
 
 impl Context {
     /// A context of its own: nothing is shared with other contexts.
     #[must_use]
     pub fn new(options: ContextOptions) -> Self {
-        let ContextOptions { clock, priorities, report, runtime } = options;
+        let ContextOptions { clock, priorities, report, runtime, deployment, template } = options;
         Self(Arc::new(Inner {
             clock,
             priorities,
@@ -112,6 +161,9 @@ impl Context {
             ledger: Arc::default(),
             topics: Registry::default(),
             services: Registry::default(),
+            catalog: Catalog::new(deployment.is_some() || template.is_some()),
+            deployed: deployment.map(Deployed::new),
+            template,
         }))
     }
 
@@ -143,6 +195,16 @@ impl Context {
         Client::new(self, service)
     }
 
+    /// Runs `create`, which starts threads that are not rospin's: a middleware's. They get what the deployment file says for
+    /// threads called `name`, since threads inherit scheduling and cores from their creator.
+    ///
+    /// Threads that are there when an executor begins to spin are found by their own names, too, if not so early.
+    pub fn start_threads<R>(&self, name: &str, create: impl FnOnce() -> R) -> R {
+        let options = self.deployed().map(|deployed| deployed.thread(name)).unwrap_or_default();
+        let _applied = options.apply_for_now();
+        create()
+    }
+
     /// The clock that timers and releases are measured on.
     #[must_use]
     pub fn clock(&self) -> &Clock {
@@ -165,6 +227,39 @@ impl Context {
 
     pub(crate) fn reporter(&self) -> Reporter {
         Arc::clone(&self.0.report)
+    }
+
+    pub(crate) fn catalog(&self) -> &Catalog {
+        &self.0.catalog
+    }
+
+    pub(crate) fn deployed(&self) -> Option<&Deployed> {
+        self.0.deployed.as_ref()
+    }
+
+    /// An executor is about to spin, `for_long` or for a moment.
+    pub(crate) fn begin(&self, for_long: bool) -> Result<(), DeployError> {
+        if let Some(program) = self.0.catalog.take() {
+            let begun = self.begin_with(&program);
+            if begun.is_err() {
+                // The next spin is no better.
+                self.0.catalog.put_back(program);
+            }
+            begun?;
+        }
+        match self.deployed() {
+            Some(deployed) if for_long => deployed.set_up_threads(),
+            _ => Ok(()),
+        }
+    }
+
+    fn begin_with(&self, program: &Deployment) -> Result<(), DeployError> {
+        if let Some(path) = &self.0.template {
+            let template = crate::deployed::template(program);
+            let failed = |source| DeployError::Template { path: path.clone(), source };
+            std::fs::write(path, template).map_err(failed)?;
+        }
+        self.deployed().map_or(Ok(()), |deployed| deployed.begin(program))
     }
 
     pub(crate) fn runtime(&self) -> &Runtime {

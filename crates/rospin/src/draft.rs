@@ -2,9 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use rospin_core::{EntityKind, EntitySpec, GroupKind, TimerSpec};
+use rospin_core::{EntityKind, EntitySpec, GroupKind, Priority, TimerSpec};
+use rospin_scenario::deployment::CallbackPlan;
 
 use crate::body::{AsyncBody, Attached, Body, Direct, Due, ExclusiveBody, Locked, Payload, SharedBody, Take};
+use crate::context::Context;
 use crate::entity::{Closer, EntityHandle};
 use crate::group_core::{GroupCore, GroupGone, TimerError};
 use crate::loss::LossCounters;
@@ -35,13 +37,33 @@ pub(crate) struct Draft<'a, T> {
 /// What every draft begins with: a name, counters, and a signal to attach the source to.
 fn begin(
     group: &Arc<GroupCore>,
-    common: &Common,
+    common: &mut Common,
+    depth: Option<&mut usize>,
     default_name: impl FnOnce() -> String,
 ) -> Result<(String, Arc<LossCounters>, Arc<Signal>), GroupGone> {
     group.check()?;
     let name = common.name.clone().unwrap_or_else(default_name);
+    deploy(&group.context, &name, common, depth);
     let losses = group.context.open_counters(&name, common.name.as_ref().unwrap_or(&group.name));
     Ok((name, losses, Signal::new(&group.executor)))
+}
+
+/// What a deployment file says goes before what the program says.
+fn deploy(context: &Context, name: &str, common: &mut Common, depth: Option<&mut usize>) {
+    let mut plan = CallbackPlan::new(name);
+    plan.priority = common.priority.or_else(|| context.priority_of(name)).map(|Priority(priority)| priority);
+    plan.deadline = common.deadline;
+    plan.depth = depth.as_ref().map(|depth| u32::try_from(**depth).unwrap_or(u32::MAX));
+    context.catalog().callback(|| plan);
+    let Some(deployed) = context.deployed() else {
+        return;
+    };
+    let plan = deployed.callback(name);
+    common.priority = plan.priority.map(Priority).or(common.priority);
+    common.deadline = plan.deadline.or(common.deadline);
+    if let (Some(depth), Some(planned)) = (depth, plan.depth) {
+        *depth = planned as usize;
+    }
 }
 
 fn attach<S: Source>(mut source: S, signal: &Arc<Signal>) -> Result<Attached<S>, TakeError> {
@@ -58,8 +80,8 @@ fn attach_own<S: Source<Attachment = ()>>(mut source: S, signal: &Arc<Signal>) -
 
 impl<'a> Draft<'a, Due> {
     pub(crate) fn timer(group: &'a Arc<GroupCore>, options: TimerOptions) -> Result<Self, TimerError> {
-        let TimerOptions { common, period, delay, first_due, clock, overrun } = options;
-        let (name, losses, signal) = begin(group, &common, || group.unnamed(EntityKind::Timer))?;
+        let TimerOptions { mut common, period, delay, first_due, clock, overrun } = options;
+        let (name, losses, signal) = begin(group, &mut common, None, || group.unnamed(EntityKind::Timer))?;
         if period.is_some_and(|period| period.is_zero()) {
             return Err(TimerError::ZeroPeriod { timer: name });
         }
@@ -74,9 +96,15 @@ impl<'a> Draft<'a, Due> {
 }
 
 impl<'a, T: Send + Sync + 'static> Draft<'a, Attached<TopicSource<T>>> {
-    pub(crate) fn subscription(group: &'a Arc<GroupCore>, options: SubscriptionOptions) -> Result<Self, TopicError> {
-        let default_name = || format!("{}/{}", group.name, options.topic);
-        let (name, losses, signal) = begin(group, &options.common, default_name)?;
+    pub(crate) fn subscription(
+        group: &'a Arc<GroupCore>,
+        mut options: SubscriptionOptions,
+    ) -> Result<Self, TopicError> {
+        let default_name = {
+            let topic = options.topic.clone();
+            move || format!("{}/{topic}", group.name)
+        };
+        let (name, losses, signal) = begin(group, &mut options.common, Some(&mut options.depth), default_name)?;
         let source = TopicSource::subscribe(&group.context, &options, Arc::clone(&losses))?;
         let closer = Some(Box::new(source.closer()) as Closer);
         let take = attach_own(source, &signal);
@@ -95,9 +123,12 @@ impl<'a, T: Send + Sync + 'static> Draft<'a, Attached<TopicSource<T>>> {
 }
 
 impl<'a, Req: Send + 'static, Resp: Send + 'static> Draft<'a, Attached<ServiceSource<Req, Resp>>> {
-    pub(crate) fn service(group: &'a Arc<GroupCore>, options: ServiceOptions) -> Result<Self, ServiceError> {
-        let default_name = || format!("{}/{}", group.name, options.service);
-        let (name, losses, signal) = begin(group, &options.common, default_name)?;
+    pub(crate) fn service(group: &'a Arc<GroupCore>, mut options: ServiceOptions) -> Result<Self, ServiceError> {
+        let default_name = {
+            let service = options.service.clone();
+            move || format!("{}/{service}", group.name)
+        };
+        let (name, losses, signal) = begin(group, &mut options.common, Some(&mut options.depth), default_name)?;
         let source = ServiceSource::serve(&group.context, &options, Arc::clone(&losses), group.key())?;
         let closer = Some(Box::new(source.closer()) as Closer);
         let take = attach_own(source, &signal);
@@ -122,8 +153,8 @@ impl<'a, S: Source> Draft<'a, Attached<S>> {
         options: EntityOptions,
         source: S,
     ) -> Result<Self, SourceError> {
-        let EntityOptions { common } = options;
-        let (name, losses, signal) = begin(group, &common, || group.unnamed(kind))?;
+        let EntityOptions { mut common } = options;
+        let (name, losses, signal) = begin(group, &mut common, None, || group.unnamed(kind))?;
         let take = attach(source, &signal)?;
         Ok(Self { group, kind, common, name, losses, signal, timer: None, closer: None, take })
     }

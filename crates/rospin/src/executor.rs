@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use rospin_core::policy::FixedPriority;
 use rospin_core::trace::Trace;
-use rospin_core::{Policy, Scheduler};
+use rospin_core::{Policy, Scheduler, policy};
+use rospin_scenario::deployment::ExecutorPlan;
 
+use crate::companions::{Along, Companions};
 use crate::context::Context;
+use crate::deployed::DeployError;
 use crate::group::CallbackGroup;
 use crate::group_core::GroupOptions;
 use crate::incident::Incident;
@@ -70,6 +73,36 @@ impl ExecutorOptions {
     pub fn thread(mut self, options: ThreadOptions) -> Self {
         self.thread = options;
         self
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn change_thread(mut self, change: impl FnOnce(ThreadOptions) -> ThreadOptions) -> Self {
+        self.thread = change(self.thread);
+        self
+    }
+
+    /// As a deployment file would say it; policies of the user's own have no name there.
+    pub(crate) fn plan(&self) -> ExecutorPlan {
+        let mut plan = ExecutorPlan::new(&self.name);
+        plan.policy = Some(self.policy.name().to_owned()).filter(|name| policy::by_name(name).is_ok());
+        plan.threads = Some(self.threads);
+        self.thread.describe(&mut plan);
+        plan
+    }
+
+    /// The executor itself; deployment files do not matter here.
+    pub(crate) fn build(self, context: &Context) -> Executor {
+        let Self { name, policy, threads, thread, trace } = self;
+        let mut scheduler = Scheduler::new(policy);
+        scheduler.set_trace(trace);
+        let thread = ThreadSetup::new(thread);
+        let shared = Shared::new(name, context.clock().clone(), context.reporter(), thread, State::new(scheduler));
+        let shared = Arc::new(shared);
+        context.clock().wakes(&shared);
+        Executor { handle: ExecutorHandle { shared, context: context.clone(), threads }, companions: None }
     }
 
     /// Records what the scheduler decides. Called on the dispatch path: it must not block.
@@ -156,6 +189,9 @@ pub enum SpinError {
     /// The Tokio runtime could not be started.
     #[error("could not start the runtime for asynchronous callbacks: {0}")]
     Runtime(#[source] std::io::Error),
+    /// The program and its deployment file do not go together.
+    #[error(transparent)]
+    Deployment(#[from] DeployError),
 }
 
 /// Runs the callbacks of its groups, on one or more threads, in the order of its policy.
@@ -183,18 +219,29 @@ pub enum SpinError {
 #[derive(Debug)]
 pub struct Executor {
     handle: ExecutorHandle,
+    /// Executors of the deployment file, which spin along.
+    companions: Option<Arc<Companions>>,
 }
 
 impl Executor {
     pub(crate) fn new(context: &Context, options: ExecutorOptions) -> Self {
-        let ExecutorOptions { name, policy, threads, thread, trace } = options;
-        let mut scheduler = Scheduler::new(policy);
-        scheduler.set_trace(trace);
-        let thread = ThreadSetup::new(thread);
-        let shared = Shared::new(name, context.clock().clone(), context.reporter(), thread, State::new(scheduler));
-        let shared = Arc::new(shared);
-        context.clock().wakes(&shared);
-        Self { handle: ExecutorHandle { shared, context: context.clone(), threads } }
+        context.catalog().executor(options.plan());
+        let Some(deployed) = context.deployed() else {
+            return options.build(context);
+        };
+        let companions = deployed.companions();
+        let mut executor = match companions.adopt(options.name()) {
+            // Groups came before their executor.
+            Some(companion) => {
+                let trace = options.trace;
+                companion.handle.shared.submit(|state| state.scheduler.set_trace(trace));
+                companion
+            }
+            None => deployed.adjust(options).build(context),
+        };
+        executor.companions = Some(companions);
+        deployed.enter(&executor.handle);
+        executor
     }
 
     /// Runs callbacks until the options say to stop, [`halt`](ExecutorHandle::halt) is called, or one panics in a group that
@@ -204,7 +251,26 @@ impl Executor {
     /// # Errors
     /// See [`SpinError`].
     pub fn spin(&self, options: SpinOptions) -> Result<SpinEnd, SpinError> {
+        self.along(options, || self.spin_alone(options))
+    }
+
+    /// Without the executors of the deployment file.
+    pub(crate) fn spin_alone(&self, options: SpinOptions) -> Result<SpinEnd, SpinError> {
         self.prepare(options).run(None)
+    }
+
+    /// Spins by `spin`, with what the deployment file adds to it.
+    fn along<R>(&self, options: SpinOptions, spin: impl FnOnce() -> Result<R, SpinError>) -> Result<R, SpinError> {
+        let context = &self.handle.context;
+        // Its thread is one of those that a deployment can name.
+        context.runtime().prepare().map_err(SpinError::Runtime)?;
+        context.begin(options.until == Until::Halted)?;
+        let along = self.companions.as_ref().map(|companions| companions.spin_along(&self.handle));
+        let spun = spin();
+        match along.map(Along::end) {
+            Some(Err(error)) => Err(error),
+            _ => spun,
+        }
     }
 
     /// Spins until `future` resolves, which is polled on the calling thread.
@@ -215,7 +281,7 @@ impl Executor {
         let mut output = None;
         let spun = {
             let main = pin!(async { output = Some(future.await) });
-            self.prepare(options).run(Some(MainFuture::new(&self.handle.shared, main)))
+            self.along(options, || self.prepare(options).run(Some(MainFuture::new(&self.handle.shared, main))))
         };
         match (spun, output) {
             // The time may have been over just then.
@@ -278,16 +344,29 @@ impl ExecutorHandle {
 
     /// Creates a mutually exclusive group: one of its callbacks runs at a time, with `payload` at its disposal.
     ///
-    /// May be called from a callback.
+    /// May be called from a callback. A [deployment file](crate::ContextOptions::deployment) may put the group on another
+    /// executor.
     pub fn create_group<P: Send + 'static>(&self, options: impl Into<GroupOptions>, payload: P) -> CallbackGroup<P> {
-        CallbackGroup::new(self, options.into(), payload)
+        let options = options.into();
+        CallbackGroup::new(&self.deployed_for(&options), options, payload)
     }
 
     /// Creates a reentrant group: its callbacks run on any number of threads at once.
     ///
-    /// May be called from a callback.
+    /// May be called from a callback. A [deployment file](crate::ContextOptions::deployment) may put the group on another
+    /// executor.
     pub fn create_reentrant_group(&self, options: impl Into<GroupOptions>) -> ReentrantGroup {
-        ReentrantGroup::new(self, options.into())
+        let options = options.into();
+        ReentrantGroup::new(&self.deployed_for(&options), options)
+    }
+
+    /// The executor that the group goes to: this one, unless a deployment file says otherwise.
+    fn deployed_for(&self, group: &GroupOptions) -> Self {
+        let deployed = self.context.deployed();
+        let executor = deployed.and_then(|deployed| deployed.executor_for(&self.context, &group.node, &group.name));
+        let executor = executor.unwrap_or_else(|| self.clone());
+        self.context.catalog().group(&group.node, &group.name, executor.name());
+        executor
     }
 
     /// What its threads had of the operating system when it last began to spin, as the kernel said; empty where nothing was

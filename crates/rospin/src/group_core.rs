@@ -15,6 +15,7 @@ use crate::shared::Shared;
 #[derive(Clone, Debug)]
 pub struct GroupOptions {
     pub(crate) name: String,
+    pub(crate) node: String,
     pub(crate) on_panic: OnPanic,
 }
 
@@ -22,7 +23,14 @@ impl GroupOptions {
     /// A group of that name.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), on_panic: OnPanic::default() }
+        Self { name: name.into(), node: String::new(), on_panic: OnPanic::default() }
+    }
+
+    /// Sets the node that the group belongs to, for [deployment files](crate::ContextOptions::deployment).
+    #[must_use]
+    pub fn node(mut self, node: impl Into<String>) -> Self {
+        self.node = node.into();
+        self
     }
 
     /// Sets what happens after a callback of the group panicked.

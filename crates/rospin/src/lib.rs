@@ -35,8 +35,11 @@
 //! ```
 
 mod body;
+mod catalog;
 mod clock;
+mod companions;
 mod context;
+mod deployed;
 mod draft;
 mod entity;
 mod executor;
@@ -64,9 +67,13 @@ pub use rospin_core::{
     Instant, Order, Overrun, Policy, Priority, PriorityMap, policy, trace,
 };
 
+pub use rospin_scenario::deployment;
+pub use rospin_scenario::deployment::{Deployment, DeploymentError};
+
 pub use body::{Payload, Tick};
 pub use clock::{Clock, ManualClock};
 pub use context::{Context, ContextOptions};
+pub use deployed::DeployError;
 pub use entity::{Entity, Service, Subscription, Timer};
 pub use executor::{Executor, ExecutorHandle, ExecutorOptions, SpinEnd, SpinError, SpinOptions};
 pub use group::CallbackGroup;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use rospin_core::OsScheduling;
+use rospin_scenario::deployment::ExecutorPlan;
 
 use super::cores::CoreSet;
 
@@ -78,6 +79,14 @@ impl ThreadOptions {
     pub const fn on_shortfall(mut self, reaction: OnShortfall) -> Self {
         self.on_shortfall = reaction;
         self
+    }
+
+    /// As a deployment file would say it.
+    pub(crate) fn describe(&self, plan: &mut ExecutorPlan) {
+        plan.scheduling = self.scheduling;
+        plan.cores = self.cores.as_ref().map_or_else(Vec::new, |cores| cores.as_slice().to_vec());
+        plan.timer_slack = self.timer_slack;
+        plan.stack_prefault_kib = u32::try_from(self.stack_prefault / 1024).unwrap_or(u32::MAX);
     }
 
     /// Whether nothing is asked for.

@@ -1,0 +1,66 @@
+//! What a program has, until its executors begin to spin: what a deployment file is compared with, and what a template of
+//! one is written from.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rospin_scenario::Deployment;
+use rospin_scenario::deployment::{CallbackPlan, ExecutorPlan, GroupPlan};
+
+/// Executors, groups and callbacks as a deployment file would name them. Closed with the first spin, so that it does not
+/// grow with what comes and goes.
+#[derive(Debug)]
+pub(crate) struct Catalog(Mutex<Option<Deployment>>);
+
+impl Catalog {
+    /// One that nobody wants stays closed.
+    pub(crate) fn new(is_wanted: bool) -> Self {
+        Self(Mutex::new(is_wanted.then(Deployment::default)))
+    }
+
+    pub(crate) fn executor(&self, plan: ExecutorPlan) {
+        self.with(|all| all.executors.push(plan));
+    }
+
+    pub(crate) fn group(&self, node: &str, name: &str, executor: &str) {
+        self.with(|all| {
+            let mut plan = GroupPlan::new(name, executor);
+            if !node.is_empty() {
+                node.clone_into(&mut plan.node);
+            }
+            let is_new = !all.groups.iter().any(|group| (&group.node, &group.name) == (&plan.node, &plan.name));
+            if is_new {
+                all.groups.push(plan);
+            }
+        });
+    }
+
+    pub(crate) fn callback(&self, plan: impl FnOnce() -> CallbackPlan) {
+        self.with(|all| {
+            let plan = plan();
+            if !all.callbacks.iter().any(|callback| callback.name == plan.name) {
+                all.callbacks.push(plan);
+            }
+        });
+    }
+
+    /// What there is, once: it is closed then.
+    pub(crate) fn take(&self) -> Option<Deployment> {
+        self.lock().take()
+    }
+
+    /// Opens it again with what was taken.
+    pub(crate) fn put_back(&self, all: Deployment) {
+        *self.lock() = Some(all);
+    }
+
+    fn with(&self, f: impl FnOnce(&mut Deployment)) {
+        if let Some(all) = &mut *self.lock() {
+            f(all);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Deployment>> {
+        // Lists are whole between any two operations.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
