@@ -133,3 +133,19 @@ fn a_file_that_is_not_there_is_named() {
     let error = Deployment::load(["/nowhere/robot.toml"]).unwrap_err().to_string();
     assert!(error.starts_with("cannot read the deployment file /nowhere/robot.toml"), "{error}");
 }
+
+#[test]
+fn a_described_system_gives_a_deployment_that_can_be_loaded() {
+    for text in [include_str!("../scenarios/chain.toml"), include_str!("../scenarios/one_core.toml")] {
+        let scenario = rospin_scenario::Scenario::parse(text).unwrap();
+        let deployment = Deployment::describe(&scenario);
+        assert_eq!(Deployment::parse(&deployment.to_toml()).unwrap(), deployment);
+        for group in &scenario.groups {
+            assert_eq!(deployment.executor_of("any", &group.name).unwrap().as_ref(), Some(&group.executor));
+        }
+        for executor in &scenario.executors {
+            let scheduling = OsScheduling::Fifo { priority: executor.os_priority };
+            assert_eq!(deployment.executor(&executor.name).unwrap().scheduling, Some(scheduling));
+        }
+    }
+}

@@ -21,6 +21,7 @@
 //! ```
 
 mod check;
+mod describe;
 mod lookup;
 mod model;
 mod read;

@@ -1,0 +1,43 @@
+//! The deployment that a described system has.
+
+use rospin_core::{EntityKind, OsScheduling};
+
+use super::model::{CallbackPlan, Deployment, ExecutorPlan, GroupPlan};
+use crate::callback::Callback;
+use crate::model::{Executor, Priorities, Scenario};
+
+impl Deployment {
+    /// What a program that is like the scenario would have to be told: its executors under `SCHED_FIFO` with their
+    /// priorities and cores, its groups on them, what its callbacks have, and its chains.
+    #[must_use]
+    pub fn describe(scenario: &Scenario) -> Self {
+        let mut deployment = Self::default();
+        deployment.executors.extend(scenario.executors.iter().map(executor));
+        let group = |group: &crate::model::Group| GroupPlan::new(&group.name, &group.executor);
+        deployment.groups.extend(scenario.groups.iter().map(group));
+        deployment.callbacks.extend(scenario.callbacks.iter().map(callback));
+        if scenario.priorities == Priorities::Picas {
+            deployment.chains.clone_from(&scenario.chains);
+        }
+        deployment
+    }
+}
+
+fn executor(executor: &Executor) -> ExecutorPlan {
+    ExecutorPlan {
+        policy: Some(executor.policy.clone()),
+        threads: Some(executor.threads),
+        scheduling: Some(OsScheduling::Fifo { priority: executor.os_priority }),
+        cores: executor.cores.clone(),
+        ..ExecutorPlan::new(&executor.name)
+    }
+}
+
+fn callback(callback: &Callback) -> CallbackPlan {
+    CallbackPlan {
+        priority: callback.priority,
+        deadline: callback.deadline,
+        depth: (callback.kind != EntityKind::Timer).then_some(callback.depth),
+        ..CallbackPlan::new(&callback.name)
+    }
+}
