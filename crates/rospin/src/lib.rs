@@ -48,6 +48,7 @@ mod loss;
 mod options;
 mod reentrant;
 mod registry;
+mod ros_time;
 mod runtime;
 mod service;
 mod shared;
@@ -55,6 +56,7 @@ mod signal;
 mod source;
 mod spin;
 mod state;
+mod timer;
 mod topic;
 mod work;
 
@@ -66,7 +68,7 @@ pub use rospin_core::{
 pub use body::{Payload, Tick};
 pub use clock::{Clock, ManualClock};
 pub use context::{Context, ContextOptions};
-pub use entity::{Entity, Service, Subscription, Timer};
+pub use entity::{Entity, JumpCallback, Service, Subscription};
 pub use executor::{Executor, ExecutorHandle, ExecutorOptions, SpinEnd, SpinError, SpinOptions};
 pub use group::CallbackGroup;
 pub use group_core::{GroupGone, GroupOptions, TimerError};
@@ -75,8 +77,10 @@ pub use loss::{Loss, LossCause};
 pub use options::{EntityOptions, PublisherOptions, ServiceOptions, SubscriptionOptions, TimerOptions};
 pub use reentrant::ReentrantGroup;
 pub use registry::TypeMismatch;
+pub use ros_time::{Barrier, BarrierError, ClockChange, JumpThreshold, RosTime, TimeJump};
 pub use service::{Call, CallError, Client, ServiceError};
 pub use source::{Notifier, Pending, Source, SourceError, TakeError};
+pub use timer::Timer;
 pub use topic::{Delivery, NoSubscription, Publisher, TopicError};
 
 /// The node in the README compiles and ends.
