@@ -14,9 +14,9 @@ use rospin_core::{ThreadIndex, TimerSpec};
 use crate::body::{AnyPayload, Body, Ran};
 use crate::clock::{Clock, RosReading};
 use crate::incident::{Incident, IncidentKind, OnPanic};
-use crate::lock_free::dial::Reading;
 use crate::lock_free::inbox::{BOOK, Book, Inbox};
 use crate::loss::{LossCause, LossCounters};
+use crate::ros_time::RosView;
 use crate::shared::{Leftovers, Shared, contain};
 use crate::signal::Signal;
 use crate::source::{Pending, TakeError};
@@ -113,9 +113,7 @@ pub(crate) struct State {
     pub(crate) parked: u16,
     /// The parked thread that gets up when a timer is due, and when that is.
     pub(crate) watch: Option<(ThreadIndex, Instant)>,
-    /// What the timers on ROS time were told last.
-    ros: Reading,
-    watches_ros_time: bool,
+    ros: RosView,
 }
 
 impl State {
@@ -131,8 +129,7 @@ impl State {
             fatal: None,
             parked: 0,
             watch: None,
-            ros: Reading { turn: 0, time_ns: None, shift_ns: 0, base_ns: 0 },
-            watches_ros_time: false,
+            ros: RosView::new(),
         }
     }
 
@@ -287,38 +284,23 @@ impl State {
 
     /// Reads ROS time, and tells its timers if it was turned.
     pub(crate) fn follow_ros_time(&mut self, clock: &Clock) -> RosReading {
-        let current = clock.read_ros();
-        let Reading { turn, shift_ns, base_ns, .. } = current.reading;
-        if turn != self.ros.turn {
-            let shift_ns = shift_ns.wrapping_sub(self.ros.shift_ns);
-            self.scheduler.jump(ClockKind::Ros, Instant::from_nanos(base_ns), shift_ns);
+        let (current, jumped) = self.ros.follow(&mut self.scheduler, clock);
+        if jumped {
             for entity in self.entities.iter().flatten() {
                 entity.note_due(&self.scheduler);
             }
         }
-        self.ros = current.reading;
         current
     }
 
     /// Says what is waited for on ROS time. Free without timers on it.
     pub(crate) fn watch_ros_time(&mut self, executor: &Shared) {
-        let due = self.next_due_by_ros_time(executor);
-        let due_ns = due.map(Instant::as_nanos);
-        if due_ns.is_some() || self.watches_ros_time {
-            executor.ros_watch.set(due_ns, self.ros.turn);
-            self.watches_ros_time = due_ns.is_some();
-        }
-    }
-
-    /// None while jump callbacks have to run first: then they wake the executor.
-    fn next_due_by_ros_time(&self, executor: &Shared) -> Option<Instant> {
-        let due = self.scheduler.next_due_on(ClockKind::Ros)?;
-        (executor.jumps_left.load(Ordering::SeqCst) == 0).then_some(due)
+        self.ros.watch(&self.scheduler, executor);
     }
 
     /// When the next timer is due by the system clock, which ROS time may follow.
     pub(crate) fn next_due_by_system_clock(&self, executor: &Shared) -> Option<Instant> {
-        let ros = if self.ros.time_ns.is_none() { self.next_due_by_ros_time(executor) } else { None };
+        let ros = self.ros.next_due_by_system_clock(&self.scheduler, executor);
         [self.scheduler.next_due_on(ClockKind::System), ros].into_iter().flatten().min()
     }
 

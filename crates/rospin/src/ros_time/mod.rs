@@ -7,6 +7,7 @@
 mod barrier;
 mod driver;
 mod jump;
+mod view;
 
 use std::fmt;
 
@@ -17,6 +18,7 @@ pub use barrier::{Barrier, BarrierError};
 pub(crate) use driver::Driver;
 pub use jump::{ClockChange, JumpThreshold, TimeJump};
 pub(crate) use jump::{JumpSource, Told};
+pub(crate) use view::RosView;
 
 use crate::clock::Clock;
 
