@@ -487,7 +487,7 @@ fn jumps_executors_and_groups_come_and_go_at_once() {
         while !churn.iter().all(std::thread::JoinHandle::is_finished) {
             n += 1;
             time.set(at(10_000 - n % 10_000)).wait().unwrap();
-            time.set_active(n % 8 != 0);
+            time.set_active(!n.is_multiple_of(8));
         }
         for thread in churn {
             thread.join().unwrap();

@@ -7,9 +7,10 @@ use std::thread;
 use std::time::Duration;
 
 use common::{Count, Log, expect, manual, ms, spin_all, spin_in_background, threads, watchdog};
+use rospin::policy::{Fifo, View};
 use rospin::{
-    CallbackGroup, ClockKind, Context, ContextOptions, Executor, ExecutorOptions, Instant, LossCause, ManualClock,
-    Overrun, RosTime, SpinOptions, Tick, Timer, TimerOptions,
+    Activation, CallbackGroup, ClockKind, Context, ContextOptions, EntityId, EntitySpec, Executor, ExecutorOptions,
+    GroupId, Instant, LossCause, ManualClock, Overrun, Policy, RosTime, Tick, Timer, TimerOptions,
 };
 
 const fn at(millis: u64) -> Instant {
@@ -293,32 +294,61 @@ fn a_sleeping_executor_wakes_up_when_its_timer_is_due() {
     });
 }
 
+/// First in, first out; counts how often it is asked.
+struct Counting(Fifo, Count);
+
+impl Policy for Counting {
+    fn name(&self) -> &'static str {
+        "counting"
+    }
+    fn register(&mut self, id: EntityId, spec: &EntitySpec) {
+        self.0.register(id, spec);
+    }
+    fn unregister(&mut self, id: EntityId, spec: &EntitySpec) {
+        self.0.unregister(id, spec);
+    }
+    fn release(&mut self, activation: Activation) {
+        self.0.release(activation);
+    }
+    fn pick(&mut self, view: &mut View<'_>) -> Option<Activation> {
+        self.1.up();
+        self.0.pick(view)
+    }
+    fn group_freed(&mut self, group: GroupId) {
+        self.0.group_freed(group);
+    }
+    fn withdraw(&mut self, activation: &Activation) {
+        self.0.withdraw(activation);
+    }
+    fn has_candidates(&self) -> bool {
+        self.0.has_candidates()
+    }
+}
+
 #[test]
-fn while_time_stands_still_executors_sleep() {
+fn executors_sleep_while_time_stands_still_and_until_a_timer_of_theirs_is_due() {
     watchdog(|| {
         let (_clock, context) = manual();
-        let (time, executor) = (context.ros_time(), Arc::new(context.create_executor(ExecutorOptions::new("main"))));
+        let (time, asked) = (context.ros_time(), Count::new());
+        let options = ExecutorOptions::new("main").policy(Counting(Fifo::new(), asked.clone()));
+        let executor = Arc::new(context.create_executor(options));
         time.set_active(true);
-        let group = executor.create_group("group", 0);
-        let options = TimerOptions::periodic(ms(10)).clock(ClockKind::Ros);
-        let _timer = group.create_timer(options, |fired, _| *fired += 1).unwrap();
-        let looked = Count::new();
-        let counter = looked.clone();
-        // Polled at every wake-up of its own only: what is counted is that nobody else wakes it, by the time it takes.
-        let spun = executor.spin_until(
-            std::future::poll_fn(|cx| {
-                if counter.up() == 1 {
-                    let waker = cx.waker().clone();
-                    thread::spawn(move || waker.wake());
-                    return std::task::Poll::Pending;
-                }
-                std::task::Poll::Ready(())
-            }),
-            SpinOptions::new(),
-        );
-        spun.unwrap();
-        assert_eq!(looked.get(), 2);
-        assert_eq!(group.into_payload().unwrap(), 0);
+        let group = executor.create_group("group", ());
+        let (fire, fired) = mpsc::channel();
+        let options = TimerOptions::periodic(ms(10_000)).clock(ClockKind::Ros);
+        let _timer = group.create_timer(options, move |(), _| fire.send(()).unwrap()).unwrap();
+        let spin = spin_in_background(&executor);
+        for round in 1..=20 {
+            time.set(at(round * 10_000));
+            expect(&fired);
+            for step in 1..200 {
+                time.set(at(round * 10_000 + step));
+                thread::yield_now();
+            }
+        }
+        executor.halt();
+        spin.join().unwrap().unwrap();
+        assert!(asked.get() <= 3 * 20 + 3, "{asked:?}: at most before, for and after what fires");
     });
 }
 
@@ -386,5 +416,45 @@ fn time_moves_while_timers_are_changed_from_threads_and_callbacks() {
         });
         executor.halt();
         spin.join().unwrap().unwrap();
+    });
+}
+
+#[test]
+fn an_asynchronous_callback_sleeps_on_ros_time() {
+    watchdog(|| {
+        let (clock, context) = manual();
+        let (time, executor) = (context.ros_time(), context.create_executor(ExecutorOptions::new("main")));
+        time.set(at(1_000));
+        time.set_active(true);
+        let group = executor.create_group("group", Vec::new());
+        let (handle, shown) = (executor.handle(), time.clone());
+        let start = TimerOptions::one_shot(ms(0));
+        let _sleeps = group.create_timer_async(start, move |seen, _| {
+            let (handle, shown) = (handle.clone(), shown.clone());
+            async move {
+                // It holds its group meanwhile.
+                handle.sleep(ClockKind::Ros, ms(100)).await.unwrap();
+                seen.with(|seen: &mut Vec<_>| seen.push(shown.now()));
+                handle.sleep_until(ClockKind::Ros, at(5_000)).await.unwrap();
+                seen.with(|seen| seen.push(shown.now()));
+                handle.sleep_until(ClockKind::Steady, at(70)).await.unwrap();
+                seen.with(|seen| seen.push(shown.now()));
+            }
+        });
+        spin_all(&executor);
+        // Back: 100 from there on. Then far ahead, and back behind what is slept for.
+        for millis in [1_099, 500, 599, 600, 4_999, 0, 5_000] {
+            time.set(at(millis));
+            spin_all(&executor);
+        }
+        clock.advance(ms(70));
+        spin_all(&executor);
+        let asleep = executor.handle().sleep(ClockKind::Ros, ms(1));
+        assert_eq!(group.into_payload().unwrap(), [600, 5_000, 5_000].map(at));
+        let handle = executor.handle();
+        drop((asleep, executor));
+        let refused = std::pin::pin!(handle.sleep(ClockKind::Ros, ms(1)))
+            .poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
+        assert!(matches!(refused, std::task::Poll::Ready(Err(_))), "{refused:?}");
     });
 }
