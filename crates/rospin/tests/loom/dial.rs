@@ -32,7 +32,7 @@ fn a_reading_is_of_one_turn() {
     });
 }
 
-/// Fails with: the setter's fence dropped, no second look of the sleeper's.
+/// Fails with: the setter's fence dropped.
 #[test]
 fn an_executor_is_woken_for_its_timer() {
     for jumps in [false, true] {
