@@ -71,6 +71,10 @@ pub struct EntitySpec {
     pub max_in_flight: u32,
     /// Whether a suspended activation frees its mutually exclusive group until it is resumed.
     pub releases_group_at_await: bool,
+    /// Whether it runs before everything that the policy chooses from, as soon as its group is free.
+    ///
+    /// For what must have happened before anything else goes on: a callback for a jump of the time.
+    pub precedes_all: bool,
 }
 
 impl EntitySpec {
@@ -85,6 +89,7 @@ impl EntitySpec {
             deadline: None,
             max_in_flight: 1,
             releases_group_at_await: false,
+            precedes_all: false,
         }
     }
 
@@ -113,6 +118,13 @@ impl EntitySpec {
     #[must_use]
     pub fn releases_group_at_await(mut self, yes: bool) -> Self {
         self.releases_group_at_await = yes;
+        self
+    }
+
+    /// Has it run before everything that the policy chooses from.
+    #[must_use]
+    pub fn precedes_all(mut self, yes: bool) -> Self {
+        self.precedes_all = yes;
         self
     }
 }

@@ -103,6 +103,10 @@ impl<T> Slots<T> {
         Some(value)
     }
 
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.entries.iter_mut().filter_map(|(_, slot)| slot.as_mut())
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, u32, &T)> {
         self.entries
             .iter()

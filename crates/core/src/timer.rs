@@ -16,15 +16,19 @@ pub enum ClockKind {
     Steady,
     /// The time of day (`CLOCK_REALTIME`); may be set forward or back.
     System,
+    /// Time as a simulator or a recording tells it; it may stand still, and jump either way. The driver says what it shows,
+    /// and tells of [jumps](crate::Scheduler::jump).
+    Ros,
 }
 
 impl ClockKind {
-    pub(crate) const COUNT: usize = 2;
+    pub(crate) const COUNT: usize = 3;
 
     pub(crate) const fn index(self) -> usize {
         match self {
             Self::Steady => 0,
             Self::System => 1,
+            Self::Ros => 2,
         }
     }
 }
@@ -57,19 +61,21 @@ pub struct TimerSpec {
     pub period: Option<Duration>,
     /// What to do about missed due times.
     pub overrun: Overrun,
+    /// A timer that fires once: the longest it should wait, should its clock jump. `None`: `first_due` is meant as it is.
+    pub delay: Option<Duration>,
 }
 
 impl TimerSpec {
     /// A periodic timer on the steady clock that skips what it misses.
     #[must_use]
     pub const fn periodic(first_due: Instant, period: Duration) -> Self {
-        Self { clock: ClockKind::Steady, first_due, period: Some(period), overrun: Overrun::Skip }
+        Self { clock: ClockKind::Steady, first_due, period: Some(period), overrun: Overrun::Skip, delay: None }
     }
 
     /// A timer on the steady clock that fires once.
     #[must_use]
     pub const fn one_shot(due: Instant) -> Self {
-        Self { clock: ClockKind::Steady, first_due: due, period: None, overrun: Overrun::Skip }
+        Self { clock: ClockKind::Steady, first_due: due, period: None, overrun: Overrun::Skip, delay: None }
     }
 
     /// Sets the clock.
@@ -85,6 +91,31 @@ impl TimerSpec {
         self.overrun = overrun;
         self
     }
+
+    /// Sets the longest that a timer that fires once should wait, should its clock jump.
+    #[must_use]
+    pub const fn delay(mut self, delay: Duration) -> Self {
+        self.delay = Some(delay);
+        self
+    }
+
+    /// When a timer that was due at `due` is due after its clock jumped to `reading`.
+    ///
+    /// What was left to wait stays the same if the time line itself was moved, by `shift_ns`; and after no jump is it longer
+    /// than the period (a timer that fires once: than its delay).
+    #[must_use]
+    pub fn due_after_jump(&self, due: Instant, reading: Instant, shift_ns: i64) -> Instant {
+        match self.period.or(self.delay) {
+            Some(longest) => shifted(due, shift_ns).min(reading + longest),
+            None => due,
+        }
+    }
+}
+
+/// `due` on a time line that was moved by so much.
+pub(crate) fn shifted(due: Instant, shift_ns: i64) -> Instant {
+    let by = Duration::from_nanos(shift_ns.unsigned_abs());
+    if shift_ns < 0 { due - by } else { due + by }
 }
 
 /// The due time after `due`, seen at `now`, and how many due times in between are given up.
@@ -135,6 +166,15 @@ impl TimerHeap {
         }
         self.heap.pop();
         Some((due, entity))
+    }
+
+    /// Gives every armed timer the due time that `due` tells; room is kept.
+    pub(crate) fn rearm_all(&mut self, due: impl Fn(EntityId) -> Option<Instant>) {
+        let mut entries = std::mem::take(&mut self.heap).into_vec();
+        for Reverse((armed, _, entity)) in &mut entries {
+            *armed = due(*entity).unwrap_or(*armed);
+        }
+        self.heap = entries.into();
     }
 
     pub(crate) fn earliest(&self) -> Option<Instant> {

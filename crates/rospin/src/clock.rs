@@ -1,12 +1,15 @@
-//! Where executors read the time: the kernel's clocks, or a clock that a test moves by hand.
+//! Where executors read the time: the kernel's clocks, or a clock that a test moves by hand; and ROS time.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use rospin_core::{ClockKind, Instant};
 use rustix::time::ClockId;
 
+use crate::lock_free::dial::Reading;
 use crate::lock_free::parker::Deadline;
+use crate::ros_time::Driver;
 use crate::shared::Shared;
 
 /// How late a timer on the system clock may be after that clock was set forward, where timers on the steady clock are waited
@@ -14,8 +17,11 @@ use crate::shared::Shared;
 const STEP_NOTICED_AFTER: Duration = Duration::from_secs(1);
 
 /// Reads the clocks of a [`Context`](crate::Context). Cheap to clone; reading neither blocks nor allocates.
-#[derive(Clone, Debug)]
-pub struct Clock(Kind);
+#[derive(Clone)]
+pub struct Clock {
+    kind: Kind,
+    driver: Arc<Driver>,
+}
 
 #[derive(Clone, Debug)]
 enum Kind {
@@ -24,12 +30,12 @@ enum Kind {
 }
 
 impl Clock {
-    pub(crate) const fn kernel() -> Self {
-        Self(Kind::Kernel)
+    pub(crate) fn kernel() -> Self {
+        Self { kind: Kind::Kernel, driver: Driver::new() }
     }
 
-    pub(crate) const fn manual(clock: ManualClock) -> Self {
-        Self(Kind::Manual(clock))
+    pub(crate) fn manual(clock: ManualClock) -> Self {
+        Self { kind: Kind::Manual(clock), driver: Driver::new() }
     }
 
     /// Now, on the steady clock (`CLOCK_MONOTONIC`).
@@ -41,11 +47,28 @@ impl Clock {
     /// Now, on the clock of that kind.
     #[must_use]
     pub fn read(&self, kind: ClockKind) -> Instant {
-        match (&self.0, kind) {
+        match (&self.kind, kind) {
+            (_, ClockKind::Ros) => self.read_ros().now,
             (Kind::Kernel, ClockKind::System) => read_kernel(ClockId::Realtime),
             (Kind::Kernel, _) => read_kernel(ClockId::Monotonic),
             (Kind::Manual(clock), kind) => clock.read(kind),
         }
+    }
+
+    pub(crate) fn system(&self) -> Instant {
+        self.read(ClockKind::System)
+    }
+
+    /// What ROS time shows, and how often it was turned.
+    pub(crate) fn read_ros(&self) -> RosReading {
+        let reading = self.driver.dial.read();
+        let now = reading.time_ns.map_or_else(|| self.system(), Instant::from_nanos);
+        RosReading { now, reading }
+    }
+
+    /// What ROS time is driven by.
+    pub(crate) const fn driver(&self) -> &Arc<Driver> {
+        &self.driver
     }
 
     /// How long a thread may sleep that is next needed at these times.
@@ -53,7 +76,7 @@ impl Clock {
     /// The kernel follows the system clock when it is set, but a thread can sleep on one clock only. With both, it is the
     /// steady one, so that setting the other delays nothing on it, and no longer than [`STEP_NOTICED_AFTER`] at a time.
     pub(crate) fn deadline(&self, steady: Option<Instant>, system: Option<Instant>) -> Deadline {
-        if matches!(self.0, Kind::Manual(_)) {
+        if matches!(self.kind, Kind::Manual(_)) {
             // Whoever moves the clock wakes the sleepers.
             return Deadline::Never;
         }
@@ -62,18 +85,32 @@ impl Clock {
             (Some(steady), None) => Deadline::Steady(steady.as_nanos()),
             (None, Some(system)) => Deadline::System(system.as_nanos()),
             (Some(steady), Some(system)) => {
-                let remaining = system.saturating_since(self.read(ClockKind::System)).min(STEP_NOTICED_AFTER);
+                let remaining = system.saturating_since(self.system()).min(STEP_NOTICED_AFTER);
                 Deadline::Steady(steady.min(self.now() + remaining).as_nanos())
             }
         }
     }
 
-    /// Lets the clock wake this executor when it is moved by hand.
+    /// Lets the clock wake this executor when it is moved by hand, and ROS time when it moves.
     pub(crate) fn wakes(&self, executor: &Arc<Shared>) {
-        if let Kind::Manual(clock) = &self.0 {
+        self.driver.wakes(executor);
+        if let Kind::Manual(clock) = &self.kind {
             clock.lock().executors.push(Arc::downgrade(executor));
         }
     }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Clock").field(&self.kind).finish()
+    }
+}
+
+/// What ROS time shows.
+#[derive(Clone, Copy)]
+pub(crate) struct RosReading {
+    pub(crate) now: Instant,
+    pub(crate) reading: Reading,
 }
 
 fn read_kernel(clock: ClockId) -> Instant {

@@ -16,6 +16,7 @@ use crate::incident::{Incident, Reporter, log_incident};
 use crate::loss::{Ledger, Loss, LossCounters};
 use crate::options::PublisherOptions;
 use crate::registry::Registry;
+use crate::ros_time::RosTime;
 use crate::runtime::Runtime;
 use crate::service::{Client, ServiceError};
 use crate::topic::{Publisher, TopicError};
@@ -209,6 +210,12 @@ impl Context {
     #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.0.clock
+    }
+
+    /// ROS time: what timers on [`ClockKind::Ros`](rospin_core::ClockKind::Ros) follow, and how it is driven.
+    #[must_use]
+    pub fn ros_time(&self) -> RosTime {
+        RosTime::new(self.0.clock.clone())
     }
 
     /// Everything that was lost so far, by entity and cause, of entities that are gone, too.

@@ -11,10 +11,12 @@ use crate::entity::{Closer, EntityHandle};
 use crate::group_core::{GroupCore, GroupGone, TimerError};
 use crate::loss::LossCounters;
 use crate::options::{Common, EntityOptions, ServiceOptions, SubscriptionOptions, TimerOptions};
+use crate::ros_time::{JumpSource, JumpThreshold};
 use crate::service::{ServiceError, ServiceSource};
 use crate::signal::Signal;
 use crate::source::{Notifier, Source, SourceError, TakeError};
-use crate::state::NewEntity;
+use crate::state::{NewEntity, NewTimer};
+use crate::timer::{self, Timer, TimerFace};
 use crate::topic::{TopicError, TopicSource};
 
 /// How many activations of an asynchronous callback may be under way by default, where the group allows several.
@@ -28,7 +30,7 @@ pub(crate) struct Draft<'a, T> {
     name: String,
     losses: Arc<LossCounters>,
     signal: Arc<Signal>,
-    timer: Option<TimerSpec>,
+    timer: Option<NewTimer>,
     /// Ends what feeds the entity as soon as its handle is dropped.
     closer: Option<Closer>,
     take: T,
@@ -85,13 +87,38 @@ impl<'a> Draft<'a, Due> {
         if period.is_some_and(|period| period.is_zero()) {
             return Err(TimerError::ZeroPeriod { timer: name });
         }
-        let first_due = first_due.unwrap_or_else(|| group.context.clock().read(clock) + delay);
+        let (now, turn) = timer::read(group.context.clock(), clock);
+        let reckoned = first_due.is_none().then_some((turn, delay));
+        let first_due = first_due.unwrap_or(now + delay);
         let spec = match period {
             Some(period) => TimerSpec::periodic(first_due, period),
+            None if reckoned.is_some() => TimerSpec::one_shot(first_due).delay(delay),
             None => TimerSpec::one_shot(first_due),
         };
-        let timer = Some(spec.clock(clock).overrun(overrun));
+        let face = Arc::new(TimerFace::new(clock, period.is_some(), delay, first_due));
+        let timer = Some(NewTimer { spec: spec.clock(clock).overrun(overrun), face, reckoned });
         Ok(Self { group, kind: EntityKind::Timer, common, name, losses, signal, timer, closer: None, take: Due })
+    }
+
+    /// Finishes it as `finish` says.
+    pub(crate) fn into_timer(self, finish: impl FnOnce(Self) -> EntityHandle) -> Timer {
+        let face = self.timer.as_ref().map(|timer| Arc::clone(&timer.face));
+        Timer::new(finish(self), face.expect("a timer's draft has a timer"))
+    }
+}
+
+impl<'a> Draft<'a, Attached<JumpSource>> {
+    pub(crate) fn jump(group: &'a Arc<GroupCore>, threshold: JumpThreshold) -> Result<Self, GroupGone> {
+        let kind = EntityKind::Waitable;
+        let mut common = Common { max_in_flight: Some(1), precedes_all: true, ..Common::default() };
+        let (name, losses, signal) = begin(group, &mut common, None, || group.unnamed(kind))?;
+        let driver = Arc::clone(group.context.clock().driver());
+        let hook = driver.add_hook(threshold, group.key());
+        let source = JumpSource::new(Arc::clone(&driver), hook);
+        let take = attach_own(source, &signal);
+        // Time does not wait for the executor to remove the entity.
+        let closer = Some(Box::new(move || driver.unhook(hook)) as Closer);
+        Ok(Self { group, kind, common, name, losses, signal, timer: None, closer, take })
     }
 }
 
@@ -232,7 +259,8 @@ impl<T: Take> Draft<'_, T> {
             let mut spec = EntitySpec::new(name, kind, *group)
                 .priority(priority)
                 .max_in_flight(max_in_flight)
-                .releases_group_at_await(excludes && common.releases_group_at_await);
+                .releases_group_at_await(excludes && common.releases_group_at_await)
+                .precedes_all(common.precedes_all);
             spec.deadline = common.deadline;
             let now = executor.now();
             state.add_entity(&executor, NewEntity { spec, timer, body, losses, signal }, now);

@@ -9,12 +9,14 @@ use rospin_core::{EntityKind, GroupKind};
 
 use crate::body::{Payload, Tick};
 use crate::draft::Draft;
-use crate::entity::{Entity, Service, Subscription, Timer};
+use crate::entity::{Entity, JumpCallback, Service, Subscription};
 use crate::executor::ExecutorHandle;
-use crate::group_core::{GroupCore, GroupOptions, TimerError};
+use crate::group_core::{GroupCore, GroupGone, GroupOptions, TimerError};
 use crate::options::{EntityOptions, ServiceOptions, SubscriptionOptions, TimerOptions};
+use crate::ros_time::{JumpThreshold, TimeJump};
 use crate::service::ServiceError;
 use crate::source::{Source, SourceError, StreamSource};
+use crate::timer::Timer;
 use crate::topic::TopicError;
 
 /// A mutually exclusive callback group with a payload: one of its callbacks runs at a time, and has the payload to
@@ -69,10 +71,7 @@ impl<P: Send + 'static> CallbackGroup<P> {
     where
         F: FnMut(&mut P, Tick) + Send + 'static,
     {
-        let options = options.into();
-        let delay = options.delay;
-        let handle = Draft::timer(&self.core, options)?.exclusive(callback);
-        Ok(Timer::new(handle, delay))
+        Ok(Draft::timer(&self.core, options.into())?.into_timer(|draft| draft.exclusive(callback)))
     }
 
     /// As [`create_timer`](Self::create_timer), with an asynchronous callback.
@@ -84,10 +83,24 @@ impl<P: Send + 'static> CallbackGroup<P> {
         F: FnMut(Payload<P>, Tick) -> Fut + Send + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
-        let options = options.into();
-        let delay = options.delay;
-        let handle = Draft::timer(&self.core, options)?.exclusive_async(callback);
-        Ok(Timer::new(handle, delay))
+        Ok(Draft::timer(&self.core, options.into())?.into_timer(|draft| draft.exclusive_async(callback)))
+    }
+
+    /// Creates a callback that is told of jumps of ROS time beyond the threshold, before time moves on: see
+    /// [`RosTime::set`](crate::RosTime::set).
+    ///
+    /// It runs as soon as its group is free, before everything that the policy chooses from. There is none for what happens
+    /// after a jump: what time will be is known before.
+    ///
+    /// # Errors
+    /// If the group is gone.
+    pub fn create_jump_callback<F>(&self, threshold: JumpThreshold, mut callback: F) -> Result<JumpCallback, GroupGone>
+    where
+        F: FnMut(&mut P, &TimeJump) + Send + 'static,
+    {
+        let draft = Draft::jump(&self.core, threshold)?;
+        // Time may move once what was told is dropped: at the end, also of a panic.
+        Ok(JumpCallback { handle: draft.exclusive(move |payload, told| callback(payload, &told.jump)) })
     }
 
     /// Creates a subscription; a plain `&str` is its topic.

@@ -52,13 +52,16 @@ mod options;
 pub mod os;
 mod reentrant;
 mod registry;
+mod ros_time;
 mod runtime;
 mod service;
 mod shared;
 mod signal;
+mod sleep;
 mod source;
 mod spin;
 mod state;
+mod timer;
 mod topic;
 mod work;
 
@@ -74,7 +77,7 @@ pub use body::{Payload, Tick};
 pub use clock::{Clock, ManualClock};
 pub use context::{Context, ContextOptions};
 pub use deployed::DeployError;
-pub use entity::{Entity, Service, Subscription, Timer};
+pub use entity::{Entity, JumpCallback, Service, Subscription};
 pub use executor::{Executor, ExecutorHandle, ExecutorOptions, SpinEnd, SpinError, SpinOptions};
 pub use group::CallbackGroup;
 pub use group_core::{GroupGone, GroupOptions, TimerError};
@@ -83,8 +86,11 @@ pub use loss::{Loss, LossCause};
 pub use options::{EntityOptions, PublisherOptions, ServiceOptions, SubscriptionOptions, TimerOptions};
 pub use reentrant::ReentrantGroup;
 pub use registry::TypeMismatch;
+pub use ros_time::{Barrier, BarrierError, ClockChange, JumpThreshold, RosTime, TimeJump};
 pub use service::{Call, CallError, Client, ServiceError};
+pub use sleep::Sleep;
 pub use source::{Notifier, Pending, Source, SourceError, TakeError};
+pub use timer::Timer;
 pub use topic::{Delivery, NoSubscription, Publisher, TopicError};
 
 /// The node in the README compiles and ends.

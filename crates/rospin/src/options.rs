@@ -12,6 +12,8 @@ pub(crate) struct Common {
     pub(crate) deadline: Option<Duration>,
     pub(crate) max_in_flight: Option<u32>,
     pub(crate) releases_group_at_await: bool,
+    /// Not for users: see [`EntitySpec`](rospin_core::EntitySpec::precedes_all).
+    pub(crate) precedes_all: bool,
 }
 
 /// The setters of [`Common`], for each of the options below.
@@ -119,7 +121,8 @@ impl TimerOptions {
         self
     }
 
-    /// Sets the clock; steady by default, as rclcpp's wall timers.
+    /// Sets the clock; steady by default, as rclcpp's wall timers. [`ClockKind::Ros`] is the context's
+    /// [ROS time](crate::RosTime).
     #[must_use]
     pub const fn clock(mut self, clock: ClockKind) -> Self {
         self.clock = clock;

@@ -7,12 +7,14 @@ use rospin_core::{EntityKind, GroupKind};
 
 use crate::body::Tick;
 use crate::draft::Draft;
-use crate::entity::{Entity, Service, Subscription, Timer};
+use crate::entity::{Entity, JumpCallback, Service, Subscription};
 use crate::executor::ExecutorHandle;
-use crate::group_core::{GroupCore, GroupOptions, TimerError};
+use crate::group_core::{GroupCore, GroupGone, GroupOptions, TimerError};
 use crate::options::{EntityOptions, ServiceOptions, SubscriptionOptions, TimerOptions};
+use crate::ros_time::{JumpThreshold, TimeJump};
 use crate::service::ServiceError;
 use crate::source::{Source, SourceError, StreamSource};
+use crate::timer::Timer;
 use crate::topic::TopicError;
 
 /// A reentrant callback group: its callbacks run on any number of the executor's threads at once, also several
@@ -59,10 +61,7 @@ impl ReentrantGroup {
     where
         F: Fn(Tick) + Send + Sync + 'static,
     {
-        let options = options.into();
-        let delay = options.delay;
-        let handle = Draft::timer(&self.core, options)?.reentrant(callback);
-        Ok(Timer::new(handle, delay))
+        Ok(Draft::timer(&self.core, options.into())?.into_timer(|draft| draft.reentrant(callback)))
     }
 
     /// As [`create_timer`](Self::create_timer), with an asynchronous callback.
@@ -74,10 +73,24 @@ impl ReentrantGroup {
         F: Fn(Tick) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
-        let options = options.into();
-        let delay = options.delay;
-        let handle = Draft::timer(&self.core, options)?.reentrant_async(callback);
-        Ok(Timer::new(handle, delay))
+        Ok(Draft::timer(&self.core, options.into())?.into_timer(|draft| draft.reentrant_async(callback)))
+    }
+
+    /// Creates a callback that is told of jumps of ROS time beyond the threshold, before time moves on: see
+    /// [`RosTime::set`](crate::RosTime::set).
+    ///
+    /// It runs as soon as its group is free, before everything that the policy chooses from. There is none for what happens
+    /// after a jump: what time will be is known before.
+    ///
+    /// # Errors
+    /// If the group is gone.
+    pub fn create_jump_callback<F>(&self, threshold: JumpThreshold, callback: F) -> Result<JumpCallback, GroupGone>
+    where
+        F: Fn(&TimeJump) + Send + Sync + 'static,
+    {
+        let draft = Draft::jump(&self.core, threshold)?;
+        // Time may move once what was told is dropped: at the end, also of a panic.
+        Ok(JumpCallback { handle: draft.reentrant(move |told| callback(&told.jump)) })
     }
 
     /// Creates a subscription; a plain `&str` is its topic.

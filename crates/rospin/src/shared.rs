@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use std::time::Duration;
@@ -11,6 +11,7 @@ use rospin_core::Instant;
 
 use crate::clock::Clock;
 use crate::incident::{Incident, Reporter};
+use crate::lock_free::dial::Watch;
 use crate::lock_free::inbox::Inbox;
 use crate::lock_free::parker::Parker;
 use crate::os::ThreadSetup;
@@ -29,6 +30,12 @@ pub(crate) struct Shared {
     pub(crate) parker: Parker,
     pub(crate) threads: ThreadSetup,
     report: Reporter,
+    /// What it waits for on ROS time.
+    pub(crate) ros_watch: Watch,
+    /// Jumps of ROS time that its callbacks have yet to be told of.
+    pub(crate) jumps_left: AtomicUsize,
+    /// Whether it has, or had, callbacks for such jumps.
+    pub(crate) has_jump_callbacks: AtomicBool,
     /// Something besides the inbox wants attention: a command, a moved clock.
     news: AtomicBool,
     /// `None` once the executor is closed.
@@ -49,6 +56,9 @@ impl Shared {
             parker: Parker::new(),
             threads,
             report,
+            ros_watch: Watch::new(),
+            jumps_left: AtomicUsize::new(0),
+            has_jump_callbacks: AtomicBool::new(false),
             news: AtomicBool::new(false),
             commands: Mutex::new(Some(Vec::new())),
             halt: AtomicBool::new(false),
@@ -139,7 +149,20 @@ impl Shared {
 
     /// Whether a thread that is about to park should look around once more.
     pub(crate) fn wants_attention(&self) -> bool {
-        !self.inbox.is_empty() || self.news.load(Ordering::Acquire) || self.halt.load(Ordering::Acquire)
+        !self.inbox.is_empty()
+            || self.news.load(Ordering::Acquire)
+            || self.halt.load(Ordering::Acquire)
+            || self.ros_watch.is_up(&self.clock.driver().dial)
+    }
+
+    /// The spin is over: nobody waits for its jump callbacks any more.
+    pub(crate) fn stop_spinning(&self) {
+        self.spinning.store(false, Ordering::SeqCst);
+        // With the one before jump callbacks are given something to do: one of the two sees the other.
+        fence(Ordering::SeqCst);
+        if self.has_jump_callbacks.load(Ordering::SeqCst) {
+            self.clock.driver().leave(self);
+        }
     }
 
     /// The state, for `spin`, which is the only one to hold it for long.

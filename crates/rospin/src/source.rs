@@ -9,6 +9,7 @@ use futures_core::Stream;
 use rospin_core::Instant;
 
 use crate::group_core::GroupGone;
+use crate::shared::Shared;
 use crate::signal::Signal;
 
 /// Tells an executor that a source may have something.
@@ -22,6 +23,10 @@ impl Notifier {
     /// There may be something to take.
     pub fn notify(&self) {
         self.0.notify(None);
+    }
+
+    pub(crate) fn executor(&self) -> &Arc<Shared> {
+        self.0.executor()
     }
 
     /// There may be something to take, which arrived at `arrival` (steady clock): the activation's release.

@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-use rospin_core::{ClockKind, Instant, ThreadIndex};
+use rospin_core::{Instant, ThreadIndex};
 
 use crate::executor::{SpinEnd, SpinError};
 use crate::lock_free::parker::{Deadline, Ticket};
+use crate::ros_time::RunsCallbacks;
 use crate::runtime::Runtime;
 use crate::shared::Shared;
 use crate::state::State;
@@ -197,6 +198,7 @@ impl<'a> Spin<'a> {
     fn thread(&self, access: &impl Access, thread: ThreadIndex, mut main: Option<MainFuture<'_>>) {
         // Whatever unwinds through here (a policy, a trace, the awaited future) must not leave other threads behind.
         let _stop = StopOnUnwind(self);
+        let _inside = RunsCallbacks::here();
         let mut finished = None;
         let mut was_parked = false;
         loop {
@@ -250,8 +252,10 @@ impl<'a> Spin<'a> {
             // Before the pick: user code must not run between an urgent callback's pick and its start.
             return (Next::Again, false);
         }
-        state.advance(&executor.clock, now);
-        match state.start(now, thread) {
+        state.advance(executor, now);
+        let started = state.start(now, thread);
+        state.watch_ros_time(executor);
+        match started {
             Some(work) => (Next::Run(work), self.threads > 1 && self.others_are_needed(state)),
             None => (self.idle(state, thread, now), false),
         }
@@ -294,7 +298,7 @@ impl<'a> Spin<'a> {
         }
         let clock = &self.executor.clock;
         let steady = state.scheduler.next_due();
-        let system = state.scheduler.next_due_on(ClockKind::System);
+        let system = state.next_due_by_system_clock(self.executor);
         // One parked thread watches the timers; the others need not get up for them.
         let due = self.next_due(state);
         let watches = state.watch.is_none_or(|(_, until)| due.is_some_and(|due| due < until));
@@ -312,14 +316,16 @@ impl<'a> Spin<'a> {
     /// Whether a parked thread should get up: there is more to run, or a timer that no parked thread watches.
     fn others_are_needed(&self, state: &State) -> bool {
         let unwatched = |due| state.watch.is_none_or(|(_, until)| due < until);
-        state.parked > 0 && (state.scheduler.has_candidates() || self.next_due(state).is_some_and(unwatched))
+        let is_ros_time_up = || self.executor.ros_watch.is_up_now(&self.executor.clock.driver().dial);
+        state.parked > 0
+            && (state.scheduler.has_candidates() || self.next_due(state).is_some_and(unwatched) || is_ros_time_up())
     }
 
-    /// When the next timer of any clock is due, on the steady clock as it stands now.
+    /// When the next timer of a clock that passes by itself is due, on the steady clock as it stands now.
     fn next_due(&self, state: &State) -> Option<Instant> {
-        let system = state.scheduler.next_due_on(ClockKind::System).map(|due| {
+        let system = state.next_due_by_system_clock(self.executor).map(|due| {
             let clock = &self.executor.clock;
-            clock.now() + due.saturating_since(clock.read(ClockKind::System))
+            clock.now() + due.saturating_since(clock.system())
         });
         [state.scheduler.next_due(), system].into_iter().flatten().min()
     }
@@ -357,6 +363,6 @@ struct Spinning<'a>(&'a Shared);
 
 impl Drop for Spinning<'_> {
     fn drop(&mut self) {
-        self.0.spinning.store(false, Ordering::Release);
+        self.0.stop_spinning();
     }
 }

@@ -4,19 +4,23 @@
 //! thread that runs them, so no lock is held meanwhile and no two threads can have the same payload.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use rospin_core::policy::Fifo;
 use rospin_core::{Activation, ClockKind, EntityId, EntityKind, EntitySpec, GroupId, GroupKind, Instant, Scheduler};
 use rospin_core::{ThreadIndex, TimerSpec};
 
 use crate::body::{AnyPayload, Body, Ran};
-use crate::clock::Clock;
+use crate::clock::{Clock, RosReading};
 use crate::incident::{Incident, IncidentKind, OnPanic};
 use crate::lock_free::inbox::{BOOK, Book, Inbox};
 use crate::loss::{LossCause, LossCounters};
+use crate::ros_time::RosView;
 use crate::shared::{Leftovers, Shared, contain};
 use crate::signal::Signal;
 use crate::source::{Pending, TakeError};
+use crate::timer::TimerFace;
 use crate::work::{Callback, Finished, Label, Work};
 
 /// One of the activations that an entity may have under way.
@@ -38,6 +42,16 @@ struct EntitySlot {
     closing: bool,
     /// Numbers of its signals.
     signals: Vec<usize>,
+    /// Where its handle sees when the timer is due.
+    face: Option<Arc<TimerFace>>,
+}
+
+impl EntitySlot {
+    fn note_due(&self, scheduler: &Scheduler) {
+        if let Some(face) = &self.face {
+            face.note_due(scheduler.timer_due(self.id));
+        }
+    }
 }
 
 struct GroupSlot {
@@ -68,10 +82,18 @@ impl Target {
 /// Everything that [`State::add_entity`] needs to know.
 pub(crate) struct NewEntity {
     pub(crate) spec: EntitySpec,
-    pub(crate) timer: Option<TimerSpec>,
+    pub(crate) timer: Option<NewTimer>,
     pub(crate) body: Box<dyn Body>,
     pub(crate) losses: Arc<LossCounters>,
     pub(crate) signal: Arc<Signal>,
+}
+
+/// A timer that is to be added.
+pub(crate) struct NewTimer {
+    pub(crate) spec: TimerSpec,
+    pub(crate) face: Arc<TimerFace>,
+    /// The turn of ROS time that the first due time was reckoned in, from `delay`; `None` if it was given.
+    pub(crate) reckoned: Option<(u64, Duration)>,
 }
 
 pub(crate) struct State {
@@ -91,6 +113,7 @@ pub(crate) struct State {
     pub(crate) parked: u16,
     /// The parked thread that gets up when a timer is due, and when that is.
     pub(crate) watch: Option<(ThreadIndex, Instant)>,
+    ros: RosView,
 }
 
 impl State {
@@ -106,6 +129,7 @@ impl State {
             fatal: None,
             parked: 0,
             watch: None,
+            ros: RosView::new(),
         }
     }
 
@@ -157,9 +181,18 @@ impl State {
             losses: Arc::clone(&losses),
         });
         let max_in_flight = spec.max_in_flight;
-        let added = match timer {
-            Some(timer) => self.scheduler.add_timer(spec, timer),
-            None => self.scheduler.add_entity(spec),
+        let is_timer = timer.is_some();
+        let (added, face) = match timer {
+            Some(NewTimer { spec: mut timer, face, reckoned }) => {
+                if timer.clock == ClockKind::Ros {
+                    let current = self.follow_ros_time(&executor.clock);
+                    // ROS time jumped since: the delay begins now.
+                    let jumped = reckoned.filter(|(turn, _)| *turn != current.reading.turn);
+                    timer.first_due = jumped.map_or(timer.first_due, |(_, delay)| current.now + delay);
+                }
+                (self.scheduler.add_timer(spec, timer), Some(face))
+            }
+            None => (self.scheduler.add_entity(spec), None),
         };
         let Ok(id) = added else {
             // The options were checked before: a group that is gone is the only reason, and was ruled out above.
@@ -182,8 +215,10 @@ impl State {
             let callback = Some(Callback { body, label: Arc::clone(&label) });
             slots.push(RunSlot { callback, sequence: None, suspended: false, woken: false });
         }
-        put(&mut self.entities, id.index(), EntitySlot { id, slots, losses, closing: false, signals });
-        if timer.is_none() {
+        let slot = EntitySlot { id, slots, losses, closing: false, signals, face };
+        slot.note_due(&self.scheduler);
+        put(&mut self.entities, id.index(), slot);
+        if !is_timer {
             self.release_pending(id, pending, now);
         }
     }
@@ -234,9 +269,46 @@ impl State {
     }
 
     /// Passes the time on to the timers of clocks other than the scheduler's own.
-    pub(crate) fn advance(&mut self, clock: &Clock, now: Instant) {
+    pub(crate) fn advance(&mut self, executor: &Shared, now: Instant) {
         if self.scheduler.has_timers(ClockKind::System) {
-            self.scheduler.advance(ClockKind::System, clock.read(ClockKind::System), now);
+            self.scheduler.advance(ClockKind::System, executor.clock.system(), now);
+        }
+        if self.scheduler.has_timers(ClockKind::Ros) {
+            let reading = self.follow_ros_time(&executor.clock);
+            // After the reading: a jump that it shows was counted before.
+            if executor.jumps_left.load(Ordering::SeqCst) == 0 {
+                self.scheduler.advance(ClockKind::Ros, reading.now, now);
+            }
+        }
+    }
+
+    /// Reads ROS time, and tells its timers if it was turned.
+    pub(crate) fn follow_ros_time(&mut self, clock: &Clock) -> RosReading {
+        let (current, jumped) = self.ros.follow(&mut self.scheduler, clock);
+        if jumped {
+            for entity in self.entities.iter().flatten() {
+                entity.note_due(&self.scheduler);
+            }
+        }
+        current
+    }
+
+    /// Says what is waited for on ROS time. Free without timers on it.
+    pub(crate) fn watch_ros_time(&mut self, executor: &Shared) {
+        self.ros.watch(&self.scheduler, executor);
+    }
+
+    /// When the next timer is due by the system clock, which ROS time may follow.
+    pub(crate) fn next_due_by_system_clock(&self, executor: &Shared) -> Option<Instant> {
+        let ros = self.ros.next_due_by_system_clock(&self.scheduler, executor);
+        [self.scheduler.next_due_on(ClockKind::System), ros].into_iter().flatten().min()
+    }
+
+    /// Cancels the timer, or has it start anew.
+    pub(crate) fn change_timer(&mut self, id: EntityId, change: impl FnOnce(&mut Self)) {
+        change(self);
+        if let Some(entity) = self.entities.get(id.index()).and_then(Option::as_ref) {
+            entity.note_due(&self.scheduler);
         }
     }
 
@@ -254,10 +326,15 @@ impl State {
 
     fn lend(&mut self, activation: Activation) -> Option<Work> {
         let is_timer = activation.kind == EntityKind::Timer;
-        let overruns = if is_timer { self.scheduler.overruns(activation.entity) } else { 0 };
-        let entity = self.entity_mut(activation.entity)?;
+        let id = activation.entity;
+        let (overruns, due) =
+            if is_timer { (self.scheduler.overruns(id), self.scheduler.timer_due(id)) } else { (0, None) };
+        let entity = self.entity_mut(id)?;
         if is_timer {
             entity.losses.set(LossCause::TimerOverrun, overruns);
+        }
+        if let Some(face) = &entity.face {
+            face.note_due(due);
         }
         let wanted = if activation.segment > 0 { Some(activation.sequence) } else { None };
         let slot = entity.slots.iter().position(|slot| slot.sequence == wanted)?;

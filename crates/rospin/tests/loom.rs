@@ -1,4 +1,4 @@
-//! Every interleaving, and every order that the memory model allows, of the three lock-free pieces.
+//! Every interleaving, and every order that the memory model allows, of the four lock-free pieces.
 //!
 //! `.ci/loom.sh` runs it. Each model was seen to fail for wrong versions of the code it is about; its text says which.
 //!
@@ -11,6 +11,8 @@
 #[allow(dead_code, reason = "no model needs all of it")]
 mod lock_free;
 
+#[path = "loom/dial.rs"]
+mod dial;
 #[path = "loom/inbox.rs"]
 mod inbox;
 #[path = "loom/parking.rs"]

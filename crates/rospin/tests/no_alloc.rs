@@ -8,13 +8,14 @@ mod common;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use common::{Count, threads, watchdog};
 use rospin::{
-    Context, ContextOptions, EntityKind, EntityOptions, Executor, ExecutorOptions, LossCause, Notifier, Pending,
-    Priority, Publisher, Source, SpinOptions, SubscriptionOptions, TakeError, Tick, policy,
+    ClockKind, Context, ContextOptions, EntityKind, EntityOptions, Executor, ExecutorOptions, Instant, LossCause,
+    Notifier, Pending, Priority, Publisher, Source, SpinOptions, SubscriptionOptions, TakeError, Tick, TimerOptions,
+    policy,
 };
 
 thread_local! {
@@ -112,6 +113,15 @@ fn allocations(executor: &Executor, context: &Context, also: fn()) -> u64 {
             handle.halt();
         }
     });
+    // Time passes, and a timer on it fires, on threads that are not to allocate: what drives it may.
+    let time = context.ros_time();
+    time.set_active(true);
+    let counter = heard.clone();
+    let options = TimerOptions::periodic(Duration::from_micros(300)).clock(ClockKind::Ros);
+    let _ros = executor.create_group("ros", ()).create_timer(options, move |(), _| {
+        COUNTED.set(true);
+        counter.up();
+    });
     let ears = executor.create_group("ears", 0_u64);
     let counter = heard.clone();
     let options = SubscriptionOptions::new("numbers").keep_last(2).priority(Priority(3));
@@ -139,7 +149,18 @@ fn allocations(executor: &Executor, context: &Context, also: fn()) -> u64 {
         counter.up();
         *sum += item[0];
     });
-    executor.spin(SpinOptions::new()).unwrap();
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let steady = context.clock().now();
+            while !over.load(Ordering::Relaxed) {
+                time.set(Instant::ZERO + context.clock().now().saturating_since(steady));
+                std::thread::yield_now();
+            }
+        });
+        executor.spin(SpinOptions::new()).unwrap();
+        over.store(true, Ordering::Relaxed);
+    });
     COUNTED.set(false);
     assert_eq!(timer.unwrap().lost(LossCause::QueueFull), 0);
     assert!(heard.get() >= 5 * TICKS, "it did work: {heard:?}");

@@ -439,3 +439,63 @@ fn on_the_kernel_s_clock_timers_are_never_early_and_keep_their_grid() {
         }
     });
 }
+
+#[test]
+fn a_handle_tells_how_its_timer_stands() {
+    watchdog(|| {
+        let timer = timer(ms(10));
+        let (handle, left) = (&timer.timer, |timer: &Timer| timer.time_until_next_call());
+        assert_eq!((handle.period(), handle.is_canceled(), left(handle)), (Some(ms(10)), false, Some(ms(10))));
+        timer.clock.advance(ms(4));
+        assert_eq!((left(handle), handle.is_ready()), (Some(ms(6)), false));
+        timer.clock.advance(ms(8));
+        assert_eq!((left(handle), handle.is_ready()), (Some(Duration::ZERO), true), "due, but not run");
+        assert_eq!(timer.after(0), [10]);
+        assert_eq!((left(handle), handle.is_ready()), (Some(ms(8)), false));
+        handle.cancel();
+        assert_eq!((handle.is_canceled(), left(handle), handle.is_ready()), (true, None, false));
+        assert_eq!(timer.after(100), []);
+        assert!(handle.is_canceled());
+        handle.set_period(ms(7));
+        assert_eq!((handle.period(), handle.is_canceled(), left(handle)), (Some(ms(7)), false, Some(ms(7))));
+    });
+}
+
+#[test]
+fn a_handle_tells_how_its_one_shot_stands() {
+    watchdog(|| {
+        let timer = timer(TimerOptions::one_shot(ms(10)));
+        let handle = &timer.timer;
+        assert_eq!((handle.period(), handle.time_until_next_call()), (None, Some(ms(10))));
+        assert_eq!(timer.after(10), [10]);
+        assert_eq!((handle.is_canceled(), handle.time_until_next_call()), (false, None), "it has fired");
+        handle.reset();
+        assert_eq!(handle.time_until_next_call(), Some(ms(10)));
+    });
+}
+
+#[test]
+fn changes_show_at_once_while_the_executor_is_busy() {
+    watchdog(|| {
+        let (_clock, _context, executor) = manual_executor();
+        let group = executor.create_group("group", Vec::new());
+        let slot = Arc::new(OnceLock::<Timer>::new());
+        let other = Arc::clone(&slot);
+        let _busy = group.create_timer(TimerOptions::one_shot(Duration::ZERO), move |seen: &mut Vec<_>, _| {
+            let other = other.get().unwrap();
+            let look = || (other.is_canceled(), other.time_until_next_call());
+            other.cancel();
+            seen.push(look());
+            other.set_period(ms(3));
+            seen.push(look());
+            other.cancel();
+            seen.push(look());
+            other.reset();
+            seen.push(look());
+        });
+        slot.set(group.create_timer(ms(10), |_, _| {}).unwrap()).unwrap();
+        spin_all(&executor);
+        let started = (false, Some(ms(3)));
+        assert_eq!(group.into_payload().unwrap(), [(true, None), started, (true, None), started]);
+    });
+}

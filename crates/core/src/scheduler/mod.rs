@@ -1,5 +1,6 @@
 //! The scheduler: a state machine that drivers feed and ask.
 
+mod ready;
 mod timers;
 
 use crate::activation::Activation;
@@ -10,7 +11,8 @@ use crate::policy::{Policy, View};
 use crate::time::Instant;
 use crate::timer::{ClockKind, TimerHeap};
 use crate::trace::{Trace, TraceEvent};
-use timers::TimerState;
+use ready::Ready;
+use timers::{Leap, TimerState};
 
 /// Why an entity could not be added.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -79,13 +81,15 @@ impl EntityState {
 /// Pure: it never reads a clock, blocks or starts a thread. Once entities are added,
 /// [`release`](Self::release), [`next`](Self::next) and [`complete`](Self::complete) do not allocate.
 pub struct Scheduler {
-    policy: Box<dyn Policy>,
+    ready: Ready,
     entities: Slots<EntityState>,
     groups: Groups,
     timers: [TimerHeap; ClockKind::COUNT],
     timer_counts: [usize; ClockKind::COUNT],
     /// The latest reading of each clock that the driver passed on.
     clocks: [Instant; ClockKind::COUNT],
+    /// When the driver passed on a reading of ROS time last.
+    ros_read_at: Instant,
     registrations: u64,
     sequence: u64,
     trace: Option<Box<dyn Trace>>,
@@ -96,12 +100,13 @@ impl Scheduler {
     #[must_use]
     pub fn new(policy: Box<dyn Policy>) -> Self {
         Self {
-            policy,
+            ready: Ready::new(policy),
             entities: Slots::new(),
             groups: Groups::new(),
             timers: Default::default(),
             timer_counts: [0; ClockKind::COUNT],
             clocks: [Instant::ZERO; ClockKind::COUNT],
+            ros_read_at: Instant::ZERO,
             registrations: 0,
             sequence: 0,
             trace: None,
@@ -116,7 +121,7 @@ impl Scheduler {
     /// The policy's name.
     #[must_use]
     pub fn policy_name(&self) -> &'static str {
-        self.policy.name()
+        self.ready.policy.name()
     }
 
     // ---- groups and entities ----
@@ -171,7 +176,7 @@ impl Scheduler {
         });
         let id = EntityId::new(index, generation);
         if let Some(entity) = self.entities.get(index, generation) {
-            self.policy.register(id, &entity.spec);
+            self.ready.register(id, &entity.spec);
         }
         Ok(id)
     }
@@ -191,9 +196,9 @@ impl Scheduler {
         }
         let pending = entity.pending.as_ref().filter(|_| entity.may_start());
         for ready in pending.into_iter().chain(&entity.resumed) {
-            self.policy.withdraw(ready);
+            self.ready.withdraw(ready);
         }
-        self.policy.unregister(id, &entity.spec);
+        self.ready.unregister(id, &entity.spec);
         for ended in entity.suspended.iter().chain(&entity.resumed) {
             self.free_group(ended);
         }
@@ -244,7 +249,7 @@ impl Scheduler {
         self.sequence += 1;
         entity.pending = Some(activation);
         if entity.may_start() {
-            self.policy.release(activation);
+            self.ready.release(activation, entity.spec.precedes_all);
         }
         self.record(release, TraceEvent::Released(activation));
         Release::Ready
@@ -254,12 +259,20 @@ impl Scheduler {
     ///
     /// [`next`](Self::next) does this for the steady clock by itself.
     pub fn advance(&mut self, clock: ClockKind, reading: Instant, now: Instant) {
-        self.clocks[clock.index()] = reading;
+        let before = std::mem::replace(&mut self.clocks[clock.index()], reading);
+        let leap = match clock {
+            ClockKind::Ros => Some(Leap { before, read_at: std::mem::replace(&mut self.ros_read_at, now) }),
+            _ => None,
+        };
         while let Some((due, id)) = self.timers[clock.index()].pop_due(reading) {
             if let Some(timer) = self.timer_mut(id) {
                 timer.armed = false;
             }
-            self.release(now - reading.saturating_since(due), id);
+            let release = match &leap {
+                Some(leap) => leap.release(due, reading, now),
+                None => now - reading.saturating_since(due),
+            };
+            self.release(release, id);
         }
     }
 
@@ -269,11 +282,11 @@ impl Scheduler {
     pub fn next(&mut self, now: Instant, thread: ThreadIndex) -> Option<Activation> {
         self.advance(ClockKind::Steady, now, now);
         let trace = self.trace.as_mut().map(|trace| &mut **trace as &mut dyn Trace);
-        let activation = self.policy.pick(&mut View::new(now, thread, &self.groups, trace))?;
+        let activation = self.ready.pick(&mut View::new(now, thread, &self.groups, trace))?;
         if !self.groups.admits(&activation) {
             // A policy of the user's that breaks its promise must not break the group's.
             debug_assert!(false, "the policy picked from a group that is held");
-            self.policy.release(activation);
+            self.ready.policy.release(activation);
             return None;
         }
         self.groups.hold(&activation);
@@ -300,7 +313,8 @@ impl Scheduler {
         let held_back = !entity.may_start();
         entity.in_flight = entity.in_flight.saturating_sub(1);
         if held_back && let Some(pending) = entity.pending {
-            self.policy.release(pending);
+            let precedes_all = entity.spec.precedes_all;
+            self.ready.release(pending, precedes_all);
         }
     }
 
@@ -332,7 +346,8 @@ impl Scheduler {
         segment.segment += 1;
         segment.release = now;
         entity.resumed.push(segment);
-        self.policy.release(segment);
+        let precedes_all = entity.spec.precedes_all;
+        self.ready.release(segment, precedes_all);
         self.record(now, TraceEvent::Released(segment));
         true
     }
@@ -358,14 +373,14 @@ impl Scheduler {
     /// Whether another thread that asked now might be given something; may err towards yes.
     #[must_use]
     pub fn has_candidates(&self) -> bool {
-        self.policy.has_candidates()
+        self.ready.has_candidates(&self.groups)
     }
 
     // ---- helpers ----
 
     fn free_group(&mut self, activation: &Activation) {
         if self.groups.free(activation) {
-            self.policy.group_freed(activation.group);
+            self.ready.policy.group_freed(activation.group);
         }
     }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::{AddError, Scheduler};
 use crate::entity::{EntityKind, EntitySpec};
 use crate::id::EntityId;
-use crate::time::Instant;
-use crate::timer::{TimerSpec, next_due};
+use crate::time::{Instant, nanos};
+use crate::timer::{ClockKind, TimerSpec, next_due, shifted};
 use crate::trace::TraceEvent;
 
 #[derive(Debug)]
@@ -17,6 +17,23 @@ pub(super) struct TimerState {
     pub(super) armed: bool,
     cancelled: bool,
     overruns: u64,
+}
+
+/// What a clock that passes at any rate, and in leaps, showed when it was read last.
+pub(super) struct Leap {
+    pub(super) before: Instant,
+    pub(super) read_at: Instant,
+}
+
+impl Leap {
+    /// When what was due at `due` became so, if the clock passed evenly since then: `reading` is what it shows `now`.
+    pub(super) fn release(&self, due: Instant, reading: Instant, now: Instant) -> Instant {
+        let passed = u128::from(nanos(reading.saturating_since(self.before)).max(1));
+        let until_due = u128::from(nanos(due.saturating_since(self.before)));
+        let real = u128::from(nanos(now.saturating_since(self.read_at)));
+        // At most `real`, which fits.
+        self.read_at + Duration::from_nanos((until_due * real / passed) as u64)
+    }
 }
 
 impl Scheduler {
@@ -56,7 +73,7 @@ impl Scheduler {
         if let Some(pending) = entity.pending.take()
             && in_ready_set
         {
-            self.policy.withdraw(&pending);
+            self.ready.withdraw(&pending);
         }
         true
     }
@@ -76,6 +93,45 @@ impl Scheduler {
         }
         self.arm(id, due);
         true
+    }
+
+    /// Sets the longest that a timer that fires once waits, should its clock jump.
+    pub fn set_delay(&mut self, id: EntityId, delay: Duration) {
+        if let Some(timer) = self.timer_mut(id) {
+            timer.spec.delay = Some(delay);
+        }
+    }
+
+    /// `clock` jumped to `reading`, back, or to another time line which is `shift_ns` ahead.
+    ///
+    /// Its timers are due as [`TimerSpec::due_after_jump`] says. A jump forward on the same time line needs no call: the due
+    /// times in between were missed, as if time had passed. Linear in the number of entities; does not allocate.
+    pub fn jump(&mut self, clock: ClockKind, reading: Instant, shift_ns: i64) {
+        self.clocks[clock.index()] = reading;
+        let on_clock = |timer: &&mut TimerState| timer.spec.clock == clock;
+        for timer in self.entities.values_mut().filter_map(|entity| entity.timer.as_mut()).filter(on_clock) {
+            timer.due = if timer.armed {
+                timer.spec.due_after_jump(timer.due, reading, shift_ns)
+            } else {
+                // It has been due: the next period begins no later than now.
+                shifted(timer.due, shift_ns).min(reading)
+            };
+        }
+        let entities = &self.entities;
+        self.timers[clock.index()].rearm_all(|id| {
+            let timer = entities.get(id.index(), id.generation())?.timer.as_ref();
+            timer.map(|timer| timer.due)
+        });
+    }
+
+    /// When the timer is due, or was, if it has fired but its callback has not started; on its clock.
+    ///
+    /// `None` if it will not fire: it was cancelled, or fired once, or is no timer.
+    #[must_use]
+    pub fn timer_due(&self, id: EntityId) -> Option<Instant> {
+        let entity = self.entities.get(id.index(), id.generation())?;
+        let timer = entity.timer.as_ref()?;
+        (timer.armed || entity.pending.is_some()).then_some(timer.due)
     }
 
     /// How the timer is set up, `None` if it is no timer.

@@ -1,8 +1,9 @@
-//! The three lock-free pieces: the inbox that notifiers push to, the parking of idle threads, and the ring behind
-//! in-process topics.
+//! The four lock-free pieces: the inbox that notifiers push to, the parking of idle threads, the ring behind in-process
+//! topics, and the dial that shows ROS time.
 //!
 //! They know nothing of entities or executors, so that `tests/loom.rs` can check every interleaving of them.
 
+pub(crate) mod dial;
 pub(crate) mod inbox;
 pub(crate) mod parker;
 pub(crate) mod ring;
