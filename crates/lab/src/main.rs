@@ -6,6 +6,7 @@ mod callback_order;
 mod cli;
 mod experiments;
 mod machine;
+mod output_options;
 mod outputs;
 mod page;
 #[cfg(test)]
