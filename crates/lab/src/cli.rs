@@ -136,6 +136,26 @@ mod tests {
     }
 
     #[test]
+    fn files_and_quiet_are_the_same_everywhere_and_say_what_is_different() {
+        let lab = |name: &'static str| ["rospin", "lab", name, "--help"];
+        let help = |arguments: &[&str]| {
+            let text = command().try_get_matches_from(arguments).unwrap_err().to_string();
+            // However its lines are broken.
+            text.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        for experiment in EXPERIMENTS {
+            let help = help(&lab(experiment.name()));
+            for expected in ["--json <FILE>", "-q, --quiet", "Shows no progress"] {
+                assert!(help.contains(expected), "{help}");
+            }
+            assert!(help.contains(&format!("[default: rospin-{}.html]", experiment.name())), "{help}");
+        }
+        let simulate = help(&["rospin", "simulate", "--help"]);
+        assert!(simulate.starts_with("Runs a scenario in virtual time"), "{simulate}");
+        assert!(simulate.contains("HTML report to this file -q") && simulate.contains("Prints nothing"), "{simulate}");
+    }
+
+    #[test]
     fn default_experiment_exists() {
         assert!(experiments::find(DEFAULT_EXPERIMENT).is_some());
     }

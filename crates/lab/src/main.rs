@@ -7,6 +7,7 @@ mod cli;
 mod deploy;
 mod experiments;
 mod machine;
+mod output_options;
 mod outputs;
 mod page;
 #[cfg(test)]

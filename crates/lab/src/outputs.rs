@@ -93,7 +93,7 @@ impl Files {
 }
 
 /// Checks that a file can be written at `path`, without changing what is there.
-pub(crate) fn check_writable(option: &'static str, path: &Path) -> Result<(), OutputError> {
+fn check_writable(option: &'static str, path: &Path) -> Result<(), OutputError> {
     let existed = path.exists();
     let opened = OpenOptions::new().append(true).create(true).open(path);
     match opened {
@@ -110,7 +110,7 @@ pub(crate) fn check_writable(option: &'static str, path: &Path) -> Result<(), Ou
 }
 
 /// Refuses two options that name one file.
-pub(crate) fn check_distinct(json: &Path, report: &Path) -> Result<(), OutputError> {
+fn check_distinct(json: &Path, report: &Path) -> Result<(), OutputError> {
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     if absolute(json) == absolute(report) {
         return Err(OutputError::Same(json.to_owned()));
@@ -119,7 +119,7 @@ pub(crate) fn check_distinct(json: &Path, report: &Path) -> Result<(), OutputErr
 }
 
 /// Writes a whole result file.
-pub(crate) fn write(option: &'static str, path: &Path, content: &str) -> Result<(), OutputError> {
+fn write(option: &'static str, path: &Path, content: &str) -> Result<(), OutputError> {
     fs::write(path, content).map_err(|reason| OutputError::Write { option, path: path.to_owned(), reason })
 }
 

@@ -4,6 +4,7 @@ use std::fmt::{self, Write};
 
 use crate::machine::Machine;
 use crate::svg::PlotError;
+use crate::text_table::Side;
 
 /// Why there is no report.
 #[derive(Debug, thiserror::Error)]
@@ -39,16 +40,19 @@ pub(crate) fn how_it_was_run(page: &mut String, machine: &Machine, entries: &[(&
     writeln!(page, "</dl>")
 }
 
-/// A table of plain text; the first column is on the left.
-pub(crate) fn table(page: &mut String, header: &[&str], rows: &[Vec<String>]) -> fmt::Result {
+/// A table of plain text; headers stand where their columns do.
+pub(crate) fn table(page: &mut String, header: &[(&str, Side)], rows: &[Vec<String>]) -> fmt::Result {
+    // What the style sheet does unless told otherwise.
+    let class = |side: &Side| if *side == Side::Left { " class=\"left\"" } else { "" };
     writeln!(page, "<div class=\"scroll\"><table>\n<thead><tr>")?;
-    for title in header {
-        write!(page, "<th>{}</th>", escape(title))?;
+    for (title, side) in header {
+        write!(page, "<th{}>{}</th>", class(side), escape(title))?;
     }
     writeln!(page, "</tr></thead>\n<tbody>")?;
     for row in rows {
-        let cells: String = row.iter().map(|cell| format!("<td>{}</td>", escape(cell))).collect();
-        writeln!(page, "<tr>{cells}</tr>")?;
+        let cells = row.iter().zip(header);
+        let cells = cells.map(|(cell, (_, side))| format!("<td{}>{}</td>", class(side), escape(cell)));
+        writeln!(page, "<tr>{}</tr>", cells.collect::<String>())?;
     }
     writeln!(page, "</tbody>\n</table></div>")
 }

@@ -2,7 +2,10 @@
 //!
 //! The same scenario runs on the engine under a manual clock and in the simulator, and both must make the same decisions:
 //! the same entity, with the same release, at the same instant. For the shipped scenarios, and for thousands of random
-//! ones with one executor and one thread.
+//! ones with one to three executors of one thread each, which share a core and preempt each other.
+//!
+//! Several cores are left out, since a clock that callbacks move lets only one of them take time. So are equal OS
+//! priorities: who was notified first would decide, and the engine may be notified for nothing where the simulator is not.
 //!
 //! A failure prints its seed and the command that replays it:
 //! `ROSPIN_TEST_SEED=17 cargo test -p rospin-lab parity -- --nocapture`.
@@ -36,19 +39,20 @@ fn on_the_engine(scenario: &Scenario) -> Behaviour {
     Behaviour { decisions, polling_points: outcome.polling_points }
 }
 
-/// Notes what the simulator's scheduler picks.
+/// Notes what the simulator's schedulers pick, and in which executor.
 #[derive(Default)]
-struct Picks(Vec<Decision>);
+struct Picks(Vec<(usize, Decision)>);
 
 impl Observer for Picks {
     fn observe(&mut self, event: &Event) {
         if let What::Scheduler(Some(callback), TraceEvent::Dispatched(_, activation)) = event.what {
-            self.0.push(Decision {
+            let decision = Decision {
                 callback,
                 segment: activation.segment,
                 release_ns: activation.release.as_nanos(),
                 start_ns: event.at.as_nanos(),
-            });
+            };
+            self.0.push((event.executor, decision));
         }
     }
 }
@@ -56,10 +60,14 @@ impl Observer for Picks {
 fn in_the_simulator(scenario: &Scenario) -> Behaviour {
     let mut picks = Picks::default();
     let simulation = Simulation::new(scenario).expect("a scenario that makes sense");
-    let outcome = simulation.observe(&mut picks).run().expect("it runs to its end");
+    let mut outcome = simulation.observe(&mut picks).run().expect("it runs to its end");
+    // In the engine's order: every executor has a record of its own.
+    picks.0.sort_by_key(|(executor, _)| *executor);
+    outcome.polling_points.sort_by_key(|point| (point.at, point.executor));
     let points = outcome.polling_points.into_iter();
     let points = points.map(|point| RealPollingPoint { at_ns: point.at.as_nanos(), ready_set: point.ready_set });
-    Behaviour { decisions: picks.0, polling_points: points.collect() }
+    let decisions = picks.0.into_iter().map(|(_, decision)| decision).collect();
+    Behaviour { decisions, polling_points: points.collect() }
 }
 
 /// The first difference, in words.
@@ -119,17 +127,15 @@ impl Generator {
         scenario.name = format!("parity {seed}");
         scenario.seed = seed;
         scenario.duration = generator.steps(500, 1500);
-        let mut executor = Executor::new("main");
-        executor.policy = policy::POLICIES[generator.between(0, 4) as usize].name.to_owned();
-        if generator.chance(10) {
-            executor.start = generator.steps(1, 100);
+        scenario.cores = Some(1);
+        let executors = if generator.chance(50) { 1 } else { generator.between(2, 3) };
+        for number in 0..executors {
+            generator.add_executor(&mut scenario, number);
         }
-        if generator.chance(10) {
-            executor.stop = Some(executor.start + generator.steps(100, 400));
-        }
-        scenario.executors.push(executor);
-        for number in 0..generator.between(1, 3) {
-            let mut group = Group::new(format!("g{number}"), "main");
+        for number in 0..generator.between(executors, 3) {
+            // One each at least, then any.
+            let executor = if number < executors { number } else { generator.0.below(executors) };
+            let mut group = Group::new(format!("g{number}"), format!("x{executor}"));
             if generator.chance(25) {
                 group.kind = GroupKind::Reentrant;
             }
@@ -145,6 +151,20 @@ impl Generator {
         }
         generator.add_rest(&mut scenario);
         scenario
+    }
+
+    fn add_executor(&mut self, scenario: &mut Scenario, number: u64) {
+        let mut executor = Executor::new(format!("x{number}"));
+        executor.policy = policy::POLICIES[self.between(0, 4) as usize].name.to_owned();
+        // None twice.
+        executor.os_priority = (self.between(1, 30) * 3 + number) as u8;
+        if self.chance(10) {
+            executor.start = self.steps(1, 100);
+        }
+        if self.chance(10) {
+            executor.stop = Some(executor.start + self.steps(100, 400));
+        }
+        scenario.executors.push(executor);
     }
 
     fn add_callback(&mut self, scenario: &mut Scenario, number: u64) {
@@ -293,8 +313,10 @@ fn smaller(scenario: &Scenario) -> Vec<Scenario> {
     without(&|s| s.faults.clear());
     without(&|s| s.chains.clear());
     without(&|s| s.priorities = Priorities::Given);
-    without(&|s| s.executors[0].start = Duration::ZERO);
-    without(&|s| s.executors[0].stop = None);
+    for number in 0..scenario.executors.len() {
+        without(&|s| s.executors[number].start = Duration::ZERO);
+        without(&|s| s.executors[number].stop = None);
+    }
     for number in 0..scenario.releases.len() {
         without(&|s| drop(s.releases.remove(number)));
         without(&|s| s.releases[number].burst = None);
@@ -362,7 +384,9 @@ fn parity_of_the_shipped_scenarios() {
     for (name, text) in shipped {
         let mut scenario = Scenario::parse(text).expect(name);
         for entry in policy::POLICIES {
-            entry.name.clone_into(&mut scenario.executors[0].policy);
+            for executor in &mut scenario.executors {
+                entry.name.clone_into(&mut executor.policy);
+            }
             assert_eq!(difference(&scenario), None, "{name} under {}", entry.name);
             assert!(!on_the_engine(&scenario).decisions.is_empty(), "{name}");
         }

@@ -2,12 +2,16 @@
 
 use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Steps of the bar an executor.
 const STEPS: u64 = 1000;
+/// What is over by then shows no progress if its length is unknown.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How often progress of unknown length is a line where there is no bar.
+const LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// Progress over several runs of the same length.
 pub(crate) struct Progress {
@@ -21,10 +25,13 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Shows nothing yet.
+    /// Shows nothing yet. A duration of zero is unknown.
     pub(crate) fn new(runs: usize, duration: Duration, quiet: bool) -> Self {
         let terminal = io::stderr().is_terminal();
-        let bar = if terminal && !quiet { ProgressBar::new(STEPS * runs as u64) } else { ProgressBar::hidden() };
+        let bar = ProgressBar::new(STEPS * runs as u64);
+        if !terminal || quiet {
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
         let style = ProgressStyle::with_template("{msg:15} [{bar:32}] {percent:>3} %  {eta} left");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
         Self { bar, lines: !terminal && !quiet, begun: Cell::new(0), runs, duration }
@@ -36,8 +43,9 @@ impl Progress {
         self.bar.set_message(executor);
         if self.lines {
             let (number, runs, seconds) = (self.begun.get(), self.runs, self.duration.as_secs_f64());
+            let time = if self.duration.is_zero() { String::new() } else { format!(" for {seconds} s") };
             // Progress that cannot be shown is no reason to stop.
-            let _ = writeln!(io::stderr().lock(), "running {executor} for {seconds} s ({number} of {runs})");
+            let _ = writeln!(io::stderr().lock(), "running {executor}{time} ({number} of {runs})");
         }
     }
 
@@ -53,5 +61,68 @@ impl Progress {
         if self.begun.get() == self.runs as u64 {
             self.bar.finish_and_clear();
         }
+    }
+}
+
+/// Progress of something that is over in a moment more often than not: shown only if it is not.
+pub(crate) struct LateProgress {
+    name: &'static str,
+    quiet: bool,
+    begun: Instant,
+    /// There from the beginning, for its idea of the time left; hidden until it is late.
+    bar: Progress,
+    is_shown: bool,
+    /// How long it will have run when the next line is due.
+    next_line: Duration,
+}
+
+impl LateProgress {
+    /// It begins now.
+    pub(crate) fn begin(name: &'static str, quiet: bool) -> Self {
+        let bar = Progress::new(1, Duration::ZERO, true);
+        bar.begin(name);
+        Self { name, quiet, begun: Instant::now(), bar, is_shown: false, next_line: PATIENCE }
+    }
+
+    /// This share of it is done, 0 to 1. May be called a thousand times a second.
+    pub(crate) fn at(&mut self, share: f64) {
+        self.bar.at(share);
+        let elapsed = self.begun.elapsed();
+        if self.quiet || elapsed < PATIENCE {
+            return;
+        }
+        if io::stderr().is_terminal() {
+            if !std::mem::replace(&mut self.is_shown, true) {
+                self.bar.bar.set_draw_target(ProgressDrawTarget::stderr());
+            }
+        } else if self.line_is_due(elapsed) {
+            let _ = writeln!(io::stderr().lock(), "{}: {:.0} % done", self.name, share * 100.0);
+        }
+    }
+
+    /// It is done.
+    pub(crate) fn end(self) {
+        self.bar.end();
+    }
+
+    fn line_is_due(&mut self, elapsed: Duration) -> bool {
+        let due = elapsed >= self.next_line;
+        if due {
+            self.next_line = elapsed + LINE_EVERY;
+        }
+        due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_come_late_and_seldom() {
+        let mut progress = LateProgress::begin("test", false);
+        let due = [0, 500, 1_000, 1_001, 9_999, 11_000, 12_000, 30_000]
+            .map(|ms| progress.line_is_due(Duration::from_millis(ms)));
+        assert_eq!(due, [false, false, true, false, false, true, false, true]);
     }
 }

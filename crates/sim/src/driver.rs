@@ -15,6 +15,8 @@ use crate::system::{self, Callback, Executor, Phase, Progress, SYSTEM_START, Spi
 
 /// How often things may go round at one instant.
 const ROUNDS_MAX: usize = 1_000_000;
+/// Instants between two reports of progress: some milliseconds of real time.
+const INSTANTS_A_REPORT: u32 = 4096;
 
 /// A simulation under way.
 pub(crate) struct Driver<'a> {
@@ -127,15 +129,27 @@ impl<'a> Driver<'a> {
     }
 
     /// Runs until every executor has returned from its spin.
-    pub(crate) fn run(mut self) -> Result<Outcome, SimulationError> {
+    pub(crate) fn run(mut self, mut progress: Option<&mut dyn FnMut(f64)>) -> Result<Outcome, SimulationError> {
+        let mut instants = 0_u32;
         while self.is_going_on() {
             self.instant()?;
+            instants = instants.wrapping_add(1);
+            if instants.is_multiple_of(INSTANTS_A_REPORT)
+                && let Some(progress) = &mut progress
+            {
+                progress(self.share());
+            }
             match self.next_instant() {
                 Some(next) => self.now = next,
                 None => break,
             }
         }
         Ok(self.finish())
+    }
+
+    /// How much of the virtual time is over; what is under way at its end still runs after it.
+    fn share(&self) -> f64 {
+        (self.now.as_nanos() as f64 / self.end.as_nanos() as f64).min(1.0)
     }
 
     fn is_going_on(&self) -> bool {

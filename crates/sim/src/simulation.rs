@@ -51,6 +51,7 @@ pub struct Simulation<'a> {
     seed: u64,
     policies: Vec<Option<Box<dyn Policy>>>,
     observers: Vec<&'a mut dyn Observer>,
+    progress: Option<&'a mut dyn FnMut(f64)>,
     traces: bool,
 }
 
@@ -62,7 +63,7 @@ impl<'a> Simulation<'a> {
     pub fn new(scenario: &'a Scenario) -> Result<Self, SimulationError> {
         scenario.check()?;
         let policies = scenario.executors.iter().map(|_| None).collect();
-        Ok(Self { scenario, seed: scenario.seed, policies, observers: Vec::new(), traces: false })
+        Ok(Self { scenario, seed: scenario.seed, policies, observers: Vec::new(), progress: None, traces: false })
     }
 
     /// Under another seed than the scenario's.
@@ -90,6 +91,14 @@ impl<'a> Simulation<'a> {
         self
     }
 
+    /// Tells `progress` which share of the virtual time is over, 0 to 1, every few thousand instants: some hundred times a
+    /// second.
+    #[must_use]
+    pub fn progress(mut self, progress: &'a mut dyn FnMut(f64)) -> Self {
+        self.progress = Some(progress);
+        self
+    }
+
     /// Keeps everything that happens in [`Outcome::trace`]: about a kilobyte an activation.
     #[must_use]
     pub const fn trace(mut self) -> Self {
@@ -102,6 +111,6 @@ impl<'a> Simulation<'a> {
     /// # Errors
     /// If time comes to a standstill.
     pub fn run(self) -> Result<Outcome, SimulationError> {
-        Driver::new(self.scenario, self.seed, self.policies, self.observers, self.traces)?.run()
+        Driver::new(self.scenario, self.seed, self.policies, self.observers, self.traces)?.run(self.progress)
     }
 }

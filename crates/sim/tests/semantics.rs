@@ -160,3 +160,18 @@ fn time_that_stands_still_is_an_error() {
     let error = Simulation::new(&scenario).unwrap().run().unwrap_err();
     assert_eq!(error, SimulationError::Livelock { at: Instant::from_millis(7) });
 }
+
+#[test]
+fn progress_is_told_and_changes_nothing() {
+    let text = format!(
+        "{ONE}[[callback]]\nname = \"T\"\nkind = \"timer\"\nperiod = \"20 us\"\nexecution = {{ uniform = [\"1 us\", \"9 us\"] }}\n"
+    );
+    let scenario = Scenario::parse(&text).unwrap();
+    let silent = Simulation::new(&scenario).unwrap().run().unwrap();
+    let mut shares = Vec::new();
+    let mut note = |share| shares.push(share);
+    let told = Simulation::new(&scenario).unwrap().progress(&mut note).run().unwrap();
+    assert!(told == silent);
+    assert!(shares.len() > 10 && shares.is_sorted(), "{shares:?}");
+    assert!(shares.iter().all(|share| (0.0..=1.0).contains(share)) && shares[shares.len() / 2] > 0.4, "{shares:?}");
+}

@@ -122,7 +122,7 @@ fn release_ahead(scenario: &mut Scenario) {
 }
 
 /// How much later timers are due in real time that virtual time starts and makes due again at one instant.
-pub(super) const BEHIND: Duration = Duration::from_millis(50);
+pub(super) const BEHIND: Duration = Duration::from_millis(100);
 
 /// Under policies that keep the timer of Exp2 waiting, its instance of 5.2 s starts at 6.5 s, when it is due again. In
 /// real time it starts some microseconds after that, when there is one due time too many, and a timer has no buffer.

@@ -18,7 +18,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use crate::experiments::{Experiment, Failure};
 use crate::machine::Machine;
-use crate::outputs::Files;
+use crate::output_options;
 use crate::progress::Progress;
 use crate::text_table::terminal_width;
 
@@ -44,7 +44,7 @@ impl Experiment for CallbackOrder {
     }
 
     fn command(&self) -> Command {
-        Options::augment_args(Command::new(self.name()))
+        output_options::with_default_report(Options::augment_args(Command::new(self.name())), DEFAULT_REPORT)
     }
 
     fn run(&self, matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
@@ -118,10 +118,9 @@ impl Comparison {
 }
 
 fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
-    let files = Files::check(options.json.as_deref(), options.report.as_deref(), Some(DEFAULT_REPORT));
-    let files = files.map_err(Failure::input)?;
+    let files = options.outputs.files(Some(DEFAULT_REPORT)).map_err(Failure::input)?;
     let time = Time::of(options);
-    let comparison = Comparison::new(time, all(time, options.quiet).map_err(Failure::run)?);
+    let comparison = Comparison::new(time, all(time, options.outputs.quiet).map_err(Failure::run)?);
 
     write!(out, "{}", tables::render(&comparison.results, &comparison.cells, terminal_width()))?;
     writeln!(out, "\nTime: {}\n", time.describe())?;

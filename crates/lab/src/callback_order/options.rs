@@ -1,8 +1,8 @@
 //! The options of `rospin lab callback-order`.
 
-use std::path::PathBuf;
-
 use clap::Args;
+
+use crate::output_options::OutputOptions;
 
 /// Where the report goes unless told otherwise.
 pub(super) const DEFAULT_REPORT: &str = "rospin-callback-order.html";
@@ -31,17 +31,8 @@ pub(crate) struct Options {
     #[arg(allow_negative_numbers = true)]
     pub(super) scale: Option<f64>,
 
-    /// Writes all figures, with units, machine and settings, to this file
-    #[arg(long, value_name = "FILE")]
-    pub(super) json: Option<PathBuf>,
-
-    /// Writes the HTML report to this file [default: rospin-callback-order.html]
-    #[arg(long, value_name = "FILE")]
-    pub(super) report: Option<PathBuf>,
-
-    /// Shows no progress
-    #[arg(long, short)]
-    pub(super) quiet: bool,
+    #[command(flatten)]
+    pub(super) outputs: OutputOptions,
 }
 
 fn parse_scale(text: &str) -> Result<f64, String> {

@@ -40,17 +40,18 @@ pub(super) fn render(comparison: &Comparison) -> Result<String, ReportError> {
 
 fn table(page: &mut String, figures: &Figures) -> std::fmt::Result {
     writeln!(page, "<h2>{}</h2>", escape(&figures.title))?;
-    let header: Vec<&str> = figures.header.iter().map(String::as_str).collect();
-    page::table(page, &header, &figures.rows)
+    page::table(page, &figures.header(), &figures.rows)
 }
 
 fn diagrams(page: &mut String, comparison: &Comparison) -> Result<(), ReportError> {
     for experiment in &EXPERIMENTS {
         writeln!(page, "<h2>{}</h2>", escape(experiment.title))?;
-        timeline::legend(page)?;
         let of = |result: &&CaseResult| result.case.experiment == experiment;
-        for result in comparison.results.iter().filter(of) {
-            let plot = timeline::plot(&tables::timeline(result))?;
+        let results: Vec<&CaseResult> = comparison.results.iter().filter(of).collect();
+        let timelines: Vec<_> = results.iter().map(|result| tables::timeline(result)).collect();
+        timeline::legend(page, &timelines)?;
+        for (result, timeline) in results.into_iter().zip(&timelines) {
+            let plot = timeline::plot(timeline)?;
             let caption = escape(result.case.policy);
             writeln!(page, "<figure class=\"scroll\"><figcaption>{caption}</figcaption>{plot}</figure>")?;
         }

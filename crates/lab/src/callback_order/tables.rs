@@ -11,14 +11,17 @@ use crate::timeline::{self, Timeline};
 /// Rows and columns of text, with a title.
 pub(super) struct Figures {
     pub(super) title: String,
-    pub(super) header: Vec<String>,
+    header: Vec<(String, Side)>,
     pub(super) rows: Vec<Vec<String>>,
 }
 
 impl Figures {
+    pub(super) fn header(&self) -> Vec<(&str, Side)> {
+        self.header.iter().map(|(title, side)| (title.as_str(), *side)).collect()
+    }
+
     fn text(&self) -> String {
-        let header: Vec<_> = self.header.iter().map(|title| (title.as_str(), Side::Left)).collect();
-        format!("{}\n{}", self.title, text_table::render(&header, &self.rows))
+        format!("{}\n{}", self.title, text_table::render(&self.header(), &self.rows))
     }
 }
 
@@ -55,7 +58,8 @@ pub(super) fn polling_points(results: &[CaseResult]) -> Vec<Figures> {
         let chosen: Vec<&CaseResult> = ours.filter_map(find).collect();
         let points = chosen.iter().map(|result| result.polling_points.len()).max().unwrap_or(0);
         let rows = chosen.iter().flat_map(|result| two_rows(result, points)).collect();
-        let header = std::iter::once(String::new()).chain((0..points).map(|number| format!("PP{number}"))).collect();
+        let header = std::iter::once(String::new()).chain((0..points).map(|number| format!("PP{number}")));
+        let header = header.map(|title| (title, Side::Left)).collect();
         Figures { title: format!("Polling points and ready sets, as the paper's Table {number}"), header, rows }
     };
     vec![table("IV"), table("V")]
@@ -95,10 +99,16 @@ pub(super) fn own_policies(results: &[CaseResult]) -> Figures {
             result.names(&starts),
         ]
     };
-    let header = ["experiment", "policy", "timers wait, s", "others wait, s", "order of the starts"];
+    let header = [
+        ("experiment", Side::Left),
+        ("policy", Side::Left),
+        ("timers wait, s", Side::Right),
+        ("others wait, s", Side::Right),
+        ("order of the starts", Side::Left),
+    ];
     Figures {
         title: "The same releases under every policy; how long they wait at most".to_owned(),
-        header: header.map(str::to_owned).to_vec(),
+        header: header.map(|(title, side)| (title.to_owned(), side)).to_vec(),
         rows: results.iter().map(row).collect(),
     }
 }
@@ -113,7 +123,7 @@ pub(super) fn agreement(cells: &[Cell]) -> Figures {
     let header = ["experiment", "policy", "cell", "paper", "run", "agree"];
     Figures {
         title: "Paper and run, cell by cell; times in s".to_owned(),
-        header: header.map(str::to_owned).to_vec(),
+        header: header.map(|title| (title.to_owned(), Side::Left)).to_vec(),
         rows: cells.iter().map(row).collect(),
     }
 }

@@ -30,7 +30,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use crate::experiments::{Experiment, Failure};
 use crate::machine::Machine;
-use crate::outputs::Files;
+use crate::output_options;
 use crate::progress::Progress;
 
 use self::child::ChildProcess;
@@ -52,7 +52,8 @@ impl Experiment for ReferenceSystem {
     }
 
     fn command(&self) -> Command {
-        Options::augment_args(Command::new(self.name())).about(self.about())
+        let command = Options::augment_args(Command::new(self.name())).about(self.about());
+        output_options::with_default_report(command, DEFAULT_REPORT)
     }
 
     fn run(&self, matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
@@ -94,10 +95,9 @@ fn obey_order(out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 fn compare(options: &Options, runner: &dyn Runner, out: &mut dyn Write) -> Result<(), Failure> {
-    let files = Files::check(options.json.as_deref(), options.report.as_deref(), Some(DEFAULT_REPORT));
-    let files = files.map_err(Failure::input)?;
+    let files = options.outputs.files(Some(DEFAULT_REPORT)).map_err(Failure::input)?;
     let settings = Settings { duration: options.duration, crunch: options.crunch, calibration: Calibration::measure() };
-    let results = run_all(&options.variants(), &settings, options.quiet, runner).map_err(Failure::run)?;
+    let results = run_all(&options.variants(), &settings, options.outputs.quiet, runner).map_err(Failure::run)?;
     let comparison = Comparison { machine: Machine::read(), settings, results };
 
     write!(out, "{}", table::render(&comparison, table::Layout::of_stdout()))?;

@@ -1,9 +1,10 @@
 //! The options of `rospin lab reference-system`.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+
+use crate::output_options::OutputOptions;
 
 use super::kpi::{TAIL, WARM_UP};
 use super::runner::Variant;
@@ -39,17 +40,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) executors: Vec<Variant>,
 
-    /// Writes all figures, with units, machine and settings, to this file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-
-    /// Writes the HTML report to this file [default: rospin-reference-system.html]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) report: Option<PathBuf>,
-
-    /// Shows no progress
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) outputs: OutputOptions,
 
     /// For this program's own use: runs one executor as told on stdin.
     #[arg(long = "order-on-stdin", hide = true)]
@@ -117,7 +109,7 @@ mod tests {
         assert_eq!(options.duration, Duration::from_secs(12));
         assert_eq!(options.crunch, Duration::from_millis(7));
         assert_eq!(options.variants(), Variant::ALL);
-        assert!(options.json.is_none() && options.report.is_none() && !options.quiet);
+        assert!(options.outputs.json.is_none() && options.outputs.report.is_none() && !options.outputs.quiet);
     }
 
     #[test]

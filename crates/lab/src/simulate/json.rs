@@ -1,36 +1,55 @@
 //! A simulation as JSON: all figures, with units, machine and settings.
 
 use rospin_sim::Statistics;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::Simulated;
 use super::tables::ms;
+use crate::machine::Machine;
 
 /// The whole file as text, ending in a line break.
 pub(super) fn render(simulated: &Simulated<'_>) -> Result<String, serde_json::Error> {
-    let document = json!({
-        "command": super::NAME,
-        "rospin_version": env!("CARGO_PKG_VERSION"),
-        "machine": simulated.machine,
-        "settings": settings(simulated),
-        "units": {
-            "response_ms": "milliseconds from release to end",
-            "wait_ms": "milliseconds from release to start",
-            "latency_ms": "milliseconds from the release of the first callback to the end of the last one",
-            "misses": "activations or instances that ended after the deadline; null without one",
-            "dropped_overflow": "messages that made room for newer ones",
-            "dropped_overrun": "due times that a timer gave up",
-            "queued": "messages left in the queue at the end",
-            "empty": "activations that found no message",
-            "activations": "seconds of virtual time",
-            "p99": "percentile by nearest rank",
-        },
-        "callbacks": callbacks(simulated),
-        "chains": chains(simulated),
-        "activations": activations(simulated),
-        "violations": simulated.violations,
+    let units = json!({
+        "response_ms": "milliseconds from release to end",
+        "wait_ms": "milliseconds from release to start",
+        "latency_ms": "milliseconds from the release of the first callback to the end of the last one",
+        "misses": "activations or instances that ended after the deadline; null without one",
+        "dropped_overflow": "messages that made room for newer ones",
+        "dropped_overrun": "due times that a timer gave up",
+        "queued": "messages left in the queue at the end",
+        "empty": "activations that found no message",
+        "activations": "in the order of their starts: all that ran to their end, or those that the timeline shows",
+        "release_s, start_s, end_s": "seconds of virtual time since the beginning",
+        "release_s": "arrival of the message, due time of the timer",
+        "p99": "percentile by nearest rank",
     });
+    let document = Document {
+        command: super::NAME,
+        rospin_version: env!("CARGO_PKG_VERSION"),
+        machine: &simulated.machine,
+        settings: settings(simulated),
+        units,
+        violations: simulated.violations.as_deref(),
+        callbacks: callbacks(simulated),
+        chains: chains(simulated),
+        activations: Activations(simulated),
+    };
     Ok(serde_json::to_string_pretty(&document)? + "\n")
+}
+
+/// The longest part at the end.
+#[derive(Serialize)]
+struct Document<'a> {
+    command: &'static str,
+    rospin_version: &'static str,
+    machine: &'a Machine,
+    settings: Value,
+    units: Value,
+    violations: Option<&'a str>,
+    callbacks: Vec<Value>,
+    chains: Vec<Value>,
+    activations: Activations<'a>,
 }
 
 fn settings(simulated: &Simulated<'_>) -> Value {
@@ -40,6 +59,7 @@ fn settings(simulated: &Simulated<'_>) -> Value {
         "scenario": simulated.scenario.name,
         "duration_s": simulated.scenario.duration.as_secs_f64(),
         "seed": simulated.outcome.seed,
+        "activations": simulated.listed,
         "executors": executors
             .map(|executor| json!({ "name": executor.name, "policy": executor.policy, "threads": executor.threads }))
             .collect::<Vec<_>>(),
@@ -75,19 +95,27 @@ fn chains(simulated: &Simulated<'_>) -> Vec<Value> {
     simulated.outcome.chains.iter().zip(&simulated.scenario.chains).map(figures).collect()
 }
 
-fn activations(simulated: &Simulated<'_>) -> Vec<Value> {
-    let [threads, _] = simulated.beginning();
-    let shown = simulated.activations.iter().take_while(|activation| activation.start_ns < threads.end_ns);
-    // The beginning only: a long simulation has millions.
-    let value = |activation: &crate::timeline::Activation| {
-        json!({
-            "entity": simulated.scenario.callbacks[activation.callback].name,
-            "release_s": activation.release_ns as f64 / 1e9,
-            "start_s": activation.start_ns as f64 / 1e9,
-            "end_s": activation.end_ns as f64 / 1e9,
-        })
-    };
-    shown.map(value).collect()
+/// One by one, without a [`Value`] of each: a long simulation has millions.
+struct Activations<'a>(&'a Simulated<'a>);
+
+impl Serialize for Activations<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let callbacks = &self.0.scenario.callbacks;
+        serializer.collect_seq(self.0.listed().iter().map(|activation| Activation {
+            entity: &callbacks[activation.callback].name,
+            release_s: activation.release_ns as f64 / 1e9,
+            start_s: activation.start_ns as f64 / 1e9,
+            end_s: activation.end_ns as f64 / 1e9,
+        }))
+    }
+}
+
+#[derive(Serialize)]
+struct Activation<'a> {
+    entity: &'a str,
+    release_s: f64,
+    start_s: f64,
+    end_s: f64,
 }
 
 /// Nulls where there is nothing to count.

@@ -17,11 +17,11 @@ use rospin_sim::{Outcome, Simulation, SimulationError};
 
 use crate::experiments::Failure;
 use crate::machine::Machine;
-use crate::outputs::Files;
+use crate::progress::LateProgress;
 use crate::text_table::terminal_width;
 use crate::timeline::{self, Activation, Timeline};
 
-use self::options::Options;
+use self::options::{Listed, Options};
 
 pub(crate) const NAME: &str = "simulate";
 
@@ -52,23 +52,26 @@ struct Simulated<'a> {
     outcome: Outcome,
     /// In the order of the starts.
     activations: Vec<Activation>,
+    /// Which of them the JSON file lists.
+    listed: Listed,
     /// What the oracles found, with the command that replays it.
     violations: Option<String>,
 }
 
 /// The subcommand with all options.
 pub(crate) fn command() -> Command {
-    Options::augment_args(Command::new(NAME))
+    let quiet = "Prints nothing unless something is wrong, and shows no progress";
+    Options::augment_args(Command::new(NAME)).mut_arg("quiet", |argument| argument.help(quiet))
 }
 
 /// Runs it; `out` is stdout.
 pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
     let options = Options::from_arg_matches(matches).map_err(Failure::input)?;
-    let files = Files::check(options.json.as_deref(), options.report.as_deref(), None).map_err(Failure::input)?;
+    let files = options.outputs.files(None).map_err(Failure::input)?;
     let scenario = read(&options).map_err(Failure::input)?;
     let simulated = simulate(&options, &scenario, Vec::new()).map_err(Failure::input)?;
     let mut silent = io::sink();
-    let out: &mut dyn Write = if options.quiet { &mut silent } else { out };
+    let out: &mut dyn Write = if options.outputs.quiet { &mut silent } else { out };
     print(&simulated, out)?;
     files.write(out, || json::render(&simulated), || report::render(&simulated))?;
     match simulated.violations {
@@ -102,20 +105,24 @@ fn simulate<'a>(
     policies: Vec<(&str, Box<dyn Policy>)>,
 ) -> Result<Simulated<'a>, InputError> {
     let mut oracles = Oracles::new(scenario);
-    let outcome = simulate_beside(scenario, policies, &mut oracles);
+    let mut progress = LateProgress::begin(NAME, options.outputs.quiet);
+    let outcome = simulate_beside(scenario, policies, &mut oracles, &mut |share| progress.at(share));
+    progress.end();
     let outcome = outcome.map_err(|error| InputError::Simulation { path: options.file.clone(), error })?;
     let violations = oracles.report(&options.replay(outcome.seed));
     let mut activations: Vec<Activation> = outcome.runs.iter().map(Activation::from).collect();
     activations.sort_by_key(|activation| (activation.start_ns, activation.callback));
-    Ok(Simulated { machine: Machine::read(), file: &options.file, scenario, outcome, activations, violations })
+    let (machine, file, listed) = (Machine::read(), &options.file, options.activations);
+    Ok(Simulated { machine, file, scenario, outcome, activations, listed, violations })
 }
 
 fn simulate_beside(
     scenario: &Scenario,
     policies: Vec<(&str, Box<dyn Policy>)>,
     oracles: &mut Oracles<'_>,
+    progress: &mut dyn FnMut(f64),
 ) -> Result<Outcome, SimulationError> {
-    let mut simulation = Simulation::new(scenario)?.seed(scenario.seed).observe(oracles);
+    let mut simulation = Simulation::new(scenario)?.seed(scenario.seed).observe(oracles).progress(progress);
     for (executor, policy) in policies {
         simulation = simulation.policy(executor, policy)?;
     }
@@ -148,12 +155,29 @@ impl Simulated<'_> {
         )
     }
 
-    /// What threads and callbacks did at the beginning.
-    fn beginning(&self) -> [Timeline; 2] {
+    /// Until when the timeline of the beginning goes.
+    fn shown_ns(&self) -> u64 {
         let end_ns = self.outcome.end.as_nanos();
         let shown_ns = self.activations.get(SHOWN).map_or(end_ns, |first_left_out| first_left_out.start_ns);
         // Many at the very beginning that take no time: show something all the same.
-        let shown_ns = if shown_ns == 0 { end_ns } else { shown_ns };
+        if shown_ns == 0 { end_ns } else { shown_ns }
+    }
+
+    /// The activations that the JSON file lists.
+    fn listed(&self) -> &[Activation] {
+        match self.listed {
+            Listed::All => &self.activations,
+            Listed::Shown => {
+                let shown_ns = self.shown_ns();
+                let count = self.activations.partition_point(|activation| activation.start_ns < shown_ns);
+                &self.activations[..count]
+            }
+        }
+    }
+
+    /// What threads and callbacks did at the beginning.
+    fn beginning(&self) -> [Timeline; 2] {
+        let shown_ns = self.shown_ns();
         [
             timeline::by_thread(self.scenario, &self.activations, shown_ns),
             timeline::by_callback(self.scenario, &self.activations, shown_ns),
@@ -195,6 +219,10 @@ mod tests {
         Options::from_arg_matches(&command.try_get_matches_from([file]).unwrap()).unwrap()
     }
 
+    fn render_json(simulated: &Simulated<'_>) -> serde_json::Value {
+        serde_json::from_str(&json::render(simulated).unwrap()).unwrap()
+    }
+
     const CHAIN: &str = include_str!("../../../scenario/scenarios/chain.toml");
 
     #[test]
@@ -226,11 +254,16 @@ mod tests {
         let page = report::render(&simulated).unwrap();
         crate::page::assert_self_contained(&page);
         assert_eq!(page.matches("<svg").count(), 2);
-        let document: serde_json::Value = serde_json::from_str(&json::render(&simulated).unwrap()).unwrap();
+        let document = render_json(&simulated);
         assert_eq!(document["callbacks"][1]["name"], "detect");
         assert!(document["callbacks"][1]["response_ms"]["p99"].as_f64().unwrap() > 8.0);
         assert_eq!(document["chains"][0]["name"], "safety");
         assert_eq!(document["settings"]["seed"], 1);
         assert!(document["violations"].is_null());
+        let activations = document["activations"].as_array().unwrap();
+        assert_eq!(activations.len(), simulated.outcome.runs.len());
+        assert!(activations[0]["entity"].is_string() && activations[0]["release_s"].is_number());
+        let short = render_json(&Simulated { listed: Listed::Shown, ..simulated });
+        assert_eq!(short["activations"].as_array().unwrap()[..], activations[..SHOWN]);
     }
 }

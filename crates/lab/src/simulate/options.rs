@@ -4,9 +4,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 use rospin::policy::POLICIES;
 use rospin_scenario::duration;
+use serde::Serialize;
+
+use crate::output_options::OutputOptions;
 
 /// Runs a scenario in virtual time on the engine's scheduling core, with oracles that check every decision.
 ///
@@ -38,17 +42,22 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(POLICIES.iter().map(|policy| policy.name)))]
     pub(crate) policy: Option<String>,
 
-    /// Writes all figures, with units, machine and settings, to this file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    /// Which activations the JSON file lists
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = Listed::All, requires = "json")]
+    pub(crate) activations: Listed,
 
-    /// Writes an HTML report with the timeline to this file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) report: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) outputs: OutputOptions,
+}
 
-    /// Prints nothing unless something is wrong
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
+/// Which activations are listed one by one.
+#[derive(ValueEnum, Serialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Listed {
+    /// Everything that ran to its end, about 130 bytes each
+    All,
+    /// Those of the timeline, for a small file
+    Shown,
 }
 
 impl Options {
@@ -99,6 +108,8 @@ mod tests {
             ("--duration", "0 s", "more than 0"),
             ("--policy", "fair", "wait-set-e1"),
             ("--seed", "-1", "invalid digit"),
+            ("--activations", "some", "all, shown"),
+            ("--activations", "all", "--json"),
         ] {
             let message = parse(&["file", &format!("{option}={value}")]).unwrap_err().to_string();
             assert!(message.contains(option) && message.contains(mend), "{message}");

@@ -24,10 +24,10 @@ pub(super) fn render(simulated: &Simulated<'_>) -> Result<String, ReportError> {
     }
     writeln!(page, "<p class=\"soft\">{}</p>", escape(tables::LEGEND))?;
     writeln!(page, "<h2>Timeline of the beginning</h2>")?;
-    timeline::legend(&mut page)?;
-    let [threads, callbacks] = simulated.beginning();
-    for (caption, timeline) in [("by thread", threads), ("by callback", callbacks)] {
-        let plot = timeline::plot(&timeline)?;
+    let beginning = simulated.beginning();
+    timeline::legend(&mut page, &beginning)?;
+    for (caption, timeline) in ["by thread", "by callback"].into_iter().zip(&beginning) {
+        let plot = timeline::plot(timeline)?;
         writeln!(page, "<figure class=\"scroll\"><figcaption>{caption}</figcaption>{plot}</figure>")?;
     }
     writeln!(page, "<h2>How it was simulated</h2>")?;
@@ -38,6 +38,5 @@ pub(super) fn render(simulated: &Simulated<'_>) -> Result<String, ReportError> {
 }
 
 fn table(page: &mut String, figures: &Figures) -> std::fmt::Result {
-    let header: Vec<&str> = figures.header.iter().map(|(title, _)| *title).collect();
-    page::table(page, &header, &figures.rows)
+    page::table(page, &figures.header, &figures.rows)
 }

@@ -29,7 +29,7 @@ pub(super) struct System {
 }
 
 /// What a scheduler did, and which callbacks its entities are.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Record {
     pub(super) events: Arc<Mutex<Vec<(Instant, TraceEvent)>>>,
     /// By the index of the entity.

@@ -3,14 +3,16 @@
 //! While a callback runs, everything from outside happens at its exact instant; idle time is skipped. So the engine makes
 //! its decisions at the same instants as the simulator, and they can be compared.
 
+use std::cmp::Reverse;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rospin::trace::TraceEvent;
-use rospin::{ContextOptions, EntityKind, Instant, ManualClock, Overrun, SpinOptions};
+use rospin::{ContextOptions, EntityKind, Executor, Instant, ManualClock, Overrun, SpinError, SpinOptions};
 use rospin_scenario::Scenario;
 
-use super::build::{self, System};
-use super::world::{MANUAL_ZERO, Pace};
+use super::build::{self, Record, System};
+use super::world::{MANUAL_ZERO, Others, Pace, World};
 use super::{RealOutcome, SyntheticError, lock, nanos};
 
 /// What the system clock shows at the beginning, as in the simulator: it can be set back without reaching its epoch.
@@ -29,53 +31,127 @@ pub(crate) struct Decision {
     pub(crate) start_ns: u64,
 }
 
-/// Runs a scenario with one single-threaded executor to its end; returns the decisions in their order, and the rest.
+/// Runs a scenario on one core to its end; returns the decisions by executor, in their order, and the rest.
+///
+/// Executors have one thread each, and OS priorities that differ: a more urgent one is spun in the middle of the callback
+/// that it preempts. At equal priorities it would matter who was notified first, down to notifications for nothing.
 ///
 /// # Errors
-/// If the scenario has another number of executors or threads, or asks for what the engine cannot do.
+/// If the scenario has other executors, or asks for what the engine cannot do.
 pub(crate) fn run(scenario: &Scenario) -> Result<(Vec<Decision>, RealOutcome), SyntheticError> {
-    let [plan] = &scenario.executors[..] else {
-        return Err(SyntheticError::Unsupported("run several executors under one manual clock"));
-    };
-    if plan.threads != 1 {
+    let mut by_urgency: Vec<usize> = (0..scenario.executors.len()).collect();
+    by_urgency.sort_by_key(|executor| Reverse(scenario.executors[*executor].os_priority));
+    let priority = |executor: &usize| scenario.executors[*executor].os_priority;
+    if scenario.executors.iter().any(|plan| plan.threads != 1) {
         return Err(SyntheticError::Unsupported("run several threads under one manual clock"));
+    }
+    let alike = by_urgency.windows(2).any(|pair| priority(&pair[0]) == priority(&pair[1]));
+    if alike || (by_urgency.len() > 1 && scenario.core_count() != 1) {
+        return Err(SyntheticError::Unsupported("run several executors on several cores under one manual clock"));
     }
     let clock = ManualClock::new();
     clock.advance(MANUAL_ZERO.saturating_since(Instant::ZERO));
     clock.set_system(SYSTEM_START);
     let options = ContextOptions::new().manual_clock(clock.clone());
-    let system = build::build(scenario, options, |_| Pace::Manual(clock.clone()))?;
-    let (world, executor) = (&system.world, &system.executors[0]);
-    let stop_ns = plan.stop.map_or(world.end_ns, nanos).min(world.end_ns);
-    let _ = world.halted_at.set((stop_ns, executor.handle()));
-    world.pass(&clock, nanos(plan.start));
-    let mut alarms = Alarms::new(scenario);
-    while world.now_ns() < stop_ns {
+    let mut system = build::build(scenario, options, |_| Pace::Manual(clock.clone()))?;
+    let world = Arc::clone(&system.world);
+    let driver = Arc::new(Driver {
+        scenario: scenario.clone(),
+        world: Arc::clone(&world),
+        executors: std::mem::take(&mut system.executors),
+        by_urgency,
+        alarms: Mutex::new(Alarms::new(scenario, &system)),
+    });
+    let others: Arc<dyn Others> = driver.clone();
+    world.set_others(Some(others));
+    while world.now_ns() < world.end_ns {
         world.fire_due(world.now_ns());
-        executor.spin(SpinOptions::spin_all())?;
+        driver.run_above(None);
         let now_ns = world.now_ns();
-        let due_ns = alarms.next(scenario, &system, now_ns);
-        let next_ns = [due_ns, world.enter(|agenda| agenda.next_ns())].into_iter().flatten().min();
-        match next_ns {
+        match driver.next_ns() {
             Some(next_ns) => clock.advance(Duration::from_nanos(next_ns.saturating_sub(now_ns))),
             None => break,
         }
     }
+    // The two hold each other.
+    world.set_others(None);
     Ok((decisions(&system), system.outcome()))
 }
 
+/// All executors, on one core.
+struct Driver {
+    scenario: Scenario,
+    world: Arc<World>,
+    executors: Vec<Executor>,
+    /// Numbers of the executors, the most urgent first.
+    by_urgency: Vec<usize>,
+    alarms: Mutex<Alarms>,
+}
+
+impl Driver {
+    /// Runs one callback after the other, each time the most urgent executor's that has one.
+    fn run_above(&self, os_priority: Option<u8>) {
+        loop {
+            let plan = |executor: usize| &self.scenario.executors[executor];
+            let is_above = |executor: &usize| os_priority.is_none_or(|than| plan(*executor).os_priority > than);
+            let mut above = self.by_urgency.iter().copied().take_while(is_above);
+            if !above.any(|executor| self.spins(executor) && self.run_one(executor)) {
+                let now_ns = self.world.now_ns();
+                // Only now: a wait of no length is over after the next pick.
+                if self.world.enter(|agenda| agenda.next_ns()).is_none_or(|next_ns| next_ns > now_ns) {
+                    return;
+                }
+                self.world.fire_due(now_ns);
+            }
+        }
+    }
+
+    /// Whether it is between its start and its stop.
+    fn spins(&self, executor: usize) -> bool {
+        let plan = &self.scenario.executors[executor];
+        let stop_ns = plan.stop.map_or(self.world.end_ns, nanos).min(self.world.end_ns);
+        (nanos(plan.start)..stop_ns).contains(&self.world.now_ns())
+    }
+
+    /// Says whether there was a callback to run.
+    fn run_one(&self, executor: usize) -> bool {
+        match self.executors[executor].spin(SpinOptions::spin_once().timeout(Duration::ZERO)) {
+            Ok(_) => true,
+            Err(SpinError::Timeout) => false,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+impl Others for Driver {
+    fn preempt(&self, os_priority: u8) {
+        self.run_above(Some(os_priority));
+    }
+
+    fn next_ns(&self) -> Option<u64> {
+        let now_ns = self.world.now_ns();
+        let starts = self.scenario.executors.iter().map(|plan| nanos(plan.start)).filter(|start_ns| *start_ns > now_ns);
+        let due_ns = lock(&self.alarms).next(&self.scenario, &self.world, now_ns);
+        let outside_ns = self.world.enter(|agenda| agenda.next_ns());
+        starts.chain(due_ns).chain(outside_ns).min()
+    }
+}
+
 fn decisions(system: &System) -> Vec<Decision> {
-    let record = &system.records[0];
-    let decision = |(at, event): &(Instant, TraceEvent)| match event {
-        TraceEvent::Dispatched(_, activation) => Some(Decision {
-            callback: record.callbacks[activation.entity.index()],
-            segment: activation.segment,
-            release_ns: system.world.scenario_ns(activation.release),
-            start_ns: system.world.scenario_ns(*at),
-        }),
-        _ => None,
-    };
-    lock(&record.events).iter().filter_map(decision).collect()
+    let mut decisions = Vec::new();
+    for record in &system.records {
+        let decision = |(at, event): &(Instant, TraceEvent)| match event {
+            TraceEvent::Dispatched(_, activation) => Some(Decision {
+                callback: record.callbacks[activation.entity.index()],
+                segment: activation.segment,
+                release_ns: system.world.scenario_ns(activation.release),
+                start_ns: system.world.scenario_ns(*at),
+            }),
+            _ => None,
+        };
+        decisions.extend(lock(&record.events).iter().filter_map(decision));
+    }
+    decisions
 }
 
 /// When timers may be due next: the engine sleeps until then by itself, but under a manual clock it is for the driver to
@@ -83,29 +159,31 @@ fn decisions(system: &System) -> Vec<Decision> {
 struct Alarms {
     /// By callback: the last due time that was served, and when it was.
     served: Vec<Option<(u64, u64)>>,
-    events_seen: usize,
+    /// By executor, and how many of its events were seen.
+    records: Vec<(Record, usize)>,
 }
 
 impl Alarms {
-    fn new(scenario: &Scenario) -> Self {
-        Self { served: vec![None; scenario.callbacks.len()], events_seen: 0 }
+    fn new(scenario: &Scenario, system: &System) -> Self {
+        let records = system.records.iter().map(|record| (record.clone(), 0)).collect();
+        Self { served: vec![None; scenario.callbacks.len()], records }
     }
 
-    /// The earliest after `now_ns`, at which everything that was due has been served.
-    fn next(&mut self, scenario: &Scenario, system: &System, now_ns: u64) -> Option<u64> {
-        let record = &system.records[0];
-        let events = lock(&record.events);
-        for (at, event) in &events[self.events_seen..] {
-            if let TraceEvent::Dispatched(_, activation) = event
-                && activation.kind == EntityKind::Timer
-                && activation.segment == 0
-            {
-                let callback = record.callbacks[activation.entity.index()];
-                self.served[callback] =
-                    Some((system.world.scenario_ns(activation.release), system.world.scenario_ns(*at)));
+    /// The earliest after `now_ns`, at which everything that was due and could run has been served.
+    fn next(&mut self, scenario: &Scenario, world: &World, now_ns: u64) -> Option<u64> {
+        for (record, seen) in &mut self.records {
+            let events = lock(&record.events);
+            for (at, event) in &events[*seen..] {
+                if let TraceEvent::Dispatched(_, activation) = event
+                    && activation.kind == EntityKind::Timer
+                    && activation.segment == 0
+                {
+                    let callback = record.callbacks[activation.entity.index()];
+                    self.served[callback] = Some((world.scenario_ns(activation.release), world.scenario_ns(*at)));
+                }
             }
+            *seen = events.len();
         }
-        self.events_seen = events.len();
         let timers = scenario.callbacks.iter().zip(&self.served).filter(|(plan, _)| plan.kind == EntityKind::Timer);
         let due = timers.filter_map(|(plan, served)| {
             let Some((due_ns, at_ns)) = *served else {

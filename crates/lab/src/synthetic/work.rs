@@ -19,6 +19,7 @@ pub(super) struct Work {
     world: Arc<World>,
     draws: Mutex<Draws>,
     awaits: usize,
+    os_priority: u8,
     outlets: Vec<Outlet>,
     runs: Arc<Mutex<Vec<RealRun>>>,
 }
@@ -66,7 +67,10 @@ impl Work {
     ) -> Self {
         let plan = &scenario.callbacks[callback];
         let draws = Mutex::new(Draws::new(scenario, plan));
-        Self { callback, world, draws, awaits: plan.awaits.len(), outlets, runs }
+        let group = scenario.groups.iter().find(|group| group.name == plan.group);
+        let executor = group.and_then(|group| scenario.executors.iter().find(|known| known.name == group.executor));
+        let os_priority = executor.map_or(0, |executor| executor.os_priority);
+        Self { callback, world, draws, awaits: plan.awaits.len(), os_priority, outlets, runs }
     }
 
     /// The whole of a synchronous callback.
@@ -84,14 +88,14 @@ impl Work {
             let wait = lock(&self.draws).awaits[number].0.draw();
             self.wait(wait).await;
             let run = lock(&self.draws).awaits[number].1.draw();
-            self.world.spend(run);
+            self.world.spend(run, self.os_priority);
         }
         self.end(release, start_ns);
     }
 
     fn first_segment(&self) {
         let time = lock(&self.draws).execution();
-        self.world.spend(time);
+        self.world.spend(time, self.os_priority);
     }
 
     async fn wait(&self, wait: Duration) {

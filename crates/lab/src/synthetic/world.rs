@@ -1,11 +1,11 @@
 //! What callbacks and drivers share: the time, and what comes from outside.
 
-use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::Waker;
 use std::thread;
 use std::time::Duration;
 
-use rospin::{Clock, ExecutorHandle, Instant, ManualClock};
+use rospin::{Clock, Instant, ManualClock};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::agenda::{Agenda, Due};
@@ -23,6 +23,14 @@ pub(super) enum Pace {
 /// What a manual clock shows at the scenario's zero: the inbox takes an arrival at the clock's own zero for 1 ns later.
 pub(super) const MANUAL_ZERO: Instant = Instant::from_millis(1_000);
 
+/// What goes on under a manual clock besides the callback that runs.
+pub(super) trait Others: Send + Sync {
+    /// Runs whatever is ready in executors that are more urgent than that, until nothing is; that takes time.
+    fn preempt(&self, os_priority: u8);
+    /// When one of them may have something to do next, after now.
+    fn next_ns(&self) -> Option<u64>;
+}
+
 /// What callbacks and drivers share.
 pub(super) struct World {
     clock: Clock,
@@ -33,8 +41,8 @@ pub(super) struct World {
     /// The agenda has a new first entry, or the run is over.
     changed: Condvar,
     closed: Mutex<bool>,
-    /// What a callback halts that runs beyond the end; with a manual clock nobody else can.
-    pub(super) halted_at: OnceLock<(u64, ExecutorHandle)>,
+    /// With a manual clock, as long as it is driven.
+    others: Mutex<Option<Arc<dyn Others>>>,
 }
 
 impl World {
@@ -46,7 +54,7 @@ impl World {
             agenda: Mutex::new(agenda),
             changed: Condvar::new(),
             closed: Mutex::new(false),
-            halted_at: OnceLock::new(),
+            others: Mutex::default(),
         }
     }
 
@@ -85,26 +93,19 @@ impl World {
 
     // ---- for callbacks ----
 
-    /// Takes that long, by the scenario.
-    pub(super) fn spend(&self, time: Duration) {
+    /// Takes that long, by the scenario, on a thread of that priority.
+    pub(super) fn spend(&self, time: Duration, os_priority: u8) {
         match &self.pace {
             Pace::Real { .. } => burn(self.scaled(time)),
-            Pace::Manual(clock) => {
-                self.pass(clock, self.now_ns() + nanos(time));
-            }
+            Pace::Manual(clock) => self.pass(clock, nanos(time), os_priority),
         }
     }
 
     /// To be called when a segment of a callback ends, after it published. In manual time, what happens at this very instant
-    /// happens before the next pick, and an executor whose time is over is halted.
+    /// happens before the activation is handed back.
     pub(super) fn segment_ends(&self) {
         if let Pace::Manual(_) = self.pace {
             self.fire_due(self.now_ns());
-        }
-        if let Some((at_ns, executor)) = self.halted_at.get()
-            && self.now_ns() >= *at_ns
-        {
-            executor.halt();
         }
     }
 
@@ -135,18 +136,34 @@ impl World {
         }
     }
 
-    /// Manual time: moves the clock, and stops wherever something happens on the way. What is due at `until_ns` itself is
-    /// left: what a callback that ends then publishes comes first.
-    pub(super) fn pass(&self, clock: &ManualClock, until_ns: u64) {
+    /// Who else runs under a manual clock.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the test of parity"))]
+    pub(super) fn set_others(&self, others: Option<Arc<dyn Others>>) {
+        *lock(&self.others) = others;
+    }
+
+    /// Manual time: a callback runs for so long, and whatever is more urgent interrupts it. What happens when its time is
+    /// over is left: what it publishes then comes first.
+    fn pass(&self, clock: &ManualClock, mut left_ns: u64, os_priority: u8) {
+        let others = lock(&self.others).clone();
         loop {
             self.fire_due(self.now_ns());
-            let next_ns = self.enter(|agenda| agenda.next_ns()).filter(|next_ns| *next_ns < until_ns);
-            let Some(next_ns) = next_ns else {
-                break;
-            };
-            clock.advance(Duration::from_nanos(next_ns - self.now_ns()));
+            if left_ns == 0 {
+                return;
+            }
+            let mut next_ns = None;
+            if let Some(others) = &others {
+                others.preempt(os_priority);
+                next_ns = others.next_ns();
+            }
+            let now_ns = self.now_ns();
+            let step_ns = next_ns.map_or(left_ns, |next_ns| left_ns.min(next_ns.saturating_sub(now_ns)));
+            clock.advance(Duration::from_nanos(step_ns));
+            left_ns -= step_ns;
+            if left_ns == 0 {
+                return;
+            }
         }
-        clock.advance(Duration::from_nanos(until_ns.saturating_sub(self.now_ns())));
     }
 
     /// Real time: sends messages and wakes callbacks when it is time, until the world is closed.

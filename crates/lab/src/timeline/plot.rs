@@ -24,20 +24,21 @@ const KINDS: [(&str, RGBColor); 4] = [
     ("thread", RGBColor(110, 120, 140)),
 ];
 
-fn colour(kind: Option<EntityKind>) -> RGBColor {
-    let place = match kind {
+/// By number in [`KINDS`].
+fn kind(row: &Row) -> usize {
+    match row.kind {
         Some(EntityKind::Timer) => 0,
         Some(EntityKind::Subscription) => 1,
         Some(_) => 2,
         None => 3,
-    };
-    KINDS[place].1
+    }
 }
 
-/// What the colours and lines of a plot mean, as HTML.
-pub(crate) fn legend(page: &mut String) -> fmt::Result {
+/// What the colours and lines of these plots mean, as HTML.
+pub(crate) fn legend(page: &mut String, timelines: &[Timeline]) -> fmt::Result {
     writeln!(page, "<ul class=\"legend\">")?;
-    for (name, RGBColor(r, g, b)) in KINDS {
+    let is_there = |number: usize| timelines.iter().flat_map(|timeline| &timeline.rows).any(|row| kind(row) == number);
+    for (_, (name, RGBColor(r, g, b))) in KINDS.iter().enumerate().filter(|(number, _)| is_there(*number)) {
         writeln!(page, "<li><span class=\"chip\" style=\"background:rgb({r},{g},{b})\"></span>{name}</li>")?;
     }
     writeln!(page, "<li>| release, with a thin line while it waits</li>\n</ul>")
@@ -84,6 +85,11 @@ pub(crate) fn plot(timeline: &Timeline) -> Result<String, PlotError> {
             for bar in &row.bars {
                 run(&chart, row, bar, middle, (ns, end))?;
             }
+            for (number, bar) in row.bars.iter().enumerate() {
+                // What waits for something lets others run, whose bars are drawn over its own.
+                let next_ns = row.bars.get(number + 1).map_or(u64::MAX, |next| next.activation.start_ns);
+                name(&chart, bar, middle, next_ns as f64 / ns, (ns, end))?;
+            }
         }
         Ok(())
     })
@@ -112,9 +118,16 @@ fn run<'b>(chart: &Chart<'_, 'b>, row: &Row, bar: &Bar, middle: f64, (ns, end): 
     let (from, to) = (activation.start_ns as f64 / ns, (activation.end_ns as f64 / ns).min(end));
     let corners = [(from, middle - 0.35), (to, middle + 0.35)];
     let area = chart.plotting_area();
-    area.draw(&Rectangle::new(corners, colour(row.kind).filled()))?;
+    area.draw(&Rectangle::new(corners, KINDS[kind(row)].1.filled()))?;
     // Two runs in a row can be told apart, and one of no length is seen.
-    area.draw(&PathElement::new(vec![(from, middle - 0.35), (from, middle + 0.35)], INK.stroke_width(1)))?;
+    area.draw(&PathElement::new(vec![(from, middle - 0.35), (from, middle + 0.35)], INK.stroke_width(1)))
+}
+
+/// Written on the bar, if there is room up to the next one.
+fn name<'b>(chart: &Chart<'_, 'b>, bar: &Bar, middle: f64, next: f64, (ns, end): (f64, f64)) -> Drawn<'b> {
+    let activation = &bar.activation;
+    let (from, to) = (activation.start_ns as f64 / ns, (activation.end_ns as f64 / ns).min(end).min(next));
+    let area = chart.plotting_area();
     let pixels = area.map_coordinate(&(to, middle)).0 - area.map_coordinate(&(from, middle)).0;
     if let Some(name) = &bar.name
         && i64::from(pixels) >= i64::from(LETTER) * name.chars().count() as i64 + 4
@@ -147,5 +160,24 @@ mod tests {
     #[test]
     fn nothing_can_be_drawn() {
         plot(&Timeline { end_ns: 0, rows: Vec::new() }).unwrap();
+    }
+
+    #[test]
+    fn legend_has_what_is_there() {
+        let row = Row { label: "T".into(), kind: Some(EntityKind::Timer), bars: Vec::new() };
+        let mut page = String::new();
+        legend(&mut page, &[Timeline { end_ns: 1, rows: vec![row] }]).unwrap();
+        assert!(page.contains("timer") && !page.contains("thread") && page.contains("release"), "{page}");
+    }
+
+    #[test]
+    fn names_stop_at_the_next_bar() {
+        let bar = |start_ns, end_ns, name: &str| Bar {
+            activation: Activation { callback: 0, thread: None, release_ns: start_ns, start_ns, end_ns },
+            name: Some(name.into()),
+        };
+        let row = |bars| Timeline { end_ns: 1000, rows: vec![Row { label: "main/0".into(), kind: None, bars }] };
+        let svg = plot(&row(vec![bar(0, 900, "covered"), bar(10, 500, "over")])).unwrap();
+        assert!(!svg.contains("covered") && svg.contains("over"), "{svg}");
     }
 }

@@ -19,6 +19,7 @@ pub(crate) fn render(tracker: &Tracker) -> Result<String, serde_json::Error> {
             "message_us": tracker.message_us,
             "list_pair_ns": tracker.list_pair_ns,
             "iterations": tracker.iterations,
+            "origin_of_times": super::report::ORIGIN,
         },
         "units": {
             "period_ms_mean": "milliseconds between starts of the list's callback, mean over `periods`; 1 is asked for",

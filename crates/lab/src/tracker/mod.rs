@@ -11,16 +11,14 @@ mod setup;
 #[cfg(test)]
 mod testing;
 
-use std::error::Error;
 use std::io::Write;
-use std::path::Path;
 use std::time::Duration;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use crate::experiments::{Experiment, Failure};
 use crate::machine::Machine;
-use crate::outputs;
+use crate::output_options;
 use crate::progress::Progress;
 
 use self::measure::{MeasureError, Mode, Order, Row};
@@ -40,14 +38,14 @@ impl Experiment for TrackerExperiment {
     }
 
     fn command(&self) -> Command {
-        Options::augment_args(Command::new(self.name())).about(self.about())
+        let command = Options::augment_args(Command::new(self.name())).about(self.about());
+        output_options::with_default_report(command, DEFAULT_REPORT)
     }
 
     fn run(&self, matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
-        let options = Options::from_arg_matches(matches).map_err(input)?;
-        let report = options.report.as_deref().unwrap_or(Path::new(DEFAULT_REPORT));
-        check_files(&options, report)?;
-        let rows = run_all(&options).map_err(failed)?;
+        let options = Options::from_arg_matches(matches).map_err(Failure::input)?;
+        let files = options.outputs.files(Some(DEFAULT_REPORT)).map_err(Failure::input)?;
+        let rows = run_all(&options).map_err(Failure::run)?;
         let tracker = Tracker {
             machine: Machine::read(),
             robots: options.robot_counts(),
@@ -60,13 +58,7 @@ impl Experiment for TrackerExperiment {
         for (term, text) in report::settings(&tracker).iter().take(2) {
             writeln!(out, "{term}: {text}.")?;
         }
-        if let Some(path) = &options.json {
-            outputs::write("--json", path, &json::render(&tracker).map_err(failed)?).map_err(failed)?;
-            writeln!(out, "Figures: {}", path.display())?;
-        }
-        outputs::write("--report", report, &report::render(&tracker).map_err(failed)?).map_err(failed)?;
-        writeln!(out, "Report:  {}", report.display())?;
-        Ok(())
+        files.write(out, || json::render(&tracker), || report::render(&tracker))
     }
 }
 
@@ -101,14 +93,6 @@ impl Tracker {
     }
 }
 
-fn check_files(options: &Options, report: &Path) -> Result<(), Failure> {
-    if let Some(json) = &options.json {
-        outputs::check_writable("--json", json).map_err(input)?;
-        outputs::check_distinct(json, report).map_err(input)?;
-    }
-    outputs::check_writable("--report", report).map_err(input)
-}
-
 fn orders(options: &Options, contender: Contender) -> Vec<Order> {
     let mut orders = Vec::new();
     for robots in options.robot_counts() {
@@ -124,7 +108,7 @@ fn run_all(options: &Options) -> Result<Vec<Row>, MeasureError> {
     let length = |contender| orders(options, contender).iter().map(Order::duration).sum::<Duration>();
     let longest = CONTENDERS.into_iter().map(length).max().unwrap_or_default();
     let shown = if options.virtual_only { Duration::ZERO } else { Duration::from_secs(longest.as_secs().max(1)) };
-    let progress = Progress::new(CONTENDERS.len(), shown, options.quiet);
+    let progress = Progress::new(CONTENDERS.len(), shown, options.outputs.quiet);
     let mut rows = Vec::new();
     for contender in CONTENDERS {
         progress.begin(contender.policy);
@@ -150,15 +134,8 @@ fn run_cell(options: &Options, mut order: Order, progress: &dyn Fn(f64)) -> Resu
     if !options.real_only {
         rows.push(order.simulate()?);
     }
+    progress(1.0);
     Ok(rows)
-}
-
-fn input(error: impl Error + Send + Sync + 'static) -> Failure {
-    Failure::Input(Box::new(error))
-}
-
-fn failed(error: impl Error + Send + Sync + 'static) -> Failure {
-    Failure::Run(Box::new(error))
 }
 
 #[cfg(test)]
