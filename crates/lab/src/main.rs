@@ -18,7 +18,9 @@ mod svg;
 mod synthetic;
 mod text_table;
 mod timeline;
+mod timers;
 mod tracker;
+mod wake_up;
 
 use std::process::ExitCode;
 

@@ -31,9 +31,9 @@ impl Progress {
     }
 
     /// The next executor starts.
-    pub(crate) fn begin(&self, executor: &'static str) {
+    pub(crate) fn begin(&self, executor: &str) {
         self.begun.set(self.begun.get() + 1);
-        self.bar.set_message(executor);
+        self.bar.set_message(executor.to_owned());
         if self.lines {
             let (number, runs, seconds) = (self.begun.get(), self.runs, self.duration.as_secs_f64());
             // Progress that cannot be shown is no reason to stop.
