@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser};
 
+use crate::doctor;
 use crate::experiments::{self, EXPERIMENTS, Failure};
 use crate::simulate;
 
@@ -25,7 +26,8 @@ Examples:
   rospin                                  the Autoware reference system under every executor
   rospin lab list                         the experiments
   rospin lab reference-system --help      what an experiment can be told
-  rospin simulate FILE                    a scenario of your own in virtual time")]
+  rospin simulate FILE                    a scenario of your own in virtual time
+  rospin doctor                           what this machine can promise, and what would help")]
 struct Arguments {}
 
 /// Parses the command line, runs what it asks for and reports errors on stderr.
@@ -53,7 +55,7 @@ fn command() -> Command {
         .arg_required_else_help(true)
         .subcommand(list)
         .subcommands(EXPERIMENTS.iter().map(|experiment| experiment.command()));
-    Arguments::command().subcommand(lab).subcommand(simulate::command())
+    Arguments::command().subcommand(lab).subcommand(simulate::command()).subcommand(doctor::command())
 }
 
 fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
@@ -62,6 +64,7 @@ fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
     match matches.subcommand() {
         Some(("lab", lab)) => run_lab(lab, out),
         Some((simulate::NAME, matches)) => simulate::run(matches, out),
+        Some((doctor::NAME, matches)) => doctor::run(matches, out),
         _ => run_default(out),
     }
 }

@@ -4,6 +4,7 @@
 
 mod callback_order;
 mod cli;
+mod doctor;
 mod experiments;
 mod machine;
 mod outputs;

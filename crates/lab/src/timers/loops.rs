@@ -64,7 +64,8 @@ pub(crate) fn run(contender: Contender, options: &ThreadOptions, turn: Turn) -> 
     Ok(lateness.into_us())
 }
 
-fn rospin(options: &ThreadOptions, turn: Turn) -> Result<Vec<f64>, LoopError> {
+/// As [`run`], by a rospin executor.
+pub(crate) fn rospin(options: &ThreadOptions, turn: Turn) -> Result<Vec<f64>, LoopError> {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("timers").thread(options.clone()));
     let lateness = turn.begin();

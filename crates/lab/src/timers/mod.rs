@@ -31,9 +31,11 @@ use crate::progress::Progress;
 use self::contender::{Contender, Load};
 use self::figures::Row;
 use self::load::BusyExecutor;
-use self::loops::{LoopError, Turn};
 use self::options::{DEFAULT_REPORT, Options};
-use self::setup::{Setup, SetupError};
+
+// What `rospin doctor` measures, too.
+pub(crate) use self::loops::{LoopError, Turn, rospin as rospin_loop};
+pub(crate) use self::setup::{Setup, SetupError};
 
 /// The experiment.
 pub(crate) struct Timers;

@@ -56,6 +56,11 @@ impl Setup {
         Ok(Self { core, timer, busy, timer_has: has(&tried), busy_has, missing })
     }
 
+    /// An ordinary thread on the same core, as it would be by itself.
+    pub(crate) fn ordinary(&self) -> ThreadOptions {
+        ThreadOptions::new().cores(CoreSet::new([self.core]))
+    }
+
     /// Whether the timers run before all ordinary threads.
     pub(crate) fn is_real_time(&self) -> bool {
         self.missing.is_empty()
