@@ -10,7 +10,7 @@ use rospin::{Context, ContextOptions, ExecutorOptions, SpinError, SpinOptions, S
 use serde::Serialize;
 
 use crate::stats::percentile;
-use crate::timers::{LoopError, Setup, Turn, rospin_loop};
+use crate::timers::{Contender, LoopError, Setup, Turn, run_turn};
 use crate::wake_up::{Grid, Lateness, now_ns, sleep_loop};
 
 use super::finding::{Finding, read_file};
@@ -20,8 +20,9 @@ use super::host::{STAT, Ticks};
 const PERIOD: Duration = Duration::from_millis(1);
 /// Messages that are dispatched one after the other.
 const BURST: usize = 1000;
-/// How often that is done; the first ones warm up and do not count.
+/// How often that is done.
 const BURSTS: usize = 50;
+/// So many bursts, or messages, come first and do not count.
 const WARM_UP: usize = 5;
 
 /// Why something could not be measured.
@@ -87,7 +88,7 @@ pub(crate) fn measure(setup: &Setup, duration: Duration, progress: &dyn Fn(f64))
     progress(0.5);
     let turn = Turn { period: PERIOD, firings: count, phase: Duration::ZERO };
     let options = setup.timer.clone();
-    let timer = apart("the timer", move || rospin_loop(&options, turn))??;
+    let timer = apart("the timer", move || run_turn(Contender::Rospin, &options, turn))??;
     progress(0.75);
     let notification = notifications(setup, count)?;
     let options = setup.timer.clone();
@@ -178,7 +179,10 @@ fn notifications(setup: &Setup, count: u64) -> Result<Vec<f64>, MeasureError> {
     // The payload is there as long as the executor is.
     let (spun, _executor) = spinning.join().map_err(|_| MeasureError::Panicked("the notification"))?;
     spun?;
-    Ok(group.into_payload().unwrap_or_default())
+    let mut late_us = group.into_payload().unwrap_or_default();
+    // The first ones may have waited for the thread to be set up.
+    late_us.drain(..WARM_UP.min(late_us.len().saturating_sub(1)));
+    Ok(late_us)
 }
 
 /// Microseconds from start to start of empty callbacks, and of publications.

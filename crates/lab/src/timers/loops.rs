@@ -50,29 +50,26 @@ impl Turn {
 
 /// Fires as often as the turn says, on a thread that has `options`.
 pub(crate) fn run(contender: Contender, options: &ThreadOptions, turn: Turn) -> Result<Vec<f64>, LoopError> {
-    if contender == Contender::Rospin {
-        // It sets its threads up itself.
-        return rospin(options, turn);
-    }
+    // Before the grid begins: an ordinary thread may have to wait long until it is set up.
     let _set_up = options.apply_for_now();
     let mut lateness = turn.begin();
     match contender {
+        Contender::Floor => sleep_loop(&mut lateness),
         Contender::TokioInterval => tokio_interval(&mut lateness)?,
         Contender::TaskPerTimer => task_per_timer(&mut lateness)?,
-        _ => sleep_loop(&mut lateness),
+        Contender::Rospin => lateness = rospin(options, lateness)?,
     }
     Ok(lateness.into_us())
 }
 
-/// As [`run`], by a rospin executor.
-pub(crate) fn rospin(options: &ThreadOptions, turn: Turn) -> Result<Vec<f64>, LoopError> {
+/// The executor gives its thread the options once more, as it does for everyone who uses it.
+fn rospin(options: &ThreadOptions, lateness: Lateness) -> Result<Lateness, LoopError> {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("timers").thread(options.clone()));
-    let lateness = turn.begin();
     let grid = *lateness.grid();
     let group = executor.create_group("timers", lateness);
     let first_due = Instant::from_nanos(grid.first_ns);
-    let timer = TimerOptions::periodic(turn.period).first_due(first_due).overrun(Overrun::CatchUp(CATCH_UP));
+    let timer = TimerOptions::periodic(grid.period()).first_due(first_due).overrun(Overrun::CatchUp(CATCH_UP));
     let stop = executor.handle();
     let _timer = group.create_timer(timer, move |lateness: &mut Lateness, tick| {
         if !lateness.start(tick.due.as_nanos()) {
@@ -83,8 +80,7 @@ pub(crate) fn rospin(options: &ThreadOptions, turn: Turn) -> Result<Vec<f64>, Lo
         Ok(_) | Err(SpinError::Timeout) => {}
         Err(error) => return Err(error.into()),
     }
-    let lateness = group.into_payload().map_err(|_| LoopError::Group)?;
-    Ok(lateness.into_us())
+    group.into_payload().map_err(|_| LoopError::Group)
 }
 
 /// As programs have it: with I/O, which decides how Tokio waits. On one thread, which spares it waking others.

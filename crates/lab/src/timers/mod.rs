@@ -28,13 +28,14 @@ use crate::machine::Machine;
 use crate::outputs::Files;
 use crate::progress::Progress;
 
-use self::contender::{Contender, Load};
+use self::contender::Load;
 use self::figures::Row;
 use self::load::BusyExecutor;
 use self::options::{DEFAULT_REPORT, Options};
 
 // What `rospin doctor` measures, too.
-pub(crate) use self::loops::{LoopError, Turn, rospin as rospin_loop};
+pub(crate) use self::contender::Contender;
+pub(crate) use self::loops::{LoopError, Turn, run as run_turn};
 pub(crate) use self::setup::{Setup, SetupError};
 
 /// The experiment.
@@ -121,9 +122,7 @@ fn run_all(options: &Options, setup: &Setup) -> Result<Vec<Row>, LoopError> {
         let mut rows: Vec<Row> = rows_of(rate).collect();
         let turns = rows.len() * options.rounds as usize;
         for number in 0..turns {
-            let (round, place) = (number / rows.len(), number % rows.len());
-            // The order moves on by one each round, so that nobody always comes first.
-            let place = (place + round) % rows.len();
+            let (round, place) = (number / rows.len(), place(number, rows.len()));
             progress.at(number as f64 / turns as f64);
             take_turn(&mut rows[place], options.turn(rate, round as u32), setup)?;
         }
@@ -131,6 +130,14 @@ fn run_all(options: &Options, setup: &Setup) -> Result<Vec<Row>, LoopError> {
         all.append(&mut rows);
     }
     Ok(all)
+}
+
+/// Whose turn it is. The order moves on by one each round and runs back every other one: who follows the busy executor has the
+/// core to itself for a moment, since the kernel moved others away from it, and nobody is always to have that.
+const fn place(number: usize, of: usize) -> usize {
+    let (round, step) = (number / of, number % of);
+    let step = if round % 2 == 0 { step } else { of - 1 - step };
+    (step + round) % of
 }
 
 /// On a thread of its own, which has nothing from what ran before.
@@ -148,6 +155,13 @@ fn take_turn(row: &mut Row, turn: Turn, setup: &Setup) -> Result<(), LoopError> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn everyone_has_a_turn_each_round_and_different_neighbours() {
+        let orders: Vec<Vec<usize>> =
+            (0..4).map(|round| (0..4).map(|step| place(round * 4 + step, 4)).collect()).collect();
+        assert_eq!(orders, [[0, 1, 2, 3], [0, 3, 2, 1], [2, 3, 0, 1], [2, 1, 0, 3]]);
+    }
 
     #[test]
     fn a_short_run_gives_every_row_and_both_files() {
