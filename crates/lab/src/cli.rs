@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser};
 
 use crate::deploy;
+use crate::doctor;
 use crate::experiments::{self, EXPERIMENTS, Failure};
 use crate::simulate;
 
@@ -27,7 +28,8 @@ Examples:
   rospin lab list                         the experiments
   rospin lab reference-system --help      what an experiment can be told
   rospin simulate FILE                    a scenario of your own in virtual time
-  rospin deploy template FILE             a deployment file for it: executors, cores, priorities")]
+  rospin deploy template FILE             a deployment file for it: executors, cores, priorities
+  rospin doctor                           what this machine can promise, and what would help")]
 struct Arguments {}
 
 /// Parses the command line, runs what it asks for and reports errors on stderr.
@@ -55,7 +57,7 @@ fn command() -> Command {
         .arg_required_else_help(true)
         .subcommand(list)
         .subcommands(EXPERIMENTS.iter().map(|experiment| experiment.command()));
-    Arguments::command().subcommand(lab).subcommand(simulate::command()).subcommand(deploy::command())
+    Arguments::command().subcommand(lab).subcommands([simulate::command(), deploy::command(), doctor::command()])
 }
 
 fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
@@ -65,6 +67,7 @@ fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
         Some(("lab", lab)) => run_lab(lab, out),
         Some((simulate::NAME, matches)) => simulate::run(matches, out),
         Some((deploy::NAME, matches)) => deploy::run(matches, out),
+        Some((doctor::NAME, matches)) => doctor::run(matches, out),
         _ => run_default(out),
     }
 }

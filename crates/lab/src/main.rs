@@ -5,6 +5,7 @@
 mod callback_order;
 mod cli;
 mod deploy;
+mod doctor;
 mod experiments;
 mod machine;
 mod output_options;
@@ -20,7 +21,9 @@ mod svg;
 mod synthetic;
 mod text_table;
 mod timeline;
+mod timers;
 mod tracker;
+mod wake_up;
 
 use std::process::ExitCode;
 

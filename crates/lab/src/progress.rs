@@ -38,9 +38,9 @@ impl Progress {
     }
 
     /// The next executor starts.
-    pub(crate) fn begin(&self, executor: &'static str) {
+    pub(crate) fn begin(&self, executor: &str) {
         self.begun.set(self.begun.get() + 1);
-        self.bar.set_message(executor);
+        self.bar.set_message(executor.to_owned());
         if self.lines {
             let (number, runs, seconds) = (self.begun.get(), self.runs, self.duration.as_secs_f64());
             let time = if self.duration.is_zero() { String::new() } else { format!(" for {seconds} s") };

@@ -1,0 +1,72 @@
+//! What was found out, and what it means.
+
+use serde::Serialize;
+
+/// Whether something stands in the way of real time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Verdict {
+    Good,
+    /// It works, with less than the machine could do.
+    LimitsYou,
+    /// Real time is not to be had with it.
+    Broken,
+}
+
+impl Verdict {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::LimitsYou => "limits you",
+            Self::Broken => "broken",
+        }
+    }
+}
+
+/// One thing that matters to real time, as it is on this machine.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub(crate) struct Finding {
+    pub(crate) name: &'static str,
+    pub(crate) verdict: Verdict,
+    /// How it is.
+    pub(crate) value: String,
+    /// What that means for a real-time program.
+    pub(crate) meaning: String,
+    /// The command or boot parameter that helps.
+    pub(crate) mend: Option<String>,
+}
+
+impl Finding {
+    pub(crate) fn good(name: &'static str, value: impl Into<String>, meaning: impl Into<String>) -> Self {
+        Self { name, verdict: Verdict::Good, value: value.into(), meaning: meaning.into(), mend: None }
+    }
+
+    pub(crate) fn limits(
+        name: &'static str,
+        value: impl Into<String>,
+        meaning: impl Into<String>,
+        mend: impl Into<String>,
+    ) -> Self {
+        let mend = Some(mend.into());
+        Self { name, verdict: Verdict::LimitsYou, value: value.into(), meaning: meaning.into(), mend }
+    }
+
+    /// The same, but worse.
+    pub(crate) fn broken(self) -> Self {
+        Self { verdict: Verdict::Broken, ..self }
+    }
+}
+
+/// The text of a file, without white space around it; `None` where there is no such file or it may not be read.
+pub(crate) type Read<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// The real files.
+pub(crate) fn read_file(path: &str) -> Option<String> {
+    std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+}
+
+/// Made-up files, for the tests of all that reads some.
+#[cfg(test)]
+pub(crate) fn files(texts: &[(&str, &str)]) -> impl Fn(&str) -> Option<String> {
+    move |path| texts.iter().find(|(name, _)| *name == path).map(|(_, text)| text.trim().to_owned())
+}

@@ -1,0 +1,37 @@
+//! A made-up diagnosis for the tests of text and JSON.
+
+use crate::machine::Machine;
+
+use super::Diagnosis;
+use super::finding::Finding;
+use super::measure::{Measured, Microseconds};
+
+pub(crate) fn measured() -> Measured {
+    let us = |p99| Microseconds { p50: p99 / 2.0, p99, max: p99 * 2.0, count: 1000 };
+    Measured {
+        floor_plain: us(80.0),
+        floor_real_time: Some(us(8.0)),
+        timer: us(9.0),
+        notification: us(12.0),
+        dispatch: us(0.2),
+        publish: us(0.4),
+        stolen_percent: 0.5,
+    }
+}
+
+/// One finding of each verdict.
+pub(crate) fn diagnosis() -> Diagnosis {
+    let machine = Machine {
+        cpu_model: "Test CPU".to_owned(),
+        cores: 2,
+        memory_mib: Some(8192),
+        kernel: "linux 6.1".to_owned(),
+        architecture: "x86_64",
+    };
+    let findings = vec![
+        Finding::good("clock source", "tsc", "the clock is read without a system call"),
+        Finding::limits("isolated cores", "none", "others run there, too", "boot with isolcpus=1"),
+        Finding::limits("real-time priorities", "none", "every thread can delay an executor", "setcap").broken(),
+    ];
+    Diagnosis { machine, core: 1, duration_s: 2.0, findings, measured: measured() }
+}

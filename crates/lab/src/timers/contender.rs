@@ -1,0 +1,80 @@
+//! Who is compared: one timer, four ways to run it.
+
+use clap::builder::PossibleValue;
+use plotters::style::RGBColor;
+
+/// What a timer runs on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Contender {
+    /// A loop of `clock_nanosleep` with absolute due times: nothing in user space is faster.
+    Floor,
+    /// `tokio::time::interval`.
+    TokioInterval,
+    /// A Tokio task that sleeps and posts to its worker's mailbox.
+    TaskPerTimer,
+    Rospin,
+}
+
+impl Contender {
+    pub(crate) const ALL: [Self; 4] = [Self::Floor, Self::TokioInterval, Self::TaskPerTimer, Self::Rospin];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Floor => "clock-nanosleep",
+            Self::TokioInterval => "tokio-interval",
+            Self::TaskPerTimer => "task-a-timer",
+            Self::Rospin => "rospin",
+        }
+    }
+
+    pub(crate) const fn about(self) -> &'static str {
+        match self {
+            Self::Floor => "a bare loop that sleeps to absolute due times: the floor",
+            Self::TokioInterval => "tokio::time::interval on a current-thread runtime, with its default of catching up",
+            Self::TaskPerTimer => {
+                "a Tokio task a timer, as in rclrs pull request 654: sleeps for the time that is left, posts to the worker's \
+                 mailbox and waits until the callback ran; due times that passed meanwhile are skipped, as rcl does"
+            }
+            Self::Rospin => "an executor with one thread, catching up",
+        }
+    }
+
+    /// Told apart with any colour vision, and on light and dark ground.
+    pub(crate) const fn colour(self) -> RGBColor {
+        match self {
+            Self::Floor => RGBColor(128, 128, 128),
+            Self::TokioInterval => RGBColor(213, 94, 0),
+            Self::TaskPerTimer => RGBColor(190, 100, 160),
+            Self::Rospin => RGBColor(30, 125, 200),
+        }
+    }
+}
+
+impl clap::ValueEnum for Contender {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.name()).help(self.about()))
+    }
+}
+
+/// What else the core has to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Load {
+    Idle,
+    /// A busy executor of lower priority.
+    Busy,
+}
+
+impl Load {
+    pub(crate) const ALL: [Self; 2] = [Self::Idle, Self::Busy];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Busy => "busy",
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The busy executor of lower priority that shares the timers' core.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rospin::os::ThreadOptions;
+use rospin::{Context, ContextOptions, ExecutorHandle, ExecutorOptions, SpinError, SpinOptions};
+use std::sync::Arc;
+
+use crate::wake_up::now_ns;
+
+use super::loops::LoopError;
+
+/// How often it gets work.
+pub(crate) const PERIOD: Duration = Duration::from_micros(500);
+/// How long that takes. Not all of the period: the kernel takes the core from real-time threads that leave nothing of it,
+/// and what else runs on the machine needs its share.
+pub(crate) const WORK: Duration = Duration::from_micros(400);
+/// How much memory it goes through: enough to push others out of a core's own caches.
+pub(crate) const MEMORY: usize = 1 << 20;
+
+/// A busy executor, until it is dropped.
+pub(crate) struct BusyExecutor {
+    handle: ExecutorHandle,
+    thread: Option<JoinHandle<Result<(), LoopError>>>,
+}
+
+impl BusyExecutor {
+    /// Starts it on a thread of its own, and waits until it is at work.
+    pub(crate) fn start(options: &ThreadOptions) -> Result<Self, LoopError> {
+        let context = Context::new(ContextOptions::new());
+        let executor = context.create_executor(ExecutorOptions::new("busy").thread(options.clone()));
+        let handle = executor.handle();
+        let at_work = Arc::new(AtomicBool::new(false));
+        let group = executor.create_group("busy", vec![1_u64; MEMORY / size_of::<u64>()]);
+        let told = Arc::clone(&at_work);
+        let timer = group.create_timer(PERIOD, move |memory: &mut Vec<u64>, _| {
+            told.store(true, Ordering::Relaxed);
+            work(memory);
+        })?;
+        let body = move || {
+            // The timer lives as long as the executor spins.
+            let _timer = timer;
+            match executor.spin(SpinOptions::new()) {
+                Ok(_) | Err(SpinError::Halted) => Ok(()),
+                Err(error) => Err(error.into()),
+            }
+        };
+        let thread = thread::Builder::new().name("busy".to_owned()).spawn(body)?;
+        while !at_work.load(Ordering::Relaxed) && !thread.is_finished() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(Self { handle, thread: Some(thread) })
+    }
+
+    /// Ends it, and says whether it was well until then.
+    pub(crate) fn stop(mut self) -> Result<(), LoopError> {
+        self.handle.halt();
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Err(_)) => Err(LoopError::Panicked("the busy executor")),
+            Some(Ok(ended)) => ended,
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for BusyExecutor {
+    fn drop(&mut self) {
+        self.handle.halt();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Goes through the memory until the time is over.
+fn work(memory: &mut [u64]) {
+    let end_ns = now_ns() + WORK.as_nanos() as u64;
+    loop {
+        for cells in memory.chunks_mut(512) {
+            for cell in cells {
+                *cell = std::hint::black_box(cell.rotate_left(1));
+            }
+            if now_ns() >= end_ns {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_begins_and_ends() {
+        BusyExecutor::start(&ThreadOptions::new()).unwrap().stop().unwrap();
+        drop(BusyExecutor::start(&ThreadOptions::new()).unwrap());
+    }
+}

@@ -1,0 +1,162 @@
+//! The timers themselves. Each runs on the calling thread until its grid is over.
+
+use std::io;
+use std::time::Duration;
+
+use rospin::os::ThreadOptions;
+use rospin::{
+    Context, ContextOptions, ExecutorOptions, Instant, Overrun, SpinError, SpinOptions, TimerError, TimerOptions,
+};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{interval_at, sleep};
+
+use crate::wake_up::{Grid, Lateness, now_ns, sleep_loop};
+
+use super::contender::Contender;
+
+/// Due times that are made up for after a stall: a second of them at the highest rate. The others catch up, too.
+const CATCH_UP: u32 = 10_000;
+
+/// Why a timer could not be run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LoopError {
+    #[error("cannot start a Tokio runtime: {0}")]
+    Runtime(#[from] io::Error),
+    #[error(transparent)]
+    Timer(#[from] TimerError),
+    #[error(transparent)]
+    Spin(#[from] SpinError),
+    #[error("the callback group is still in use")]
+    Group,
+    #[error("the thread of {0} panicked")]
+    Panicked(&'static str),
+}
+
+/// One run of a timer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    pub(crate) period: Duration,
+    pub(crate) firings: u64,
+    /// Where in Tokio's milliseconds the due times lie: that decides how late its timers are.
+    pub(crate) phase: Duration,
+}
+
+impl Turn {
+    fn begin(self) -> Lateness {
+        Lateness::new(Grid::soon(self.period, self.firings, self.phase))
+    }
+}
+
+/// Fires as often as the turn says, on a thread that has `options`.
+pub(crate) fn run(contender: Contender, options: &ThreadOptions, turn: Turn) -> Result<Vec<f64>, LoopError> {
+    // Before the grid begins: an ordinary thread may have to wait long until it is set up.
+    let _set_up = options.apply_for_now();
+    let mut lateness = turn.begin();
+    match contender {
+        Contender::Floor => sleep_loop(&mut lateness),
+        Contender::TokioInterval => tokio_interval(&mut lateness)?,
+        Contender::TaskPerTimer => task_per_timer(&mut lateness)?,
+        Contender::Rospin => lateness = rospin(options, lateness)?,
+    }
+    Ok(lateness.into_us())
+}
+
+/// The executor gives its thread the options once more, as it does for everyone who uses it.
+fn rospin(options: &ThreadOptions, lateness: Lateness) -> Result<Lateness, LoopError> {
+    let context = Context::new(ContextOptions::new());
+    let executor = context.create_executor(ExecutorOptions::new("timers").thread(options.clone()));
+    let grid = *lateness.grid();
+    let group = executor.create_group("timers", lateness);
+    let first_due = Instant::from_nanos(grid.first_ns);
+    let timer = TimerOptions::periodic(grid.period()).first_due(first_due).overrun(Overrun::CatchUp(CATCH_UP));
+    let stop = executor.handle();
+    let _timer = group.create_timer(timer, move |lateness: &mut Lateness, tick| {
+        if !lateness.start(tick.due.as_nanos()) {
+            stop.halt();
+        }
+    })?;
+    match executor.spin(SpinOptions::new().timeout(grid.left())) {
+        Ok(_) | Err(SpinError::Timeout) => {}
+        Err(error) => return Err(error.into()),
+    }
+    group.into_payload().map_err(|_| LoopError::Group)
+}
+
+/// As programs have it: with I/O, which decides how Tokio waits. On one thread, which spares it waking others.
+fn runtime() -> io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
+}
+
+fn tokio_interval(lateness: &mut Lateness) -> io::Result<()> {
+    let grid = *lateness.grid();
+    runtime()?.block_on(async {
+        let lead = Duration::from_nanos(grid.first_ns.saturating_sub(now_ns()));
+        let first = tokio::time::Instant::now() + lead;
+        let mut interval = interval_at(first, grid.period());
+        loop {
+            let tick = interval.tick().await;
+            let due_ns = grid.first_ns + tick.duration_since(first).as_nanos() as u64;
+            if !lateness.start(due_ns) {
+                return;
+            }
+        }
+    });
+    Ok(())
+}
+
+/// What a timer's task posts to its worker.
+struct Post {
+    due_ns: u64,
+    /// Told when to fire next, once the callback ran.
+    ran: oneshot::Sender<u64>,
+}
+
+fn task_per_timer(lateness: &mut Lateness) -> io::Result<()> {
+    let grid = *lateness.grid();
+    runtime()?.block_on(async {
+        let (mailbox, mut posts) = mpsc::unbounded_channel();
+        tokio::spawn(timer_task(grid.first_ns, mailbox));
+        // The worker: one mailbox, one task.
+        while let Some(Post { due_ns, ran }) = posts.recv().await {
+            if !lateness.start(due_ns) {
+                return;
+            }
+            // Its task is gone only with the runtime.
+            let _ = ran.send(grid.next_ns(due_ns, now_ns()));
+        }
+    });
+    Ok(())
+}
+
+/// The wheel behind `sleep` has slots of 1 ms and rounds up; then the thread is parked for whole milliseconds, from wherever
+/// in one it is. So it is up to 2 ms late, by how the due times lie in the wheel's milliseconds. With a period of 1 ms that is
+/// often more than a period, and the due times that passed are gone.
+async fn timer_task(first_ns: u64, mailbox: mpsc::UnboundedSender<Post>) {
+    let mut due_ns = first_ns;
+    loop {
+        sleep(Duration::from_nanos(due_ns.saturating_sub(now_ns()))).await;
+        let (ran, next) = oneshot::channel();
+        if mailbox.send(Post { due_ns, ran }).is_err() {
+            return;
+        }
+        match next.await {
+            Ok(next_ns) => due_ns = next_ns,
+            Err(_) => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_contender_fires_and_ends() {
+        for contender in Contender::ALL {
+            let turn = Turn { period: Duration::from_millis(2), firings: 10, phase: Duration::ZERO };
+            let late_us = run(contender, &ThreadOptions::new(), turn).unwrap();
+            assert!((1..=10).contains(&late_us.len()), "{}: {late_us:?}", contender.name());
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! `rospin lab timers`: whether timers fire at their full rate, and how late their callbacks start.
+//!
+//! `loops` are the contenders, `load` the busy executor beside them, `setup` what their threads have. `verdict`, `table`,
+//! `plots`, `json` and `report` say what came out.
+
+mod contender;
+mod figures;
+mod json;
+mod load;
+mod loops;
+mod options;
+mod plots;
+mod report;
+mod setup;
+mod table;
+#[cfg(test)]
+mod testing;
+mod verdict;
+
+use std::io::Write;
+use std::thread;
+use std::time::Duration;
+
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+
+use crate::experiments::{Experiment, Failure};
+use crate::machine::Machine;
+use crate::output_options;
+use crate::progress::Progress;
+
+use self::contender::Load;
+use self::figures::Row;
+use self::load::BusyExecutor;
+use self::options::{DEFAULT_REPORT, Options};
+
+// What `rospin doctor` measures, too.
+pub(crate) use self::contender::Contender;
+pub(crate) use self::loops::{LoopError, Turn, run as run_turn};
+pub(crate) use self::setup::{Setup, SetupError};
+
+/// The experiment.
+pub(crate) struct Timers;
+
+impl Experiment for Timers {
+    fn name(&self) -> &'static str {
+        "timers"
+    }
+
+    fn about(&self) -> &'static str {
+        "Timers from 100 Hz to 10 kHz: whether all fire, and how late, idle and beside a busy executor"
+    }
+
+    fn command(&self) -> Command {
+        let command = Options::augment_args(Command::new(self.name())).about(self.about());
+        output_options::with_default_report(command, DEFAULT_REPORT)
+    }
+
+    fn run(&self, matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
+        let options = Options::from_arg_matches(matches).map_err(Failure::input)?;
+        let files = options.outputs.files(Some(DEFAULT_REPORT)).map_err(Failure::input)?;
+        let setup = Setup::find(options.core).map_err(|error| match error {
+            SetupError::Core { .. } => Failure::input(error),
+            error => Failure::run(error),
+        })?;
+        let rows = run_all(&options, &setup).map_err(Failure::run)?;
+        let (duration, rounds) = (options.duration, options.rounds);
+        let comparison = Comparison { machine: Machine::read(), setup, duration, rounds, rows };
+        writeln!(out, "{}", table::render(&comparison))?;
+        for said in verdict::sentences(&comparison) {
+            writeln!(out, "{said}")?;
+        }
+        writeln!(out)?;
+        files.write(out, || json::render(&comparison), || report::render(&comparison))
+    }
+}
+
+/// Everything that table, plots, JSON file and report show.
+#[derive(Clone, Debug)]
+pub(crate) struct Comparison {
+    pub(crate) machine: Machine,
+    pub(crate) setup: Setup,
+    /// Of each row.
+    pub(crate) duration: Duration,
+    pub(crate) rounds: u32,
+    /// By rate, load and contender.
+    pub(crate) rows: Vec<Row>,
+}
+
+impl Comparison {
+    pub(crate) fn row(&self, contender: Contender, load: Load, rate_hz: u32) -> Option<&Row> {
+        self.rows.iter().find(|row| (row.contender, row.load, row.rate_hz) == (contender, load, rate_hz))
+    }
+
+    /// In ascending order.
+    pub(crate) fn rates(&self) -> Vec<u32> {
+        let mut rates: Vec<u32> = self.rows.iter().map(|row| row.rate_hz).collect();
+        rates.dedup();
+        rates
+    }
+
+    /// How many times as late as the floor, at the 99th percentile.
+    pub(crate) fn to_floor(&self, row: &Row) -> Option<f64> {
+        let floor = self.row(Contender::Floor, row.load, row.rate_hz)?.p99()?;
+        Some(row.p99()? / floor)
+    }
+}
+
+fn run_all(options: &Options, setup: &Setup) -> Result<Vec<Row>, LoopError> {
+    let contenders = options.contenders();
+    let rates = options.rates();
+    let rows_of = |rate| {
+        Load::ALL.into_iter().flat_map({
+            let contenders = &contenders;
+            move |load| contenders.iter().map(move |contender| Row::new(*contender, load, rate))
+        })
+    };
+    let length = options.duration * (contenders.len() * Load::ALL.len()) as u32;
+    let progress = Progress::new(rates.len(), length, options.outputs.quiet);
+    let mut all = Vec::new();
+    for rate in rates {
+        progress.begin(&format!("{rate} Hz"));
+        let mut rows: Vec<Row> = rows_of(rate).collect();
+        let turns = rows.len() * options.rounds as usize;
+        for number in 0..turns {
+            let (round, place) = (number / rows.len(), place(number, rows.len()));
+            progress.at(number as f64 / turns as f64);
+            take_turn(&mut rows[place], options.turn(rate, round as u32), setup)?;
+        }
+        progress.end();
+        all.append(&mut rows);
+    }
+    Ok(all)
+}
+
+/// Whose turn it is. The order moves on by one each round and runs back every other one: who follows the busy executor has the
+/// core to itself for a moment, since the kernel moved others away from it, and nobody is always to have that.
+const fn place(number: usize, of: usize) -> usize {
+    let (round, step) = (number / of, number % of);
+    let step = if round % 2 == 0 { step } else { of - 1 - step };
+    (step + round) % of
+}
+
+/// On a thread of its own, which has nothing from what ran before.
+fn take_turn(row: &mut Row, turn: Turn, setup: &Setup) -> Result<(), LoopError> {
+    let busy = (row.load == Load::Busy).then(|| BusyExecutor::start(&setup.busy)).transpose()?;
+    let (contender, timer) = (row.contender, setup.timer.clone());
+    let thread = thread::Builder::new().name(contender.name().to_owned());
+    let thread = thread.spawn(move || loops::run(contender, &timer, turn))?;
+    let late_us = thread.join().map_err(|_| LoopError::Panicked(contender.name()))??;
+    busy.map_or(Ok(()), BusyExecutor::stop)?;
+    row.add(turn.firings, &late_us);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everyone_has_a_turn_each_round_and_different_neighbours() {
+        let orders: Vec<Vec<usize>> =
+            (0..4).map(|round| (0..4).map(|step| place(round * 4 + step, 4)).collect()).collect();
+        assert_eq!(orders, [[0, 1, 2, 3], [0, 3, 2, 1], [2, 3, 0, 1], [2, 1, 0, 3]]);
+    }
+
+    #[test]
+    fn a_short_run_gives_every_row_and_both_files() {
+        let folder = std::env::temp_dir().join(format!("rospin-lab-{}-timers", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (report, json) = (folder.join("r.html"), folder.join("r.json"));
+        let command = Timers.command().no_binary_name(true);
+        let files = ["--report", report.to_str().unwrap(), "--json", json.to_str().unwrap()];
+        let short = ["--quiet", "--duration=0.06", "--rounds=2", "--rates=100,1000"];
+        let matches = command.try_get_matches_from([&short[..], &files].concat()).unwrap();
+        let mut out = Vec::new();
+        Timers.run(&matches, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text.lines().last().unwrap(), format!("Report:  {}", report.display()));
+        let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+        let rows = document["rows"].as_array().unwrap();
+        assert_eq!(rows.len(), Contender::ALL.len() * Load::ALL.len() * 2);
+        assert!(rows.iter().all(|row| row["expected"].as_u64().unwrap() >= 6), "{text}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,130 @@
+//! The options of `rospin lab timers`.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::output_options::OutputOptions;
+
+use super::contender::Contender;
+use super::loops::Turn;
+
+/// Where the report goes unless told otherwise.
+pub(crate) const DEFAULT_REPORT: &str = "rospin-timers.html";
+
+/// Runs one timer at several rates under several executors: whether it fires every time, and how late its callback starts.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Every timer has a thread with SCHED_FIFO on the same core, where that is allowed; the busy executor has a lower priority there.
+The contenders take turns, so that whatever else the machine does hits all of them alike.
+
+Examples:
+  rospin lab timers
+  rospin lab timers --rates 1000 --duration 20 --rounds 10
+  rospin lab timers --contenders clock-nanosleep,rospin --core 3 --json timers.json")]
+pub(crate) struct Options {
+    /// How long each contender runs, at each rate, idle and busy, in seconds
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = parse_seconds)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) duration: Duration,
+
+    /// Into how many turns that is divided; the percentiles are medians over them
+    #[arg(long, value_name = "COUNT", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) rounds: u32,
+
+    /// How often the timer fires, in hertz, separated by commas
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "100,1000,10000")]
+    #[arg(value_parser = parse_rate)]
+    pub(crate) rates: Vec<u32>,
+
+    /// Who takes part, separated by commas [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', hide_default_value = true)]
+    pub(crate) contenders: Vec<Contender>,
+
+    /// The core that everything runs on [default: the last one that this process may use]
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) core: Option<u16>,
+
+    #[command(flatten)]
+    pub(crate) outputs: OutputOptions,
+}
+
+impl Options {
+    /// Who takes part, in the order of the tables.
+    pub(crate) fn contenders(&self) -> Vec<Contender> {
+        let asked = |contender: &Contender| self.contenders.is_empty() || self.contenders.contains(contender);
+        Contender::ALL.into_iter().filter(asked).collect()
+    }
+
+    /// The rates, each once, in ascending order.
+    pub(crate) fn rates(&self) -> Vec<u32> {
+        let mut rates = self.rates.clone();
+        rates.sort_unstable();
+        rates.dedup();
+        rates
+    }
+
+    /// What a timer of that rate does in a round. The rounds begin in different places of a millisecond.
+    pub(crate) fn turn(&self, rate_hz: u32, round: u32) -> Turn {
+        let seconds = self.duration.as_secs_f64() / f64::from(self.rounds);
+        Turn {
+            period: Duration::from_secs(1) / rate_hz,
+            firings: ((seconds * f64::from(rate_hz)).round() as u64).max(1),
+            phase: Duration::from_millis(1) * round / self.rounds,
+        }
+    }
+}
+
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.trim().parse().ok().filter(|seconds| (0.05..=3600.0).contains(seconds));
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| "give a number of seconds from 0.05 to 3600".to_owned())
+}
+
+fn parse_rate(text: &str) -> Result<u32, String> {
+    let rate = text.trim().parse().ok().filter(|rate| (1..=20_000).contains(rate));
+    rate.ok_or_else(|| "give rates from 1 to 20000 hertz, separated by commas".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Command, FromArgMatches};
+
+    use super::*;
+
+    fn parse(arguments: &[&str]) -> Result<Options, clap::Error> {
+        let command = Options::augment_args(Command::new("x").no_binary_name(true));
+        Options::from_arg_matches(&command.try_get_matches_from(arguments)?)
+    }
+
+    #[test]
+    fn defaults_are_every_contender_at_three_rates() {
+        let options = parse(&[]).unwrap();
+        assert_eq!((options.rates(), options.contenders()), (vec![100, 1000, 10_000], Contender::ALL.to_vec()));
+        let turn = options.turn(1000, 2);
+        assert_eq!((turn.firings, turn.period, turn.phase.as_micros()), (1000, Duration::from_millis(1), 400));
+    }
+
+    #[test]
+    fn lists_are_put_in_order() {
+        let options = parse(&["--rates=1000,100,1000", "--contenders=rospin,clock-nanosleep"]).unwrap();
+        assert_eq!(options.rates(), [100, 1000]);
+        assert_eq!(options.contenders(), [Contender::Floor, Contender::Rospin]);
+    }
+
+    #[test]
+    fn impossible_values_name_the_option() {
+        for (option, value) in [
+            ("--duration", "0"),
+            ("--duration", "nan"),
+            ("--rounds", "0"),
+            ("--rates", "0"),
+            ("--rates", "fast"),
+            ("--contenders", "rclcpp"),
+            ("--core", "-1"),
+        ] {
+            let error = parse(&[&format!("{option}={value}")]).unwrap_err();
+            assert_eq!(error.exit_code(), 2);
+            assert!(error.to_string().contains(option), "{error}");
+        }
+    }
+}

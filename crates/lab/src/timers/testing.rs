@@ -1,0 +1,55 @@
+//! Made-up results for the tests of verdict, table, plots, JSON and report.
+
+use std::time::Duration;
+
+use rospin::os::ThreadOptions;
+
+use crate::machine::Machine;
+
+use super::Comparison;
+use super::contender::{Contender, Load};
+use super::figures::Row;
+use super::setup::Setup;
+
+/// Two rates, idle and busy: rospin close behind the floor, Tokio far behind it, a task a timer does not fire every time.
+pub(crate) fn comparison() -> Comparison {
+    let mut rows = Vec::new();
+    for rate_hz in [100, 1000] {
+        for load in Load::ALL {
+            rows.extend(Contender::ALL.map(|contender| row(contender, load, rate_hz)));
+        }
+    }
+    let machine = Machine {
+        cpu_model: "Test <CPU>".to_owned(),
+        cores: 2,
+        memory_mib: Some(8192),
+        kernel: "linux 6.1".to_owned(),
+        architecture: "x86_64",
+    };
+    let setup = Setup {
+        core: 1,
+        timer: ThreadOptions::new(),
+        busy: ThreadOptions::new(),
+        timer_has: "SCHED_FIFO 80 on core 1".to_owned(),
+        busy_has: "SCHED_FIFO 10 on core 1".to_owned(),
+        missing: Vec::new(),
+    };
+    Comparison { machine, setup, duration: Duration::from_secs(2), rounds: 2, rows }
+}
+
+fn row(contender: Contender, load: Load, rate_hz: u32) -> Row {
+    let worst_us = match contender {
+        Contender::Floor => 10.0,
+        Contender::TokioInterval => 1900.0,
+        Contender::TaskPerTimer => 2000.0,
+        Contender::Rospin => 12.0,
+    };
+    let busier = if load == Load::Busy { 1.1 } else { 1.0 };
+    let mut row = Row::new(contender, load, rate_hz);
+    for _ in 0..2 {
+        let fired = if contender == Contender::TaskPerTimer { rate_hz * 6 / 10 } else { rate_hz };
+        let late_us: Vec<f64> = (1..=fired).map(|n| worst_us * busier * f64::from(n) / f64::from(fired)).collect();
+        row.add(rate_hz.into(), &late_us);
+    }
+    row
+}
