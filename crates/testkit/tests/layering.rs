@@ -17,8 +17,8 @@ fn inner_dependencies<'a>(package: &'a Package, metadata: &'a Metadata) -> Vec<&
 fn allowed(name: &str) -> Option<&'static [&'static str]> {
     match name {
         "rospin-core" => Some(&[]),
-        "rospin" | "rospin-scenario" | "rospin-analysis" | "rospin-trace" => Some(&["rospin-core"]),
-        "rospin-sim" => Some(&["rospin-core", "rospin-scenario"]),
+        "rospin" | "rospin-scenario" | "rospin-trace" => Some(&["rospin-core"]),
+        "rospin-sim" | "rospin-analysis" => Some(&["rospin-core", "rospin-scenario"]),
         "rospin-testkit" => Some(&["rospin-core", "rospin"]),
         "rospin-ros2-client" | "rospin-hiroz" => Some(&["rospin-core", "rospin"]),
         _ => None,

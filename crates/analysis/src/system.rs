@@ -1,0 +1,474 @@
+//! A scenario as the analysis sees it: the longest execution times, arrival curves, who runs where.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rospin_core::{EntityKind, GroupKind, PriorityMap};
+use rospin_scenario::{Callback as Plan, Chain, ExecutionTime, Fault, Pattern, Priorities, Release, Scenario};
+
+use crate::arrivals::Arrivals;
+use crate::error::AnalysisError;
+use crate::overheads::{Overheads, Reservation};
+use crate::placement::{self, Core};
+
+/// As many steps of arrival curves lie below the limit, at most: bounds every search.
+const STEPS_MAX: f64 = 2e6;
+/// Times are at most this, 36 years, so that sums of them fit.
+const TIME_MAX: u64 = 1 << 60;
+
+/// In which order an executor serves its callbacks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Policy {
+    Fifo,
+    FixedPriority,
+    Edf,
+    WaitSet { timers_inside: bool },
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Executor {
+    pub(crate) name: String,
+    pub(crate) policy: Policy,
+    pub(crate) threads: u64,
+    pub(crate) os_priority: u8,
+    pub(crate) callbacks: Vec<usize>,
+    /// Its place in [`System::cores`].
+    pub(crate) core: usize,
+    pub(crate) reservation: Option<Reservation>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Callback {
+    pub(crate) name: String,
+    pub(crate) executor: usize,
+    pub(crate) kind: EntityKind,
+    pub(crate) priority: u32,
+    /// By which EDF orders.
+    pub(crate) deadline: Option<u64>,
+    /// The longest times, overheads included: one for each segment.
+    pub(crate) segments: Vec<u64>,
+    /// The longest time that it awaits something, in all.
+    pub(crate) waits: u64,
+    /// The shortest time from start to end.
+    pub(crate) shortest: u64,
+    /// Whether some segment may take no time: what it publishes then arrives after others have picked.
+    pub(crate) instantaneous: bool,
+    /// Others that it excludes, being in one mutually exclusive group.
+    pub(crate) mates: Vec<usize>,
+    pub(crate) reentrant: bool,
+    pub(crate) releases_group: bool,
+    pub(crate) depth: u64,
+    /// Timers and what comes from outside.
+    pub(crate) source: Arrivals,
+    /// The longest time between two of those, if there is one.
+    pub(crate) longest_gap: Option<u64>,
+    /// Callbacks whose ends release it, as often as they do.
+    pub(crate) publishers: Vec<usize>,
+}
+
+impl Callback {
+    /// All its segments.
+    pub(crate) fn cost(&self) -> u64 {
+        self.segments.iter().sum()
+    }
+
+    pub(crate) fn longest_segment(&self) -> u64 {
+        self.segments.iter().copied().max().unwrap_or(0)
+    }
+
+    pub(crate) const fn is_async(&self) -> bool {
+        self.segments.len() > 1
+    }
+
+    /// Whether its group waits with it.
+    pub(crate) fn holds_group(&self) -> bool {
+        self.is_async() && !self.mates.is_empty() && !self.releases_group
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct System {
+    pub(crate) executors: Vec<Executor>,
+    pub(crate) callbacks: Vec<Callback>,
+    /// Callbacks, publishers before receivers.
+    pub(crate) order: Vec<usize>,
+    pub(crate) cores: Vec<Core>,
+    /// Of the middleware's receive thread, for a message.
+    pub(crate) receive: u64,
+    /// Response times beyond this are given up.
+    pub(crate) limit: u64,
+}
+
+/// In nanoseconds.
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).map_or(TIME_MAX, |nanos| nanos.min(TIME_MAX))
+}
+
+impl System {
+    pub(crate) fn new(
+        scenario: &Scenario,
+        overheads: &Overheads,
+        reservations: &BTreeMap<String, Reservation>,
+    ) -> Result<Self, AnalysisError> {
+        scenario.check()?;
+        let mut executors = executors(scenario, reservations)?;
+        let mut callbacks = callbacks(scenario, overheads)?;
+        for (number, callback) in callbacks.iter().enumerate() {
+            executors[callback.executor].callbacks.push(number);
+        }
+        inject(scenario, &mut callbacks)?;
+        link(scenario, &mut callbacks);
+        refuse_starvation(&executors, &callbacks)?;
+        let order = order(&callbacks)?;
+        let cores = placement::place(scenario, &mut executors, &callbacks)?;
+        let mut system =
+            Self { executors, callbacks, order, cores, receive: nanos(overheads.receive), limit: TIME_MAX };
+        system.check_times()?;
+        system.limit = system.divergence_limit();
+        system.check_load()?;
+        Ok(system)
+    }
+
+    fn check_times(&self) -> Result<(), AnalysisError> {
+        for (callback, never) in self.callbacks.iter().zip(self.never_released()) {
+            if callback.cost() == 0 {
+                return Err(AnalysisError::NoExecutionTime { callback: callback.name.clone() });
+            }
+            if never {
+                return Err(AnalysisError::NeverReleased { callback: callback.name.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    fn never_released(&self) -> Vec<bool> {
+        let mut never = vec![true; self.callbacks.len()];
+        for &callback in &self.order {
+            let plan = &self.callbacks[callback];
+            never[callback] = plan.source.is_never() && plan.publishers.iter().all(|publisher| never[*publisher]);
+        }
+        never
+    }
+
+    /// Activations a nanosecond, by callback.
+    pub(crate) fn rates(&self) -> Vec<f64> {
+        let mut rates = vec![0.0; self.callbacks.len()];
+        for &callback in &self.order {
+            let plan = &self.callbacks[callback];
+            let sent: f64 = plan.publishers.iter().map(|publisher| rates[*publisher]).sum();
+            rates[callback] = plan.source.rate() + sent;
+        }
+        rates
+    }
+
+    /// Share of its cores' time that each core's callbacks take, receiving included.
+    pub(crate) fn utilizations(&self) -> Vec<f64> {
+        let rates = self.rates();
+        let load = |callback: usize| {
+            let plan = &self.callbacks[callback];
+            let receive = if plan.kind == EntityKind::Timer { 0 } else { self.receive };
+            rates[callback] * (plan.cost() + receive) as f64
+        };
+        let of = |core: &Core| {
+            let callbacks = core.executors.iter().flat_map(|executor| &self.executors[*executor].callbacks);
+            callbacks.map(|callback| load(*callback)).sum::<f64>() / core.numbers.len().max(1) as f64
+        };
+        self.cores.iter().map(of).collect()
+    }
+
+    fn check_load(&self) -> Result<(), AnalysisError> {
+        for (core, utilization) in self.cores.iter().zip(self.utilizations()) {
+            if utilization > 1.0 + 1e-9 {
+                let executors = core.executors.iter().map(|executor| self.executors[*executor].name.clone()).collect();
+                let core = core.numbers.first().copied().unwrap_or_default();
+                return Err(AnalysisError::Overloaded { core, utilization, executors });
+            }
+        }
+        for executor in &self.executors {
+            let Some(Reservation { budget, period }) = executor.reservation else { continue };
+            let rates = self.rates();
+            let load = |callback: &usize| rates[*callback] * self.callbacks[*callback].cost() as f64;
+            let share = nanos(budget) as f64 / nanos(period) as f64;
+            let utilization = executor.callbacks.iter().map(load).sum::<f64>() / share;
+            if utilization > 1.0 + 1e-9 {
+                let core = self.cores[executor.core].numbers.first().copied().unwrap_or_default();
+                return Err(AnalysisError::Overloaded { core, utilization, executors: vec![executor.name.clone()] });
+            }
+        }
+        Ok(())
+    }
+
+    /// Long enough for any response time of interest, short enough for a bounded number of steps.
+    fn divergence_limit(&self) -> u64 {
+        let rates = self.rates();
+        let longest = |rate: &f64| if *rate > 0.0 { (1.0 / rate) as u64 } else { 0 };
+        let period = rates.iter().map(longest).max().unwrap_or(0);
+        let once: u64 = self.callbacks.iter().map(|callback| callback.cost() + callback.waits).sum();
+        let wanted = period.saturating_mul(200).saturating_add(once.saturating_mul(200)).min(TIME_MAX);
+        let total: f64 = rates.iter().sum();
+        let countable = if total > 0.0 { (STEPS_MAX / total) as u64 } else { TIME_MAX };
+        wanted.min(countable.max(once.saturating_mul(2)))
+    }
+}
+
+fn executors(
+    scenario: &Scenario,
+    reservations: &BTreeMap<String, Reservation>,
+) -> Result<Vec<Executor>, AnalysisError> {
+    for (name, reservation) in reservations {
+        let names: Vec<_> = scenario.executors.iter().map(|executor| executor.name.as_str()).collect();
+        if !names.contains(&name.as_str()) {
+            return Err(AnalysisError::UnknownExecutor { executor: name.clone(), known: names.join(", ") });
+        }
+        let Reservation { budget, period } = *reservation;
+        if budget.is_zero() || budget > period {
+            return Err(AnalysisError::Reservation { executor: name.clone(), budget, period });
+        }
+    }
+    let mut executors = Vec::new();
+    for plan in &scenario.executors {
+        let policy = match plan.policy.as_str() {
+            "fifo" => Policy::Fifo,
+            "fixed-priority" => Policy::FixedPriority,
+            "edf" => Policy::Edf,
+            "wait-set-e1" => Policy::WaitSet { timers_inside: false },
+            "wait-set-e2" => Policy::WaitSet { timers_inside: true },
+            other => {
+                let reason = format!("there is no analysis of the policy `{other}`");
+                let first = first_callback(scenario, &plan.name);
+                return Err(AnalysisError::not_analyzable(first, reason, "choose another `policy`"));
+            }
+        };
+        executors.push(Executor {
+            name: plan.name.clone(),
+            policy,
+            threads: u64::from(plan.threads),
+            os_priority: plan.os_priority,
+            callbacks: Vec::new(),
+            core: 0,
+            reservation: reservations.get(&plan.name).copied(),
+        });
+        if !plan.start.is_zero() && !first_callback(scenario, &plan.name).is_empty() {
+            return Err(AnalysisError::not_analyzable(
+                first_callback(scenario, &plan.name),
+                format!("its executor `{}` starts late, and what arrives before waits for that", plan.name),
+                "leave out `start`",
+            ));
+        }
+    }
+    Ok(executors)
+}
+
+/// Some callback of an executor, to name in a refusal.
+fn first_callback(scenario: &Scenario, executor: &str) -> String {
+    let of = |plan: &&Plan| scenario.groups.iter().any(|group| group.name == plan.group && group.executor == executor);
+    scenario.callbacks.iter().find(of).map(|plan| plan.name.clone()).unwrap_or_default()
+}
+
+fn callbacks(scenario: &Scenario, overheads: &Overheads) -> Result<Vec<Callback>, AnalysisError> {
+    let derived = match scenario.priorities {
+        Priorities::Given => PriorityMap::default(),
+        _ => PriorityMap::picas(&scenario.chains.iter().map(Chain::to_core).collect::<Vec<_>>())?,
+    };
+    let extra = nanos(overheads.dispatch) + nanos(overheads.wake_up);
+    let mut callbacks = Vec::new();
+    for (number, plan) in scenario.callbacks.iter().enumerate() {
+        // The scenario was checked: there are such a group and executor.
+        let Some(group) = scenario.groups.iter().find(|group| group.name == plan.group) else { continue };
+        let place = scenario.executors.iter().position(|executor| executor.name == group.executor);
+        let Some(executor) = place else { continue };
+        let excludes = group.kind == GroupKind::MutuallyExclusive;
+        let others = scenario.callbacks.iter().enumerate();
+        let mates = others.filter(|(other, mate)| excludes && *other != number && mate.group == plan.group);
+        let runs = || std::iter::once(&plan.execution).chain(plan.awaits.iter().map(|pause| &pause.run));
+        let waits = || plan.awaits.iter().map(|pause| &pause.wait);
+        let given = plan.priority.or_else(|| derived.get(&plan.name).map(|priority| priority.0));
+        let unloaded: u64 = runs().map(longest).sum();
+        let (source, longest_gap) = timer(plan);
+        callbacks.push(Callback {
+            name: plan.name.clone(),
+            executor,
+            kind: plan.kind,
+            priority: given.unwrap_or_default(),
+            deadline: plan.relative_deadline().map(nanos),
+            // Without an execution time, overheads must not make up for it.
+            segments: runs().map(|time| if unloaded == 0 { 0 } else { longest(time) + extra }).collect(),
+            waits: waits().map(longest).sum(),
+            shortest: runs().map(shortest).sum::<u64>() + waits().map(shortest).sum::<u64>(),
+            instantaneous: runs().any(|time| shortest(time) == 0),
+            mates: mates.map(|(other, _)| other).collect(),
+            reentrant: !excludes,
+            releases_group: plan.releases_group_at_await,
+            depth: u64::from(plan.depth),
+            source,
+            longest_gap,
+            publishers: Vec::new(),
+        });
+    }
+    Ok(callbacks)
+}
+
+fn longest(time: &ExecutionTime) -> u64 {
+    let found = match time {
+        ExecutionTime::Fixed(time) => Some(*time),
+        ExecutionTime::Uniform(_, max) => Some(*max),
+        ExecutionTime::List(times) => times.iter().max().copied(),
+        ExecutionTime::Recorded(bins) => bins.iter().filter(|bin| bin.count > 0).map(|bin| bin.time).max(),
+        _ => None,
+    };
+    found.map_or(0, nanos)
+}
+
+fn shortest(time: &ExecutionTime) -> u64 {
+    let found = match time {
+        ExecutionTime::Fixed(time) => Some(*time),
+        ExecutionTime::Uniform(min, _) => Some(*min),
+        ExecutionTime::List(times) => times.iter().min().copied(),
+        ExecutionTime::Recorded(bins) => bins.iter().filter(|bin| bin.count > 0).map(|bin| bin.time).min(),
+        _ => None,
+    };
+    found.map_or(0, nanos)
+}
+
+/// A timer's due times. What an overrun policy skips or shifts only comes less often.
+fn timer(plan: &Plan) -> (Arrivals, Option<u64>) {
+    match (plan.kind, plan.period) {
+        (EntityKind::Timer, Some(period)) => (Arrivals::every(nanos(period)), Some(nanos(period))),
+        (EntityKind::Timer, None) => (Arrivals::listed(&[0], 1), None),
+        _ => (Arrivals::Sum(Vec::new()), None),
+    }
+}
+
+/// Adds what comes from outside, and who publishes to whom.
+fn link(scenario: &Scenario, callbacks: &mut [Callback]) {
+    for release in &scenario.releases {
+        let (arrivals, gap) = outside(release);
+        for (receiver, _) in release.to.iter().flat_map(|name| scenario.receivers(name)) {
+            let callback = &mut callbacks[receiver];
+            let had_none = callback.source.is_never();
+            callback.longest_gap = if had_none { gap } else { callback.longest_gap.into_iter().chain(gap).min() };
+            callback.source = match std::mem::replace(&mut callback.source, Arrivals::Sum(Vec::new())) {
+                Arrivals::Sum(parts) if parts.is_empty() => arrivals.clone(),
+                Arrivals::Sum(mut parts) => {
+                    parts.push(arrivals.clone());
+                    Arrivals::Sum(parts)
+                }
+                single => Arrivals::Sum(vec![single, arrivals.clone()]),
+            };
+        }
+    }
+    for (publisher, plan) in scenario.callbacks.iter().enumerate() {
+        for (receiver, _) in plan.publishes.iter().flat_map(|name| scenario.receivers(name)) {
+            callbacks[receiver].publishers.push(publisher);
+        }
+    }
+}
+
+/// Arrivals of a release, and the longest time between two of them.
+fn outside(release: &Release) -> (Arrivals, Option<u64>) {
+    // Messages of a burst are counted as arriving at once, whatever their spacing.
+    let burst = release.burst.map_or(1, |burst| u64::from(burst.count));
+    match &release.pattern {
+        Pattern::Periodic { period, jitter, .. } => {
+            let (gap, jitter) = (nanos(*period), nanos(*jitter));
+            (Arrivals::Repeated { gap, jitter, burst }, Some(gap + jitter))
+        }
+        Pattern::Sporadic { min, max, .. } => {
+            (Arrivals::Repeated { gap: nanos(*min), jitter: 0, burst }, Some(nanos(*max)))
+        }
+        Pattern::List(times) => {
+            let spacing = release.burst.map_or(0, |burst| nanos(burst.spacing));
+            let apart = |at: &Duration| (0..burst).map(move |number| nanos(*at) + number * spacing).collect::<Vec<_>>();
+            (Arrivals::listed(&times.iter().flat_map(apart).collect::<Vec<_>>(), 1), None)
+        }
+        _ => (Arrivals::every(1), None),
+    }
+}
+
+/// Faults: what makes callbacks longer is counted, for others there is no bound.
+fn inject(scenario: &Scenario, callbacks: &mut [Callback]) -> Result<(), AnalysisError> {
+    for fault in &scenario.faults {
+        let (name, reason) = match fault {
+            Fault::Overrun { callback, probability, extra } => {
+                if let Some(found) = callbacks.iter_mut().find(|known| known.name == *callback)
+                    && *probability > 0.0
+                    && let Some(first) = found.segments.first_mut()
+                {
+                    *first += nanos(*extra);
+                }
+                continue;
+            }
+            Fault::LostNotification { callback, .. } => {
+                (callback.clone(), "a message whose notification is lost waits for the next one")
+            }
+            Fault::SpuriousNotification { callback, .. } => {
+                (callback.clone(), "notifications for nothing are not part of the model")
+            }
+            _ => {
+                let timer = callbacks.iter().position(|callback| callback.kind == EntityKind::Timer);
+                let name = timer.map_or_else(String::new, |timer| callbacks[timer].name.clone());
+                (name, "there is no bound on when timers of a clock that is set are due")
+            }
+        };
+        return Err(AnalysisError::not_analyzable(name, reason, "leave this [[fault]] out"));
+    }
+    Ok(())
+}
+
+/// With several threads, rclcpp's wait set does not poll for a group that is held, and forgets what it did not serve.
+fn refuse_starvation(executors: &[Executor], callbacks: &[Callback]) -> Result<(), AnalysisError> {
+    for callback in callbacks {
+        let executor = &executors[callback.executor];
+        let emulated = matches!(executor.policy, Policy::WaitSet { .. }) && executor.threads > 1;
+        if let Some(mate) = callback.mates.first().filter(|_| emulated) {
+            return Err(AnalysisError::not_analyzable(
+                &callback.name,
+                format!(
+                    "its response time is unbounded, because of starvation: a wait set with several threads passes over \
+                     a mutually exclusive group that is held, so `{}` can keep it from running for ever",
+                    callbacks[*mate].name
+                ),
+                "choose another `policy`, one thread, or a group for each",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Publishers before receivers.
+fn order(callbacks: &[Callback]) -> Result<Vec<usize>, AnalysisError> {
+    let mut order = Vec::new();
+    let mut placed = vec![false; callbacks.len()];
+    while order.len() < callbacks.len() {
+        let before = order.len();
+        for (number, callback) in callbacks.iter().enumerate() {
+            if !placed[number] && callback.publishers.iter().all(|publisher| placed[*publisher]) {
+                placed[number] = true;
+                order.push(number);
+            }
+        }
+        if order.len() == before {
+            return Err(AnalysisError::Cycle { path: cycle(callbacks, &placed) });
+        }
+    }
+    Ok(order)
+}
+
+/// A cycle among what could not be placed: each of those has a publisher among them.
+fn cycle(callbacks: &[Callback], placed: &[bool]) -> Vec<String> {
+    let mut path: Vec<usize> = placed.iter().position(|done| !done).into_iter().collect();
+    while let Some(last) = path.last() {
+        let Some(next) = callbacks[*last].publishers.iter().copied().find(|publisher| !placed[*publisher]) else {
+            break;
+        };
+        let seen = path.iter().position(|known| *known == next);
+        path.push(next);
+        if let Some(start) = seen {
+            path.drain(..start);
+            break;
+        }
+    }
+    // Against the flow of data until here.
+    path.reverse();
+    path.into_iter().map(|callback| callbacks[callback].name.clone()).collect()
+}
