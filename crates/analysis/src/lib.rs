@@ -58,6 +58,7 @@ mod analysis;
 mod arrivals;
 mod chains;
 mod error;
+mod interference;
 mod overheads;
 mod parallel;
 mod placement;

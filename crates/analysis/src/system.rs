@@ -55,8 +55,9 @@ pub(crate) struct Callback {
     pub(crate) instantaneous: bool,
     /// Others that it excludes, being in one mutually exclusive group.
     pub(crate) mates: Vec<usize>,
-    pub(crate) reentrant: bool,
     pub(crate) releases_group: bool,
+    /// How many of its activations may be under way at once.
+    pub(crate) in_flight: u32,
     pub(crate) depth: u64,
     /// Timers and what comes from outside.
     pub(crate) source: Arrivals,
@@ -204,7 +205,7 @@ impl System {
         let longest = |rate: &f64| if *rate > 0.0 { (1.0 / rate) as u64 } else { 0 };
         let period = rates.iter().map(longest).max().unwrap_or(0);
         let once: u64 = self.callbacks.iter().map(|callback| callback.cost() + callback.waits).sum();
-        let wanted = period.saturating_mul(200).saturating_add(once.saturating_mul(200)).min(TIME_MAX);
+        let wanted = period.saturating_mul(100).saturating_add(once.saturating_mul(100)).min(TIME_MAX);
         let total: f64 = rates.iter().sum();
         let countable = if total > 0.0 { (STEPS_MAX / total) as u64 } else { TIME_MAX };
         wanted.min(countable.max(once.saturating_mul(2)))
@@ -297,8 +298,8 @@ fn callbacks(scenario: &Scenario, overheads: &Overheads) -> Result<Vec<Callback>
             shortest: runs().map(shortest).sum::<u64>() + waits().map(shortest).sum::<u64>(),
             instantaneous: runs().any(|time| shortest(time) == 0),
             mates: mates.map(|(other, _)| other).collect(),
-            reentrant: !excludes,
             releases_group: plan.releases_group_at_await,
+            in_flight: plan.in_flight(group.kind, scenario.executors[executor].threads),
             depth: u64::from(plan.depth),
             source,
             longest_gap,
