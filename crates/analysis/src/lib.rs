@@ -54,6 +54,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+mod agreement;
 mod analysis;
 mod arrivals;
 mod chains;

@@ -77,7 +77,7 @@ fn response(known: &Known<'_>, callback: usize) -> Option<u64> {
     let own = plan.cost() + plan.waits + known.delay(callback)?;
     let serial = earlier * plan.cost() + acquisitions * load.holding;
     let supply = crate::uniprocessor::supply(executor);
-    crate::uniprocessor::fixed_point(&supply, system.limit, |length| {
+    crate::uniprocessor::fixed_point(&supply, system.limit, known.responses[callback]?, |length| {
         let waiting = length.saturating_sub(own);
         let receive: u64 = receiving.iter().map(|arrivals| arrivals.number(length) * system.receive).sum();
         let mates: u64 = load.serial.iter().map(|work| work.total(length)).sum();

@@ -79,7 +79,7 @@ pub(crate) fn hold(known: &Known<'_>, callback: usize) -> Option<u64> {
             works.push(Work::received(callback, known.receiving[executor.core]?, system.receive));
         }
     }
-    fixed_point(&supply(executor), system.limit, |length| {
+    fixed_point(&supply(executor), system.limit, 1, |length| {
         fixed + works.iter().map(|work| work.total(length)).sum::<u64>()
     })
 }
@@ -126,7 +126,7 @@ fn response(known: &Known<'_>, callback: usize) -> Option<u64> {
     for arrivals in receive_load(known, executor.core)? {
         works.push(Work::received(arrivals, known.receiving[executor.core]?, system.receive));
     }
-    fixed_point(&supply(executor), system.limit, |length| {
+    fixed_point(&supply(executor), system.limit, known.responses[callback]?, |length| {
         fixed + works.iter().map(|work| work.total(length)).sum::<u64>()
     })
 }

@@ -2,8 +2,8 @@
 
 use response_time_analysis::demand::{Aggregate, RBF};
 use response_time_analysis::supply::{Dedicated, Periodic, SupplyBound};
-use response_time_analysis::time::{Duration, Offset, Service};
-use response_time_analysis::{edf, fifo, fixed_point, fixed_priority, wcet};
+use response_time_analysis::time::{Duration, Service};
+use response_time_analysis::{edf, fifo, fixed_priority, wcet};
 use rospin_core::EntityKind;
 
 use crate::arrivals::Arrivals;
@@ -58,11 +58,23 @@ pub(crate) fn supply(executor: &Executor) -> Supply {
     }
 }
 
-/// The least length that gives time for the demand in it.
-pub(crate) fn fixed_point(supply: &impl SupplyBound, limit: u64, demand: impl Fn(u64) -> u64) -> Option<u64> {
-    let demand = |length: Duration| Service::from(demand(length.into()));
-    let found = fixed_point::search_with_offset(supply, Offset::from(0), Duration::from(limit), &demand);
-    found.ok().map(u64::from)
+/// The least length, from `start` on, that gives time for the demand in it; the demand of `start` is at least that.
+pub(crate) fn fixed_point(
+    supply: &impl SupplyBound,
+    limit: u64,
+    start: u64,
+    demand: impl Fn(u64) -> u64,
+) -> Option<u64> {
+    let mut length = start.max(1);
+    // Each round but the last makes it longer.
+    while length <= limit {
+        let needed = u64::from(supply.service_time(Service::from(demand(length))));
+        if needed <= length {
+            return Some(length.min(needed.max(start)));
+        }
+        length = needed;
+    }
+    None
 }
 
 /// What the receive thread has to do on a core; nothing if receiving costs nothing.
@@ -111,7 +123,7 @@ pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
 }
 
 /// The analyses that `response-time-analysis` has, where they apply as they are.
-fn known_instance(known: &Known<'_>, callback: usize, alone: bool) -> Option<Found> {
+pub(crate) fn known_instance(known: &Known<'_>, callback: usize, alone: bool) -> Option<Found> {
     let system = known.system;
     let plan = &system.callbacks[callback];
     let executor = &system.executors[plan.executor];
