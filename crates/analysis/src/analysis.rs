@@ -68,6 +68,13 @@ impl<'a> Analysis<'a> {
     }
 
     pub(crate) fn system(&self) -> Result<System, AnalysisError> {
+        let system = self.unloaded_system()?;
+        system.check_load()?;
+        Ok(system)
+    }
+
+    /// The system, which may be overloaded.
+    pub(crate) fn unloaded_system(&self) -> Result<System, AnalysisError> {
         System::new(self.scenario, &self.overheads, &self.reservations)
     }
 

@@ -58,6 +58,7 @@
 mod agreement;
 mod analysis;
 mod arrivals;
+mod assign;
 mod chains;
 mod error;
 mod interference;
@@ -65,6 +66,7 @@ mod overheads;
 mod parallel;
 mod placement;
 mod report;
+mod sensitivity;
 mod solve;
 mod suspension;
 mod system;
@@ -72,6 +74,8 @@ mod uniprocessor;
 mod window;
 
 pub use analysis::Analysis;
+pub use assign::{Assignment, OsSetting};
 pub use error::AnalysisError;
 pub use overheads::{Overheads, Reservation};
 pub use report::{CallbackBound, ChainBound, CoreLoad, Report};
+pub use sensitivity::{Margin, Move, Sensitivity};

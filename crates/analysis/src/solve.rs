@@ -12,7 +12,7 @@ use crate::system::System;
 use crate::{parallel, suspension, uniprocessor};
 
 /// After as many rounds, what still changes is given up.
-const ROUNDS_MAX: usize = 100;
+const ROUNDS_MAX: usize = 64;
 
 /// What is known in a round.
 pub(crate) struct Known<'a> {

@@ -45,6 +45,8 @@ pub(crate) struct Callback {
     pub(crate) priority: u32,
     /// By which EDF orders.
     pub(crate) deadline: Option<u64>,
+    /// By which it is judged: the same, as long as nobody asks what if.
+    pub(crate) due: Option<u64>,
     /// The longest times, overheads included: one for each segment.
     pub(crate) segments: Vec<u64>,
     /// The longest time that it awaits something, in all.
@@ -106,6 +108,7 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
 }
 
 impl System {
+    /// Without a look at how much the cores have to do.
     pub(crate) fn new(
         scenario: &Scenario,
         overheads: &Overheads,
@@ -126,7 +129,6 @@ impl System {
             Self { executors, callbacks, order, cores, receive: nanos(overheads.receive), limit: TIME_MAX };
         system.check_times()?;
         system.limit = system.divergence_limit();
-        system.check_load()?;
         Ok(system)
     }
 
@@ -177,7 +179,8 @@ impl System {
         self.cores.iter().map(of).collect()
     }
 
-    fn check_load(&self) -> Result<(), AnalysisError> {
+    /// Whether no core and no reservation is asked for more than it has.
+    pub(crate) fn check_load(&self) -> Result<(), AnalysisError> {
         for (core, utilization) in self.cores.iter().zip(self.utilizations()) {
             if utilization > 1.0 + 1e-9 {
                 let executors = core.executors.iter().map(|executor| self.executors[*executor].name.clone()).collect();
@@ -292,6 +295,7 @@ fn callbacks(scenario: &Scenario, overheads: &Overheads) -> Result<Vec<Callback>
             kind: plan.kind,
             priority: given.unwrap_or_default(),
             deadline: plan.relative_deadline().map(nanos),
+            due: plan.relative_deadline().map(nanos),
             // Without an execution time, overheads must not make up for it.
             segments: runs().map(|time| if unloaded == 0 { 0 } else { longest(time) + extra }).collect(),
             waits: waits().map(longest).sum(),
