@@ -62,6 +62,7 @@ mod assign;
 mod chains;
 mod error;
 mod interference;
+mod lower;
 mod overheads;
 mod parallel;
 mod placement;

@@ -22,11 +22,13 @@ const OS_PRIORITY_TOP: u8 = 80;
 ///
 /// ```
 /// use rospin_analysis::{Analysis, Assignment};
-/// use rospin_scenario::Scenario;
+/// use rospin_scenario::{ExecutionTime, Scenario};
 ///
 /// # let text = include_str!("../../../scenario/scenarios/chain.toml");
 /// let mut scenario = Scenario::parse(text)?;
-/// scenario.faults.clear();
+/// # scenario.faults.clear();
+/// # let plan = scenario.callbacks.iter_mut().find(|callback| callback.name == "plan").unwrap();
+/// # plan.execution = ExecutionTime::Fixed(std::time::Duration::from_millis(10));
 /// let assignment = Assignment::picas(&Analysis::new(&scenario))?;
 /// assert!(assignment.callbacks["brake"] > assignment.callbacks["lidar"], "later before earlier");
 /// let better = assignment.apply(&scenario);
