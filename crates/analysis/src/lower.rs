@@ -96,7 +96,7 @@ pub(crate) fn callbacks(scenario: &Scenario, overheads: &Overheads) -> Result<Ve
             segments: runs().map(|time| if unloaded == 0 { 0 } else { longest(time) + extra }).collect(),
             waits: waits().map(longest).sum(),
             shortest: runs().map(shortest).sum::<u64>() + waits().map(shortest).sum::<u64>(),
-            instantaneous: runs().any(|time| shortest(time) == 0),
+            instantaneous: runs().chain(waits()).any(|time| shortest(time) == 0),
             mates: mates.map(|(other, _)| other).collect(),
             releases_group: plan.releases_group_at_await,
             in_flight: plan.in_flight(group.kind, scenario.executors[executor].threads),

@@ -54,7 +54,7 @@ pub(crate) struct Callback {
     pub(crate) waits: u64,
     /// The shortest time from start to end.
     pub(crate) shortest: u64,
-    /// Whether some segment may take no time: what it publishes then arrives after others have picked.
+    /// Whether some segment or wait may take no time: what comes of it then arrives after others have picked.
     pub(crate) instantaneous: bool,
     /// Others that it excludes, being in one mutually exclusive group.
     pub(crate) mates: Vec<usize>,
