@@ -1,0 +1,141 @@
+//! Our busy window gives what `response-time-analysis` gives, wherever that has the analysis.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use response_time_analysis::ros2::bw;
+use response_time_analysis::supply::Dedicated;
+use response_time_analysis::time::{Duration as Length, Service};
+use response_time_analysis::wcet::Scalar;
+use rospin_core::EntityKind;
+use rospin_scenario::draw::Stream;
+use rospin_scenario::{Callback, ExecutionTime, Executor, Group, Pattern, Release, Scenario};
+
+use crate::overheads::Overheads;
+use crate::solve::Known;
+use crate::system::{Policy, System};
+use crate::uniprocessor::{known_instance, window};
+
+const SYSTEMS: u64 = 2_000;
+
+/// Small times, so that ties are frequent; under 95 % load.
+fn scenario(seed: u64, policy: &str, apart: bool) -> Scenario {
+    let rng = &mut Stream::new(seed, policy);
+    let mut scenario = Scenario::default();
+    scenario.duration = Duration::from_secs(1);
+    scenario.cores = Some(1);
+    let count = 2 + rng.below(4);
+    for number in 0..count {
+        if apart || number == 0 {
+            let mut executor = Executor::new(format!("x{number}"));
+            executor.os_priority = 1 + number as u8;
+            policy.clone_into(&mut executor.policy);
+            scenario.executors.push(executor);
+            scenario.groups.push(Group::new(format!("g{number}"), format!("x{number}")));
+        }
+        let group = if apart { format!("g{number}") } else { "g0".to_owned() };
+        let period = 5 + rng.below(40);
+        let cost = 1 + rng.below((period * 95 / 100 / count).max(2) - 1);
+        let ns = Duration::from_nanos;
+        let is_timer = rng.below(2) == 0;
+        let kind = if is_timer { EntityKind::Timer } else { EntityKind::Service };
+        let mut callback = Callback::new(format!("c{number}"), kind, group);
+        callback.priority = Some(number as u32);
+        callback.deadline = Some(ns(1 + rng.below(2 * period)));
+        callback.execution = ExecutionTime::Fixed(ns(cost));
+        if is_timer {
+            callback.period = Some(ns(period));
+        } else {
+            let pattern = Pattern::Periodic { period: ns(period), offset: ns(0), jitter: ns(rng.below(period)) };
+            scenario.releases.push(Release::new([&callback.name], pattern));
+        }
+        scenario.callbacks.push(callback);
+    }
+    scenario
+}
+
+fn systems(policy: &str, apart: bool) -> impl Iterator<Item = (u64, System)> + '_ {
+    let system = move |seed| {
+        let scenario = scenario(seed, policy, apart);
+        System::new(&scenario, &Overheads::default(), &BTreeMap::new()).ok().map(|system| (seed, system))
+    };
+    (0..SYSTEMS).filter_map(system)
+}
+
+fn known(system: &System) -> Known<'_> {
+    Known {
+        system,
+        arrivals: system.callbacks.iter().map(|callback| Some(callback.source.clone())).collect(),
+        responses: system.callbacks.iter().map(|callback| Some(callback.cost())).collect(),
+        receiving: vec![Some(0); system.cores.len()],
+    }
+}
+
+fn compare(policy: &str, apart: bool) {
+    let mut compared = 0;
+    for (seed, system) in systems(policy, apart) {
+        let known = known(&system);
+        for callback in 0..system.callbacks.len() {
+            let theirs = known_instance(&known, callback, !apart).expect("this is one").bound;
+            let ours = window(&known, callback).and_then(|window| window.bound());
+            assert_eq!(ours, theirs, "{policy}, seed {seed}, callback {callback}: {:?}", system.callbacks);
+            compared += usize::from(ours.is_some());
+        }
+    }
+    assert!(compared > 5_000, "{compared}");
+}
+
+#[test]
+fn fixed_priority() {
+    compare("fixed-priority", false);
+}
+
+#[test]
+fn preemptive() {
+    compare("fixed-priority", true);
+}
+
+#[test]
+fn edf() {
+    compare("edf", false);
+}
+
+#[test]
+fn fifo() {
+    compare("fifo", false);
+}
+
+/// Timers outside the ready set are what the analysis of Blass et al. is about; inside, they are polled like all others.
+#[test]
+fn wait_set() {
+    for policy in ["wait-set-e1", "wait-set-e2"] {
+        let mut compared = 0;
+        for (seed, system) in systems(policy, false) {
+            let mut known = known(&system);
+            // Assumed response times: any will do for a comparison.
+            known.responses.iter_mut().for_each(|response| *response = Some(1 + seed % 100));
+            let outside = system.executors[0].policy == Policy::WaitSet { timers_inside: false };
+            let is_timer = |callback: usize| outside && system.callbacks[callback].kind == EntityKind::Timer;
+            let costs: Vec<_> = system.callbacks.iter().map(|plan| Scalar::new(Service::from(plan.cost()))).collect();
+            let mut order: Vec<_> = (0..costs.len()).collect();
+            order.sort_by_key(|callback| (system.callbacks[*callback].kind, *callback));
+            let workload: Vec<_> = (0..costs.len())
+                .map(|callback| {
+                    let place = order.iter().position(|other| *other == callback).unwrap_or_default() as i32;
+                    let kind =
+                        if is_timer(callback) { bw::CallbackType::Timer } else { bw::CallbackType::Polled(place) };
+                    let source = &system.callbacks[callback].source;
+                    bw::Callback::new(Length::from(1 + seed % 100), source, &costs[callback], kind)
+                })
+                .collect();
+            for callback in (0..costs.len()).filter(|callback| !is_timer(*callback)) {
+                let limit = Length::from(system.limit);
+                let theirs = bw::rta_subchain(&Dedicated::new(), &workload, &[&workload[callback]], limit);
+                let ours = window(&known, callback).and_then(|window| window.bound());
+                assert_eq!(ours, theirs.ok().map(u64::from), "{policy}, seed {seed}, callback {callback}");
+                compared += usize::from(ours.is_some());
+            }
+        }
+        assert!(compared > 2_000, "{policy}: {compared}");
+    }
+}

@@ -1,0 +1,165 @@
+//! The entry point: from a scenario to a report.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rospin_scenario::Scenario;
+
+use crate::chains;
+use crate::error::AnalysisError;
+use crate::overheads::{Overheads, Reservation};
+use crate::report::{CallbackBound, CoreLoad, Report};
+use crate::solve::{Solution, solve};
+use crate::system::{Policy, System};
+
+/// An analysis that is about to be made.
+///
+/// ```
+/// use std::time::Duration;
+/// use rospin_analysis::{Analysis, Overheads};
+/// use rospin_scenario::Scenario;
+///
+/// # let text = include_str!("../../scenario/scenarios/exp1.toml");
+/// let mut scenario = Scenario::parse(text)?;
+/// scenario.executors[0].policy = "fixed-priority".to_owned();
+/// let overheads = Overheads { dispatch: Duration::from_micros(5), ..Overheads::default() };
+/// let report = Analysis::new(&scenario).overheads(overheads).run()?;
+/// assert!(report.callbacks.iter().all(|callback| callback.bound.is_some()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Analysis<'a> {
+    scenario: &'a Scenario,
+    overheads: Overheads,
+    reservations: BTreeMap<String, Reservation>,
+}
+
+impl<'a> Analysis<'a> {
+    /// Of this scenario, on a machine that takes no time for itself.
+    #[must_use]
+    pub const fn new(scenario: &'a Scenario) -> Self {
+        let overheads = Overheads { dispatch: Duration::ZERO, wake_up: Duration::ZERO, receive: Duration::ZERO };
+        Self { scenario, overheads, reservations: BTreeMap::new() }
+    }
+
+    /// With the costs of a machine.
+    #[must_use]
+    pub const fn overheads(mut self, overheads: Overheads) -> Self {
+        self.overheads = overheads;
+        self
+    }
+
+    /// With guaranteed processor time for an executor. What others there are on its core does not matter then.
+    #[must_use]
+    pub fn reservation(mut self, executor: impl Into<String>, reservation: Reservation) -> Self {
+        self.reservations.insert(executor.into(), reservation);
+        self
+    }
+
+    /// Bounds for all callbacks and chains.
+    ///
+    /// # Errors
+    /// If the scenario makes no sense, lacks an execution time or a release, goes round in circles, asks a core for more
+    /// than it has, or is of a kind for which there is no sound bound.
+    pub fn run(&self) -> Result<Report, AnalysisError> {
+        let system = self.system()?;
+        let solution = solve(&system);
+        Ok(self.report(&system, &solution))
+    }
+
+    pub(crate) fn system(&self) -> Result<System, AnalysisError> {
+        let system = self.unloaded_system()?;
+        system.check_load()?;
+        Ok(system)
+    }
+
+    /// The system, which may be overloaded.
+    pub(crate) fn unloaded_system(&self) -> Result<System, AnalysisError> {
+        System::new(self.scenario, &self.overheads, &self.reservations)
+    }
+
+    pub(crate) const fn scenario(&self) -> &'a Scenario {
+        self.scenario
+    }
+
+    /// The same analysis of another scenario.
+    pub(crate) fn of<'b>(&self, scenario: &'b Scenario) -> Analysis<'b> {
+        Analysis { scenario, overheads: self.overheads, reservations: self.reservations.clone() }
+    }
+
+    fn report(&self, system: &System, solution: &Solution) -> Report {
+        let callbacks = (0..system.callbacks.len()).map(|number| self.callback(system, solution, number)).collect();
+        let chains = self.scenario.chains.iter().map(|chain| chains::bound(self.scenario, system, solution, chain));
+        let cores = system.cores.iter().zip(system.utilizations()).flat_map(|(core, utilization)| {
+            let executors: Vec<_> =
+                core.executors.iter().map(|executor| system.executors[*executor].name.clone()).collect();
+            core.numbers.iter().map(move |number| CoreLoad { core: *number, utilization, executors: executors.clone() })
+        });
+        let mut methods: Vec<_> = solution.found.iter().map(|found| found.method).collect();
+        methods.sort_unstable();
+        methods.dedup();
+        Report {
+            callbacks,
+            chains: chains.collect(),
+            cores: cores.collect(),
+            method: methods.join("; "),
+            assumptions: self.assumptions(system),
+        }
+    }
+
+    fn callback(&self, system: &System, solution: &Solution, number: usize) -> CallbackBound {
+        let plan = &system.callbacks[number];
+        let deadline = self.scenario.callbacks[number].relative_deadline();
+        let bound = solution.found[number].bound.map(Duration::from_nanos);
+        CallbackBound {
+            name: plan.name.clone(),
+            executor: system.executors[plan.executor].name.clone(),
+            priority: plan.priority,
+            bound,
+            deadline,
+            holds: bound.is_some_and(|bound| deadline.is_none_or(|deadline| bound <= deadline)),
+            backlog: chains::backlog(system, solution, number),
+            may_lose: chains::may_lose(system, solution, number),
+            method: solution.found[number].method,
+        }
+    }
+
+    fn assumptions(&self, system: &System) -> Vec<String> {
+        let mut assumptions = vec![
+            "No callback runs longer than the longest execution time that the scenario gives it.".to_owned(),
+            "Timers and messages come no more often than the scenario says; their phases do not matter.".to_owned(),
+        ];
+        let mut add = |holds: bool, text: &str| {
+            if holds {
+                assumptions.push(text.to_owned());
+            }
+        };
+        add(
+            self.overheads == Overheads::default(),
+            "Dispatching, waking up and receiving take no time; give the machine's overheads to count them.",
+        );
+        add(
+            system.cores.iter().any(|core| core.executors.len() > 1),
+            "Between executors on one core the larger OS priority preempts, equal ones are served first-in first-out \
+             (SCHED_FIFO); nothing else runs at these priorities.",
+        );
+        add(
+            system.executors.iter().any(|executor| executor.threads > 1),
+            "Each thread of an executor with several threads has a core of its own.",
+        );
+        let is_emulated = |policy| matches!(policy, Policy::WaitSet { .. });
+        add(
+            system.executors.iter().any(|executor| is_emulated(executor.policy)),
+            "The wait set serves timers, subscriptions, services, clients, waitables, by registration within each.",
+        );
+        add(
+            system.callbacks.iter().any(crate::system::Callback::is_async),
+            "What is awaited is there after the longest wait that the scenario gives.",
+        );
+        add(
+            !self.reservations.is_empty(),
+            "Reservations are kept by the operating system, and execution does not stop them.",
+        );
+        assumptions
+    }
+}

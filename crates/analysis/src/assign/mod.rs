@@ -1,0 +1,172 @@
+//! Priorities and cores: assignments that make deadlines hold.
+
+mod audsley;
+mod cores;
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rospin_core::PriorityMap;
+use rospin_scenario::{Chain, Scenario};
+
+use crate::analysis::Analysis;
+use crate::error::AnalysisError;
+use crate::system::System;
+
+/// Priority of the most urgent executor's threads; what is above is left to the middleware, which must not wait for
+/// callbacks.
+const OS_PRIORITY_TOP: u8 = 80;
+
+/// Priorities of callbacks, OS priorities and cores of executors.
+///
+/// ```
+/// use rospin_analysis::{Analysis, Assignment};
+/// use rospin_scenario::{ExecutionTime, Scenario};
+///
+/// # let text = include_str!("../../../scenario/scenarios/chain.toml");
+/// let mut scenario = Scenario::parse(text)?;
+/// # scenario.faults.clear();
+/// # let plan = scenario.callbacks.iter_mut().find(|callback| callback.name == "plan").unwrap();
+/// # plan.execution = ExecutionTime::Fixed(std::time::Duration::from_millis(10));
+/// let assignment = Assignment::picas(&Analysis::new(&scenario))?;
+/// assert!(assignment.callbacks["brake"] > assignment.callbacks["lidar"], "later before earlier");
+/// let better = assignment.apply(&scenario);
+/// let report = Analysis::new(&better).run()?;
+/// assert!(report.callback("brake").unwrap().bound < report.callback("plan").unwrap().bound);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Assignment {
+    /// By executor.
+    pub executors: BTreeMap<String, OsSetting>,
+    /// Priorities by callback, the larger number first.
+    pub callbacks: BTreeMap<String, u32>,
+}
+
+/// What the operating system is told of an executor's threads.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct OsSetting {
+    /// `SCHED_FIFO` priority, 1 to 99.
+    pub priority: u8,
+    /// Cores that they may use; all if empty.
+    pub cores: Vec<u16>,
+}
+
+impl Assignment {
+    /// By the rules of PiCAS (Choi et al., RTAS 2021; Choi et al. 2022): callback priorities from criticality and position
+    /// in the chains, executors in the order of their most urgent callback, a chain on one core where it fits.
+    ///
+    /// # Errors
+    /// If the system cannot be analysed.
+    pub fn picas(analysis: &Analysis<'_>) -> Result<Self, AnalysisError> {
+        let scenario = analysis.scenario();
+        let system = analysis.unloaded_system()?;
+        let chains: Vec<_> = scenario.chains.iter().map(Chain::to_core).collect();
+        let priorities = PriorityMap::picas(&chains)?;
+        let urgency = |callback: usize| {
+            let priority = priorities.get(&system.callbacks[callback].name);
+            Reverse(priority.map_or(0, |priority| priority.0))
+        };
+        Ok(Self::by_urgency(scenario, &system, urgency))
+    }
+
+    /// Rate monotonic (Liu and Layland 1973): what comes more often first; executors in the order of their most frequent
+    /// callback.
+    ///
+    /// # Errors
+    /// If the system cannot be analysed.
+    pub fn rate_monotonic(analysis: &Analysis<'_>) -> Result<Self, AnalysisError> {
+        let system = analysis.unloaded_system()?;
+        let rates = system.rates();
+        // As a period, so that it can be compared; what comes a few times only is last.
+        let period = |callback: usize| if rates[callback] > 0.0 { (1.0 / rates[callback]) as u64 } else { u64::MAX };
+        Ok(Self::by_urgency(analysis.scenario(), &system, period))
+    }
+
+    /// Deadline monotonic (Leung and Whitehead 1982): the shorter deadline first; a callback without one has that of its
+    /// chain, or comes last.
+    ///
+    /// # Errors
+    /// If the system cannot be analysed.
+    pub fn deadline_monotonic(analysis: &Analysis<'_>) -> Result<Self, AnalysisError> {
+        let scenario = analysis.scenario();
+        let system = analysis.unloaded_system()?;
+        let deadline = |callback: usize| {
+            let plan = &scenario.callbacks[callback];
+            let chains = scenario.chains.iter().filter(|chain| chain.callbacks.contains(&plan.name));
+            let of_chain = || chains.filter_map(|chain| chain.deadline).min();
+            plan.relative_deadline().or_else(of_chain).unwrap_or(Duration::MAX)
+        };
+        Ok(Self::by_urgency(scenario, &system, deadline))
+    }
+
+    /// Audsley's optimal assignment (1991; for callbacks that are not preempted George et al. 1996): from the lowest
+    /// priority up, whichever can have it and still meets its deadline. Cores stay as they are. It finds an order whenever
+    /// there is one, for systems without chains and asynchronous callbacks; for others, it finds one or does not.
+    ///
+    /// # Errors
+    /// If no order is found, or the system cannot be analysed.
+    pub fn audsley(analysis: &Analysis<'_>) -> Result<Self, AnalysisError> {
+        let mut system = analysis.system()?;
+        audsley::assign(&mut system)?;
+        Ok(Self::of(analysis.scenario(), &system))
+    }
+
+    /// The scenario with these priorities and cores. What is not named stays as it is.
+    #[must_use]
+    pub fn apply(&self, scenario: &Scenario) -> Scenario {
+        let mut scenario = scenario.clone();
+        for executor in &mut scenario.executors {
+            if let Some(setting) = self.executors.get(&executor.name) {
+                executor.os_priority = setting.priority;
+                executor.cores.clone_from(&setting.cores);
+            }
+        }
+        for callback in &mut scenario.callbacks {
+            callback.priority = self.callbacks.get(&callback.name).copied().or(callback.priority);
+        }
+        scenario
+    }
+
+    /// The smaller value is the more urgent one; equal callbacks stay in their order, with priorities of their own.
+    fn by_urgency<K: Ord>(scenario: &Scenario, system: &System, urgency: impl Fn(usize) -> K) -> Self {
+        let mut callbacks: Vec<usize> = (0..system.callbacks.len()).collect();
+        callbacks.sort_by_key(|callback| urgency(*callback));
+        let mut system = system.clone();
+        for (level, callback) in (1..).zip(callbacks.iter().rev()) {
+            system.callbacks[*callback].priority = level;
+        }
+        // The order of the executors is that of their first callbacks.
+        let mut executors: Vec<usize> = Vec::new();
+        for callback in callbacks {
+            let executor = system.callbacks[callback].executor;
+            if !executors.contains(&executor) {
+                executors.push(executor);
+            }
+        }
+        for (number, executor) in executors.iter().enumerate() {
+            let below = u8::try_from(number).unwrap_or(u8::MAX);
+            system.executors[*executor].os_priority = OS_PRIORITY_TOP.saturating_sub(below).max(1);
+        }
+        let mut assignment = Self::of(scenario, &system);
+        for (executor, cores) in cores::allocate(scenario, &system) {
+            if let Some(setting) = assignment.executors.get_mut(&executor) {
+                setting.cores = cores;
+            }
+        }
+        assignment
+    }
+
+    /// What the system has.
+    fn of(scenario: &Scenario, system: &System) -> Self {
+        let with_callbacks = system.executors.iter().zip(&scenario.executors);
+        let executors = with_callbacks.map(|(executor, plan)| {
+            (executor.name.clone(), OsSetting { priority: executor.os_priority, cores: plan.cores.clone() })
+        });
+        let callbacks = system.callbacks.iter().map(|callback| (callback.name.clone(), callback.priority));
+        Self { executors: executors.collect(), callbacks: callbacks.collect() }
+    }
+}

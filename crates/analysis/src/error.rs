@@ -1,0 +1,101 @@
+//! Why there is no analysis.
+
+use std::time::Duration;
+
+use rospin_core::ChainError;
+use rospin_scenario::CheckError;
+
+/// Why a system cannot be analysed, and what to do about it.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AnalysisError {
+    /// The scenario makes no sense: an unknown callback, executor, group or topic, for example.
+    #[error("the scenario cannot be analysed: {0}")]
+    Scenario(#[from] CheckError),
+    /// A callback takes no time at all.
+    #[error("`{callback}` has no execution time; give it an `execution`, the longest one that was measured")]
+    NoExecutionTime {
+        /// The callback.
+        callback: String,
+    },
+    /// A callback is released by nothing that is known.
+    #[error("nothing releases `{callback}`; add a [[release]] for it, or let a callback publish to it")]
+    NeverReleased {
+        /// The callback.
+        callback: String,
+    },
+    /// Data comes back to where it was.
+    #[error("callbacks release each other in a circle: {}; break it where data is only cached, with a timer", .path.join(" -> "))]
+    Cycle {
+        /// The cycle; its first callback is repeated at the end.
+        path: Vec<String>,
+    },
+    /// A core is asked for more than it has.
+    #[error(
+        "core {core} is overloaded: {:.1} % of its time is asked for, by {}; shorten a callback, lengthen a period, or \
+         move an executor to another core", .utilization * 100.0, .executors.join(", ")
+    )]
+    Overloaded {
+        /// The core, or the first of those that a multi-threaded executor has.
+        core: u16,
+        /// Share of its time, above 1; averaged over the cores of a multi-threaded executor.
+        utilization: f64,
+        /// The executors on it.
+        executors: Vec<String>,
+    },
+    /// There is no sound bound for this callback.
+    #[error("`{callback}` cannot be analysed: {reason}; {mend}")]
+    NotAnalyzable {
+        /// The callback.
+        callback: String,
+        /// Why.
+        reason: String,
+        /// What to change.
+        mend: String,
+    },
+    /// There is no executor by that name.
+    #[error("there is no executor `{executor}` to give a reservation to; known are {known}")]
+    UnknownExecutor {
+        /// The name that was given.
+        executor: String,
+        /// The names that there are.
+        known: String,
+    },
+    /// A reservation that makes no sense.
+    #[error(
+        "the reservation of `{executor}` has a budget of {budget:?} every {period:?}; the budget is above zero and at \
+         most the period"
+    )]
+    Reservation {
+        /// The executor.
+        executor: String,
+        /// Its budget.
+        budget: Duration,
+        /// Its period.
+        period: Duration,
+    },
+    /// Priorities cannot be derived from the chains.
+    #[error(transparent)]
+    Chains(#[from] ChainError),
+    /// No order of priorities was found under which all deadlines hold.
+    #[error(
+        "no priority order makes all deadlines hold: `{callback}`, or another of those that are left, misses its deadline \
+         even at priority {level}, below all that are more urgent; shorten it or move it to another core"
+    )]
+    NoFeasiblePriorities {
+        /// One that misses its deadline at this level.
+        callback: String,
+        /// The level at which the search ended; 1 is the lowest.
+        level: u32,
+    },
+}
+
+impl AnalysisError {
+    pub(crate) fn not_analyzable(
+        callback: impl Into<String>,
+        reason: impl Into<String>,
+        mend: impl Into<String>,
+    ) -> Self {
+        Self::NotAnalyzable { callback: callback.into(), reason: reason.into(), mend: mend.into() }
+    }
+}

@@ -1,0 +1,105 @@
+//! What other callbacks can run while an activation is under way, without a busy window: each was released at most its own
+//! response time before.
+
+use crate::arrivals::Arrivals;
+use crate::solve::Known;
+use crate::system::{Callback, Executor, Policy};
+
+/// How another callback of an executor is ordered with respect to the one under analysis.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Relation {
+    /// What of it comes before: what is released no later than so long after the one under analysis; all if `None`.
+    pub(crate) before: Option<i64>,
+    /// Whether some of it comes after, and can be running when the one under analysis becomes ready.
+    pub(crate) after: bool,
+}
+
+impl Relation {
+    /// All of it comes before.
+    pub(crate) const ALL: Self = Self { before: None, after: false };
+    const NOTHING: Self = Self { before: Some(i64::MIN), after: true };
+
+    /// Of `other` to `callback`, which may see messages up to `delay` late.
+    pub(crate) fn of(executor: &Executor, callback: &Callback, other: &Callback, delay: u64) -> Self {
+        let delay = delay as i64;
+        // The segments of an asynchronous callback are released anew, so its key grows.
+        let by_release = Self { before: Some(delay).filter(|_| !callback.is_async()), after: false };
+        match executor.policy {
+            Policy::FixedPriority if other.priority >= callback.priority => Self::ALL,
+            Policy::FixedPriority => Self::NOTHING,
+            Policy::Fifo => by_release,
+            Policy::Edf => match (callback.deadline, other.deadline) {
+                (Some(own), Some(its)) => {
+                    // While it waits, others may start that come after it.
+                    let after = its > own || callback.is_async();
+                    Self { before: Some(own as i64 - its as i64 + delay), after }
+                }
+                (None, Some(_)) => Self::ALL,
+                (Some(_), None) => Self::NOTHING,
+                (None, None) => by_release,
+            },
+            Policy::WaitSet { .. } => Self::ALL,
+        }
+    }
+
+    /// Whether any of it comes before.
+    pub(crate) fn is_before(self) -> bool {
+        self.before != Some(i64::MIN)
+    }
+}
+
+/// A callback that comes before another one.
+#[derive(Clone, Debug)]
+pub(crate) struct Work {
+    arrivals: Arrivals,
+    response: u64,
+    cost: u64,
+    before: Option<i64>,
+}
+
+impl Work {
+    /// Of a callback whose activations take `cost` each; `None` if nothing bounds its response time.
+    pub(crate) fn of(known: &Known<'_>, callback: usize, cost: u64) -> Option<Self> {
+        let arrivals = known.arrivals[callback].clone()?;
+        Some(Self { arrivals, response: known.responses[callback]?, cost, before: None })
+    }
+
+    /// Of the receive thread, which has a message within that time.
+    pub(crate) const fn received(arrivals: Arrivals, response: u64, cost: u64) -> Self {
+        Self { arrivals, response, cost, before: None }
+    }
+
+    /// Only what comes before, by that relation.
+    pub(crate) fn limited(self, relation: Relation) -> Self {
+        Self { before: relation.before, ..self }
+    }
+
+    /// As many activations can come before in an interval of this length.
+    pub(crate) fn count(&self, length: u64) -> u64 {
+        let length = length.max(1) as i64;
+        let until = self.before.map_or(length, |before| length.min(before.saturating_add(1)));
+        self.arrivals.number(self.response.saturating_add_signed(until))
+    }
+
+    /// How much of it can run in an interval of this length.
+    ///
+    /// Where activations come one at a time: the interval begins with one that runs as late as it may, those after it run
+    /// as early as they can (Bertogna and Cirinei, RTSS 2007).
+    pub(crate) fn total(&self, length: u64) -> u64 {
+        let counted = self.count(length) * self.cost;
+        match self.arrivals {
+            Arrivals::Repeated { gap, jitter, burst: 1 } if self.cost <= gap && self.cost <= self.response => {
+                let room = length + jitter + self.response - self.cost;
+                let whole = room / gap;
+                counted.min(whole * self.cost + self.cost.min(room - whole * gap))
+            }
+            _ => counted,
+        }
+    }
+
+    /// The same while something waits for so long: one thread at a time is all it takes if it does not overlap itself.
+    pub(crate) fn within(&self, length: u64, waiting: u64) -> u64 {
+        let sequential = self.arrivals.number(self.response) <= 1;
+        if sequential { self.total(length).min(waiting + 1) } else { self.total(length) }
+    }
+}

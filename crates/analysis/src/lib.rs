@@ -1,0 +1,82 @@
+//! Response-time analysis: will every deadline hold, and which priorities make it so.
+//!
+//! From a [scenario](rospin_scenario) to a proven bound for each callback and chain, with the reason where there is none:
+//!
+//! ```
+//! use rospin_analysis::Analysis;
+//! use rospin_scenario::Scenario;
+//!
+//! let scenario = Scenario::parse(r#"
+//!     duration = "1 s"
+//!
+//!     [[executor]]
+//!     name = "main"
+//!
+//!     [[group]]
+//!     name = "node"
+//!
+//!     [[callback]]
+//!     name = "control"
+//!     kind = "timer"
+//!     priority = 2
+//!     period = "10 ms"
+//!     execution = "1 ms"
+//!
+//!     [[callback]]
+//!     name = "map"
+//!     kind = "timer"
+//!     priority = 1
+//!     period = "100 ms"
+//!     execution = "12 ms"
+//! "#)?;
+//! let report = Analysis::new(&scenario).run()?;
+//! let control = report.callback("control").unwrap();
+//! // Due a nanosecond after `map` started, which is not preempted.
+//! assert_eq!(control.bound.unwrap().as_nanos(), 12_999_999);
+//! assert!(!control.holds, "its deadline is the end of its period");
+//! assert!(report.callback("map").unwrap().holds);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What is analysed how
+//! - One executor with one thread, alone on its core: non-preemptive fixed priority, EDF or first-in first-out; the
+//!   emulated wait set by polling points and busy window, timers outside (E1) or inside (E2).
+//! - Several of them on one core: OS priority between, no preemption inside; with one callback each, the preemptive fixed
+//!   priority of the text books.
+//! - Asynchronous callbacks: segments that are not preempted, suspension counted as jitter, groups that are held.
+//! - Several threads: global non-preemptive fixed priority, or any order. The emulated wait set with several threads and
+//!   mutually exclusive groups has no bound: it starves.
+//! - Executors with a [`Reservation`]: the same under a supply bound.
+//! - Chains: latency, reaction time and data age, with the jitter that callbacks pass on.
+//!
+//! Bounds hold for every phase of timers and releases, so a simulation stays below them; how far is up to the phases.
+//! An execution time of zero is refused: zero is what a scenario without one says.
+
+#![forbid(unsafe_code)]
+
+#[cfg(test)]
+mod agreement;
+mod analysis;
+mod arrivals;
+mod assign;
+mod chains;
+mod error;
+mod interference;
+mod lower;
+mod overheads;
+mod parallel;
+mod placement;
+mod report;
+mod sensitivity;
+mod solve;
+mod suspension;
+mod system;
+mod uniprocessor;
+mod window;
+
+pub use analysis::Analysis;
+pub use assign::{Assignment, OsSetting};
+pub use error::AnalysisError;
+pub use overheads::{Overheads, Reservation};
+pub use report::{CallbackBound, ChainBound, CoreLoad, Report};
+pub use sensitivity::{Margin, Move, Sensitivity};

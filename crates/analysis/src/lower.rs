@@ -1,0 +1,217 @@
+//! From the scenario's words to the analysis's numbers.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rospin_core::{EntityKind, GroupKind, PriorityMap};
+use rospin_scenario::{Callback as Plan, Chain, ExecutionTime, Fault, Pattern, Priorities, Release, Scenario};
+
+use crate::arrivals::Arrivals;
+use crate::error::AnalysisError;
+use crate::overheads::{Overheads, Reservation};
+use crate::system::{Callback, Executor, Policy, nanos};
+
+pub(crate) fn executors(
+    scenario: &Scenario,
+    reservations: &BTreeMap<String, Reservation>,
+) -> Result<Vec<Executor>, AnalysisError> {
+    for (name, reservation) in reservations {
+        let names: Vec<_> = scenario.executors.iter().map(|executor| executor.name.as_str()).collect();
+        if !names.contains(&name.as_str()) {
+            return Err(AnalysisError::UnknownExecutor { executor: name.clone(), known: names.join(", ") });
+        }
+        let Reservation { budget, period } = *reservation;
+        if budget.is_zero() || budget > period {
+            return Err(AnalysisError::Reservation { executor: name.clone(), budget, period });
+        }
+    }
+    let mut executors = Vec::new();
+    for plan in &scenario.executors {
+        let policy = match plan.policy.as_str() {
+            "fifo" => Policy::Fifo,
+            "fixed-priority" => Policy::FixedPriority,
+            "edf" => Policy::Edf,
+            "wait-set-e1" => Policy::WaitSet { timers_inside: false },
+            "wait-set-e2" => Policy::WaitSet { timers_inside: true },
+            other => {
+                let reason = format!("there is no analysis of the policy `{other}`");
+                let first = first_callback(scenario, &plan.name);
+                return Err(AnalysisError::not_analyzable(first, reason, "choose another `policy`"));
+            }
+        };
+        executors.push(Executor {
+            name: plan.name.clone(),
+            policy,
+            threads: u64::from(plan.threads),
+            os_priority: plan.os_priority,
+            callbacks: Vec::new(),
+            core: 0,
+            reservation: reservations.get(&plan.name).copied(),
+        });
+        if !plan.start.is_zero() && !first_callback(scenario, &plan.name).is_empty() {
+            return Err(AnalysisError::not_analyzable(
+                first_callback(scenario, &plan.name),
+                format!("its executor `{}` starts late, and what arrives before waits for that", plan.name),
+                "leave out `start`",
+            ));
+        }
+    }
+    Ok(executors)
+}
+
+/// Some callback of an executor, to name in a refusal.
+fn first_callback(scenario: &Scenario, executor: &str) -> String {
+    let of = |plan: &&Plan| scenario.groups.iter().any(|group| group.name == plan.group && group.executor == executor);
+    scenario.callbacks.iter().find(of).map(|plan| plan.name.clone()).unwrap_or_default()
+}
+
+pub(crate) fn callbacks(scenario: &Scenario, overheads: &Overheads) -> Result<Vec<Callback>, AnalysisError> {
+    let derived = match scenario.priorities {
+        Priorities::Given => PriorityMap::default(),
+        _ => PriorityMap::picas(&scenario.chains.iter().map(Chain::to_core).collect::<Vec<_>>())?,
+    };
+    let extra = nanos(overheads.dispatch) + nanos(overheads.wake_up);
+    let mut callbacks = Vec::new();
+    for (number, plan) in scenario.callbacks.iter().enumerate() {
+        // The scenario was checked: there are such a group and executor.
+        let Some(group) = scenario.groups.iter().find(|group| group.name == plan.group) else { continue };
+        let place = scenario.executors.iter().position(|executor| executor.name == group.executor);
+        let Some(executor) = place else { continue };
+        let excludes = group.kind == GroupKind::MutuallyExclusive;
+        let others = scenario.callbacks.iter().enumerate();
+        let mates = others.filter(|(other, mate)| excludes && *other != number && mate.group == plan.group);
+        let runs = || std::iter::once(&plan.execution).chain(plan.awaits.iter().map(|pause| &pause.run));
+        let waits = || plan.awaits.iter().map(|pause| &pause.wait);
+        let given = plan.priority.or_else(|| derived.get(&plan.name).map(|priority| priority.0));
+        let unloaded: u64 = runs().map(longest).sum();
+        let (source, longest_gap) = timer(plan);
+        callbacks.push(Callback {
+            name: plan.name.clone(),
+            executor,
+            kind: plan.kind,
+            priority: given.unwrap_or_default(),
+            deadline: plan.relative_deadline().map(nanos),
+            due: plan.relative_deadline().map(nanos),
+            // Without an execution time, overheads must not make up for it.
+            segments: runs().map(|time| if unloaded == 0 { 0 } else { longest(time) + extra }).collect(),
+            waits: waits().map(longest).sum(),
+            shortest: runs().map(shortest).sum::<u64>() + waits().map(shortest).sum::<u64>(),
+            instantaneous: runs().chain(waits()).any(|time| shortest(time) == 0),
+            mates: mates.map(|(other, _)| other).collect(),
+            releases_group: plan.releases_group_at_await,
+            in_flight: plan.in_flight(group.kind, scenario.executors[executor].threads),
+            depth: u64::from(plan.depth),
+            source,
+            longest_gap,
+            publishers: Vec::new(),
+        });
+    }
+    Ok(callbacks)
+}
+
+fn longest(time: &ExecutionTime) -> u64 {
+    let found = match time {
+        ExecutionTime::Fixed(time) => Some(*time),
+        ExecutionTime::Uniform(_, max) => Some(*max),
+        ExecutionTime::List(times) => times.iter().max().copied(),
+        ExecutionTime::Recorded(bins) => bins.iter().filter(|bin| bin.count > 0).map(|bin| bin.time).max(),
+        _ => None,
+    };
+    found.map_or(0, nanos)
+}
+
+fn shortest(time: &ExecutionTime) -> u64 {
+    let found = match time {
+        ExecutionTime::Fixed(time) => Some(*time),
+        ExecutionTime::Uniform(min, _) => Some(*min),
+        ExecutionTime::List(times) => times.iter().min().copied(),
+        ExecutionTime::Recorded(bins) => bins.iter().filter(|bin| bin.count > 0).map(|bin| bin.time).min(),
+        _ => None,
+    };
+    found.map_or(0, nanos)
+}
+
+/// A timer's due times. What an overrun policy skips or shifts only comes less often.
+fn timer(plan: &Plan) -> (Arrivals, Option<u64>) {
+    match (plan.kind, plan.period) {
+        (EntityKind::Timer, Some(period)) => (Arrivals::every(nanos(period)), Some(nanos(period))),
+        (EntityKind::Timer, None) => (Arrivals::listed(&[0], 1), None),
+        _ => (Arrivals::Sum(Vec::new()), None),
+    }
+}
+
+/// Adds what comes from outside, and who publishes to whom.
+pub(crate) fn link(scenario: &Scenario, callbacks: &mut [Callback]) {
+    for release in &scenario.releases {
+        let (arrivals, gap) = outside(release);
+        for (receiver, _) in release.to.iter().flat_map(|name| scenario.receivers(name)) {
+            let callback = &mut callbacks[receiver];
+            let had_none = callback.source.is_never();
+            callback.longest_gap = if had_none { gap } else { callback.longest_gap.into_iter().chain(gap).min() };
+            callback.source = match std::mem::replace(&mut callback.source, Arrivals::Sum(Vec::new())) {
+                Arrivals::Sum(parts) if parts.is_empty() => arrivals.clone(),
+                Arrivals::Sum(mut parts) => {
+                    parts.push(arrivals.clone());
+                    Arrivals::Sum(parts)
+                }
+                single => Arrivals::Sum(vec![single, arrivals.clone()]),
+            };
+        }
+    }
+    for (publisher, plan) in scenario.callbacks.iter().enumerate() {
+        for (receiver, _) in plan.publishes.iter().flat_map(|name| scenario.receivers(name)) {
+            callbacks[receiver].publishers.push(publisher);
+        }
+    }
+}
+
+/// Arrivals of a release, and the longest time between two of them.
+fn outside(release: &Release) -> (Arrivals, Option<u64>) {
+    // Messages of a burst are counted as arriving at once, whatever their spacing.
+    let burst = release.burst.map_or(1, |burst| u64::from(burst.count));
+    match &release.pattern {
+        Pattern::Periodic { period, jitter, .. } => {
+            let (gap, jitter) = (nanos(*period), nanos(*jitter));
+            (Arrivals::Repeated { gap, jitter, burst }, Some(gap + jitter))
+        }
+        Pattern::Sporadic { min, max, .. } => {
+            (Arrivals::Repeated { gap: nanos(*min), jitter: 0, burst }, Some(nanos(*max)))
+        }
+        Pattern::List(times) => {
+            let spacing = release.burst.map_or(0, |burst| nanos(burst.spacing));
+            let apart = |at: &Duration| (0..burst).map(move |number| nanos(*at) + number * spacing).collect::<Vec<_>>();
+            (Arrivals::listed(&times.iter().flat_map(apart).collect::<Vec<_>>(), 1), None)
+        }
+        _ => (Arrivals::every(1), None),
+    }
+}
+
+/// Faults: what makes callbacks longer is counted, for others there is no bound.
+pub(crate) fn inject(scenario: &Scenario, callbacks: &mut [Callback]) -> Result<(), AnalysisError> {
+    for fault in &scenario.faults {
+        let (name, reason) = match fault {
+            Fault::Overrun { callback, probability, extra } => {
+                if let Some(found) = callbacks.iter_mut().find(|known| known.name == *callback)
+                    && *probability > 0.0
+                    && let Some(first) = found.segments.first_mut()
+                {
+                    *first += nanos(*extra);
+                }
+                continue;
+            }
+            Fault::LostNotification { callback, .. } => {
+                (callback.clone(), "a message whose notification is lost waits for the next one")
+            }
+            Fault::SpuriousNotification { callback, .. } => {
+                (callback.clone(), "notifications for nothing are not part of the model")
+            }
+            _ => {
+                let timer = callbacks.iter().position(|callback| callback.kind == EntityKind::Timer);
+                let name = timer.map_or_else(String::new, |timer| callbacks[timer].name.clone());
+                (name, "there is no bound on when timers of a clock that is set are due")
+            }
+        };
+        return Err(AnalysisError::not_analyzable(name, reason, "leave this [[fault]] out"));
+    }
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! Executors with several threads, each on a core of its own: global scheduling without preemption.
+//!
+//! The argument is the one for work-conserving global schedulers (Baker, RTSS 2003; for jobs that are not preempted, Guan et
+//! al., RTCSA 2008), over response-time intervals: while an activation waits, either one that excludes it is running, of its
+//! group or an earlier one of itself, or all threads are busy with others. The former is counted in full, the latter is
+//! divided by the number of threads.
+
+use crate::interference::{Relation, Work};
+use crate::solve::{Found, Known};
+use crate::system::Policy;
+
+pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
+    let executor = &known.system.executors[known.system.callbacks[callback].executor];
+    let method = match executor.policy {
+        Policy::FixedPriority => "global non-preemptive fixed priority, by interference over the response time",
+        _ => "work-conserving threads, in any order, by interference over the response time",
+    };
+    Found { bound: response(known, callback), method }
+}
+
+/// Time that others can take from a callback.
+#[derive(Default)]
+struct Load {
+    /// Of those that exclude it, that come before it.
+    serial: Vec<Work>,
+    /// Of all others that come before it.
+    parallel: Vec<Work>,
+    /// Of those that come after it, but may take the threads while its group is held; where nothing bounds one, `None`.
+    later: Vec<Option<Work>>,
+    /// The longest time that a less urgent one of its group holds that.
+    holding: u64,
+    /// The longest segment of what is less urgent.
+    blocking: u64,
+}
+
+fn load(known: &Known<'_>, callback: usize, earlier: u64) -> Option<Load> {
+    let system = known.system;
+    let plan = &system.callbacks[callback];
+    let executor = &system.executors[plan.executor];
+    let delay = known.delay(callback)?;
+    // While it may not start for other reasons, others that come after it may.
+    let passed_over = !plan.mates.is_empty() || earlier > 0;
+    let mut load = Load::default();
+    for &other in executor.callbacks.iter().filter(|other| **other != callback) {
+        let mate = &system.callbacks[other];
+        let relation = Relation::of(executor, plan, mate, delay);
+        let excludes = plan.mates.contains(&other);
+        let hold = if mate.holds_group() { known.responses[other] } else { Some(mate.cost()) };
+        match (excludes, relation.is_before()) {
+            (true, true) => load.serial.push(Work::of(known, other, hold?)?.limited(relation)),
+            (false, true) => load.parallel.push(Work::of(known, other, mate.cost())?.limited(relation)),
+            (_, false) => {}
+        }
+        if excludes && relation.after {
+            load.holding = load.holding.max(hold?);
+        } else if !excludes && relation != Relation::ALL && (relation.after || passed_over) {
+            load.blocking = load.blocking.max(mate.longest_segment());
+            load.later.push(Work::of(known, other, mate.cost()));
+        }
+    }
+    Some(load)
+}
+
+fn response(known: &Known<'_>, callback: usize) -> Option<u64> {
+    let system = known.system;
+    let plan = &system.callbacks[callback];
+    let executor = &system.executors[plan.executor];
+    // Earlier activations of its own that are not over when it is released, itself not counted.
+    let earlier = known.arrivals[callback].as_ref()?.number(known.responses[callback]?).saturating_sub(1);
+    if plan.is_async() && earlier > 0 {
+        return None;
+    }
+    let load = load(known, callback, earlier)?;
+    let segments = plan.segments.len() as u64;
+    let acquisitions = if plan.releases_group { segments } else { 1 };
+    let receiving: Vec<_> = crate::uniprocessor::receive_load(known, executor.core)?.collect();
+    let own = plan.cost() + plan.waits + known.delay(callback)?;
+    let serial = earlier * plan.cost() + acquisitions * load.holding;
+    let supply = crate::uniprocessor::supply(executor);
+    crate::uniprocessor::fixed_point(&supply, system.limit, known.responses[callback]?, |length| {
+        let waiting = length.saturating_sub(own);
+        let receive: u64 = receiving.iter().map(|arrivals| arrivals.number(length) * system.receive).sum();
+        let mates: u64 = load.serial.iter().map(|work| work.total(length)).sum();
+        let parallel: u64 = load.parallel.iter().map(|work| work.within(length, waiting)).sum();
+        // Less urgent ones start before it is ready, or while its group is held: each time as many as there are threads.
+        let holds: u64 = load.serial.iter().map(|work| work.count(length)).sum();
+        let holds = if plan.mates.is_empty() { 0 } else { holds + acquisitions };
+        let blocked = (segments + earlier + holds) * load.blocking * executor.threads;
+        let all: Option<u64> =
+            load.later.iter().map(|work| work.as_ref().map(|work| work.within(length, waiting))).sum();
+        let later = all.filter(|_| !plan.mates.is_empty()).map_or(blocked, |all| all.min(blocked));
+        own + serial + mates + receive + (parallel + later) / executor.threads
+    })
+}

@@ -1,0 +1,142 @@
+//! Which threads share a core, which have one of their own.
+//!
+//! The simulated machine gives its cores to the most urgent threads and moves threads to make room. So where all threads
+//! that could use some cores fit on them at once, each has a core of its own whatever the others do.
+
+use rospin_scenario::Scenario;
+
+use crate::error::AnalysisError;
+use crate::system::{Callback, Executor};
+
+/// A core and its executors, or the cores of one multi-threaded executor.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Core {
+    /// Several for a multi-threaded executor only.
+    pub(crate) numbers: Vec<u16>,
+    pub(crate) executors: Vec<usize>,
+}
+
+/// Places the executors that have callbacks.
+pub(crate) fn place(
+    scenario: &Scenario,
+    executors: &mut [Executor],
+    callbacks: &[Callback],
+) -> Result<Vec<Core>, AnalysisError> {
+    let count = scenario.core_count();
+    let usable: Vec<Vec<u16>> = scenario
+        .executors
+        .iter()
+        .map(|plan| if plan.cores.is_empty() { (0..count).collect() } else { plan.cores.clone() })
+        .collect();
+    let mut open: Vec<usize> = (0..executors.len()).filter(|number| !executors[*number].callbacks.is_empty()).collect();
+    let mut cores = Vec::new();
+    while let Some(first) = open.first().copied() {
+        let members = component(first, &open, &usable);
+        open.retain(|executor| !members.contains(executor));
+        for core in place_component(&members, &usable, executors, callbacks)? {
+            for executor in &core.executors {
+                executors[*executor].core = cores.len();
+            }
+            cores.push(core);
+        }
+    }
+    cores.sort_by_key(|core| core.numbers.first().copied());
+    for (number, core) in cores.iter().enumerate() {
+        core.executors.iter().for_each(|executor| executors[*executor].core = number);
+    }
+    Ok(cores)
+}
+
+/// Executors that share cores with `first`, directly or through others.
+fn component(first: usize, open: &[usize], usable: &[Vec<u16>]) -> Vec<usize> {
+    let mut members = vec![first];
+    let mut cores = usable[first].clone();
+    loop {
+        let shares = |other: &&usize| usable[**other].iter().any(|core| cores.contains(core));
+        let Some(next) = open.iter().filter(shares).find(|other| !members.contains(other)) else {
+            members.sort_unstable();
+            return members;
+        };
+        members.push(*next);
+        cores.extend(&usable[*next]);
+    }
+}
+
+fn place_component(
+    members: &[usize],
+    usable: &[Vec<u16>],
+    executors: &[Executor],
+    callbacks: &[Callback],
+) -> Result<Vec<Core>, AnalysisError> {
+    let refuse = |member: usize, reason: String, mend: &str| {
+        let name = &callbacks[executors[member].callbacks[0]].name;
+        Err(AnalysisError::not_analyzable(name.clone(), reason, mend))
+    };
+    let reserved_threads =
+        |member: &&usize| executors[**member].reservation.is_some() && executors[**member].threads > 1;
+    if let Some(many) = members.iter().find(reserved_threads) {
+        let reason = format!("its executor `{}` has a reservation and several threads", executors[*many].name);
+        return refuse(*many, reason, "give the executor one thread, or no reservation");
+    }
+    if let Some(cores) = fit(members, usable, executors) {
+        return Ok(cores);
+    }
+    let mut numbers: Vec<u16> = members.iter().flat_map(|member| usable[*member].iter().copied()).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    if numbers.len() > 1 {
+        let names: Vec<_> = members.iter().map(|member| executors[*member].name.as_str()).collect();
+        let reason = format!("more threads than cores, and they move between these: {}", names.join(", "));
+        return refuse(members[0], reason, "give each executor one core, as in `cores = [0]`, or add cores");
+    }
+    if let Some(many) = members.iter().find(|member| executors[**member].threads > 1) {
+        let reason = format!("the threads of its executor `{}` share a core", executors[*many].name);
+        return refuse(*many, reason, "give the executor one thread, or as many cores as threads");
+    }
+    let reserved = members.iter().filter(|member| executors[**member].reservation.is_some()).count();
+    if reserved > 0 && reserved < members.len() {
+        let without = members.iter().find(|member| executors[**member].reservation.is_none()).copied();
+        let reason = "it shares a core with an executor that has a reservation, and has none".to_owned();
+        return refuse(without.unwrap_or(members[0]), reason, "give every executor on that core a reservation");
+    }
+    Ok(vec![Core { numbers, executors: members.to_vec() }])
+}
+
+/// A core for each thread, if there is a way (augmenting paths, Kuhn 1955).
+fn fit(members: &[usize], usable: &[Vec<u16>], executors: &[Executor]) -> Option<Vec<Core>> {
+    let threads: Vec<usize> =
+        members.iter().flat_map(|member| (0..executors[*member].threads).map(move |_| *member)).collect();
+    let mut owners: Vec<Option<usize>> = vec![None; 1 + usize::from(usable.iter().flatten().copied().max()?)];
+    for thread in 0..threads.len() {
+        if !seat(thread, &threads, usable, &mut owners, &mut vec![false; threads.len()]) {
+            return None;
+        }
+    }
+    let seated = |member: &usize| {
+        let mine = |(_, owner): &(usize, &Option<usize>)| owner.is_some_and(|thread| threads[thread] == *member);
+        let numbers = owners.iter().enumerate().filter(mine).map(|(core, _)| core as u16).collect();
+        Core { numbers, executors: vec![*member] }
+    };
+    Some(members.iter().map(seated).collect())
+}
+
+/// Finds a core for the thread by moving others, each at most once. As deep as there are cores, 64 at most.
+fn seat(
+    thread: usize,
+    threads: &[usize],
+    usable: &[Vec<u16>],
+    owners: &mut [Option<usize>],
+    moved: &mut [bool],
+) -> bool {
+    if std::mem::replace(&mut moved[thread], true) {
+        return false;
+    }
+    for core in &usable[threads[thread]] {
+        let owner = owners[usize::from(*core)];
+        if owner.is_none_or(|owner| seat(owner, threads, usable, owners, moved)) {
+            owners[usize::from(*core)] = Some(thread);
+            return true;
+        }
+    }
+    false
+}

@@ -1,0 +1,97 @@
+//! What the analysis found.
+
+use std::time::Duration;
+
+/// Bounds for everything in a system.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct Report {
+    /// By callback, in the scenario's order.
+    pub callbacks: Vec<CallbackBound>,
+    /// By chain, in the scenario's order.
+    pub chains: Vec<ChainBound>,
+    /// Load, by core; of executors that have callbacks.
+    pub cores: Vec<CoreLoad>,
+    /// The analyses that were used, in words.
+    pub method: String,
+    /// What must be true for the bounds to be true, in words.
+    pub assumptions: Vec<String>,
+}
+
+impl Report {
+    /// Whether all deadlines hold, and everything has a bound.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.callbacks.iter().all(|callback| callback.holds) && self.chains.iter().all(|chain| chain.holds)
+    }
+
+    /// What is known of the callback with this name.
+    #[must_use]
+    pub fn callback(&self, name: &str) -> Option<&CallbackBound> {
+        self.callbacks.iter().find(|callback| callback.name == name)
+    }
+
+    /// What is known of the chain with this name.
+    #[must_use]
+    pub fn chain(&self, name: &str) -> Option<&ChainBound> {
+        self.chains.iter().find(|chain| chain.name == name)
+    }
+}
+
+/// The bound of a callback.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct CallbackBound {
+    /// Its name.
+    pub name: String,
+    /// Its executor's name.
+    pub executor: String,
+    /// Its priority inside the executor, from the scenario or from PiCAS; used by the fixed-priority policy only.
+    pub priority: u32,
+    /// Longest time from release (due time, or arrival of the message) to end; `None` if none was found.
+    pub bound: Option<Duration>,
+    /// Its deadline, from release.
+    pub deadline: Option<Duration>,
+    /// Whether the bound is within the deadline; without a deadline, whether there is a bound.
+    pub holds: bool,
+    /// How many messages may wait at once, the one that is taken next included; `None` for timers and without a bound.
+    pub backlog: Option<u64>,
+    /// Whether a message can make room for a newer one, because more may wait than the queue holds.
+    pub may_lose: bool,
+    /// The analysis that was used, in words.
+    pub method: &'static str,
+}
+
+/// The bounds of a chain.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct ChainBound {
+    /// Its name.
+    pub name: String,
+    /// Longest time from the release of its first callback to the end of its last one; this is what its deadline is about.
+    pub latency: Option<Duration>,
+    /// Longest time from an event to the end of the last callback that knows of it: where a timer starts the chain, the
+    /// event may just have missed it. `None` also if messages may be lost on the way.
+    pub reaction_time: Option<Duration>,
+    /// How old the data behind the latest end of the last callback can become until the next one: `None` also if messages
+    /// may be lost on the way, or if nothing says how rarely the chain starts.
+    pub data_age: Option<Duration>,
+    /// Its deadline.
+    pub deadline: Option<Duration>,
+    /// Whether the latency is within the deadline; without a deadline, whether there is a latency.
+    pub holds: bool,
+    /// Its callbacks that may lose messages.
+    pub lossy: Vec<String>,
+}
+
+/// How much of a core's time is asked for.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct CoreLoad {
+    /// Its number. Where executors are not pinned and each thread can have a core of its own: one that it can have.
+    pub core: u16,
+    /// Share of its time, overheads included.
+    pub utilization: f64,
+    /// The executors on it.
+    pub executors: Vec<String>,
+}

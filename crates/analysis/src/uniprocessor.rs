@@ -1,0 +1,309 @@
+//! Synchronous callbacks of executors with one thread, alone on their core or not.
+
+use response_time_analysis::demand::{Aggregate, RBF};
+use response_time_analysis::supply::{Dedicated, Periodic, SupplyBound};
+use response_time_analysis::time::{Duration, Service};
+use response_time_analysis::{edf, fifo, fixed_priority, wcet};
+use rospin_core::EntityKind;
+
+use crate::arrivals::Arrivals;
+use crate::overheads::Reservation;
+use crate::solve::{Found, Known};
+use crate::suspension;
+use crate::system::{Callback, Executor, Policy, System, nanos};
+use crate::window::{Ahead, Blocker, Interferer, Supply, Window};
+
+const PREEMPTIVE: &str = "preemptive fixed priority (Bozhko and Brandenburg 2020)";
+const FIXED_PRIORITY: &str = "non-preemptive fixed priority (Bozhko and Brandenburg 2020)";
+const EDF: &str = "non-preemptive EDF (Bozhko and Brandenburg 2020)";
+const FIFO: &str = "FIFO (Bedarkar et al. 2022)";
+const WAIT_SET: &str = "wait set by polling points and busy window (Casini et al. 2019, Blass et al. 2021)";
+const SHARED: &str = "busy window of the core: OS priority between executors, no preemption inside";
+const RESERVED: &str = "busy window under a reservation (supply bound of Shin and Lee 2003)";
+
+/// Who else is on the core, from an executor's point of view.
+impl System {
+    /// Callbacks of other executors on the callback's core that may run while it is ready.
+    pub(crate) fn elsewhere(&self, callback: usize) -> impl Iterator<Item = usize> + '_ {
+        let own = self.callbacks[callback].executor;
+        let others = self.neighbours(own).filter(move |other| other.os_priority >= self.executors[own].os_priority);
+        others.flat_map(|other| other.callbacks.iter().copied())
+    }
+
+    /// Other executors that share its core, if it has no reservation to keep them apart.
+    fn neighbours(&self, executor: usize) -> impl Iterator<Item = &Executor> {
+        let apart = self.executors[executor].reservation.is_some();
+        let core = &self.cores[self.executors[executor].core];
+        core.executors.iter().filter(move |other| !apart && **other != executor).map(|other| &self.executors[*other])
+    }
+
+    /// Whether bounds of some callbacks depend on those of others, so that one round is not enough.
+    pub(crate) fn is_interdependent(&self) -> bool {
+        self.receive > 0
+            || self.callbacks.iter().any(|plan| !plan.publishers.is_empty() || plan.is_async())
+            || self
+                .executors
+                .iter()
+                .any(|executor| executor.threads > 1 || matches!(executor.policy, Policy::WaitSet { .. }))
+    }
+}
+
+/// What processor time the executor has.
+pub(crate) fn supply(executor: &Executor) -> Supply {
+    match executor.reservation {
+        Some(Reservation { budget, period }) => {
+            Supply::Reserved(Periodic::new(Service::from(nanos(budget)), Duration::from(nanos(period))))
+        }
+        None => Supply::Whole(Dedicated::new()),
+    }
+}
+
+/// The least length, from `start` on, that gives time for the demand in it; the demand of `start` is at least that.
+pub(crate) fn fixed_point(
+    supply: &impl SupplyBound,
+    limit: u64,
+    start: u64,
+    demand: impl Fn(u64) -> u64,
+) -> Option<u64> {
+    let mut length = start.max(1);
+    // Each round but the last makes it longer.
+    while length <= limit {
+        let needed = u64::from(supply.service_time(Service::from(demand(length))));
+        if needed <= length {
+            return Some(length.min(needed.max(start)));
+        }
+        length = needed;
+    }
+    None
+}
+
+/// What the receive thread has to do on a core; nothing if receiving costs nothing.
+pub(crate) fn receive_load(known: &Known<'_>, core: usize) -> Option<impl Iterator<Item = Arrivals>> {
+    let system = known.system;
+    let executors = system.cores[core].executors.iter();
+    let callbacks = executors.flat_map(|executor| &system.executors[*executor].callbacks);
+    let received =
+        callbacks.filter(|callback| system.receive > 0 && system.callbacks[**callback].kind != EntityKind::Timer);
+    let arrivals: Option<Vec<_>> = received.map(|callback| known.arrivals[*callback].clone()).collect();
+    arrivals.map(Vec::into_iter)
+}
+
+/// How long until a message on this core is received: the receive thread serves them first-in first-out, and nothing
+/// is more urgent.
+pub(crate) fn receiving(known: &Known<'_>, core: usize) -> Option<u64> {
+    let cost = wcet::Scalar::new(Service::from(known.system.receive));
+    let load: Vec<_> = receive_load(known, core)?.map(|arrivals| RBF::new(arrivals, cost)).collect();
+    if load.is_empty() {
+        return Some(0);
+    }
+    let found = fifo::dedicated_uniproc_rta(&Aggregate::new(load), Duration::from(known.system.limit));
+    found.ok().map(u64::from)
+}
+
+pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
+    let system = known.system;
+    let plan = &system.callbacks[callback];
+    let executor = &system.executors[plan.executor];
+    let alone = system.neighbours(plan.executor).next().is_none() && system.receive == 0;
+    if executor.reservation.is_none()
+        && let Some(found) = known_instance(known, callback, alone)
+    {
+        return found;
+    }
+    let method = match (executor.reservation, alone, executor.policy) {
+        (Some(_), _, _) => RESERVED,
+        (None, false, _) => SHARED,
+        (None, true, Policy::Fifo) => FIFO,
+        (None, true, Policy::FixedPriority) => FIXED_PRIORITY,
+        (None, true, Policy::Edf) => EDF,
+        (None, true, Policy::WaitSet { .. }) => WAIT_SET,
+    };
+    let bound = window(known, callback).and_then(|window| window.bound()?.checked_add(known.delay(callback)?));
+    Found { bound, method }
+}
+
+/// The analyses that `response-time-analysis` has, where they apply as they are.
+pub(crate) fn known_instance(known: &Known<'_>, callback: usize, alone: bool) -> Option<Found> {
+    let system = known.system;
+    let plan = &system.callbacks[callback];
+    let executor = &system.executors[plan.executor];
+    if system.receive > 0 || system.callbacks.iter().any(Callback::is_async) {
+        return None;
+    }
+    let limit = Duration::from(system.limit);
+    let cost = |callback: usize| wcet::Scalar::new(Service::from(system.callbacks[callback].cost()));
+    let demand = |callback: usize| Some(RBF::new(known.seen(callback)?, cost(callback)));
+    let mates = || executor.callbacks.iter().copied().filter(|other| *other != callback);
+    let (found, method) = if !alone && preempts_like_tasks(system, plan.executor) {
+        let higher: Option<Vec<_>> = system.elsewhere(callback).map(demand).collect();
+        let own = demand(callback)?;
+        (fixed_priority::fully_preemptive::dedicated_uniproc_rta(&own, &higher?, limit), PREEMPTIVE)
+    } else if !alone {
+        return None;
+    } else {
+        match executor.policy {
+            Policy::FixedPriority if mates().all(|other| system.callbacks[other].priority != plan.priority) => {
+                use fixed_priority::fully_nonpreemptive::{TaskUnderAnalysis, dedicated_uniproc_rta};
+                let less_urgent = |other: &usize| system.callbacks[*other].priority < plan.priority;
+                let blocking = mates().filter(less_urgent).map(|other| blocking(system, other)).max().unwrap_or(0);
+                let higher: Option<Vec<_>> = mates().filter(|other| !less_urgent(other)).map(demand).collect();
+                let (arrivals, blocking_bound) = (known.seen(callback)?, Service::from(blocking));
+                let task = TaskUnderAnalysis { wcet: cost(callback), arrivals: &arrivals, blocking_bound };
+                (dedicated_uniproc_rta(&task, &higher?, limit), FIXED_PRIORITY)
+            }
+            Policy::Edf if !system.callbacks.iter().any(|plan| plan.instantaneous || plan.deadline.is_none()) => {
+                use edf::fully_nonpreemptive::{InterferingTask, dedicated_uniproc_rta};
+                let others: Option<Vec<_>> = mates().map(|other| known.seen(other)).collect();
+                let others = others?;
+                let deadline = |other: usize| Duration::from(system.callbacks[other].deadline.unwrap_or(0));
+                let task =
+                    |other: usize, arrivals| InterferingTask { wcet: cost(other), arrivals, deadline: deadline(other) };
+                let own = known.seen(callback)?;
+                let others: Vec<_> = mates().zip(&others).map(|(other, arrivals)| task(other, arrivals)).collect();
+                (dedicated_uniproc_rta(&task(callback, &own), &others, limit), EDF)
+            }
+            Policy::Fifo => {
+                let all: Option<Vec<_>> = executor.callbacks.iter().map(|other| demand(*other)).collect();
+                (fifo::dedicated_uniproc_rta(&Aggregate::new(all?), limit), FIFO)
+            }
+            _ => return None,
+        }
+    };
+    Some(Found { bound: found.ok().map(u64::from), method })
+}
+
+/// How long something less urgent may still run. A nanosecond less than it takes, unless something that takes no time can
+/// make a more urgent one ready right after it started.
+fn blocking(system: &System, callback: usize) -> u64 {
+    let instantaneous = system.callbacks.iter().any(|plan| plan.instantaneous);
+    system.callbacks[callback].longest_segment().saturating_sub(u64::from(!instantaneous))
+}
+
+/// Whether all executors on the core have one callback and a priority of their own: tasks, as in the text books.
+fn preempts_like_tasks(system: &System, executor: usize) -> bool {
+    let core = &system.cores[system.executors[executor].core];
+    let executors = || core.executors.iter().map(|member| &system.executors[*member]);
+    executors().all(|member| member.callbacks.len() == 1 && member.reservation.is_none())
+        && executors().all(|member| executors().filter(|other| other.os_priority == member.os_priority).count() == 1)
+}
+
+/// The busy window of a callback, with everything on its core that matters.
+pub(crate) fn window(known: &Known<'_>, callback: usize) -> Option<ReadyWindow> {
+    let system = known.system;
+    let plan = &system.callbacks[callback];
+    let executor = &system.executors[plan.executor];
+    let mut window = ReadyWindow {
+        own: known.seen(callback)?,
+        cost: plan.cost(),
+        interferers: Vec::new(),
+        blockers: Vec::new(),
+        supply: supply(executor),
+        limit: system.limit,
+    };
+    let mut has_peers = false;
+    for other in system.neighbours(plan.executor) {
+        // A thread keeps its core from those of equal priority until it has nothing left to do.
+        let ahead = match other.os_priority.cmp(&executor.os_priority) {
+            std::cmp::Ordering::Greater => Ahead::UntilEnd,
+            std::cmp::Ordering::Equal => Ahead::UntilStart,
+            std::cmp::Ordering::Less => continue,
+        };
+        has_peers |= ahead == Ahead::UntilStart;
+        for callback in &other.callbacks {
+            window.add(arrivals_of_work(known, *callback)?, system.callbacks[*callback].cost(), ahead);
+        }
+    }
+    for arrivals in receive_load(known, executor.core)? {
+        window.add(arrivals, system.receive, Ahead::UntilEnd);
+    }
+    for &other in executor.callbacks.iter().filter(|other| **other != callback) {
+        let cost = system.callbacks[other].cost();
+        match order_of(known, callback, other)? {
+            Order::Before(ahead) => window.add(arrivals_of_work(known, other)?, cost, ahead),
+            Order::Key { lead } => {
+                let arrivals = arrivals_of_work(known, other)?;
+                window.add(arrivals, cost, Ahead::ByKey { lead, overtakes: has_peers });
+                // It is behind jobs that are released at least so long before it.
+                let below = u64::try_from(-lead).unwrap_or(0);
+                window.blockers.push(Blocker { cost: blocking(system, other), below });
+            }
+            Order::After if has_peers => {
+                window.add(arrivals_of_work(known, other)?, cost, Ahead::BeforeRelease);
+            }
+            Order::After => window.blockers.push(Blocker { cost: blocking(system, other), below: u64::MAX }),
+        }
+    }
+    Some(window)
+}
+
+/// A [`Window`] that owns its arrivals.
+#[derive(Clone, Debug)]
+pub(crate) struct ReadyWindow {
+    own: Arrivals,
+    cost: u64,
+    interferers: Vec<Interferer>,
+    blockers: Vec<Blocker>,
+    supply: Supply,
+    limit: u64,
+}
+
+impl ReadyWindow {
+    fn add(&mut self, arrivals: Arrivals, cost: u64, ahead: Ahead) {
+        self.interferers.push(Interferer { arrivals, cost, ahead });
+    }
+
+    pub(crate) fn bound(self) -> Option<u64> {
+        let Self { own, cost, interferers, blockers, supply, limit } = self;
+        Window { own: &own, cost, interferers, blockers, supply, limit }.bound()
+    }
+}
+
+/// Arrivals of what another callback has to run: of its segments if it waits in between, or waits for its group.
+fn arrivals_of_work(known: &Known<'_>, callback: usize) -> Option<Arrivals> {
+    if suspension::is_late(known.system, callback) { known.spread(callback) } else { known.seen(callback) }
+}
+
+/// Where a callback comes in the order of an executor, compared with the one under analysis.
+enum Order {
+    Before(Ahead),
+    /// By a key: the time of release plus something; the other one may be released so much later and still go first.
+    Key {
+        lead: i64,
+    },
+    After,
+}
+
+fn order_of(known: &Known<'_>, callback: usize, other: usize) -> Option<Order> {
+    let system = known.system;
+    let (plan, mate) = (&system.callbacks[callback], &system.callbacks[other]);
+    // Keys are times of sending; the later one may have been received when the earlier one is still on its way.
+    let delay = known.delay(callback)? as i64;
+    let timers_first = |plan: &Callback| (plan.kind != EntityKind::Timer, plan.kind);
+    Some(match system.executors[plan.executor].policy {
+        Policy::Fifo => Order::Key { lead: delay },
+        Policy::FixedPriority => match mate.priority.cmp(&plan.priority) {
+            std::cmp::Ordering::Greater => Order::Before(Ahead::UntilStart),
+            std::cmp::Ordering::Equal => Order::Key { lead: delay },
+            std::cmp::Ordering::Less => Order::After,
+        },
+        Policy::Edf => match (plan.deadline, mate.deadline) {
+            (Some(own), Some(its)) => Order::Key { lead: own as i64 - its as i64 + delay },
+            (None, Some(_)) => Order::Before(Ahead::UntilStart),
+            (Some(_), None) => Order::After,
+            (None, None) => Order::Key { lead: delay },
+        },
+        Policy::WaitSet { timers_inside } => {
+            let goes_first = (timers_first(mate), other) < (timers_first(plan), callback);
+            let is_timer = |plan: &Callback| !timers_inside && plan.kind == EntityKind::Timer;
+            match (is_timer(plan), is_timer(mate)) {
+                (true, true) if goes_first => Order::Before(Ahead::UntilStart),
+                (true, _) => Order::After,
+                (false, true) => Order::Before(Ahead::UntilStart),
+                (false, false) => {
+                    let waiting = known.arrivals[callback].as_ref()?.number(known.responses[callback]?);
+                    Order::Before(Ahead::Rounds(waiting + u64::from(goes_first)))
+                }
+            }
+        }
+    })
+}
