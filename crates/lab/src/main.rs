@@ -3,13 +3,16 @@
 //! A plain `rospin` runs the Autoware reference system under every executor and prints who won.
 
 mod callback_order;
+mod children;
 mod cli;
+mod crunch;
 mod experiments;
 mod machine;
 mod outputs;
 mod page;
 #[cfg(test)]
 mod parity;
+mod process;
 mod progress;
 mod reference_system;
 mod simulate;
