@@ -7,11 +7,12 @@ use std::io::{self, Write};
 use clap::{ArgMatches, Command};
 
 use crate::callback_order::CallbackOrder;
+use crate::latency::Latency;
 use crate::reference_system::ReferenceSystem;
 use crate::tracker::TrackerExperiment;
 
 /// Every experiment, in the order in which `rospin lab list` shows them.
-pub(crate) static EXPERIMENTS: &[&dyn Experiment] = &[&ReferenceSystem, &CallbackOrder, &TrackerExperiment];
+pub(crate) static EXPERIMENTS: &[&dyn Experiment] = &[&ReferenceSystem, &CallbackOrder, &TrackerExperiment, &Latency];
 
 /// One experiment: `rospin lab NAME`.
 pub(crate) trait Experiment: Sync {

@@ -7,6 +7,7 @@ mod children;
 mod cli;
 mod crunch;
 mod experiments;
+mod latency;
 mod machine;
 mod outputs;
 mod page;
