@@ -79,7 +79,7 @@ fn units() -> Value {
         "dropped": "messages, a topic, for which the channel between sampling and callback had no room",
         "refused": "messages, a topic, for which the transport had no room",
         "stalls": format!(
-            "how late the machine was to wake the most urgent thread on the experiment's core, every millisecond, in \
+            "how late the machine was to wake the most urgent thread on the experiment's core, every 2 ms, in \
              milliseconds; stalls: how often by more than {STALL_MS} ms; stolen_ms: taken away by the hypervisor, as \
              the kernel counts it"
         ),

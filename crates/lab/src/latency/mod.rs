@@ -45,6 +45,9 @@ use self::runner::{Order, RunError, RunResult, Runner, Settings, TwoProcesses};
 
 const NAME: &str = "latency";
 
+/// A stall so long, in milliseconds, that deadlines are missed whoever schedules.
+const DISTURBED_MS: f64 = 10.0;
+
 /// The experiment.
 pub(crate) struct Latency;
 
@@ -147,6 +150,14 @@ fn remarks(comparison: &Comparison) -> Vec<String> {
     let settings = &comparison.settings;
     let mut remarks = vec![format!("Kernel: {}.", comparison.kernel.describe(settings.core))];
     remarks.extend(comparison.kernel.remark(settings.load_percent).map(|remark| format!("Kernel: {remark}.")));
+    let longest_ms = comparison.results.iter().map(|result| result.published.stalls.max_ms).fold(0.0, f64::max);
+    if longest_ms > DISTURBED_MS {
+        remarks.push(format!(
+            "Disturbed: the core stood still for {longest_ms:.0} ms. Kernels lend ordinary programs some 50 ms of \
+             every second even before real-time threads: run this while nothing else wants core {}, or isolate it.",
+            settings.core,
+        ));
+    }
     let threads = || comparison.results.iter().flat_map(RunResult::threads);
     let lacking = || threads().filter(|thread| !thread.shortfalls.is_empty());
     if let Some(first) = lacking().next() {
@@ -231,13 +242,15 @@ mod tests {
     #[test]
     fn what_is_missing_is_said_once() {
         let mut comparison = testing::comparison();
+        comparison.results[0].published.stalls.max_ms = 52.0;
         for result in &mut comparison.results {
             result.subscribed.threads[0].shortfalls = vec!["not SCHED_FIFO 21: no".to_owned()];
             result.subscribed.remarks = vec!["its memory is not locked".to_owned()];
         }
         let remarks = remarks(&comparison);
-        assert_eq!(remarks.len(), 3, "{remarks:?}");
-        assert!(remarks[1].starts_with("Missing: 6 of 12 threads") && remarks[1].contains("main: not SCHED_FIFO 21"));
-        assert_eq!(remarks[2], "tokio, futures-rt, rospin-rt: its memory is not locked.");
+        assert_eq!(remarks.len(), 4, "{remarks:?}");
+        assert!(remarks[1].starts_with("Disturbed: the core stood still for 52 ms") && remarks[1].contains("core 1"));
+        assert!(remarks[2].starts_with("Missing: 6 of 12 threads") && remarks[2].contains("main: not SCHED_FIFO 21"));
+        assert_eq!(remarks[3], "tokio, futures-rt, rospin-rt: its memory is not locked.");
     }
 }

@@ -155,7 +155,7 @@ fn measured(page: &mut String, comparison: &Comparison) -> fmt::Result {
         ),
         (
             "Stalls",
-            "a thread of the highest priority on the same core notes every millisecond how late it is; this is the \
+            "a thread of the highest priority on the same core notes every 2 ms how late it is; this is the \
              machine's own doing, and no executor can be better"
                 .to_owned(),
         ),
