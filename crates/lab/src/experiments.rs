@@ -7,12 +7,14 @@ use std::io::{self, Write};
 use clap::{ArgMatches, Command};
 
 use crate::callback_order::CallbackOrder;
+use crate::latency::Latency;
 use crate::reference_system::ReferenceSystem;
 use crate::timers::Timers;
 use crate::tracker::TrackerExperiment;
 
 /// Every experiment, in the order in which `rospin lab list` shows them.
-pub(crate) static EXPERIMENTS: &[&dyn Experiment] = &[&ReferenceSystem, &CallbackOrder, &TrackerExperiment, &Timers];
+pub(crate) static EXPERIMENTS: &[&dyn Experiment] =
+    &[&ReferenceSystem, &CallbackOrder, &TrackerExperiment, &Latency, &Timers];
 
 /// One experiment: `rospin lab NAME`.
 pub(crate) trait Experiment: Sync {

@@ -3,16 +3,20 @@
 //! A plain `rospin` runs the Autoware reference system under every executor and prints who won.
 
 mod callback_order;
+mod children;
 mod cli;
+mod crunch;
 mod deploy;
 mod doctor;
 mod experiments;
+mod latency;
 mod machine;
 mod output_options;
 mod outputs;
 mod page;
 #[cfg(test)]
 mod parity;
+mod process;
 mod progress;
 mod reference_system;
 mod simulate;

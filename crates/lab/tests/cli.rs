@@ -12,13 +12,17 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn help_is_everywhere_and_no_error() {
-    for arguments in [&["--help"][..], &["lab", "--help"], &["lab", "reference-system", "--help"]] {
+    for arguments in
+        [&["--help"][..], &["lab", "--help"], &["lab", "reference-system", "--help"], &["lab", "latency", "--help"]]
+    {
         let output = rospin(arguments);
         assert_eq!(output.status.code(), Some(0), "{arguments:?}");
         assert!(text(&output.stdout).contains("Examples:"), "{arguments:?}");
     }
-    let help = text(&rospin(&["lab", "reference-system", "--help"]).stdout);
-    assert!(!help.contains("order-on-stdin"), "the hidden option shows");
+    for experiment in ["reference-system", "latency"] {
+        let help = text(&rospin(&["lab", experiment, "--help"]).stdout);
+        assert!(!help.contains("order-on-stdin"), "the hidden option shows");
+    }
 }
 
 #[test]
@@ -45,6 +49,23 @@ fn bad_input_is_code_2_and_nothing_on_stdout() {
         assert!(output.stdout.is_empty(), "{bad:?}");
         let said = text(&output.stderr);
         assert!(said.starts_with("error: ") && said.contains(bad[0]), "{bad:?}: {said}");
+    }
+}
+
+#[test]
+fn bad_input_to_latency_is_code_2() {
+    for bad in [
+        &["--variants", "rclcpp-rt"][..],
+        &["--core", "9999"],
+        &["--load", "101"],
+        &["--runs", "0"],
+        &["--duration", "0.1"],
+        &["--order-on-stdin"],
+    ] {
+        let output = rospin(&[&["lab", "latency"], bad].concat());
+        assert_eq!(output.status.code(), Some(2), "{bad:?}");
+        let said = text(&output.stderr);
+        assert!(output.stdout.is_empty() && said.starts_with("error: ") && said.contains(bad[0]), "{bad:?}: {said}");
     }
 }
 

@@ -5,7 +5,6 @@
 //! `report` say what came out.
 
 mod child;
-mod crunch;
 mod figures;
 mod graph;
 mod json;
@@ -14,7 +13,6 @@ mod message;
 mod node;
 mod options;
 mod plots;
-mod process;
 mod report;
 mod runner;
 mod system;
@@ -28,13 +26,15 @@ use std::io::{self, Write};
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
+use crate::children;
+use crate::crunch::Calibration;
 use crate::experiments::{Experiment, Failure};
 use crate::machine::Machine;
 use crate::output_options;
+use crate::process;
 use crate::progress::Progress;
 
-use self::child::ChildProcess;
-use self::crunch::Calibration;
+use self::child::{ChildProcess, Order};
 use self::options::{DEFAULT_REPORT, Options};
 use self::runner::{RunError, RunResult, Runner, Settings, Variant};
 use self::wiring::InProcess;
@@ -77,7 +77,7 @@ pub(crate) struct Comparison {
 
 /// The child's part: one executor, in this process.
 fn obey_order(out: &mut dyn Write) -> Result<(), Failure> {
-    let (variant, settings) = child::read_order(io::stdin().lock()).map_err(Failure::input)?;
+    let Order { variant, settings } = children::read_order(io::stdin().lock()).map_err(Failure::input)?;
     let is_first = process::put_before_others();
     let mut result = InProcess.run(variant, &settings, &|_| ()).map_err(|error| {
         // The parent names the executor already.
@@ -91,7 +91,7 @@ fn obey_order(out: &mut dyn Write) -> Result<(), Failure> {
             .remarks
             .push("ran without the right to go before other programs, whose load shows in the figures".to_owned());
     }
-    Ok(child::write_result(out, &result)?)
+    Ok(children::write_answer(out, &result)?)
 }
 
 fn compare(options: &Options, runner: &dyn Runner, out: &mut dyn Write) -> Result<(), Failure> {

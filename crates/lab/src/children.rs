@@ -1,0 +1,207 @@
+//! Runs parts of an experiment in processes of their own.
+//!
+//! Memory and CPU are then those of one part, and no thread, priority or core setting of one run is left over in the
+//! next. A child is this same program with a hidden option: it reads what to run from stdin and answers on stdout.
+
+use std::env;
+use std::io::{self, Read, Write};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// The hidden option of a child process.
+pub(crate) const CHILD_OPTION: &str = "--order-on-stdin";
+/// How often the parent looks whether its children are done.
+const POLL: Duration = Duration::from_millis(50);
+/// How long children may take beyond their run before they count as stuck.
+const OVERTIME: Duration = Duration::from_secs(30);
+
+/// Why a child gave no result.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ChildError {
+    /// It could not be started or talked to.
+    #[error("its process cannot be used: {0}")]
+    Process(#[from] io::Error),
+    /// It ended without a result.
+    #[error("its process ended without a result ({status}){said}")]
+    Ended {
+        /// How it ended.
+        status: ExitStatus,
+        /// The last line that it wrote to stderr, with what introduces it.
+        said: String,
+    },
+    /// It did not end in time and was stopped.
+    #[error("no result {} s after the run should have ended; its process was stopped", OVERTIME.as_secs())]
+    Stuck,
+    /// What came back is no result.
+    #[error("its result cannot be read: {0}")]
+    Malformed(serde_json::Error),
+}
+
+/// Runs one child of `experiment` an order, all at once, and returns what they answered, in the order of the orders.
+/// `progress` is told the share of `duration` that is over.
+///
+/// # Errors
+/// As soon as one of them fails; the others are stopped then.
+pub(crate) fn run<O: Serialize, A: DeserializeOwned>(
+    experiment: &str,
+    orders: &[O],
+    duration: Duration,
+    progress: &dyn Fn(f64),
+) -> Result<Vec<A>, ChildError> {
+    let mut children = Family(Vec::new());
+    for order in orders {
+        children.0.push(spawn(experiment, order)?);
+    }
+    let pipes: Vec<_> = children.0.iter_mut().map(|child| (child.stdout.take(), child.stderr.take())).collect();
+    thread::scope(|scope| {
+        // All pipes have to be emptied while the children run, or they block once these are full.
+        let readers: Vec<_> = pipes
+            .into_iter()
+            .map(|(stdout, stderr)| (scope.spawn(move || read_all(stdout)), scope.spawn(move || read_all(stderr))))
+            .collect();
+        let ended = children.wait(duration, progress);
+        // Whatever is left holds on to its pipes.
+        children.stop();
+        let left: Vec<_> = readers
+            .into_iter()
+            .map(|(stdout, stderr)| (stdout.join().unwrap_or_default(), stderr.join().unwrap_or_default()))
+            .collect();
+        match ended? {
+            End::Late => Err(ChildError::Stuck),
+            End::Failed(number, status) => Err(ChildError::Ended { status, said: last_line(&left[number].1) }),
+            End::Good => left.iter().map(|(answer, _)| read(answer)).collect(),
+        }
+    })
+}
+
+/// How a family ended.
+enum End {
+    Good,
+    Failed(usize, ExitStatus),
+    Late,
+}
+
+/// Children that do not outlive this.
+struct Family(Vec<Child>);
+
+impl Family {
+    fn wait(&mut self, duration: Duration, progress: &dyn Fn(f64)) -> io::Result<End> {
+        let start = Instant::now();
+        loop {
+            let mut running = false;
+            for (number, child) in self.0.iter_mut().enumerate() {
+                match child.try_wait()? {
+                    Some(status) if !status.success() => return Ok(End::Failed(number, status)),
+                    Some(_) => {}
+                    None => running = true,
+                }
+            }
+            if !running {
+                progress(1.0);
+                return Ok(End::Good);
+            }
+            let elapsed = start.elapsed();
+            if elapsed > duration + OVERTIME {
+                return Ok(End::Late);
+            }
+            progress((elapsed.as_secs_f64() / duration.as_secs_f64()).min(1.0));
+            thread::sleep(POLL);
+        }
+    }
+
+    fn stop(&mut self) {
+        for child in &mut self.0 {
+            // Those that have ended are only waited for, which is remembered.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Drop for Family {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn spawn(experiment: &str, order: &impl Serialize) -> io::Result<Child> {
+    let mut child = Command::new(env::current_exe()?)
+        .args(["lab", experiment, CHILD_OPTION])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let mut stdin = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
+    // Dropping the handle closes the pipe, which ends the order.
+    stdin.write_all(&serde_json::to_vec(order)?)?;
+    Ok(child)
+}
+
+fn read_all(pipe: Option<impl Read>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Some(mut pipe) = pipe {
+        // What came before an error is still worth having.
+        let _ = pipe.read_to_end(&mut bytes);
+    }
+    bytes
+}
+
+fn read<A: DeserializeOwned>(answer: &[u8]) -> Result<A, ChildError> {
+    serde_json::from_slice(answer).map_err(ChildError::Malformed)
+}
+
+fn last_line(complaint: &[u8]) -> String {
+    let text = String::from_utf8_lossy(complaint);
+    match text.lines().rfind(|line| !line.trim().is_empty()) {
+        Some(line) => format!(": {}", line.trim().trim_start_matches("error: ")),
+        None => String::new(),
+    }
+}
+
+/// Why a child did not understand its order.
+#[derive(Debug, thiserror::Error)]
+#[error("{CHILD_OPTION} is for this program's own use: it expects an order on stdin ({0})")]
+pub(crate) struct OrderError(#[from] serde_json::Error);
+
+/// The child's side: reads the order.
+pub(crate) fn read_order<O: for<'de> Deserialize<'de>>(input: impl Read) -> Result<O, OrderError> {
+    Ok(serde_json::from_reader(input)?)
+}
+
+/// The child's side: writes the answer.
+pub(crate) fn write_answer(out: &mut dyn Write, answer: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, answer)?;
+    out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_and_answers_survive_the_pipe() {
+        let order = ("fifo-single".to_owned(), Duration::from_millis(7));
+        let bytes = serde_json::to_vec(&order).unwrap();
+        assert_eq!(read_order::<(String, Duration)>(bytes.as_slice()).unwrap(), order);
+        let mut bytes = Vec::new();
+        write_answer(&mut bytes, &order).unwrap();
+        assert_eq!(read::<(String, Duration)>(&bytes).unwrap(), order);
+        assert!(matches!(read::<u32>(b"{"), Err(ChildError::Malformed(_))));
+    }
+
+    #[test]
+    fn complaint_is_its_last_line() {
+        assert_eq!(last_line(b""), "");
+        assert_eq!(last_line(b"warning\nerror: no such core\n\n"), ": no such core");
+    }
+
+    #[test]
+    fn someone_typing_the_hidden_option_is_told() {
+        let error = read_order::<u32>(&b""[..]).unwrap_err().to_string();
+        assert!(error.starts_with(CHILD_OPTION), "{error}");
+    }
+}

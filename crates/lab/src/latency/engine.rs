@@ -1,0 +1,191 @@
+//! The variants of rospin: the same messages, taken by its executors.
+//!
+//! A receiving thread stands for a middleware's: it waits for all topics, and notifies. It takes nothing; a message
+//! stays in its socket until an executor picks its callback.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, OnceLock};
+
+use rospin::policy::{Edf, FixedPriority, Timers, WaitSet};
+use rospin::{
+    Context, ContextOptions, EntityKind, EntityOptions, Executor, ExecutorOptions, Instant, Notifier, Pending, Policy,
+    Priority, Source, SpinOptions, TakeError,
+};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::io::Errno;
+
+use super::subscriber::{Callback, Outcome, Parts};
+use super::threads::{CALLBACK_PRIORITY, Crew, SAMPLING_PRIORITY, callback_priority};
+use super::topics::{TOPICS, period};
+use super::transport::{Found, Inlet, Message};
+
+/// rclcpp's single-threaded executor, emulated; all of its threads have the same priority.
+pub(crate) fn wait_set(parts: Parts) -> Outcome {
+    run(parts, &|| Box::new(WaitSet::new(Timers::Inside)), &[SAMPLING_PRIORITY])
+}
+
+/// One executor, the most urgent callback first.
+pub(crate) fn single(parts: Parts) -> Outcome {
+    run(parts, &|| Box::new(FixedPriority::new()), &[CALLBACK_PRIORITY])
+}
+
+/// One executor, the earliest deadline first.
+pub(crate) fn edf(parts: Parts) -> Outcome {
+    run(parts, &|| Box::new(Edf::new()), &[CALLBACK_PRIORITY])
+}
+
+/// One executor a callback, each with a priority of its own.
+pub(crate) fn one_each(parts: Parts) -> Outcome {
+    let priorities: [u8; TOPICS] = std::array::from_fn(callback_priority);
+    run(parts, &|| Box::new(FixedPriority::new()), &priorities)
+}
+
+/// Runs the callbacks on one executor a priority; they are dealt out in turn.
+fn run(parts: Parts, policy: &dyn Fn() -> Box<dyn Policy>, priorities: &[u8]) -> Outcome {
+    let Parts { inlets, callbacks, crew, invitation } = parts;
+    let context = Context::new(ContextOptions::new());
+    let create = |(number, priority): (usize, &u8)| {
+        let options = ExecutorOptions::new(format!("executor-{}", number + 1)).thread(crew.options(*priority));
+        context.create_executor(options.boxed_policy(policy()))
+    };
+    let executors: Vec<Executor> = priorities.iter().enumerate().map(create).collect();
+
+    let (open, all_closed) = channel();
+    let mut receiver = ReceiverThread::new()?;
+    let mut entities = Vec::new();
+    for (inlet, callback) in inlets.into_iter().zip(callbacks) {
+        let executor = &executors[callback.topic % executors.len()];
+        let source = receiver.watch(callback.topic, inlet, open.clone())?;
+        entities.push(create_entity(executor, source, callback)?);
+    }
+    drop(open);
+    receiver.start(&crew)?;
+    spin(executors, &crew, &all_closed, || invitation.send())?;
+    // Nothing on the way to a callback has an end that messages could be dropped at.
+    Ok([0; TOPICS])
+}
+
+fn create_entity(
+    executor: &Executor,
+    source: TopicSource,
+    callback: Callback,
+) -> Result<rospin::Entity, rospin::SourceError> {
+    let topic = callback.topic;
+    let name = format!("topic-{}", topic + 1);
+    let options = EntityOptions::new(name.as_str()).deadline(period(topic)).priority(Priority((TOPICS - topic) as u32));
+    let group = executor.create_group(name.as_str(), callback);
+    group.create_source(EntityKind::Subscription, options, source, |callback, message| callback.run(message))
+}
+
+/// Spins every executor on a thread of its own until all sources have ended.
+fn spin(
+    executors: Vec<Executor>,
+    crew: &Crew,
+    all_closed: &Receiver<()>,
+    ready: impl FnOnce() -> io::Result<()>,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let handles: Vec<_> = executors.iter().map(Executor::handle).collect();
+    let threads = executors.into_iter().map(|executor| {
+        let name = executor.handle().name().to_owned();
+        std::thread::Builder::new().name(name).spawn(move || executor.spin(SpinOptions::new()).map(drop))
+    });
+    let threads = threads.collect::<io::Result<Vec<_>>>()?;
+    ready()?;
+    // Nothing is ever sent: it ends when the last source is dropped.
+    let _ = all_closed.recv();
+    for handle in &handles {
+        handle.halt();
+        for report in handle.thread_reports() {
+            crew.add(handle.name(), &report);
+        }
+    }
+    for thread in threads {
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    }
+    Ok(())
+}
+
+/// A topic as a source.
+struct TopicSource {
+    inlet: Arc<Inlet>,
+    notifier: Arc<OnceLock<Notifier>>,
+    _open: Sender<()>,
+}
+
+impl Source for TopicSource {
+    type Item = Message;
+    type Attachment = ();
+
+    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
+        // A source is attached once.
+        let _ = self.notifier.set(notifier);
+        Ok(())
+    }
+
+    fn try_take(&mut self) -> Result<Option<Message>, TakeError> {
+        match self.inlet.take().map_err(|error| TakeError::Failed(Box::new(error)))? {
+            Found::Message(message) => Ok(Some(message)),
+            Found::Nothing => Ok(None),
+            Found::End => Err(TakeError::Closed),
+        }
+    }
+
+    /// The next message tells when it was published, so that order by age is by publication.
+    fn pending(&self) -> Pending {
+        match self.inlet.peek() {
+            Ok(Found::Message(message)) => Pending::Since(Instant::from_nanos(message.published_ns)),
+            Ok(Found::Nothing) => Pending::Empty,
+            Ok(Found::End) | Err(_) => Pending::Unknown,
+        }
+    }
+}
+
+/// Waits for all topics and notifies: once a message, since what is left in a socket must not keep it awake.
+struct ReceiverThread {
+    epoll: OwnedFd,
+    topics: Vec<(Arc<Inlet>, Arc<OnceLock<Notifier>>)>,
+}
+
+impl ReceiverThread {
+    fn new() -> io::Result<Self> {
+        Ok(Self { epoll: epoll::create(CreateFlags::CLOEXEC)?, topics: Vec::new() })
+    }
+
+    /// The source of a topic that this thread is going to watch; it is open until `open` is dropped.
+    fn watch(&mut self, topic: usize, inlet: Inlet, open: Sender<()>) -> io::Result<TopicSource> {
+        debug_assert_eq!(topic, self.topics.len());
+        let (inlet, notifier) = (Arc::new(inlet), Arc::new(OnceLock::new()));
+        epoll::add(&self.epoll, inlet.fd(), EventData::new_u64(topic as u64), EventFlags::IN | EventFlags::ET)?;
+        self.topics.push((Arc::clone(&inlet), Arc::clone(&notifier)));
+        Ok(TopicSource { inlet, notifier, _open: open })
+    }
+
+    /// Starts it; it ends by itself when the publisher is gone.
+    fn start(self, crew: &Crew) -> io::Result<()> {
+        // Nobody waits for it: what it has to say, it says to the executors.
+        crew.spawn("receiver", SAMPLING_PRIORITY, move || self.run()).map(drop)
+    }
+
+    fn run(self) -> io::Result<()> {
+        let mut events = Vec::with_capacity(TOPICS);
+        let mut closed = 0;
+        while closed < TOPICS {
+            events.clear();
+            match epoll::wait(&self.epoll, spare_capacity(&mut events), None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            for event in &events {
+                let (topic, flags) = (event.data.u64() as usize, event.flags);
+                if let Some(notifier) = self.topics[topic].1.get() {
+                    notifier.notify();
+                }
+                closed += usize::from(flags.contains(EventFlags::HUP));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,183 @@
+//! What is shown of the runs.
+
+use crate::stats::Summary;
+
+use super::runner::RunResult;
+use super::topics::{PERIODS_MS, TOPICS};
+use super::variant::Variant;
+use super::{Comparison, topics};
+
+/// The percentile that is compared with deadlines.
+pub(crate) const PERCENT: f64 = 99.0;
+
+/// One topic in one run of one variant.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Row {
+    pub(crate) variant: Variant,
+    pub(crate) run: u32,
+    /// From 0.
+    pub(crate) topic: usize,
+    pub(crate) wcet_ms: f64,
+    /// What analysis says; `None` where that is more than the period.
+    pub(crate) bound_ms: Option<f64>,
+    /// Percentiles over all that was sent; a lost message never arrives. `None` if the percentile is such a one.
+    pub(crate) p50_ms: Option<f64>,
+    pub(crate) p99_ms: Option<f64>,
+    /// Over what was received.
+    pub(crate) max_ms: Option<f64>,
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+    /// Messages whose callback ended after the deadline or never ran.
+    pub(crate) missed_deadlines: u64,
+}
+
+impl Row {
+    fn of(result: &RunResult, topic: usize, wcet_ms: f64, bound_ms: Option<f64>) -> Self {
+        let mut latencies_ms: Vec<f64> =
+            result.subscribed.latencies_ns[topic].iter().map(|ns| *ns as f64 / 1e6).collect();
+        latencies_ms.sort_by(f64::total_cmp);
+        let sent = result.published.sent[topic];
+        let received = latencies_ms.len() as u64;
+        let late = latencies_ms.iter().filter(|ms| **ms > deadline_ms(topic)).count() as u64;
+        Self {
+            variant: result.variant,
+            run: result.run,
+            topic,
+            wcet_ms,
+            bound_ms,
+            p50_ms: percentile_of_sent(&latencies_ms, sent, 50.0),
+            p99_ms: percentile_of_sent(&latencies_ms, sent, PERCENT),
+            max_ms: latencies_ms.last().copied(),
+            sent,
+            received,
+            missed_deadlines: late + sent.saturating_sub(received),
+        }
+    }
+
+    /// Whether the percentile keeps the deadline.
+    pub(crate) fn meets(&self) -> bool {
+        self.p99_ms.is_some_and(|ms| ms <= deadline_ms(self.topic))
+    }
+}
+
+/// The deadline of a topic's messages: the period.
+pub(crate) const fn deadline_ms(topic: usize) -> f64 {
+    PERIODS_MS[topic] as f64
+}
+
+/// By nearest rank, with what was lost behind everything that arrived.
+fn percentile_of_sent(sorted_ms: &[f64], sent: u64, percent: f64) -> Option<f64> {
+    let rank = (percent / 100.0 * sent.max(sorted_ms.len() as u64) as f64).ceil() as usize;
+    sorted_ms.get(rank.max(1) - 1).copied()
+}
+
+/// All rows, in the order of the runs.
+pub(crate) fn rows(comparison: &Comparison) -> Vec<Row> {
+    let work = topics::work(comparison.settings.load_percent);
+    let bounds = bounds_ms(comparison);
+    let of =
+        |result| (0..TOPICS).map(move |topic| Row::of(result, topic, work[topic].as_secs_f64() * 1e3, bounds[topic]));
+    comparison.results.iter().flat_map(of).collect()
+}
+
+/// What analysis says of every topic.
+pub(crate) fn bounds_ms(comparison: &Comparison) -> [Option<f64>; TOPICS] {
+    topics::bounds(topics::work(comparison.settings.load_percent)).map(|bound| bound.map(|b| b.as_secs_f64() * 1e3))
+}
+
+/// How a variant did over all of its runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Standing {
+    pub(crate) variant: Variant,
+    /// The 99th percentiles of the runs; `None` if too much was lost in one of them.
+    pub(crate) p99_ms: [Option<Summary>; TOPICS],
+    /// Topics whose 99th percentile missed the deadline in some run.
+    pub(crate) missing: Vec<usize>,
+    pub(crate) runs: usize,
+    /// Runs in which all topics kept theirs.
+    pub(crate) good_runs: usize,
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+    pub(crate) missed_deadlines: u64,
+    /// Stalls of the machine in these runs, and the longest one in milliseconds.
+    pub(crate) stalls: usize,
+    pub(crate) stall_max_ms: f64,
+}
+
+/// All variants, in the order in which they ran first.
+pub(crate) fn standings(comparison: &Comparison) -> Vec<Standing> {
+    let rows = rows(comparison);
+    let mut variants: Vec<Variant> = Vec::new();
+    for result in &comparison.results {
+        if !variants.contains(&result.variant) {
+            variants.push(result.variant);
+        }
+    }
+    variants.into_iter().map(|variant| standing(variant, &rows, comparison)).collect()
+}
+
+fn standing(variant: Variant, rows: &[Row], comparison: &Comparison) -> Standing {
+    let own: Vec<&Row> = rows.iter().filter(|row| row.variant == variant).collect();
+    let results = comparison.results.iter().filter(|result| result.variant == variant);
+    let of_topic = |topic: usize| own.iter().filter(move |row| row.topic == topic);
+    let p99_ms = |topic| {
+        let values: Option<Vec<f64>> = of_topic(topic).map(|row| row.p99_ms).collect();
+        values.and_then(Summary::of)
+    };
+    let good = |run: u32| own.iter().filter(|row| row.run == run).all(|row| row.meets());
+    let sum = |of: fn(&Row) -> u64| own.iter().map(|row| of(row)).sum();
+    Standing {
+        variant,
+        p99_ms: std::array::from_fn(p99_ms),
+        missing: (0..TOPICS).filter(|topic| of_topic(*topic).any(|row| !row.meets())).collect(),
+        runs: results.clone().count(),
+        good_runs: results.clone().filter(|result| good(result.run)).count(),
+        sent: sum(|row| row.sent),
+        received: sum(|row| row.received),
+        missed_deadlines: sum(|row| row.missed_deadlines),
+        stalls: results.clone().map(|result| result.published.stalls.stalls).sum(),
+        stall_max_ms: results.map(|result| result.published.stalls.max_ms).fold(0.0, f64::max),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing;
+    use super::super::variant::Structure;
+    use super::*;
+
+    #[test]
+    fn what_was_lost_comes_last() {
+        let sorted: Vec<f64> = (1..=98).map(f64::from).collect();
+        assert_eq!(percentile_of_sent(&sorted, 98, 99.0), Some(98.0));
+        assert_eq!(percentile_of_sent(&sorted, 100, 50.0), Some(50.0));
+        assert_eq!(percentile_of_sent(&sorted, 100, 99.0), None);
+        assert_eq!(percentile_of_sent(&[], 0, 99.0), None);
+    }
+
+    #[test]
+    fn late_and_lost_messages_miss_their_deadlines() {
+        let mut comparison = testing::comparison();
+        comparison.results.truncate(1);
+        comparison.results[0].published.sent[0] = 5;
+        comparison.results[0].subscribed.latencies_ns[0] = vec![2_000_000, 11_000_000, 3_000_000];
+        let row = rows(&comparison).remove(0);
+        assert_eq!((row.sent, row.received, row.missed_deadlines), (5, 3, 3));
+        assert_eq!((row.p50_ms, row.p99_ms, row.max_ms), (Some(11.0), None, Some(11.0)));
+        assert_eq!((row.wcet_ms, row.bound_ms), (2.0, Some(2.0)));
+        assert!(!row.meets());
+    }
+
+    #[test]
+    fn a_standing_sums_up_all_runs() {
+        let standings = standings(&testing::comparison());
+        let of = |structure| {
+            let variant = Variant::real_time(structure);
+            standings.iter().find(|standing| standing.variant == variant).unwrap()
+        };
+        let (good, bad) = (of(Structure::RospinRt), of(Structure::Tokio));
+        assert_eq!((good.runs, good.good_runs, good.missing.as_slice()), (2, 2, &[][..]));
+        assert_eq!((bad.runs, bad.good_runs, bad.missing.as_slice()), (2, 0, &[0, 1, 2][..]));
+        assert_eq!((good.stalls, good.stall_max_ms), (6, 1.5));
+    }
+}

@@ -1,0 +1,257 @@
+//! `rospin lab latency`: from publication to the end of the callback, under every subscriber (Skoudlil et al. 2025).
+//!
+//! `topics` says what is published and what analysis says about it, `variant` who subscribes. A run is two processes:
+//! `publisher`, with the `stalls` meter beside it, and `subscriber`, whose threads and runtimes are in `runtimes` (over
+//! `r2r`, which samples as R2R does) and `engine` (rospin); messages go over `transport`. `figures` measures, and
+//! `table`, `verdict`, `json` and `report` say what came out.
+
+mod engine;
+mod figures;
+mod json;
+mod kernel;
+mod options;
+mod plots;
+mod publisher;
+mod r2r;
+mod report;
+mod runner;
+mod runtimes;
+mod stalls;
+mod subscriber;
+mod table;
+#[cfg(test)]
+mod testing;
+mod threads;
+mod topics;
+mod transport;
+mod variant;
+mod verdict;
+
+use std::io::{self, Write};
+
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use rospin::os::{CoreSet, ThreadOptions};
+
+use crate::children;
+use crate::crunch::Calibration;
+use crate::experiments::{Experiment, Failure};
+use crate::machine::Machine;
+use crate::output_options;
+use crate::progress::Progress;
+
+use self::kernel::Kernel;
+use self::options::{DEFAULT_REPORT, Options};
+use self::runner::{Order, RunError, RunResult, Runner, Settings, TwoProcesses};
+
+const NAME: &str = "latency";
+
+/// A stall so long, in milliseconds, that deadlines are missed whoever schedules.
+const DISTURBED_MS: f64 = 10.0;
+
+/// The experiment.
+pub(crate) struct Latency;
+
+impl Experiment for Latency {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn about(&self) -> &'static str {
+        "Latency from publication to the end of the callback: futures, Tokio, a wait set and rospin on one core"
+    }
+
+    fn command(&self) -> Command {
+        let command = Options::augment_args(Command::new(self.name())).about(self.about());
+        output_options::with_default_report(command, DEFAULT_REPORT)
+    }
+
+    fn run(&self, matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
+        let options = Options::from_arg_matches(matches).map_err(Failure::input)?;
+        if options.order_on_stdin {
+            let order: Order = children::read_order(io::stdin().lock()).map_err(Failure::input)?;
+            let answer = order.obey().map_err(Failure::Run)?;
+            return Ok(children::write_answer(out, &answer)?);
+        }
+        compare(&options, &TwoProcesses, out)
+    }
+}
+
+/// Everything that the table, the JSON file and the report show.
+pub(crate) struct Comparison {
+    /// Where it was measured.
+    pub(crate) machine: Machine,
+    /// What the kernel there allows.
+    pub(crate) kernel: Kernel,
+    /// How.
+    pub(crate) settings: Settings,
+    /// How often each variant ran.
+    pub(crate) runs: u32,
+    /// What came out, in the order of the runs.
+    pub(crate) results: Vec<RunResult>,
+}
+
+fn compare(options: &Options, runner: &dyn Runner, out: &mut dyn Write) -> Result<(), Failure> {
+    let files = options.outputs.files(Some(DEFAULT_REPORT));
+    let files = files.map_err(Failure::input)?;
+    let allowed = CoreSet::of_current_thread().map_err(Failure::run)?;
+    let core = choose_core(options.core, &allowed).map_err(Failure::input)?;
+    let kernel = Kernel::read();
+    // The parent keeps off the experiment's core, if there is another one.
+    let others = CoreSet::new(allowed.as_slice().iter().copied().filter(|other| *other != core));
+    let apart = if others.is_empty() { ThreadOptions::new() } else { ThreadOptions::new().cores(others) };
+    let apart = apart.apply_for_now();
+    let settings =
+        Settings { duration: options.duration, core, load_percent: options.load, calibration: Calibration::measure() };
+    let results = run_all(options, &settings, runner).map_err(Failure::run)?;
+    drop(apart);
+    let comparison = Comparison { machine: Machine::read(), kernel, settings, runs: options.runs, results };
+
+    write!(out, "{}", table::render(&comparison))?;
+    for remark in remarks(&comparison) {
+        writeln!(out, "{remark}")?;
+    }
+    writeln!(out, "\n{}", verdict::sentence(&comparison))?;
+    files.write(out, || json::render(&comparison), || report::render(&comparison))
+}
+
+/// Every variant once, then all again: what changes on the machine meanwhile meets all of them.
+fn run_all(options: &Options, settings: &Settings, runner: &dyn Runner) -> Result<Vec<RunResult>, RunError> {
+    let variants = options.variants();
+    let progress = Progress::new(variants.len() * options.runs as usize, settings.duration, options.outputs.quiet);
+    let mut results = Vec::new();
+    for run in 1..=options.runs {
+        for variant in &variants {
+            progress.begin(variant.name());
+            results.push(runner.run(*variant, run, settings, &|share| progress.at(share))?);
+            progress.end();
+        }
+    }
+    Ok(results)
+}
+
+/// Why nothing can be measured on a core.
+#[derive(Debug, thiserror::Error)]
+#[error("--core {core}: this process may not use it; choose from {allowed}")]
+struct CoreError {
+    core: u16,
+    allowed: CoreSet,
+}
+
+/// The one asked for, or the last: interrupts and what else runs tend to be on the first.
+fn choose_core(asked: Option<u16>, allowed: &CoreSet) -> Result<u16, CoreError> {
+    let last = allowed.as_slice().last().copied().unwrap_or(0);
+    match asked {
+        Some(core) if !allowed.as_slice().contains(&core) => Err(CoreError { core, allowed: allowed.clone() }),
+        asked => Ok(asked.unwrap_or(last)),
+    }
+}
+
+/// What the reader of the table has to know, each once.
+fn remarks(comparison: &Comparison) -> Vec<String> {
+    let settings = &comparison.settings;
+    let mut remarks = vec![format!("Kernel: {}.", comparison.kernel.describe(settings.core))];
+    remarks.extend(comparison.kernel.remark(settings.load_percent).map(|remark| format!("Kernel: {remark}.")));
+    let longest_ms = comparison.results.iter().map(|result| result.published.stalls.max_ms).fold(0.0, f64::max);
+    if longest_ms > DISTURBED_MS {
+        remarks.push(format!(
+            "Disturbed: the core stood still for {longest_ms:.0} ms. Kernels lend ordinary programs some 50 ms of \
+             every second even before real-time threads: run this while nothing else wants core {}, or isolate it.",
+            settings.core,
+        ));
+    }
+    let threads = || comparison.results.iter().flat_map(RunResult::threads);
+    let lacking = || threads().filter(|thread| !thread.shortfalls.is_empty());
+    if let Some(first) = lacking().next() {
+        let (lacking, all) = (lacking().count(), threads().count());
+        let (name, shortfalls) = (&first.name, first.shortfalls.join("; "));
+        remarks
+            .push(format!("Missing: {lacking} of {all} threads lack what they should have, as {name}: {shortfalls}."));
+    }
+    let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
+    for result in &comparison.results {
+        for remark in &result.subscribed.remarks {
+            match said.iter_mut().find(|(text, _)| text == remark) {
+                Some((_, names)) if names.contains(&result.variant.name()) => {}
+                Some((_, names)) => names.push(result.variant.name()),
+                None => said.push((remark, vec![result.variant.name()])),
+            }
+        }
+    }
+    remarks.extend(said.into_iter().map(|(text, names)| format!("{}: {text}.", names.join(", "))));
+    remarks
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::fs;
+
+    use super::variant::{Structure, Variant};
+    use super::*;
+
+    /// Answers with made-up results.
+    #[derive(Default)]
+    struct Fake(RefCell<Vec<(Variant, u32)>>);
+
+    impl Runner for Fake {
+        fn run(&self, variant: Variant, run: u32, _: &Settings, progress: &dyn Fn(f64)) -> Result<RunResult, RunError> {
+            self.0.borrow_mut().push((variant, run));
+            progress(0.5);
+            Ok(RunResult {
+                variant,
+                ..testing::result(variant.structure, run, [2_000, 6_000, 13_000, 36_000, 170_000])
+            })
+        }
+    }
+
+    fn run(arguments: &[&str]) -> (Result<(), Failure>, String, Vec<(Variant, u32)>) {
+        let matches = Latency.command().no_binary_name(true).try_get_matches_from(arguments).unwrap();
+        let fake = Fake::default();
+        let mut out = Vec::new();
+        let result = compare(&Options::from_arg_matches(&matches).unwrap(), &fake, &mut out);
+        (result, String::from_utf8(out).unwrap(), fake.0.into_inner())
+    }
+
+    #[test]
+    fn runs_what_was_asked_for_and_names_the_report_last() {
+        let folder = std::env::temp_dir().join(format!("rospin-lab-{}-latency", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let (report, json) = (folder.join("r.html"), folder.join("r.json"));
+        let files = ["--report", report.to_str().unwrap(), "--json", json.to_str().unwrap()];
+        let asked = ["--quiet", "--runs", "2", "--variants", "rospin-rt,tokio"];
+        let (result, text, asked) = run(&[&asked[..], &files].concat());
+        result.unwrap();
+        let (rospin, tokio) = (Variant::real_time(Structure::RospinRt), Variant::real_time(Structure::Tokio));
+        assert_eq!(asked, [(rospin, 1), (tokio, 1), (rospin, 2), (tokio, 2)]);
+        assert_eq!(text.lines().last().unwrap(), format!("Report:  {}", report.display()));
+        assert!(text.contains("rospin-rt keeps every deadline at the 99th percentile in 2 of 2 runs"), "{text}");
+        assert!(fs::read_to_string(&report).unwrap().contains("</html>"));
+        assert!(fs::read_to_string(&json).unwrap().contains("missed_deadlines"));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_core_that_is_not_there_is_refused_before_anything_runs() {
+        let (result, _, asked) = run(&["--quiet", "--core", "1000"]);
+        let Err(Failure::Input(error)) = result else { panic!("not refused") };
+        assert!(error.to_string().starts_with("--core 1000: "), "{error}");
+        assert!(asked.is_empty());
+        assert_eq!(choose_core(None, &CoreSet::new([0, 3])).unwrap(), 3);
+        assert_eq!(choose_core(Some(0), &CoreSet::new([0, 3])).unwrap(), 0);
+    }
+
+    #[test]
+    fn what_is_missing_is_said_once() {
+        let mut comparison = testing::comparison();
+        comparison.results[0].published.stalls.max_ms = 52.0;
+        for result in &mut comparison.results {
+            result.subscribed.threads[0].shortfalls = vec!["not SCHED_FIFO 21: no".to_owned()];
+            result.subscribed.remarks = vec!["its memory is not locked".to_owned()];
+        }
+        let remarks = remarks(&comparison);
+        assert_eq!(remarks.len(), 4, "{remarks:?}");
+        assert!(remarks[1].starts_with("Disturbed: the core stood still for 52 ms") && remarks[1].contains("core 1"));
+        assert!(remarks[2].starts_with("Missing: 6 of 12 threads") && remarks[2].contains("main: not SCHED_FIFO 21"));
+        assert_eq!(remarks[3], "tokio, futures-rt, rospin-rt: its memory is not locked.");
+    }
+}

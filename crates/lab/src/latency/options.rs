@@ -1,0 +1,139 @@
+//! The options of `rospin lab latency`.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::output_options::OutputOptions;
+
+use super::topics::{FULL_LOAD_PERCENT, TOPICS, period};
+use super::variant::Variant;
+
+/// Where the report goes unless told otherwise.
+pub(crate) const DEFAULT_REPORT: &str = "rospin-latency.html";
+
+/// Twice the longest period.
+const DURATION_MIN_S: f64 = 2.0 * period(TOPICS - 1).as_millis() as f64 / 1e3;
+const DURATION_MAX_S: f64 = 3600.0;
+const LOAD_MIN_PERCENT: f64 = 1.0;
+const LOAD_MAX_PERCENT: f64 = 100.0;
+
+/// Measures the latency from publication to the end of the callback under many subscribers, all on one core.
+///
+/// A process publishes five topics with periods of 10, 20, 50, 100 and 200 ms; the callbacks of another one take 2, 4,
+/// 5, 15 and 50 ms: 90 % of the core. Variants whose names begin with nort- have no real-time threads.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  rospin lab latency                          every variant once, about 3 minutes
+  rospin lab latency --runs 10 --duration 20  as published: more than an hour
+  rospin lab latency --runs 10 --duration 20 --variants futures-rt,rospin-rt
+  rospin lab latency --core 1 --load 50 --json result.json
+
+Real-time threads need CAP_SYS_NICE (run it as root, or see `ulimit -r`). Without it every variant runs all the same,
+and what is missing is said.")]
+pub(crate) struct Options {
+    /// Variants to run, in this order, separated by commas; all unless given
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) variants: Vec<Variant>,
+
+    /// How often each variant runs
+    #[arg(long, value_name = "COUNT", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) runs: u32,
+
+    /// Seconds that are published in a run
+    #[arg(long, value_name = "SECONDS", default_value = "6", value_parser = parse_duration)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) duration: Duration,
+
+    /// The core that everything measured runs on; the last one unless given
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) core: Option<u16>,
+
+    /// What the callbacks take of the core together
+    #[arg(long, value_name = "PERCENT", default_value_t = FULL_LOAD_PERCENT, value_parser = parse_load)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) load: f64,
+
+    #[command(flatten)]
+    pub(crate) outputs: OutputOptions,
+
+    /// For this program's own use: runs one process as told on stdin.
+    #[arg(long = "order-on-stdin", hide = true)]
+    pub(crate) order_on_stdin: bool,
+}
+
+impl Options {
+    /// The variants to run, each once.
+    pub(crate) fn variants(&self) -> Vec<Variant> {
+        if self.variants.is_empty() {
+            return Variant::all().to_vec();
+        }
+        let mut once = Vec::new();
+        for variant in &self.variants {
+            if !once.contains(variant) {
+                once.push(*variant);
+            }
+        }
+        once
+    }
+}
+
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    parse_number(text, "seconds", DURATION_MIN_S, DURATION_MAX_S).map(Duration::from_secs_f64)
+}
+
+fn parse_load(text: &str) -> Result<f64, String> {
+    parse_number(text, "percent", LOAD_MIN_PERCENT, LOAD_MAX_PERCENT)
+}
+
+fn parse_number(text: &str, unit: &str, min: f64, max: f64) -> Result<f64, String> {
+    let number = text.trim().parse::<f64>().ok().filter(|number| (min..=max).contains(number));
+    number.ok_or_else(|| format!("give a number of {unit} from {min} to {max}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Command, FromArgMatches};
+
+    use super::super::variant::Structure;
+    use super::*;
+
+    fn parse(arguments: &[&str]) -> Result<Options, clap::Error> {
+        let command = Options::augment_args(Command::new("x").no_binary_name(true));
+        Options::from_arg_matches(&command.try_get_matches_from(arguments)?)
+    }
+
+    #[test]
+    fn defaults() {
+        let options = parse(&[]).unwrap();
+        assert_eq!((options.runs, options.duration, options.load), (1, Duration::from_secs(6), 90.0));
+        assert_eq!(options.variants(), Variant::all());
+        assert!(options.core.is_none() && options.outputs.json.is_none() && !options.outputs.quiet);
+    }
+
+    #[test]
+    fn variants_are_taken_in_order_and_once() {
+        let options = parse(&["--variants", "rospin-rt,nort-tokio", "--variants=rospin-rt"]).unwrap();
+        let nort_tokio = Variant { structure: Structure::Tokio, real_time: false };
+        assert_eq!(options.variants(), [Variant::real_time(Structure::RospinRt), nort_tokio]);
+    }
+
+    #[test]
+    fn bad_input_names_the_option_and_what_would_do() {
+        for (option, value, expected) in [
+            ("--variants", "futures-rs", "similar value exists: 'futures-rt'"),
+            ("--runs", "0", "1..=100"),
+            ("--duration", "0.1", "seconds from 0.4 to 3600"),
+            ("--duration", "NaN", "seconds from 0.4 to 3600"),
+            ("--load", "101", "percent from 1 to 100"),
+            ("--load", "-1", "percent from 1 to 100"),
+            ("--core", "x", "invalid digit"),
+        ] {
+            let error = parse(&[option, value]).unwrap_err();
+            assert_eq!(error.exit_code(), 2);
+            let said = error.to_string();
+            assert!(said.contains(option) && said.contains(expected), "{said}");
+        }
+    }
+}

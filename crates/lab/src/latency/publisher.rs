@@ -1,0 +1,91 @@
+//! The publisher process.
+
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use super::runner::Settings;
+use super::stalls::{self, Stalls, sleep_until};
+use super::threads::{Crew, METER_PRIORITY, PUBLISHER_MAIN_PRIORITY, PUBLISHER_PRIORITY, ThreadFacts};
+use super::topics::{PERIODS_MS, TOPICS, phase};
+use super::transport::{self, Message, Outlet, now_ns};
+
+/// From the subscriber's word that it is ready to the first publications: whatever it still starts is there then.
+const LEAD_NS: u64 = 200_000_000;
+
+/// What the publisher did.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub(crate) struct Published {
+    /// Messages published, a topic.
+    pub(crate) sent: [u64; TOPICS],
+    /// Messages of these for which the transport had no room.
+    pub(crate) refused: [u64; TOPICS],
+    /// What the machine itself did meanwhile.
+    pub(crate) stalls: Stalls,
+    /// What its threads had.
+    pub(crate) threads: Vec<ThreadFacts>,
+}
+
+/// Publishes for as long as the settings say.
+pub(crate) fn run(settings: &Settings, meeting: &str) -> io::Result<Published> {
+    let crew = Crew::new(settings.core, true);
+    crew.enlist("publisher-main", PUBLISHER_MAIN_PRIORITY);
+    let outlets = transport::meet(meeting)?;
+    let start_ns = now_ns() + LEAD_NS;
+    let end_ns = start_ns + settings.duration.as_nanos() as u64;
+
+    let core = settings.core;
+    let meter = crew.spawn("stall-meter", METER_PRIORITY, move || {
+        sleep_until(start_ns);
+        stalls::watch(core, end_ns)
+    })?;
+    let publisher = crew.spawn("publisher", PUBLISHER_PRIORITY, move || publish(&outlets, start_ns, end_ns))?;
+    // A panic here is a bug: let it through.
+    let (sent, refused) = publisher.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    let stalls = meter.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    Ok(Published { sent, refused, stalls, threads: crew.facts() })
+}
+
+/// Due times are absolute: what is late once does not delay what comes after it.
+fn publish(outlets: &[Outlet; TOPICS], start_ns: u64, end_ns: u64) -> io::Result<([u64; TOPICS], [u64; TOPICS])> {
+    let (mut sent, mut refused) = ([0; TOPICS], [0; TOPICS]);
+    loop {
+        let due_ns: [u64; TOPICS] =
+            std::array::from_fn(|topic| start_ns + first_ns(topic) + sent[topic] * PERIODS_MS[topic] * 1_000_000);
+        let next_ns = *due_ns.iter().min().expect("there are topics");
+        if next_ns >= end_ns {
+            return Ok((sent, refused));
+        }
+        sleep_until(next_ns);
+        for topic in (0..TOPICS).filter(|topic| due_ns[*topic] == next_ns) {
+            let message = Message { published_ns: now_ns(), number: sent[topic] };
+            refused[topic] += u64::from(!outlets[topic].send(message)?);
+            sent[topic] += 1;
+        }
+    }
+}
+
+const fn first_ns(topic: usize) -> u64 {
+    phase(topic).as_nanos() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::transport::{Found, pair};
+    use super::*;
+
+    #[test]
+    fn every_topic_is_published_at_its_rate() {
+        let ends: [_; TOPICS] = std::array::from_fn(|_| pair());
+        let (outlets, inlets): (Vec<_>, Vec<_>) = ends.into_iter().unzip();
+        let outlets = <[Outlet; TOPICS]>::try_from(outlets).unwrap();
+        let start_ns = now_ns();
+        let (sent, refused) = publish(&outlets, start_ns, start_ns + 100_000_000).unwrap();
+        assert_eq!((sent, refused), ([10, 5, 2, 1, 1], [0; TOPICS]));
+        for number in 0..10 {
+            let Found::Message(message) = inlets[0].take().unwrap() else { panic!("{number} is missing") };
+            assert_eq!(message.number, number);
+            assert!(message.published_ns >= start_ns + first_ns(0) + number * 10_000_000, "it came too early");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What a run is told and what comes of it, and the seam behind which it happens.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::children::{self, ChildError};
+use crate::crunch::Calibration;
+
+use super::NAME;
+use super::publisher::{self, Published};
+use super::subscriber::{self, Subscribed};
+use super::threads::ThreadFacts;
+use super::variant::Variant;
+
+/// How to run every variant.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub(crate) struct Settings {
+    /// How long is published.
+    pub(crate) duration: Duration,
+    /// The core that everything measured runs on.
+    pub(crate) core: u16,
+    /// What the callbacks take of it together.
+    pub(crate) load_percent: f64,
+    /// How fast the machine works; measured once for all runs.
+    pub(crate) calibration: Calibration,
+}
+
+/// One run of one variant.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RunResult {
+    /// The variant.
+    pub(crate) variant: Variant,
+    /// The number of the run, from 1.
+    pub(crate) run: u32,
+    /// What its subscriber did.
+    pub(crate) subscribed: Subscribed,
+    /// What the publisher did.
+    pub(crate) published: Published,
+}
+
+impl RunResult {
+    /// What the threads of both processes had.
+    pub(crate) fn threads(&self) -> impl Iterator<Item = &ThreadFacts> {
+        self.published.threads.iter().chain(&self.subscribed.threads)
+    }
+
+    /// Whether a thread has not what it is to have.
+    pub(crate) fn lacks_something(&self) -> bool {
+        self.threads().any(|thread| !thread.shortfalls.is_empty())
+    }
+}
+
+/// Runs a variant.
+pub(crate) trait Runner {
+    /// Runs `variant` once; `progress` is told the share that is done, 0 to 1.
+    fn run(
+        &self,
+        variant: Variant,
+        run: u32,
+        settings: &Settings,
+        progress: &dyn Fn(f64),
+    ) -> Result<RunResult, RunError>;
+}
+
+/// Why a variant gave no result.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {reason}", variant.name())]
+pub(crate) struct RunError {
+    /// The variant.
+    pub(crate) variant: Variant,
+    /// Why not.
+    pub(crate) reason: ChildError,
+}
+
+/// What a child is told. Both meet under that name.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(crate) enum Order {
+    /// Be the subscriber.
+    Subscribe(Variant, Settings, String),
+    /// Be the publisher.
+    Publish(Settings, String),
+}
+
+/// What a child answers.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(crate) enum Answer {
+    /// As subscriber.
+    Subscribed(Subscribed),
+    /// As publisher.
+    Published(Published),
+}
+
+impl Order {
+    /// The child's part.
+    pub(crate) fn obey(self) -> Result<Answer, Box<dyn std::error::Error + Send + Sync>> {
+        match self {
+            Self::Subscribe(variant, settings, name) => {
+                subscriber::run(variant, &settings, &name).map(Answer::Subscribed)
+            }
+            Self::Publish(settings, name) => Ok(Answer::Published(publisher::run(&settings, &name)?)),
+        }
+    }
+}
+
+/// Runs publisher and subscriber as two processes.
+pub(crate) struct TwoProcesses;
+
+impl Runner for TwoProcesses {
+    fn run(
+        &self,
+        variant: Variant,
+        run: u32,
+        settings: &Settings,
+        progress: &dyn Fn(f64),
+    ) -> Result<RunResult, RunError> {
+        // No other run on this machine has that name.
+        let name = format!("rospin-latency-{}-{}-{run}", std::process::id(), variant.name());
+        let orders = [Order::Subscribe(variant, *settings, name.clone()), Order::Publish(*settings, name)];
+        let answers = children::run(NAME, &orders, settings.duration, progress);
+        let answers: Vec<Answer> = answers.map_err(|reason| RunError { variant, reason })?;
+        let (mut subscribed, mut published) = (Subscribed::default(), Published::default());
+        for answer in answers {
+            match answer {
+                Answer::Subscribed(answer) => subscribed = answer,
+                Answer::Published(answer) => published = answer,
+            }
+        }
+        Ok(RunResult { variant, run, subscribed, published })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing;
+    use super::*;
+
+    #[test]
+    fn orders_and_answers_survive_the_pipe() {
+        let result = testing::results().remove(0);
+        let order = Order::Subscribe(result.variant, testing::settings(), "name".to_owned());
+        let text = serde_json::to_string(&order).unwrap();
+        assert_eq!(serde_json::from_str::<Order>(&text).unwrap(), order);
+        for answer in [Answer::Subscribed(result.subscribed), Answer::Published(result.published)] {
+            let text = serde_json::to_string(&answer).unwrap();
+            assert_eq!(serde_json::from_str::<Answer>(&text).unwrap(), answer);
+        }
+    }
+}

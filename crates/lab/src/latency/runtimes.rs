@@ -1,0 +1,160 @@
+//! The variants of R2R: who samples, and which runtime runs the callbacks on which thread.
+
+use std::io;
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::channel::mpsc::Receiver;
+use futures::executor::{LocalPool, ThreadPool, block_on};
+use futures::future::join_all;
+use futures::task::{LocalSpawnExt, SpawnExt};
+
+use super::r2r::Node;
+use super::subscriber::{Callback, Outcome, Parts, join};
+use super::threads::{CALLBACK_PRIORITY, Crew, SAMPLING_PRIORITY, callback_priority};
+use super::topics::TOPICS;
+use super::transport::{Inlet, Message};
+
+/// How long a sampling waits at most, as in the paper's listings.
+const SPIN_TIMEOUT: Duration = Duration::from_secs(1);
+/// Threads of a futures thread pool.
+const POOL_THREADS: usize = 2;
+
+/// Sampling and callbacks in turn on the main thread.
+pub(crate) fn futures(parts: Parts) -> Outcome {
+    let (mut node, tasks) = subscribe(parts.inlets, parts.callbacks);
+    let mut pool = local_pool(tasks)?;
+    pool.run_until_stalled();
+    parts.invitation.send()?;
+    loop {
+        let goes_on = node.spin_once(SPIN_TIMEOUT)?;
+        pool.run_until_stalled();
+        if !goes_on {
+            return dropped(&node);
+        }
+    }
+}
+
+/// All callbacks as one task of a thread pool.
+pub(crate) fn futures_join(parts: Parts) -> Outcome {
+    let (node, tasks) = subscribe(parts.inlets, parts.callbacks);
+    let done = thread_pool(&parts.crew)?.spawn_with_handle(join_all(tasks))?;
+    parts.invitation.send()?;
+    let node = sample(node)?;
+    block_on(done);
+    dropped(&node)
+}
+
+/// Each callback a task of a thread pool.
+pub(crate) fn futures_thread_pool(parts: Parts) -> Outcome {
+    let (node, tasks) = subscribe(parts.inlets, parts.callbacks);
+    let pool = thread_pool(&parts.crew)?;
+    let done = tasks.into_iter().map(|task| pool.spawn_with_handle(task)).collect::<Result<Vec<_>, _>>()?;
+    parts.invitation.send()?;
+    let node = sample(node)?;
+    block_on(join_all(done));
+    dropped(&node)
+}
+
+/// Each callback on a thread of its own, with a priority of its own.
+pub(crate) fn futures_rt(parts: Parts) -> Outcome {
+    let (node, tasks) = subscribe(parts.inlets, parts.callbacks);
+    let threads = tasks.into_iter().enumerate().map(|(topic, task)| {
+        let name = format!("callback-{}", topic + 1);
+        parts.crew.spawn(&name, callback_priority(topic), move || run_local(vec![task]))
+    });
+    let threads = threads.collect::<io::Result<Vec<_>>>()?;
+    parts.invitation.send()?;
+    let node = sample(node)?;
+    threads.into_iter().try_for_each(join)?;
+    dropped(&node)
+}
+
+/// All callbacks on one other thread.
+pub(crate) fn futures_two_threads(parts: Parts) -> Outcome {
+    let (node, tasks) = subscribe(parts.inlets, parts.callbacks);
+    let thread = parts.crew.spawn("callbacks", CALLBACK_PRIORITY, move || run_local(tasks))?;
+    parts.invitation.send()?;
+    let node = sample(node)?;
+    join(thread)?;
+    dropped(&node)
+}
+
+/// Tokio whose workers are as urgent as sampling.
+pub(crate) fn tokio(parts: Parts) -> Outcome {
+    on_tokio(parts, SAMPLING_PRIORITY)
+}
+
+/// Tokio whose workers are less urgent than sampling.
+pub(crate) fn tokio_rt(parts: Parts) -> Outcome {
+    on_tokio(parts, CALLBACK_PRIORITY)
+}
+
+fn on_tokio(parts: Parts, worker_priority: u8) -> Outcome {
+    let (node, tasks) = subscribe(parts.inlets, parts.callbacks);
+    let crew = parts.crew.clone();
+    // Tokio's own default: one worker a core that the process may use, which is one.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(available_parallelism().map_or(1, usize::from))
+        .on_thread_start(move || crew.enlist("tokio-worker", worker_priority))
+        .build()?;
+    let tasks: Vec<_> = tasks.into_iter().map(|task| runtime.spawn(task)).collect();
+    let sampling = parts.crew.spawn("sampling", SAMPLING_PRIORITY, move || sample(node))?;
+    parts.invitation.send()?;
+    for task in tasks {
+        runtime.block_on(task)?;
+    }
+    dropped(&join(sampling)?)
+}
+
+/// A node with all subscriptions, and a task for each callback.
+fn subscribe(
+    inlets: [Inlet; TOPICS],
+    callbacks: [Callback; TOPICS],
+) -> (Node, Vec<impl Future<Output = ()> + Send + 'static>) {
+    let mut node = Node::default();
+    let tasks = inlets.into_iter().zip(callbacks).map(|(inlet, callback)| task(node.subscribe(inlet), callback));
+    let tasks = tasks.collect();
+    (node, tasks)
+}
+
+/// Runs the callback for every message; ends with the channel.
+async fn task(mut messages: Receiver<Message>, mut callback: Callback) {
+    while let Some(message) = messages.next().await {
+        callback.run(message);
+    }
+}
+
+/// Samples until there will be no more.
+fn sample(mut node: Node) -> io::Result<Node> {
+    while node.spin_once(SPIN_TIMEOUT)? {}
+    // The channels are closed: what is in them is still dealt with.
+    Ok(node)
+}
+
+fn run_local(tasks: Vec<impl Future<Output = ()> + 'static>) -> io::Result<()> {
+    local_pool(tasks)?.run();
+    Ok(())
+}
+
+fn local_pool(tasks: Vec<impl Future<Output = ()> + 'static>) -> io::Result<LocalPool> {
+    let pool = LocalPool::new();
+    for task in tasks {
+        pool.spawner().spawn_local(task).map_err(io::Error::other)?;
+    }
+    Ok(pool)
+}
+
+/// Its threads have what the main thread has, as they inherit it in the published experiment.
+fn thread_pool(crew: &Crew) -> io::Result<ThreadPool> {
+    let crew = crew.clone();
+    ThreadPool::builder()
+        .pool_size(POOL_THREADS)
+        .after_start(move |number| crew.enlist(&format!("pool-{}", number + 1), SAMPLING_PRIORITY))
+        .create()
+}
+
+fn dropped(node: &Node) -> Outcome {
+    Ok(<[u64; TOPICS]>::try_from(node.dropped()).map_err(|_| "the node has other topics")?)
+}

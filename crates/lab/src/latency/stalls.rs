@@ -1,0 +1,117 @@
+//! How long the machine itself did not run what it should have run.
+//!
+//! A thread before everything else sleeps until absolute times on the experiment's core. What it wakes up late, nobody
+//! on that core ran: the hypervisor took the core away, or an interrupt did. A latency cannot be better than that.
+
+use std::fs;
+use std::time::Duration;
+
+use rustix::thread::clock_nanosleep_absolute;
+use rustix::time::{ClockId, Timespec};
+use serde::{Deserialize, Serialize};
+
+use crate::stats::percentile;
+
+use super::transport::now_ns;
+
+/// How often the meter looks: often enough to meet every stall that endangers a deadline of 10 ms, seldom enough not to
+/// be one itself.
+const PERIOD_NS: u64 = 2_000_000;
+/// What counts as a stall, milliseconds.
+pub(crate) const STALL_MS: f64 = 1.0;
+/// `/proc/stat` counts in hundredths of a second.
+const STEAL_TICK_MS: f64 = 10.0;
+
+/// What the meter saw.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub(crate) struct Stalls {
+    /// How often it looked.
+    pub(crate) looks: usize,
+    /// Median lateness in milliseconds.
+    pub(crate) p50_ms: f64,
+    /// 99th percentile of the lateness in milliseconds.
+    pub(crate) p99_ms: f64,
+    /// Largest lateness in milliseconds.
+    pub(crate) max_ms: f64,
+    /// How often it was later than [`STALL_MS`].
+    pub(crate) stalls: usize,
+    /// How late it was then, summed up, in milliseconds.
+    pub(crate) stalled_ms: f64,
+    /// What the hypervisor took away, as the kernel counts it, in milliseconds; in steps of 10.
+    pub(crate) stolen_ms: Option<f64>,
+}
+
+/// Measures until then, on the calling thread.
+pub(crate) fn watch(core: u16, until_ns: u64) -> Stalls {
+    let stolen = stolen_ms(core);
+    let mut late_ms = Vec::with_capacity((until_ns.saturating_sub(now_ns()) / PERIOD_NS) as usize + 1);
+    let mut due_ns = now_ns() + PERIOD_NS;
+    while due_ns < until_ns {
+        sleep_until(due_ns);
+        let late_ns = now_ns().saturating_sub(due_ns);
+        late_ms.push(late_ns as f64 / 1e6);
+        // One stall counts once, however many looks it covers.
+        due_ns += PERIOD_NS * (late_ns / PERIOD_NS + 1);
+    }
+    let stolen = stolen.zip(stolen_ms(core)).map(|(before, after)| after - before);
+    Stalls { stolen_ms: stolen, ..summary(&late_ms) }
+}
+
+/// Sleeps until then on the monotonic clock.
+pub(crate) fn sleep_until(due_ns: u64) {
+    let due = Duration::from_nanos(due_ns);
+    let due = Timespec { tv_sec: due.as_secs() as i64, tv_nsec: due.subsec_nanos().into() };
+    // Only a signal ends it early, and nothing here sends any.
+    while clock_nanosleep_absolute(ClockId::Monotonic, &due).is_err() {}
+}
+
+fn summary(late_ms: &[f64]) -> Stalls {
+    let at = |percent| percentile(late_ms, percent).unwrap_or(0.0);
+    let stalls = late_ms.iter().filter(|late| **late > STALL_MS);
+    Stalls {
+        looks: late_ms.len(),
+        p50_ms: at(50.0),
+        p99_ms: at(99.0),
+        max_ms: at(100.0),
+        stalls: stalls.clone().count(),
+        stalled_ms: stalls.sum(),
+        stolen_ms: None,
+    }
+}
+
+fn stolen_ms(core: u16) -> Option<f64> {
+    parse_stolen_ms(&fs::read_to_string("/proc/stat").ok()?, core)
+}
+
+/// The eighth number behind the core's name.
+fn parse_stolen_ms(text: &str, core: u16) -> Option<f64> {
+    let name = format!("cpu{core}");
+    let line = text.lines().find(|line| line.split_whitespace().next() == Some(&name))?;
+    Some(line.split_whitespace().nth(8)?.parse::<f64>().ok()? * STEAL_TICK_MS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_meter_looks_every_two_milliseconds_at_most() {
+        let stalls = watch(0, now_ns() + 30_000_000);
+        assert!((1..=15).contains(&stalls.looks), "{stalls:?}");
+        assert!(stalls.p50_ms <= stalls.p99_ms && stalls.p99_ms <= stalls.max_ms);
+    }
+
+    #[test]
+    fn stalls_are_what_is_longer_than_a_millisecond() {
+        let stalls = summary(&[0.1, 1.5, 0.2, 4.0]);
+        assert_eq!((stalls.looks, stalls.stalls, stalls.stalled_ms, stalls.max_ms), (4, 2, 5.5, 4.0));
+        assert_eq!(summary(&[]), Stalls::default());
+    }
+
+    #[test]
+    fn stolen_time_is_that_of_the_core() {
+        let text = "cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 1 2 3 4 5 6 7 8 9 10\ncpu1 1 2 3 4 5 6 7 80 9 10\n";
+        assert_eq!(parse_stolen_ms(text, 1), Some(800.0));
+        assert_eq!(parse_stolen_ms(text, 2), None);
+    }
+}

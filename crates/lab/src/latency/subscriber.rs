@@ -1,0 +1,158 @@
+//! The subscriber process: what all variants have in common.
+
+use std::error::Error;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rospin::os::lock_memory;
+use serde::{Deserialize, Serialize};
+
+use crate::crunch::{Calibration, crunch};
+use crate::process::put_before_others;
+
+use super::runner::Settings;
+use super::threads::{Crew, SAMPLING_PRIORITY, ThreadFacts};
+use super::topics::{self, PERIODS_MS, TOPICS};
+use super::transport::{Inlet, Invitation, Meeting, Message, now_ns};
+use super::variant::{Structure, Variant};
+use super::{engine, runtimes};
+
+/// What a subscriber did.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub(crate) struct Subscribed {
+    /// From publication to the end of the callback in nanoseconds, a message, a topic.
+    pub(crate) latencies_ns: [Vec<u64>; TOPICS],
+    /// Messages that a channel between sampling and callback had no room for, a topic.
+    pub(crate) dropped: [u64; TOPICS],
+    /// What its threads had.
+    pub(crate) threads: Vec<ThreadFacts>,
+    /// What the reader has to know besides.
+    pub(crate) remarks: Vec<String>,
+}
+
+/// What a variant is built of.
+pub(crate) struct Parts {
+    /// Where messages come from.
+    pub(crate) inlets: [Inlet; TOPICS],
+    /// What is to be done with them.
+    pub(crate) callbacks: [Callback; TOPICS],
+    /// Whose threads do it.
+    pub(crate) crew: Crew,
+    /// Sent when all is ready.
+    pub(crate) invitation: Invitation,
+}
+
+/// Messages that were dropped on the way to the callbacks, a topic; or why a variant did not work.
+pub(crate) type Outcome = Result<[u64; TOPICS], Box<dyn Error + Send + Sync>>;
+
+/// Runs a variant until the publisher is gone and everything that it sent is dealt with.
+pub(crate) fn run(
+    variant: Variant,
+    settings: &Settings,
+    meeting: &str,
+) -> Result<Subscribed, Box<dyn Error + Send + Sync>> {
+    let remarks = prepare_process(variant);
+    let crew = Crew::new(settings.core, variant.real_time);
+    // Before anything else is started, as `chrt` would.
+    crew.enlist("main", SAMPLING_PRIORITY);
+    let records = Records::default();
+    let work = topics::work(settings.load_percent);
+    let callbacks = std::array::from_fn(|topic| {
+        let capacity = settings.duration.as_millis() as u64 / PERIODS_MS[topic] + 1;
+        Callback {
+            topic,
+            work: work[topic],
+            calibration: settings.calibration,
+            latencies_ns: Vec::with_capacity(capacity as usize),
+            records: records.clone(),
+        }
+    });
+    let (inlets, invitation) = Meeting::open(meeting)?.wait()?;
+    let parts = Parts { inlets, callbacks, crew: crew.clone(), invitation };
+    let dropped = build(variant.structure)(parts)?;
+    let latencies_ns = std::mem::take(&mut *records.0.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok(Subscribed { latencies_ns, dropped, threads: crew.facts(), remarks })
+}
+
+fn build(structure: Structure) -> fn(Parts) -> Outcome {
+    match structure {
+        Structure::Futures => runtimes::futures,
+        Structure::FuturesJoin => runtimes::futures_join,
+        Structure::FuturesRt => runtimes::futures_rt,
+        Structure::FuturesThreadPool => runtimes::futures_thread_pool,
+        Structure::FuturesTwoThreads => runtimes::futures_two_threads,
+        Structure::Tokio => runtimes::tokio,
+        Structure::TokioRt => runtimes::tokio_rt,
+        Structure::WaitSet => engine::wait_set,
+        Structure::RospinSingle => engine::single,
+        Structure::RospinRt => engine::one_each,
+        Structure::RospinEdf => engine::edf,
+    }
+}
+
+/// What holds for all variants; says what could not be had.
+fn prepare_process(variant: Variant) -> Vec<String> {
+    let mut remarks = Vec::new();
+    // In place of the published experiment's isolated core.
+    if !put_before_others() && !variant.real_time {
+        let load = "ran without the right to go before other programs, whose load shows in the figures";
+        remarks.push(load.to_owned());
+    }
+    if let Err(error) = lock_memory() {
+        remarks.push(format!("its memory is not locked ({error}), so that page faults show in the figures"));
+    }
+    remarks
+}
+
+/// What a topic's messages are for: to keep a core busy.
+pub(crate) struct Callback {
+    /// The topic.
+    pub(crate) topic: usize,
+    work: Duration,
+    calibration: Calibration,
+    latencies_ns: Vec<u64>,
+    records: Records,
+}
+
+impl Callback {
+    /// Burns its share of thread CPU time, and notes how long the message took.
+    pub(crate) fn run(&mut self, message: Message) {
+        crunch(self.work, self.calibration);
+        self.latencies_ns.push(now_ns().saturating_sub(message.published_ns));
+    }
+}
+
+impl Drop for Callback {
+    /// Hands its figures in: nothing is shared while it runs.
+    fn drop(&mut self) {
+        let mut records = self.records.0.lock().unwrap_or_else(PoisonError::into_inner);
+        records[self.topic] = std::mem::take(&mut self.latencies_ns);
+    }
+}
+
+/// The figures of callbacks that are done.
+#[derive(Clone, Default)]
+struct Records(Arc<Mutex<[Vec<u64>; TOPICS]>>);
+
+/// Waits for a thread; a panic on it is one here.
+pub(crate) fn join<T>(thread: std::thread::JoinHandle<io::Result<T>>) -> io::Result<T> {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_callback_hands_in_what_it_measured() {
+        let records = Records::default();
+        let calibration = Calibration { divisions_per_ns: 0.01 };
+        let work = Duration::from_micros(50);
+        let mut callback = Callback { topic: 2, work, calibration, latencies_ns: Vec::new(), records: records.clone() };
+        callback.run(Message { published_ns: now_ns(), number: 0 });
+        drop(callback);
+        let latencies = &records.0.lock().unwrap()[2];
+        assert!(latencies.len() == 1 && latencies[0] >= 50_000, "{latencies:?}");
+    }
+}

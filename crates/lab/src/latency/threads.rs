@@ -1,0 +1,132 @@
+//! What the threads of the experiment have of the operating system: asked for here, and told as the kernel says it is.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use rospin::os::{CoreSet, OsScheduling, ThreadOptions, ThreadReport};
+use serde::{Deserialize, Serialize};
+
+/// The stall meter: before everything else.
+pub(crate) const METER_PRIORITY: u8 = 99;
+/// The main thread of the publisher.
+pub(crate) const PUBLISHER_MAIN_PRIORITY: u8 = 25;
+/// The thread that publishes.
+pub(crate) const PUBLISHER_PRIORITY: u8 = 24;
+/// The main thread of a subscriber, and whatever stands for the middleware in it.
+pub(crate) const SAMPLING_PRIORITY: u8 = 21;
+
+/// The priority of a callback that has a thread of its own: rate-monotonic, from 20 down to 16.
+pub(crate) const fn callback_priority(topic: usize) -> u8 {
+    CALLBACK_PRIORITY - topic as u8
+}
+
+/// The priority of threads that run callbacks below the sampling one.
+pub(crate) const CALLBACK_PRIORITY: u8 = 20;
+
+/// The kernel may delay what has no real-time priority by its slack, 50 us unless told otherwise.
+const TIMER_SLACK: Duration = Duration::from_nanos(1);
+
+/// What a thread had, as read back from the kernel.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub(crate) struct ThreadFacts {
+    /// Its name.
+    pub(crate) name: String,
+    /// Scheduling class and priority.
+    pub(crate) scheduling: String,
+    /// The cores that it may use.
+    pub(crate) cores: String,
+    /// What it was to have and has not, with the mend.
+    pub(crate) shortfalls: Vec<String>,
+}
+
+/// The threads of a process of the experiment.
+#[derive(Clone, Debug)]
+pub(crate) struct Crew {
+    core: u16,
+    real_time: bool,
+    facts: Arc<Mutex<Vec<ThreadFacts>>>,
+}
+
+impl Crew {
+    /// All on that core, under `SCHED_FIFO` if they are real-time threads.
+    pub(crate) fn new(core: u16, real_time: bool) -> Self {
+        Self { core, real_time, facts: Arc::default() }
+    }
+
+    /// What a thread of this priority is to have. Without real-time threads, all have what the process has.
+    pub(crate) fn options(&self, priority: u8) -> ThreadOptions {
+        let options = ThreadOptions::new().cores(CoreSet::new([self.core])).timer_slack(TIMER_SLACK);
+        if self.real_time { options.scheduling(OsScheduling::Fifo { priority }) } else { options }
+    }
+
+    /// Gives the calling thread what it is to have.
+    pub(crate) fn enlist(&self, name: &str, priority: u8) {
+        self.add(name, &self.options(priority).apply());
+    }
+
+    /// Notes what a thread has that was set up elsewhere.
+    pub(crate) fn add(&self, name: &str, report: &ThreadReport) {
+        let scheduling = report.scheduling.map_or_else(|| "unknown".to_owned(), |scheduling| scheduling.to_string());
+        self.lock().push(ThreadFacts {
+            name: name.to_owned(),
+            scheduling,
+            cores: report.cores.to_string(),
+            shortfalls: report.shortfalls.iter().map(ToString::to_string).collect(),
+        });
+    }
+
+    /// Starts a thread that has what it is to have before it does anything.
+    pub(crate) fn spawn<T: Send + 'static>(
+        &self,
+        name: &str,
+        priority: u8,
+        body: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<JoinHandle<T>> {
+        let (crew, own_name) = (self.clone(), name.to_owned());
+        Builder::new().name(name.to_owned()).spawn(move || {
+            crew.enlist(&own_name, priority);
+            body()
+        })
+    }
+
+    /// What all of them had, by name.
+    pub(crate) fn facts(&self) -> Vec<ThreadFacts> {
+        let mut facts = self.lock().clone();
+        facts.sort_by(|a, b| a.name.cmp(&b.name));
+        facts
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<ThreadFacts>> {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn callbacks_are_rate_monotonic_and_below_sampling() {
+        let priorities: Vec<u8> = (0..5).map(callback_priority).collect();
+        assert_eq!(priorities, [20, 19, 18, 17, 16]);
+        assert!(priorities[0] < SAMPLING_PRIORITY && SAMPLING_PRIORITY < PUBLISHER_PRIORITY);
+    }
+
+    #[test]
+    fn threads_have_what_they_are_to_have_or_say_why_not() {
+        let core = *CoreSet::of_current_thread().unwrap().as_slice().last().unwrap();
+        for real_time in [false, true] {
+            let crew = Crew::new(core, real_time);
+            crew.spawn("one", 3, || ()).unwrap().join().unwrap();
+            let facts = crew.facts().remove(0);
+            assert_eq!((facts.name.as_str(), facts.cores), ("one", core.to_string()));
+            if facts.shortfalls.is_empty() {
+                assert_eq!(facts.scheduling.contains("SCHED_FIFO 3"), real_time, "{}", facts.scheduling);
+            } else {
+                assert!(real_time && facts.shortfalls[0].contains("CAP_SYS_NICE"), "{:?}", facts.shortfalls);
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The five topics of the benchmark, and what analysis says about them.
+
+use std::time::Duration;
+
+/// How many topics there are.
+pub(crate) const TOPICS: usize = 5;
+/// Periods in milliseconds; a message's deadline is the next one's publication.
+pub(crate) const PERIODS_MS: [u64; TOPICS] = [10, 20, 50, 100, 200];
+/// Execution times of the callbacks in milliseconds, at [`FULL_LOAD_PERCENT`].
+const WORK_MS: [u64; TOPICS] = [2, 4, 5, 15, 50];
+/// What these periods and execution times take of one core.
+pub(crate) const FULL_LOAD_PERCENT: f64 = 90.0;
+
+/// How long after the one below it a topic is published first. With the least urgent topic first, publications meet in
+/// the worst way for everyone: a callback that cannot be preempted has just begun the longest one, and under preemption
+/// all of the more urgent ones still fall into the response of the least urgent one.
+const STAGGER: Duration = Duration::from_micros(250);
+
+/// When a topic is published first, after the start.
+pub(crate) const fn phase(topic: usize) -> Duration {
+    Duration::from_micros(STAGGER.as_micros() as u64 * (TOPICS - 1 - topic) as u64)
+}
+
+/// The period of a topic.
+pub(crate) const fn period(topic: usize) -> Duration {
+    Duration::from_millis(PERIODS_MS[topic])
+}
+
+/// Execution times of the callbacks so that they take `load_percent` of one core.
+pub(crate) fn work(load_percent: f64) -> [Duration; TOPICS] {
+    WORK_MS.map(|ms| Duration::from_millis(ms).mul_f64(load_percent / FULL_LOAD_PERCENT))
+}
+
+/// The longest that each callback takes from release to end under preemptive fixed priorities on one core, the first
+/// topic the most urgent one; `None` where it misses the next release (Audsley et al. 1993).
+///
+/// A callback's response is its own work and that of all more urgent releases until it ends, which is found by starting
+/// from its own work until nothing changes.
+pub(crate) fn bounds(work: [Duration; TOPICS]) -> [Option<Duration>; TOPICS] {
+    std::array::from_fn(|topic| {
+        let mut response = work[topic];
+        loop {
+            let urgent = (0..topic).map(|other| {
+                let releases = response.as_nanos().div_ceil(period(other).as_nanos());
+                work[other] * releases as u32
+            });
+            let next = work[topic] + urgent.sum::<Duration>();
+            if next > period(topic) {
+                return None;
+            }
+            if next == response {
+                return Some(response);
+            }
+            response = next;
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_the_paper_s() {
+        let bounds = bounds(work(FULL_LOAD_PERCENT)).map(|bound| bound.unwrap().as_millis());
+        assert_eq!(bounds, [2, 6, 13, 36, 170]);
+    }
+
+    #[test]
+    fn work_is_the_load() {
+        for load_percent in [10.0, 90.0, 100.0] {
+            let used: f64 =
+                work(load_percent).iter().enumerate().map(|(t, w)| w.as_secs_f64() / period(t).as_secs_f64()).sum();
+            assert!((used * 100.0 - load_percent).abs() < 1e-3, "{used}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_has_no_bound() {
+        let bounds = bounds(work(110.0));
+        assert!(bounds[0].is_some() && bounds[4].is_none(), "{bounds:?}");
+    }
+}
