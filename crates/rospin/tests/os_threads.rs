@@ -108,3 +108,19 @@ fn what_callbacks_start_is_ordinary_unless_told_otherwise() {
         assert_eq!(started.join().unwrap() == fifo, inherited);
     }
 }
+
+#[test]
+fn a_reservation_is_had_or_told() {
+    let ms = Duration::from_millis;
+    let reservation = OsScheduling::Deadline { runtime: ms(1), deadline: ms(50), period: ms(100) };
+    let options = ExecutorOptions::new("reserved").thread(ThreadOptions::new().scheduling(reservation));
+    let executor = Context::new(ContextOptions::new()).create_executor(options);
+    executor.spin(SpinOptions::spin_all()).unwrap();
+    let report = executor.handle().thread_reports().remove(0);
+    if report.shortfalls.is_empty() {
+        assert_eq!(report.scheduling, Some(reservation));
+    } else {
+        // A kernel in a container may admit none even for root.
+        assert!(report.to_string().contains("not SCHED_DEADLINE"), "{report}");
+    }
+}
