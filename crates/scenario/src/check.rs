@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use rospin_core::{ChainError, EntityKind, PriorityMap, policy};
+use rospin_core::{ChainError, ClockKind, EntityKind, PriorityMap, policy};
 
 use crate::callback::{Callback, ExecutionTime};
 use crate::error::{CheckError, Path};
@@ -235,7 +235,11 @@ impl Scenario {
                     table.require("period", !period.is_zero(), || "the period is zero; give one above".into())?;
                     (callback, 1.0)
                 }
-                Fault::ClockJump { .. } => continue,
+                Fault::ClockJump { clock, .. } => {
+                    let can_be_set = *clock != ClockKind::Steady;
+                    table.require("clock", can_be_set, || "the steady clock is never set; name another one".into())?;
+                    continue;
+                }
             };
             known(
                 table,

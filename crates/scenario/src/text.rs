@@ -196,6 +196,7 @@ named!(group_kind, GroupKind, "kind of group",
 named!(clock_kind, ClockKind, "clock",
     "steady" => ClockKind::Steady,
     "system" => ClockKind::System,
+    "ros" => ClockKind::Ros,
 );
 named!(entity_kind, EntityKind, "kind of callback",
     "timer" => EntityKind::Timer,

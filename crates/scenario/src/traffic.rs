@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rospin_core::ClockKind;
 use serde::{Deserialize, Serialize};
 
 use crate::text;
@@ -97,14 +98,21 @@ pub enum Fault {
         #[serde(with = "text::duration")]
         period: Duration,
     },
-    /// The system clock is set.
+    /// A clock is set.
     ClockJump {
+        /// The system clock, or ROS time.
+        #[serde(default = "system_clock", with = "text::clock_kind")]
+        clock: ClockKind,
         /// When, on the steady clock.
         #[serde(with = "text::duration")]
         at: Duration,
         /// Where to.
         by: Jump,
     },
+}
+
+const fn system_clock() -> ClockKind {
+    ClockKind::System
 }
 
 /// By how much a clock is set: `"+2 s"` or `"-2 s"`.

@@ -47,6 +47,13 @@ fn error(from: &str, to: &str) -> String {
 }
 
 #[test]
+fn the_steady_clock_is_never_set() {
+    let fault = "[[fault]]\nkind = \"clock-jump\"\nclock = \"steady\"\nat = \"1 s\"\nby = \"+1 s\"\n";
+    let said = Scenario::parse(&format!("{RIGHT}{fault}")).unwrap_err().to_string();
+    assert!(said.ends_with("the steady clock is never set; name another one"), "{said}");
+}
+
+#[test]
 fn the_right_one_is_right() {
     Scenario::parse(RIGHT).unwrap();
 }

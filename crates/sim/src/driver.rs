@@ -1,17 +1,18 @@
 //! The loop over the instants at which something happens.
 
 use rospin_core::trace::TraceEvent;
-use rospin_core::{Instant, Policy};
+use rospin_core::{ClockKind, Instant, Policy};
 use rospin_scenario::draw::{Arrivals, Stream};
 use rospin_scenario::{Fault, Jump, Scenario};
 
 use crate::agenda::{Agenda, Happening};
+use crate::clocks::Clocks;
 use crate::cpu::{Change, Cpu};
 use crate::event::{Event, Observer, What};
 use crate::outcome::{CallbackOutcome, ChainOutcome, Outcome, PollingPoint, Run};
 use crate::simulation::SimulationError;
 use crate::statistics::Statistics;
-use crate::system::{self, Callback, Executor, Phase, Progress, SYSTEM_START, Spin, Thread, Work};
+use crate::system::{self, Callback, Executor, Phase, Progress, Spin, Thread, Work};
 
 /// How often things may go round at one instant.
 const ROUNDS_MAX: usize = 1_000_000;
@@ -31,9 +32,7 @@ pub(crate) struct Driver<'a> {
     pub(crate) callbacks: Vec<Callback>,
     /// By release.
     arrivals: Vec<(Arrivals, Vec<usize>)>,
-    /// What the system clock shows.
-    system: Instant,
-    system_read_at: Instant,
+    pub(crate) clocks: Clocks,
     observers: Vec<&'a mut dyn Observer>,
     traces: bool,
     fetched: Vec<TraceEvent>,
@@ -76,8 +75,7 @@ impl<'a> Driver<'a> {
             cpu: Cpu::new(usize::from(scenario.core_count())),
             threads: system::threads(&executors),
             arrivals: arrivals.collect(),
-            system: SYSTEM_START,
-            system_read_at: Instant::ZERO,
+            clocks: Clocks::new(),
             observers,
             traces,
             fetched: Vec::new(),
@@ -203,13 +201,14 @@ impl<'a> Driver<'a> {
     }
 
     fn jump(&mut self, fault: usize) {
-        self.system = self.read_system();
-        self.system_read_at = self.now;
-        if let Fault::ClockJump { by, .. } = self.scenario.faults[fault] {
-            self.system = match by {
-                Jump::Forward(by) => self.system + by,
-                Jump::Back(by) => self.system - by,
-            };
+        let Fault::ClockJump { clock, by, .. } = self.scenario.faults[fault] else {
+            return;
+        };
+        self.clocks.jump(clock, by, self.now);
+        if let (ClockKind::Ros, Jump::Back(_)) = (clock, by) {
+            // The engine tells its timers, since simulated time goes back often; the system clock's are left alone.
+            let reading = self.clocks.read(clock, self.now);
+            self.executors.iter_mut().for_each(|executor| executor.scheduler.jump(clock, reading, 0));
         }
         (0..self.executors.len()).for_each(|executor| self.wake_all(executor));
     }
@@ -223,10 +222,6 @@ impl<'a> Driver<'a> {
             self.notify(callback, self.now);
         }
         self.agenda.push(self.now + *period, Happening::Spurious(fault));
-    }
-
-    pub(crate) fn read_system(&self) -> Instant {
-        self.system + self.now.saturating_since(self.system_read_at)
     }
 
     /// Gives the cores to the most urgent threads; what loses its core stops, what gets one goes on.

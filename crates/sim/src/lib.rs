@@ -62,6 +62,7 @@
 #![forbid(unsafe_code)]
 
 mod agenda;
+mod clocks;
 mod cpu;
 mod driver;
 mod event;

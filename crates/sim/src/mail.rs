@@ -128,8 +128,10 @@ impl Driver<'_> {
     /// When the executor's next timer is due, on the steady clock as things stand.
     pub(crate) fn next_due(&self, executor: usize) -> Option<Instant> {
         let scheduler = &self.executors[executor].scheduler;
-        let reading = self.read_system();
-        let system = scheduler.next_due_on(ClockKind::System).map(|due| self.now + due.saturating_since(reading));
-        [scheduler.next_due(), system].into_iter().flatten().min()
+        let of = |clock| {
+            let reading = self.clocks.read(clock, self.now);
+            scheduler.next_due_on(clock).map(|due| self.now + due.saturating_since(reading))
+        };
+        [ClockKind::Steady, ClockKind::System, ClockKind::Ros].into_iter().filter_map(of).min()
     }
 }

@@ -279,7 +279,7 @@ fn groups<'a>(scenario: &'a Scenario, executors: &mut [Executor]) -> Vec<PlacedG
 
 fn timer(plan: &rospin_scenario::Callback) -> TimerSpec {
     let start = match plan.clock {
-        rospin_core::ClockKind::System => SYSTEM_START,
+        rospin_core::ClockKind::System | rospin_core::ClockKind::Ros => SYSTEM_START,
         _ => Instant::ZERO,
     };
     let due = start + plan.first_due();

@@ -75,10 +75,12 @@ impl Driver<'_> {
             self.stop(thread, executor);
             return;
         }
-        let (now, reading) = (self.now, self.read_system());
+        let now = self.now;
         let scheduler = &mut self.executors[executor].scheduler;
-        if scheduler.has_timers(ClockKind::System) {
-            scheduler.advance(ClockKind::System, reading, now);
+        for clock in [ClockKind::System, ClockKind::Ros] {
+            if scheduler.has_timers(clock) {
+                scheduler.advance(clock, self.clocks.read(clock, now), now);
+            }
         }
         let picked = scheduler.next(now, self.threads[thread].index);
         self.fetch(executor);

@@ -125,6 +125,18 @@ fn a_system_timer_waits_for_its_clock() {
 }
 
 #[test]
+fn a_timer_on_ros_time_waits_one_period_at_most_after_a_jump_back() {
+    let timer = "[[callback]]\nname = \"T\"\nkind = \"timer\"\nclock = \"ros\"\nperiod = \"300 ms\"\n";
+    let jump = "[[fault]]\nkind = \"clock-jump\"\nclock = \"ros\"\nat = \"100 ms\"\n";
+    let starts = |by: &str| {
+        let (scenario, outcome) = run(&format!("{ONE}{timer}{jump}by = \"{by}\"\n"));
+        times(&scenario, &outcome, "T").iter().map(|[_, start, _]| *start).collect::<Vec<_>>()
+    };
+    assert_eq!(starts("-200 ms"), [400, 700]);
+    assert_eq!(starts("+350 ms"), [100, 250, 550, 850], "due at 300, 600, 900 of the clock");
+}
+
+#[test]
 fn messages_wait_for_the_spin_and_what_runs_is_waited_for() {
     let (scenario, outcome) = run("duration = \"1 s\"\n\
          [[executor]]\nname = \"main\"\nstart = \"100 ms\"\nstop = \"205 ms\"\n[[group]]\nname = \"g\"\n\

@@ -133,7 +133,7 @@ fn callback(rng: &mut Stream, number: u64, scenario: &Scenario) -> Callback {
             callback.offset = Some(ms(rng.below(30)));
         }
         callback.overrun = pick(rng, &[Overrun::Skip, Overrun::CatchUp(2), Overrun::ShiftPhase]);
-        callback.clock = pick(rng, &[ClockKind::Steady, ClockKind::Steady, ClockKind::System]);
+        callback.clock = pick(rng, &[ClockKind::Steady, ClockKind::Steady, ClockKind::System, ClockKind::Ros]);
     }
     callback
 }
@@ -191,5 +191,9 @@ fn faults(rng: &mut Stream, scenario: &mut Scenario) {
     }
     let by = ms(rng.below(100));
     let by = if percent(rng, 50) { Jump::Forward(by) } else { Jump::Back(by) };
-    scenario.faults.push(Fault::ClockJump { at: ms(rng.below(200)), by });
+    scenario.faults.push(Fault::ClockJump {
+        clock: pick(rng, &[ClockKind::System, ClockKind::Ros]),
+        at: ms(rng.below(200)),
+        by,
+    });
 }
