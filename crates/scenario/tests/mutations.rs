@@ -1,9 +1,12 @@
 //! Whatever is done to a text, it is read or refused at a line of its own; nothing panics.
 
-use proptest::prelude::*;
-use rospin_scenario::Scenario;
+use std::fmt::Debug;
 
-const FILES: [&str; 6] = [
+use proptest::prelude::*;
+use rospin_scenario::{Deployment, Scenario, ScenarioError};
+
+const FILES: [&str; 7] = [
+    include_str!("../deployments/robot.toml"),
     include_str!("../scenarios/chain.toml"),
     include_str!("../scenarios/one_core.toml"),
     include_str!("../scenarios/exp1.toml"),
@@ -48,12 +51,15 @@ fn replace(text: &str, at: usize, length: usize, piece: &str) -> String {
     format!("{}{piece}{}", &text[..start], &text[end..])
 }
 
+/// As a scenario and as a deployment: most texts are refused as one of them at least.
 fn assert_read_or_refused(text: &str) {
-    match Scenario::parse(text) {
-        Ok(scenario) => {
-            let again = Scenario::parse(&scenario.to_toml());
-            assert_eq!(again.as_ref(), Ok(&scenario), "not the same after it was written");
-        }
+    check(text, Scenario::parse(text), |scenario| Scenario::parse(&scenario.to_toml()));
+    check(text, Deployment::parse(text), |deployment| Deployment::parse(&deployment.to_toml()));
+}
+
+fn check<T: PartialEq + Debug>(text: &str, read: Result<T, ScenarioError>, again: fn(&T) -> Result<T, ScenarioError>) {
+    match read {
+        Ok(read) => assert_eq!(again(&read).as_ref(), Ok(&read), "not the same after it was written"),
         Err(error) => {
             let lines = text.lines().count().max(1);
             assert!((1..=lines).contains(&error.line), "line {} of {lines}: {error}\n{text}", error.line);
