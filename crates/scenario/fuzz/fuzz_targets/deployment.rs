@@ -1,6 +1,6 @@
 //! As `parse`, for deployment files.
 //!
-//! `cd crates/scenario && cargo +nightly fuzz run deployment fuzz/corpus-deployment deployments -- -max_total_time=60`
+//! `cd crates/scenario && mkdir -p fuzz/corpus/deployment && cargo +nightly fuzz run deployment fuzz/corpus/deployment deployments -- -max_total_time=60`
 
 #![no_main]
 

@@ -1,6 +1,6 @@
 //! Any text is read or refused at a line of its own, and what was read is written and read again.
 //!
-//! `cd crates/scenario && cargo +nightly fuzz run parse fuzz/corpus scenarios -- -max_total_time=60`
+//! `cd crates/scenario && mkdir -p fuzz/corpus/parse && cargo +nightly fuzz run parse fuzz/corpus/parse scenarios -- -max_total_time=60`
 
 #![no_main]
 
