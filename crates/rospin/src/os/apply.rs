@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use rustix::thread::{Pid, current_timer_slack, set_current_timer_slack};
 
 use super::cores::CoreSet;
-use super::kernel::{self, Attributes};
+use super::kernel::{self, Attributes, Saved};
 use super::memory::prefault_stack;
 use super::options::ThreadOptions;
 use super::report::{Shortfall, ThreadReport};
@@ -47,9 +47,12 @@ impl ThreadOptions {
     /// As [`apply`](Self::apply), and undoes it when what is returned is dropped.
     pub fn apply_for_now(&self) -> Applied {
         let before = Before {
-            attributes: self.scheduling.and_then(|_| kernel::read(None).ok()),
+            scheduling: self.scheduling.and_then(|_| Saved::new().ok()),
             cores: self.cores.as_ref().and_then(|_| CoreSet::of(None).ok()),
-            slack_ns: self.timer_slack.and_then(|_| current_timer_slack().ok()),
+            // A thread that becomes a real-time one loses it.
+            slack_ns: (self.scheduling.is_some() || self.timer_slack.is_some())
+                .then(current_timer_slack)
+                .and_then(Result::ok),
         };
         Applied { report: self.apply(), before, _not_send: std::marker::PhantomData }
     }
@@ -152,20 +155,20 @@ impl Applied {
 /// What the thread had, of what is changed.
 #[derive(Debug)]
 struct Before {
-    attributes: Option<Attributes>,
+    scheduling: Option<Saved>,
     cores: Option<CoreSet>,
     slack_ns: Option<u64>,
 }
 
 impl Drop for Applied {
     fn drop(&mut self) {
-        // What it once had it may have again; a thread without rights keeps at worst what it was given.
-        let Before { attributes, cores, slack_ns } = &self.before;
-        if let Some(attributes) = attributes {
-            let _ = kernel::write(None, *attributes);
+        let Before { scheduling, cores, slack_ns } = &self.before;
+        // A thread without rights keeps at worst what it was given: nobody may be less nice again.
+        if let Some(Err(error)) = scheduling.as_ref().map(Saved::give_back) {
+            log::warn!(target: "rospin", "a thread stays as it is instead of as it was: {error}; {}", self.report);
         }
-        if let Some(cores) = cores {
-            let _ = cores.apply(None);
+        if let Some(Err(error)) = cores.as_ref().map(|cores| cores.apply(None)) {
+            log::warn!(target: "rospin", "a thread stays on its cores: {error}; {}", self.report);
         }
         if let Some(slack_ns) = slack_ns {
             let _ = set_current_timer_slack(NonZeroU64::new(*slack_ns));
@@ -177,6 +180,9 @@ impl Drop for Applied {
 mod tests {
     use std::thread;
     use std::time::Duration;
+
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
     use super::*;
 
@@ -214,6 +220,26 @@ mod tests {
             drop(applied);
             assert_eq!((kernel::read(None).unwrap(), CoreSet::of(None).unwrap()), (before.0, before.1));
             assert_eq!(current_timer_slack().unwrap(), before.2);
+        });
+    }
+
+    #[test]
+    fn it_is_undone_where_only_a_limit_allows_real_time() {
+        apart(|| {
+            let allowed = Rlimit { current: Some(10), maximum: Some(10) };
+            let nothing = CapabilitySet::empty();
+            let without = CapabilitySets { effective: nothing, permitted: nothing, inheritable: nothing };
+            if setrlimit(Resource::Rtprio, allowed).is_err() || set_capabilities(None, without).is_err() {
+                // No right to allow it.
+                return;
+            }
+            set_current_timer_slack(NonZeroU64::new(7000)).unwrap();
+            let before = kernel::read(None).unwrap();
+            let applied = ThreadOptions::new().scheduling(OsScheduling::Fifo { priority: 3 }).apply_for_now();
+            assert_eq!(applied.report().shortfalls, []);
+            drop(applied);
+            assert_eq!(kernel::read(None).unwrap().scheduling, before.scheduling);
+            assert_eq!(current_timer_slack().unwrap(), 7000);
         });
     }
 
