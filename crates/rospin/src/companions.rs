@@ -1,15 +1,21 @@
 //! Executors that only a deployment file knows. They spin, on threads of their own, while one of the program's executors
 //! does, so that a program whose groups are moved to them need not be changed.
 
+use std::io;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
 use crate::executor::{Executor, ExecutorHandle, SpinError, SpinOptions};
+use crate::ros_time::RunsCallbacks;
 
 /// The companions of a program's executors, which own them.
 #[derive(Debug, Default)]
-pub(crate) struct Companions(Mutex<State>);
+pub(crate) struct Companions {
+    state: Mutex<State>,
+    /// The companions that the last leader ended have ended.
+    ended: Condvar,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -17,7 +23,9 @@ struct State {
     /// The program's executors that spin.
     leaders: Vec<ExecutorHandle>,
     threads: Vec<JoinHandle<()>>,
-    /// Why a companion ended before its leaders.
+    /// Between the leaving of the last leader and the end of the companions' spins.
+    is_ending: bool,
+    /// Why a companion ended before its leaders, until the last of them has left.
     failure: Option<SpinError>,
 }
 
@@ -50,16 +58,31 @@ impl Companions {
         }
     }
 
-    /// Has all companions spin for as long as `leader` does.
-    pub(crate) fn spin_along(self: &Arc<Self>, leader: &ExecutorHandle) -> Along {
+    /// Has all companions spin for as long as `leader` does. Waits for the end of their last spin.
+    ///
+    /// # Errors
+    /// Why a companion has failed that the other leaders still have to stop for; or that it spins still and this is a
+    /// callback, for which that spin may be waiting.
+    pub(crate) fn spin_along(self: &Arc<Self>, leader: &ExecutorHandle) -> Result<Along, SpinError> {
         let mut state = self.lock();
+        while state.is_ending {
+            if RunsCallbacks::is_here() {
+                let executor =
+                    state.executors.first().map(|executor| executor.handle().name().to_owned()).unwrap_or_default();
+                return Err(SpinError::AlreadySpinning { executor });
+            }
+            state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if let Some(failure) = &state.failure {
+            return Err(copy(failure));
+        }
         state.leaders.push(leader.clone());
         if state.leaders.len() == 1 {
             for executor in state.executors.clone() {
                 self.start(&mut state, &executor);
             }
         }
-        Along { companions: Arc::clone(self), leader: Some(leader.clone()) }
+        Ok(Along { companions: Arc::clone(self), leader: Some(leader.clone()) })
     }
 
     fn start(self: &Arc<Self>, state: &mut State, executor: &Arc<Executor>) {
@@ -84,34 +107,42 @@ impl Companions {
     fn leave(&self, leader: &ExecutorHandle) -> Result<(), SpinError> {
         let (executors, threads) = {
             let mut state = self.lock();
-            let number = state.leaders.iter().position(|other| Arc::ptr_eq(&other.shared, &leader.shared));
-            if let Some(number) = number {
+            let is_leader = |other: &ExecutorHandle| Arc::ptr_eq(&other.shared, &leader.shared);
+            if let Some(number) = state.leaders.iter().position(is_leader) {
                 state.leaders.swap_remove(number);
             }
             if !state.leaders.is_empty() {
-                return Ok(());
+                let is_over = !state.leaders.iter().any(is_leader);
+                return state.failure.as_ref().map_or(Ok(()), |failure| Err(tell(failure, leader, is_over)));
             }
+            state.is_ending = true;
             (state.executors.clone(), std::mem::take(&mut state.threads))
         };
         executors.iter().for_each(|executor| executor.halt());
-        for thread in threads {
-            // A panic of the engine itself: let it through, but no second one.
-            if let Err(panic) = thread.join()
-                && !std::thread::panicking()
-            {
-                std::panic::resume_unwind(panic);
-            }
-        }
+        // All of them, whatever became of one.
+        let panics: Vec<_> = threads.into_iter().filter_map(|thread| thread.join().err()).collect();
         for executor in executors {
             // One that had ended by itself has not seen it.
             executor.handle().shared.halt.store(false, Ordering::Release);
         }
-        self.lock().failure.take().map_or(Ok(()), Err)
+        let failure = {
+            let mut state = self.lock();
+            state.is_ending = false;
+            self.ended.notify_all();
+            state.failure.take()
+        };
+        // A panic of the engine itself: let it through, but no second one.
+        if let Some(panic) = panics.into_iter().next()
+            && !std::thread::panicking()
+        {
+            std::panic::resume_unwind(panic);
+        }
+        failure.map_or(Ok(()), |failure| Err(tell(&failure, leader, true)))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // Lists are whole between any two operations.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -119,6 +150,28 @@ impl Companions {
 fn fail(state: &mut State, error: SpinError) {
     state.failure.get_or_insert(error);
     state.leaders.iter().for_each(ExecutorHandle::halt);
+}
+
+/// For a leader whose spin ended; its next one must not end for the same reason.
+fn tell(failure: &SpinError, leader: &ExecutorHandle, is_over: bool) -> SpinError {
+    if is_over {
+        leader.shared.halt.store(false, Ordering::Release);
+    }
+    copy(failure)
+}
+
+/// Every leader returns the error.
+fn copy(error: &SpinError) -> SpinError {
+    let copy = |error: &io::Error| io::Error::new(error.kind(), error.to_string());
+    match error {
+        SpinError::AlreadySpinning { executor } => SpinError::AlreadySpinning { executor: executor.clone() },
+        SpinError::Panicked(incident) => SpinError::Panicked(incident.clone()),
+        SpinError::Shortfall(report) => SpinError::Shortfall(report.clone()),
+        SpinError::Thread(error) => SpinError::Thread(copy(error)),
+        SpinError::Runtime(error) => SpinError::Runtime(copy(error)),
+        // Not of a spin without end, of an executor of its own.
+        SpinError::Halted | SpinError::Timeout | SpinError::Deployment(_) => SpinError::Halted,
+    }
 }
 
 /// A leader spins, and its companions with it, until this is dropped.

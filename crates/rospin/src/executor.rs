@@ -265,7 +265,7 @@ impl Executor {
         // Its thread is one of those that a deployment can name.
         context.runtime().prepare().map_err(SpinError::Runtime)?;
         context.begin(options.until == Until::Halted)?;
-        let along = self.companions.as_ref().map(|companions| companions.spin_along(&self.handle));
+        let along = self.companions.as_ref().map(|companions| companions.spin_along(&self.handle)).transpose()?;
         let spun = spin();
         match along.map(Along::end) {
             Some(Err(error)) => Err(error),

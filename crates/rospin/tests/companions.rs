@@ -1,0 +1,81 @@
+//! Executors that only a deployment file knows, and those of the program that they spin along with.
+
+mod common;
+
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use common::{ms, watchdog};
+use rospin::{Context, ContextOptions, Deployment, ExecutorOptions, GroupOptions, OnPanic, SpinError, SpinOptions};
+use rospin::{SpinEnd, TimerOptions};
+
+/// A context in which a group called `moved` goes to an executor of the file's.
+fn context() -> Context {
+    let text = "executor = [{ name = \"other\" }]\ngroup = [{ name = \"moved\", executor = \"other\" }]";
+    Context::new(ContextOptions::new().deployment(Deployment::parse(text).unwrap()).on_incident(|_| {}))
+}
+
+#[test]
+fn leaders_that_come_while_companions_end_have_them_again() {
+    watchdog(|| {
+        let context = context();
+        let leaders = [0, 1].map(|number| context.create_executor(ExecutorOptions::new(format!("leader{number}"))));
+        let group = leaders[0].create_group("moved", 0_u64);
+        // Long enough for one leader to come while the other one waits for it.
+        let slow = |count: &mut u64, _| {
+            *count += 1;
+            thread::sleep(ms(3));
+        };
+        let timer = group.create_timer(ms(1), slow).unwrap();
+        thread::scope(|scope| {
+            for (number, leader) in (0..).zip(&leaders) {
+                scope.spawn(move || {
+                    for _ in 0..50 {
+                        thread::sleep(ms(number));
+                        let spun = leader.spin(SpinOptions::new().timeout(ms(2)));
+                        assert!(matches!(spun, Err(SpinError::Timeout)), "{spun:?}");
+                    }
+                });
+            }
+        });
+        drop(timer);
+        assert!(group.into_payload().unwrap() > 0);
+    });
+}
+
+#[test]
+fn every_leader_of_a_companion_that_fails_has_its_error() {
+    watchdog(|| {
+        let context = context();
+        let leaders = [0, 1].map(|number| context.create_executor(ExecutorOptions::new(format!("leader{number}"))));
+        let group = leaders[0].create_group(GroupOptions::new("moved").on_panic(OnPanic::Halt), ());
+        // Once both spin.
+        let (fail, told) = channel();
+        let fails = move |(): &mut (), _| {
+            told.recv().unwrap();
+            panic!("as expected");
+        };
+        let _timer = group.create_timer(TimerOptions::one_shot(Duration::ZERO), fails).unwrap();
+        let _others = [0, 1].map(|number: usize| {
+            let group = leaders[number].create_group("own", ());
+            let fail = fail.clone();
+            let once = TimerOptions::one_shot(ms(20));
+            let timer = group.create_timer(once, move |(), _| fail.send(()).unwrap_or(())).unwrap();
+            (group, timer)
+        });
+        thread::scope(|scope| {
+            let spins = leaders.each_ref().map(|leader| scope.spawn(|| leader.spin(SpinOptions::new())));
+            for spun in spins.map(|spin| spin.join().unwrap()) {
+                assert!(
+                    matches!(&spun, Err(SpinError::Panicked(incident)) if incident.executor == "other"),
+                    "{spun:?}"
+                );
+            }
+        });
+        // That was it.
+        for leader in &leaders {
+            assert_eq!(leader.spin(SpinOptions::spin_all()).unwrap(), SpinEnd::Done);
+        }
+    });
+}
