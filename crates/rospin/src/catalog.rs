@@ -43,14 +43,17 @@ impl Catalog {
         });
     }
 
-    /// What there is, once: it is closed then.
-    pub(crate) fn take(&self) -> Option<Deployment> {
-        self.lock().take()
+    /// What there is so far; `None` once it is closed.
+    pub(crate) fn contents(&self) -> Option<Deployment> {
+        self.lock().clone()
     }
 
-    /// Opens it again with what was taken.
-    pub(crate) fn put_back(&self, all: Deployment) {
-        *self.lock() = Some(all);
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().is_none()
+    }
+
+    pub(crate) fn close(&self) {
+        *self.lock() = None;
     }
 
     fn with(&self, f: impl FnOnce(&mut Deployment)) {

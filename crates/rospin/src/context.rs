@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rospin_core::{Priority, PriorityMap};
 use rospin_scenario::Deployment;
@@ -145,6 +145,8 @@ struct Inner {
     topics: Registry,
     services: Registry,
     catalog: Catalog,
+    /// Held by the executor that compares the catalog with the deployment.
+    checking: Mutex<()>,
     deployed: Option<Deployed>,
     template: Option<PathBuf>,
 }
@@ -163,6 +165,7 @@ impl Context {
             topics: Registry::default(),
             services: Registry::default(),
             catalog: Catalog::new(deployment.is_some() || template.is_some()),
+            checking: Mutex::default(),
             deployed: deployment.map(Deployed::new),
             template,
         }))
@@ -246,18 +249,24 @@ impl Context {
 
     /// An executor is about to spin, `for_long` or for a moment.
     pub(crate) fn begin(&self, for_long: bool) -> Result<(), DeployError> {
-        if let Some(program) = self.0.catalog.take() {
-            let begun = self.begin_with(&program);
-            if begun.is_err() {
-                // The next spin is no better.
-                self.0.catalog.put_back(program);
-            }
-            begun?;
-        }
+        self.check_once()?;
         match self.deployed() {
             Some(deployed) if for_long => deployed.set_up_threads(),
             _ => Ok(()),
         }
+    }
+
+    /// Compares the program with its deployment, until it is as it should be. Nobody spins meanwhile, nor afterwards if not.
+    fn check_once(&self) -> Result<(), DeployError> {
+        if self.0.catalog.is_closed() {
+            return Ok(());
+        }
+        let _only_one = self.0.checking.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(program) = self.0.catalog.contents() {
+            self.begin_with(&program)?;
+            self.0.catalog.close();
+        }
+        Ok(())
     }
 
     fn begin_with(&self, program: &Deployment) -> Result<(), DeployError> {
