@@ -203,9 +203,15 @@ impl Context {
     /// threads called `name`, since threads inherit scheduling and cores from their creator.
     ///
     /// Threads that are there when an executor begins to spin are found by their own names, too, if not so early.
+    ///
+    /// What they cannot have is a warning in the `log` crate. Nor do they get what the calling thread, which has it
+    /// meanwhile, could not give up again: without rights that is a niceness.
     pub fn start_threads<R>(&self, name: &str, create: impl FnOnce() -> R) -> R {
         let options = self.deployed().map(|deployed| deployed.thread(name)).unwrap_or_default();
-        let _applied = options.apply_for_now();
+        let applied = options.apply_to_inherit();
+        let shortfalls = applied.report().shortfalls.iter();
+        shortfalls
+            .for_each(|shortfall| log::warn!(target: "rospin", "threads `{name}` do not inherit it: {shortfall}"));
         create()
     }
 

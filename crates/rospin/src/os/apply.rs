@@ -57,6 +57,33 @@ impl ThreadOptions {
         Applied { report: self.apply(), before, _not_send: std::marker::PhantomData }
     }
 
+    /// As [`apply_for_now`](Self::apply_for_now), but without a scheduling that the thread could not give up again.
+    pub(crate) fn apply_to_inherit(&self) -> Applied {
+        let Some(scheduling) = self.scheduling.filter(|_| !self.can_be_undone()) else {
+            return self.apply_for_now();
+        };
+        let rest = Self { scheduling: None, ..self.clone() };
+        let mut applied = rest.apply_for_now();
+        let reason = "their creator would keep it".to_owned();
+        let mend = "run with CAP_SYS_NICE, or give it to them by their own names".to_owned();
+        applied.report.shortfalls.push(Shortfall { asked: scheduling.to_string(), reason, mend });
+        applied
+    }
+
+    /// Tries it on a thread that nobody needs.
+    fn can_be_undone(&self) -> bool {
+        let options = Self { scheduling: self.scheduling, ..Self::default() };
+        let attempt = move || {
+            let before = kernel::read(None)?.scheduling;
+            let saved = Saved::new()?;
+            let _ = options.apply();
+            let _ = saved.give_back();
+            Ok::<_, io::Error>(kernel::read(None)?.scheduling == before)
+        };
+        let attempt = std::thread::Builder::new().spawn(attempt).ok();
+        attempt.and_then(|attempt| attempt.join().ok()).is_some_and(|same| same.unwrap_or(false))
+    }
+
     /// Cores first: a reservation is refused to a thread that may not use all of them, and the error should name that.
     fn apply_from_outside(&self, thread: Option<Pid>) -> Vec<Shortfall> {
         let cores = self.cores.as_ref().and_then(|cores| apply_cores(thread, cores));
