@@ -31,5 +31,5 @@ pub use memory::{lock_memory, prefault_stack};
 pub use options::{OnShortfall, ThreadOptions};
 pub use report::{Shortfall, ThreadReport};
 pub(crate) use setup::ThreadSetup;
-pub(crate) use threads::cut_off;
 pub use threads::{ThreadId, threads_of_process};
+pub(crate) use threads::{cut_off, named};
