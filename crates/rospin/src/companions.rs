@@ -4,9 +4,10 @@
 use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{Builder, JoinHandle};
+use std::thread::JoinHandle;
 
 use crate::executor::{Executor, ExecutorHandle, SpinError, SpinOptions};
+use crate::os::{CoreSet, ThreadOptions, named};
 use crate::ros_time::RunsCallbacks;
 
 /// The companions of a program's executors, which own them.
@@ -23,6 +24,8 @@ struct State {
     /// The program's executors that spin.
     leaders: Vec<ExecutorHandle>,
     threads: Vec<JoinHandle<()>>,
+    /// Those of the first leader, before its spin began.
+    cores: Option<CoreSet>,
     /// Between the leaving of the last leader and the end of the companions' spins.
     is_ending: bool,
     /// Why a companion ended before its leaders, until the last of them has left.
@@ -78,6 +81,7 @@ impl Companions {
         }
         state.leaders.push(leader.clone());
         if state.leaders.len() == 1 {
+            state.cores = CoreSet::of_current_thread().ok();
             for executor in state.executors.clone() {
                 self.start(&mut state, &executor);
             }
@@ -88,12 +92,17 @@ impl Companions {
     fn start(self: &Arc<Self>, state: &mut State, executor: &Arc<Executor>) {
         let name = executor.handle().name().to_owned();
         let (companions, executor) = (Arc::clone(self), Arc::clone(executor));
+        let cores = state.cores.clone();
         let spin = move || {
+            // A callback that starts it would leave it the cores of its own executor.
+            if let Some(cores) = cores {
+                let _ = ThreadOptions::new().cores(cores).apply();
+            }
             if let Err(error) = executor.spin_alone(SpinOptions::new()) {
                 companions.fail(error);
             }
         };
-        match Builder::new().name(name).spawn(spin) {
+        match named(&name).spawn(spin) {
             Ok(thread) => state.threads.push(thread),
             Err(error) => fail(state, SpinError::Thread(error)),
         }

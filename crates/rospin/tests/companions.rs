@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::{ms, watchdog};
+use rospin::os::CoreSet;
 use rospin::{Context, ContextOptions, Deployment, ExecutorOptions, GroupOptions, OnPanic, SpinError, SpinOptions};
 use rospin::{SpinEnd, TimerOptions};
 
@@ -78,4 +79,34 @@ fn every_leader_of_a_companion_that_fails_has_its_error() {
             assert_eq!(leader.spin(SpinOptions::spin_all()).unwrap(), SpinEnd::Done);
         }
     });
+}
+
+#[test]
+fn a_companion_of_a_group_that_a_callback_creates_has_not_the_callbacks_cores() {
+    let mine = CoreSet::of_current_thread().unwrap();
+    let core = mine.as_slice()[0];
+    let text = format!(
+        "on_unknown = \"warn\"
+         executor = [{{ name = \"main\", cores = [{core}] }}, {{ name = \"other\" }}]
+         group = [{{ name = \"moved\", executor = \"other\" }}]"
+    );
+    let context = Context::new(ContextOptions::new().deployment(Deployment::parse(&text).unwrap()));
+    let executor = context.create_executor(ExecutorOptions::new("main"));
+    let (send, seen) = channel();
+    let handle = executor.handle();
+    let group = executor.create_group("creates", Vec::new());
+    let once = || TimerOptions::one_shot(Duration::ZERO);
+    let create = move |kept: &mut Vec<_>, _| {
+        let group = handle.create_group("moved", ());
+        let (send, handle) = (send.clone(), handle.clone());
+        let look = move |(): &mut (), _| {
+            send.send(CoreSet::of_current_thread().unwrap()).unwrap();
+            handle.halt();
+        };
+        let timer = group.create_timer(once(), look).unwrap();
+        kept.push((group, timer));
+    };
+    let _timer = group.create_timer(once(), create).unwrap();
+    executor.spin(SpinOptions::new()).unwrap();
+    assert_eq!(seen.recv().unwrap(), mine);
 }
