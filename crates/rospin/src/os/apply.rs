@@ -35,7 +35,13 @@ impl ThreadOptions {
                 shortfalls.push(Shortfall { asked: format!("a timer slack of {slack:?}"), reason, mend });
             }
         }
-        prefault_stack(self.stack_prefault);
+        let touched = prefault_stack(self.stack_prefault);
+        if touched < self.stack_prefault {
+            let asked = format!("{} KiB of stack from the beginning", self.stack_prefault / 1024);
+            let reason = format!("it has {} KiB to spare", touched / 1024);
+            let mend = "ask for less, or start it with a larger stack (`RUST_MIN_STACK`; `ulimit -s`)".to_owned();
+            shortfalls.push(Shortfall { asked, reason, mend });
+        }
         report(ThreadId::current(), shortfalls)
     }
 

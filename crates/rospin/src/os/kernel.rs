@@ -1,10 +1,11 @@
-//! Reading and setting how the kernel schedules a thread, by its thread id.
+//! Reading and setting how the kernel schedules a thread, by its thread id; and where its stack ends.
 //!
 //! The C library has no functions for these two system calls, and no crate has both for threads other than the own one.
 //! All the unsafe code of OS scheduling is here.
 
 use std::fmt;
 use std::io;
+use std::mem::MaybeUninit;
 use std::time::Duration;
 
 use rospin_core::OsScheduling;
@@ -104,6 +105,23 @@ fn set(thread: Option<Pid>, attr: &libc::sched_attr) -> io::Result<()> {
     // SAFETY: `attr` is a `sched_attr` that says its size, valid for reading during the call.
     let status = unsafe { libc::syscall(libc::SYS_sched_setattr, id(thread), std::ptr::from_ref(attr), 0) };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The lowest address of the calling thread's stack.
+pub(crate) fn end_of_stack() -> Option<usize> {
+    let mut attr = MaybeUninit::uninit();
+    // SAFETY: `attr` is valid for writing.
+    if unsafe { libc::pthread_getattr_np(libc::pthread_self(), attr.as_mut_ptr()) } != 0 {
+        return None;
+    }
+    let (mut end, mut size) = (std::ptr::null_mut(), 0);
+    // SAFETY: `attr` was initialized by the call that succeeded; it is not used after it was destroyed.
+    let status = unsafe {
+        let status = libc::pthread_attr_getstack(attr.as_ptr(), &raw mut end, &raw mut size);
+        libc::pthread_attr_destroy(attr.as_mut_ptr());
+        status
+    };
+    (status == 0).then(|| end.addr())
 }
 
 const SIZE: u32 = size_of::<libc::sched_attr>() as u32;
