@@ -1,7 +1,7 @@
 //! Whatever is done to a text, it is read or refused at a line of its own; nothing panics.
 
 use proptest::prelude::*;
-use rospin_scenario::Scenario;
+use rospin_scenario::{Deployment, Scenario};
 
 const FILES: [&str; 6] = [
     include_str!("../scenarios/chain.toml"),
@@ -11,6 +11,8 @@ const FILES: [&str; 6] = [
     include_str!("../scenarios/exp3.toml"),
     include_str!("../scenarios/exp4.toml"),
 ];
+
+const DEPLOYMENT: &str = include_str!("../deployments/robot.toml");
 
 /// What gets in between: pieces of the format, and of anything else.
 const PIECES: [&str; 24] = [
@@ -62,6 +64,20 @@ fn assert_read_or_refused(text: &str) {
     }
 }
 
+fn assert_deployment_is_read_or_refused(text: &str) {
+    match Deployment::parse(text) {
+        Ok(deployment) => {
+            let again = Deployment::parse(&deployment.to_toml());
+            assert_eq!(again.as_ref(), Ok(&deployment), "not the same after it was written");
+        }
+        Err(error) => {
+            let lines = text.lines().count().max(1);
+            assert!((1..=lines).contains(&error.line), "line {} of {lines}: {error}\n{text}", error.line);
+            assert!(error.column >= 1 && !error.message.is_empty(), "{error}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -89,8 +105,27 @@ proptest! {
     }
 
     #[test]
+    fn mutated_deployments_are_read_or_refused(
+        edits in prop::collection::vec((any::<usize>(), 0..40_usize, 0..PIECES.len()), 1..4),
+        swaps in prop::collection::vec((any::<usize>(), any::<usize>()), 0..4),
+    ) {
+        let mut lines: Vec<&str> = DEPLOYMENT.lines().collect();
+        for (left, right) in swaps {
+            let (left, right) = (left % lines.len(), right % lines.len());
+            lines.swap(left, right);
+        }
+        let mut text = lines.join("\n");
+        assert_deployment_is_read_or_refused(&text);
+        for (at, length, piece) in edits {
+            text = replace(&text, at, length, PIECES[piece]);
+        }
+        assert_deployment_is_read_or_refused(&text);
+    }
+
+    #[test]
     fn anything_is_read_or_refused(text in ".{0,200}") {
         assert_read_or_refused(&text);
+        assert_deployment_is_read_or_refused(&text);
     }
 }
 
