@@ -18,7 +18,11 @@ impl Catalog {
     }
 
     pub(crate) fn executor(&self, plan: ExecutorPlan) {
-        self.with(|all| all.executors.push(plan));
+        self.with(|all| {
+            if !all.executors.iter().any(|executor| executor.name == plan.name) {
+                all.executors.push(plan);
+            }
+        });
     }
 
     pub(crate) fn group(&self, node: &str, name: &str, executor: &str) {

@@ -297,10 +297,18 @@ fn apply_plan(mut options: ExecutorOptions, plan: &ExecutorPlan, on_shortfall: O
 /// The program as a deployment file, with the threads that there are, for a user to edit.
 pub(crate) fn template(program: &Deployment) -> String {
     let mut plan = program.clone();
+    // What no file can name, or say.
+    plan.executors.retain(|executor| !executor.name.is_empty());
+    plan.groups.retain(|group| !group.name.is_empty() && !group.executor.is_empty());
+    plan.callbacks.retain(|callback| !callback.name.is_empty());
+    for callback in &mut plan.callbacks {
+        callback.deadline = callback.deadline.filter(|deadline| u64::try_from(deadline.as_nanos()).is_ok());
+    }
     let executors: Vec<_> = plan.executors.iter().map(|executor| cut_off(&executor.name)).collect();
     // The main thread has the process's name, and an executor's threads have its own.
     let others = threads_of_process().unwrap_or_default().into_iter().filter(|(thread, _)| !thread.is_main());
-    let mut names: Vec<_> = others.map(|(_, name)| name).filter(|name| !executors.contains(name)).collect();
+    let mut names: Vec<_> =
+        others.map(|(_, name)| name).filter(|name| !name.is_empty() && !executors.contains(name)).collect();
     names.sort_unstable();
     names.dedup();
     plan.threads = names.into_iter().map(ThreadPlan::new).collect();

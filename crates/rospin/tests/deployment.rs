@@ -271,6 +271,20 @@ fn a_template_names_everything_and_can_be_loaded() {
 }
 
 #[test]
+fn a_template_of_an_odd_program_can_be_loaded() {
+    let file = std::env::temp_dir().join(format!("rospin-odd-template-{}.toml", std::process::id()));
+    let context = Context::new(ContextOptions::new().deployment_template(&file));
+    let executors = ["main", "main", ""].map(|name| context.create_executor(ExecutorOptions::new(name)));
+    let groups = executors.each_ref().map(|executor| executor.create_group("", ()));
+    let odd = TimerOptions::periodic(Duration::MAX).deadline(Duration::MAX).name("a \"b\"\n");
+    let _timer = groups[0].create_timer(odd, |(), _| {}).unwrap();
+    executors[0].spin(SpinOptions::spin_all()).unwrap();
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::remove_file(file).unwrap();
+    Deployment::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+}
+
+#[test]
 fn threads_of_a_middleware_have_what_the_file_says() {
     let core = last_core();
     let text = format!(
