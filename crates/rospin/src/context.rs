@@ -73,6 +73,11 @@ impl ContextOptions {
     /// Puts callback groups on executors, and executors on cores and OS priorities, as a deployment file says, whatever the
     /// program says. Executors that only the file knows spin on threads of their own while one of the program's does.
     ///
+    /// Such an executor ends the callback that it runs, and begins no other, once the program's spin is over. So beside
+    /// [`spin_all`](crate::SpinOptions::spin_all) and [`spin_once`](crate::SpinOptions::spin_once), which may be over at once,
+    /// it may run nothing at all: in a program that spins like that, leave groups on its own executors. An executor that the
+    /// program creates only after its groups has policy and threads as the file says.
+    ///
     /// Whether all of its names are the program's is checked when an executor begins to spin for the first time.
     #[must_use]
     pub fn deployment(mut self, deployment: Deployment) -> Self {

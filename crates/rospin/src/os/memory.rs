@@ -37,13 +37,13 @@ const RESERVE: usize = 64 * 1024;
 
 /// Touches the stack down to that address.
 fn touch(end: usize) {
-    let mut frame = [0_u8; 4096];
-    let here = std::ptr::from_ref(std::hint::black_box(&mut frame)).addr();
+    let frame = [0_u8; 4096];
+    let here = std::ptr::from_ref(std::hint::black_box(&frame)).addr();
     if here > end {
         touch(end);
     }
     // Still in use behind the call, so that it cannot become a loop over one frame.
-    std::hint::black_box(&mut frame);
+    std::hint::black_box(&frame);
 }
 
 #[cfg(test)]
