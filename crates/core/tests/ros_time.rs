@@ -39,6 +39,17 @@ fn run(scheduler: &mut Scheduler, now: Instant) -> Vec<(EntityId, Instant)> {
 }
 
 #[test]
+fn what_was_due_before_the_first_reading_is_not_released_in_the_distant_past() {
+    let (mut scheduler, group) = fifo();
+    let timer = add(&mut scheduler, group, TimerSpec::one_shot(at(5_100)));
+    scheduler.jump(ClockKind::Ros, at(5_000), 0);
+    // The machine has been up for hours.
+    let now = at(9_000_000);
+    scheduler.advance(ClockKind::Ros, at(5_200), now);
+    assert_eq!(run(&mut scheduler, now), [(timer, at(8_999_900))]);
+}
+
+#[test]
 fn what_became_due_in_a_leap_is_released_in_between_in_order() {
     let (mut scheduler, group) = fifo();
     let late = add(&mut scheduler, group, TimerSpec::one_shot(at(90_000)));

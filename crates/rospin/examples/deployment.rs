@@ -5,6 +5,8 @@
 //! ROSPIN_DEPLOYMENT=crates/rospin/examples/deployment.toml cargo run -p rospin --example deployment
 //! ```
 
+#![expect(clippy::print_stdout, reason = "it shows where they run")]
+
 use std::time::Duration;
 
 use rospin::os::{CoreSet, ThreadId, scheduling_of};

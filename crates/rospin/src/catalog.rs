@@ -18,7 +18,11 @@ impl Catalog {
     }
 
     pub(crate) fn executor(&self, plan: ExecutorPlan) {
-        self.with(|all| all.executors.push(plan));
+        self.with(|all| {
+            if !all.executors.iter().any(|executor| executor.name == plan.name) {
+                all.executors.push(plan);
+            }
+        });
     }
 
     pub(crate) fn group(&self, node: &str, name: &str, executor: &str) {
@@ -43,14 +47,17 @@ impl Catalog {
         });
     }
 
-    /// What there is, once: it is closed then.
-    pub(crate) fn take(&self) -> Option<Deployment> {
-        self.lock().take()
+    /// What there is so far; `None` once it is closed.
+    pub(crate) fn contents(&self) -> Option<Deployment> {
+        self.lock().clone()
     }
 
-    /// Opens it again with what was taken.
-    pub(crate) fn put_back(&self, all: Deployment) {
-        *self.lock() = Some(all);
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().is_none()
+    }
+
+    pub(crate) fn close(&self) {
+        *self.lock() = None;
     }
 
     fn with(&self, f: impl FnOnce(&mut Deployment)) {

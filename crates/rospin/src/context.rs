@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rospin_core::{Priority, PriorityMap};
 use rospin_scenario::Deployment;
@@ -72,6 +72,11 @@ impl ContextOptions {
 
     /// Puts callback groups on executors, and executors on cores and OS priorities, as a deployment file says, whatever the
     /// program says. Executors that only the file knows spin on threads of their own while one of the program's does.
+    ///
+    /// Such an executor ends the callback that it runs, and begins no other, once the program's spin is over. Beside
+    /// [`spin_all`](crate::SpinOptions::spin_all) and [`spin_once`](crate::SpinOptions::spin_once), which may be over at once,
+    /// it still runs what is ready, and the spin returns after that. An executor that the program creates only after its
+    /// groups has policy and threads as the file says.
     ///
     /// Whether all of its names are the program's is checked when an executor begins to spin for the first time.
     #[must_use]
@@ -145,6 +150,8 @@ struct Inner {
     topics: Registry,
     services: Registry,
     catalog: Catalog,
+    /// Held by the executor that compares the catalog with the deployment.
+    checking: Mutex<()>,
     deployed: Option<Deployed>,
     template: Option<PathBuf>,
 }
@@ -163,6 +170,7 @@ impl Context {
             topics: Registry::default(),
             services: Registry::default(),
             catalog: Catalog::new(deployment.is_some() || template.is_some()),
+            checking: Mutex::default(),
             deployed: deployment.map(Deployed::new),
             template,
         }))
@@ -200,9 +208,15 @@ impl Context {
     /// threads called `name`, since threads inherit scheduling and cores from their creator.
     ///
     /// Threads that are there when an executor begins to spin are found by their own names, too, if not so early.
+    ///
+    /// What they cannot have is a warning in the `log` crate. Nor do they get what the calling thread, which has it
+    /// meanwhile, could not give up again: without rights that is a niceness.
     pub fn start_threads<R>(&self, name: &str, create: impl FnOnce() -> R) -> R {
         let options = self.deployed().map(|deployed| deployed.thread(name)).unwrap_or_default();
-        let _applied = options.apply_for_now();
+        let applied = options.apply_to_inherit();
+        let shortfalls = applied.report().shortfalls.iter();
+        shortfalls
+            .for_each(|shortfall| log::warn!(target: "rospin", "threads `{name}` do not inherit it: {shortfall}"));
         create()
     }
 
@@ -246,18 +260,24 @@ impl Context {
 
     /// An executor is about to spin, `for_long` or for a moment.
     pub(crate) fn begin(&self, for_long: bool) -> Result<(), DeployError> {
-        if let Some(program) = self.0.catalog.take() {
-            let begun = self.begin_with(&program);
-            if begun.is_err() {
-                // The next spin is no better.
-                self.0.catalog.put_back(program);
-            }
-            begun?;
-        }
+        self.check_once()?;
         match self.deployed() {
             Some(deployed) if for_long => deployed.set_up_threads(),
             _ => Ok(()),
         }
+    }
+
+    /// Compares the program with its deployment, until it is as it should be. Nobody spins meanwhile, nor afterwards if not.
+    fn check_once(&self) -> Result<(), DeployError> {
+        if self.0.catalog.is_closed() {
+            return Ok(());
+        }
+        let _only_one = self.0.checking.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(program) = self.0.catalog.contents() {
+            self.begin_with(&program)?;
+            self.0.catalog.close();
+        }
+        Ok(())
     }
 
     fn begin_with(&self, program: &Deployment) -> Result<(), DeployError> {

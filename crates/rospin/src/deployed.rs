@@ -12,7 +12,7 @@ use rospin_scenario::deployment::{Ambiguous, CallbackPlan, ExecutorPlan, Reactio
 use crate::companions::Companions;
 use crate::context::Context;
 use crate::executor::{ExecutorHandle, ExecutorOptions};
-use crate::os::{CoreSet, OnShortfall, ThreadOptions, lock_memory, threads_of_process};
+use crate::os::{CoreSet, OnShortfall, ThreadId, ThreadOptions, cut_off, lock_memory, threads_of_process};
 use crate::shared::Shared;
 
 /// Why a program does not go on with its deployment file.
@@ -102,8 +102,11 @@ impl Deployed {
 
     /// The executor that a group goes to, if the deployment says.
     pub(crate) fn executor_for(&self, context: &Context, node: &str, group: &str) -> Option<ExecutorHandle> {
-        // A contradiction is an error when the program begins to spin.
-        let name = self.plan.executor_of(node, group).ok().flatten()?;
+        let name = self.plan.executor_of(node, group).unwrap_or_else(|contradiction| {
+            // An error when the program begins to spin; later than that, nobody else would say so.
+            log::warn!(target: "rospin", "{contradiction}; it stays where the program puts it");
+            None
+        })?;
         self.find(context, &name).or_else(|| {
             let companions = lock(&self.companions).upgrade()?;
             Some(companions.get(&name, || self.adjust(ExecutorOptions::new(&name)).build(context)))
@@ -210,7 +213,9 @@ impl Deployed {
             return Ok(());
         }
         let threads = threads_of_process().map_err(|error| DeployError::Refused(error.to_string()))?;
-        let others = threads.into_iter().filter(|(thread, name)| !thread.is_main() && !self.is_executors(name));
+        let me = ThreadId::current();
+        let is_other = |thread: ThreadId| !thread.is_main() && thread != me;
+        let others = threads.into_iter().filter(|(thread, name)| is_other(*thread) && !self.is_executors(name));
         for (thread, name) in others {
             if let Some(plan) = self.plan.thread(&name) {
                 let report = self.thread_options(plan).apply_to(thread);
@@ -222,11 +227,12 @@ impl Deployed {
         Ok(())
     }
 
-    /// Whether a thread of that name is an executor's, of which the kernel has 15 bytes.
+    /// Whether a thread of that name is an executor's, of which the kernel has 15 bytes: `control`, `control-1`.
     fn is_executors(&self, name: &str) -> bool {
         let is_of = |executor: &str| {
-            let rest = name.strip_prefix(executor.get(..15).unwrap_or(executor));
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+            let rest = name.strip_prefix(&cut_off(executor));
+            let number = rest.and_then(|rest| rest.strip_prefix('-'));
+            rest == Some("") || number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
         };
         let plans = self.plan.executors.iter().any(|plan| is_of(&plan.name));
         plans
@@ -291,10 +297,18 @@ fn apply_plan(mut options: ExecutorOptions, plan: &ExecutorPlan, on_shortfall: O
 /// The program as a deployment file, with the threads that there are, for a user to edit.
 pub(crate) fn template(program: &Deployment) -> String {
     let mut plan = program.clone();
-    let executors: Vec<_> = plan.executors.iter().map(|executor| executor.name.clone()).collect();
+    // What no file can name, or say.
+    plan.executors.retain(|executor| !executor.name.is_empty());
+    plan.groups.retain(|group| !group.name.is_empty() && !group.executor.is_empty());
+    plan.callbacks.retain(|callback| !callback.name.is_empty());
+    for callback in &mut plan.callbacks {
+        callback.deadline = callback.deadline.filter(|deadline| u64::try_from(deadline.as_nanos()).is_ok());
+    }
+    let executors: Vec<_> = plan.executors.iter().map(|executor| cut_off(&executor.name)).collect();
     // The main thread has the process's name, and an executor's threads have its own.
     let others = threads_of_process().unwrap_or_default().into_iter().filter(|(thread, _)| !thread.is_main());
-    let mut names: Vec<_> = others.map(|(_, name)| name).filter(|name| !executors.contains(name)).collect();
+    let mut names: Vec<_> =
+        others.map(|(_, name)| name).filter(|name| !name.is_empty() && !executors.contains(name)).collect();
     names.sort_unstable();
     names.dedup();
     plan.threads = names.into_iter().map(ThreadPlan::new).collect();

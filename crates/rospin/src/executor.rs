@@ -66,7 +66,8 @@ impl ExecutorOptions {
     }
 
     /// Sets what each of its threads has of the operating system while it spins: scheduling class and priority, cores. The
-    /// thread that calls [`Executor::spin`] has what it had before afterwards; every spin takes some system calls for it.
+    /// thread that calls [`Executor::spin`] has what it had before afterwards, as far as the kernel lets it: without rights
+    /// it stays as nice as it was made, which is logged. Every spin takes some system calls for it.
     ///
     /// What could not be had is logged, or ends the spin, as the options say; see [`ExecutorHandle::thread_reports`].
     #[must_use]
@@ -116,8 +117,8 @@ impl ExecutorOptions {
 /// When [`Executor::spin`] returns.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SpinOptions {
-    until: Until,
-    timeout: Option<Duration>,
+    pub(crate) until: Until,
+    pub(crate) timeout: Option<Duration>,
 }
 
 impl SpinOptions {
@@ -233,6 +234,14 @@ impl Executor {
         let mut executor = match companions.adopt(options.name()) {
             // Groups came before their executor.
             Some(companion) => {
+                if options.plan() != ExecutorOptions::new(options.name()).plan() {
+                    log::warn!(
+                        target: "rospin",
+                        "groups went to executor `{}` before it was created; it has policy and threads as the deployment says, \
+                         not as the program does: create it before its groups",
+                        options.name()
+                    );
+                }
                 let trace = options.trace;
                 companion.handle.shared.submit(|state| state.scheduler.set_trace(trace));
                 companion
@@ -265,7 +274,8 @@ impl Executor {
         // Its thread is one of those that a deployment can name.
         context.runtime().prepare().map_err(SpinError::Runtime)?;
         context.begin(options.until == Until::Halted)?;
-        let along = self.companions.as_ref().map(|companions| companions.spin_along(&self.handle));
+        let along =
+            self.companions.as_ref().map(|companions| companions.spin_along(&self.handle, options)).transpose()?;
         let spun = spin();
         match along.map(Along::end) {
             Some(Err(error)) => Err(error),

@@ -14,6 +14,7 @@ use rospin_core::{Instant, ThreadIndex};
 
 use crate::executor::{SpinEnd, SpinError};
 use crate::lock_free::parker::{Deadline, Ticket};
+use crate::os::named;
 use crate::ros_time::RunsCallbacks;
 use crate::runtime::Runtime;
 use crate::shared::Shared;
@@ -168,11 +169,9 @@ impl<'a> Spin<'a> {
             let mut others = Vec::new();
             for number in 1..self.threads {
                 let name = format!("{}-{number}", self.executor.name);
-                let body = {
-                    let name = name.clone();
-                    move || self.other_thread(access, ThreadIndex(number), &name)
-                };
-                match std::thread::Builder::new().name(name).spawn_scoped(scope, body) {
+                let builder = named(&name);
+                let body = move || self.other_thread(access, ThreadIndex(number), &name);
+                match builder.spawn_scoped(scope, body) {
                     Ok(thread) => others.push(thread),
                     Err(error) => {
                         self.stop();

@@ -153,6 +153,22 @@ fn an_error_stays_one_until_it_is_mended() {
 }
 
 #[test]
+fn no_executor_spins_while_another_one_finds_the_error() {
+    for _ in 0..20 {
+        // What takes its time before the names are looked at.
+        let options = deployed("executor = [{ name = \"mian\" }]").deployment_template("/dev/null");
+        let context = Context::new(options);
+        let executors = ["a", "b"].map(|name| context.create_executor(ExecutorOptions::new(name)));
+        thread::scope(|scope| {
+            let spins = executors.each_ref().map(|executor| scope.spawn(|| executor.spin(SpinOptions::spin_all())));
+            for spun in spins.map(|spin| spin.join().unwrap()) {
+                assert!(matches!(spun, Err(SpinError::Deployment(_))), "{spun:?}");
+            }
+        });
+    }
+}
+
+#[test]
 fn priority_deadline_and_depth_come_from_the_file() {
     let order = |text: &str| {
         let context = Context::new(deployed(text));
@@ -255,6 +271,20 @@ fn a_template_names_everything_and_can_be_loaded() {
 }
 
 #[test]
+fn a_template_of_an_odd_program_can_be_loaded() {
+    let file = std::env::temp_dir().join(format!("rospin-odd-template-{}.toml", std::process::id()));
+    let context = Context::new(ContextOptions::new().deployment_template(&file));
+    let executors = ["main", "main", ""].map(|name| context.create_executor(ExecutorOptions::new(name)));
+    let groups = executors.each_ref().map(|executor| executor.create_group("", ()));
+    let odd = TimerOptions::periodic(Duration::MAX).deadline(Duration::MAX).name("a \"b\"\n");
+    let _timer = groups[0].create_timer(odd, |(), _| {}).unwrap();
+    executors[0].spin(SpinOptions::spin_all()).unwrap();
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::remove_file(file).unwrap();
+    Deployment::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+}
+
+#[test]
 fn threads_of_a_middleware_have_what_the_file_says() {
     let core = last_core();
     let text = format!(
@@ -262,11 +292,19 @@ fn threads_of_a_middleware_have_what_the_file_says() {
                    {{ name = \"late-*\", cores = [{core}] }}]"
     );
     let context = Context::new(deployed(&text));
-    let mine = CoreSet::of_current_thread().unwrap();
+    let mine = || (CoreSet::of_current_thread().unwrap(), scheduling_of(ThreadId::current()).unwrap());
+    let before = mine();
     let seen = context.start_threads("dds-receive", || thread::spawn(|| look("dds")));
     let seen = seen.join().unwrap();
-    assert_eq!((seen.scheduling, seen.cores.as_slice()), (OsScheduling::Other { nice: 19 }, &[core][..]));
-    assert_eq!(CoreSet::of_current_thread().unwrap(), mine, "the creator's own are as before");
+    // Without rights the creator could not be as it was, so that the thread is not to have it from there.
+    let nicest = OsScheduling::Other { nice: 19 };
+    let undone = thread::spawn(move || {
+        drop(ThreadOptions::new().scheduling(nicest).apply_for_now());
+        scheduling_of(ThreadId::current()).unwrap()
+    });
+    let nice = if undone.join().unwrap() == before.1 { nicest } else { before.1 };
+    assert_eq!((seen.scheduling, seen.cores.as_slice()), (nice, &[core][..]));
+    assert_eq!(mine(), before, "the creator's own are as before");
 
     // One that started by itself is found by its name.
     let (end, wait) = channel::<()>();
@@ -283,4 +321,29 @@ fn threads_of_a_middleware_have_what_the_file_says() {
     assert!(matches!(executor.spin(timeout), Err(SpinError::Timeout)));
     drop(end);
     assert_eq!(late.unwrap().join().unwrap().as_slice(), [core]);
+}
+
+#[test]
+fn a_pattern_of_threads_leaves_executors_alone() {
+    let plan = |name: &str| format!("{{ name = \"{name}\", scheduling = {{ nice = 19 }} }}");
+    let context = Context::new(deployed(&format!("thread = [{}, {}]", plan("users-*"), plan("spins-*"))));
+    let executor = context.create_executor(ExecutorOptions::new("spins"));
+    let mine = || scheduling_of(ThreadId::current()).unwrap();
+    // Called like the executor, but none of its threads.
+    let (end, wait) = channel::<()>();
+    let other = thread::Builder::new().name("spins-io".to_owned());
+    let other = other.spawn(move || (wait.recv().unwrap_err(), mine())).unwrap();
+    while !threads_of_process().unwrap().iter().any(|(_, name)| name == "spins-io") {
+        thread::yield_now();
+    }
+    // One of its threads, but not called like it.
+    let spinning = thread::Builder::new().name("users-own".to_owned()).spawn(move || {
+        let before = mine();
+        let timeout = SpinOptions::new().timeout(Duration::from_millis(1));
+        assert!(matches!(executor.spin(timeout), Err(SpinError::Timeout)));
+        assert_eq!(mine(), before);
+    });
+    spinning.unwrap().join().unwrap();
+    drop(end);
+    assert_eq!(other.join().unwrap().1, OsScheduling::Other { nice: 19 });
 }

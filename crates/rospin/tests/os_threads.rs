@@ -77,6 +77,18 @@ fn every_thread_has_it_and_a_name_of_its_own() {
 }
 
 #[test]
+fn a_name_that_no_thread_can_have_is_no_reason_to_panic() {
+    let nicer = ThreadOptions::new().scheduling(OsScheduling::Other { nice: 19 });
+    let options = ExecutorOptions::new("to\0o").threads(2).thread(nicer);
+    let executor = Context::new(ContextOptions::new()).create_executor(options);
+    let handle = executor.handle();
+    let spin = move || executor.spin(SpinOptions::new().timeout(Duration::from_millis(1)));
+    assert!(matches!(thread::spawn(spin).join().unwrap(), Err(SpinError::Timeout)));
+    let names: Vec<_> = handle.thread_reports().into_iter().map(|report| report.name).collect();
+    assert!(names.contains(&"too".to_owned()), "{names:?}");
+}
+
+#[test]
 fn what_cannot_be_had_is_an_error_where_that_was_asked_for() {
     let nowhere = ThreadOptions::new().cores(CoreSet::new([1000])).on_shortfall(OnShortfall::Fail);
     for threads in [1, 2] {

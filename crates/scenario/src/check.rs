@@ -262,7 +262,7 @@ pub(crate) fn unique<'a>(section: &'static str, names: impl Iterator<Item = &'a 
     let mut seen = BTreeSet::new();
     for (number, name) in names.enumerate() {
         let table = Table(section, number);
-        table.require("name", !name.is_empty(), || format!("a {section} has no name; give it one"))?;
+        table.require("name", !name.is_empty(), || format!("this {section} has no name; give it one"))?;
         table.require("name", seen.insert(name), || {
             format!("there is a {section} `{name}` already; rename one of them")
         })?;

@@ -88,8 +88,8 @@ pub struct Scheduler {
     timer_counts: [usize; ClockKind::COUNT],
     /// The latest reading of each clock that the driver passed on.
     clocks: [Instant; ClockKind::COUNT],
-    /// When the driver passed on a reading of ROS time last.
-    ros_read_at: Instant,
+    /// When the driver passed on a reading of ROS time last; `None` before it first did.
+    ros_read_at: Option<Instant>,
     registrations: u64,
     sequence: u64,
     trace: Option<Box<dyn Trace>>,
@@ -106,7 +106,7 @@ impl Scheduler {
             timers: Default::default(),
             timer_counts: [0; ClockKind::COUNT],
             clocks: [Instant::ZERO; ClockKind::COUNT],
-            ros_read_at: Instant::ZERO,
+            ros_read_at: None,
             registrations: 0,
             sequence: 0,
             trace: None,
@@ -261,7 +261,7 @@ impl Scheduler {
     pub fn advance(&mut self, clock: ClockKind, reading: Instant, now: Instant) {
         let before = std::mem::replace(&mut self.clocks[clock.index()], reading);
         let leap = match clock {
-            ClockKind::Ros => Some(Leap { before, read_at: std::mem::replace(&mut self.ros_read_at, now) }),
+            ClockKind::Ros => self.ros_read_at.replace(now).map(|read_at| Leap { before, read_at }),
             _ => None,
         };
         while let Some((due, id)) = self.timers[clock.index()].pop_due(reading) {

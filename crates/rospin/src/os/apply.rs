@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use rustix::thread::{Pid, current_timer_slack, set_current_timer_slack};
 
 use super::cores::CoreSet;
-use super::kernel::{self, Attributes};
+use super::kernel::{self, Attributes, Saved};
 use super::memory::prefault_stack;
 use super::options::ThreadOptions;
 use super::report::{Shortfall, ThreadReport};
@@ -35,7 +35,13 @@ impl ThreadOptions {
                 shortfalls.push(Shortfall { asked: format!("a timer slack of {slack:?}"), reason, mend });
             }
         }
-        prefault_stack(self.stack_prefault);
+        let touched = prefault_stack(self.stack_prefault);
+        if touched < self.stack_prefault {
+            let asked = format!("{} KiB of stack from the beginning", self.stack_prefault / 1024);
+            let reason = format!("it has {} KiB to spare", touched / 1024);
+            let mend = "ask for less, or start it with a larger stack (`RUST_MIN_STACK`; `ulimit -s`)".to_owned();
+            shortfalls.push(Shortfall { asked, reason, mend });
+        }
         report(ThreadId::current(), shortfalls)
     }
 
@@ -47,11 +53,41 @@ impl ThreadOptions {
     /// As [`apply`](Self::apply), and undoes it when what is returned is dropped.
     pub fn apply_for_now(&self) -> Applied {
         let before = Before {
-            attributes: self.scheduling.and_then(|_| kernel::read(None).ok()),
+            scheduling: self.scheduling.and_then(|_| Saved::new().ok()),
             cores: self.cores.as_ref().and_then(|_| CoreSet::of(None).ok()),
-            slack_ns: self.timer_slack.and_then(|_| current_timer_slack().ok()),
+            // A thread that becomes a real-time one loses it.
+            slack_ns: (self.scheduling.is_some() || self.timer_slack.is_some())
+                .then(current_timer_slack)
+                .and_then(Result::ok),
         };
         Applied { report: self.apply(), before, _not_send: std::marker::PhantomData }
+    }
+
+    /// As [`apply_for_now`](Self::apply_for_now), but without a scheduling that the thread could not give up again.
+    pub(crate) fn apply_to_inherit(&self) -> Applied {
+        let Some(scheduling) = self.scheduling.filter(|_| !self.can_be_undone()) else {
+            return self.apply_for_now();
+        };
+        let rest = Self { scheduling: None, ..self.clone() };
+        let mut applied = rest.apply_for_now();
+        let reason = "their creator would keep it".to_owned();
+        let mend = "run with CAP_SYS_NICE, or give it to them by their own names".to_owned();
+        applied.report.shortfalls.push(Shortfall { asked: scheduling.to_string(), reason, mend });
+        applied
+    }
+
+    /// Tries it on a thread that nobody needs.
+    fn can_be_undone(&self) -> bool {
+        let options = Self { scheduling: self.scheduling, ..Self::default() };
+        let attempt = move || {
+            let before = kernel::read(None)?.scheduling;
+            let saved = Saved::new()?;
+            let _ = options.apply();
+            let _ = saved.give_back();
+            Ok::<_, io::Error>(kernel::read(None)?.scheduling == before)
+        };
+        let attempt = std::thread::Builder::new().spawn(attempt).ok();
+        attempt.and_then(|attempt| attempt.join().ok()).is_some_and(|same| same.unwrap_or(false))
     }
 
     /// Cores first: a reservation is refused to a thread that may not use all of them, and the error should name that.
@@ -152,20 +188,20 @@ impl Applied {
 /// What the thread had, of what is changed.
 #[derive(Debug)]
 struct Before {
-    attributes: Option<Attributes>,
+    scheduling: Option<Saved>,
     cores: Option<CoreSet>,
     slack_ns: Option<u64>,
 }
 
 impl Drop for Applied {
     fn drop(&mut self) {
-        // What it once had it may have again; a thread without rights keeps at worst what it was given.
-        let Before { attributes, cores, slack_ns } = &self.before;
-        if let Some(attributes) = attributes {
-            let _ = kernel::write(None, *attributes);
+        let Before { scheduling, cores, slack_ns } = &self.before;
+        // A thread without rights keeps at worst what it was given: nobody may be less nice again.
+        if let Some(Err(error)) = scheduling.as_ref().map(Saved::give_back) {
+            log::warn!(target: "rospin", "a thread stays as it is instead of as it was: {error}; {}", self.report);
         }
-        if let Some(cores) = cores {
-            let _ = cores.apply(None);
+        if let Some(Err(error)) = cores.as_ref().map(|cores| cores.apply(None)) {
+            log::warn!(target: "rospin", "a thread stays on its cores: {error}; {}", self.report);
         }
         if let Some(slack_ns) = slack_ns {
             let _ = set_current_timer_slack(NonZeroU64::new(*slack_ns));
@@ -177,6 +213,8 @@ impl Drop for Applied {
 mod tests {
     use std::thread;
     use std::time::Duration;
+
+    use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
     use super::*;
 
@@ -214,6 +252,21 @@ mod tests {
             drop(applied);
             assert_eq!((kernel::read(None).unwrap(), CoreSet::of(None).unwrap()), (before.0, before.1));
             assert_eq!(current_timer_slack().unwrap(), before.2);
+        });
+    }
+
+    /// As for a user who may have real-time priorities by a limit: only `CAP_SYS_NICE` lets go of reset-on-fork.
+    #[test]
+    fn it_is_undone_without_rights() {
+        apart(|| {
+            set_current_timer_slack(NonZeroU64::new(7000)).unwrap();
+            let before = kernel::read(None).unwrap();
+            let applied = ThreadOptions::new().scheduling(OsScheduling::Fifo { priority: 3 }).apply_for_now();
+            let none = CapabilitySet::empty();
+            set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none }).unwrap();
+            drop(applied);
+            assert_eq!(kernel::read(None).unwrap().scheduling, before.scheduling);
+            assert_eq!(current_timer_slack().unwrap(), 7000);
         });
     }
 

@@ -1,9 +1,11 @@
-//! Reading and setting how the kernel schedules a thread, by its thread id.
+//! Reading and setting how the kernel schedules a thread, by its thread id; and where its stack ends.
 //!
 //! The C library has no functions for these two system calls, and no crate has both for threads other than the own one.
 //! All the unsafe code of OS scheduling is here.
 
+use std::fmt;
 use std::io;
+use std::mem::MaybeUninit;
 use std::time::Duration;
 
 use rospin_core::OsScheduling;
@@ -17,14 +19,38 @@ pub(crate) struct Attributes {
     pub(crate) reset_on_fork: bool,
 }
 
+/// The calling thread's scheduling, of whichever class it is, to be given back to it.
+#[derive(Clone, Copy)]
+pub(crate) struct Saved(libc::sched_attr);
+
+impl Saved {
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self(get(None)?))
+    }
+
+    /// Without rights a thread cannot have the threads that it creates inherit its class again. It gets back the rest then:
+    /// what it creates as an ordinary thread is ordinary in any case.
+    pub(crate) fn give_back(&self) -> io::Result<()> {
+        set(None, &self.0).or_else(|refused| {
+            let mut rest = self.0;
+            rest.sched_flags |= RESET_ON_FORK;
+            set(None, &rest).map_err(|_| refused)
+        })
+    }
+}
+
+impl fmt::Debug for Saved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        attributes(&self.0).fmt(f)
+    }
+}
+
 /// How the kernel schedules `thread`, or the calling one.
 pub(crate) fn read(thread: Option<Pid>) -> io::Result<Attributes> {
-    let mut attr = EMPTY;
-    // SAFETY: `attr` is a `sched_attr` of the size that is told, valid for writing during the call.
-    let status = unsafe { libc::syscall(libc::SYS_sched_getattr, id(thread), &raw mut attr, SIZE, 0) };
-    if status != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    Ok(attributes(&get(thread)?))
+}
+
+fn attributes(attr: &libc::sched_attr) -> Attributes {
     let scheduling = match i32::try_from(attr.sched_policy).unwrap_or(-1) {
         libc::SCHED_FIFO => OsScheduling::Fifo { priority: attr.sched_priority as u8 },
         libc::SCHED_RR => OsScheduling::RoundRobin { priority: attr.sched_priority as u8 },
@@ -36,7 +62,7 @@ pub(crate) fn read(thread: Option<Pid>) -> io::Result<Attributes> {
         // Batch and idle are ordinary threads, too, as far as rospin is concerned.
         _ => OsScheduling::Other { nice: attr.sched_nice as i8 },
     };
-    Ok(Attributes { scheduling, reset_on_fork: attr.sched_flags & RESET_ON_FORK != 0 })
+    Attributes { scheduling, reset_on_fork: attr.sched_flags & RESET_ON_FORK != 0 }
 }
 
 /// Has the kernel schedule `thread`, or the calling one, like that.
@@ -65,9 +91,37 @@ pub(crate) fn write(thread: Option<Pid>, attributes: Attributes) -> io::Result<(
         _ => return Err(io::ErrorKind::Unsupported.into()),
     };
     attr.sched_policy = policy as u32;
+    set(thread, &attr)
+}
+
+fn get(thread: Option<Pid>) -> io::Result<libc::sched_attr> {
+    let mut attr = EMPTY;
+    // SAFETY: `attr` is a `sched_attr` of the size that is told, valid for writing during the call.
+    let status = unsafe { libc::syscall(libc::SYS_sched_getattr, id(thread), &raw mut attr, SIZE, 0) };
+    if status == 0 { Ok(attr) } else { Err(io::Error::last_os_error()) }
+}
+
+fn set(thread: Option<Pid>, attr: &libc::sched_attr) -> io::Result<()> {
     // SAFETY: `attr` is a `sched_attr` that says its size, valid for reading during the call.
-    let status = unsafe { libc::syscall(libc::SYS_sched_setattr, id(thread), &raw const attr, 0) };
+    let status = unsafe { libc::syscall(libc::SYS_sched_setattr, id(thread), std::ptr::from_ref(attr), 0) };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The lowest address of the calling thread's stack.
+pub(crate) fn end_of_stack() -> Option<usize> {
+    let mut attr = MaybeUninit::uninit();
+    // SAFETY: `attr` is valid for writing.
+    if unsafe { libc::pthread_getattr_np(libc::pthread_self(), attr.as_mut_ptr()) } != 0 {
+        return None;
+    }
+    let (mut end, mut size) = (std::ptr::null_mut(), 0);
+    // SAFETY: `attr` was initialized by the call that succeeded; it is not used after it was destroyed.
+    let status = unsafe {
+        let status = libc::pthread_attr_getstack(attr.as_ptr(), &raw mut end, &raw mut size);
+        libc::pthread_attr_destroy(attr.as_mut_ptr());
+        status
+    };
+    (status == 0).then(|| end.addr())
 }
 
 const SIZE: u32 = size_of::<libc::sched_attr>() as u32;
@@ -108,6 +162,24 @@ mod tests {
         })
         .join()
         .unwrap();
+    }
+
+    #[test]
+    fn what_was_saved_is_given_back_whatever_its_class() {
+        for policy in [libc::SCHED_BATCH, libc::SCHED_IDLE] {
+            std::thread::spawn(move || {
+                let rare = libc::sched_attr { sched_policy: policy as u32, ..EMPTY };
+                set(None, &rare).unwrap();
+                let saved = Saved::new().unwrap();
+                if write(None, Attributes { scheduling: OsScheduling::Other { nice: 0 }, reset_on_fork: false }).is_ok()
+                {
+                    saved.give_back().unwrap();
+                }
+                assert_eq!(get(None).unwrap().sched_policy, policy as u32);
+            })
+            .join()
+            .unwrap();
+        }
     }
 
     #[test]

@@ -32,3 +32,4 @@ pub use options::{OnShortfall, ThreadOptions};
 pub use report::{Shortfall, ThreadReport};
 pub(crate) use setup::ThreadSetup;
 pub use threads::{ThreadId, threads_of_process};
+pub(crate) use threads::{cut_off, named};

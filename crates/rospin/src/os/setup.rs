@@ -82,7 +82,7 @@ impl Named {
         }
         let before = rustix::thread::name().ok()?;
         // The kernel cuts it off behind 15 bytes.
-        rustix::thread::set_name(&CString::new(name).ok()?).ok()?;
+        rustix::thread::set_name(&CString::new(name.replace('\0', "")).ok()?).ok()?;
         Some(Self { before, _not_send: PhantomData })
     }
 }

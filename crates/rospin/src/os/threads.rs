@@ -30,8 +30,9 @@ impl ThreadId {
 
     /// Its name in the kernel, of at most 15 bytes.
     pub(super) fn name(self) -> io::Result<String> {
-        let name = fs::read_to_string(format!("/proc/self/task/{self}/comm"))?;
-        Ok(name.trim_end_matches('\n').to_owned())
+        let name = fs::read(format!("/proc/self/task/{self}/comm"))?;
+        // The kernel cuts it off in the middle of a character, too.
+        Ok(String::from_utf8_lossy(name.strip_suffix(b"\n").unwrap_or(&name)).into_owned())
     }
 }
 
@@ -39,6 +40,16 @@ impl fmt::Display for ThreadId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.as_raw().fmt(f)
     }
+}
+
+/// For a thread of that name, as far as a thread can have it.
+pub(crate) fn named(name: &str) -> std::thread::Builder {
+    std::thread::Builder::new().name(name.replace('\0', ""))
+}
+
+/// A name as the kernel keeps it and [`threads_of_process`] tells it.
+pub(crate) fn cut_off(name: &str) -> String {
+    String::from_utf8_lossy(&name.as_bytes()[..name.len().min(15)]).into_owned()
 }
 
 /// All threads of this process with their names in the kernel, which has room for 15 bytes of each.
@@ -66,14 +77,16 @@ mod tests {
 
     #[test]
     fn a_thread_is_found_by_its_name() {
-        let (send, receive) = std::sync::mpsc::channel();
-        let thread = std::thread::Builder::new().name("to-be-found".to_owned());
-        let thread = thread.spawn(move || {
-            send.send((ThreadId::current(), threads_of_process().unwrap())).unwrap();
-        });
-        let (id, threads) = receive.recv().unwrap();
-        thread.unwrap().join().unwrap();
-        assert!(threads.contains(&(id, "to-be-found".to_owned())), "{threads:?}");
-        assert!(!id.is_main());
+        for (given, known) in [("to-be-found", "to-be-found"), ("ääääääää", "äääääää\u{FFFD}")] {
+            let (send, receive) = std::sync::mpsc::channel();
+            let thread = std::thread::Builder::new().name(given.to_owned());
+            let thread = thread.spawn(move || {
+                send.send((ThreadId::current(), threads_of_process().unwrap())).unwrap();
+            });
+            let (id, threads) = receive.recv().unwrap();
+            thread.unwrap().join().unwrap();
+            assert!(threads.contains(&(id, known.to_owned())), "{threads:?}");
+            assert!(!id.is_main());
+        }
     }
 }

@@ -100,6 +100,11 @@ impl RunsCallbacks {
     pub(crate) fn here() -> Self {
         Self(RUNS_CALLBACKS.replace(true))
     }
+
+    /// Whether the calling thread is one.
+    pub(crate) fn is_here() -> bool {
+        RUNS_CALLBACKS.get()
+    }
 }
 
 impl Drop for RunsCallbacks {

@@ -113,6 +113,10 @@ impl Driver {
     /// The executor does not spin any more: time does not wait for its jump callbacks.
     pub(crate) fn leave(&self, executor: &Shared) {
         let mut books = self.open();
+        if executor.spinning.load(Ordering::SeqCst) {
+            // Again, meanwhile: its jump callbacks will run, and the end of that spin comes here, too.
+            return;
+        }
         let is_of_executor =
             |hook: &Hook| hook.notifier.as_ref().is_some_and(|notifier| std::ptr::eq(&**notifier.executor(), executor));
         let mut left = 0;
