@@ -28,19 +28,22 @@ pub fn prefault_stack(bytes: usize) -> usize {
     // Where nobody tells how far it goes, nothing is touched.
     let end = kernel::end_of_stack().map_or(here, |end| end.saturating_add(RESERVE));
     let bytes = bytes.min(here.saturating_sub(end));
-    touch(here - bytes);
+    touch(here - bytes, bytes.div_ceil(FRAME));
     bytes
 }
 
 /// Left alone at the end of a stack: what touching the rest takes, and a signal handler.
 const RESERVE: usize = 64 * 1024;
 
-/// Touches the stack down to that address.
-fn touch(end: usize) {
-    let frame = [0_u8; 4096];
+/// What one call touches.
+const FRAME: usize = 4096;
+
+/// Touches the stack down to that address, in so many calls at most: a sanitizer may keep frames elsewhere.
+fn touch(end: usize, calls: usize) {
+    let frame = [0_u8; FRAME];
     let here = std::ptr::from_ref(std::hint::black_box(&frame)).addr();
-    if here > end {
-        touch(end);
+    if here > end && calls > 1 {
+        touch(end, calls - 1);
     }
     // Still in use behind the call, so that it cannot become a loop over one frame.
     std::hint::black_box(&frame);
