@@ -36,8 +36,8 @@ pub(crate) fn applies(system: &System, executor: usize) -> bool {
 }
 
 /// Arrivals in a busy window of the callback's level, by callback; nothing for those of other executors and for less urgent
-/// ones. `None` if something outside has no bound.
-pub(crate) fn arrivals(known: &Known<'_>, callback: usize) -> Option<Vec<Arrivals>> {
+/// ones. `only` gives a callback so many and no more. `None` if something outside has no bound.
+pub(crate) fn arrivals(known: &Known<'_>, callback: usize, only: Option<(usize, u64)>) -> Option<Vec<Arrivals>> {
     let system = known.system;
     let level = &system.callbacks[callback];
     let mut found = vec![Arrivals::Sum(Vec::new()); system.callbacks.len()];
@@ -45,6 +45,10 @@ pub(crate) fn arrivals(known: &Known<'_>, callback: usize) -> Option<Vec<Arrival
     for &receiver in &system.order {
         let plan = &system.callbacks[receiver];
         if plan.executor != level.executor || plan.priority < level.priority {
+            continue;
+        }
+        if let Some((_, count)) = only.filter(|(given, _)| *given == receiver) {
+            found[receiver] = Arrivals::listed(&[0], count);
             continue;
         }
         let mut parts = Vec::new();

@@ -61,6 +61,7 @@ mod analysis;
 mod arrivals;
 mod assign;
 mod chains;
+mod end_to_end;
 mod error;
 mod inside;
 mod interference;

@@ -39,7 +39,16 @@ pub(crate) struct Solution {
     pub(crate) arrivals: Vec<Option<Arrivals>>,
 }
 
-impl Known<'_> {
+impl<'a> Known<'a> {
+    /// What is known in the end.
+    pub(crate) fn of(system: &'a System, solution: &Solution) -> Self {
+        let arrivals = solution.arrivals.clone();
+        let responses = solution.found.iter().map(|found| found.bound).collect();
+        let mut known = Self { system, arrivals, responses, receiving: Vec::new() };
+        known.receiving = (0..system.cores.len()).map(|core| uniprocessor::receiving(&known, core)).collect();
+        known
+    }
+
     fn propagate(&mut self) {
         for &callback in &self.system.order {
             let plan = &self.system.callbacks[callback];

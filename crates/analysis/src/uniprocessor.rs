@@ -179,7 +179,7 @@ pub(crate) fn known_instance(known: &Known<'_>, callback: usize, alone: bool) ->
 
 /// How long something less urgent may still run. A nanosecond less than it takes, unless something that takes no time can
 /// make a more urgent one ready right after it started.
-fn blocking(system: &System, callback: usize) -> u64 {
+pub(crate) fn blocking(system: &System, callback: usize) -> u64 {
     let instantaneous = system.callbacks.iter().any(|plan| plan.instantaneous);
     system.callbacks[callback].longest_segment().saturating_sub(u64::from(!instantaneous))
 }
@@ -197,7 +197,8 @@ pub(crate) fn window(known: &Known<'_>, callback: usize) -> Option<ReadyWindow> 
     let system = known.system;
     let plan = &system.callbacks[callback];
     let executor = &system.executors[plan.executor];
-    let inside = if inside::applies(system, plan.executor) { Some(inside::arrivals(known, callback)?) } else { None };
+    let inside =
+        if inside::applies(system, plan.executor) { Some(inside::arrivals(known, callback, None)?) } else { None };
     let of_mate = |mate: usize| match &inside {
         Some(arrivals) => Some(arrivals[mate].clone()),
         None => arrivals_of_work(known, mate),
@@ -276,7 +277,7 @@ impl ReadyWindow {
 }
 
 /// Arrivals of what another callback has to run: of its segments if it waits in between, or waits for its group.
-fn arrivals_of_work(known: &Known<'_>, callback: usize) -> Option<Arrivals> {
+pub(crate) fn arrivals_of_work(known: &Known<'_>, callback: usize) -> Option<Arrivals> {
     if suspension::is_late(known.system, callback) { known.spread(callback) } else { known.seen(callback) }
 }
 

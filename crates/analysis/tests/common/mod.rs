@@ -42,7 +42,7 @@ pub(crate) enum Kind {
     Reserved,
     /// Chains across executors on two cores.
     Chains,
-    /// Chains inside one executor.
+    /// Chains inside one executor, which may share its core.
     Linked,
     /// Receiving and dispatching take time; in the simulator, they are callbacks.
     Overheads,
@@ -169,7 +169,14 @@ fn place(rng: &mut Stream, scenario: &mut Scenario, kind: Kind) {
         // With their callbacks.
         Kind::Preemptive => {}
         Kind::Reserved => executor(rng, scenario, any, 1),
-        Kind::Overheads | Kind::Linked => executor(rng, scenario, "fixed-priority", 1),
+        Kind::Overheads => executor(rng, scenario, "fixed-priority", 1),
+        Kind::Linked => {
+            executor(rng, scenario, "fixed-priority", 1);
+            if percent(rng, 40) {
+                executor(rng, scenario, any, 1);
+                scenario.executors[1].os_priority = pick(rng, &[5, 10, 20]);
+            }
+        }
         Kind::Threads => {
             executor(rng, scenario, any, 3);
             let threads = 2 + rng.below(2) as u16;
