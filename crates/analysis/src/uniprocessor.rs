@@ -7,6 +7,7 @@ use response_time_analysis::{edf, fifo, fixed_priority, wcet};
 use rospin_core::EntityKind;
 
 use crate::arrivals::Arrivals;
+use crate::end_to_end;
 use crate::inside;
 use crate::overheads::Reservation;
 use crate::solve::{Found, Known};
@@ -123,6 +124,8 @@ pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
         (None, true, Policy::WaitSet { .. }) => WAIT_SET,
     };
     let bound = window(known, callback).and_then(|window| window.bound()?.checked_add(known.delay(callback)?));
+    // Alone it is a chain, too: what follows from its own later releases does not come before it.
+    let bound = bound.into_iter().chain(end_to_end::bound(known, &[callback])).min();
     Found { bound, method }
 }
 
