@@ -6,6 +6,8 @@
 
 mod child;
 mod crunch;
+#[cfg(test)]
+mod described;
 mod figures;
 mod graph;
 mod json;
