@@ -40,9 +40,11 @@ pub(crate) fn bound(known: &Known<'_>, members: &[usize]) -> Option<u64> {
         return None;
     }
     releases.into_iter().try_fold(0, |longest, at| {
-        let earlier = is_least(system, first, members).then(|| (first, own.number(at + 1)));
+        // What follows from a callback alone comes after it.
+        let follows = u64::from(members.len() > 1);
+        let earlier = is_least(system, first, members).then(|| (first, own.number(at + 1).max(1) - 1 + follows));
         let end = match earlier {
-            Some(_) => Window::new(known, least, last, earlier)?.end(at)?,
+            Some(_) => Window { own: (1 - follows) * all.cost, ..Window::new(known, least, last, earlier)? }.end(at)?,
             None => all.end(at)?,
         };
         Some(longest.max(end.saturating_sub(at)))
@@ -62,6 +64,8 @@ struct Window<'a> {
     blocking: u64,
     /// Of the chain's last callback.
     cost: u64,
+    /// Of the callback itself, if that is not part of the work.
+    own: u64,
     /// In the executor.
     work: Vec<(Arrivals, u64)>,
     /// Above it.
@@ -86,6 +90,7 @@ impl<'a> Window<'a> {
             executor,
             blocking: mates().filter(is_below).map(|mate| blocking(system, mate)).max().unwrap_or(0),
             cost: system.callbacks[last].cost(),
+            own: 0,
             work: mates().map(|mate| (arrivals[mate].clone(), system.callbacks[mate].cost())).collect(),
             preempting: preempting?,
         })
@@ -97,9 +102,10 @@ impl<'a> Window<'a> {
 
     /// When the last callback has ended at the latest, in the chain that begins then: once it runs, only preemption delays it.
     fn end(&self, at: u64) -> Option<u64> {
-        let begun = |length| self.blocking + 1 + demand(&self.work, length) + demand(&self.preempting, length);
+        let begun =
+            |length| self.blocking + self.own + 1 + demand(&self.work, length) + demand(&self.preempting, length);
         let start = self.solve(at + 1, |length| begun(length).saturating_sub(self.cost))?;
-        let fixed = self.blocking + demand(&self.work, start);
+        let fixed = self.blocking + self.own + demand(&self.work, start);
         self.solve(1, |length| fixed + demand(&self.preempting, length))
     }
 

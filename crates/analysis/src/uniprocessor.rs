@@ -200,15 +200,25 @@ pub(crate) fn window(known: &Known<'_>, callback: usize) -> Option<ReadyWindow> 
     let system = known.system;
     let plan = &system.callbacks[callback];
     let executor = &system.executors[plan.executor];
-    let inside =
-        if inside::applies(system, plan.executor) { Some(inside::arrivals(known, callback, None)?) } else { None };
+    let mut own = known.seen(callback)?;
+    let mut inside = None;
+    let mut releasers: &[usize] = &[];
+    if inside::applies(system, plan.executor) {
+        releasers = inside::releasers(system, callback);
+        let mut arrivals = inside::arrivals(known, callback, None)?;
+        own = arrivals[callback].clone();
+        if !releasers.is_empty() {
+            // What follows from its own release comes after it.
+            arrivals = inside::arrivals(known, callback, Some((callback, own.number(1) - 1)))?;
+        }
+        inside = Some(arrivals);
+    }
     let of_mate = |mate: usize| match &inside {
         Some(arrivals) => Some(arrivals[mate].clone()),
         None => arrivals_of_work(known, mate),
     };
-    let releasers = if inside.is_some() { inside::releasers(system, callback) } else { &[] };
     let mut window = ReadyWindow {
-        own: if inside.is_some() { of_mate(callback)? } else { known.seen(callback)? },
+        own,
         released_after: releasers.iter().map(|releaser| blocking(system, *releaser)).collect(),
         cost: plan.cost(),
         interferers: Vec::new(),
