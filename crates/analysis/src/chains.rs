@@ -1,5 +1,6 @@
 //! End-to-end bounds, by compositional analysis: each callback's bound holds from the arrival of its message, with the
-//! jitter that its predecessors give it, so along a chain they add up.
+//! jitter that its predecessors give it, so along a chain they add up. Inside one executor, less will do: see
+//! [`end_to_end`].
 //!
 //! Reaction time and data age after Dürr et al. (CODES+ISSS 2019) and Günzel et al. (RTAS 2023): in a chain whose links
 //! are events, only its start is sampled, so both are the latency and one longest gap between two starts.
@@ -9,8 +10,9 @@ use std::time::Duration;
 use rospin_core::EntityKind;
 use rospin_scenario::{Chain, Scenario};
 
+use crate::end_to_end;
 use crate::report::ChainBound;
-use crate::solve::Solution;
+use crate::solve::{Known, Solution};
 use crate::system::System;
 
 /// How many messages may wait at once; `None` for timers, and if nothing is known.
@@ -19,7 +21,8 @@ pub(crate) fn backlog(system: &System, solution: &Solution, callback: usize) -> 
         return None;
     }
     let bound = solution.found[callback].bound?;
-    Some(solution.arrivals[callback].as_ref()?.number(bound))
+    let by_rate = solution.arrivals[callback].as_ref()?.number(bound);
+    Some(end_to_end::backlog(system, callback).map_or(by_rate, |inside| inside.min(by_rate)))
 }
 
 /// Whether a message can be displaced before it is taken.
@@ -31,7 +34,9 @@ pub(crate) fn may_lose(system: &System, solution: &Solution, callback: usize) ->
 pub(crate) fn bound(scenario: &Scenario, system: &System, solution: &Solution, chain: &Chain) -> ChainBound {
     let place = |name: &String| scenario.callbacks.iter().position(|callback| callback.name == *name);
     let members: Vec<usize> = chain.callbacks.iter().filter_map(place).collect();
-    let latency: Option<u64> = members.iter().map(|member| solution.found[*member].bound).sum();
+    let sum: Option<u64> = members.iter().map(|member| solution.found[*member].bound).sum();
+    let whole = end_to_end::bound(&Known::of(system, solution), &members);
+    let latency = sum.into_iter().chain(whole).min();
     let lossy: Vec<_> = members.iter().filter(|member| may_lose(system, solution, **member)).collect();
     let lossless = latency.filter(|_| lossy.is_empty());
     let first = &system.callbacks[members[0]];

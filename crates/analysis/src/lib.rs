@@ -47,7 +47,8 @@
 //! - Several threads: global non-preemptive fixed priority, or any order. The emulated wait set with several threads and
 //!   mutually exclusive groups has no bound: it starves.
 //! - Executors with a [`Reservation`]: the same under a supply bound.
-//! - Chains: latency, reaction time and data age, with the jitter that callbacks pass on.
+//! - Chains: latency, reaction time and data age, with the jitter that callbacks pass on; inside one executor with fixed
+//!   priorities without it, since nothing less urgent runs in a busy window.
 //!
 //! Bounds hold for every phase of timers and releases, so a simulation stays below them; how far is up to the phases.
 //! An execution time of zero is refused: zero is what a scenario without one says.
@@ -60,7 +61,9 @@ mod analysis;
 mod arrivals;
 mod assign;
 mod chains;
+mod end_to_end;
 mod error;
+mod inside;
 mod interference;
 mod lower;
 mod overheads;

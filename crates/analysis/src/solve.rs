@@ -39,7 +39,16 @@ pub(crate) struct Solution {
     pub(crate) arrivals: Vec<Option<Arrivals>>,
 }
 
-impl Known<'_> {
+impl<'a> Known<'a> {
+    /// What is known in the end.
+    pub(crate) fn of(system: &'a System, solution: &Solution) -> Self {
+        let arrivals = solution.arrivals.clone();
+        let responses = solution.found.iter().map(|found| found.bound).collect();
+        let mut known = Self { system, arrivals, responses, receiving: Vec::new() };
+        known.receiving = (0..system.cores.len()).map(|core| uniprocessor::receiving(&known, core)).collect();
+        known
+    }
+
     fn propagate(&mut self) {
         for &callback in &self.system.order {
             let plan = &self.system.callbacks[callback];
@@ -47,15 +56,18 @@ impl Known<'_> {
                 Some(plan.source.clone())
             } else {
                 let own = if plan.source.is_never() { None } else { Some(Some(plan.source.clone())) };
-                let sent = plan.publishers.iter().map(|publisher| {
-                    let jitter = self.responses[*publisher]?.saturating_sub(self.system.callbacks[*publisher].shortest);
-                    Some(self.arrivals[*publisher].as_ref()?.later(jitter))
-                });
+                let sent = plan.publishers.iter().map(|publisher| self.sent(*publisher));
                 let parts: Option<Vec<_>> = own.into_iter().chain(sent).collect();
                 parts.map(|mut parts| if parts.len() == 1 { parts.remove(0) } else { Arrivals::Sum(parts) })
             };
         }
         self.receiving = (0..self.system.cores.len()).map(|core| uniprocessor::receiving(self, core)).collect();
+    }
+
+    /// What a callback sends: as often as it is released, with the jitter of its response time.
+    pub(crate) fn sent(&self, publisher: usize) -> Option<Arrivals> {
+        let jitter = self.responses[publisher]?.saturating_sub(self.system.callbacks[publisher].shortest);
+        Some(self.arrivals[publisher].as_ref()?.later(jitter))
     }
 
     /// How much later than it is sent or due an activation can be seen by its executor.

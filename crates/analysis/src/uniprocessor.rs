@@ -7,6 +7,8 @@ use response_time_analysis::{edf, fifo, fixed_priority, wcet};
 use rospin_core::EntityKind;
 
 use crate::arrivals::Arrivals;
+use crate::end_to_end;
+use crate::inside;
 use crate::overheads::Reservation;
 use crate::solve::{Found, Known};
 use crate::suspension;
@@ -15,6 +17,8 @@ use crate::window::{Ahead, Blocker, Interferer, Supply, Window};
 
 const PREEMPTIVE: &str = "preemptive fixed priority (Bozhko and Brandenburg 2020)";
 const FIXED_PRIORITY: &str = "non-preemptive fixed priority (Bozhko and Brandenburg 2020)";
+const INSIDE: &str =
+    "non-preemptive fixed priority, messages inside the executor without jitter (after Choi et al. 2021)";
 const EDF: &str = "non-preemptive EDF (Bozhko and Brandenburg 2020)";
 const FIFO: &str = "FIFO (Bedarkar et al. 2022)";
 const WAIT_SET: &str = "wait set by polling points and busy window (Casini et al. 2019, Blass et al. 2021)";
@@ -31,7 +35,7 @@ impl System {
     }
 
     /// Other executors that share its core, if it has no reservation to keep them apart.
-    fn neighbours(&self, executor: usize) -> impl Iterator<Item = &Executor> {
+    pub(crate) fn neighbours(&self, executor: usize) -> impl Iterator<Item = &Executor> {
         let apart = self.executors[executor].reservation.is_some();
         let core = &self.cores[self.executors[executor].core];
         core.executors.iter().filter(move |other| !apart && **other != executor).map(|other| &self.executors[*other])
@@ -114,11 +118,14 @@ pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
         (Some(_), _, _) => RESERVED,
         (None, false, _) => SHARED,
         (None, true, Policy::Fifo) => FIFO,
+        (None, true, Policy::FixedPriority) if inside::applies(system, plan.executor) => INSIDE,
         (None, true, Policy::FixedPriority) => FIXED_PRIORITY,
         (None, true, Policy::Edf) => EDF,
         (None, true, Policy::WaitSet { .. }) => WAIT_SET,
     };
     let bound = window(known, callback).and_then(|window| window.bound()?.checked_add(known.delay(callback)?));
+    // Alone it is a chain, too: what follows from its own later releases does not come before it.
+    let bound = bound.into_iter().chain(end_to_end::bound(known, &[callback])).min();
     Found { bound, method }
 }
 
@@ -127,7 +134,8 @@ pub(crate) fn known_instance(known: &Known<'_>, callback: usize, alone: bool) ->
     let system = known.system;
     let plan = &system.callbacks[callback];
     let executor = &system.executors[plan.executor];
-    if system.receive > 0 || system.callbacks.iter().any(Callback::is_async) {
+    let unlike = inside::applies(system, plan.executor) || system.callbacks.iter().any(Callback::is_async);
+    if system.receive > 0 || unlike {
         return None;
     }
     let limit = Duration::from(system.limit);
@@ -174,7 +182,7 @@ pub(crate) fn known_instance(known: &Known<'_>, callback: usize, alone: bool) ->
 
 /// How long something less urgent may still run. A nanosecond less than it takes, unless something that takes no time can
 /// make a more urgent one ready right after it started.
-fn blocking(system: &System, callback: usize) -> u64 {
+pub(crate) fn blocking(system: &System, callback: usize) -> u64 {
     let instantaneous = system.callbacks.iter().any(|plan| plan.instantaneous);
     system.callbacks[callback].longest_segment().saturating_sub(u64::from(!instantaneous))
 }
@@ -192,8 +200,26 @@ pub(crate) fn window(known: &Known<'_>, callback: usize) -> Option<ReadyWindow> 
     let system = known.system;
     let plan = &system.callbacks[callback];
     let executor = &system.executors[plan.executor];
+    let mut own = known.seen(callback)?;
+    let mut inside = None;
+    let mut releasers: &[usize] = &[];
+    if inside::applies(system, plan.executor) {
+        releasers = inside::releasers(system, callback);
+        let mut arrivals = inside::arrivals(known, callback, None)?;
+        own = arrivals[callback].clone();
+        if !releasers.is_empty() {
+            // What follows from its own release comes after it.
+            arrivals = inside::arrivals(known, callback, Some((callback, own.number(1) - 1)))?;
+        }
+        inside = Some(arrivals);
+    }
+    let of_mate = |mate: usize| match &inside {
+        Some(arrivals) => Some(arrivals[mate].clone()),
+        None => arrivals_of_work(known, mate),
+    };
     let mut window = ReadyWindow {
-        own: known.seen(callback)?,
+        own,
+        released_after: releasers.iter().map(|releaser| blocking(system, *releaser)).collect(),
         cost: plan.cost(),
         interferers: Vec::new(),
         blockers: Vec::new(),
@@ -219,16 +245,15 @@ pub(crate) fn window(known: &Known<'_>, callback: usize) -> Option<ReadyWindow> 
     for &other in executor.callbacks.iter().filter(|other| **other != callback) {
         let cost = system.callbacks[other].cost();
         match order_of(known, callback, other)? {
-            Order::Before(ahead) => window.add(arrivals_of_work(known, other)?, cost, ahead),
+            Order::Before(ahead) => window.add(of_mate(other)?, cost, ahead),
             Order::Key { lead } => {
-                let arrivals = arrivals_of_work(known, other)?;
-                window.add(arrivals, cost, Ahead::ByKey { lead, overtakes: has_peers });
+                window.add(of_mate(other)?, cost, Ahead::ByKey { lead, overtakes: has_peers });
                 // It is behind jobs that are released at least so long before it.
                 let below = u64::try_from(-lead).unwrap_or(0);
                 window.blockers.push(Blocker { cost: blocking(system, other), below });
             }
             Order::After if has_peers => {
-                window.add(arrivals_of_work(known, other)?, cost, Ahead::BeforeRelease);
+                window.add(of_mate(other)?, cost, Ahead::BeforeRelease);
             }
             Order::After => window.blockers.push(Blocker { cost: blocking(system, other), below: u64::MAX }),
         }
@@ -240,6 +265,8 @@ pub(crate) fn window(known: &Known<'_>, callback: usize) -> Option<ReadyWindow> 
 #[derive(Clone, Debug)]
 pub(crate) struct ReadyWindow {
     own: Arrivals,
+    /// What runs when the window begins, and releases the callback when it ends; empty if that is not how it is released.
+    released_after: Vec<u64>,
     cost: u64,
     interferers: Vec<Interferer>,
     blockers: Vec<Blocker>,
@@ -253,13 +280,17 @@ impl ReadyWindow {
     }
 
     pub(crate) fn bound(self) -> Option<u64> {
-        let Self { own, cost, interferers, blockers, supply, limit } = self;
-        Window { own: &own, cost, interferers, blockers, supply, limit }.bound()
+        let Self { own, released_after, cost, interferers, blockers, supply, limit } = self;
+        let window = Window { own: &own, cost, interferers, blockers, supply, limit };
+        if released_after.is_empty() {
+            return window.bound();
+        }
+        released_after.into_iter().try_fold(0, |longest, releaser| Some(longest.max(window.after(releaser)?)))
     }
 }
 
 /// Arrivals of what another callback has to run: of its segments if it waits in between, or waits for its group.
-fn arrivals_of_work(known: &Known<'_>, callback: usize) -> Option<Arrivals> {
+pub(crate) fn arrivals_of_work(known: &Known<'_>, callback: usize) -> Option<Arrivals> {
     if suspension::is_late(known.system, callback) { known.spread(callback) } else { known.seen(callback) }
 }
 

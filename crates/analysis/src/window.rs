@@ -129,6 +129,13 @@ impl Window<'_> {
         offsets.into_iter().try_fold(0, |longest, offset| Some(longest.max(self.at(offset)?)))
     }
 
+    /// The same for a callback that is released once in a window, by the end of what runs when it begins, for so long. A
+    /// shorter part of that in the window leaves less time for others to arrive.
+    pub(crate) fn after(&self, releaser: u64) -> Option<u64> {
+        let blockers = vec![Blocker { cost: releaser, below: u64::MAX }];
+        Window { blockers, ..self.clone() }.at(releaser)
+    }
+
     /// The longest busy window: everything that arrives in it is done by its end.
     fn longest(&self) -> Option<u64> {
         let blocking = self.blockers.iter().map(|blocker| blocker.cost).max().unwrap_or(0);

@@ -132,5 +132,6 @@ validates! {
     asynchronous_edf: Kind::Asynchronous("edf"), 0.3, 0.4;
     asynchronous_wait_set: Kind::Asynchronous("wait-set-e2"), 0.0, 0.2;
     chains: Kind::Chains, 0.5, 0.9;
+    linked: Kind::Linked, 0.5, 0.9;
     threads: Kind::Threads, 0.2, 0.4;
 }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser};
 
+use crate::analyze;
 use crate::deploy;
 use crate::doctor;
 use crate::experiments::{self, EXPERIMENTS, Failure};
@@ -28,6 +29,7 @@ Examples:
   rospin lab list                         the experiments
   rospin lab reference-system --help      what an experiment can be told
   rospin simulate FILE                    a scenario of your own in virtual time
+  rospin analyze FILE                     whether every deadline of it holds, and what to change if not
   rospin deploy template FILE             a deployment file for it: executors, cores, priorities
   rospin doctor                           what this machine can promise, and what would help")]
 struct Arguments {}
@@ -57,7 +59,12 @@ fn command() -> Command {
         .arg_required_else_help(true)
         .subcommand(list)
         .subcommands(EXPERIMENTS.iter().map(|experiment| experiment.command()));
-    Arguments::command().subcommand(lab).subcommands([simulate::command(), deploy::command(), doctor::command()])
+    Arguments::command().subcommand(lab).subcommands([
+        simulate::command(),
+        analyze::command(),
+        deploy::command(),
+        doctor::command(),
+    ])
 }
 
 fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
@@ -66,6 +73,7 @@ fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
     match matches.subcommand() {
         Some(("lab", lab)) => run_lab(lab, out),
         Some((simulate::NAME, matches)) => simulate::run(matches, out),
+        Some((analyze::NAME, matches)) => analyze::run(matches, out),
         Some((deploy::NAME, matches)) => deploy::run(matches, out),
         Some((doctor::NAME, matches)) => doctor::run(matches, out),
         _ => run_default(out),

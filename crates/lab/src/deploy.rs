@@ -93,7 +93,7 @@ fn template(path: &Path, output: Option<&Path>, out: &mut dyn Write) -> Result<(
 }
 
 /// Somebody may have edited what is there.
-fn write_new(path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn write_new(path: &Path, text: &str) -> io::Result<()> {
     fs::OpenOptions::new().write(true).create_new(true).open(path)?.write_all(text.as_bytes())
 }
 

@@ -2,6 +2,7 @@
 //!
 //! A plain `rospin` runs the Autoware reference system under every executor and prints who won.
 
+mod analyze;
 mod callback_order;
 mod children;
 mod cli;

@@ -42,6 +42,8 @@ pub(crate) enum Kind {
     Reserved,
     /// Chains across executors on two cores.
     Chains,
+    /// Chains inside one executor, which may share its core.
+    Linked,
     /// Receiving and dispatching take time; in the simulator, they are callbacks.
     Overheads,
 }
@@ -115,7 +117,7 @@ pub(crate) fn random(kind: Kind, seed: u64) -> System {
             system.reservation = Some(Reservation { budget: period.mul_f64(share), period });
             utilization *= share;
         }
-        Kind::Chains => utilization *= 1.2,
+        Kind::Chains | Kind::Linked => utilization *= 1.2,
         _ => {}
     }
     let count = if kind == Kind::Threads { 4 + rng.below(4) } else { 2 + rng.below(4) } as usize;
@@ -123,8 +125,18 @@ pub(crate) fn random(kind: Kind, seed: u64) -> System {
     for (number, share) in shares.into_iter().enumerate() {
         callback(rng, &mut system.scenario, kind, number, share);
     }
-    if kind == Kind::Chains {
+    if matches!(kind, Kind::Chains | Kind::Linked) {
         link(rng, &mut system.scenario);
+    }
+    if kind == Kind::Linked && percent(rng, 40) {
+        // The earlier before the later callback, against the rule of PiCAS.
+        let priorities: Vec<_> = system.scenario.callbacks.iter().rev().map(|callback| callback.priority).collect();
+        system
+            .scenario
+            .callbacks
+            .iter_mut()
+            .zip(priorities)
+            .for_each(|(callback, priority)| callback.priority = priority);
     }
     match kind {
         Kind::Reserved => black_out(&mut system),
@@ -158,6 +170,13 @@ fn place(rng: &mut Stream, scenario: &mut Scenario, kind: Kind) {
         Kind::Preemptive => {}
         Kind::Reserved => executor(rng, scenario, any, 1),
         Kind::Overheads => executor(rng, scenario, "fixed-priority", 1),
+        Kind::Linked => {
+            executor(rng, scenario, "fixed-priority", 1);
+            if percent(rng, 40) {
+                executor(rng, scenario, any, 1);
+                scenario.executors[1].os_priority = pick(rng, &[5, 10, 20]);
+            }
+        }
         Kind::Threads => {
             executor(rng, scenario, any, 3);
             let threads = 2 + rng.below(2) as u16;

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use rospin_analysis::Analysis;
+use rospin_scenario::{ExecutionTime, Scenario};
+
 /// How many topics there are.
 pub(crate) const TOPICS: usize = 5;
 /// Periods in milliseconds; a message's deadline is the next one's publication.
@@ -31,30 +34,26 @@ pub(crate) fn work(load_percent: f64) -> [Duration; TOPICS] {
     WORK_MS.map(|ms| Duration::from_millis(ms).mul_f64(load_percent / FULL_LOAD_PERCENT))
 }
 
-/// The longest that each callback takes from release to end under preemptive fixed priorities on one core, the first
-/// topic the most urgent one; `None` where it misses the next release (Audsley et al. 1993).
-///
-/// A callback's response is its own work and that of all more urgent releases until it ends, which is found by starting
-/// from its own work until nothing changes.
+/// The longest that each callback takes from release to end, by the analysis of preemptive fixed priorities on one core;
+/// `None` where it misses the next release. Less urgent topics do not matter to more urgent ones, so each is analysed with
+/// those above it only: what is too much for the core together has bounds as far as it fits.
 pub(crate) fn bounds(work: [Duration; TOPICS]) -> [Option<Duration>; TOPICS] {
     std::array::from_fn(|topic| {
-        let mut response = work[topic];
-        loop {
-            let urgent = (0..topic).map(|other| {
-                let releases = response.as_nanos().div_ceil(period(other).as_nanos());
-                work[other] * releases as u32
-            });
-            let next = work[topic] + urgent.sum::<Duration>();
-            if next > period(topic) {
-                return None;
-            }
-            if next == response {
-                return Some(response);
-            }
-            response = next;
+        let mut scenario = Scenario::parse(DESCRIBED).expect("a test reads it");
+        scenario.executors.truncate(topic + 1);
+        scenario.groups.truncate(topic + 1);
+        scenario.callbacks.truncate(topic + 1);
+        scenario.releases.truncate(topic + 1);
+        for (callback, work) in scenario.callbacks.iter_mut().zip(work) {
+            callback.execution = ExecutionTime::Fixed(work);
         }
+        let report = Analysis::new(&scenario).run().ok()?;
+        report.callbacks.last()?.bound.filter(|bound| *bound <= period(topic))
     })
 }
+
+/// The subscriber, one executor a callback, with the most urgent topic first.
+const DESCRIBED: &str = include_str!("../../../scenario/scenarios/latency.toml");
 
 #[cfg(test)]
 mod tests {

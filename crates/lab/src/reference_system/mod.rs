@@ -5,6 +5,8 @@
 //! `report` say what came out.
 
 mod child;
+#[cfg(test)]
+mod described;
 mod figures;
 mod graph;
 mod json;

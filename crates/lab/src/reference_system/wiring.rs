@@ -85,7 +85,7 @@ impl Runner for InProcess {
 }
 
 /// The PiCAS priorities of the graph's chains, the most critical of which stands first.
-fn priorities() -> Result<PriorityMap, rospin::ChainError> {
+pub(super) fn priorities() -> Result<PriorityMap, rospin::ChainError> {
     let criticalities = (1..=CHAINS.len() as u32).rev();
     let chains = CHAINS.iter().zip(criticalities).map(|(chain, criticality)| {
         let names = chain.callbacks.iter().map(|(group, port)| entity_name(group, *port));
@@ -94,7 +94,8 @@ fn priorities() -> Result<PriorityMap, rospin::ChainError> {
     PriorityMap::picas(&chains.collect::<Vec<_>>())
 }
 
-fn entity_name(group: &str, port: Port) -> String {
+/// Its name in the engine.
+pub(super) fn entity_name(group: &str, port: Port) -> String {
     match port {
         Port::Timer => format!("{group}/timer"),
         Port::Input(input) => format!("{group}/{input}"),

@@ -1,0 +1,133 @@
+//! A chain inside one executor as a whole.
+//!
+//! The bounds of a chain's callbacks add up to one of the chain, but each of them expects everything more urgent anew. Under
+//! fixed priorities in one executor there is a better way, by the argument of [`inside`]: from the release of the chain's
+//! first callback to the end of its last one, one of its callbacks is always ready, so nothing runs that is less urgent than
+//! the least urgent of them, but for what had begun before. All that is done in that time is what is released in a busy
+//! window of that level, so the chain ends by when that is done.
+//!
+//! If the first callback is the least urgent one, as PiCAS has it, its later releases do not matter: none of them runs
+//! before the last callback has ended.
+
+use rospin_core::EntityKind;
+
+use crate::arrivals::Arrivals;
+use crate::inside;
+use crate::solve::Known;
+use crate::system::System;
+use crate::uniprocessor::{arrivals_of_work, blocking, fixed_point, supply};
+
+/// As many releases of the first callback are looked at; a busy window with more is given up.
+const RELEASES_MAX: usize = 10_000;
+
+/// The longest time from the release of the first callback to the end of the last one; `None` if nothing is known beyond
+/// the bounds of the callbacks.
+pub(crate) fn bound(known: &Known<'_>, members: &[usize]) -> Option<u64> {
+    let system = known.system;
+    let (&first, &last) = (members.first()?, members.last()?);
+    let executor = system.callbacks[first].executor;
+    if members.iter().any(|member| system.callbacks[*member].executor != executor) || !inside::applies(system, executor)
+    {
+        return None;
+    }
+    let least = *members.iter().min_by_key(|member| system.callbacks[**member].priority)?;
+    let all = Window::new(known, least, last, None)?;
+    let length = all.longest()?;
+    let own = inside::arrivals(known, least, None)?[first].clone();
+    let releases: Vec<u64> =
+        own.steps(length).map(|step| step - 1).filter(|at| *at < length).take(RELEASES_MAX).collect();
+    if releases.len() == RELEASES_MAX {
+        return None;
+    }
+    releases.into_iter().try_fold(0, |longest, at| {
+        // What follows from a callback alone comes after it.
+        let follows = u64::from(members.len() > 1);
+        let earlier = is_least(system, first, members).then(|| (first, own.number(at + 1).max(1) - 1 + follows));
+        let end = match earlier {
+            Some(_) => Window { own: (1 - follows) * all.cost, ..Window::new(known, least, last, earlier)? }.end(at)?,
+            None => all.end(at)?,
+        };
+        Some(longest.max(end.saturating_sub(at)))
+    })
+}
+
+/// Whether the first callback is less urgent than all others of the chain.
+fn is_least(system: &System, first: usize, members: &[usize]) -> bool {
+    let priority = |member: usize| system.callbacks[member].priority;
+    members[1..].iter().all(|member| priority(*member) > priority(first))
+}
+
+/// All that is at least as urgent as a callback, and what preempts it.
+struct Window<'a> {
+    known: &'a Known<'a>,
+    executor: usize,
+    blocking: u64,
+    /// Of the chain's last callback.
+    cost: u64,
+    /// Of the callback itself, if that is not part of the work.
+    own: u64,
+    /// In the executor.
+    work: Vec<(Arrivals, u64)>,
+    /// Above it.
+    preempting: Vec<(Arrivals, u64)>,
+}
+
+impl<'a> Window<'a> {
+    /// With so many releases of one callback, if that is given.
+    fn new(known: &'a Known<'a>, least: usize, last: usize, only: Option<(usize, u64)>) -> Option<Self> {
+        let system = known.system;
+        let executor = system.callbacks[least].executor;
+        let arrivals = inside::arrivals(known, least, only)?;
+        let mates = || system.executors[executor].callbacks.iter().copied();
+        let is_below = |mate: &usize| system.callbacks[*mate].priority < system.callbacks[least].priority;
+        let above =
+            system.neighbours(executor).filter(|other| other.os_priority > system.executors[executor].os_priority);
+        let preempting = above.flat_map(|other| &other.callbacks);
+        let preempting: Option<Vec<_>> =
+            preempting.map(|other| Some((arrivals_of_work(known, *other)?, system.callbacks[*other].cost()))).collect();
+        Some(Self {
+            known,
+            executor,
+            blocking: mates().filter(is_below).map(|mate| blocking(system, mate)).max().unwrap_or(0),
+            cost: system.callbacks[last].cost(),
+            own: 0,
+            work: mates().map(|mate| (arrivals[mate].clone(), system.callbacks[mate].cost())).collect(),
+            preempting: preempting?,
+        })
+    }
+
+    fn longest(&self) -> Option<u64> {
+        self.solve(1, |length| self.blocking + demand(&self.work, length) + demand(&self.preempting, length))
+    }
+
+    /// When the last callback has ended at the latest, in the chain that begins then: once it runs, only preemption delays it.
+    fn end(&self, at: u64) -> Option<u64> {
+        let begun =
+            |length| self.blocking + self.own + 1 + demand(&self.work, length) + demand(&self.preempting, length);
+        let start = self.solve(at + 1, |length| begun(length).saturating_sub(self.cost))?;
+        let fixed = self.blocking + self.own + demand(&self.work, start);
+        self.solve(1, |length| fixed + demand(&self.preempting, length))
+    }
+
+    /// The least length, from `start` on, that gives time for the demand in it.
+    fn solve(&self, start: u64, demand: impl Fn(u64) -> u64) -> Option<u64> {
+        let supply = supply(&self.known.system.executors[self.executor]);
+        fixed_point(&supply, self.known.system.limit, start, demand)
+    }
+}
+
+fn demand(work: &[(Arrivals, u64)], length: u64) -> u64 {
+    work.iter().map(|(arrivals, cost)| arrivals.number(length) * cost).sum()
+}
+
+/// How many messages may wait for a callback that only less urgent ones of its executor release: none of those runs while
+/// one waits. `None` if that is not how it is released.
+pub(crate) fn backlog(system: &System, callback: usize) -> Option<u64> {
+    let plan = &system.callbacks[callback];
+    if plan.kind == EntityKind::Timer || !inside::applies(system, plan.executor) {
+        return None;
+    }
+    let releasers = inside::releasers(system, callback);
+    // One that publishes twice is listed twice.
+    releasers.iter().map(|one| releasers.iter().filter(|other| *other == one).count() as u64).max()
+}

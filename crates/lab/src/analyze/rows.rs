@@ -1,0 +1,73 @@
+//! Callbacks and chains alike: a bound, a deadline, and what is between them.
+
+use std::time::Duration;
+
+use rospin_analysis::Margin;
+
+use super::Analyzed;
+
+/// A callback or a chain.
+pub(super) struct Row {
+    pub(super) name: String,
+    /// From release to end; of a chain, from the release of the first callback to the end of the last one.
+    pub(super) bound: Option<Duration>,
+    pub(super) deadline: Option<Duration>,
+    /// The longest time that a simulation saw.
+    pub(super) seen: Option<Duration>,
+    pub(super) holds: bool,
+}
+
+impl Row {
+    /// Milliseconds that are left; negative if the deadline is missed.
+    pub(super) fn slack_ms(&self) -> Option<f64> {
+        let (bound, deadline) = (self.bound?, self.deadline?);
+        Some(deadline.as_nanos() as f64 / 1e6 - bound.as_nanos() as f64 / 1e6)
+    }
+
+    /// In one word.
+    pub(super) const fn verdict(&self) -> &'static str {
+        match (self.bound, self.deadline, self.holds) {
+            (None, ..) => "NO BOUND",
+            (Some(_), None, _) => "bounded",
+            (Some(_), Some(_), true) => "holds",
+            (Some(_), Some(_), false) => "FAILS",
+        }
+    }
+
+    /// The bound as a share of the deadline.
+    pub(super) fn share(&self) -> Option<f64> {
+        Some(self.bound?.as_secs_f64() / self.deadline?.as_secs_f64())
+    }
+
+    /// What was seen as a share of the deadline.
+    pub(super) fn share_seen(&self) -> Option<f64> {
+        Some(self.seen?.as_secs_f64() / self.deadline?.as_secs_f64())
+    }
+}
+
+pub(super) fn callbacks(analyzed: &Analyzed) -> Vec<Row> {
+    let row = |(number, callback): (usize, &rospin_analysis::CallbackBound)| Row {
+        name: callback.name.clone(),
+        bound: callback.bound,
+        deadline: callback.deadline,
+        seen: analyzed.seen.as_ref().and_then(|seen| seen.callbacks[number]),
+        holds: callback.holds,
+    };
+    analyzed.report.callbacks.iter().enumerate().map(row).collect()
+}
+
+pub(super) fn chains(analyzed: &Analyzed) -> Vec<Row> {
+    let row = |(number, chain): (usize, &rospin_analysis::ChainBound)| Row {
+        name: chain.name.clone(),
+        bound: chain.latency,
+        deadline: chain.deadline,
+        seen: analyzed.seen.as_ref().and_then(|seen| seen.chains[number]),
+        holds: chain.holds,
+    };
+    analyzed.report.chains.iter().enumerate().map(row).collect()
+}
+
+/// How far a callback can change, by its name.
+pub(super) fn margin<'a>(analyzed: &'a Analyzed, callback: &str) -> Option<&'a Margin> {
+    analyzed.sensitivity.callbacks.iter().find(|margin| margin.callback == callback)
+}

@@ -1,0 +1,253 @@
+//! `rospin analyze` as its users meet it.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use rospin_scenario::Deployment;
+use serde_json::Value;
+
+fn rospin(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_rospin")).args(arguments).stdin(Stdio::null()).output().expect("it starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("it writes UTF-8")
+}
+
+/// A folder of this test's own.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("rospin-lab-{}-analyze-{name}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        Self(folder)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().expect("UTF-8").to_owned()
+    }
+
+    fn file(&self, name: &str, content: &str) -> String {
+        fs::write(self.path(name), content).expect("a file");
+        self.path(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn shipped(name: &str) -> String {
+    format!("{}/../scenario/scenarios/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The JSON of a run with these arguments, and its exit code.
+fn analyze(scratch: &Scratch, arguments: &[&str]) -> (Value, Option<i32>) {
+    let json = scratch.path("out.json");
+    let output = rospin(&[&["analyze", "--quiet", "--json", &json][..], arguments].concat());
+    assert!(output.stdout.is_empty(), "quiet: {}", text(&output.stdout));
+    let figures = fs::read_to_string(&json).unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
+    (serde_json::from_str(&figures).expect("JSON"), output.status.code())
+}
+
+fn of<'a>(figures: &'a Value, list: &str, name: &str) -> &'a Value {
+    let found = figures[list].as_array().expect("a list").iter().find(|entry| entry["name"] == name);
+    found.unwrap_or_else(|| panic!("{list} has no {name}"))
+}
+
+#[test]
+fn the_bounds_of_the_paper_are_reached_by_the_simulator() {
+    let scratch = Scratch::new("paper");
+    let (figures, code) = analyze(&scratch, &[&shipped("latency.toml"), "--simulate", "--seeds", "2"]);
+    assert_eq!(code, Some(0));
+    for (number, bound) in [2.0, 6.0, 13.0, 36.0, 170.0].into_iter().enumerate() {
+        let callback = &figures["callbacks"][number];
+        assert_eq!(callback["name"], format!("topic{}", number + 1));
+        assert_eq!((callback["bound_ms"].as_f64(), callback["simulated_max_ms"].as_f64()), (Some(bound), Some(bound)));
+        assert_eq!(callback["holds"], true);
+    }
+    assert_eq!(figures["cores"][0]["core"], 0);
+    assert!((figures["cores"][0]["utilization"].as_f64().unwrap() - 0.9).abs() < 1e-9);
+    assert!(figures["method"].as_str().unwrap().contains("preemptive fixed priority"));
+    assert!(figures["assumptions"].as_array().unwrap().len() >= 3);
+}
+
+#[test]
+fn tables_assumptions_and_report_are_there() {
+    let scratch = Scratch::new("report");
+    let report = scratch.path("out.html");
+    let output = rospin(&["analyze", &shipped("latency.toml"), "--simulate", "--seeds", "1", "--report", &report]);
+    let said = text(&output.stdout);
+    for expected in
+        ["slack", "simulated", "verdict", "90.0 %", "All deadlines hold.", "Method: ", "Assumptions:\n- ", "| 85 %"]
+    {
+        assert!(said.contains(expected), "{expected}\n{said}");
+    }
+    let page = fs::read_to_string(report).unwrap();
+    assert!(page.contains("<svg") && page.contains("All deadlines hold.") && page.ends_with("</html>\n"));
+}
+
+#[test]
+fn the_reference_system_has_a_bound_for_every_callback_and_chain() {
+    let scratch = Scratch::new("reference");
+    let file = shipped("reference_system.toml");
+    let (figures, code) = analyze(&scratch, &[&file, "--simulate", "--seeds", "1"]);
+    assert_eq!(code, Some(1), "two timers cannot hold");
+    let seen_within = |entry: &Value, bound: &str| {
+        let bound = entry[bound].as_f64().unwrap_or_else(|| panic!("no bound: {entry}"));
+        assert!(entry["simulated_max_ms"].as_f64().is_none_or(|seen| seen <= bound), "{entry}");
+        bound
+    };
+    let callbacks = figures["callbacks"].as_array().unwrap();
+    callbacks.iter().for_each(|callback| assert!(seen_within(callback, "bound_ms") > 0.0));
+    let chains = figures["chains"].as_array().unwrap();
+    chains.iter().for_each(|chain| assert!(seen_within(chain, "latency_bound_ms") > 0.0));
+    let hot_path = of(&figures, "chains", "hot path");
+    assert_eq!(hot_path["holds"], true);
+    // Six nodes, the planner, the front lidar's node and what may block: not much more than that is proven.
+    assert!(hot_path["latency_bound_ms"].as_f64().unwrap() < 45.0, "{hot_path}");
+    assert!(hot_path["reaction_time_bound_ms"].is_number() && hot_path["data_age_bound_ms"].is_number());
+    let failing = callbacks.iter().filter(|callback| callback["holds"] == false).map(|callback| &callback["name"]);
+    assert_eq!(failing.collect::<Vec<_>>(), ["Visualizer/timer", "EuclideanClusterSettings/timer"]);
+}
+
+/// Two timers in one executor: the urgent one is declared the less urgent.
+const LATE: &str = r#"
+duration = "1 s"
+cores = 2
+
+[[executor]]
+name = "main"
+cores = [0]
+
+[[group]]
+name = "node"
+
+[[callback]]
+name = "control"
+kind = "timer"
+priority = 1
+period = "10 ms"
+execution = "2 ms"
+
+[[callback]]
+name = "map"
+kind = "timer"
+priority = 2
+period = "40 ms"
+execution = "9 ms"
+"#;
+
+#[test]
+fn a_failing_deadline_is_code_1_and_says_what_to_change() {
+    let scratch = Scratch::new("late");
+    let file = scratch.file("late.toml", LATE);
+    let output = rospin(&["analyze", &file]);
+    let (said, error) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("late.toml: Not proven to hold: `control`."), "{error}");
+    assert!(said.contains("FAILS") && said.contains("shorten `map` from 9ms to "), "{said}");
+    let (figures, _) = analyze(&scratch, &[&file]);
+    assert_eq!(of(&figures, "callbacks", "map")["holds"], true);
+    assert!(!figures["advice"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn assigned_priorities_are_analysed_and_deployed() {
+    let scratch = Scratch::new("assign");
+    // Short enough that the order decides.
+    let file = scratch.file("order.toml", &LATE.replace("\"9 ms\"", "\"8 ms\"").replace("\"2 ms\"", "\"1500 us\""));
+    for rule in ["picas", "rm", "dm", "opa"] {
+        let deployment = scratch.path(&format!("{rule}.toml"));
+        let output = rospin(&["analyze", &file, "--assign", rule, "--deploy", &deployment]);
+        assert_eq!(output.status.code(), Some(0), "{rule}: {}{}", text(&output.stdout), text(&output.stderr));
+        let loaded = Deployment::load([&deployment]).unwrap();
+        let priority = |name: &str| loaded.callbacks.iter().find(|plan| plan.name == name).unwrap().priority.unwrap();
+        // Both orders will do for Audsley.
+        assert!(priority("control") > priority("map") || rule == "opa", "{rule}");
+        assert!(loaded.executors[0].scheduling.is_some() && !loaded.executors[0].cores.is_empty());
+        let again = rospin(&["analyze", &file, "--deploy", &deployment]);
+        assert_eq!(again.status.code(), Some(2), "nothing is written over");
+        assert!(text(&again.stderr).contains("is there already"));
+    }
+    let (figures, _) = analyze(&scratch, &[&file, "--assign", "rm"]);
+    assert_eq!(figures["settings"]["assign"], "rm");
+    assert_eq!(of(&figures, "callbacks", "control")["priority"], 2);
+}
+
+#[test]
+fn overheads_come_from_the_doctor_or_the_command_line() {
+    let scratch = Scratch::new("overheads");
+    let doctor = r#"{ "overheads_us": { "dispatch": 100, "wake_up": 200.5, "receive": 0 } }"#;
+    let (file, doctor) = (shipped("latency.toml"), scratch.file("doctor.json", doctor));
+    let (figures, _) = analyze(&scratch, &[&file, "--overheads", &doctor]);
+    assert_eq!(of(&figures, "callbacks", "topic1")["bound_ms"].as_f64(), Some(2.3005));
+    let (figures, _) = analyze(&scratch, &[&file, "--overheads", &doctor, "--dispatch-us", "0", "--wake-up-us", "0"]);
+    assert_eq!(of(&figures, "callbacks", "topic1")["bound_ms"].as_f64(), Some(2.0));
+    let (figures, _) = analyze(&scratch, &[&file, "--receive-us", "50"]);
+    assert!(of(&figures, "callbacks", "topic1")["bound_ms"].as_f64() > Some(2.05));
+    assert_eq!(figures["settings"]["overheads_us"]["receive"], 50.0);
+}
+
+#[test]
+fn what_cannot_be_analysed_is_code_2_with_place_reason_and_mend() {
+    let scratch = Scratch::new("bad");
+    let with = |name: &str, from: &str, to: &str| scratch.file(name, &LATE.replace(from, to));
+    let chain = "\n[[chain]]\nname = \"c\"\ncallbacks = [\"map\", \"nobody\"]\n";
+    let circle = r#"
+        [[callback]]
+        name = "there"
+        kind = "service"
+        execution = "1 ms"
+        publishes = ["back"]
+
+        [[callback]]
+        name = "back"
+        kind = "service"
+        execution = "1 ms"
+        publishes = ["there"]
+    "#;
+    for (file, expected) in [
+        (
+            with("over.toml", "\"2 ms\"", "\"8 ms\""),
+            "over.toml: core 0 is overloaded: 102.5 % of its time is asked for, by main",
+        ),
+        (with("none.toml", "execution = \"9 ms\"", ""), "none.toml: `map` has no execution time; give it"),
+        (
+            scratch.file("unknown.toml", &format!("{LATE}{chain}")),
+            "unknown.toml:28:13: `callbacks`: there is no callback `nobody`",
+        ),
+        (
+            scratch.file("circle.toml", &format!("{LATE}{circle}")),
+            "circle.toml: callbacks release each other in a circle",
+        ),
+        (with("bad.toml", "\"2 ms\"", "\"2\""), "`2` has no unit; write one of"),
+        (shipped("one_core.toml"), "one_core.toml: "),
+        ("/no/such/file.toml".to_owned(), "/no/such/file.toml: cannot be read ("),
+    ] {
+        let output = rospin(&["analyze", &file]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(output.stdout.is_empty() && said.contains(expected), "{expected}\n{said}");
+    }
+    let file = shipped("latency.toml");
+    for bad in [
+        &["--assign", "fair"][..],
+        &["--dispatch-us", "-1"],
+        &["--receive-us", "nan"],
+        &["--overheads", "/no/such/file"],
+        &["--overheads", &file],
+        &["--seeds", "2"],
+        &["--seeds", "0", "--simulate"],
+        &["--deploy", "/no/such/folder/out.toml"],
+        &["--json", "/no/such/folder/out.json"],
+    ] {
+        let output = rospin(&[&["analyze", &file, "--quiet"], bad].concat());
+        assert_eq!(output.status.code(), Some(2), "{bad:?}");
+        assert!(text(&output.stderr).contains(bad[0]), "{bad:?}: {}", text(&output.stderr));
+    }
+}
