@@ -18,6 +18,13 @@ pub struct Overheads {
     pub dispatch: Duration,
     /// From a notification or a due time until a parked thread runs. Counted as execution in front of every activation,
     /// since every one may find the thread parked.
+    ///
+    /// It is a delay and takes no processor time, so this is more than there is, and safe. Between executors: give the core
+    /// to the waking thread, at its priority, while it wakes; all that is less urgent then gets a part of the time that it
+    /// really has, and nothing ends earlier. (Counted as jitter instead, a late start could meet the next one on time.)
+    /// Inside an executor: what becomes ready while the thread wakes goes first if it is more urgent, although the analysis
+    /// takes the other one for started; but then it has been counted from the beginning, with a wake-up of its own, which
+    /// covers the one that was waited for.
     pub wake_up: Duration,
     /// What the middleware's receive thread does for one message: a callback of highest priority on the receiver's core,
     /// whose end makes the message available.
