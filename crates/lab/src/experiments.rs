@@ -8,10 +8,12 @@ use clap::{ArgMatches, Command};
 
 use crate::callback_order::CallbackOrder;
 use crate::reference_system::ReferenceSystem;
+use crate::throughput::ThroughputExperiment;
 use crate::tracker::TrackerExperiment;
 
 /// Every experiment, in the order in which `rospin lab list` shows them.
-pub(crate) static EXPERIMENTS: &[&dyn Experiment] = &[&ReferenceSystem, &CallbackOrder, &TrackerExperiment];
+pub(crate) static EXPERIMENTS: &[&dyn Experiment] =
+    &[&ReferenceSystem, &CallbackOrder, &TrackerExperiment, &ThroughputExperiment];
 
 /// One experiment: `rospin lab NAME`.
 pub(crate) trait Experiment: Sync {

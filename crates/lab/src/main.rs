@@ -1,28 +1,7 @@
-//! The `rospin` command: published executor experiments, rerun on this machine.
-//!
-//! A plain `rospin` runs the Autoware reference system under every executor and prints who won.
-
-mod callback_order;
-mod cli;
-mod deploy;
-mod experiments;
-mod machine;
-mod outputs;
-mod page;
-#[cfg(test)]
-mod parity;
-mod progress;
-mod reference_system;
-mod simulate;
-mod stats;
-mod svg;
-mod synthetic;
-mod text_table;
-mod timeline;
-mod tracker;
+//! The `rospin` command.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    cli::main()
+    rospin_lab::main()
 }

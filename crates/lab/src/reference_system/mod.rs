@@ -5,7 +5,6 @@
 //! `report` say what came out.
 
 mod child;
-mod crunch;
 mod figures;
 mod graph;
 mod json;
@@ -14,7 +13,6 @@ mod message;
 mod node;
 mod options;
 mod plots;
-mod process;
 mod report;
 mod runner;
 mod system;
@@ -28,13 +26,14 @@ use std::io::{self, Write};
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
+use crate::crunch::Calibration;
 use crate::experiments::{Experiment, Failure};
 use crate::machine::Machine;
 use crate::outputs::Files;
+use crate::process;
 use crate::progress::Progress;
 
 use self::child::ChildProcess;
-use self::crunch::Calibration;
 use self::options::{DEFAULT_REPORT, Options};
 use self::runner::{RunError, RunResult, Runner, Settings, Variant};
 use self::wiring::InProcess;

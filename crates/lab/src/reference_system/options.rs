@@ -10,8 +10,6 @@ use super::runner::Variant;
 
 /// Where the report goes unless told otherwise.
 pub(crate) const DEFAULT_REPORT: &str = "rospin-reference-system.html";
-/// The hidden option of a child process.
-pub(crate) const CHILD_OPTION: &str = "--order-on-stdin";
 
 const DURATION_MAX_S: f64 = 3600.0;
 const CRUNCH_MIN_MS: f64 = 0.01;

@@ -5,7 +5,9 @@ use std::time::Duration;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use super::crunch::Calibration;
+use crate::child::ChildError;
+use crate::crunch::Calibration;
+
 use super::graph::HOT_PATH_WORK;
 use super::kpi::Kpis;
 
@@ -116,39 +118,13 @@ pub(crate) trait Runner {
 /// Why an executor gave no result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RunError {
-    /// The process of the executor could not be started or talked to.
-    #[error("{executor}: its process cannot be used: {reason}")]
-    Process {
-        /// Name of the executor.
-        executor: &'static str,
-        /// What the operating system said.
-        reason: std::io::Error,
-    },
-    /// The process of the executor ended without a result.
-    #[error("{executor}: its process ended without a result ({status}){said}")]
-    Ended {
-        /// Name of the executor.
-        executor: &'static str,
-        /// How it ended.
-        status: std::process::ExitStatus,
-        /// The last line that it wrote to stderr, with what introduces it.
-        said: String,
-    },
-    /// The process of the executor did not end in time and was stopped.
-    #[error("{executor}: no result {} s after the run should have ended; its process was stopped", overtime.as_secs())]
-    Stuck {
-        /// Name of the executor.
-        executor: &'static str,
-        /// How long it was waited for.
-        overtime: Duration,
-    },
-    /// What came back is no result.
-    #[error("{executor}: its result cannot be read: {reason}")]
-    Malformed {
+    /// Its process gave no result.
+    #[error("{executor}: {reason}")]
+    Child {
         /// Name of the executor.
         executor: &'static str,
         /// Why not.
-        reason: serde_json::Error,
+        reason: ChildError,
     },
     /// The executor itself refused or failed.
     #[error("{executor}: {reason}")]

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use crate::crunch::Calibration;
 use crate::machine::Machine;
 
 use super::Comparison;
-use super::crunch::Calibration;
 use super::kpi::{Kpis, PlannerPeriod};
 use super::runner::{RunResult, Settings, Variant};
 

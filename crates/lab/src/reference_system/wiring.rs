@@ -12,12 +12,13 @@ use rospin::{
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use super::crunch;
+use crate::crunch;
+use crate::process::{CpuMeter, resident_mib};
+
 use super::graph::{CHAINS, GroupSpec, Port};
 use super::kpi::Recorder;
 use super::message::Message;
 use super::node::Activation;
-use super::process::{CpuMeter, resident_mib};
 use super::runner::{RunError, RunResult, Runner, Settings, Variant};
 use super::system::{self, Group};
 

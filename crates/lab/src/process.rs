@@ -63,8 +63,8 @@ fn process_cpu_time() -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use super::super::crunch::thread_cpu_time;
     use super::*;
+    use crate::crunch::thread_cpu_time;
 
     #[test]
     fn busy_process_uses_its_core() {
