@@ -7,7 +7,6 @@ use std::task::Waker;
 use crate::context::Context;
 use crate::loss::{LossCause, LossCounters};
 use crate::options::SubscriptionOptions;
-use crate::source::{Pending, Source};
 use crate::topic::{TopicError, TopicSource};
 
 /// A subscription without a callback: whoever has it takes the messages, on any thread, and no executor is involved.
@@ -47,7 +46,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
     /// Whether there is nothing to take at this moment.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.source.pending() == Pending::Empty
+        self.source.is_empty()
     }
 
     /// Has `waker` called from now on whenever a message has arrived, until another one is set.

@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 use crate::clock::Clock;
 use crate::context::Context;
 use crate::group_core::GroupGone;
+use crate::lock_free::mute::{Mute, published};
 use crate::lock_free::ring::{Consumer, Producer, ring};
 use crate::loss::{LossCause, LossCounters};
 use crate::options::{PublisherOptions, SubscriptionOptions};
@@ -46,7 +47,8 @@ struct Queue<T> {
 /// Whom a subscription has called when a message arrived.
 #[derive(Clone)]
 enum Alarm {
-    Executor(Notifier),
+    /// Unless it is muted: then it takes on without being told.
+    Executor(Notifier, Arc<Mute>),
     /// Shared, since cloning a waker is user code.
     Waker(Arc<Waker>),
 }
@@ -54,7 +56,8 @@ enum Alarm {
 impl Alarm {
     fn raise(&self, arrival: Instant) {
         match self {
-            Self::Executor(notifier) => notifier.notify_at(arrival),
+            Self::Executor(_, mute) if mute.is_muted() => {}
+            Self::Executor(notifier, _) => notifier.notify_at(arrival),
             Self::Waker(waker) => waker.wake_by_ref(),
         }
     }
@@ -222,6 +225,7 @@ impl<T: Send + Sync + 'static> Publisher<T> {
         let alarms = Arc::clone(&state.alarms);
         // From here on without the lock: waking is a system call, and dropping a message may run user code.
         drop(state);
+        published();
         for alarm in alarms.iter() {
             alarm.raise(stamp);
         }
@@ -281,6 +285,8 @@ pub(crate) struct TopicSource<T: Send + Sync + 'static> {
     topic: Arc<Topic<T>>,
     id: u64,
     consumer: Consumer<Arc<T>>,
+    /// Of the publishers, while it is known that the queue is not empty: whoever asked has it taken from.
+    mute: Arc<Mute>,
     losses: Arc<LossCounters>,
 }
 
@@ -308,7 +314,7 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
         state.queues.push(Queue { id, producer, alarm: None, losses: Arc::clone(&losses) });
         drop(state);
         drop(too_old);
-        Ok(Self { topic, id, consumer, losses })
+        Ok(Self { topic, id, consumer, mute: Arc::new(Mute::new()), losses })
     }
 
     /// What ends the subscription at once, while its callback may still be running.
@@ -320,6 +326,11 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
     /// Takes the oldest message.
     pub(crate) fn take(&self) -> Option<Arc<T>> {
         self.consumer.pop()
+    }
+
+    /// Whether there is nothing to take at this moment.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.consumer.oldest_stamp().is_none()
     }
 
     /// Has the waker called instead of an executor.
@@ -344,16 +355,27 @@ impl<T: Send + Sync + 'static> Source for TopicSource<T> {
     type Attachment = ();
 
     fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
-        self.set_alarm(Alarm::Executor(notifier));
+        self.set_alarm(Alarm::Executor(notifier, Arc::clone(&self.mute)));
         Ok(())
     }
 
     fn try_take(&mut self) -> Result<Option<Arc<T>>, TakeError> {
-        Ok(self.take())
+        let taken = self.take();
+        // The ring may be empty for a moment, while the oldest message makes room.
+        Ok(if taken.is_none() && self.mute.unmute() { self.take() } else { taken })
     }
 
     fn pending(&self) -> Pending {
-        self.consumer.oldest_stamp().map_or(Pending::Empty, |nanos| Pending::Since(Instant::from_nanos(nanos)))
+        let mut oldest = self.consumer.oldest_stamp();
+        if oldest.is_none() && self.mute.unmute() {
+            oldest = self.consumer.oldest_stamp();
+        }
+        let Some(nanos) = oldest else {
+            return Pending::Empty;
+        };
+        // Whoever asks has it taken from: that is what the answer means.
+        self.mute.mute();
+        Pending::Since(Instant::from_nanos(nanos))
     }
 }
 
