@@ -31,7 +31,8 @@ pub(crate) fn render(throughput: &Throughput) -> Result<String, serde_json::Erro
             "cpu_ns_per_message": "processor time of all threads but the publishing one, a callback, in nanoseconds",
             "latency_us": "microseconds from publication to the start of the callback; p50, p99 and p999 are medians of the \
                 rounds' percentiles, max is of all rounds",
-            "allocations_per_message": "allocations and reallocations of the whole process, a callback, in a run of its own",
+            "allocations_per_message": "allocations and reallocations of the whole process, a callback, in a run of its own; those of \
+                making messages are left out, those of publishing are not",
             "context_switches_per_message": "of all threads but the publishing one, a callback",
             "to_limit": "messages_per_s.median divided by the limit's in the same run",
             "null": "not measured",

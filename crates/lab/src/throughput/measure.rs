@@ -90,7 +90,9 @@ fn observe(
     source.run(Instant::now() + order.warm_up);
     let before = Reading::take(source, tallies, control);
     source.run(before.at + order.window);
-    let after = Reading::take(source, tallies, control);
+    // Taking a reading allocates.
+    let allocations = allocations(source);
+    let after = Reading { allocations, ..Reading::take(source, tallies, control) };
     Some(after.since(&before, tallies))
 }
 
@@ -117,7 +119,7 @@ impl Reading {
             published: source.published,
             lost: source.displaced + control.lost(),
             latencies: tallies.latencies().count(),
-            allocations: crate::allocations().map(|all| all.saturating_sub(source.allocations())),
+            allocations: allocations(source),
             process_cpu: process_cpu_time(),
             publisher_cpu: thread_cpu_time(),
             at: Instant::now(),
@@ -139,6 +141,11 @@ impl Reading {
             latencies_ns: tallies.latencies().between(before.latencies, self.latencies),
         }
     }
+}
+
+/// Of the whole process, but for those of making messages; `None` if nobody counts them.
+fn allocations(source: &Source) -> Option<u64> {
+    crate::allocations().map(|all| all.saturating_sub(source.allocations()))
 }
 
 /// Of all threads of this process but the calling one; threads that have ended do not count.

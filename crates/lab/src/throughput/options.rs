@@ -35,7 +35,7 @@ pub(crate) struct Options {
     pub(crate) rounds: u32,
 
     /// Length of a measurement in seconds; five times as long at a fixed rate
-    #[arg(long, value_name = "SECONDS", default_value = "0.08", value_parser = parse_seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "0.06", value_parser = parse_seconds)]
     #[arg(allow_negative_numbers = true)]
     pub(crate) seconds: Duration,
 
@@ -92,7 +92,7 @@ mod tests {
     fn everything_runs_five_times_by_default() {
         let options = parse(&[]).unwrap();
         assert_eq!((options.workloads(), options.contenders()), (Workload::ALL.to_vec(), Contender::ALL.to_vec()));
-        assert_eq!((options.rounds, options.seconds), (5, Duration::from_millis(80)));
+        assert_eq!((options.rounds, options.seconds), (5, Duration::from_millis(60)));
     }
 
     #[test]
