@@ -5,6 +5,7 @@
 
 use std::env;
 use std::io::{self, Read, Write};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,8 +15,8 @@ use serde::{Deserialize, Serialize};
 
 /// The hidden option of a child process.
 pub(crate) const CHILD_OPTION: &str = "--order-on-stdin";
-/// How often the parent looks whether its children are done.
-const POLL: Duration = Duration::from_millis(50);
+/// How often the parent looks whether its children are done, at most and at least.
+const POLL: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(50)];
 /// How long children may take beyond their run before they count as stuck.
 const OVERTIME: Duration = Duration::from_secs(30);
 
@@ -52,9 +53,20 @@ pub(crate) fn run<O: Serialize, A: DeserializeOwned>(
     duration: Duration,
     progress: &dyn Fn(f64),
 ) -> Result<Vec<A>, ChildError> {
+    run_program(&env::current_exe()?, experiment, orders, duration, progress)
+}
+
+/// As [`run`], with children of that program, which knows the same experiments.
+pub(crate) fn run_program<O: Serialize, A: DeserializeOwned>(
+    program: &Path,
+    experiment: &str,
+    orders: &[O],
+    duration: Duration,
+    progress: &dyn Fn(f64),
+) -> Result<Vec<A>, ChildError> {
     let mut children = Family(Vec::new());
     for order in orders {
-        children.0.push(spawn(experiment, order)?);
+        children.0.push(spawn(program, experiment, order)?);
     }
     let pipes: Vec<_> = children.0.iter_mut().map(|child| (child.stdout.take(), child.stderr.take())).collect();
     thread::scope(|scope| {
@@ -91,6 +103,7 @@ struct Family(Vec<Child>);
 impl Family {
     fn wait(&mut self, duration: Duration, progress: &dyn Fn(f64)) -> io::Result<End> {
         let start = Instant::now();
+        let poll = (duration / 20).clamp(POLL[0], POLL[1]);
         loop {
             let mut running = false;
             for (number, child) in self.0.iter_mut().enumerate() {
@@ -108,8 +121,8 @@ impl Family {
             if elapsed > duration + OVERTIME {
                 return Ok(End::Late);
             }
-            progress((elapsed.as_secs_f64() / duration.as_secs_f64()).min(1.0));
-            thread::sleep(POLL);
+            progress((elapsed.as_secs_f64() / duration.as_secs_f64().max(1e-9)).min(1.0));
+            thread::sleep(poll);
         }
     }
 
@@ -128,8 +141,8 @@ impl Drop for Family {
     }
 }
 
-fn spawn(experiment: &str, order: &impl Serialize) -> io::Result<Child> {
-    let mut child = Command::new(env::current_exe()?)
+fn spawn(program: &Path, experiment: &str, order: &impl Serialize) -> io::Result<Child> {
+    let mut child = Command::new(program)
         .args(["lab", experiment, CHILD_OPTION])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

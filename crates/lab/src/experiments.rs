@@ -9,12 +9,13 @@ use clap::{ArgMatches, Command};
 use crate::callback_order::CallbackOrder;
 use crate::latency::Latency;
 use crate::reference_system::ReferenceSystem;
+use crate::throughput::ThroughputExperiment;
 use crate::timers::Timers;
 use crate::tracker::TrackerExperiment;
 
 /// Every experiment, in the order in which `rospin lab list` shows them.
 pub(crate) static EXPERIMENTS: &[&dyn Experiment] =
-    &[&ReferenceSystem, &CallbackOrder, &TrackerExperiment, &Latency, &Timers];
+    &[&ReferenceSystem, &CallbackOrder, &TrackerExperiment, &Latency, &Timers, &ThroughputExperiment];
 
 /// One experiment: `rospin lab NAME`.
 pub(crate) trait Experiment: Sync {

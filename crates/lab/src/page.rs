@@ -40,6 +40,11 @@ pub(crate) fn how_it_was_run(page: &mut String, machine: &Machine, entries: &[(&
     writeln!(page, "</dl>")
 }
 
+/// Columns of which the first one has words and the others numbers.
+pub(crate) fn columns<'a>(titles: impl IntoIterator<Item = &'a str>) -> Vec<(&'a str, Side)> {
+    titles.into_iter().zip(std::iter::once(Side::Left).chain(std::iter::repeat(Side::Right))).collect()
+}
+
 /// A table of plain text; headers stand where their columns do.
 pub(crate) fn table(page: &mut String, header: &[(&str, Side)], rows: &[Vec<String>]) -> fmt::Result {
     // What the style sheet does unless told otherwise.

@@ -14,7 +14,8 @@ use crate::deployed::{DeployError, Deployed};
 use crate::executor::{Executor, ExecutorOptions};
 use crate::incident::{Incident, Reporter, log_incident};
 use crate::loss::{Ledger, Loss, LossCounters};
-use crate::options::PublisherOptions;
+use crate::options::{PublisherOptions, SubscriptionOptions};
+use crate::queue::Queue;
 use crate::registry::Registry;
 use crate::ros_time::RosTime;
 use crate::runtime::Runtime;
@@ -191,6 +192,18 @@ impl Context {
         options: impl Into<PublisherOptions>,
     ) -> Result<Publisher<T>, TopicError> {
         Publisher::new(self, options.into())
+    }
+
+    /// Creates a subscription without a callback, for whoever has a loop of their own; a plain `&str` is its topic. What only
+    /// matters to executors, such as a priority, is ignored.
+    ///
+    /// # Errors
+    /// If the topic carries messages of another type.
+    pub fn create_queue<T: Send + Sync + 'static>(
+        &self,
+        options: impl Into<SubscriptionOptions>,
+    ) -> Result<Queue<T>, TopicError> {
+        Queue::new(self, &options.into())
     }
 
     /// Creates a client of the service called `service`, which need not be there yet.

@@ -213,12 +213,15 @@ impl<'a> Spin<'a> {
                     unpark(state, thread);
                 }
                 let (next, wake_another) = self.step(state, thread, finished.take());
-                (next, state.take_leftovers(), wake_another)
+                let leftovers = state.has_leftovers().then(|| state.take_leftovers());
+                (next, leftovers, wake_another)
             });
             if wake_another {
                 self.executor.parker.unpark_one();
             }
-            leftovers.deal_with(self.executor);
+            if let Some(leftovers) = leftovers {
+                leftovers.deal_with(self.executor);
+            }
             match next {
                 Next::Run(work) => finished = Some(work.run()),
                 Next::Park(ticket, deadline) => {

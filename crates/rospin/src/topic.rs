@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 
 use rospin_core::Instant;
 use smallvec::SmallVec;
@@ -13,6 +14,7 @@ use smallvec::SmallVec;
 use crate::clock::Clock;
 use crate::context::Context;
 use crate::group_core::GroupGone;
+use crate::lock_free::mute::{Mute, published};
 use crate::lock_free::ring::{Consumer, Producer, ring};
 use crate::loss::{LossCause, LossCounters};
 use crate::options::{PublisherOptions, SubscriptionOptions};
@@ -30,7 +32,7 @@ struct TopicState<T> {
     next_id: u64,
     queues: Vec<Queue<T>>,
     /// Of the queues, in their order: to be called without the lock.
-    notifiers: Arc<[Notifier]>,
+    alarms: Arc<[Alarm]>,
     histories: Vec<History<T>>,
 }
 
@@ -38,8 +40,27 @@ struct TopicState<T> {
 struct Queue<T> {
     id: u64,
     producer: Producer<Arc<T>>,
-    notifier: Option<Notifier>,
+    alarm: Option<Alarm>,
     losses: Arc<LossCounters>,
+}
+
+/// Whom a subscription has called when a message arrived.
+#[derive(Clone)]
+enum Alarm {
+    /// Unless it is muted: then it takes on without being told.
+    Executor(Notifier, Arc<Mute>),
+    /// Shared, since cloning a waker is user code.
+    Waker(Arc<Waker>),
+}
+
+impl Alarm {
+    fn raise(&self, arrival: Instant) {
+        match self {
+            Self::Executor(_, mute) if mute.is_muted() => {}
+            Self::Executor(notifier, _) => notifier.notify_at(arrival),
+            Self::Waker(waker) => waker.wake_by_ref(),
+        }
+    }
 }
 
 /// What a latched publisher keeps for late subscriptions.
@@ -57,7 +78,7 @@ impl<T: Send + Sync + 'static> Topic<T> {
             state: Mutex::new(TopicState {
                 next_id: 0,
                 queues: Vec::new(),
-                notifiers: Arc::new([]),
+                alarms: Arc::new([]),
                 histories: Vec::new(),
             }),
         })
@@ -68,9 +89,10 @@ impl<T: Send + Sync + 'static> Topic<T> {
         let mut state = self.lock();
         let at = state.queues.iter().position(|queue| queue.id == id);
         let queue = at.map(|at| state.queues.remove(at));
-        state.update_notifiers();
+        let alarms = Arc::clone(&state.alarms);
+        state.update_alarms();
         drop(state);
-        drop(queue);
+        drop((queue, alarms));
     }
 
     fn lock(&self) -> MutexGuard<'_, TopicState<T>> {
@@ -85,8 +107,8 @@ impl<T> TopicState<T> {
         self.next_id
     }
 
-    fn update_notifiers(&mut self) {
-        self.notifiers = self.queues.iter().filter_map(|queue| queue.notifier.clone()).collect();
+    fn update_alarms(&mut self) {
+        self.alarms = self.queues.iter().filter_map(|queue| queue.alarm.clone()).collect();
     }
 }
 
@@ -200,11 +222,12 @@ impl<T: Send + Sync + 'static> Publisher<T> {
         if let Some(id) = self.0.history {
             displaced.extend(state.remember(id, message));
         }
-        let notifiers = Arc::clone(&state.notifiers);
+        let alarms = Arc::clone(&state.alarms);
         // From here on without the lock: waking is a system call, and dropping a message may run user code.
         drop(state);
-        for notifier in notifiers.iter() {
-            notifier.notify_at(stamp);
+        published();
+        for alarm in alarms.iter() {
+            alarm.raise(stamp);
         }
         delivery
     }
@@ -262,6 +285,8 @@ pub(crate) struct TopicSource<T: Send + Sync + 'static> {
     topic: Arc<Topic<T>>,
     id: u64,
     consumer: Consumer<Arc<T>>,
+    /// Of the publishers, while it is known that the queue is not empty: whoever asked has it taken from.
+    mute: Arc<Mute>,
     losses: Arc<LossCounters>,
 }
 
@@ -286,16 +311,42 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
             // What exceeds the depth was never this subscription's: no loss.
             too_old.extend(pushed.flatten());
         }
-        state.queues.push(Queue { id, producer, notifier: None, losses: Arc::clone(&losses) });
+        state.queues.push(Queue { id, producer, alarm: None, losses: Arc::clone(&losses) });
         drop(state);
         drop(too_old);
-        Ok(Self { topic, id, consumer, losses })
+        Ok(Self { topic, id, consumer, mute: Arc::new(Mute::new()), losses })
     }
 
     /// What ends the subscription at once, while its callback may still be running.
     pub(crate) fn closer(&self) -> impl Fn() + Send + Sync + 'static {
         let (topic, id) = (Arc::clone(&self.topic), self.id);
         move || topic.unsubscribe(id)
+    }
+
+    /// Takes the oldest message.
+    pub(crate) fn take(&self) -> Option<Arc<T>> {
+        self.consumer.pop()
+    }
+
+    /// Whether there is nothing to take at this moment.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.consumer.oldest_stamp().is_none()
+    }
+
+    /// Has the waker called instead of an executor.
+    pub(crate) fn set_waker(&self, waker: Waker) {
+        self.set_alarm(Alarm::Waker(Arc::new(waker)));
+    }
+
+    fn set_alarm(&self, alarm: Alarm) {
+        let mut state = self.topic.lock();
+        let queue = state.queues.iter_mut().find(|queue| queue.id == self.id);
+        let before = queue.and_then(|queue| queue.alarm.replace(alarm));
+        let all_before = Arc::clone(&state.alarms);
+        state.update_alarms();
+        drop(state);
+        // A waker is user code: not under the lock.
+        drop((before, all_before));
     }
 }
 
@@ -304,20 +355,27 @@ impl<T: Send + Sync + 'static> Source for TopicSource<T> {
     type Attachment = ();
 
     fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
-        let mut state = self.topic.lock();
-        if let Some(queue) = state.queues.iter_mut().find(|queue| queue.id == self.id) {
-            queue.notifier = Some(notifier);
-        }
-        state.update_notifiers();
+        self.set_alarm(Alarm::Executor(notifier, Arc::clone(&self.mute)));
         Ok(())
     }
 
     fn try_take(&mut self) -> Result<Option<Arc<T>>, TakeError> {
-        Ok(self.consumer.pop())
+        let taken = self.take();
+        // The ring may be empty for a moment, while the oldest message makes room.
+        Ok(if taken.is_none() && self.mute.unmute() { self.take() } else { taken })
     }
 
     fn pending(&self) -> Pending {
-        self.consumer.oldest_stamp().map_or(Pending::Empty, |nanos| Pending::Since(Instant::from_nanos(nanos)))
+        let mut oldest = self.consumer.oldest_stamp();
+        if oldest.is_none() && self.mute.unmute() {
+            oldest = self.consumer.oldest_stamp();
+        }
+        let Some(nanos) = oldest else {
+            return Pending::Empty;
+        };
+        // Whoever asks has it taken from: that is what the answer means.
+        self.mute.mute();
+        Pending::Since(Instant::from_nanos(nanos))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Every interleaving, and every order that the memory model allows, of the four lock-free pieces.
+//! Every interleaving, and every order that the memory model allows, of the five lock-free pieces.
 //!
 //! `.ci/loom.sh` runs it. Each model was seen to fail for wrong versions of the code it is about; its text says which.
 //!
@@ -15,6 +15,8 @@ mod lock_free;
 mod dial;
 #[path = "loom/inbox.rs"]
 mod inbox;
+#[path = "loom/mute.rs"]
+mod mute;
 #[path = "loom/parking.rs"]
 mod parking;
 #[path = "loom/ring.rs"]

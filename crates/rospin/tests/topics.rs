@@ -362,3 +362,34 @@ fn the_order_of_subscriptions_is_the_order_of_registration() {
         drop(ears);
     });
 }
+
+#[test]
+fn a_queue_is_taken_from_by_hand_and_calls_its_waker() {
+    struct Bell(Count);
+    impl std::task::Wake for Bell {
+        fn wake(self: Arc<Self>) {
+            self.0.up();
+        }
+    }
+    watchdog(|| {
+        let (_, context, _) = manual_executor();
+        let publisher = context.create_publisher::<u32>("topic").unwrap();
+        let queue = context.create_queue::<u32>(SubscriptionOptions::new("topic").keep_last(2)).unwrap();
+        publisher.publish(0);
+        let rings = Count::new();
+        queue.set_waker(Arc::new(Bell(rings.clone())).into());
+        assert_eq!(rings.get(), 0, "what was there before does not ring");
+        for n in 1..=3 {
+            publisher.publish(n);
+        }
+        assert_eq!((rings.get(), queue.lost(LossCause::QueueFull)), (3, 2));
+        assert!(!queue.is_empty());
+        let taken: Vec<_> = std::iter::from_fn(|| queue.try_take()).map(|n| *n).collect();
+        assert_eq!(taken, [2, 3]);
+        assert!(queue.is_empty());
+        drop(queue);
+        assert_eq!(publisher.publish(4).queued, 0);
+        assert_eq!(rings.get(), 3);
+        assert!(context.create_queue::<u64>("topic").is_err());
+    });
+}

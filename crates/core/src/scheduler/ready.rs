@@ -46,10 +46,12 @@ impl Ready {
 
     /// Takes out what runs now; it is one that its group admits, unless the policy breaks its promise.
     pub(super) fn pick(&mut self, view: &mut View<'_>) -> Option<Activation> {
-        match self.ahead.iter().position(|activation| view.groups.admits(activation)) {
-            Some(at) => Some(self.ahead.remove(at)),
-            None => self.policy.pick(view),
+        if !self.ahead.is_empty()
+            && let Some(at) = self.ahead.iter().position(|activation| view.groups.admits(activation))
+        {
+            return Some(self.ahead.remove(at));
         }
+        self.policy.pick(view)
     }
 
     pub(super) fn withdraw(&mut self, activation: &Activation) {

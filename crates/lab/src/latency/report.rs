@@ -7,8 +7,6 @@ use plotters::style::RGBColor;
 use crate::page::{self, ReportError, escape};
 
 use super::Comparison;
-use crate::text_table::Side;
-
 use super::figures::{bounds_ms, deadline_ms, rows, standings};
 use super::stalls::STALL_MS;
 use super::topics::{self, TOPICS};
@@ -19,7 +17,7 @@ pub(crate) fn render(comparison: &Comparison) -> Result<String, ReportError> {
     let mut page = String::new();
     head(&mut page, comparison)?;
     let (header, rows) = table::grid(comparison);
-    page::table(&mut page, &columns(header.iter().map(String::as_str)), &rows)?;
+    page::table(&mut page, &page::columns(header.iter().map(String::as_str)), &rows)?;
     writeln!(
         page,
         "<p class=\"soft\">Under each topic: 99th percentile of the latency in ms, mean over the runs; ! after the \
@@ -99,13 +97,8 @@ fn spread(page: &mut String, comparison: &Comparison) -> fmt::Result {
         .collect();
     writeln!(page, "<h2>Every run</h2>\n<details><summary>{} rows</summary>", rows.len())?;
     let header = ["variant", "run", "topic", "p50 ms", "p99 ms", "max ms", "sent", "received", "missed"];
-    page::table(page, &columns(header), &rows)?;
+    page::table(page, &page::columns(header), &rows)?;
     writeln!(page, "</details>")
-}
-
-/// The first one has words.
-fn columns<'a>(titles: impl IntoIterator<Item = &'a str>) -> Vec<(&'a str, Side)> {
-    titles.into_iter().zip(std::iter::once(Side::Left).chain(std::iter::repeat(Side::Right))).collect()
 }
 
 fn variants(page: &mut String, comparison: &Comparison) -> fmt::Result {

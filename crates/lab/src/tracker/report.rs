@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use crate::page::{self, ReportError, escape};
-use crate::text_table::Side;
 
 use super::Tracker;
 use super::grid;
@@ -27,9 +26,7 @@ pub(crate) fn render(tracker: &Tracker) -> Result<String, ReportError> {
     writeln!(body, "<p class=\"verdict\">{}</p>", escape(&grid::sentence(tracker)))?;
     for grid in grid::grids(tracker) {
         writeln!(body, "<h2>{}</h2>", escape(&grid.title))?;
-        let sides = std::iter::once(Side::Left).chain(std::iter::repeat(Side::Right));
-        let header: Vec<_> = grid.header.iter().map(String::as_str).zip(sides).collect();
-        page::table(&mut body, &header, &grid.rows)?;
+        page::table(&mut body, &page::columns(grid.header.iter().map(String::as_str)), &grid.rows)?;
     }
     writeln!(body, "<h2>How it was run</h2>")?;
     page::how_it_was_run(&mut body, &tracker.machine, &settings(tracker))?;

@@ -56,10 +56,14 @@ struct Slot<T> {
     stamp: AtomicU64,
 }
 
+/// On a cache line of its own: producer and consumer each write one, and need not wait for the other's.
+#[repr(align(64))]
+struct Count(AtomicU64);
+
 struct Shared<P: OwningPointer> {
     slots: Box<[Slot<P::Target>]>,
-    head: AtomicU64,
-    tail: AtomicU64,
+    head: Count,
+    tail: Count,
     owns: PhantomData<P>,
 }
 
@@ -79,14 +83,14 @@ impl<P: OwningPointer> Shared<P> {
 
     /// Takes the oldest message, if `worth_it` of head and tail.
     fn claim(&self, worth_it: impl Fn(u64, u64) -> bool) -> Option<P> {
-        let mut head = self.head.load(Ordering::Acquire);
+        let mut head = self.head.0.load(Ordering::Acquire);
         loop {
-            let tail = self.tail.load(Ordering::Acquire);
+            let tail = self.tail.0.load(Ordering::Acquire);
             if !worth_it(head, tail) {
                 return None;
             }
             let message = self.slot(head).message.load(Ordering::Acquire);
-            match self.head.compare_exchange_weak(head, head + 1, Ordering::AcqRel, Ordering::Acquire) {
+            match self.head.0.compare_exchange_weak(head, head + 1, Ordering::AcqRel, Ordering::Acquire) {
                 // SAFETY: by the claim this thread owns message `head`, and `message` is it (see the module's text).
                 Ok(_) => return Some(unsafe { P::from_raw(message) }),
                 Err(current) => head = current,
@@ -118,8 +122,8 @@ pub(crate) fn ring<P: OwningPointer>(depth: usize) -> (Producer<P>, Consumer<P>)
     let slot = |_| Slot { message: AtomicPtr::new(ptr::null_mut()), stamp: AtomicU64::new(0) };
     let shared = Arc::new(Shared {
         slots: (0..depth.max(1)).map(slot).collect(),
-        head: AtomicU64::new(0),
-        tail: AtomicU64::new(0),
+        head: Count(AtomicU64::new(0)),
+        tail: Count(AtomicU64::new(0)),
         owns: PhantomData,
     });
     (Producer(Arc::clone(&shared)), Consumer(shared))
@@ -130,12 +134,12 @@ impl<P: OwningPointer> Producer<P> {
     pub(crate) fn push(&mut self, message: P, stamp: u64) -> Option<P> {
         let ring = &*self.0;
         // Only this producer writes `tail`.
-        let tail = ring.tail.load(Ordering::Relaxed);
+        let tail = ring.tail.0.load(Ordering::Relaxed);
         let displaced = ring.claim(|head, _| tail - head >= ring.depth());
         let slot = ring.slot(tail);
         slot.stamp.store(stamp, Ordering::Relaxed);
         slot.message.store(message.into_raw(), Ordering::Release);
-        ring.tail.store(tail + 1, Ordering::Release);
+        ring.tail.0.store(tail + 1, Ordering::Release);
         displaced
     }
 }
@@ -150,8 +154,8 @@ impl<P: OwningPointer> Consumer<P> {
     ///
     /// May be the stamp of a later message if the producer displaces this one at the same time.
     pub(crate) fn oldest_stamp(&self) -> Option<u64> {
-        let head = self.0.head.load(Ordering::Acquire);
-        let tail = self.0.tail.load(Ordering::Acquire);
+        let head = self.0.head.0.load(Ordering::Acquire);
+        let tail = self.0.tail.0.load(Ordering::Acquire);
         (head != tail).then(|| self.0.slot(head).stamp.load(Ordering::Relaxed))
     }
 }

@@ -1,0 +1,117 @@
+//! A queue of events, one a message, first in, first out: rclcpp's events executor.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::Wake;
+use std::thread;
+use std::time::Instant;
+
+use super::super::system::System;
+use super::taken::Taken;
+use super::timers::Heap;
+use super::{Control, Failed};
+
+enum Event {
+    Subscription(usize),
+    Timer(usize),
+    Look,
+}
+
+/// As rclcpp's simple events queue: it has no bound.
+#[derive(Default)]
+struct Events {
+    state: Mutex<State>,
+    arrived: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Event>,
+    /// A signal to nobody costs a system call with this condition variable, and none with the C++ library's.
+    waiting: bool,
+}
+
+impl Events {
+    fn push(&self, event: Event) {
+        let mut state = self.lock();
+        state.queue.push_back(event);
+        let waiting = state.waiting;
+        drop(state);
+        if waiting {
+            self.arrived.notify_one();
+        }
+    }
+
+    fn pop(&self) -> Event {
+        let mut state = self.lock();
+        loop {
+            if let Some(event) = state.queue.pop_front() {
+                return event;
+            }
+            state.waiting = true;
+            state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiting = false;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a subscription's reader calls on a new message.
+struct OnNewMessage {
+    number: usize,
+    events: Arc<Events>,
+}
+
+impl Wake for OnNewMessage {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.events.push(Event::Subscription(self.number));
+    }
+}
+
+pub(super) fn spin(system: System, control: &Control) -> Result<(), Failed> {
+    let System { context, subscriptions, timers, .. } = system;
+    let events = Arc::new(Events::default());
+    let mut subscriptions = Taken::all(&context, subscriptions)?;
+    for (number, taken) in subscriptions.iter().enumerate() {
+        taken.wakes(&Arc::new(OnNewMessage { number, events: Arc::clone(&events) }));
+    }
+    let heap = Heap::new(&timers);
+    let mut ticks: Vec<_> = timers.into_iter().map(|timer| timer.callback).collect();
+    let manager = if ticks.is_empty() { None } else { Some(heap) };
+    thread::scope(|scope| {
+        let timers_manager = manager.map(|heap| scope.spawn(|| manage(heap, &events, control)).thread().clone());
+        let waking = Arc::clone(&events);
+        control.running(move || {
+            waking.push(Event::Look);
+            timers_manager.iter().for_each(thread::Thread::unpark);
+        });
+        while !control.is_over() {
+            match events.pop() {
+                Event::Subscription(number) => _ = subscriptions[number].run_one(),
+                Event::Timer(number) => ticks[number](),
+                Event::Look => {}
+            }
+        }
+    });
+    Ok(())
+}
+
+/// The timers manager, on a thread of its own: pushes an event when a timer is due.
+fn manage(mut heap: Heap, events: &Events, control: &Control) {
+    while !control.is_over() {
+        let now = Instant::now();
+        while let Some(number) = heap.fire(now) {
+            events.push(Event::Timer(number));
+        }
+        if let Some(due) = heap.next() {
+            thread::park_timeout(due.saturating_duration_since(now));
+        }
+    }
+}

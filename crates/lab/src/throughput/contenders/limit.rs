@@ -1,0 +1,69 @@
+//! The limit: no executor at all. A thread takes from its rings in turn and calls the closures; it parks if all are empty.
+
+use std::sync::Arc;
+use std::task::Wake;
+use std::thread::{self, Thread};
+use std::time::Instant;
+
+use super::super::system::{OnTick, System};
+use super::taken::Taken;
+use super::timers::Heap;
+use super::{Control, Failed};
+
+/// Wakes a thread.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+pub(super) fn spin(system: System, control: &Control) -> Result<(), Failed> {
+    let System { context, subscriptions, timers, threads, .. } = system;
+    let heap = Heap::new(&timers);
+    let ticks: Vec<_> = timers.into_iter().map(|timer| timer.callback).collect();
+    let mut shares: Vec<Vec<Taken>> = (0..threads).map(|_| Vec::new()).collect();
+    for taken in Taken::all(&context, subscriptions)? {
+        shares[taken.group % threads].push(taken);
+    }
+    // The last one is this thread's, with the timers; the others run before it says so.
+    let own = shares.pop().unwrap_or_default();
+    thread::scope(|scope| {
+        for share in shares {
+            scope.spawn(|| bare(share, Vec::new(), Heap::new(&[]), control));
+        }
+        bare(own, ticks, heap, control);
+    });
+    Ok(())
+}
+
+fn bare(mut share: Vec<Taken>, mut ticks: Vec<OnTick>, mut heap: Heap, control: &Control) {
+    let unpark = Arc::new(Unpark(thread::current()));
+    for taken in &share {
+        taken.wakes(&unpark);
+    }
+    control.running(move || unpark.0.unpark());
+    while !control.is_over() {
+        let mut ran = false;
+        for taken in &mut share {
+            ran |= taken.run_one();
+        }
+        if let Some(due) = heap.next() {
+            let now = Instant::now();
+            while let Some(number) = heap.fire(now) {
+                ticks[number]();
+                ran = true;
+            }
+            if !ran {
+                thread::park_timeout(due.saturating_duration_since(now));
+            }
+        } else if !ran {
+            thread::park();
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The designs that are compared, each a file. Those of other executors are models: they do what the design has to do for a
+//! message on the same rings, and leave out what their middleware does beside it.
+
+mod control;
+mod engine;
+mod events_queue;
+mod limit;
+mod mailbox;
+mod r2r;
+mod taken;
+mod timers;
+mod wait_set;
+
+use std::error::Error;
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+pub(crate) use self::control::Control;
+
+use super::system::System;
+use super::workload::{Cell, Workload};
+
+/// Why a contender did not run.
+pub(crate) type Failed = Box<dyn Error + Send + Sync>;
+
+/// A design.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+#[value(rename_all = "kebab-case")]
+pub(crate) enum Contender {
+    /// A thread that pops the rings.
+    Limit,
+    /// A task and a mailbox a worker.
+    TokioMailbox,
+    /// Channels, on one thread.
+    R2rLocal,
+    /// Channels, on a pool of threads.
+    R2rPool,
+    /// Channels, on Tokio.
+    R2rTokio,
+    /// A wait set.
+    WaitSetSingle,
+    /// A wait set that threads share.
+    WaitSetMulti,
+    /// A queue of events.
+    EventsQueue,
+    /// rospin, first in, first out.
+    RospinFifo,
+    /// rospin, by priority.
+    RospinFixedPriority,
+    /// rospin, by deadline.
+    RospinEdf,
+    /// rospin, emulating a wait set.
+    RospinWaitSetE1,
+    /// rospin, emulating a newer wait set.
+    RospinWaitSetE2,
+}
+
+impl Contender {
+    /// All of them, the limit first.
+    pub(crate) const ALL: [Self; 13] = [
+        Self::Limit,
+        Self::TokioMailbox,
+        Self::R2rLocal,
+        Self::R2rPool,
+        Self::R2rTokio,
+        Self::WaitSetSingle,
+        Self::WaitSetMulti,
+        Self::EventsQueue,
+        Self::RospinFifo,
+        Self::RospinFixedPriority,
+        Self::RospinEdf,
+        Self::RospinWaitSetE1,
+        Self::RospinWaitSetE2,
+    ];
+
+    /// Its name on the command line and in results.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Limit => "limit",
+            Self::TokioMailbox => "tokio-mailbox",
+            Self::R2rLocal => "r2r-local",
+            Self::R2rPool => "r2r-pool",
+            Self::R2rTokio => "r2r-tokio",
+            Self::WaitSetSingle => "wait-set-single",
+            Self::WaitSetMulti => "wait-set-multi",
+            Self::EventsQueue => "events-queue",
+            Self::RospinFifo => "rospin-fifo",
+            Self::RospinFixedPriority => "rospin-fixed-priority",
+            Self::RospinEdf => "rospin-edf",
+            Self::RospinWaitSetE1 => "rospin-wait-set-e1",
+            Self::RospinWaitSetE2 => "rospin-wait-set-e2",
+        }
+    }
+
+    /// What it is, for people.
+    pub(crate) const fn describe(self) -> &'static str {
+        match self {
+            Self::Limit => "no executor: a bare thread takes from the rings in turn, calls the closures, and parks",
+            Self::TokioMailbox => {
+                "one Tokio task and mailbox a group, one pending mail an entity (rclrs, pull request 654)"
+            }
+            Self::R2rLocal => "wait set, a channel of 10 a subscription, and a LocalPool on the same thread (R2R)",
+            Self::R2rPool => "wait set on a thread, a channel of 10 a subscription, futures' ThreadPool (R2R)",
+            Self::R2rTokio => "wait set on a thread, a channel of 10 a subscription, Tokio's runtime (R2R)",
+            Self::WaitSetSingle => "wait set rebuilt on every poll, one thread (rclcpp's single-threaded executor)",
+            Self::WaitSetMulti => {
+                "wait set rebuilt on every poll, two threads that poll in turn (rclcpp's multi-threaded executor)"
+            }
+            Self::EventsQueue => "a queue with an event a message (rclcpp's events executor)",
+            Self::RospinFifo => "rospin under Fifo",
+            Self::RospinFixedPriority => "rospin under FixedPriority",
+            Self::RospinEdf => "rospin under Edf",
+            Self::RospinWaitSetE1 => "rospin under WaitSet, timers outside",
+            Self::RospinWaitSetE2 => "rospin under WaitSet, timers inside",
+        }
+    }
+
+    /// The policy, if it is rospin.
+    pub(crate) const fn policy(self) -> Option<&'static str> {
+        match self {
+            Self::RospinFifo => Some("fifo"),
+            Self::RospinFixedPriority => Some("fixed-priority"),
+            Self::RospinEdf => Some("edf"),
+            Self::RospinWaitSetE1 => Some("wait-set-e1"),
+            Self::RospinWaitSetE2 => Some("wait-set-e2"),
+            _ => None,
+        }
+    }
+
+    /// Whether it is somebody else's design.
+    pub(crate) const fn is_other(self) -> bool {
+        self.policy().is_none() && !matches!(self, Self::Limit)
+    }
+
+    /// On how many threads it runs callbacks in the cell; `None` if it cannot do what the cell asks for.
+    pub(crate) const fn threads(self, cell: &Cell) -> Option<usize> {
+        match self {
+            Self::WaitSetMulti if !matches!(cell.workload, Workload::TwoThreads) => Some(2),
+            Self::R2rLocal | Self::WaitSetSingle | Self::EventsQueue if cell.threads > 1 => None,
+            _ => Some(cell.threads),
+        }
+    }
+
+    /// Runs the system on the calling thread, and on others that it starts, until `control` ends it.
+    pub(crate) fn spin(self, system: System, control: &Control) -> Result<(), Failed> {
+        match self {
+            Self::Limit => limit::spin(system, control),
+            Self::TokioMailbox => mailbox::spin(system, control),
+            Self::R2rLocal => r2r::spin(system, control, r2r::Tasks::Local),
+            Self::R2rPool => r2r::spin(system, control, r2r::Tasks::Pool),
+            Self::R2rTokio => r2r::spin(system, control, r2r::Tasks::Tokio),
+            Self::WaitSetSingle => wait_set::spin_single(system, control),
+            Self::WaitSetMulti => wait_set::spin_multi(system, control),
+            Self::EventsQueue => events_queue::spin(system, control),
+            Self::RospinFifo
+            | Self::RospinFixedPriority
+            | Self::RospinEdf
+            | Self::RospinWaitSetE1
+            | Self::RospinWaitSetE2 => engine::spin(system, control, self.policy().unwrap_or_default()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_agree_on_the_command_line_in_results_and_here() {
+        assert_eq!(Contender::ALL, Contender::value_variants());
+        for contender in Contender::ALL {
+            assert_eq!(Contender::from_str(contender.name(), false), Ok(contender));
+            assert_eq!(serde_json::to_string(&contender).unwrap(), format!("\"{}\"", contender.name()));
+        }
+    }
+
+    #[test]
+    fn every_policy_of_rospin_takes_part() {
+        let ours: Vec<_> = Contender::ALL.iter().filter_map(|contender| contender.policy()).collect();
+        let all: Vec<_> = rospin::policy::POLICIES.iter().map(|entry| entry.name).collect();
+        assert_eq!(ours, all);
+    }
+}

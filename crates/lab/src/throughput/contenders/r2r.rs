@@ -1,0 +1,116 @@
+//! R2R: a wait set, from which `spin_once` takes one message a subscription into a bounded channel, whose stream a task
+//! reads. If the channel is full the newest message is lost.
+
+use std::future::ready;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::channel::mpsc::{Receiver, Sender, channel};
+use futures::executor::{LocalPool, ThreadPool};
+use futures::task::{LocalSpawnExt, SpawnExt};
+use tokio::runtime::{Builder, Runtime};
+
+use super::super::system::{Message, System};
+use super::wait_set::{Entities, Ready, WaitSet};
+use super::{Control, Failed};
+
+/// What a subscription's channel holds.
+const CHANNEL: usize = 10;
+
+/// Where the tasks run.
+#[derive(Clone, Copy)]
+pub(super) enum Tasks {
+    Local,
+    Pool,
+    Tokio,
+}
+
+/// The ends of all channels that the wait set feeds.
+struct Channels {
+    messages: Vec<Sender<Arc<Message>>>,
+    ticks: Vec<Sender<()>>,
+}
+
+impl Channels {
+    /// Waits for something, and passes on one item of everything that is ready.
+    fn spin_once(&mut self, entities: &Entities, set: &mut WaitSet, control: &Control) {
+        set.wait(entities, |_| true, || control.is_over());
+        while let Some(ready) = set.next() {
+            match ready {
+                Ready::Timer(number) => {
+                    if entities.fires(number) && self.ticks[number].try_send(()).is_err() {
+                        control.lose();
+                    }
+                }
+                Ready::Subscription(number) => {
+                    if let Some(message) = entities.subscriptions[number].0.try_take()
+                        && self.messages[number].try_send(message).is_err()
+                    {
+                        control.lose();
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whatever runs tasks.
+enum Spawner {
+    Local(LocalPool),
+    Pool(ThreadPool),
+    Tokio(Runtime),
+}
+
+impl Spawner {
+    fn new(tasks: Tasks, threads: usize) -> Result<Self, Failed> {
+        Ok(match tasks {
+            Tasks::Local => Self::Local(LocalPool::new()),
+            Tasks::Pool => Self::Pool(ThreadPool::builder().pool_size(threads).create()?),
+            Tasks::Tokio => Self::Tokio(Builder::new_multi_thread().worker_threads(threads).build()?),
+        })
+    }
+
+    /// Has a task call `callback` with all that comes through the channel.
+    fn read<T: Send + 'static>(
+        &self,
+        items: Receiver<T>,
+        mut callback: impl FnMut(T) + Send + 'static,
+    ) -> Result<(), Failed> {
+        let task = items.for_each(move |item| {
+            callback(item);
+            ready(())
+        });
+        match self {
+            Self::Local(pool) => pool.spawner().spawn_local(task)?,
+            Self::Pool(pool) => pool.spawn(task)?,
+            Self::Tokio(runtime) => drop(runtime.spawn(task)),
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn spin(system: System, control: &Control, tasks: Tasks) -> Result<(), Failed> {
+    let mut spawner = Spawner::new(tasks, system.threads)?;
+    let (entities, callbacks, ticks) = Entities::of(system)?;
+    let mut channels = Channels { messages: Vec::new(), ticks: Vec::new() };
+    for callback in callbacks {
+        let (sender, receiver) = channel(CHANNEL);
+        channels.messages.push(sender);
+        spawner.read(receiver, callback)?;
+    }
+    for mut tick in ticks {
+        let (sender, receiver) = channel(1);
+        channels.ticks.push(sender);
+        spawner.read(receiver, move |()| tick())?;
+    }
+    let condition = Arc::clone(&entities.condition);
+    control.running(move || condition.trigger());
+    let mut set = WaitSet::default();
+    while !control.is_over() {
+        channels.spin_once(&entities, &mut set, control);
+        if let Spawner::Local(pool) = &mut spawner {
+            pool.run_until_stalled();
+        }
+    }
+    Ok(())
+}

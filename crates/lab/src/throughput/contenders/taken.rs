@@ -1,0 +1,42 @@
+//! A subscription's ring and its callback, as the models have them.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use rospin::{Context, Queue, TopicError};
+
+use super::super::system::{Message, OnMessage, Subscription, options};
+
+/// A subscription that is taken from by hand.
+pub(super) struct Taken {
+    pub(super) group: usize,
+    pub(super) queue: Arc<Queue<Message>>,
+    pub(super) callback: OnMessage,
+}
+
+impl Taken {
+    pub(super) fn new(context: &Context, subscription: Subscription) -> Result<Self, TopicError> {
+        let Subscription { topic, group, callback } = subscription;
+        Ok(Self { group, queue: Arc::new(context.create_queue(options(&topic))?), callback })
+    }
+
+    /// All of a system's.
+    pub(super) fn all(context: &Context, subscriptions: Vec<Subscription>) -> Result<Vec<Self>, TopicError> {
+        subscriptions.into_iter().map(|subscription| Self::new(context, subscription)).collect()
+    }
+
+    /// Takes a message and runs the callback on it; says whether there was one.
+    pub(super) fn run_one(&mut self) -> bool {
+        match self.queue.try_take() {
+            Some(message) => {
+                (self.callback)(message);
+                true
+            }
+            None => false,
+        }
+    }
+
+    pub(super) fn wakes(&self, wake: &Arc<impl std::task::Wake + Send + Sync + 'static>) {
+        self.queue.set_waker(Waker::from(Arc::clone(wake)));
+    }
+}

@@ -1,0 +1,213 @@
+//! One contender in one cell, in this process: a run, and what was counted in its window.
+
+use std::fs;
+use std::sync::mpsc::Receiver;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::thread::gettid;
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+
+use crate::crunch::{Calibration, thread_cpu_time};
+use crate::machine::field;
+
+use super::contenders::{Contender, Control, Failed};
+use super::cores::Cores;
+use super::publisher::Source;
+use super::system::{self, Tallies};
+use super::workload::{Cell, RATE_HZ, Workload};
+
+/// What a child is told.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub(crate) struct Order {
+    pub(crate) contender: Contender,
+    pub(crate) cell: Cell,
+    pub(crate) warm_up: Duration,
+    pub(crate) window: Duration,
+    pub(crate) calibration: Calibration,
+}
+
+/// What was counted in one window.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub(crate) struct Sample {
+    pub(crate) seconds: f64,
+    /// Callbacks that ran.
+    pub(crate) runs: u64,
+    /// Messages, times subscriptions.
+    pub(crate) published: u64,
+    /// Messages that no callback ran for, over ring and channel.
+    pub(crate) lost: u64,
+    /// Processor time of the process.
+    pub(crate) cpu_s: f64,
+    /// The same without the publishing thread.
+    pub(crate) executor_cpu_s: f64,
+    /// Of all threads but the publishing one.
+    pub(crate) context_switches: u64,
+    /// Only if somebody counts them.
+    pub(crate) allocations: Option<u64>,
+    /// From publication to the start of the callback.
+    pub(crate) latencies_ns: Vec<u32>,
+}
+
+/// Runs it.
+pub(crate) fn run(order: &Order) -> Result<Sample, Failed> {
+    let Order { contender, cell, warm_up, window, calibration } = *order;
+    let threads = contender.threads(&cell).ok_or("it has one thread only")?;
+    let whole = warm_up + window;
+    let latencies =
+        if cell.workload == Workload::FixedRate { (whole.as_secs_f64() * f64::from(RATE_HZ)) as usize * 2 } else { 0 };
+    let (system, tallies) = system::build(&cell, threads, calibration, latencies)?;
+    let mut source = Source::new(&cell, &system.context)?;
+    let (control, is_running) = Control::new();
+    let cores = Cores::of(cell.workload);
+    thread::scope(|scope| {
+        let spinning = scope.spawn(|| {
+            cores.iter().for_each(Cores::enter_as_executor);
+            contender.spin(system, &control)
+        });
+        cores.iter().for_each(Cores::enter_as_publisher);
+        let sample = observe(order, &mut source, &tallies, &control, &is_running);
+        control.end();
+        match spinning.join() {
+            Ok(Ok(())) => sample.ok_or_else(|| "it did not begin".into()),
+            Ok(Err(failed)) => Err(failed),
+            Err(_) => Err("it panicked".into()),
+        }
+    })
+}
+
+/// Publishes, and counts between warm-up and end. `None` if the contender does not run.
+fn observe(
+    order: &Order,
+    source: &mut Source,
+    tallies: &Tallies,
+    control: &Control,
+    is_running: &Receiver<()>,
+) -> Option<Sample> {
+    is_running.recv_timeout(Duration::from_secs(10)).ok()?;
+    source.begin();
+    source.run(Instant::now() + order.warm_up);
+    let before = Reading::take(source, tallies, control);
+    source.run(before.at + order.window);
+    // Taking a reading allocates.
+    let allocations = allocations(source);
+    let after = Reading { allocations, ..Reading::take(source, tallies, control) };
+    Some(after.since(&before, tallies))
+}
+
+/// All counters at one moment.
+struct Reading {
+    at: Instant,
+    runs: u64,
+    published: u64,
+    lost: u64,
+    process_cpu: Duration,
+    publisher_cpu: Duration,
+    context_switches: u64,
+    allocations: Option<u64>,
+    latencies: usize,
+}
+
+impl Reading {
+    fn take(source: &Source, tallies: &Tallies, control: &Control) -> Self {
+        // Reading the files takes long, and allocates: once it is done, the window begins.
+        let context_switches = context_switches();
+        Self {
+            context_switches,
+            runs: tallies.runs(),
+            published: source.published,
+            lost: source.displaced + control.lost(),
+            latencies: tallies.latencies().count(),
+            allocations: allocations(source),
+            process_cpu: process_cpu_time(),
+            publisher_cpu: thread_cpu_time(),
+            at: Instant::now(),
+        }
+    }
+
+    fn since(&self, before: &Self, tallies: &Tallies) -> Sample {
+        let cpu = self.process_cpu.saturating_sub(before.process_cpu);
+        let publisher_cpu = self.publisher_cpu.saturating_sub(before.publisher_cpu);
+        Sample {
+            seconds: (self.at - before.at).as_secs_f64(),
+            runs: self.runs - before.runs,
+            published: self.published - before.published,
+            lost: self.lost - before.lost,
+            cpu_s: cpu.as_secs_f64(),
+            executor_cpu_s: cpu.saturating_sub(publisher_cpu).as_secs_f64(),
+            context_switches: self.context_switches.saturating_sub(before.context_switches),
+            allocations: self.allocations.zip(before.allocations).map(|(after, before)| after - before),
+            latencies_ns: tallies.latencies().between(before.latencies, self.latencies),
+        }
+    }
+}
+
+/// Of the whole process, but for those of making messages; `None` if nobody counts them.
+fn allocations(source: &Source) -> Option<u64> {
+    crate::allocations().map(|all| all.saturating_sub(source.allocations()))
+}
+
+/// Of all threads of this process but the calling one; threads that have ended do not count.
+fn context_switches() -> u64 {
+    let own = gettid().as_raw_nonzero().to_string();
+    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let others = tasks.filter(|task| task.file_name() != own.as_str());
+    others.filter_map(|task| fs::read_to_string(task.path().join("status")).ok()).map(|status| switches(&status)).sum()
+}
+
+fn switches(status: &str) -> u64 {
+    let count = |name| field(status, name).and_then(|count| count.parse::<u64>().ok()).unwrap_or(0);
+    count("voluntary_ctxt_switches") + count("nonvoluntary_ctxt_switches")
+}
+
+fn process_cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    // Neither part of a CPU time is ever negative.
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// On a busy machine nothing may run for a while: then it is tried again.
+    #[test]
+    fn every_contender_runs_callbacks_in_every_workload_and_ends() {
+        for workload in Workload::ALL {
+            let cells = workload.cells();
+            for cell in [cells[0], cells[cells.len() / 2]] {
+                for contender in Contender::ALL.into_iter().filter(|contender| contender.threads(&cell).is_some()) {
+                    let (warm_up, window) = (Duration::from_millis(5), Duration::from_millis(20));
+                    let calibration = Calibration { divisions_per_ns: 0.1 };
+                    let order = Order { contender, cell, warm_up, window, calibration };
+                    let is_timed = workload == Workload::FixedRate;
+                    let ran = (0..100).any(|_| {
+                        let sample = run(&order).unwrap();
+                        sample.runs > 0 && sample.latencies_ns.is_empty() != is_timed
+                    });
+                    assert!(ran, "{} ({})", contender.name(), cell.name());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn order_and_sample_survive_the_pipe() {
+        let cell = Workload::FanIn.cells()[1];
+        let duration = Duration::from_millis(7);
+        let calibration = Calibration { divisions_per_ns: 0.5 };
+        let order = Order { contender: Contender::RospinFifo, cell, warm_up: duration, window: duration, calibration };
+        let text = serde_json::to_string(&order).unwrap();
+        assert_eq!(serde_json::from_str::<Order>(&text).unwrap(), order);
+        let sample = Sample { runs: 3, latencies_ns: vec![1, 2], ..Sample::default() };
+        let text = serde_json::to_string(&sample).unwrap();
+        assert_eq!(serde_json::from_str::<Sample>(&text).unwrap(), sample);
+    }
+
+    #[test]
+    fn context_switches_are_read_from_the_kernels_file() {
+        let status = "Threads:\t1\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t30\n";
+        assert_eq!(switches(status), 42);
+    }
+}

@@ -1,0 +1,138 @@
+//! `rospin lab throughput`: what an executor costs, beside a dozen other designs.
+//!
+//! `workload` says what is measured and `system` what a contender is given to run; `contenders` has the designs, a file each.
+//! `publisher` and `measure` take one measurement, in a process of its own, `rounds` all of them; `figures` sums up, and
+//! `table`, `verdict`, `json` and `report` say what came out.
+
+mod contenders;
+mod cores;
+mod figures;
+mod json;
+mod measure;
+mod options;
+mod plots;
+mod publisher;
+mod report;
+mod rounds;
+mod system;
+mod table;
+#[cfg(test)]
+mod testing;
+mod verdict;
+mod workload;
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+
+use crate::children;
+use crate::experiments::{Experiment, Failure};
+use crate::machine::Machine;
+use crate::output_options;
+use crate::process;
+use crate::text_table::{Side, render};
+
+use self::figures::Figures;
+use self::measure::Order;
+use self::options::{DEFAULT_REPORT, Options};
+use self::rounds::ChildProcess;
+
+/// The experiment.
+pub(crate) struct ThroughputExperiment;
+
+impl Experiment for ThroughputExperiment {
+    fn name(&self) -> &'static str {
+        "throughput"
+    }
+
+    fn about(&self) -> &'static str {
+        "What an executor costs: messages a second, CPU and latency of a dozen designs on the same rings"
+    }
+
+    fn command(&self) -> Command {
+        let command = Options::augment_args(Command::new(self.name())).about(self.about());
+        output_options::with_default_report(command, DEFAULT_REPORT)
+    }
+
+    fn run(&self, matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
+        let options = Options::from_arg_matches(matches).map_err(Failure::input)?;
+        if options.order_on_stdin {
+            return obey_order(out);
+        }
+        compare(&options, out)
+    }
+}
+
+/// Everything that the tables, the JSON file and the report show.
+pub(crate) struct Throughput {
+    pub(crate) machine: Machine,
+    pub(crate) rounds: u32,
+    /// Length of the shortest measurements.
+    pub(crate) window: Duration,
+    pub(crate) figures: Figures,
+    /// What the reader has to know.
+    pub(crate) remarks: Vec<String>,
+}
+
+/// The child's part: one measurement, in this process.
+fn obey_order(out: &mut dyn Write) -> Result<(), Failure> {
+    let order: Order = children::read_order(io::stdin().lock()).map_err(Failure::input)?;
+    // All contenders do; where it is not allowed, none of them does.
+    process::put_before_others();
+    let sample = measure::run(&order).map_err(Failure::Run)?;
+    Ok(children::write_answer(out, &sample)?)
+}
+
+fn compare(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
+    let files = options.outputs.files(Some(DEFAULT_REPORT)).map_err(Failure::input)?;
+    let runner = ChildProcess::new().map_err(Failure::run)?;
+    let figures = rounds::run(options, &runner).map_err(Failure::run)?;
+    let mut remarks = Vec::new();
+    if !runner.counts() {
+        remarks.push("allocations were not counted: the program rospin-counting is not beside this one".to_owned());
+    }
+    let machine = Machine::read();
+    let throughput = Throughput { machine, rounds: options.rounds, window: options.seconds, figures, remarks };
+    print(&throughput, out)?;
+    files.write(out, || json::render(&throughput), || report::render(&throughput))
+}
+
+fn print(throughput: &Throughput, out: &mut dyn Write) -> io::Result<()> {
+    let figures = &throughput.figures;
+    for table in table::tables(figures) {
+        writeln!(out, "{}", table.text())?;
+    }
+    for cell in figures.cells() {
+        if let Some(winner) = verdict::winner(figures, &cell) {
+            writeln!(out, "{winner}")?;
+        }
+    }
+    let aims: Vec<_> = verdict::aims(figures).iter().map(verdict::Aim::cells).collect();
+    if !aims.is_empty() {
+        let header =
+            verdict::AIM_HEADER.map(|title| (title, if title == "measured" { Side::Right } else { Side::Left }));
+        writeln!(out, "\n{}", render(&header, &aims))?;
+    }
+    for remark in &throughput.remarks {
+        writeln!(out, "Remark: {remark}.")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_is_printed_and_the_winners_are_named() {
+        let mut out = Vec::new();
+        print(&testing::throughput(), &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains("saturation, 64 KiB, 100 subscriptions\n"), "{text}");
+        assert!(
+            text.contains("tokio-mailbox wins") && text.contains("two threads, messages/s to one thread's"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,111 @@
+//! The options of `rospin lab throughput`.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::output_options::OutputOptions;
+
+use super::contenders::Contender;
+use super::workload::Workload;
+
+/// Where the report goes unless told otherwise.
+pub(crate) const DEFAULT_REPORT: &str = "rospin-throughput.html";
+
+/// Measures what an executor costs: messages a second, CPU, latency, allocations and context switches of a dozen designs.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+All contenders take from the same rings. In each round, all of them run in turn, so that whatever else the machine does hits
+all alike; the figures are medians over the rounds. `limit` is a thread that calls the closures without any executor.
+
+Examples:
+  rospin lab throughput
+  rospin lab throughput --workloads fixed-rate --rounds 11
+  rospin lab throughput --contenders limit,rospin-fifo --seconds 0.5 --json throughput.json")]
+pub(crate) struct Options {
+    /// Workloads to run, separated by commas; all unless given
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) workloads: Vec<Workload>,
+
+    /// Contenders to run, separated by commas; all unless given
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) contenders: Vec<Contender>,
+
+    /// How often each is measured
+    #[arg(long, value_name = "COUNT", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) rounds: u32,
+
+    /// Length of a measurement in seconds; five times as long at a fixed rate
+    #[arg(long, value_name = "SECONDS", default_value = "0.06", value_parser = parse_seconds)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) seconds: Duration,
+
+    #[command(flatten)]
+    pub(crate) outputs: OutputOptions,
+
+    /// For this program's own use: runs one measurement as told on stdin.
+    #[arg(long = "order-on-stdin", hide = true)]
+    pub(crate) order_on_stdin: bool,
+}
+
+impl Options {
+    /// The workloads to run, each once, in their own order.
+    pub(crate) fn workloads(&self) -> Vec<Workload> {
+        chosen(&self.workloads, &Workload::ALL)
+    }
+
+    /// The contenders to run, each once, in their own order.
+    pub(crate) fn contenders(&self) -> Vec<Contender> {
+        chosen(&self.contenders, &Contender::ALL)
+    }
+}
+
+fn chosen<T: Copy + PartialEq>(names: &[T], all: &[T]) -> Vec<T> {
+    all.iter().filter(|one| names.is_empty() || names.contains(one)).copied().collect()
+}
+
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.trim().parse().ok().filter(|seconds| (0.001..=60.0).contains(seconds));
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| "give a number of seconds from 0.001 to 60".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Command, FromArgMatches};
+
+    use super::*;
+
+    fn parse(arguments: &[&str]) -> Result<Options, clap::Error> {
+        let command = Options::augment_args(Command::new("x").no_binary_name(true));
+        Options::from_arg_matches(&command.try_get_matches_from(arguments)?)
+    }
+
+    #[test]
+    fn everything_runs_five_times_by_default() {
+        let options = parse(&[]).unwrap();
+        assert_eq!((options.workloads(), options.contenders()), (Workload::ALL.to_vec(), Contender::ALL.to_vec()));
+        assert_eq!((options.rounds, options.seconds), (5, Duration::from_millis(60)));
+    }
+
+    #[test]
+    fn chosen_ones_run_once_and_in_order() {
+        let options = parse(&["--contenders", "rospin-fifo,limit,limit", "--workloads=fan-in"]).unwrap();
+        assert_eq!(options.contenders(), [Contender::Limit, Contender::RospinFifo]);
+        assert_eq!(options.workloads(), [Workload::FanIn]);
+    }
+
+    #[test]
+    fn impossible_values_name_the_option() {
+        for (option, value) in [
+            ("--workloads", "idle"),
+            ("--contenders", "rclpy"),
+            ("--rounds", "0"),
+            ("--seconds", "-1"),
+            ("--seconds", "x"),
+        ] {
+            let error = parse(&[option, value]).unwrap_err();
+            assert_eq!(error.exit_code(), 2);
+            assert!(error.to_string().contains(option), "{error}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The publishing thread, which is also the one that measures: the window is between two of its messages.
+
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rospin::{Clock, Context, Publisher, TopicError};
+use rustix::thread::set_current_timer_slack;
+
+use super::system::{Message, topic};
+use super::workload::{Cell, DEPTH, RATE_HZ, Workload};
+
+/// Messages between two looks at the clock.
+const BATCH: usize = 16;
+
+/// Messages that are used over and over, as loaned ones are: making them is not what is measured.
+struct Pool {
+    bytes: usize,
+    messages: Vec<Arc<Message>>,
+    next: usize,
+    /// That making more of them took.
+    allocations: u64,
+}
+
+/// More than are ever queued: each is used again only when all callbacks are done with it.
+const POOL_MAX: usize = DEPTH + 64;
+
+impl Pool {
+    /// Grows from here if need be; a small one stays in the cache.
+    fn new(bytes: usize) -> Self {
+        let mut messages = Vec::with_capacity(POOL_MAX);
+        messages.extend((0..32).map(|_| Arc::new(Message::new(bytes))));
+        Self { bytes, messages, next: 0, allocations: 0 }
+    }
+
+    /// A message that nobody has, written anew.
+    fn message(&mut self, number: u64, clock: Option<&Clock>) -> Arc<Message> {
+        self.next = (self.next + 1) % self.messages.len();
+        let at = self.next;
+        if Arc::get_mut(&mut self.messages[at]).is_none() {
+            let fresh = Arc::new(Message::new(self.bytes));
+            self.allocations += 1 + u64::from(self.bytes > 0);
+            let busy = std::mem::replace(&mut self.messages[at], fresh);
+            if self.messages.len() < POOL_MAX {
+                self.messages.push(busy);
+            }
+        }
+        if let Some(message) = Arc::get_mut(&mut self.messages[at]) {
+            message.payload.fill(number);
+            if let Some(clock) = clock {
+                message.sent = clock.now();
+            }
+        }
+        Arc::clone(&self.messages[at])
+    }
+}
+
+/// Publishes as a cell asks for.
+pub(crate) struct Source {
+    workload: Workload,
+    clock: Clock,
+    publishers: Vec<Publisher<Message>>,
+    pool: Pool,
+    due: Instant,
+    /// Messages times subscriptions.
+    pub(crate) published: u64,
+    /// Of these, those that had to make room for others.
+    pub(crate) displaced: u64,
+    number: u64,
+}
+
+impl Source {
+    pub(crate) fn new(cell: &Cell, context: &Context) -> Result<Self, TopicError> {
+        let topics = match cell.workload {
+            Workload::Saturation | Workload::FixedRate => 1,
+            Workload::FanIn | Workload::TwoThreads => cell.subscriptions,
+        };
+        let publishers = (0..topics).map(|number| context.create_publisher(topic(number).as_str()));
+        Ok(Self {
+            workload: cell.workload,
+            clock: context.clock().clone(),
+            publishers: publishers.collect::<Result<_, _>>()?,
+            pool: Pool::new(cell.payload_bytes),
+            due: Instant::now(),
+            published: 0,
+            displaced: 0,
+            number: 0,
+        })
+    }
+
+    /// Allocations of its own, which are none of the executor's.
+    pub(crate) const fn allocations(&self) -> u64 {
+        self.pool.allocations
+    }
+
+    /// Before the first message, on the thread that publishes.
+    pub(crate) fn begin(&mut self) {
+        // The shortest there is; without it, sleeping is less exact, which shows in the figures.
+        let _ = set_current_timer_slack(NonZeroU64::new(1));
+        self.due = Instant::now();
+        if self.workload == Workload::TwoThreads {
+            (0..self.publishers.len()).for_each(|_| self.publish(false));
+        }
+    }
+
+    /// Publishes until then.
+    pub(crate) fn run(&mut self, end: Instant) {
+        match self.workload {
+            Workload::Saturation | Workload::FanIn => {
+                while Instant::now() < end {
+                    (0..BATCH).for_each(|_| self.publish(false));
+                }
+            }
+            Workload::FixedRate => self.run_at_rate(end),
+            Workload::TwoThreads => thread::sleep(end.saturating_duration_since(Instant::now())),
+        }
+    }
+
+    fn run_at_rate(&mut self, end: Instant) {
+        while self.due < end {
+            let now = Instant::now();
+            if now < self.due {
+                thread::sleep(self.due - now);
+            } else {
+                self.publish(true);
+                // What it missed it does not make up for: bursts are another workload.
+                self.due = now.max(self.due + Duration::from_secs(1) / RATE_HZ);
+            }
+        }
+    }
+
+    fn publish(&mut self, is_timed: bool) {
+        let message = self.pool.message(self.number, is_timed.then_some(&self.clock));
+        let publisher = &self.publishers[self.number as usize % self.publishers.len()];
+        let delivery = publisher.publish(message);
+        self.published += delivery.queued as u64;
+        self.displaced += delivery.displaced as u64;
+        self.number += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pool_uses_messages_again_but_none_that_somebody_has() {
+        let mut pool = Pool::new(64);
+        let first = Arc::as_ptr(&pool.message(1, None));
+        let again = (0..32).any(|number| std::ptr::eq(Arc::as_ptr(&pool.message(number, None)), first));
+        assert!(again && pool.messages.len() == 32);
+        let kept: Vec<_> = (0..2 * POOL_MAX as u64).map(|number| pool.message(number, None)).collect();
+        assert!(kept.iter().enumerate().all(|(number, message)| *message.payload == [number as u64; 8]));
+        assert!(pool.messages.len() <= POOL_MAX);
+    }
+}

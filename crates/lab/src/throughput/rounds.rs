@@ -1,0 +1,164 @@
+//! All measurements of a run: contenders in turns, rounds after each other.
+
+use std::env;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::children::{self, ChildError};
+use crate::crunch::Calibration;
+use crate::progress::Progress;
+
+use super::contenders::Contender;
+use super::figures::{Figures, Row};
+use super::measure::{Order, Sample};
+use super::options::Options;
+use super::workload::{Cell, Workload};
+
+/// What a contender does before it is measured.
+const WARM_UP: Duration = Duration::from_millis(30);
+/// The program beside this one whose allocator counts.
+const COUNTING: &str = "rospin-counting";
+/// How long allocations are counted.
+const COUNTED: Duration = Duration::from_millis(20);
+
+/// Takes one measurement.
+pub(crate) trait Runner {
+    fn run(&self, order: &Order) -> Result<Sample, MeasureError>;
+
+    /// The same in a program that counts allocations; `None` if there is none.
+    fn run_counting(&self, order: &Order) -> Result<Option<Sample>, MeasureError>;
+}
+
+/// Why there is no measurement.
+#[derive(Debug, thiserror::Error)]
+#[error("{contender} ({cell}): {reason}")]
+pub(crate) struct MeasureError {
+    contender: &'static str,
+    cell: String,
+    reason: ChildError,
+}
+
+/// Has a child process take each measurement.
+pub(crate) struct ChildProcess {
+    program: PathBuf,
+    counting: Option<PathBuf>,
+}
+
+impl ChildProcess {
+    pub(crate) fn new() -> std::io::Result<Self> {
+        let program = env::current_exe()?;
+        let counting = Some(program.with_file_name(COUNTING)).filter(|counting| counting.exists());
+        Ok(Self { program, counting })
+    }
+
+    pub(crate) const fn counts(&self) -> bool {
+        self.counting.is_some()
+    }
+
+    fn ask(program: &Path, order: &Order) -> Result<Sample, MeasureError> {
+        let duration = order.warm_up + order.window;
+        let error = |reason| MeasureError { contender: order.contender.name(), cell: order.cell.name(), reason };
+        let asked = std::slice::from_ref(order);
+        let answers = children::run_program(program, "throughput", asked, duration, &|_| ()).map_err(error)?;
+        answers.into_iter().next().ok_or_else(|| error(io::Error::from(io::ErrorKind::UnexpectedEof).into()))
+    }
+}
+
+impl Runner for ChildProcess {
+    fn run(&self, order: &Order) -> Result<Sample, MeasureError> {
+        Self::ask(&self.program, order)
+    }
+
+    fn run_counting(&self, order: &Order) -> Result<Option<Sample>, MeasureError> {
+        self.counting.as_deref().map(|program| Self::ask(program, order)).transpose()
+    }
+}
+
+/// Runs everything that the options ask for.
+pub(crate) fn run(options: &Options, runner: &dyn Runner) -> Result<Figures, MeasureError> {
+    let calibration = Calibration::measure();
+    let cells: Vec<Cell> = options.workloads().into_iter().flat_map(Workload::cells).collect();
+    let contenders = options.contenders();
+    let progress = Progress::new(options.workloads().len(), Duration::ZERO, options.outputs.quiet);
+    let mut rows = Vec::new();
+    let mut begun = None;
+    for cell in &cells {
+        let siblings: Vec<_> = cells.iter().filter(|other| other.workload == cell.workload).collect();
+        let done = siblings.iter().position(|other| *other == cell).unwrap_or(0) as f64;
+        if begun.replace(cell.workload) != Some(cell.workload) {
+            progress.begin(cell.workload.name());
+        }
+        let at = |share: f64| progress.at((done + share) / siblings.len() as f64);
+        rows.extend(run_cell(options, &contenders, *cell, calibration, runner, &at)?);
+        if done as usize + 1 == siblings.len() {
+            progress.end();
+        }
+    }
+    Ok(Figures { rows })
+}
+
+fn run_cell(
+    options: &Options,
+    contenders: &[Contender],
+    cell: Cell,
+    calibration: Calibration,
+    runner: &dyn Runner,
+    progress: &dyn Fn(f64),
+) -> Result<Vec<Row>, MeasureError> {
+    let window = options.seconds * cell.workload.window_factor();
+    let order = |contender, window| Order { contender, cell, warm_up: WARM_UP, window, calibration };
+    let able: Vec<_> = contenders.iter().copied().filter(|contender| contender.threads(&cell).is_some()).collect();
+    let mut samples: Vec<Vec<Sample>> = able.iter().map(|_| Vec::new()).collect();
+    for round in 0..options.rounds as usize {
+        for number in 0..able.len() {
+            // Each round begins with another one: nobody always runs after the same neighbour's load.
+            let number = (number + round) % able.len();
+            samples[number].push(runner.run(&order(able[number], window))?);
+        }
+        progress((round + 1) as f64 / f64::from(options.rounds + 1));
+    }
+    let mut rows = Vec::new();
+    for (contender, samples) in able.into_iter().zip(samples) {
+        let counted = runner.run_counting(&order(contender, COUNTED.min(window)))?;
+        rows.extend(Row::of(contender, cell, &samples, counted.as_ref()));
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use clap::{Args, Command, FromArgMatches};
+
+    use super::*;
+
+    /// Answers at once, and notes who was asked.
+    struct Fake(RefCell<Vec<Contender>>);
+
+    impl Runner for Fake {
+        fn run(&self, order: &Order) -> Result<Sample, MeasureError> {
+            self.0.borrow_mut().push(order.contender);
+            Ok(Sample { seconds: 1.0, runs: 10, ..Sample::default() })
+        }
+
+        fn run_counting(&self, _: &Order) -> Result<Option<Sample>, MeasureError> {
+            Ok(Some(Sample { seconds: 1.0, runs: 10, allocations: Some(20), ..Sample::default() }))
+        }
+    }
+
+    #[test]
+    fn contenders_take_turns() {
+        let command = Options::augment_args(Command::new("x").no_binary_name(true));
+        let arguments =
+            ["--quiet", "--rounds=3", "--workloads=fixed-rate", "--contenders=limit,events-queue,rospin-edf"];
+        let options = Options::from_arg_matches(&command.try_get_matches_from(arguments).unwrap()).unwrap();
+        let fake = Fake(RefCell::default());
+        let figures = run(&options, &fake).unwrap();
+        let [a, b, c] = [Contender::Limit, Contender::EventsQueue, Contender::RospinEdf];
+        assert_eq!(fake.0.into_inner(), [a, b, c, b, c, a, c, a, b]);
+        assert_eq!(figures.rows.iter().map(|row| row.contender).collect::<Vec<_>>(), [a, b, c]);
+        assert!(figures.rows.iter().all(|row| row.rounds == 3 && row.allocations_per_message == Some(2.0)));
+    }
+}

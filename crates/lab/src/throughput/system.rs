@@ -1,0 +1,213 @@
+//! What every contender is given to run: subscriptions, timers, and callbacks that count.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rospin::{Context, ContextOptions, Instant, Publisher, TopicError};
+
+use crate::crunch::{Calibration, crunch};
+
+use super::workload::{Cell, DEPTH, TIMERS_HZ, WORK, Workload};
+
+/// What is published.
+pub(crate) struct Message {
+    pub(crate) sent: Instant,
+    pub(crate) payload: Box<[u64]>,
+}
+
+impl Message {
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self { sent: Instant::ZERO, payload: vec![0; bytes / size_of::<u64>()].into() }
+    }
+}
+
+pub(crate) type OnMessage = Box<dyn FnMut(Arc<Message>) + Send>;
+pub(crate) type OnTick = Box<dyn FnMut() + Send>;
+
+/// A subscription to be had.
+pub(crate) struct Subscription {
+    pub(crate) topic: String,
+    /// Callbacks of one group exclude each other.
+    pub(crate) group: usize,
+    pub(crate) callback: OnMessage,
+}
+
+/// A timer to be had.
+pub(crate) struct Timer {
+    pub(crate) group: usize,
+    pub(crate) period: Duration,
+    /// From the start to the first due time.
+    pub(crate) delay: Duration,
+    pub(crate) callback: OnTick,
+}
+
+/// What a contender runs.
+pub(crate) struct System {
+    pub(crate) context: Context,
+    pub(crate) groups: usize,
+    pub(crate) subscriptions: Vec<Subscription>,
+    pub(crate) timers: Vec<Timer>,
+    /// That run callbacks.
+    pub(crate) threads: usize,
+}
+
+/// What callbacks leave behind, for whoever measures.
+#[derive(Clone)]
+pub(crate) struct Tallies {
+    runs: Vec<Arc<AtomicU64>>,
+    latencies: Arc<Latencies>,
+}
+
+impl Tallies {
+    /// How many callbacks have run.
+    pub(crate) fn runs(&self) -> u64 {
+        self.runs.iter().map(|runs| runs.load(Ordering::Relaxed)).sum()
+    }
+
+    pub(crate) fn latencies(&self) -> &Latencies {
+        &self.latencies
+    }
+
+    fn add(&mut self) -> Arc<AtomicU64> {
+        let runs = Arc::new(AtomicU64::new(0));
+        self.runs.push(Arc::clone(&runs));
+        runs
+    }
+}
+
+/// Latencies in the order of the callbacks; room is made beforehand, and what exceeds it is left out.
+pub(crate) struct Latencies {
+    used: AtomicUsize,
+    ns: Box<[AtomicU32]>,
+}
+
+impl Latencies {
+    fn new(room: usize) -> Self {
+        Self { used: AtomicUsize::new(0), ns: (0..room).map(|_| AtomicU32::new(0)).collect() }
+    }
+
+    fn add(&self, latency: Duration) {
+        let at = self.used.fetch_add(1, Ordering::Relaxed);
+        if let Some(slot) = self.ns.get(at) {
+            slot.store(u32::try_from(latency.as_nanos()).unwrap_or(u32::MAX), Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.used.load(Ordering::Relaxed).min(self.ns.len())
+    }
+
+    /// Those from number `from` to before number `to`, in nanoseconds.
+    pub(crate) fn between(&self, from: usize, to: usize) -> Vec<u32> {
+        self.ns[from..to].iter().map(|ns| ns.load(Ordering::Relaxed)).collect()
+    }
+}
+
+/// Callbacks of a group exclude each other, but a model may run those of different entities on different threads.
+fn count(runs: &AtomicU64) {
+    runs.store(runs.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+}
+
+/// The topic with that number.
+pub(crate) fn topic(number: usize) -> String {
+    format!("topic{number}")
+}
+
+/// A system for the cell, and its tallies.
+pub(crate) fn build(
+    cell: &Cell,
+    threads: usize,
+    calibration: Calibration,
+    latencies: usize,
+) -> Result<(System, Tallies), TopicError> {
+    let context = Context::new(ContextOptions::new());
+    let mut tallies = Tallies { runs: Vec::new(), latencies: Arc::new(Latencies::new(latencies)) };
+    let groups = match cell.workload {
+        Workload::Saturation | Workload::FixedRate => 1,
+        Workload::FanIn => 10,
+        Workload::TwoThreads => 2,
+    };
+    let mut subscriptions = Vec::new();
+    for number in 0..cell.subscriptions {
+        let topic = match cell.workload {
+            Workload::Saturation | Workload::FixedRate => topic(0),
+            Workload::FanIn | Workload::TwoThreads => topic(number),
+        };
+        let callback = match cell.workload {
+            Workload::Saturation | Workload::FanIn => reads(tallies.add()),
+            Workload::FixedRate => times(tallies.add(), &context, Arc::clone(&tallies.latencies)),
+            Workload::TwoThreads => works(tallies.add(), calibration, context.create_publisher(topic.as_str())?),
+        };
+        subscriptions.push(Subscription { topic, group: number % groups, callback });
+    }
+    let count = cell.entities - cell.subscriptions;
+    let timers = (0..count).map(|number| {
+        let period = Duration::from_secs(1) * u32::try_from(count).unwrap_or(u32::MAX) / TIMERS_HZ;
+        let delay = period.mul_f64((number + 1) as f64 / count as f64);
+        Timer { group: number % groups, period, delay, callback: ticks(tallies.add()) }
+    });
+    let timers = timers.collect();
+    Ok((System { context, groups, subscriptions, timers, threads }, tallies))
+}
+
+/// Reads the whole message.
+fn reads(runs: Arc<AtomicU64>) -> OnMessage {
+    Box::new(move |message| {
+        let sum = message.payload.iter().fold(0, |sum: u64, word| sum.wrapping_add(*word));
+        std::hint::black_box(sum);
+        count(&runs);
+    })
+}
+
+/// Notes how long the message was on its way.
+fn times(runs: Arc<AtomicU64>, context: &Context, latencies: Arc<Latencies>) -> OnMessage {
+    let clock = context.clock().clone();
+    Box::new(move |message| {
+        latencies.add(clock.now().saturating_since(message.sent));
+        count(&runs);
+    })
+}
+
+/// Works for a while, and has itself called again.
+fn works(runs: Arc<AtomicU64>, calibration: Calibration, next: Publisher<Message>) -> OnMessage {
+    Box::new(move |message| {
+        crunch(WORK, calibration);
+        count(&runs);
+        next.publish(message);
+    })
+}
+
+fn ticks(runs: Arc<AtomicU64>) -> OnTick {
+    Box::new(move || count(&runs))
+}
+
+/// What every subscription asks for.
+pub(crate) fn options(topic: &str) -> rospin::SubscriptionOptions {
+    rospin::SubscriptionOptions::new(topic).keep_last(DEPTH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cell_has_what_it_says() {
+        for cell in Workload::ALL.into_iter().flat_map(Workload::cells) {
+            let (system, tallies) = build(&cell, 1, Calibration { divisions_per_ns: 1.0 }, 0).unwrap();
+            assert_eq!(system.subscriptions.len(), cell.subscriptions);
+            assert_eq!(system.subscriptions.len() + system.timers.len(), cell.entities);
+            assert_eq!((tallies.runs(), tallies.runs.len()), (0, cell.entities));
+            assert!(system.subscriptions.iter().all(|subscription| subscription.group < system.groups));
+        }
+    }
+
+    #[test]
+    fn latencies_beyond_the_room_are_left_out() {
+        let latencies = Latencies::new(2);
+        for us in 1..4 {
+            latencies.add(Duration::from_micros(us));
+        }
+        assert_eq!(latencies.between(0, latencies.count()), [1_000, 2_000]);
+    }
+}

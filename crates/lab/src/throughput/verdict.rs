@@ -1,0 +1,194 @@
+//! Sentences that say what the tables show: who won, and what was aimed at and how much of it was reached.
+
+use super::contenders::Contender;
+use super::figures::{Figures, Row};
+use super::workload::{Cell, Workload};
+
+/// Rospin's policies that aims are about.
+const OURS: [Contender; 2] = [Contender::RospinFifo, Contender::RospinFixedPriority];
+
+/// One aim: what was asked for, what came out, and whether that is enough.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Aim {
+    pub(crate) contender: Contender,
+    pub(crate) text: String,
+    pub(crate) value: f64,
+    pub(crate) wanted: Wanted,
+}
+
+/// What a value should be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Wanted {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+impl Aim {
+    pub(crate) fn is_reached(&self) -> bool {
+        match self.wanted {
+            Wanted::AtLeast(least) => self.value >= least,
+            Wanted::AtMost(most) => self.value <= most,
+        }
+    }
+
+    /// For a table: contender, what, wanted, measured, reached.
+    pub(crate) fn cells(&self) -> Vec<String> {
+        let wanted = match self.wanted {
+            Wanted::AtLeast(least) => format!("at least {least:.2}"),
+            Wanted::AtMost(most) => format!("at most {most:.2}"),
+        };
+        let reached = if self.is_reached() { "yes" } else { "no" };
+        vec![
+            self.contender.name().to_owned(),
+            self.text.clone(),
+            wanted,
+            format!("{:.2}", self.value),
+            reached.to_owned(),
+        ]
+    }
+}
+
+/// Titles of [`Aim::cells`].
+pub(crate) const AIM_HEADER: [&str; 5] = ["contender", "ratio", "wanted", "measured", "reached"];
+
+/// All aims that can be judged by what was run.
+pub(crate) fn aims(figures: &Figures) -> Vec<Aim> {
+    OURS.into_iter()
+        .flat_map(|contender| {
+            let judge = Judge { figures, contender };
+            [judge.saturation(), judge.fixed_rate(), judge.fan_in(), judge.two_threads()].concat()
+        })
+        .collect()
+}
+
+struct Judge<'a> {
+    figures: &'a Figures,
+    contender: Contender,
+}
+
+impl Judge<'_> {
+    fn aim(&self, text: &str, value: Option<f64>, wanted: Wanted) -> Option<Aim> {
+        let value = value.filter(|value| value.is_finite())?;
+        Some(Aim { contender: self.contender, text: text.to_owned(), value, wanted })
+    }
+
+    fn row(&self, cell: Option<Cell>) -> Option<&Row> {
+        self.figures.row(self.contender, &cell?)
+    }
+
+    /// The best figure of the designs of others.
+    fn best_other(&self, cell: Cell, figure: impl Fn(&Row) -> f64, is_better: fn(f64, f64) -> f64) -> Option<f64> {
+        let others = self.figures.of_cell(&cell).filter(|row| row.contender.is_other());
+        others.map(figure).reduce(is_better)
+    }
+
+    fn saturation(&self) -> Vec<Aim> {
+        let is_smallest = |cell: &Cell| cell.payload_bytes == 0 && cell.subscriptions == 1;
+        let cell = self.figures.cell(Workload::Saturation, is_smallest);
+        let Some(row) = self.row(cell) else {
+            return Vec::new();
+        };
+        let rate = |row: &Row| row.messages_per_s.median;
+        let to_limit = self.figures.to_limit(row, |row| Some(rate(row)));
+        let to_best = self.best_other(row.cell, rate, f64::max).map(|best| rate(row) / best);
+        let aims = [
+            self.aim("saturation, messages/s to the limit's", to_limit, Wanted::AtLeast(0.8)),
+            self.aim("saturation, messages/s to the best other design's", to_best, Wanted::AtLeast(1.5)),
+        ];
+        aims.into_iter().flatten().collect()
+    }
+
+    fn fixed_rate(&self) -> Vec<Aim> {
+        let cell = self.figures.cell(Workload::FixedRate, |_| true);
+        let Some(row) = self.row(cell) else {
+            return Vec::new();
+        };
+        let cpu = |row: &Row| row.cpu_percent;
+        let p99 = |row: &Row| row.latency_us.map(|latency| latency.p99);
+        let to_limit = self.figures.to_limit(row, |row| Some(cpu(row)));
+        let to_best = self.best_other(row.cell, cpu, f64::min).map(|best| cpu(row) / best);
+        let aims = [
+            self.aim("10 kHz, CPU to the limit's", to_limit, Wanted::AtMost(1.15)),
+            self.aim("10 kHz, CPU to the best other design's", to_best, Wanted::AtMost(1.0)),
+            self.aim("10 kHz, p99 latency to the limit's", self.figures.to_limit(row, p99), Wanted::AtMost(1.2)),
+        ];
+        aims.into_iter().flatten().collect()
+    }
+
+    fn fan_in(&self) -> Vec<Aim> {
+        let row = |entities| self.row(self.figures.cell(Workload::FanIn, |cell| cell.entities == entities));
+        let ratio = row(10_000).zip(row(10)).map(|(many, few)| many.cpu_ns_per_message / few.cpu_ns_per_message);
+        let text = "fan-in, CPU of a callback with 10000 entities to that with 10";
+        self.aim(text, ratio, Wanted::AtMost(1.5)).into_iter().collect()
+    }
+
+    fn two_threads(&self) -> Vec<Aim> {
+        let row = |threads| self.row(self.figures.cell(Workload::TwoThreads, |cell| cell.threads == threads));
+        let ratio = row(2).zip(row(1)).map(|(two, one)| two.messages_per_s.median / one.messages_per_s.median);
+        self.aim("two threads, messages/s to one thread's", ratio, Wanted::AtLeast(1.7)).into_iter().collect()
+    }
+}
+
+/// One sentence a cell: who has the most messages a second, the limit aside; at a fixed rate, the least CPU and p99 latency.
+pub(crate) fn winner(figures: &Figures, cell: &Cell) -> Option<String> {
+    let rows = || figures.of_cell(cell).filter(|row| row.contender != Contender::Limit);
+    let least = |figure: fn(&Row) -> f64| rows().min_by(|a, b| figure(a).total_cmp(&figure(b)));
+    if cell.workload == Workload::FixedRate {
+        let cpu = least(|row| row.cpu_percent)?;
+        let p99 = least(|row| row.latency_us.map_or(f64::INFINITY, |latency| latency.p99))?;
+        let latency = p99.latency_us?;
+        return Some(format!(
+            "{}: {} needs the least CPU ({:.1} %), {} has the lowest p99 latency ({:.1} us).",
+            cell.name(),
+            cpu.contender.name(),
+            cpu.cpu_percent,
+            p99.contender.name(),
+            latency.p99,
+        ));
+    }
+    let best = least(|row| -row.messages_per_s.median)?;
+    let ratio = figures.to_limit(best, |row| Some(row.messages_per_s.median));
+    let of_limit = ratio.map_or(String::new(), |ratio| format!(", {ratio:.2} of the limit"));
+    let rate = best.messages_per_s.median / 1e3;
+    Some(format!(
+        "{}: {} wins with {rate:.0} thousand messages a second{of_limit}.",
+        cell.name(),
+        best.contender.name()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing;
+    use super::*;
+
+    #[test]
+    fn winners_are_named_whoever_they_are() {
+        let figures = testing::figures();
+        let saturation = Workload::Saturation.cells()[0];
+        let text = winner(&figures, &saturation).unwrap();
+        assert_eq!(
+            text,
+            "saturation, 0 B, 1 subscription: tokio-mailbox wins with 889 thousand messages a second, 0.89 of the limit."
+        );
+        let text = winner(&figures, &Workload::FixedRate.cells()[0]).unwrap();
+        assert!(text.contains("tokio-mailbox needs the least CPU (36.0 %)"), "{text}");
+    }
+
+    #[test]
+    fn aims_that_are_missed_are_said_so() {
+        let aims = aims(&testing::figures());
+        assert_eq!(aims.len(), 2 * 7);
+        let reached: Vec<_> = aims.iter().take(7).map(Aim::is_reached).collect();
+        assert_eq!(reached, [false, false, false, false, false, true, true]);
+        assert_eq!(aims[0].cells()[1..], ["saturation, messages/s to the limit's", "at least 0.80", "0.50", "no"]);
+    }
+
+    #[test]
+    fn without_the_limit_there_is_no_ratio_to_it() {
+        let mut figures = testing::figures();
+        figures.rows.retain(|row| row.contender != Contender::Limit);
+        assert!(aims(&figures).iter().all(|aim| !aim.text.contains("limit")));
+        assert!(!winner(&figures, &Workload::Saturation.cells()[0]).unwrap().contains("limit"));
+    }
+}

@@ -1,0 +1,157 @@
+//! What is measured: four workloads, and the cells of each.
+
+use std::time::Duration;
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+/// A kind of load.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Workload {
+    /// A publisher as fast as it can.
+    Saturation,
+    /// A publisher at 10 kHz.
+    FixedRate,
+    /// Many timers and topics: the publisher goes round the topics as fast as it can.
+    FanIn,
+    /// Two groups whose callbacks take 20 us, on one thread and on two.
+    TwoThreads,
+}
+
+/// Rate of the publisher under [`Workload::FixedRate`], in messages a second.
+pub(crate) const RATE_HZ: u32 = 10_000;
+/// What a callback works under [`Workload::TwoThreads`].
+pub(crate) const WORK: Duration = Duration::from_micros(20);
+/// How often all timers of [`Workload::FanIn`] fire together, in a second.
+pub(crate) const TIMERS_HZ: u32 = 1_000;
+/// Messages that a subscription keeps.
+pub(crate) const DEPTH: usize = 1_000;
+
+const PAYLOADS: [usize; 3] = [0, 4 << 10, 64 << 10];
+const SUBSCRIPTIONS: [usize; 3] = [1, 10, 100];
+const ENTITIES: [usize; 4] = [10, 100, 1_000, 10_000];
+
+/// One setting of a workload: all contenders are measured in it, in turns.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub(crate) struct Cell {
+    pub(crate) workload: Workload,
+    pub(crate) payload_bytes: usize,
+    pub(crate) subscriptions: usize,
+    /// Subscriptions and timers.
+    pub(crate) entities: usize,
+    /// Threads that run callbacks.
+    pub(crate) threads: usize,
+}
+
+impl Workload {
+    /// All of them, in the order in which they run.
+    pub(crate) const ALL: [Self; 4] = [Self::Saturation, Self::FixedRate, Self::FanIn, Self::TwoThreads];
+
+    /// Its name on the command line and in results.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Saturation => "saturation",
+            Self::FixedRate => "fixed-rate",
+            Self::FanIn => "fan-in",
+            Self::TwoThreads => "two-threads",
+        }
+    }
+
+    /// What it is, for people.
+    pub(crate) const fn describe(self) -> &'static str {
+        match self {
+            Self::Saturation => {
+                "one publisher as fast as it can, one topic, its subscriptions in one group; each callback reads the message"
+            }
+            Self::FixedRate => "one publisher at 10 kHz, one topic, one subscription",
+            Self::FanIn => {
+                "half timers, which fire 1000 times a second all together, half topics with a subscription each, which one \
+                 publisher serves in turn as fast as it can; ten groups"
+            }
+            Self::TwoThreads => {
+                "two groups with a subscription each, whose callback works for 20 us and publishes its next message; \
+                 no publisher beside them"
+            }
+        }
+    }
+
+    /// Its cells, in order.
+    pub(crate) fn cells(self) -> Vec<Cell> {
+        let cell = |payload_bytes, subscriptions, entities, threads| Cell {
+            workload: self,
+            payload_bytes,
+            subscriptions,
+            entities,
+            threads,
+        };
+        match self {
+            Self::Saturation => {
+                let cells = PAYLOADS.iter().flat_map(|payload| SUBSCRIPTIONS.map(|count| (*payload, count)));
+                cells.map(|(payload, count)| cell(payload, count, count, 1)).collect()
+            }
+            Self::FixedRate => vec![cell(0, 1, 1, 1)],
+            Self::FanIn => ENTITIES.map(|count| cell(0, count / 2, count, 1)).into(),
+            Self::TwoThreads => [1, 2].map(|threads| cell(0, 2, 2, threads)).into(),
+        }
+    }
+
+    /// How much longer than the shortest window its window is: percentiles want samples.
+    pub(crate) const fn window_factor(self) -> u32 {
+        match self {
+            Self::FixedRate => 5,
+            _ => 1,
+        }
+    }
+}
+
+impl Cell {
+    /// What tells it from other cells of its workload.
+    pub(crate) fn title(&self) -> String {
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
+        match self.workload {
+            Workload::Saturation | Workload::FixedRate => {
+                let count = self.subscriptions;
+                format!("{}, {count} subscription{}", payload(self.payload_bytes), plural(count))
+            }
+            Workload::FanIn => format!("{} entities", self.entities),
+            Workload::TwoThreads => format!("{} thread{}", self.threads, plural(self.threads)),
+        }
+    }
+
+    /// Workload and title.
+    pub(crate) fn name(&self) -> String {
+        format!("{}, {}", self.workload.name(), self.title())
+    }
+}
+
+fn payload(bytes: usize) -> String {
+    if bytes >= 1 << 10 { format!("{} KiB", bytes >> 10) } else { format!("{bytes} B") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_agree_on_the_command_line_in_results_and_here() {
+        assert_eq!(Workload::ALL, Workload::value_variants());
+        for workload in Workload::ALL {
+            assert_eq!(Workload::from_str(workload.name(), false), Ok(workload));
+            assert_eq!(serde_json::to_string(&workload).unwrap(), format!("\"{}\"", workload.name()));
+            let cells = workload.cells();
+            assert!(cells.iter().all(|cell| cell.entities >= cell.subscriptions && cell.workload == workload));
+        }
+    }
+
+    #[test]
+    fn titles_tell_cells_apart() {
+        for workload in Workload::ALL {
+            let mut titles: Vec<_> = workload.cells().iter().map(Cell::title).collect();
+            titles.sort();
+            titles.dedup();
+            assert_eq!(titles.len(), workload.cells().len());
+        }
+        assert_eq!(Workload::Saturation.cells()[3].title(), "4 KiB, 1 subscription");
+    }
+}

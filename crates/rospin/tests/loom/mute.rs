@@ -1,0 +1,75 @@
+//! Muting: what is published is found by the consumer, or its notifier is not muted.
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use loom::thread;
+
+use super::lock_free::mute::{Mute, published};
+
+/// A queue that is but a count, and the notifications that its publishers sent.
+struct Model {
+    mute: Mute,
+    queued: AtomicU32,
+    notified: AtomicBool,
+}
+
+impl Model {
+    fn new(queued: u32) -> Arc<Self> {
+        Arc::new(Self { mute: Mute::new(), queued: AtomicU32::new(queued), notified: AtomicBool::new(false) })
+    }
+
+    fn publish(&self) {
+        self.queued.fetch_add(1, Ordering::Relaxed);
+        published();
+        if !self.mute.is_muted() {
+            self.notified.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// One message less, if there is one; says whether there is more, which will then be taken.
+    fn take(&self) -> bool {
+        let queued = || self.queued.load(Ordering::Relaxed);
+        if queued() > 0 {
+            self.queued.fetch_sub(1, Ordering::Relaxed);
+        }
+        let is_more = queued() > 0 || (self.mute.unmute() && queued() > 0);
+        if is_more {
+            self.mute.mute();
+        }
+        is_more
+    }
+}
+
+/// The consumer takes until nothing is left; then all messages are taken, or it was notified of what came since.
+///
+/// Fails with: either fence left out, `unmute` without the second look.
+fn nothing_is_left_in_silence(publishers: usize, queued: u32) {
+    loom::model(move || {
+        let model = Model::new(queued);
+        let publishers: Vec<_> = (0..publishers)
+            .map(|_| {
+                let model = Arc::clone(&model);
+                thread::spawn(move || model.publish())
+            })
+            .collect();
+        let consumer = thread::spawn({
+            let model = Arc::clone(&model);
+            move || while model.take() {}
+        });
+        for publisher in publishers {
+            publisher.join().unwrap();
+        }
+        consumer.join().unwrap();
+        assert!(model.queued.load(Ordering::Relaxed) == 0 || model.notified.load(Ordering::Relaxed));
+    });
+}
+
+#[test]
+fn one_publisher_and_a_consumer_that_mutes() {
+    nothing_is_left_in_silence(1, 2);
+}
+
+#[test]
+fn two_publishers_and_a_consumer_that_mutes() {
+    nothing_is_left_in_silence(2, 2);
+}
