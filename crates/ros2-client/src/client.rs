@@ -216,7 +216,7 @@ impl Node {
         options: impl Into<ClientOptions>,
     ) -> Result<Client<S>, ServiceError> {
         let ClientOptions { common, service, qos } = options.into();
-        let name = names::topic(&service)?;
+        let name = names::topic(&service, self.name())?;
         let (request_type, response_type) = names::service_dds_types(S::TYPE)?;
         let dds_qos = QosPolicies::from(&qos);
         let created = self.create(&self.dds_name(&name, "rs", ""), End::Readers, |Place { node, participant }| {

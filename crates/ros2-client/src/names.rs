@@ -37,10 +37,19 @@ pub enum NameError {
     },
 }
 
-/// The name of a topic or a service.
-pub(crate) fn topic(name: &str) -> Result<Name, NameError> {
-    // The middleware panics on nothing, but says less about a name that ends or doubles a slash.
-    Name::parse(name).map_err(|error| NameError::Topic { name: name.to_owned(), reason: error.to_string() })
+/// The name of a topic or a service, as a node sees it: what does not begin with a slash is in the node's namespace, and what
+/// begins with `~/` below the node.
+///
+/// The result is absolute: of relative names in the namespace `/`, the middleware would make wire names with two slashes, which
+/// nobody else knows.
+pub(crate) fn topic(name: &str, node: &NodeName) -> Result<Name, NameError> {
+    let namespace = node.namespace().trim_end_matches('/');
+    let absolute = match name.strip_prefix("~/") {
+        Some(below) => format!("{namespace}/{}/{below}", node.base_name()),
+        None if name.starts_with('/') => name.to_owned(),
+        None => format!("{namespace}/{name}"),
+    };
+    Name::parse(&absolute).map_err(|error| NameError::Topic { name: name.to_owned(), reason: error.to_string() })
 }
 
 pub(crate) fn node(namespace: &str, name: &str) -> Result<NodeName, NameError> {
@@ -93,6 +102,23 @@ mod tests {
     }
 
     #[test]
+    fn topics_are_resolved_as_ros_resolves_them() {
+        let cases = [
+            ("/", "chatter", "rt/chatter"),
+            ("/", "/chatter", "rt/chatter"),
+            ("/", "~/chatter", "rt/talker/chatter"),
+            ("/robot/arm", "chatter", "rt/robot/arm/chatter"),
+            ("/robot/arm", "/chatter", "rt/chatter"),
+            ("/robot/arm", "camera/image", "rt/robot/arm/camera/image"),
+            ("/robot/arm", "~/state", "rt/robot/arm/talker/state"),
+        ];
+        for (namespace, name, expected) in cases {
+            let node = node(namespace, "talker").unwrap();
+            assert_eq!(topic(name, &node).unwrap().to_dds_name("rt", &node, ""), expected, "{namespace} {name}");
+        }
+    }
+
+    #[test]
     fn what_is_no_name_is_refused_with_an_example() {
         for name in
             ["", "String", "std_msgs/String", "std_msgs/srv/String", "std msgs/msg/String", "a/msg/b/c", "/msg/A"]
@@ -101,7 +127,7 @@ mod tests {
             assert!(error.to_string().contains("std_msgs/msg/String"), "{name}: {error}");
         }
         for name in ["", "/", "a b", "1st", "a//b", "chatter/", "ü"] {
-            assert!(topic(name).is_err(), "{name}");
+            assert!(topic(name, &node("/", "talker").unwrap()).is_err(), "{name}");
         }
         assert!(node("/", "talker").is_ok() && node("/robot/arm", "talker").is_ok());
         assert!(node("robot", "talker").is_err() && node("/", "").is_err() && node("/", "a/b").is_err());

@@ -79,6 +79,10 @@ impl Node {
         &self.0.domain
     }
 
+    pub(crate) fn name(&self) -> &NodeName {
+        &self.0.name
+    }
+
     /// The topic's name on the wire. `prefix` says what kind it is.
     pub(crate) fn dds_name(&self, topic: &Name, prefix: &str, suffix: &str) -> String {
         topic.to_dds_name(prefix, &self.0.name, suffix)

@@ -53,7 +53,7 @@ impl Node {
         options: impl Into<PublisherOptions>,
     ) -> Result<Publisher<M>, TopicError> {
         let PublisherOptions { topic, qos } = options.into();
-        let (name, message_type) = (names::topic(&topic)?, names::message_type(M::TYPE)?);
+        let (name, message_type) = (names::topic(&topic, self.name())?, names::message_type(M::TYPE)?);
         let dds_name = self.dds_name(&name, "rt", "");
         let created = self.create(&dds_name, End::Writers, |Place { node, participant }| {
             participant.matches.register(|| {

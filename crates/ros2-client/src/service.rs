@@ -133,7 +133,7 @@ struct Draft<S: Service> {
 impl<S: Service> Draft<S> {
     fn new(node: &Node, options: ServiceOptions) -> Result<Self, ServiceError> {
         let ServiceOptions { common, service, qos } = options;
-        let (name, service_type) = (names::topic(&service)?, names::service_type(S::TYPE)?);
+        let (name, service_type) = (names::topic(&service, node.name())?, names::service_type(S::TYPE)?);
         let mapping = node.domain().mapping().into_dds();
         let created = node.create(&node.dds_name(&name, "rs", ""), End::Writers, |Place { node, .. }| {
             node.create_server(mapping, &name, &service_type, qos.clone(), qos)

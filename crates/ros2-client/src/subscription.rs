@@ -114,7 +114,7 @@ struct Draft<M: Message> {
 impl<M: Message> Draft<M> {
     fn new(node: &Node, options: SubscriptionOptions) -> Result<Self, TopicError> {
         let SubscriptionOptions { common, topic, qos } = options;
-        let (name, message_type) = (names::topic(&topic)?, names::message_type(M::TYPE)?);
+        let (name, message_type) = (names::topic(&topic, node.name())?, names::message_type(M::TYPE)?);
         let dds_name = node.dds_name(&name, "rt", "");
         let created = node.create(&dds_name, End::Readers, |Place { node, participant }| {
             participant.matches.register(|| {
