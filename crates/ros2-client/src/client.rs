@@ -262,8 +262,11 @@ impl<S: Service> Client<S> {
     /// Sends a request now; the response can be awaited anywhere, inside callbacks, too.
     ///
     /// Encodes it on the calling thread and leaves sending to the middleware's. Allocates, and locks for a moment; does not
-    /// wait for the network or the server. A response that cannot be decoded never reaches its call: it is counted in
-    /// [`lost`](Self::lost), so give calls to servers that are not trusted a timeout.
+    /// wait for the network or the server.
+    ///
+    /// Give calls a timeout. As everywhere in DDS, a server may not know a client yet that knows the server; what it answers
+    /// then, some middlewares lose. And a response that cannot be decoded never reaches its call: it is counted in
+    /// [`lost`](Self::lost).
     pub fn call(&self, request: S::Request) -> Call<S::Response> {
         let Inner { service, writer, mapping, waiting, .. } = &*self.0;
         if !self.service_is_ready() {
