@@ -10,6 +10,7 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 use common::{AddRequest, AddResponse, AddTwoInts, Text, context, domain_id, executor, options, spin, text, wait};
+use futures_channel::oneshot;
 use rospin::SpinOptions;
 use rospin_ros2_client::{Domain, DomainOptions, ServiceMapping};
 
@@ -77,10 +78,13 @@ fn strings_go_there_and_back() {
     let node = Domain::join(&executor.handle(), options(id)).unwrap().create_node("talker").unwrap();
     let publisher = node.create_publisher::<Text>("chatter").unwrap();
     let group = executor.create_group("echo", Vec::new());
-    let handle = executor.handle();
+    let (ready, is_ready) = oneshot::channel();
+    let (handle, mut ready) = (executor.handle(), Some(ready));
     let subscription = node
         .create_subscription(&group, "echo", move |heard: &mut Vec<String>, message: Text| {
-            if message.data == "ready" || message.data == "the end" {
+            if let Some(ready) = ready.take() {
+                assert_eq!((message.data.as_str(), ready.send(())), ("ready", Ok(())));
+            } else if message.data == "the end" {
                 handle.halt();
             } else {
                 heard.push(message.data);
@@ -89,7 +93,7 @@ fn strings_go_there_and_back() {
         .unwrap();
     wait(&executor, "the peer hears", publisher.wait_for_subscription());
     wait(&executor, "the peer is heard", subscription.wait_for_publisher());
-    spin(&executor, "the peer is ready");
+    wait(&executor, "the peer is ready", is_ready).unwrap();
     let said = ["Hello World: 1", "", "größer als ASCII", "with \u{1} control", &"long ".repeat(20_000)];
     for data in said {
         publisher.publish(text(data)).unwrap();
