@@ -40,11 +40,12 @@
 //!
 //! A payload that is not what its topic's type says (cut short, another type, noise) is counted as
 //! [`TakeFailed`](rospin::LossCause::TakeFailed) and reported as an [`Incident`](rospin::Incident); the callback does not
-//! run. What the middleware's queue drops when a callback is slower than its topic is not counted yet: RustDDS does not say.
+//! run. What the middleware's queue drops when a callback is slower than its topic is in [`Subscription::missed`].
 
 mod client;
 mod clock;
 mod domain;
+mod gaps;
 mod matches;
 mod message;
 mod names;

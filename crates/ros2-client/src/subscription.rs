@@ -2,12 +2,16 @@
 
 use std::fmt;
 use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context as TaskContext, Poll, ready};
 
 use futures_core::Stream;
 use ros2_client::ReadError;
+use ros2_client::qos::History;
 use rospin::{CallbackGroup, Entity, EntityKind, LossCause, Payload, ReentrantGroup, SourceError};
 
+use crate::gaps::Gaps;
 use crate::matches::Matched;
 use crate::message::{Message, Wire};
 use crate::names::{self, NameError};
@@ -49,6 +53,7 @@ impl TopicError {
 #[must_use = "the subscription is removed when its handle is dropped"]
 pub struct Subscription {
     entity: Entity,
+    missed: Arc<AtomicU64>,
     matched: Matched,
     _node: Node,
 }
@@ -60,7 +65,17 @@ impl Subscription {
         self.entity.name()
     }
 
-    /// How many messages were lost for that cause.
+    /// How many messages made room for newer ones, or never came: with best effort the network may lose them, which shows as
+    /// gaps in their publishers' numbers. What was published before a publisher's first message that came is none.
+    ///
+    /// What makes room is known when the next message is taken.
+    #[must_use]
+    pub fn missed(&self) -> u64 {
+        self.missed.load(Ordering::Relaxed)
+    }
+
+    /// How many messages were lost for that cause. What the middleware's queue dropped is not here but in
+    /// [`missed`](Self::missed).
     #[must_use]
     pub fn lost(&self, cause: LossCause) -> u64 {
         self.entity.lost(cause)
@@ -86,17 +101,26 @@ impl fmt::Debug for Subscription {
 }
 
 /// The messages of a topic.
-struct Messages<M: Message>(ros2_client::Subscription<Wire<M>>);
+struct Messages<M: Message> {
+    subscription: ros2_client::Subscription<Wire<M>>,
+    gaps: Gaps,
+}
 
 impl<M: Message> Read for Messages<M> {
     type Item = M;
 
     fn poll_read(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<Option<M>, ReadError>> {
         // The stream has no state of its own.
-        let stream = pin!(self.0.async_stream());
+        let stream = pin!(self.subscription.async_stream());
         Poll::Ready(match ready!(stream.poll_next(cx)) {
-            Some(Ok((Wire(message), _))) => Ok(Some(message)),
-            Some(Err(error)) => Err(error),
+            Some(Ok((Wire(message), info))) => {
+                self.gaps.taken(info.publisher_gid(), info.sequence_number());
+                Ok(Some(message))
+            }
+            Some(Err(error)) => {
+                self.gaps.failed();
+                Err(error)
+            }
             None => Err(ReadError::Closed),
         })
     }
@@ -107,6 +131,7 @@ struct Draft<M: Message> {
     topic: String,
     common: Common,
     messages: Reader<Messages<M>>,
+    missed: Arc<AtomicU64>,
     matched: Matched,
     node: Node,
 }
@@ -115,6 +140,7 @@ impl<M: Message> Draft<M> {
     fn new(node: &Node, options: SubscriptionOptions) -> Result<Self, TopicError> {
         let SubscriptionOptions { common, topic, qos } = options;
         let (name, message_type) = (names::topic(&topic, node.name())?, names::message_type(M::TYPE)?);
+        let history = qos.history;
         let dds_name = node.dds_name(&name, "rt", "");
         let created = node.create(&dds_name, End::Readers, |Place { node, participant }| {
             participant.matches.register(|| {
@@ -125,7 +151,13 @@ impl<M: Message> Draft<M> {
             })
         });
         let (subscription, matched) = created.map_err(|reason| TopicError::refused(&topic, reason))?;
-        Ok(Self { topic, common, messages: Reader::new(Messages(subscription)), matched, node: node.clone() })
+        let missed = Arc::<AtomicU64>::default();
+        let messages = Messages { subscription, gaps: Gaps::new(Arc::clone(&missed)) };
+        let messages = match history {
+            History::KeepLast { depth } => Reader::keep_last(messages, depth, Arc::clone(&missed)),
+            History::KeepAll => Reader::new(messages),
+        };
+        Ok(Self { topic, common, messages, missed, matched, node: node.clone() })
     }
 
     /// Finishes it with the entity that `create` makes of options and source.
@@ -134,9 +166,9 @@ impl<M: Message> Draft<M> {
         group: &str,
         create: impl FnOnce(rospin::EntityOptions, Reader<Messages<M>>) -> Result<Entity, SourceError>,
     ) -> Result<Subscription, TopicError> {
-        let Self { topic, common, messages, matched, node } = self;
+        let Self { topic, common, messages, missed, matched, node } = self;
         let entity = create(common.into_entity(|| format!("{group}/{topic}")), messages)?;
-        Ok(Subscription { entity, matched, _node: node })
+        Ok(Subscription { entity, missed, matched, _node: node })
     }
 }
 

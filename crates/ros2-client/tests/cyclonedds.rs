@@ -7,11 +7,12 @@ mod common;
 
 use std::path::Path;
 use std::process::{Child, Command};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use common::{AddRequest, AddResponse, AddTwoInts, Text, context, domain_id, executor, options, spin, text, wait};
-use futures_channel::oneshot;
-use rospin::SpinOptions;
+use rospin::{ClockKind, SpinOptions};
 use rospin_ros2_client::{Domain, DomainOptions, ServiceMapping};
 
 /// A Python with the package, or why there is none.
@@ -78,22 +79,26 @@ fn strings_go_there_and_back() {
     let node = Domain::join(&executor.handle(), options(id)).unwrap().create_node("talker").unwrap();
     let publisher = node.create_publisher::<Text>("chatter").unwrap();
     let group = executor.create_group("echo", Vec::new());
-    let (ready, is_ready) = oneshot::channel();
-    let (handle, mut ready) = (executor.handle(), Some(ready));
+    let (handle, pings) = (executor.handle(), Arc::new(AtomicU32::new(0)));
+    let heard_pings = Arc::clone(&pings);
     let subscription = node
         .create_subscription(&group, "echo", move |heard: &mut Vec<String>, message: Text| {
-            if let Some(ready) = ready.take() {
-                assert_eq!((message.data.as_str(), ready.send(())), ("ready", Ok(())));
-            } else if message.data == "the end" {
-                handle.halt();
-            } else {
-                heard.push(message.data);
+            match message.data.as_str() {
+                "ping" => _ = heard_pings.fetch_add(1, Ordering::Relaxed),
+                "the end" => handle.halt(),
+                _ => heard.push(message.data),
             }
         })
         .unwrap();
     wait(&executor, "the peer hears", publisher.wait_for_subscription());
     wait(&executor, "the peer is heard", subscription.wait_for_publisher());
-    wait(&executor, "the peer is ready", is_ready).unwrap();
+    // The peer ignores a writer that it knows until it has heard its first heartbeat, and what was written before for good.
+    wait(&executor, "the peer is there", async {
+        while pings.load(Ordering::Relaxed) == 0 {
+            publisher.publish(text("ping")).unwrap();
+            let _ = executor.handle().sleep(ClockKind::Steady, Duration::from_millis(50)).await;
+        }
+    });
     let said = ["Hello World: 1", "", "größer als ASCII", "with \u{1} control", &"long ".repeat(20_000)];
     for data in said {
         publisher.publish(text(data)).unwrap();

@@ -2,7 +2,7 @@
 
 Usage: cyclonedds_peer.py echo|add|call DOMAIN_ID
 
-- echo: says "ready" on `rt/echo`, and sends back there what it hears on `rt/chatter`, until it hears "the end".
+- echo: sends back on `rt/echo` what it hears on `rt/chatter`, until it hears "the end".
 - add: serves `add_two_ints` as rmw_cyclonedds_cpp does, until it is asked for a sum of zeros.
 - call: calls `add_two_ints` as rmw_cyclonedds_cpp does, ten times, and then for a sum of zeros.
 """
@@ -78,8 +78,6 @@ class Peer:
 def echo(domain_id):
     peer = Peer(domain_id, reads=("rt/chatter", String), writes=("rt/echo", String))
     peer.wait_until_matched()
-    # Who knows a reader is not yet known to it: what is said before is not heard.
-    peer.writer.write(String(data="ready"))
     while True:
         for message in peer.take():
             peer.writer.write(String(data=message.data))

@@ -79,6 +79,52 @@ fn two_domains_of_one_number_talk() {
     talk(&executor, &one.create_node("talker").unwrap(), &other.create_node("listener").unwrap());
 }
 
+#[test]
+fn what_the_queue_drops_is_counted() {
+    let (context, _) = context();
+    let (main, slow) = (executor(&context, "main"), executor(&context, "slow"));
+    let domain = join(&main, domain_id());
+    let node = domain.create_node("robot").unwrap();
+    let publisher = node.create_publisher::<Text>(PublisherOptions::new("chatter").keep_last(1000)).unwrap();
+    let group = slow.create_group("slow", Vec::new());
+    let handle = slow.handle();
+    let subscription = node
+        .create_subscription(&group, SubscriptionOptions::new("chatter").keep_last(5), {
+            move |heard: &mut Vec<String>, message: Text| {
+                if message.data == "first" || message.data == "99" {
+                    handle.halt();
+                }
+                heard.push(message.data);
+            }
+        })
+        .unwrap();
+    let all_acknowledged = node.create_publisher::<Text>("chatter_end").unwrap();
+    let group_of_end = main.create_group("end", ());
+    let handle = main.handle();
+    let end = node.create_subscription(&group_of_end, "chatter_end", move |(), _: Text| handle.halt()).unwrap();
+    for publisher in [&publisher, &all_acknowledged] {
+        wait(&main, "a publisher is matched", publisher.wait_for_subscription());
+    }
+    for subscription in [&subscription, &end] {
+        wait(&main, "a subscription is matched", subscription.wait_for_publisher());
+    }
+    publisher.publish(text("first")).unwrap();
+    spin(&slow, "the first one is heard");
+    for n in 0..100 {
+        publisher.publish(text(n.to_string())).unwrap();
+    }
+    // Same sender, same way: when this is heard, the others are in the queue.
+    all_acknowledged.publish(text("")).unwrap();
+    spin(&main, "all have arrived");
+    spin(&slow, "the last one is heard");
+    let heard = group.into_payload().unwrap();
+    assert_eq!(heard.len() as u64 + subscription.missed(), 101, "{heard:?}");
+    // The depth, and one for each take that left something in the middleware.
+    let (before, last) = heard.split_last_chunk::<5>().unwrap();
+    assert_eq!(last.each_ref().map(String::as_str), ["95", "96", "97", "98", "99"]);
+    assert!(before.len() <= 1 + 100 / 16, "{heard:?}");
+}
+
 /// The domain that the other process of [`two_processes_talk`] is to join.
 const PEER_DOMAIN: &str = "ROSPIN_TEST_PEER_DOMAIN";
 

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "no test uses all of it")]
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -46,11 +46,14 @@ impl Service for AddTwoInts {
     const TYPE: &str = "example_interfaces/srv/AddTwoInts";
 }
 
-/// A domain id that no other test of this process uses, and that most other processes do not.
+/// A domain id that nobody else on this machine uses at the moment.
 pub(crate) fn domain_id() -> u16 {
-    static USED: AtomicU16 = AtomicU16::new(0);
-    let process = u16::try_from(std::process::id() % 40).expect("a small number");
-    20 + process * 5 + USED.fetch_add(1, Ordering::Relaxed) % 5
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let process = u16::try_from(std::process::id() % 200).expect("a small number");
+    let candidates = (0..200).map(|_| 20 + (process + NEXT.fetch_add(1, Ordering::Relaxed)) % 200);
+    // Whoever is in a domain listens on its port for multicasts.
+    let is_free = |id: &u16| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 7400 + 250 * id)).is_ok();
+    candidates.into_iter().find(is_free).expect("a domain that nobody is in")
 }
 
 pub(crate) fn options(domain_id: u16) -> DomainOptions {
