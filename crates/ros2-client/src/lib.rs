@@ -42,6 +42,8 @@
 //! [`TakeFailed`](rospin::LossCause::TakeFailed) and reported as an [`Incident`](rospin::Incident); the callback does not
 //! run. What the middleware's queue drops when a callback is slower than its topic is in [`Subscription::missed`].
 
+#![forbid(unsafe_code)]
+
 mod client;
 mod clock;
 mod domain;

@@ -87,7 +87,8 @@ impl SubscriptionOptions {
         Self { common: Common::new(), topic: topic.into(), qos: reliable(10) }
     }
 
-    /// Sets how many messages are kept until the callback has run; the oldest makes room for a new one. At least 1.
+    /// Sets how many messages are kept until the callback has run; the oldest makes room for a new one, and is counted in
+    /// [`Subscription::missed`](crate::Subscription::missed). At least 1. Deployment files do not change it yet.
     #[must_use]
     pub fn keep_last(mut self, depth: usize) -> Self {
         self.qos.history = History::KeepLast { depth: depth.max(1) };
@@ -138,7 +139,8 @@ impl PublisherOptions {
         Self { topic: topic.into(), qos: reliable(10) }
     }
 
-    /// Sets how many messages are kept for subscriptions that have not acknowledged them. At least 1.
+    /// Sets how many messages are kept for [late subscriptions](Self::transient_local). At least 1. What is on its way to
+    /// subscriptions that are there is kept beside it, up to 8192 messages that they have not acknowledged.
     #[must_use]
     pub fn keep_last(mut self, depth: usize) -> Self {
         self.qos.history = History::KeepLast { depth: depth.max(1) };
