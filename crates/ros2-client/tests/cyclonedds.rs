@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use common::{AddRequest, AddResponse, AddTwoInts, Text, context, domain_id, executor, options, spin, text, wait};
 use rospin::{ClockKind, SpinOptions};
-use rospin_ros2_client::{Domain, DomainOptions, ServiceMapping};
+use rospin_ros2_client::{Domain, DomainOptions, Message, ServiceMapping};
+use serde::{Deserialize, Serialize};
 
 /// A Python with the package, or why there is none.
 fn python() -> Result<String, String> {
@@ -106,6 +107,76 @@ fn strings_go_there_and_back() {
     publisher.publish(text("the end")).unwrap();
     spin(&executor, "all came back");
     assert_eq!(group.into_payload().unwrap(), said);
+    peer.assert_success();
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct Header {
+    sec: i32,
+    nanosec: u32,
+    frame_id: String,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct Image {
+    header: Header,
+    height: u32,
+    width: u32,
+    encoding: String,
+    is_bigendian: u8,
+    step: u32,
+    data: Vec<u8>,
+}
+
+impl Message for Image {
+    const TYPE: &str = "sensor_msgs/msg/Image";
+}
+
+impl Image {
+    /// A grey one of that size.
+    fn new(height: u32, width: u32) -> Self {
+        let header = Header { sec: 12, nanosec: 34, frame_id: "camera".to_owned() };
+        let data = (0..height * width).map(|pixel| u8::try_from(pixel % 251).unwrap_or(0)).collect();
+        Self { header, height, width, encoding: "mono8".to_owned(), is_bigendian: 0, step: width, data }
+    }
+}
+
+#[test]
+fn a_large_image_goes_there_and_back() {
+    let id = domain_id();
+    let Some(peer) = peer("image", id) else { return };
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let node = Domain::join(&executor.handle(), options(id)).unwrap().create_node("camera").unwrap();
+    let publisher = node.create_publisher::<Image>("image").unwrap();
+    let group = executor.create_group("echo", None);
+    let (handle, pings) = (executor.handle(), Arc::new(AtomicU32::new(0)));
+    let heard_pings = Arc::clone(&pings);
+    let subscription = node
+        .create_subscription(&group, "image_echo", move |large: &mut Option<Image>, mut image: Image| {
+            match image.height {
+                1 => _ = heard_pings.fetch_add(1, Ordering::Relaxed),
+                0 => handle.halt(),
+                _ => {
+                    image.data.reverse();
+                    *large = Some(image);
+                }
+            }
+        })
+        .unwrap();
+    wait(&executor, "the peer sees", publisher.wait_for_subscription());
+    wait(&executor, "the peer is seen", subscription.wait_for_publisher());
+    wait(&executor, "the peer is there", async {
+        while pings.load(Ordering::Relaxed) == 0 {
+            publisher.publish(Image::new(1, 1)).unwrap();
+            let _ = executor.handle().sleep(ClockKind::Steady, Duration::from_millis(50)).await;
+        }
+    });
+    let large = Image::new(1024, 1024);
+    publisher.publish(large.clone()).unwrap();
+    publisher.publish(Image::new(0, 0)).unwrap();
+    spin(&executor, "the image came back");
+    assert!(group.into_payload().unwrap() == Some(large), "it is as it was");
     peer.assert_success();
 }
 

@@ -1,8 +1,9 @@
 """A ROS 2 peer that shares no code with this crate: Eclipse Cyclone DDS, with ROS 2's names for topics and types.
 
-Usage: cyclonedds_peer.py echo|add|call DOMAIN_ID
+Usage: cyclonedds_peer.py echo|image|add|call DOMAIN_ID
 
 - echo: sends back on `rt/echo` what it hears on `rt/chatter`, until it hears "the end".
+- image: sends back on `rt/image_echo` the images of `rt/image`, upside down, until one of no pixels comes.
 - add: serves `add_two_ints` as rmw_cyclonedds_cpp does, until it is asked for a sum of zeros.
 - call: calls `add_two_ints` as rmw_cyclonedds_cpp does, ten times, and then for a sum of zeros.
 """
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from cyclonedds.core import Policy, Qos
 from cyclonedds.domain import DomainParticipant
 from cyclonedds.idl import IdlStruct
-from cyclonedds.idl.types import array, int64, uint8
+from cyclonedds.idl.types import array, int32, int64, sequence, uint8, uint32
 from cyclonedds.pub import DataWriter
 from cyclonedds.sub import DataReader
 from cyclonedds.topic import Topic
@@ -29,6 +30,29 @@ QOS = Qos(Policy.Reliability.Reliable(duration(milliseconds=100)), Policy.Histor
 @dataclass
 class String(IdlStruct, typename="std_msgs::msg::dds_::String_"):
     data: str
+
+
+@dataclass
+class Time(IdlStruct, typename="builtin_interfaces::msg::dds_::Time_"):
+    sec: int32
+    nanosec: uint32
+
+
+@dataclass
+class Header(IdlStruct, typename="std_msgs::msg::dds_::Header_"):
+    stamp: Time
+    frame_id: str
+
+
+@dataclass
+class Image(IdlStruct, typename="sensor_msgs::msg::dds_::Image_"):
+    header: Header
+    height: uint32
+    width: uint32
+    encoding: str
+    is_bigendian: uint8
+    step: uint32
+    data: sequence[uint8]
 
 
 # rmw_cyclonedds_cpp begins requests and responses with the client's id and the request's number.
@@ -87,6 +111,18 @@ def echo(domain_id):
                 return
 
 
+def image(domain_id):
+    peer = Peer(domain_id, reads=("rt/image", Image), writes=("rt/image_echo", Image))
+    peer.wait_until_matched()
+    while True:
+        for message in peer.take():
+            message.data = bytes(message.data)[::-1]
+            peer.writer.write(message)
+            if message.height == 0:
+                peer.writer.wait_for_acks(duration(seconds=10))
+                return
+
+
 def add(domain_id):
     peer = Peer(
         domain_id, reads=("rq/add_two_intsRequest", AddRequest), writes=("rr/add_two_intsReply", AddResponse)
@@ -118,4 +154,4 @@ def call(domain_id):
 
 
 if __name__ == "__main__":
-    {"echo": echo, "add": add, "call": call}[sys.argv[1]](int(sys.argv[2]))
+    {"echo": echo, "image": image, "add": add, "call": call}[sys.argv[1]](int(sys.argv[2]))
