@@ -107,6 +107,7 @@ fn strings_go_there_and_back() {
     publisher.publish(text("the end")).unwrap();
     spin(&executor, "all came back");
     assert_eq!(group.into_payload().unwrap(), said);
+    drop((subscription, publisher, node, executor));
     peer.assert_success();
 }
 
@@ -177,6 +178,7 @@ fn a_large_image_goes_there_and_back() {
     publisher.publish(Image::new(0, 0)).unwrap();
     spin(&executor, "the image came back");
     assert!(group.into_payload().unwrap() == Some(large), "it is as it was");
+    drop((subscription, publisher, node, executor));
     peer.assert_success();
 }
 
@@ -196,6 +198,7 @@ fn the_peer_answers_calls() {
         let response = calls.find_map(Result::ok).expect("the peer answers");
         assert_eq!(response.unwrap().sum, a + b);
     }
+    drop((client, node, executor));
     peer.assert_success();
 }
 
@@ -217,6 +220,7 @@ fn the_peers_calls_are_answered() {
         })
         .unwrap();
     spin(&executor, "all is answered");
-    peer.assert_success();
     assert_eq!(server.unsent_responses(), 0);
+    drop((server, node, executor));
+    peer.assert_success();
 }

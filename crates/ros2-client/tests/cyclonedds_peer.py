@@ -93,6 +93,12 @@ class Peer:
                 return samples
             self.pause()
 
+    def stay_until_left(self):
+        """A writer that goes at once may take with it what its readers have not handed on yet."""
+        self.writer.wait_for_acks(duration(seconds=10))
+        while self.writer.get_matched_subscriptions():
+            self.pause()
+
     def pause(self):
         if time.monotonic() > self.deadline:
             sys.exit("the peer's patience is over")
@@ -106,8 +112,7 @@ def echo(domain_id):
         for message in peer.take():
             peer.writer.write(String(data=message.data))
             if message.data == "the end":
-                # What was written is acknowledged before the writer goes.
-                peer.writer.wait_for_acks(duration(seconds=10))
+                peer.stay_until_left()
                 return
 
 
@@ -119,7 +124,7 @@ def image(domain_id):
             message.data = bytes(message.data)[::-1]
             peer.writer.write(message)
             if message.height == 0:
-                peer.writer.wait_for_acks(duration(seconds=10))
+                peer.stay_until_left()
                 return
 
 
@@ -131,7 +136,7 @@ def add(domain_id):
         for request in peer.take():
             peer.writer.write(AddResponse(client=request.client, number=request.number, sum=request.a + request.b))
             if request.a == request.b == 0:
-                peer.writer.wait_for_acks(duration(seconds=10))
+                peer.stay_until_left()
                 return
 
 
@@ -150,7 +155,7 @@ def call(domain_id):
         for response in responses:
             assert (list(response.client), response.sum) == (client, number + 30), response
     peer.writer.write(AddRequest(client=client, number=number + 1, a=0, b=0))
-    peer.writer.wait_for_acks(duration(seconds=10))
+    peer.stay_until_left()
 
 
 if __name__ == "__main__":

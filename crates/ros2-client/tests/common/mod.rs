@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "no test uses all of it")]
 
-use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -51,8 +51,11 @@ pub(crate) fn domain_id() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let process = u16::try_from(std::process::id() % 200).expect("a small number");
     let candidates = (0..200).map(|_| 20 + (process + NEXT.fetch_add(1, Ordering::Relaxed)) % 200);
-    // Whoever is in a domain listens on its port for multicasts.
-    let is_free = |id: &u16| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 7400 + 250 * id)).is_ok();
+    let is_free = |id: &u16| {
+        // Whoever is in a domain listens on its port for multicasts; whoever will be, of these tests, holds a port for it.
+        let nobody_is_in = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 7400 + 250 * id)).is_ok();
+        nobody_is_in && TcpListener::bind((Ipv4Addr::LOCALHOST, 21_000 + id)).map(std::mem::forget).is_ok()
+    };
     candidates.into_iter().find(is_free).expect("a domain that nobody is in")
 }
 
