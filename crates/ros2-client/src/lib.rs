@@ -1,0 +1,74 @@
+//! ROS 2 over DDS, run by [`rospin`]: nodes that talk to C++ and Python nodes, whose callbacks run when rospin's policy says.
+//!
+//! The middleware is the crate [`ros2_client`] on RustDDS, all of it Rust: nothing has to be installed. Its threads move
+//! bytes and nothing else. When something arrived they raise a flag; an executor's own thread takes it, decodes it and runs
+//! the callback.
+//!
+//! - A [`Domain`] is what a process has of a DDS domain: sockets and threads, which its nodes share.
+//! - A [`Node`] has a name, and creates publishers, subscriptions, services and clients.
+//! - Messages are structs with serde's derives and their ROS 2 type's name: [`Message`], [`Service`].
+//!
+//! ```no_run
+//! use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+//! use rospin_ros2_client::{Domain, DomainOptions, Message};
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Serialize, Deserialize)]
+//! struct Text {
+//!     data: String,
+//! }
+//!
+//! impl Message for Text {
+//!     const TYPE: &str = "std_msgs/msg/String";
+//! }
+//!
+//! let context = Context::new(ContextOptions::new());
+//! let executor = context.create_executor(ExecutorOptions::new("main"));
+//! let domain = Domain::join(&executor.handle(), DomainOptions::from_env()?)?;
+//! let node = domain.create_node("listener")?;
+//!
+//! let group = executor.create_group("listener", 0_u32);
+//! let _subscription = node.create_subscription(&group, "chatter", |heard: &mut u32, message: Text| {
+//!     *heard += 1;
+//!     println!("{heard}: {}", message.data);
+//! })?;
+//! executor.spin(SpinOptions::new())?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What is lost
+//!
+//! A payload that is not what its topic's type says (cut short, another type, noise) is counted as
+//! [`TakeFailed`](rospin::LossCause::TakeFailed) and reported as an [`Incident`](rospin::Incident); the callback does not
+//! run. What the middleware's queue drops when a callback is slower than its topic is in [`Subscription::missed`].
+
+#![forbid(unsafe_code)]
+
+mod client;
+mod clock;
+mod domain;
+mod gaps;
+mod matches;
+mod message;
+mod names;
+mod node;
+mod options;
+mod participant;
+mod publisher;
+mod reader;
+mod service;
+mod subscription;
+
+pub use client::{Call, CallError, Client};
+pub use clock::SimTime;
+pub use domain::{Domain, DomainOptions, EnvError, JoinError, ServiceMapping};
+pub use message::{Message, Service};
+pub use names::NameError;
+pub use node::{Node, NodeOptions};
+pub use options::{ClientOptions, PublisherOptions, ServiceOptions, SubscriptionOptions};
+pub use publisher::{PublishError, Publisher};
+pub use service::{Server, ServiceError};
+pub use subscription::{Subscription, TopicError};
+
+/// The middleware itself, in the version that this crate uses.
+pub use ros2_client;

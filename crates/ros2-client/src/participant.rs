@@ -1,0 +1,55 @@
+//! A DDS participant: sockets and threads of the middleware, and what discovery tells them.
+
+use std::sync::Arc;
+
+use ros2_client::dds::rustdds::DomainParticipantBuilder;
+use rospin::{Entity, EntityKind, EntityOptions, ExecutorHandle, GroupOptions};
+
+use crate::domain::{DomainOptions, JoinError};
+use crate::matches::{Discovery, Matches};
+
+/// A participant, whose discovery is an entity of a callback group.
+pub(crate) struct Participant {
+    pub(crate) context: ros2_client::Context,
+    pub(crate) matches: Arc<Matches>,
+    _discovery: Entity,
+}
+
+impl Participant {
+    pub(crate) fn start(executor: &ExecutorHandle, options: &DomainOptions) -> Result<Self, JoinError> {
+        let domain_id = options.domain_id;
+        let mut builder = DomainParticipantBuilder::new(domain_id);
+        if !options.networks.is_empty() {
+            builder = builder.with_only_networks(options.networks.iter().copied());
+        }
+        let refused = |reason: String| JoinError::Participant { domain_id, reason };
+        let participant = builder.build().map_err(|error| refused(error.to_string()))?;
+        let listener = participant.status_listener();
+        let context = ros2_client::Context::from_domain_participant(participant);
+        let context = context.map_err(|error| refused(error.to_string()))?;
+
+        let matches = Arc::<Matches>::default();
+        let group = executor.create_group(GroupOptions::new("discovery"), ());
+        let discovery = Discovery::new(listener, Arc::clone(&matches));
+        let name = EntityOptions::new("discovery");
+        let discovery = group.create_source(EntityKind::Waitable, name, discovery, |(), event| match event {})?;
+        Ok(Self { context, matches, _discovery: discovery })
+    }
+}
+
+/// Which end of a topic an entity is. Servers are at the writers' end of their service, clients at the readers'.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    Writers,
+    Readers,
+}
+
+impl End {
+    /// Which of the two participants has this end of a topic, if the writers are in `writers`.
+    pub(crate) const fn place(self, writers: usize) -> usize {
+        match self {
+            Self::Writers => writers,
+            Self::Readers => 1 - writers,
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What the tests share: messages, a domain that nobody else is in, and patience that ends.
+
+#![allow(dead_code, reason = "no test uses all of it")]
+
+use std::net::{IpAddr, Ipv4Addr, TcpListener, UdpSocket};
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rospin::{Context, ContextOptions, Executor, ExecutorOptions, Incident, IncidentKind, SpinOptions};
+use rospin_ros2_client::{Domain, DomainOptions, Message, Service};
+use serde::{Deserialize, Serialize};
+
+/// Discovery on a loaded machine may take seconds; nothing here takes that long unless it is stuck.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Text {
+    pub(crate) data: String,
+}
+
+impl Message for Text {
+    const TYPE: &str = "std_msgs/msg/String";
+}
+
+pub(crate) fn text(data: impl Into<String>) -> Text {
+    Text { data: data.into() }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct AddRequest {
+    pub(crate) a: i64,
+    pub(crate) b: i64,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct AddResponse {
+    pub(crate) sum: i64,
+}
+
+pub(crate) enum AddTwoInts {}
+
+impl Service for AddTwoInts {
+    type Request = AddRequest;
+    type Response = AddResponse;
+    const TYPE: &str = "example_interfaces/srv/AddTwoInts";
+}
+
+/// A domain id that nobody else on this machine uses at the moment.
+pub(crate) fn domain_id() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let process = u16::try_from(std::process::id() % 200).expect("a small number");
+    let candidates = (0..200).map(|_| 20 + (process + NEXT.fetch_add(1, Ordering::Relaxed)) % 200);
+    let is_free = |id: &u16| {
+        // Whoever is in a domain listens on its port for multicasts; whoever will be, of these tests, holds a port for it.
+        let nobody_is_in = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 7400 + 250 * id)).is_ok();
+        nobody_is_in && TcpListener::bind((Ipv4Addr::LOCALHOST, 21_000 + id)).map(std::mem::forget).is_ok()
+    };
+    candidates.into_iter().find(is_free).expect("a domain that nobody is in")
+}
+
+pub(crate) fn options(domain_id: u16) -> DomainOptions {
+    DomainOptions::new().domain_id(domain_id).only_networks([IpAddr::V4(Ipv4Addr::LOCALHOST)])
+}
+
+/// A context that keeps its incidents.
+pub(crate) fn context() -> (Context, Arc<Mutex<Vec<Incident>>>) {
+    let incidents = Arc::<Mutex<Vec<Incident>>>::default();
+    let kept = Arc::clone(&incidents);
+    let report = move |incident: &Incident| {
+        kept.lock().unwrap_or_else(PoisonError::into_inner).push(incident.clone());
+    };
+    (Context::new(ContextOptions::new().on_incident(report)), incidents)
+}
+
+/// How many items could not be taken.
+pub(crate) fn take_failures(incidents: &Mutex<Vec<Incident>>) -> usize {
+    let incidents = incidents.lock().unwrap_or_else(PoisonError::into_inner);
+    assert!(incidents.iter().all(|incident| matches!(incident.kind, IncidentKind::TakeFailed(_))), "{incidents:?}");
+    incidents.len()
+}
+
+pub(crate) fn executor(context: &Context, name: &str) -> Executor {
+    context.create_executor(ExecutorOptions::new(name))
+}
+
+pub(crate) fn join(executor: &Executor, domain_id: u16) -> Domain {
+    Domain::join(&executor.handle(), options(domain_id)).expect("a participant")
+}
+
+/// Spins until the future resolves.
+pub(crate) fn wait<F: Future>(executor: &Executor, what: &str, future: F) -> F::Output {
+    match executor.spin_until(future, SpinOptions::new().timeout(PATIENCE)) {
+        Ok(output) => output,
+        Err(error) => panic!("waiting until {what}: {error}"),
+    }
+}
+
+/// Spins until a callback halted the executor.
+pub(crate) fn spin(executor: &Executor, what: &str) {
+    if let Err(error) = executor.spin(SpinOptions::new().timeout(PATIENCE)) {
+        panic!("waiting until {what}: {error}");
+    }
+}

@@ -1,0 +1,226 @@
+//! With a peer that shares no code: Eclipse Cyclone DDS under Python, with the names that ROS 2 uses on the wire.
+//!
+//! Wants a Python that has the package `cyclonedds`: the one that `ROSPIN_TEST_PYTHON` names, or `python3`. Where there is
+//! none the tests say so and pass, unless `ROSPIN_TEST_REQUIRE_PEERS` is set, as `.ci/run` does.
+
+mod common;
+
+use std::path::Path;
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use common::{AddRequest, AddResponse, AddTwoInts, Text, context, domain_id, executor, options, spin, text, wait};
+use rospin::{ClockKind, SpinOptions};
+use rospin_ros2_client::{Domain, DomainOptions, Message, ServiceMapping};
+use serde::{Deserialize, Serialize};
+
+/// A Python with the package, or why there is none.
+fn python() -> Result<String, String> {
+    let python = std::env::var("ROSPIN_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    match Command::new(&python).args(["-c", "import cyclonedds.domain"]).output() {
+        Ok(output) if output.status.success() => Ok(python),
+        Ok(output) => {
+            let error = String::from_utf8_lossy(&output.stderr).lines().last().unwrap_or_default().to_owned();
+            Err(format!("{python}: {error}; `pip install cyclonedds` helps"))
+        }
+        Err(error) => Err(format!("{python}: {error}")),
+    }
+}
+
+/// Starts the peer, or says that the test is skipped.
+#[expect(clippy::print_stderr, reason = "it says that the test is skipped")]
+fn peer(part: &str, domain_id: u16) -> Option<Peer> {
+    let python = match python() {
+        Ok(python) => python,
+        Err(why) => {
+            let required = std::env::var_os("ROSPIN_TEST_REQUIRE_PEERS").is_some();
+            assert!(!required, "ROSPIN_TEST_REQUIRE_PEERS is set, but: {why}");
+            eprintln!("SKIPPED for want of a peer: {why}");
+            return None;
+        }
+    };
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cyclonedds_peer.py");
+    let loopback = "<CycloneDDS><Domain><General><Interfaces><NetworkInterface name=\"lo\" multicast=\"false\"/></Interfaces>\
+                    </General><Discovery><ParticipantIndex>auto</ParticipantIndex><Peers><Peer address=\"localhost\"/></Peers>\
+                    </Discovery></Domain></CycloneDDS>";
+    let child =
+        Command::new(python).arg(script).args([part, &domain_id.to_string()]).env("CYCLONEDDS_URI", loopback).spawn();
+    Some(Peer(child.expect("the Python that was there")))
+}
+
+/// The peer's process.
+struct Peer(Child);
+
+impl Peer {
+    fn assert_success(mut self) {
+        assert!(self.0.wait().unwrap().success(), "the peer is content");
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // Nothing to do if it has ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn cyclone(domain_id: u16) -> DomainOptions {
+    options(domain_id).service_mapping(ServiceMapping::Cyclone)
+}
+
+#[test]
+fn strings_go_there_and_back() {
+    let id = domain_id();
+    let Some(peer) = peer("echo", id) else { return };
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let node = Domain::join(&executor.handle(), options(id)).unwrap().create_node("talker").unwrap();
+    let publisher = node.create_publisher::<Text>("chatter").unwrap();
+    let group = executor.create_group("echo", Vec::new());
+    let (handle, pings) = (executor.handle(), Arc::new(AtomicU32::new(0)));
+    let heard_pings = Arc::clone(&pings);
+    let subscription = node
+        .create_subscription(&group, "echo", move |heard: &mut Vec<String>, message: Text| {
+            match message.data.as_str() {
+                "ping" => _ = heard_pings.fetch_add(1, Ordering::Relaxed),
+                "the end" => handle.halt(),
+                _ => heard.push(message.data),
+            }
+        })
+        .unwrap();
+    wait(&executor, "the peer hears", publisher.wait_for_subscription());
+    wait(&executor, "the peer is heard", subscription.wait_for_publisher());
+    // The peer ignores a writer that it knows until it has heard its first heartbeat, and what was written before for good.
+    wait(&executor, "the peer is there", async {
+        while pings.load(Ordering::Relaxed) == 0 {
+            publisher.publish(text("ping")).unwrap();
+            let _ = executor.handle().sleep(ClockKind::Steady, Duration::from_millis(50)).await;
+        }
+    });
+    let said = ["Hello World: 1", "", "größer als ASCII", "with \u{1} control", &"long ".repeat(20_000)];
+    for data in said {
+        publisher.publish(text(data)).unwrap();
+    }
+    publisher.publish(text("the end")).unwrap();
+    spin(&executor, "all came back");
+    assert_eq!(group.into_payload().unwrap(), said);
+    drop((subscription, publisher, node, executor));
+    peer.assert_success();
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct Header {
+    sec: i32,
+    nanosec: u32,
+    frame_id: String,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct Image {
+    header: Header,
+    height: u32,
+    width: u32,
+    encoding: String,
+    is_bigendian: u8,
+    step: u32,
+    data: Vec<u8>,
+}
+
+impl Message for Image {
+    const TYPE: &str = "sensor_msgs/msg/Image";
+}
+
+impl Image {
+    /// A grey one of that size.
+    fn new(height: u32, width: u32) -> Self {
+        let header = Header { sec: 12, nanosec: 34, frame_id: "camera".to_owned() };
+        let data = (0..height * width).map(|pixel| u8::try_from(pixel % 251).unwrap_or(0)).collect();
+        Self { header, height, width, encoding: "mono8".to_owned(), is_bigendian: 0, step: width, data }
+    }
+}
+
+#[test]
+fn a_large_image_goes_there_and_back() {
+    let id = domain_id();
+    let Some(peer) = peer("image", id) else { return };
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let node = Domain::join(&executor.handle(), options(id)).unwrap().create_node("camera").unwrap();
+    let publisher = node.create_publisher::<Image>("image").unwrap();
+    let group = executor.create_group("echo", None);
+    let (handle, pings) = (executor.handle(), Arc::new(AtomicU32::new(0)));
+    let heard_pings = Arc::clone(&pings);
+    let subscription = node
+        .create_subscription(&group, "image_echo", move |large: &mut Option<Image>, mut image: Image| {
+            match image.height {
+                1 => _ = heard_pings.fetch_add(1, Ordering::Relaxed),
+                0 => handle.halt(),
+                _ => {
+                    image.data.reverse();
+                    *large = Some(image);
+                }
+            }
+        })
+        .unwrap();
+    wait(&executor, "the peer sees", publisher.wait_for_subscription());
+    wait(&executor, "the peer is seen", subscription.wait_for_publisher());
+    wait(&executor, "the peer is there", async {
+        while pings.load(Ordering::Relaxed) == 0 {
+            publisher.publish(Image::new(1, 1)).unwrap();
+            let _ = executor.handle().sleep(ClockKind::Steady, Duration::from_millis(50)).await;
+        }
+    });
+    let large = Image::new(1024, 1024);
+    publisher.publish(large.clone()).unwrap();
+    publisher.publish(Image::new(0, 0)).unwrap();
+    spin(&executor, "the image came back");
+    assert!(group.into_payload().unwrap() == Some(large), "it is as it was");
+    drop((subscription, publisher, node, executor));
+    peer.assert_success();
+}
+
+#[test]
+fn the_peer_answers_calls() {
+    let id = domain_id();
+    let Some(peer) = peer("add", id) else { return };
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let node = Domain::join(&executor.handle(), cyclone(id)).unwrap().create_node("caller").unwrap();
+    let client = node.create_client::<AddTwoInts>(&executor.handle(), "add_two_ints").unwrap();
+    wait(&executor, "the server is matched", client.wait_for_service());
+    for (a, b) in [(1, 2), (i64::MAX - 1, 1), (-7, 5), (0, 0)] {
+        // A server that does not know its client yet answers to nobody: ask again.
+        let patience = SpinOptions::new().timeout(Duration::from_secs(2));
+        let mut calls = (0..15).map(|_| executor.spin_until(client.call(AddRequest { a, b }), patience));
+        let response = calls.find_map(Result::ok).expect("the peer answers");
+        assert_eq!(response.unwrap().sum, a + b);
+    }
+    drop((client, node, executor));
+    peer.assert_success();
+}
+
+#[test]
+fn the_peers_calls_are_answered() {
+    let id = domain_id();
+    let Some(peer) = peer("call", id) else { return };
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let node = Domain::join(&executor.handle(), cyclone(id)).unwrap().create_node("adder").unwrap();
+    let group = executor.create_group("server", ());
+    let handle = executor.handle();
+    let server = node
+        .create_service::<AddTwoInts, _, _>(&group, "add_two_ints", move |(), request| {
+            if (request.a, request.b) == (0, 0) {
+                handle.halt();
+            }
+            AddResponse { sum: request.a + request.b }
+        })
+        .unwrap();
+    spin(&executor, "all is answered");
+    assert_eq!(server.unsent_responses(), 0);
+    drop((server, node, executor));
+    peer.assert_success();
+}
