@@ -1,0 +1,138 @@
+//! Groups and entities come and go.
+
+use std::sync::Arc;
+
+use rospin_core::{ClockKind, EntityId, GroupId, GroupKind, Instant};
+
+use super::{EntitySlot, GroupSlot, NewEntity, NewTimer, RunSlot, State, Target};
+use crate::body::AnyPayload;
+use crate::incident::OnPanic;
+use crate::lock_free::inbox::BOOK;
+use crate::loss::LossCause;
+use crate::shared::{Shared, contain};
+use crate::signal::Signal;
+use crate::source::Pending;
+use crate::work::{Callback, Label};
+
+impl State {
+    pub(crate) fn add_group(
+        &mut self,
+        name: Arc<str>,
+        kind: GroupKind,
+        payload: Option<AnyPayload>,
+        on_panic: OnPanic,
+    ) -> GroupId {
+        let id = self.scheduler.add_group(kind);
+        put(&mut self.groups, id.index(), GroupSlot { id, name, payload, on_panic });
+        id
+    }
+
+    /// Removes the group and its entities; a payload that is lent out is dropped when it comes back.
+    pub(crate) fn remove_group(&mut self, id: GroupId) {
+        let members: Vec<EntityId> = self.scheduler.members(id).collect();
+        for entity in members {
+            self.remove_entity(entity);
+        }
+        self.scheduler.remove_group(id);
+        if self.group_mut(id).is_some()
+            && let Some(payload) = self.groups[id.index()].take().and_then(|group| group.payload)
+        {
+            self.leftovers.garbage.push(payload);
+        }
+    }
+
+    /// The payload, unless the group is gone or a callback of it runs.
+    pub(crate) fn payload_mut(&mut self, id: GroupId) -> Option<&mut Option<AnyPayload>> {
+        self.group_mut(id).map(|group| &mut group.payload)
+    }
+
+    /// Adds the entity; `now` is the release of what its source may have already.
+    pub(crate) fn add_entity(&mut self, executor: &Arc<Shared>, new: NewEntity, now: Instant) {
+        let NewEntity { spec, timer, body, losses, signal } = new;
+        let Some(group) = self.group_mut(spec.group) else {
+            // Removed meanwhile; the entity goes with it.
+            self.leftovers.garbage.push(body);
+            return;
+        };
+        let label = Arc::new(Label {
+            entity: spec.name.as_str().into(),
+            group: Arc::clone(&group.name),
+            on_panic: group.on_panic,
+            losses: Arc::clone(&losses),
+        });
+        let max_in_flight = spec.max_in_flight;
+        let is_timer = timer.is_some();
+        let (added, face) = match timer {
+            Some(NewTimer { spec: mut timer, face, reckoned }) => {
+                if timer.clock == ClockKind::Ros {
+                    let current = self.follow_ros_time(&executor.clock);
+                    // ROS time jumped since: the delay begins now.
+                    let jumped = reckoned.filter(|(turn, _)| *turn != current.reading.turn);
+                    timer.first_due = jumped.map_or(timer.first_due, |(_, delay)| current.now + delay);
+                }
+                (self.scheduler.add_timer(spec, timer), Some(face))
+            }
+            None => (self.scheduler.add_entity(spec), None),
+        };
+        let Ok(id) = added else {
+            // The options were checked before: a group that is gone is the only reason, and was ruled out above.
+            self.leftovers.garbage.push(body);
+            return;
+        };
+        signal.set_entity(id);
+        let mut signals = vec![signal.number()];
+        self.set_target(executor, signal.number(), Target::Source(id));
+        let pending = contain(|| body.pending()).unwrap_or(Pending::Unknown);
+        let forks: Vec<_> = (1..max_in_flight).map_while(|_| body.fork()).collect();
+        let mut slots = Vec::with_capacity(forks.len() + 1);
+        for mut body in std::iter::once(body).chain(forks) {
+            if body.suspends() {
+                let waker = Signal::new(executor);
+                self.set_target(executor, waker.number(), Target::Segment(id, slots.len()));
+                signals.push(waker.number());
+                body.set_waker(waker.into());
+            }
+            let callback = Some(Callback { body, label: Arc::clone(&label) });
+            slots.push(RunSlot { callback, sequence: None, suspended: false, woken: false });
+        }
+        let slot = EntitySlot { id, slots, losses, closing: false, signals, face };
+        slot.note_due(&self.scheduler);
+        put(&mut self.entities, id.index(), slot);
+        if !is_timer {
+            self.release_pending(id, pending, now);
+        }
+    }
+
+    pub(crate) fn remove_entity(&mut self, id: EntityId) {
+        self.scheduler.remove_entity(id);
+        if self.entity_mut(id).is_none() {
+            return;
+        }
+        let Some(entity) = self.entities[id.index()].take() else {
+            return;
+        };
+        for signal in entity.signals {
+            if self.targets[signal].is_some_and(|target| target.entity() == id) {
+                self.targets[signal] = None;
+            }
+        }
+        let waiting = entity.slots.iter().filter(|slot| slot.sequence.is_some() && slot.callback.is_some()).count();
+        entity.losses.add(LossCause::Cancelled, waiting as u64);
+        let callbacks = entity.slots.into_iter().filter_map(|slot| slot.callback);
+        self.leftovers.garbage.extend(callbacks.map(|callback| Box::new(callback) as Box<dyn std::any::Any + Send>));
+    }
+
+    fn set_target(&mut self, executor: &Shared, signal: usize, target: Target) {
+        if self.books.len() <= signal / BOOK {
+            self.books = executor.signals.books();
+        }
+        put(&mut self.targets, signal, target);
+    }
+}
+
+fn put<T>(table: &mut Vec<Option<T>>, index: usize, value: T) {
+    if table.len() <= index {
+        table.resize_with(index + 1, || None);
+    }
+    table[index] = Some(value);
+}

@@ -1,0 +1,55 @@
+//! Time passes on the clocks besides the scheduler's own.
+
+use std::sync::atomic::Ordering;
+
+use rospin_core::{ClockKind, EntityId, Instant};
+
+use super::State;
+use crate::clock::{Clock, RosReading};
+use crate::shared::Shared;
+
+impl State {
+    /// Passes the time on to the timers of clocks other than the scheduler's own.
+    pub(crate) fn advance(&mut self, executor: &Shared, now: Instant) {
+        if self.scheduler.has_timers(ClockKind::System) {
+            self.scheduler.advance(ClockKind::System, executor.clock.system(), now);
+        }
+        if self.scheduler.has_timers(ClockKind::Ros) {
+            let reading = self.follow_ros_time(&executor.clock);
+            // After the reading: a jump that it shows was counted before.
+            if executor.jumps_left.load(Ordering::SeqCst) == 0 {
+                self.scheduler.advance(ClockKind::Ros, reading.now, now);
+            }
+        }
+    }
+
+    /// Reads ROS time, and tells its timers if it was turned.
+    pub(crate) fn follow_ros_time(&mut self, clock: &Clock) -> RosReading {
+        let (current, jumped) = self.ros.follow(&mut self.scheduler, clock);
+        if jumped {
+            for entity in self.entities.iter().flatten() {
+                entity.note_due(&self.scheduler);
+            }
+        }
+        current
+    }
+
+    /// Says what is waited for on ROS time. Free without timers on it.
+    pub(crate) fn watch_ros_time(&mut self, executor: &Shared) {
+        self.ros.watch(&self.scheduler, executor);
+    }
+
+    /// When the next timer is due by the system clock, which ROS time may follow.
+    pub(crate) fn next_due_by_system_clock(&self, executor: &Shared) -> Option<Instant> {
+        let ros = self.ros.next_due_by_system_clock(&self.scheduler, executor);
+        [self.scheduler.next_due_on(ClockKind::System), ros].into_iter().flatten().min()
+    }
+
+    /// Cancels the timer, or has it start anew.
+    pub(crate) fn change_timer(&mut self, id: EntityId, change: impl FnOnce(&mut Self)) {
+        change(self);
+        if let Some(entity) = self.entities.get(id.index()).and_then(Option::as_ref) {
+            entity.note_due(&self.scheduler);
+        }
+    }
+}
