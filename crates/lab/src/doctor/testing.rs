@@ -7,7 +7,7 @@ use super::finding::Finding;
 use super::measure::{Measured, Microseconds};
 
 pub(crate) fn measured() -> Measured {
-    let us = |p99| Microseconds { p50: p99 / 2.0, p99, max: p99 * 2.0, count: 1000 };
+    let us = |p99| Microseconds { p50: p99 / 2.0, p99, p999: p99 * 1.5, max: p99 * 2.0, count: 1000 };
     Measured {
         floor_plain: us(80.0),
         floor_real_time: Some(us(8.0)),
