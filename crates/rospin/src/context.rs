@@ -14,9 +14,10 @@ use crate::deployed::{DeployError, Deployed};
 use crate::executor::{Executor, ExecutorOptions};
 use crate::incident::{Incident, Reporter, log_incident};
 use crate::loss::{Ledger, Loss, LossCounters};
-use crate::options::{PublisherOptions, SubscriptionOptions};
+use crate::options::{PublisherOptions, ServiceOptions, SubscriptionOptions};
 use crate::queue::Queue;
 use crate::registry::Registry;
+use crate::request_queue::RequestQueue;
 use crate::ros_time::RosTime;
 use crate::runtime::Runtime;
 use crate::service::{Client, ServiceError};
@@ -204,6 +205,17 @@ impl Context {
         options: impl Into<SubscriptionOptions>,
     ) -> Result<Queue<T>, TopicError> {
         Queue::new(self, &options.into())
+    }
+
+    /// Creates a service without a callback, whose requests are answered by whoever takes them; a plain `&str` is its name.
+    ///
+    /// # Errors
+    /// If the service exists already, or has other types.
+    pub fn create_request_queue<Req: Send + 'static, Resp: Send + 'static>(
+        &self,
+        options: impl Into<ServiceOptions>,
+    ) -> Result<RequestQueue<Req, Resp>, ServiceError> {
+        RequestQueue::new(self, &options.into())
     }
 
     /// Creates a client of the service called `service`, which need not be there yet.

@@ -47,16 +47,19 @@ fn begin(
     let name = common.name.clone().unwrap_or_else(default_name);
     deploy(&group.context, &name, common, depth);
     let losses = group.context.open_counters(&name, common.name.as_ref().unwrap_or(&group.name));
-    Ok((name, losses, Signal::new(&group.executor)))
+    let signal = Signal::new(&group.executor, Some(Arc::clone(&losses)));
+    Ok((name, losses, signal))
 }
 
 /// What a deployment file says goes before what the program says.
 fn deploy(context: &Context, name: &str, common: &mut Common, depth: Option<&mut usize>) {
-    let mut plan = CallbackPlan::new(name);
-    plan.priority = common.priority.or_else(|| context.priority_of(name)).map(|Priority(priority)| priority);
-    plan.deadline = common.deadline;
-    plan.depth = depth.as_ref().map(|depth| u32::try_from(**depth).unwrap_or(u32::MAX));
-    context.catalog().callback(|| plan);
+    context.catalog().callback(|| {
+        let mut plan = CallbackPlan::new(name);
+        plan.priority = common.priority.or_else(|| context.priority_of(name)).map(|Priority(priority)| priority);
+        plan.deadline = common.deadline;
+        plan.depth = depth.as_ref().map(|depth| u32::try_from(**depth).unwrap_or(u32::MAX));
+        plan
+    });
     let Some(deployed) = context.deployed() else {
         return;
     };
@@ -180,8 +183,8 @@ impl<'a, S: Source> Draft<'a, Attached<S>> {
         options: EntityOptions,
         source: S,
     ) -> Result<Self, SourceError> {
-        let EntityOptions { mut common } = options;
-        let (name, losses, signal) = begin(group, &mut common, None, || group.unnamed(kind))?;
+        let EntityOptions { mut common, mut depth } = options;
+        let (name, losses, signal) = begin(group, &mut common, depth.as_mut(), || group.unnamed(kind))?;
         let take = attach(source, &signal)?;
         Ok(Self { group, kind, common, name, losses, signal, timer: None, closer: None, take })
     }

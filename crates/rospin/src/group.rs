@@ -63,6 +63,13 @@ impl<P: Send + 'static> CallbackGroup<P> {
         &self.core.name
     }
 
+    /// How many items the deployment file has the source of the entity called `entity` keep, if it says so. For sources that
+    /// are not rospin's: queues of topics and services have it anyway.
+    #[must_use]
+    pub fn deployed_depth(&self, entity: &str) -> Option<usize> {
+        self.core.deployed_depth(entity)
+    }
+
     /// Creates a timer; a plain [`Duration`](std::time::Duration) is its period.
     ///
     /// # Errors

@@ -119,6 +119,12 @@ impl GroupCore {
         format!("{}/{kind}{}", self.name, self.unnamed.fetch_add(1, Ordering::Relaxed))
     }
 
+    /// How many items the deployment file has the queue of that entity keep.
+    pub(crate) fn deployed_depth(&self, entity: &str) -> Option<usize> {
+        let deployed = self.context.deployed()?;
+        deployed.callback(entity).depth.map(|depth| depth as usize)
+    }
+
     /// Removes the group with its entities.
     pub(crate) fn remove(&self) {
         self.removed.store(true, Ordering::Relaxed);

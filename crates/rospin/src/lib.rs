@@ -53,6 +53,7 @@ pub mod os;
 mod queue;
 mod reentrant;
 mod registry;
+mod request_queue;
 mod ros_time;
 mod runtime;
 mod service;
@@ -88,12 +89,13 @@ pub use options::{EntityOptions, PublisherOptions, ServiceOptions, SubscriptionO
 pub use queue::Queue;
 pub use reentrant::ReentrantGroup;
 pub use registry::TypeMismatch;
+pub use request_queue::RequestQueue;
 pub use ros_time::{Barrier, BarrierError, ClockChange, JumpThreshold, RosTime, TimeJump};
-pub use service::{Call, CallError, Client, ServiceError};
+pub use service::{Call, CallError, Client, Reply, ServiceError};
 pub use sleep::Sleep;
 pub use source::{Notifier, Pending, Source, SourceError, TakeError};
 pub use timer::Timer;
-pub use topic::{Delivery, NoSubscription, Publisher, TopicError};
+pub use topic::{Delivery, NoSubscription, Publisher, TopicEnds, TopicError};
 
 /// The node in the README compiles and ends.
 #[cfg(doctest)]

@@ -64,13 +64,22 @@ macro_rules! common_setters {
 #[derive(Clone, Debug)]
 pub struct EntityOptions {
     pub(crate) common: Common,
+    pub(crate) depth: Option<usize>,
 }
 
 impl EntityOptions {
     /// An entity of that name.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
-        Self { common: Common { name: Some(name.into()), ..Common::default() } }
+        Self { common: Common { name: Some(name.into()), ..Common::default() }, depth: None }
+    }
+
+    /// Says how many items the source keeps, for templates of deployment files: the source itself was set up with what
+    /// [`CallbackGroup::deployed_depth`](crate::CallbackGroup::deployed_depth) says.
+    #[must_use]
+    pub const fn depth(mut self, depth: usize) -> Self {
+        self.depth = Some(depth);
+        self
     }
 
     common_setters!();

@@ -7,7 +7,8 @@ use std::task::Waker;
 use crate::context::Context;
 use crate::loss::{LossCause, LossCounters};
 use crate::options::SubscriptionOptions;
-use crate::topic::{TopicError, TopicSource};
+use crate::source::{Notifier, Pending, Source, TakeError};
+use crate::topic::{TopicEnds, TopicError, TopicSource};
 
 /// A subscription without a callback: whoever has it takes the messages, on any thread, and no executor is involved.
 ///
@@ -57,10 +58,39 @@ impl<T: Send + Sync + 'static> Queue<T> {
         self.source.set_waker(waker);
     }
 
+    /// Who else has this topic.
+    #[must_use]
+    pub fn ends(&self) -> TopicEnds {
+        self.source.ends()
+    }
+
     /// How many messages were lost so far for that reason.
     #[must_use]
     pub fn lost(&self, cause: LossCause) -> u64 {
         self.losses.get(cause)
+    }
+}
+
+/// So that it can be the source of an entity after all, of one that wraps or filters it, say. From then on its losses are the
+/// entity's.
+impl<T: Send + Sync + 'static> Source for Queue<T> {
+    type Item = Arc<T>;
+    type Attachment = ();
+
+    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
+        if let Some(losses) = notifier.losses() {
+            self.source.set_losses(Arc::clone(losses));
+            self.losses = Arc::clone(losses);
+        }
+        self.source.attach(notifier)
+    }
+
+    fn try_take(&mut self) -> Result<Option<Arc<T>>, TakeError> {
+        self.source.try_take()
+    }
+
+    fn pending(&self) -> Pending {
+        self.source.pending()
     }
 }
 

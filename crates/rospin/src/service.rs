@@ -85,11 +85,19 @@ impl<Req, Resp> Request<Req, Resp> {
     }
 }
 
-/// Where a response goes.
-pub(crate) struct Reply<Resp>(oneshot::Sender<Result<Resp, CallError>>);
+/// Where the response to a request goes. If it is dropped, the call ends [unanswered](CallError::Unanswered).
+#[must_use = "the call ends unanswered if it is dropped"]
+pub struct Reply<Resp>(oneshot::Sender<Result<Resp, CallError>>);
+
+impl<Resp> fmt::Debug for Reply<Resp> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reply").finish_non_exhaustive()
+    }
+}
 
 impl<Resp> Reply<Resp> {
-    pub(crate) fn send(self, response: Resp) {
+    /// Answers. Allocates nothing; wakes whoever awaits the call.
+    pub fn send(self, response: Resp) {
         // A caller that lost interest does not mind.
         let _ = self.0.send(Ok(response));
     }
@@ -313,6 +321,21 @@ impl<Req: Send + 'static, Resp: Send + 'static> ServiceSource<Req, Resp> {
     pub(crate) fn closer(&self) -> impl Fn() + Send + Sync + 'static {
         let (endpoint, id) = (Arc::clone(&self.endpoint), self.id);
         move || endpoint.close(id)
+    }
+}
+
+impl<Req: Send + 'static, Resp: Send + 'static> ServiceSource<Req, Resp> {
+    /// Takes the oldest request, and where its response goes.
+    pub(crate) fn take(&mut self) -> Option<(Req, Reply<Resp>)> {
+        self.consumer.pop().map(|request| request.open())
+    }
+
+    /// Counts what is lost from now on there.
+    pub(crate) fn set_losses(&mut self, losses: Arc<LossCounters>) {
+        if let Some(server) = self.endpoint.lock().server.as_mut().filter(|server| server.id == self.id) {
+            server.losses = Arc::clone(&losses);
+        }
+        self.losses = losses;
     }
 }
 

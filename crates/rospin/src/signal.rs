@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use rospin_core::{EntityId, Instant};
 
 use crate::lock_free::inbox::{BOOK, Book, Flag};
+use crate::loss::LossCounters;
 use crate::shared::Shared;
 
 /// Raises a flag in an executor's inbox, and wakes the executor.
@@ -14,6 +15,8 @@ pub(crate) struct Signal {
     flag: Flag,
     /// For an entity's source: the entity, once the executor has added it.
     entity: OnceLock<EntityId>,
+    /// Of the entity, for losses that only its source sees.
+    losses: Option<Arc<LossCounters>>,
 }
 
 /// The flags of one executor: which are in use, and the books that they are in.
@@ -53,9 +56,9 @@ impl Flags {
 
 impl Signal {
     /// A signal with a flag of its own, that the executor does not know the meaning of yet.
-    pub(crate) fn new(executor: &Arc<Shared>) -> Arc<Self> {
+    pub(crate) fn new(executor: &Arc<Shared>, losses: Option<Arc<LossCounters>>) -> Arc<Self> {
         let (number, flag) = executor.signals.lock().allocate();
-        Arc::new(Self { executor: Arc::clone(executor), number, flag, entity: OnceLock::new() })
+        Arc::new(Self { executor: Arc::clone(executor), number, flag, entity: OnceLock::new(), losses })
     }
 
     /// See [`Notifier::notify`](crate::Notifier::notify).
@@ -72,6 +75,10 @@ impl Signal {
 
     pub(crate) fn executor(&self) -> &Arc<Shared> {
         &self.executor
+    }
+
+    pub(crate) fn losses(&self) -> Option<&Arc<LossCounters>> {
+        self.losses.as_ref()
     }
 
     pub(crate) fn entity(&self) -> Option<EntityId> {

@@ -9,6 +9,7 @@ use futures_core::Stream;
 use rospin_core::Instant;
 
 use crate::group_core::GroupGone;
+use crate::loss::{LossCause, LossCounters};
 use crate::shared::Shared;
 use crate::signal::Signal;
 
@@ -27,6 +28,19 @@ impl Notifier {
 
     pub(crate) fn executor(&self) -> &Arc<Shared> {
         self.0.executor()
+    }
+
+    /// Counts what the source itself lost: what its queue displaced, say. It shows in [`Entity::lost`](crate::Entity::lost)
+    /// and [`Context::losses`](crate::Context::losses). Neither blocks nor allocates.
+    pub fn count_lost(&self, cause: LossCause, count: u64) {
+        if let Some(losses) = self.0.losses() {
+            losses.add(cause, count);
+        }
+    }
+
+    /// The entity's counters, for sources of rospin's own.
+    pub(crate) fn losses(&self) -> Option<&Arc<LossCounters>> {
+        self.0.losses()
     }
 
     /// There may be something to take, which arrived at `arrival` (steady clock): the activation's release.

@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
+use futures_channel::oneshot;
 use rospin_core::Instant;
 use smallvec::SmallVec;
 
@@ -34,6 +35,9 @@ struct TopicState<T> {
     /// Of the queues, in their order: to be called without the lock.
     alarms: Arc<[Alarm]>,
     histories: Vec<History<T>>,
+    publishers: usize,
+    /// Who waits for a publisher or a subscription.
+    waiting: Vec<oneshot::Sender<()>>,
 }
 
 /// The topic's end of a subscription.
@@ -80,6 +84,8 @@ impl<T: Send + Sync + 'static> Topic<T> {
                 queues: Vec::new(),
                 alarms: Arc::new([]),
                 histories: Vec::new(),
+                publishers: 0,
+                waiting: Vec::new(),
             }),
         })
     }
@@ -105,6 +111,10 @@ impl<T> TopicState<T> {
     fn next_id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id
+    }
+
+    fn counts(&self) -> EndCounts {
+        EndCounts { publishers: self.publishers, subscriptions: self.queues.len() }
     }
 
     fn update_alarms(&mut self) {
@@ -187,7 +197,10 @@ impl<T: Send + Sync + 'static> Publisher<T> {
             let messages = VecDeque::with_capacity(options.latched);
             state.histories.push(History { id, depth: options.latched, messages });
         }
+        state.publishers += 1;
+        let waiting = std::mem::take(&mut state.waiting);
         drop(state);
+        tell(waiting);
         Ok(Self(Arc::new(PublisherInner { topic, clock: context.clock().clone(), history })))
     }
 
@@ -201,6 +214,12 @@ impl<T: Send + Sync + 'static> Publisher<T> {
     #[must_use]
     pub fn subscription_count(&self) -> usize {
         self.0.topic.lock().queues.len()
+    }
+
+    /// Who else has this topic.
+    #[must_use]
+    pub fn ends(&self) -> TopicEnds {
+        TopicEnds(Arc::clone(&self.0.topic) as _)
     }
 
     /// Gives the message to every subscription of the topic.
@@ -270,13 +289,95 @@ impl<T: Send + Sync + 'static> fmt::Debug for Publisher<T> {
 
 impl<T: Send + Sync + 'static> Drop for PublisherInner<T> {
     fn drop(&mut self) {
-        if let Some(id) = self.history {
-            let mut state = self.topic.lock();
-            let at = state.histories.iter().position(|history| history.id == id);
-            let history = at.map(|at| state.histories.swap_remove(at));
-            drop(state);
-            drop(history);
+        let mut state = self.topic.lock();
+        state.publishers -= 1;
+        let at = self.history.and_then(|id| state.histories.iter().position(|history| history.id == id));
+        let history = at.map(|at| state.histories.swap_remove(at));
+        drop(state);
+        drop(history);
+    }
+}
+
+/// Wakes who waits for the other end of a topic, without the lock: wakers are user code.
+fn tell(waiting: Vec<oneshot::Sender<()>>) {
+    for waiter in waiting {
+        // Who lost interest does not mind.
+        let _ = waiter.send(());
+    }
+}
+
+/// Who publishes and who subscribes to an in-process topic, whatever it carries.
+#[derive(Clone)]
+pub struct TopicEnds(Arc<dyn Ends>);
+
+/// How many publishers and subscriptions a topic has.
+#[derive(Clone, Copy)]
+struct EndCounts {
+    publishers: usize,
+    subscriptions: usize,
+}
+
+trait Ends: Send + Sync {
+    fn name(&self) -> &str;
+    fn counts(&self) -> EndCounts;
+    /// Resolves when somebody has come, unless it is so already.
+    fn wait_unless(&self, is_so: fn(EndCounts) -> bool) -> Option<oneshot::Receiver<()>>;
+}
+
+impl<T: Send + Sync + 'static> Ends for Topic<T> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn counts(&self) -> EndCounts {
+        self.lock().counts()
+    }
+
+    fn wait_unless(&self, is_so: fn(EndCounts) -> bool) -> Option<oneshot::Receiver<()>> {
+        let mut state = self.lock();
+        if is_so(state.counts()) {
+            return None;
         }
+        let (sender, receiver) = oneshot::channel();
+        state.waiting.retain(|waiting| !waiting.is_canceled());
+        state.waiting.push(sender);
+        Some(receiver)
+    }
+}
+
+impl TopicEnds {
+    /// How many publishers there are at this moment.
+    #[must_use]
+    pub fn publisher_count(&self) -> usize {
+        self.0.counts().publishers
+    }
+
+    /// How many subscriptions there are at this moment.
+    #[must_use]
+    pub fn subscription_count(&self) -> usize {
+        self.0.counts().subscriptions
+    }
+
+    /// Waits until there is a publisher.
+    pub fn wait_for_publisher(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.clone().wait(|counts| counts.publishers > 0)
+    }
+
+    /// Waits until there is a subscription.
+    pub fn wait_for_subscription(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.clone().wait(|counts| counts.subscriptions > 0)
+    }
+
+    async fn wait(self, is_so: fn(EndCounts) -> bool) {
+        while let Some(change) = self.0.wait_unless(is_so) {
+            let _ = change.await;
+        }
+    }
+}
+
+impl fmt::Debug for TopicEnds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TopicEnds").field("topic", &self.0.name()).finish_non_exhaustive()
     }
 }
 
@@ -312,7 +413,9 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
             too_old.extend(pushed.flatten());
         }
         state.queues.push(Queue { id, producer, alarm: None, losses: Arc::clone(&losses) });
+        let waiting = std::mem::take(&mut state.waiting);
         drop(state);
+        tell(waiting);
         drop(too_old);
         Ok(Self { topic, id, consumer, mute: Arc::new(Mute::new()), losses })
     }
@@ -321,6 +424,11 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
     pub(crate) fn closer(&self) -> impl Fn() + Send + Sync + 'static {
         let (topic, id) = (Arc::clone(&self.topic), self.id);
         move || topic.unsubscribe(id)
+    }
+
+    /// Who else has this topic.
+    pub(crate) fn ends(&self) -> TopicEnds {
+        TopicEnds(Arc::clone(&self.topic) as _)
     }
 
     /// Takes the oldest message.
@@ -336,6 +444,16 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
     /// Has the waker called instead of an executor.
     pub(crate) fn set_waker(&self, waker: Waker) {
         self.set_alarm(Alarm::Waker(Arc::new(waker)));
+    }
+
+    /// Counts what is lost from now on there.
+    pub(crate) fn set_losses(&mut self, losses: Arc<LossCounters>) {
+        let mut state = self.topic.lock();
+        if let Some(queue) = state.queues.iter_mut().find(|queue| queue.id == self.id) {
+            queue.losses = Arc::clone(&losses);
+        }
+        drop(state);
+        self.losses = losses;
     }
 
     fn set_alarm(&self, alarm: Alarm) {

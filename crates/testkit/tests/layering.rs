@@ -21,7 +21,9 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         // Deployment files are text, too.
         "rospin" | "rospin-analysis" | "rospin-sim" => Some(&["rospin-core", "rospin-scenario"]),
         "rospin-testkit" => Some(&["rospin-core", "rospin"]),
-        "rospin-ros2-client" | "rospin-hiroz" => Some(&["rospin-core", "rospin"]),
+        "rospin-node" => Some(&["rospin-core", "rospin", "rospin-macros"]),
+        "rospin-macros" => Some(&[]),
+        "rospin-ros2-client" | "rospin-hiroz" => Some(&["rospin-core", "rospin", "rospin-node"]),
         _ => None,
     }
 }

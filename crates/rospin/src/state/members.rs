@@ -87,7 +87,7 @@ impl State {
         let mut slots = Vec::with_capacity(forks.len() + 1);
         for mut body in std::iter::once(body).chain(forks) {
             if body.suspends() {
-                let waker = Signal::new(executor);
+                let waker = Signal::new(executor, None);
                 self.set_target(executor, waker.number(), Target::Segment(id, slots.len()));
                 signals.push(waker.number());
                 body.set_waker(waker.into());

@@ -1,0 +1,129 @@
+//! Clients of services: calls that can be awaited.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rospin::ExecutorHandle;
+
+use crate::message::Service;
+use crate::middleware::{ClientEnd, Matches, Middleware};
+use crate::names::TypeName;
+use crate::node::Node;
+use crate::options::ClientOptions;
+use crate::service::ServiceError;
+
+/// Why a call has no response.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// No server is known at this moment.
+    #[error("no server of service `{service}` is known; await `Client::wait_for_service` first")]
+    Unavailable {
+        /// The service.
+        service: String,
+    },
+    /// The request could not be encoded, or there was no room for it.
+    #[error("the request to service `{service}` was not sent: {reason}")]
+    NotSent {
+        /// The service.
+        service: String,
+        /// What the middleware says.
+        reason: String,
+    },
+    /// The server got the request, and will not answer it: it ended, its callback panicked, or newer requests made it forget
+    /// this one. Not every middleware tells.
+    #[error("service `{service}` will not answer this call: {reason}")]
+    Unanswered {
+        /// The service.
+        service: String,
+        /// What the middleware says.
+        reason: String,
+    },
+    /// The client or its executor was dropped before the response came.
+    #[error("the client of service `{service}` ended before the response came")]
+    ClientGone {
+        /// The service.
+        service: String,
+    },
+}
+
+/// Calls a service. Cheap to clone; clones are the same client.
+pub struct Client<S: Service, X: Middleware>(Arc<Inner<S, X>>);
+
+struct Inner<S: Service, X: Middleware> {
+    service: String,
+    raw: X::Client<S>,
+    _node: Node<X>,
+}
+
+impl<X: Middleware> Node<X> {
+    /// Creates a client; a plain `&str` is the service's name.
+    ///
+    /// Responses are an entity of `executor`, in a group called `client/` and the service's name: in none of its callbacks'
+    /// groups, so that a callback can await a call while it holds its group. That works in every executor, also if it has one
+    /// thread and runs the callback itself.
+    ///
+    /// # Errors
+    /// If the service's or the type's name is none, the middleware refuses, or the executor is gone.
+    pub fn create_client<S: Service>(
+        &self,
+        executor: &ExecutorHandle,
+        options: impl Into<ClientOptions>,
+    ) -> Result<Client<S, X>, ServiceError> {
+        let ClientOptions { common, service, qos } = options.into();
+        let (name, service_type) = (self.name().resolve(&service)?, TypeName::of_service::<S>()?);
+        let (options, qos) = common.into_entity(|| format!("client/{service}"), qos, |_| None);
+        let (raw_node, middleware) = (self.raw(), self.middleware());
+        let created = middleware.create_client(raw_node, executor, &name, &service_type, &qos, options);
+        let raw = created.map_err(|reason| ServiceError::Refused { service: service.clone(), reason })?;
+        Ok(Client(Arc::new(Inner { service, raw, _node: self.clone() })))
+    }
+}
+
+impl<S: Service, X: Middleware> Client<S, X> {
+    /// The service's name, as it was given.
+    #[must_use]
+    pub fn service(&self) -> &str {
+        &self.0.service
+    }
+
+    /// Sends a request now; the response can be awaited anywhere, inside callbacks, too.
+    ///
+    /// Encodes it on the calling thread, where it is encoded at all, and leaves sending to the middleware's. Allocates, and
+    /// locks for a moment; does not wait for the network or the server.
+    ///
+    /// Give calls a timeout: a response may be lost with its server, or be one that
+    /// [cannot be decoded](Self::undecodable).
+    pub fn call(&self, request: S::Request) -> impl Future<Output = Result<S::Response, CallError>> + Send + use<S, X> {
+        self.0.raw.call(request)
+    }
+
+    /// Whether a server is matched, as far as discovery knows at this moment.
+    #[must_use]
+    pub fn service_is_ready(&self) -> bool {
+        self.0.raw.count() > 0
+    }
+
+    /// Waits until a server is matched.
+    pub fn wait_for_service(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.0.raw.wait()
+    }
+
+    /// How many responses could not be decoded; their calls never end.
+    #[must_use]
+    pub fn undecodable(&self) -> u64 {
+        self.0.raw.undecodable()
+    }
+}
+
+impl<S: Service, X: Middleware> Clone for Client<S, X> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<S: Service, X: Middleware> fmt::Debug for Client<S, X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("service", &self.0.service).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,69 @@
+//! ROS 2 nodes whose callbacks run when [`rospin`]'s policy says, over any middleware.
+//!
+//! A middleware moves messages: it implements [`Middleware`], which is publishers, subscriptions, services and clients, and
+//! nothing else. Whatever else ROS 2 has is built of these here, once, of ordinary entities of callback groups: no hidden
+//! thread runs any of it.
+//!
+//! - [`Node`]: names, and what can be created under them.
+//! - [`Message`], [`Service`]: what travels, as structs with serde's derives and their ROS 2 type's name.
+//! - [`InProcess`]: the middleware that needs no network, for tests and for nodes that are composed in one process.
+//!
+//! Programs use it through the crate of their middleware, which exports all of it.
+//!
+//! ```
+//! use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+//! use rospin_node::{InProcess, Message, Node};
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Clone, Serialize, Deserialize)]
+//! struct Text {
+//!     data: String,
+//! }
+//!
+//! impl Message for Text {
+//!     const TYPE: &str = "std_msgs/msg/String";
+//! }
+//!
+//! let context = Context::new(ContextOptions::new());
+//! let executor = context.create_executor(ExecutorOptions::new("main"));
+//! let node = Node::new(&InProcess::new(&context), "listener")?;
+//!
+//! let group = executor.create_group("listener", 0_u32);
+//! let _subscription = node.create_subscription(&group, "chatter", |heard: &mut u32, message: Text| {
+//!     *heard += 1;
+//!     println!("{heard}: {}", message.data);
+//! })?;
+//! let publisher = node.create_publisher::<Text>("chatter")?;
+//! publisher.publish(Text { data: "hello".to_owned() })?;
+//! executor.spin(SpinOptions::spin_all())?;
+//! assert_eq!(group.into_payload().unwrap(), 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod client;
+mod clock;
+mod in_process;
+mod message;
+mod middleware;
+mod names;
+mod node;
+mod options;
+mod publisher;
+mod qos;
+mod service;
+mod subscription;
+
+pub use client::{CallError, Client};
+pub use clock::SimTime;
+pub use in_process::InProcess;
+pub use message::{Message, Service};
+pub use middleware::{ClientEnd, Matches, Middleware, PublisherEnd, Refused, ReplyEnd};
+pub use names::{FullName, NameError, NodeName, TypeKind, TypeName};
+pub use node::{Node, NodeError, NodeOptions};
+pub use options::{ClientOptions, PublisherOptions, ServiceOptions, SubscriptionOptions};
+pub use publisher::{PublishError, Publisher};
+pub use qos::{Durability, History, Qos, Reliability};
+pub use service::{Server, ServiceError};
+pub use subscription::{Subscription, TopicError};

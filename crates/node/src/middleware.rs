@@ -1,0 +1,137 @@
+//! The seam to a middleware: publishers, subscriptions, services and clients, and nothing else.
+//!
+//! What arrives is a [`Source`]: the middleware's threads notify, an executor's thread takes and decodes. None of them calls a
+//! callback.
+
+use rospin::{EntityOptions, ExecutorHandle, Source};
+
+use crate::client::CallError;
+use crate::message::{Message, Service};
+use crate::names::{FullName, NodeName, TypeName};
+use crate::publisher::PublishError;
+use crate::qos::Qos;
+
+/// What a middleware would not do, in its own words.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Refused(pub String);
+
+/// What moves messages between nodes.
+///
+/// Programs do not use it but to choose one; [`Node`](crate::Node) is what they call. An implementation starts what threads it
+/// needs by itself; they only move bytes and notify.
+///
+/// Losses that only the middleware sees it counts with [`Notifier::count_lost`](rospin::Notifier::count_lost).
+pub trait Middleware: Clone + Send + Sync + 'static {
+    /// A node as the graph knows it; it is in the graph as long as this lives.
+    type Node: Send + Sync + 'static;
+    /// See [`create_publisher`](Self::create_publisher).
+    type Publisher<M: Message>: PublisherEnd<M>;
+    /// See [`create_subscription`](Self::create_subscription).
+    type Messages<M: Message>: Source<Item = M>;
+    /// Whom a subscription is matched with.
+    type Matches: Matches;
+    /// See [`create_service`](Self::create_service).
+    type Requests<S: Service>: Source<Item = (S::Request, Self::Reply<S>)>;
+    /// Where a response goes.
+    type Reply<S: Service>: ReplyEnd<S::Response>;
+    /// See [`create_client`](Self::create_client).
+    type Client<S: Service>: ClientEnd<S>;
+
+    /// Makes a node known.
+    ///
+    /// # Errors
+    /// If it cannot.
+    fn create_node(&self, name: &NodeName) -> Result<Self::Node, Refused>;
+
+    /// Creates a publisher.
+    ///
+    /// # Errors
+    /// If it cannot.
+    fn create_publisher<M: Message>(
+        &self,
+        node: &Self::Node,
+        topic: &FullName,
+        message_type: &TypeName,
+        qos: &Qos,
+    ) -> Result<Self::Publisher<M>, Refused>;
+
+    /// Creates a subscription: the messages, and whom it is matched with. No more than the depth of `qos` is kept; what is
+    /// displaced is counted as [`LossCause::QueueFull`](rospin::LossCause::QueueFull).
+    ///
+    /// # Errors
+    /// If it cannot.
+    fn create_subscription<M: Message>(
+        &self,
+        node: &Self::Node,
+        topic: &FullName,
+        message_type: &TypeName,
+        qos: &Qos,
+    ) -> Result<(Self::Messages<M>, Self::Matches), Refused>;
+
+    /// Creates a server: the requests, each with where its response goes.
+    ///
+    /// # Errors
+    /// If it cannot.
+    fn create_service<S: Service>(
+        &self,
+        node: &Self::Node,
+        service: &FullName,
+        service_type: &TypeName,
+        qos: &Qos,
+    ) -> Result<Self::Requests<S>, Refused>;
+
+    /// Creates a client. If responses have to be taken from somewhere, that is an entity of `executor`, with these options, in a
+    /// group of its own.
+    ///
+    /// # Errors
+    /// If it cannot.
+    fn create_client<S: Service>(
+        &self,
+        node: &Self::Node,
+        executor: &ExecutorHandle,
+        service: &FullName,
+        service_type: &TypeName,
+        qos: &Qos,
+        options: EntityOptions,
+    ) -> Result<Self::Client<S>, Refused>;
+}
+
+/// Whom a subscription, or a publisher, is matched with.
+pub trait Matches: Send + Sync + 'static {
+    /// With how many, as far as it is known at this moment.
+    fn count(&self) -> usize;
+
+    /// Waits until it is matched with somebody.
+    fn wait(&self) -> impl Future<Output = ()> + Send + 'static;
+}
+
+/// A publisher as a middleware has it.
+pub trait PublisherEnd<M>: Matches {
+    /// Sends the message, without waiting for subscriptions.
+    ///
+    /// # Errors
+    /// If the message is lost.
+    fn publish(&self, message: M) -> Result<(), PublishError>;
+}
+
+/// Where a response goes.
+pub trait ReplyEnd<T>: Send + 'static {
+    /// Sends the response, without waiting for the client.
+    ///
+    /// # Errors
+    /// If the response is lost.
+    fn send(self, response: T) -> Result<(), Refused>;
+}
+
+/// A client as a middleware has it. It is matched once a server can answer.
+pub trait ClientEnd<S: Service>: Matches {
+    /// A response that is awaited; dropping it gives the call up.
+    type Call: Future<Output = Result<S::Response, CallError>> + Send + 'static;
+
+    /// Sends a request, without waiting for the server.
+    fn call(&self, request: S::Request) -> Self::Call;
+
+    /// How many responses could not be decoded.
+    fn undecodable(&self) -> u64;
+}

@@ -1,0 +1,270 @@
+//! Names of topics, services, nodes and types, and what is wrong with them.
+
+use std::fmt;
+
+/// A name that ROS 2 would not accept.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NameError {
+    /// Not the name of a topic or a service.
+    #[error(
+        "`{name}` is no name of a topic or service ({reason}); use letters, digits and underscores between slashes, as in \
+         `/camera/image`"
+    )]
+    Topic {
+        /// The name.
+        name: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Not the name of a node.
+    #[error(
+        "`{name}` is no name of a node ({reason}); use letters, digits and underscores, and a namespace such as `/robot`"
+    )]
+    Node {
+        /// Namespace and name.
+        name: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Not the name of a type.
+    #[error("`{name}` is no name of a type; it should look like `{example}`")]
+    Type {
+        /// The name.
+        name: String,
+        /// One that would do.
+        example: &'static str,
+    },
+}
+
+/// What is wrong with one part of a name, between two slashes.
+fn check_part(part: &str) -> Result<(), String> {
+    let Some(first) = part.chars().next() else {
+        return Err("a part of it is empty".to_owned());
+    };
+    if first.is_ascii_digit() {
+        return Err(format!("`{part}` begins with a digit"));
+    }
+    match part.chars().find(|c| !c.is_ascii_alphanumeric() && *c != '_') {
+        Some(wrong) => Err(format!("`{wrong}` is not allowed")),
+        None => Ok(()),
+    }
+}
+
+/// Checks an absolute name.
+fn check_absolute(name: &str) -> Result<(), String> {
+    let parts = name.strip_prefix('/').ok_or("it does not begin with a slash")?;
+    parts.split('/').try_for_each(check_part)
+}
+
+/// The name of a node with its namespace.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct NodeName {
+    namespace: String,
+    name: String,
+}
+
+impl NodeName {
+    /// A node of that name; the namespace begins with a slash, and `/` is the outermost.
+    ///
+    /// # Errors
+    /// If one of them is not a name.
+    pub fn new(namespace: &str, name: &str) -> Result<Self, NameError> {
+        let error = |reason| NameError::Node { name: format!("{namespace} {name}"), reason };
+        if namespace != "/" {
+            check_absolute(namespace).map_err(error)?;
+        }
+        check_part(name).map_err(error)?;
+        Ok(Self { namespace: namespace.to_owned(), name: name.to_owned() })
+    }
+
+    /// The namespace, which begins with a slash.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// The name without its namespace.
+    #[must_use]
+    pub fn base_name(&self) -> &str {
+        &self.name
+    }
+
+    /// The topic or service that this node calls `name`: what does not begin with a slash is in the node's namespace, and what
+    /// begins with `~/` below the node.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn resolve(&self, name: &str) -> Result<FullName, NameError> {
+        let namespace = self.namespace.trim_end_matches('/');
+        let absolute = match name.strip_prefix("~/") {
+            Some(below) => format!("{namespace}/{}/{below}", self.name),
+            None if name.starts_with('/') => name.to_owned(),
+            None => format!("{namespace}/{name}"),
+        };
+        match check_absolute(&absolute) {
+            Ok(()) => Ok(FullName(absolute)),
+            Err(reason) => Err(NameError::Topic { name: name.to_owned(), reason }),
+        }
+    }
+}
+
+impl fmt::Display for NodeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace.trim_end_matches('/'), self.name)
+    }
+}
+
+/// The absolute name of a topic or a service, such as `/robot/camera/image`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct FullName(String);
+
+impl FullName {
+    /// The name; it begins with a slash.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for FullName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What kind of interface a type belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum TypeKind {
+    /// A message.
+    Msg,
+    /// A service.
+    Srv,
+    /// An action.
+    Action,
+}
+
+impl TypeKind {
+    /// As it stands in names.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Msg => "msg",
+            Self::Srv => "srv",
+            Self::Action => "action",
+        }
+    }
+}
+
+/// The name of a type, taken apart.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub struct TypeName {
+    /// Such as `std_msgs`.
+    pub package: String,
+    /// What it belongs to.
+    pub kind: TypeKind,
+    /// Such as `String`, or for a part of an action `Fibonacci_FeedbackMessage`.
+    pub name: String,
+    /// `RIHS01_` and 64 digits, if it is known.
+    pub hash: Option<&'static str>,
+}
+
+impl TypeName {
+    /// The type of a message.
+    ///
+    /// # Errors
+    /// If its name is none.
+    pub fn of_message<M: crate::Message>() -> Result<Self, NameError> {
+        Self::parse(M::TYPE, M::TYPE_SUFFIX, M::TYPE_HASH, TypeKind::Msg, "std_msgs/msg/String")
+    }
+
+    /// The type of a service.
+    ///
+    /// # Errors
+    /// If its name is none.
+    pub fn of_service<S: crate::Service>() -> Result<Self, NameError> {
+        Self::parse(S::TYPE, S::TYPE_SUFFIX, S::TYPE_HASH, TypeKind::Srv, "example_interfaces/srv/AddTwoInts")
+    }
+
+    fn parse(
+        name: &str,
+        suffix: &str,
+        hash: Option<&'static str>,
+        kind: TypeKind,
+        example: &'static str,
+    ) -> Result<Self, NameError> {
+        // Only parts of actions have a suffix.
+        let kind = if suffix.is_empty() { kind } else { TypeKind::Action };
+        let error = || NameError::Type { name: name.to_owned(), example };
+        let parts: Vec<_> = name.split('/').collect();
+        let [package, given, base] = parts[..] else {
+            return Err(error());
+        };
+        let is_word = |word: &str| {
+            word.starts_with(|c: char| c.is_ascii_alphabetic())
+                && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        };
+        if given != kind.as_str() || !is_word(package) || !is_word(base) {
+            return Err(error());
+        }
+        Ok(Self { package: package.to_owned(), kind, name: format!("{base}{suffix}"), hash })
+    }
+}
+
+impl fmt::Display for TypeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}", self.package, self.kind.as_str(), self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn topics_are_resolved_as_ros_resolves_them() {
+        let cases = [
+            ("/", "chatter", "/chatter"),
+            ("/", "/chatter", "/chatter"),
+            ("/", "~/chatter", "/talker/chatter"),
+            ("/robot/arm", "chatter", "/robot/arm/chatter"),
+            ("/robot/arm", "/chatter", "/chatter"),
+            ("/robot/arm", "camera/image", "/robot/arm/camera/image"),
+            ("/robot/arm", "~/state", "/robot/arm/talker/state"),
+            ("/", "fibonacci/_action/feedback", "/fibonacci/_action/feedback"),
+        ];
+        for (namespace, name, expected) in cases {
+            let node = NodeName::new(namespace, "talker").unwrap();
+            assert_eq!(node.resolve(name).unwrap().as_str(), expected, "{namespace} {name}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_name_is_refused_with_a_reason() {
+        let node = NodeName::new("/", "talker").unwrap();
+        for name in ["", "/", "a b", "1st", "a//b", "chatter/", "ü", "~"] {
+            let error = node.resolve(name).unwrap_err();
+            assert!(error.to_string().contains("as in `/camera/image`"), "{name}: {error}");
+        }
+        assert!(NodeName::new("/robot/arm", "talker").is_ok());
+        for (namespace, name) in [("robot", "talker"), ("/", ""), ("/", "a/b"), ("/robot/", "a"), ("", "a")] {
+            assert!(NodeName::new(namespace, name).is_err(), "{namespace} {name}");
+        }
+    }
+
+    #[test]
+    fn types_are_taken_apart() {
+        let parse = |name, suffix| TypeName::parse(name, suffix, None, TypeKind::Msg, "std_msgs/msg/String");
+        assert_eq!(parse("std_msgs/msg/String", "").unwrap().to_string(), "std_msgs/msg/String");
+        let feedback = parse("example_interfaces/action/Fibonacci", "_FeedbackMessage").unwrap();
+        assert_eq!(feedback.to_string(), "example_interfaces/action/Fibonacci_FeedbackMessage");
+        for name in
+            ["", "String", "std_msgs/String", "std_msgs/srv/String", "std msgs/msg/String", "a/msg/b/c", "/msg/A"]
+        {
+            let error = parse(name, "").unwrap_err();
+            assert!(error.to_string().contains("std_msgs/msg/String"), "{name}: {error}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Nodes: names under which entities appear in the ROS graph.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::middleware::{Middleware, Refused};
+use crate::names::{NameError, NodeName};
+
+/// How a node is set up; a plain `&str` is its name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NodeOptions {
+    name: String,
+    namespace: String,
+}
+
+impl NodeOptions {
+    /// A node of that name in the namespace `/`.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), namespace: "/".to_owned() }
+    }
+
+    /// Sets the namespace, such as `/robot`: the node's relative topics and services are in it.
+    #[must_use]
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = namespace.into();
+        self
+    }
+}
+
+impl From<&str> for NodeOptions {
+    fn from(name: &str) -> Self {
+        Self::new(name)
+    }
+}
+
+/// Why a node could not be created.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NodeError {
+    /// Its name is none.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The middleware refused.
+    #[error("could not create node `{node}`: {reason}")]
+    Refused {
+        /// The node.
+        node: NodeName,
+        /// What the middleware says.
+        #[source]
+        reason: Refused,
+    },
+}
+
+/// A node of the ROS graph. Cheap to clone; it is in the graph until the last clone and the last entity are dropped.
+///
+/// It creates publishers, and on callback groups of any executor subscriptions, services and clients. It has no thread and
+/// nothing to be spun of its own.
+pub struct Node<X: Middleware>(Arc<Inner<X>>);
+
+struct Inner<X: Middleware> {
+    name: NodeName,
+    raw: X::Node,
+    // After the node, which says goodbye through it.
+    middleware: X,
+}
+
+impl<X: Middleware> Node<X> {
+    /// Creates a node; a plain `&str` is its name.
+    ///
+    /// # Errors
+    /// If the name is none, or the middleware refuses.
+    pub fn new(middleware: &X, options: impl Into<NodeOptions>) -> Result<Self, NodeError> {
+        let options = options.into();
+        let name = NodeName::new(&options.namespace, &options.name)?;
+        let raw = middleware.create_node(&name).map_err(|reason| NodeError::Refused { node: name.clone(), reason })?;
+        Ok(Self(Arc::new(Inner { name, raw, middleware: middleware.clone() })))
+    }
+
+    /// The name with its namespace, such as `/robot/talker`.
+    #[must_use]
+    pub fn fully_qualified_name(&self) -> String {
+        self.0.name.to_string()
+    }
+
+    /// The name, and the namespace that relative names are in.
+    #[must_use]
+    pub fn name(&self) -> &NodeName {
+        &self.0.name
+    }
+
+    /// What the node talks through.
+    #[must_use]
+    pub fn middleware(&self) -> &X {
+        &self.0.middleware
+    }
+
+    /// The node as the middleware has it.
+    pub(crate) fn raw(&self) -> &X::Node {
+        &self.0.raw
+    }
+}
+
+impl<X: Middleware> Clone for Node<X> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<X: Middleware> fmt::Debug for Node<X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Node").field("name", &self.fully_qualified_name()).finish_non_exhaustive()
+    }
+}

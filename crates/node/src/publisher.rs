@@ -1,0 +1,99 @@
+//! Publishers.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::message::Message;
+use crate::middleware::{Matches, Middleware, PublisherEnd};
+use crate::names::TypeName;
+use crate::node::Node;
+use crate::options::PublisherOptions;
+use crate::subscription::TopicError;
+
+/// Why a message was not published.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PublishError {
+    /// Subscriptions are so far behind, or the network is so slow, that there is no room for the message.
+    #[error("topic `{topic}` has too many messages on their way; this one was not published")]
+    Full {
+        /// The topic.
+        topic: String,
+    },
+    /// The middleware could not encode or send it.
+    #[error("could not publish on topic `{topic}`: {reason}")]
+    Failed {
+        /// The topic.
+        topic: String,
+        /// What the middleware says.
+        reason: String,
+    },
+}
+
+/// Publishes messages on a topic. Cheap to clone; clones are the same publisher.
+pub struct Publisher<M: Message, X: Middleware>(Arc<Inner<M, X>>);
+
+struct Inner<M: Message, X: Middleware> {
+    topic: String,
+    raw: X::Publisher<M>,
+    _node: Node<X>,
+}
+
+impl<X: Middleware> Node<X> {
+    /// Creates a publisher; a plain `&str` is its topic.
+    ///
+    /// # Errors
+    /// If the topic's or the type's name is none, or the middleware refuses.
+    pub fn create_publisher<M: Message>(
+        &self,
+        options: impl Into<PublisherOptions>,
+    ) -> Result<Publisher<M, X>, TopicError> {
+        let PublisherOptions { topic, qos } = options.into();
+        let (name, message_type) = (self.name().resolve(&topic)?, TypeName::of_message::<M>()?);
+        let created = self.middleware().create_publisher(self.raw(), &name, &message_type, &qos);
+        let raw = created.map_err(|reason| TopicError::Refused { topic: topic.clone(), reason })?;
+        Ok(Publisher(Arc::new(Inner { topic, raw, _node: self.clone() })))
+    }
+}
+
+impl<M: Message, X: Middleware> Publisher<M, X> {
+    /// The topic's name, as it was given.
+    #[must_use]
+    pub fn topic(&self) -> &str {
+        &self.0.topic
+    }
+
+    /// Sends the message to all subscriptions of the topic.
+    ///
+    /// Encodes it on the calling thread, where it is encoded at all, and leaves sending to the middleware's. Allocates, and
+    /// locks for a moment; does not wait for the network or for subscriptions.
+    ///
+    /// # Errors
+    /// If there is no room for it, or it cannot be encoded: the message is lost.
+    pub fn publish(&self, message: M) -> Result<(), PublishError> {
+        self.0.raw.publish(message)
+    }
+
+    /// With how many subscriptions it is matched, as far as discovery knows at this moment.
+    #[must_use]
+    pub fn subscription_count(&self) -> usize {
+        self.0.raw.count()
+    }
+
+    /// Waits until it is matched with a subscription.
+    pub fn wait_for_subscription(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.0.raw.wait()
+    }
+}
+
+impl<M: Message, X: Middleware> Clone for Publisher<M, X> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<M: Message, X: Middleware> fmt::Debug for Publisher<M, X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Publisher").field("topic", &self.topic()).finish_non_exhaustive()
+    }
+}

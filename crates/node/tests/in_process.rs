@@ -1,0 +1,145 @@
+//! Nodes of one process.
+
+use rospin::{CallbackGroup, Context, ContextOptions, Executor, ExecutorOptions, SpinOptions};
+use rospin_node::{
+    CallError, InProcess, Message, Node, NodeOptions, PublisherOptions, Service, ServiceOptions, SubscriptionOptions,
+};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+struct Number {
+    data: i64,
+}
+
+impl Message for Number {
+    const TYPE: &str = "std_msgs/msg/Int64";
+}
+
+enum Double {}
+
+impl Service for Double {
+    type Request = Number;
+    type Response = Number;
+    const TYPE: &str = "test_interfaces/srv/Double";
+}
+
+fn set_up() -> (Context, Executor, InProcess) {
+    let context = Context::new(ContextOptions::new());
+    let executor = context.create_executor(ExecutorOptions::new("main"));
+    let middleware = InProcess::new(&context);
+    (context, executor, middleware)
+}
+
+fn spin_all(executor: &Executor) {
+    executor.spin(SpinOptions::spin_all()).unwrap();
+}
+
+fn numbers(group: CallbackGroup<Vec<i64>>) -> Vec<i64> {
+    group.into_payload().unwrap()
+}
+
+#[test]
+fn nodes_talk_by_the_names_that_ros_resolves() {
+    let (_context, executor, middleware) = set_up();
+    let robot = Node::new(&middleware, NodeOptions::new("arm").namespace("/robot")).unwrap();
+    let outside = Node::new(&middleware, "outside").unwrap();
+    let group = executor.create_group("arm", Vec::new());
+    let hear = |heard: &mut Vec<i64>, number: Number| heard.push(number.data);
+    let relative = robot.create_subscription(&group, "state", hear).unwrap();
+    let _below = robot.create_subscription(&group, "~/state", hear).unwrap();
+    let publisher = outside.create_publisher::<Number>("/robot/state").unwrap();
+    assert_eq!((relative.name(), relative.publisher_count(), publisher.subscription_count()), ("arm/state", 1, 1));
+    publisher.publish(Number { data: 1 }).unwrap();
+    outside.create_publisher("robot/arm/state").unwrap().publish(Number { data: 2 }).unwrap();
+    spin_all(&executor);
+    assert_eq!(numbers(group), [1, 2]);
+}
+
+#[test]
+fn what_makes_room_is_counted_and_late_subscriptions_get_what_was_kept() {
+    let (context, executor, middleware) = set_up();
+    let node = Node::new(&middleware, "node").unwrap();
+    let group = executor.create_group("late", Vec::new());
+    let options = PublisherOptions::new("numbers").keep_last(3).transient_local();
+    let publisher = node.create_publisher::<Number>(options).unwrap();
+    (0..5).for_each(|data| publisher.publish(Number { data }).unwrap());
+    let subscription = node
+        .create_subscription(
+            &group,
+            SubscriptionOptions::new("numbers").keep_last(4).transient_local(),
+            |heard: &mut Vec<i64>, number: Number| heard.push(number.data),
+        )
+        .unwrap();
+    (5..8).for_each(|data| publisher.publish(Number { data }).unwrap());
+    assert_eq!(subscription.missed(), 2, "three kept and three new ones are two more than the depth");
+    let losses = context.losses();
+    assert_eq!(losses.iter().map(|loss| (loss.entity.as_str(), loss.count)).collect::<Vec<_>>(), [("late/numbers", 2)]);
+    spin_all(&executor);
+    assert_eq!(numbers(group), [4, 5, 6, 7]);
+}
+
+#[test]
+fn a_call_is_awaited_and_its_end_is_told() {
+    let (_context, executor, middleware) = set_up();
+    let node = Node::new(&middleware, "node").unwrap();
+    let client = node.create_client::<Double>(&executor.handle(), "double").unwrap();
+    let call = client.call(Number { data: 1 });
+    let error = executor.spin_until(call, SpinOptions::new()).unwrap().unwrap_err();
+    assert_eq!(error, CallError::Unavailable { service: "/double".to_owned() });
+
+    let group = executor.create_group("double", 0);
+    let options = ServiceOptions::new("double").keep_last(1);
+    let server = node
+        .create_service::<Double, _, _>(&group, options, |calls: &mut u32, number| {
+            *calls += 1;
+            Number { data: 2 * number.data }
+        })
+        .unwrap();
+    executor.spin_until(client.wait_for_service(), SpinOptions::new()).unwrap();
+    let (displaced, answered) = (client.call(Number { data: 1 }), client.call(Number { data: 21 }));
+    let error = executor.spin_until(displaced, SpinOptions::new()).unwrap().unwrap_err();
+    assert!(matches!(error, CallError::Unanswered { .. }), "{error}");
+    assert_eq!(executor.spin_until(answered, SpinOptions::new()).unwrap(), Ok(Number { data: 42 }));
+    drop(server);
+    assert!(!client.service_is_ready());
+    assert_eq!(group.into_payload().unwrap(), 1);
+}
+
+#[test]
+fn whoever_waits_for_the_other_end_is_told() {
+    let (_context, executor, middleware) = set_up();
+    let node = Node::new(&middleware, "node").unwrap();
+    let publisher = node.create_publisher::<Number>("numbers").unwrap();
+    let waiting = publisher.wait_for_subscription();
+    let group = executor.create_group("group", node.clone());
+    let _timer = group.create_timer(rospin::TimerOptions::one_shot(std::time::Duration::from_millis(1)), {
+        let group = executor.create_group("listener", Vec::new());
+        move |node: &mut Node<InProcess>, _| {
+            let hear = |heard: &mut Vec<i64>, number: Number| heard.push(number.data);
+            std::mem::forget(node.create_subscription(&group, "numbers", hear).unwrap());
+        }
+    });
+    executor.spin_until(waiting, SpinOptions::new().timeout(std::time::Duration::from_secs(40))).unwrap();
+    assert_eq!(publisher.subscription_count(), 1);
+}
+
+#[test]
+fn a_type_that_is_none_and_another_type_are_refused() {
+    let (_context, _executor, middleware) = set_up();
+    #[derive(Clone, Serialize, Deserialize)]
+    struct Nameless;
+    impl Message for Nameless {
+        const TYPE: &str = "Nameless";
+    }
+    #[derive(Clone, Serialize, Deserialize)]
+    struct Text(String);
+    impl Message for Text {
+        const TYPE: &str = "std_msgs/msg/String";
+    }
+    let node = Node::new(&middleware, "node").unwrap();
+    let error = node.create_publisher::<Nameless>("numbers").unwrap_err();
+    assert!(error.to_string().contains("std_msgs/msg/String"), "{error}");
+    let _publisher = node.create_publisher::<Number>("numbers").unwrap();
+    let error = node.create_publisher::<Text>("numbers").unwrap_err();
+    assert!(error.to_string().contains("numbers"), "{error}");
+}
