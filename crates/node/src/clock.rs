@@ -1,36 +1,12 @@
 //! `/clock` as the source of ROS time.
 
-use rospin::{ExecutorHandle, GroupOptions, Instant, RosTime};
-use serde::{Deserialize, Serialize};
+use rospin::{ExecutorHandle, GroupOptions, RosTime};
 
-use crate::message::Message;
+use crate::interfaces::rosgraph_msgs::Clock;
 use crate::middleware::Middleware;
 use crate::node::Node;
 use crate::options::SubscriptionOptions;
 use crate::subscription::{Subscription, TopicError};
-
-#[derive(Clone, Serialize, Deserialize)]
-struct Time {
-    sec: i32,
-    nanosec: u32,
-}
-
-#[derive(Clone, Serialize, Deserialize)]
-struct Clock {
-    clock: Time,
-}
-
-impl Message for Clock {
-    const TYPE: &str = "rosgraph_msgs/msg/Clock";
-}
-
-impl Clock {
-    /// ROS time has no negative values; who sends one gets the beginning of time.
-    fn instant(&self) -> Instant {
-        let sec = u64::try_from(self.clock.sec).unwrap_or(0);
-        Instant::from_nanos(sec * 1_000_000_000 + u64::from(self.clock.nanosec))
-    }
-}
 
 /// ROS time follows `/clock` for as long as this lives. Afterwards it stands still, until it is set otherwise.
 #[derive(Debug)]
@@ -54,22 +30,9 @@ impl<X: Middleware> Node<X> {
         let options = SubscriptionOptions::new("/clock").keep_last(1).best_effort();
         let subscription = self.create_subscription(&group, options, |time: &mut RosTime, message: Clock| {
             // Nobody is waited for here: the jump callbacks may be this executor's.
-            drop(time.set(message.instant()));
+            drop(time.set(message.clock.into()));
         })?;
         drop(time.set_active(true));
         Ok(SimTime { _subscription: subscription })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn any_time_from_the_wire_is_one() {
-        let at = |sec, nanosec| Clock { clock: Time { sec, nanosec } }.instant();
-        assert_eq!(at(1, 500), Instant::from_nanos(1_000_000_500));
-        assert_eq!(at(-1, 0), Instant::ZERO);
-        assert_eq!(at(i32::MAX, u32::MAX), Instant::from_nanos(2_147_483_647_000_000_000 + 4_294_967_295));
     }
 }

@@ -45,6 +45,7 @@
 mod client;
 mod clock;
 mod in_process;
+pub mod interfaces;
 mod message;
 mod middleware;
 mod names;
