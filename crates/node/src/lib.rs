@@ -51,6 +51,7 @@ mod middleware;
 mod names;
 mod node;
 mod options;
+mod parameters;
 mod publisher;
 mod qos;
 mod service;
@@ -64,6 +65,10 @@ pub use middleware::{ClientEnd, Matches, Middleware, PublisherEnd, Refused, Repl
 pub use names::{FullName, NameError, NodeName, TypeKind, TypeName};
 pub use node::{Node, NodeError, NodeOptions};
 pub use options::{ClientOptions, PublisherOptions, ServiceOptions, SubscriptionOptions};
+pub use parameters::{
+    DEPTH_RECURSIVE, DeclareError, Parameter, ParameterKind, ParameterOptions, ParameterRange, ParameterSetting,
+    ParameterValue, ParameterVariant, ParametersCallback, Ranged, SetParameterError, UndeclareError, UnknownType,
+};
 pub use publisher::{PublishError, Publisher};
 pub use qos::{Durability, History, Qos, Reliability};
 pub use service::{Server, ServiceError};

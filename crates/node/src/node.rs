@@ -1,29 +1,39 @@
 //! Nodes: names under which entities appear in the ROS graph.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use crate::middleware::{Middleware, Refused};
 use crate::names::{NameError, NodeName};
+use crate::parameters::{ParameterValue, Store};
 
 /// How a node is set up; a plain `&str` is its name.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct NodeOptions {
     name: String,
     namespace: String,
+    overrides: BTreeMap<String, ParameterValue>,
 }
 
 impl NodeOptions {
     /// A node of that name in the namespace `/`.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), namespace: "/".to_owned() }
+        Self { name: name.into(), namespace: "/".to_owned(), overrides: BTreeMap::new() }
     }
 
     /// Sets the namespace, such as `/robot`: the node's relative topics and services are in it.
     #[must_use]
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = namespace.into();
+        self
+    }
+
+    /// Sets what a parameter begins with in place of its default, as `--ros-args -p name:=value` does elsewhere.
+    #[must_use]
+    pub fn parameter_override(mut self, name: impl Into<String>, value: impl Into<ParameterValue>) -> Self {
+        self.overrides.insert(name.into(), value.into());
         self
     }
 }
@@ -60,6 +70,7 @@ pub struct Node<X: Middleware>(Arc<Inner<X>>);
 
 struct Inner<X: Middleware> {
     name: NodeName,
+    store: Arc<Store>,
     raw: X::Node,
     // After the node, which says goodbye through it.
     middleware: X,
@@ -74,7 +85,8 @@ impl<X: Middleware> Node<X> {
         let options = options.into();
         let name = NodeName::new(&options.namespace, &options.name)?;
         let raw = middleware.create_node(&name).map_err(|reason| NodeError::Refused { node: name.clone(), reason })?;
-        Ok(Self(Arc::new(Inner { name, raw, middleware: middleware.clone() })))
+        let store = Store::new(name.to_string(), options.overrides);
+        Ok(Self(Arc::new(Inner { name, store, raw, middleware: middleware.clone() })))
     }
 
     /// The name with its namespace, such as `/robot/talker`.
@@ -93,6 +105,11 @@ impl<X: Middleware> Node<X> {
     #[must_use]
     pub fn middleware(&self) -> &X {
         &self.0.middleware
+    }
+
+    /// The node's parameters.
+    pub(crate) fn store(&self) -> &Arc<Store> {
+        &self.0.store
     }
 
     /// The node as the middleware has it.

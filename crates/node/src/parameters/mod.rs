@@ -1,0 +1,23 @@
+//! Parameters: values of a node that can be read and set from outside, by their names.
+
+mod callbacks;
+mod error;
+mod events;
+mod handle;
+mod list;
+mod node;
+mod options;
+mod slot;
+mod store;
+mod value;
+mod variant;
+mod watch;
+
+pub use callbacks::ParametersCallback;
+pub use error::{DeclareError, SetParameterError, UndeclareError};
+pub use handle::Parameter;
+pub use list::DEPTH_RECURSIVE;
+pub use options::{ParameterOptions, ParameterRange};
+pub(crate) use store::Store;
+pub use value::{ParameterKind, ParameterSetting, ParameterValue, UnknownType};
+pub use variant::{ParameterVariant, Ranged};
