@@ -66,8 +66,9 @@ pub use names::{FullName, NameError, NodeName, TypeKind, TypeName};
 pub use node::{Node, NodeError, NodeOptions};
 pub use options::{ClientOptions, PublisherOptions, ServiceOptions, SubscriptionOptions};
 pub use parameters::{
-    DEPTH_RECURSIVE, DeclareError, Parameter, ParameterKind, ParameterOptions, ParameterRange, ParameterSetting,
-    ParameterValue, ParameterVariant, ParametersCallback, Ranged, SetParameterError, UndeclareError, UnknownType,
+    DEPTH_RECURSIVE, DeclareError, Parameter, ParameterClient, ParameterClientError, ParameterKind, ParameterOptions,
+    ParameterRange, ParameterServer, ParameterSetting, ParameterValue, ParameterVariant, ParametersCallback, Ranged,
+    ServeParametersError, SetParameterError, UndeclareError, UnknownType,
 };
 pub use publisher::{PublishError, Publisher};
 pub use qos::{Durability, History, Qos, Reliability};

@@ -10,12 +10,12 @@ pub const DEPTH_RECURSIVE: u64 = 0;
 
 /// The names with these prefixes, down to that depth below them, as rclcpp chooses them: a parameter that is called as a prefix
 /// is among them; without prefixes all names are below.
-pub(super) fn list(names: Vec<String>, prefixes: &[String], depth: u64) -> ListParametersResult {
+pub(super) fn list(names: Vec<String>, prefixes: &[impl AsRef<str>], depth: u64) -> ListParametersResult {
     let is_shallow = |below: &str| depth == DEPTH_RECURSIVE || (below.matches(SEPARATOR).count() as u64) < depth;
     let is_chosen = |name: &str| {
         let below = |prefix: &str| name.strip_prefix(prefix)?.strip_prefix(SEPARATOR);
-        let has_prefix = |prefix: &String| name == prefix || below(prefix).is_some_and(is_shallow);
-        if prefixes.is_empty() { is_shallow(name) } else { prefixes.iter().any(has_prefix) }
+        let has_prefix = |prefix: &str| name == prefix || below(prefix).is_some_and(is_shallow);
+        if prefixes.is_empty() { is_shallow(name) } else { prefixes.iter().any(|prefix| has_prefix(prefix.as_ref())) }
     };
     let names: Vec<_> = names.into_iter().filter(|name| is_chosen(name)).collect();
     let mut found: Vec<String> = Vec::new();
@@ -33,8 +33,7 @@ mod tests {
 
     fn listed(prefixes: &[&str], depth: u64) -> (Vec<String>, Vec<String>) {
         let names = ["arm.left.gain", "arm.right.gain", "arm.speed", "armature", "name", "use_sim_time"];
-        let prefixes: Vec<_> = prefixes.iter().map(|prefix| (*prefix).to_owned()).collect();
-        let ListParametersResult { names, prefixes } = list(names.map(str::to_owned).into(), &prefixes, depth);
+        let ListParametersResult { names, prefixes } = list(names.map(str::to_owned).into(), prefixes, depth);
         (names, prefixes)
     }
 

@@ -87,7 +87,7 @@ impl<X: Middleware> Node<X> {
     /// Only those that have less than `depth` dots beyond the prefix, unless that is
     /// [`DEPTH_RECURSIVE`](crate::DEPTH_RECURSIVE).
     #[must_use]
-    pub fn list_parameters(&self, prefixes: &[String], depth: u64) -> ListParametersResult {
+    pub fn list_parameters(&self, prefixes: &[&str], depth: u64) -> ListParametersResult {
         list(self.store().names(), prefixes, depth)
     }
 

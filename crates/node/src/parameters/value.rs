@@ -46,6 +46,27 @@ impl ParameterKind {
     }
 }
 
+impl ParameterKind {
+    /// From the wire; none is the type of what has no value.
+    pub(super) fn from_code(code: u8) -> Result<Option<Self>, UnknownType> {
+        let kinds = [
+            Self::Bool,
+            Self::Integer,
+            Self::Double,
+            Self::String,
+            Self::ByteArray,
+            Self::BoolArray,
+            Self::IntegerArray,
+            Self::DoubleArray,
+            Self::StringArray,
+        ];
+        match code {
+            parameter_type::NOT_SET => Ok(None),
+            code => kinds.into_iter().find(|kind| kind.code() == code).map(Some).ok_or(UnknownType(code)),
+        }
+    }
+}
+
 /// As `ros2 param` calls it.
 impl fmt::Display for ParameterKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -243,6 +264,7 @@ mod tests {
         ];
         for (code, value) in (0..).zip(values) {
             assert_eq!(value.code(), code);
+            assert_eq!(ParameterKind::from_code(code), Ok(value.kind()));
             assert_eq!(ParameterValue::try_from(wire::ParameterValue::from(value.clone())), Ok(value));
         }
     }
