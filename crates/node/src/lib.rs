@@ -67,10 +67,14 @@ pub use node::{Node, NodeError, NodeOptions};
 pub use options::{ClientOptions, PublisherOptions, ServiceOptions, SubscriptionOptions};
 pub use parameters::{
     DEPTH_RECURSIVE, DeclareError, Parameter, ParameterClient, ParameterClientError, ParameterKind, ParameterOptions,
-    ParameterRange, ParameterServer, ParameterSetting, ParameterValue, ParameterVariant, ParametersCallback, Ranged,
-    ServeParametersError, SetParameterError, UndeclareError, UnknownType,
+    ParameterRange, ParameterServer, ParameterSet, ParameterSetting, ParameterValue, ParameterVariant, Parameters,
+    ParametersCallback, Ranged, ServeParametersError, SetParameterError, UndeclareError, UnknownType,
 };
+#[doc(hidden)]
+pub use parameters::{Declarer, ParameterChanges};
 pub use publisher::{PublishError, Publisher};
 pub use qos::{Durability, History, Qos, Reliability};
+#[doc(no_inline)]
+pub use rospin_macros::Parameters;
 pub use service::{Server, ServiceError};
 pub use subscription::{Subscription, TopicError};

@@ -156,12 +156,16 @@ impl Store {
             Some(entry) if entry.spec.read_only => return Err(UndeclareError::ReadOnly { name }),
             Some(_) => {}
         }
-        let entry = state.parameters.remove(&name);
-        let last = entry.map(|entry| ParameterSetting { name, value: entry.slot.value() });
-        let notifiers = state.tell(Change { deleted: last.into_iter().collect(), ..Change::default() });
+        let notifiers = state.remove(name);
         drop(state);
         self.after(notifiers);
         Ok(())
+    }
+
+    /// Undeclares it whatever it is.
+    pub(super) fn forget(&self, name: &str) {
+        let notifiers = self.lock().remove(name.to_owned());
+        self.after(notifiers);
     }
 
     /// Sets all of them or none.
@@ -273,6 +277,13 @@ impl State {
             }
         }
         change
+    }
+
+    /// Removes a parameter; whom to notify of it.
+    fn remove(&mut self, name: String) -> Vec<Notifier> {
+        let entry = self.parameters.remove(&name);
+        let last = entry.map(|entry| ParameterSetting { name, value: entry.slot.value() });
+        self.tell(Change { deleted: last.into_iter().collect(), ..Change::default() })
     }
 
     /// Leaves the change where it will be found; whom to notify of it.

@@ -129,6 +129,10 @@ impl sealed::Variant for ParameterValue {
 }
 
 /// A type whose values have an order, so that a parameter of it can have a range: `i64` and `f64`, and `Option` of them.
+#[diagnostic::on_unimplemented(
+    message = "a parameter that is a `{Self}` has no range",
+    label = "neither `i64` nor `f64`"
+)]
 pub trait Ranged: ParameterVariant + sealed_range::Ranged {}
 
 pub(crate) mod sealed_range {
