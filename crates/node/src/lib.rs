@@ -6,6 +6,8 @@
 //!
 //! - [`Node`]: names, and what can be created under them.
 //! - [`Message`], [`Service`]: what travels, as structs with serde's derives and their ROS 2 type's name.
+//! - [`Parameter`], [`Parameters`]: values of a node that are set from outside, one by one or as a struct.
+//! - [`Logger`], [`RosoutLog`]: log records on `/rosout`.
 //! - [`InProcess`]: the middleware that needs no network, for tests and for nodes that are composed in one process.
 //!
 //! Programs use it through the crate of their middleware, which exports all of it.
@@ -54,6 +56,7 @@ mod options;
 mod parameters;
 mod publisher;
 mod qos;
+mod rosout;
 mod service;
 mod subscription;
 
@@ -74,6 +77,7 @@ pub use parameters::{
 pub use parameters::{Declarer, ParameterChanges};
 pub use publisher::{PublishError, Publisher};
 pub use qos::{Durability, History, Qos, Reliability};
+pub use rosout::{Logger, Rosout, RosoutError, RosoutLog};
 #[doc(no_inline)]
 pub use rospin_macros::Parameters;
 pub use service::{Server, ServiceError};

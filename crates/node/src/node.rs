@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::middleware::{Middleware, Refused};
 use crate::names::{NameError, NodeName};
 use crate::parameters::{ParameterValue, Store};
+use crate::rosout::RecordQueue;
 
 /// How a node is set up; a plain `&str` is its name.
 #[derive(Clone, PartialEq, Debug)]
@@ -71,6 +72,7 @@ pub struct Node<X: Middleware>(Arc<Inner<X>>);
 struct Inner<X: Middleware> {
     name: NodeName,
     store: Arc<Store>,
+    records: Arc<RecordQueue>,
     raw: X::Node,
     // After the node, which says goodbye through it.
     middleware: X,
@@ -86,7 +88,8 @@ impl<X: Middleware> Node<X> {
         let name = NodeName::new(&options.namespace, &options.name)?;
         let raw = middleware.create_node(&name).map_err(|reason| NodeError::Refused { node: name.clone(), reason })?;
         let store = Store::new(name.to_string(), options.overrides);
-        Ok(Self(Arc::new(Inner { name, store, raw, middleware: middleware.clone() })))
+        let records = RecordQueue::new(&name);
+        Ok(Self(Arc::new(Inner { name, store, records, raw, middleware: middleware.clone() })))
     }
 
     /// The name with its namespace, such as `/robot/talker`.
@@ -110,6 +113,11 @@ impl<X: Middleware> Node<X> {
     /// The node's parameters.
     pub(crate) fn store(&self) -> &Arc<Store> {
         &self.0.store
+    }
+
+    /// The node's log on its way to `/rosout`.
+    pub(crate) fn records(&self) -> &Arc<RecordQueue> {
+        &self.0.records
     }
 
     /// The node as the middleware has it.

@@ -1,5 +1,6 @@
 //! Parameters of nodes, as the program that declares them sees them.
 
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex};
 
 use rospin::{Context, ContextOptions, Executor, ExecutorOptions, SpinOptions};
@@ -63,7 +64,7 @@ fn the_plain_value_says_the_type() {
     assert_eq!(node.declare_parameter("integer", 3).unwrap().get(), 3_i64);
     assert_eq!(node.declare_parameter("double", 3.0).unwrap().get(), 3.0_f64);
     assert_eq!(node.declare_parameter("text", "three").unwrap().get(), "three");
-    assert_eq!(node.declare_parameter("flag", true).unwrap().clone().get(), true);
+    assert!(node.declare_parameter("flag", true).unwrap().clone().get());
 }
 
 #[test]
@@ -120,7 +121,7 @@ fn what_cannot_be_declared_says_why() {
     assert_eq!(node.declare_parameter("", 1).unwrap_err(), DeclareError::EmptyName);
     let error = node.declare_parameter::<i64>("port", ParameterOptions::new()).unwrap_err();
     assert!(error.to_string().contains("give it a default"), "{error}");
-    let range = ParameterOptions::from(1).range(10..=5);
+    let range = ParameterOptions::from(1).range(RangeInclusive::new(10, 5));
     assert!(matches!(node.declare_parameter("level", range), Err(DeclareError::Range { .. })));
 }
 
