@@ -173,6 +173,17 @@ impl<O: Order> Policy for Ordered<O> {
     fn has_candidates(&self) -> bool {
         !self.ready.is_empty()
     }
+
+    fn would_pick(&self, activation: &Activation) -> bool {
+        let precedes = |other: Option<&Entry<O::Key>>| {
+            other.is_none_or(|other| match self.order.key(activation).cmp(&other.key) {
+                Ordering::Equal => activation.tie_breaker() < other.activation.tie_breaker(),
+                ordering => ordering == Ordering::Less,
+            })
+        };
+        // The best of another group that is held counts, too: then the answer is no although it might be yes.
+        precedes(self.ready.peek()) && precedes(self.blocked.get(activation.group.index()).and_then(BinaryHeap::peek))
+    }
 }
 
 fn reserve<K: Ord>(heap: &mut Heap<K>, room: usize) {
