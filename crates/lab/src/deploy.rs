@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use rospin::os::CoreSet;
-use rospin_scenario::{Deployment, Scenario};
+use rospin_scenario::Deployment;
 
 use crate::experiments::Failure;
+use crate::scenario_file;
 
 pub(crate) const NAME: &str = "deploy";
 
@@ -49,10 +50,6 @@ enum Action {
 /// Why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
 enum InputError {
-    #[error("{}: cannot be read ({reason}); name a scenario file, as in crates/scenario/scenarios", path.display())]
-    Unreadable { path: PathBuf, reason: io::Error },
-    #[error("{}: {error}", path.display())]
-    Text { path: PathBuf, error: rospin_scenario::ScenarioError },
     #[error("--output {}: cannot be written ({reason}); name a file that is not there", path.display())]
     Unwritable { path: PathBuf, reason: io::Error },
     #[error("{what} is to run on core {missing}, which this machine does not have; choose from {online}")]
@@ -73,10 +70,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
 }
 
 fn template(path: &Path, output: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> {
-    let unreadable = |reason| InputError::Unreadable { path: path.to_owned(), reason };
-    let text = fs::read_to_string(path).map_err(unreadable).map_err(Failure::input)?;
-    let wrong = |error| InputError::Text { path: path.to_owned(), error };
-    let scenario = Scenario::parse(&text).map_err(wrong).map_err(Failure::input)?;
+    let scenario = scenario_file::read(path).map_err(Failure::input)?;
     let text = format!(
         "# What the system has. Leave out what should stay as the program has it.\n\n{}",
         Deployment::describe(&scenario).to_toml()

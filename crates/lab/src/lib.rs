@@ -20,6 +20,7 @@ mod parity;
 mod process;
 mod progress;
 mod reference_system;
+mod scenario_file;
 mod simulate;
 mod stats;
 mod svg;
