@@ -12,6 +12,7 @@ mod doctor;
 mod experiments;
 mod latency;
 mod machine;
+mod number;
 mod output_options;
 mod outputs;
 mod page;
