@@ -16,7 +16,7 @@ struct AddRequest {
     b: i64,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct AddResponse {
     sum: i64,
 }

@@ -11,7 +11,7 @@ use rospin::{Context, ContextOptions, ExecutorOptions, GroupOptions, SpinOptions
 use rospin_ros2_client::{Domain, DomainOptions, Message, PublisherOptions};
 use serde::{Deserialize, Serialize};
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct Text {
     data: String,
 }

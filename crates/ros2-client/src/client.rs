@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::marker::PhantomData;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as TaskContext, Poll, ready};
@@ -13,94 +12,19 @@ use std::task::{Context as TaskContext, Poll, ready};
 use futures_channel::oneshot;
 use futures_core::Stream;
 use ros2_client::dds::rustdds::no_key::DataWriterCdr;
-use ros2_client::dds::rustdds::{GUID, QosPolicies, RTPSEntity, TopicKind, WriteOptionsBuilder};
+use ros2_client::dds::rustdds::{GUID, QosPolicies, RTPSEntity, WriteOptionsBuilder};
 use ros2_client::{CreateError, Gid, ReadError};
-use rospin::{Entity, EntityKind, ExecutorHandle, GroupOptions, LossCause};
-use serde::de::{Deserialize, DeserializeOwned, DeserializeSeed, Deserializer};
-use serde::{Serialize, Serializer};
+use rospin::{Entity, EntityKind, EntityOptions, LossCause, ReentrantGroup};
+use rospin_node::{CallError, ClientEnd, FullName, Matches, Qos, Refused, Service, TypeName};
+use serde::de::DeserializeOwned;
 
 use crate::domain::ServiceMapping;
+use crate::headed::{Headed, HeadedSeed, Header, half_of};
 use crate::matches::Matched;
-use crate::message::Service;
 use crate::names;
-use crate::node::{Node, Place};
-use crate::options::ClientOptions;
+use crate::node::{DdsNode, Place, refused};
 use crate::participant::End;
 use crate::reader::{Read, Reader};
-use crate::service::ServiceError;
-
-/// Why a call has no response.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum CallError {
-    /// No server is known at this moment.
-    #[error("no server of service `{service}` is known; await `Client::wait_for_service` first")]
-    Unavailable {
-        /// The service.
-        service: String,
-    },
-    /// The request could not be encoded, or there was no room for it.
-    #[error("the request to service `{service}` was not sent: {reason}")]
-    NotSent {
-        /// The service.
-        service: String,
-        /// What the middleware says.
-        reason: String,
-    },
-    /// The client or its executor was dropped before the response came.
-    #[error("the client of service `{service}` ended before the response came")]
-    ClientGone {
-        /// The service.
-        service: String,
-    },
-}
-
-/// What Cyclone DDS's mapping puts before requests and responses: what identifies the request. Servers send it back as it is.
-type Header = ([u8; 8], i64);
-
-/// A request as it travels.
-enum Request<T> {
-    Bare(T),
-    Headed(Header, T),
-}
-
-impl<T: Serialize> Serialize for Request<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Bare(body) => body.serialize(serializer),
-            Self::Headed(header, body) => (header, body).serialize(serializer),
-        }
-    }
-}
-
-/// A response as it travels.
-struct Response<T> {
-    header: Option<Header>,
-    body: T,
-}
-
-/// How to decode a response.
-struct ResponseSeed<T>(ServiceMapping, PhantomData<fn() -> T>);
-
-impl<T> Clone for ResponseSeed<T> {
-    fn clone(&self) -> Self {
-        Self(self.0, PhantomData)
-    }
-}
-
-impl<'de, T: Deserialize<'de>> DeserializeSeed<'de> for ResponseSeed<T> {
-    type Value = Response<T>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Response<T>, D::Error> {
-        match self.0 {
-            ServiceMapping::Enhanced => Ok(Response { header: None, body: T::deserialize(deserializer)? }),
-            ServiceMapping::Cyclone => {
-                let (header, body) = <(Header, T)>::deserialize(deserializer)?;
-                Ok(Response { header: Some(header), body })
-            }
-        }
-    }
-}
 
 /// The calls that wait for a response, by the number of their request.
 struct Waiting<T>(Mutex<Calls<T>>);
@@ -141,7 +65,7 @@ impl<T> Waiting<T> {
 
 /// The responses to a client's requests.
 struct Responses<T: DeserializeOwned + Send + 'static> {
-    subscription: ros2_client::Subscription<Response<T>>,
+    subscription: ros2_client::Subscription<Headed<T>>,
     mapping: ServiceMapping,
     /// The writer of the requests.
     requester: GUID,
@@ -159,22 +83,16 @@ impl<T: DeserializeOwned + Send + 'static> Responses<T> {
     }
 }
 
-/// The half of a writer's id that Cyclone DDS's mapping sends.
-fn half_of(guid: GUID) -> [u8; 8] {
-    let bytes = guid.to_bytes();
-    std::array::from_fn(|at| bytes[8 + at])
-}
-
 impl<T: DeserializeOwned + Send + 'static> Read for Responses<T> {
     type Item = (i64, T);
 
     fn poll_read(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<Option<Self::Item>, ReadError>> {
-        let seed = ResponseSeed(self.mapping, PhantomData);
+        let seed = HeadedSeed::new(self.mapping);
         // The stream has no state of its own.
         let stream = pin!(self.subscription.async_stream_seed(seed));
         Poll::Ready(match ready!(stream.poll_next(cx)) {
             // DDS brings the responses to all clients of the service.
-            Some(Ok((Response { header, body }, info))) => Ok(self.number(header, &info).map(|number| (number, body))),
+            Some(Ok((Headed { header, body }, info))) => Ok(self.number(header, &info).map(|number| (number, body))),
             Some(Err(error)) => Err(error),
             None => Err(ReadError::Closed),
         })
@@ -187,89 +105,68 @@ impl<T: DeserializeOwned + Send + 'static> Drop for Responses<T> {
     }
 }
 
-/// Calls a service. Cheap to clone; clones are the same client.
-pub struct Client<S: Service>(Arc<Inner<S>>);
-
-struct Inner<S: Service> {
+/// A client of a service over DDS.
+pub struct DdsClient<S: Service> {
     service: String,
-    writer: DataWriterCdr<Request<S::Request>>,
+    writer: DataWriterCdr<Headed<S::Request>>,
     mapping: ServiceMapping,
     waiting: Arc<Waiting<S::Response>>,
     requests: Matched,
     responses: Matched,
     entity: Entity,
-    _node: Node,
 }
 
-impl Node {
-    /// Creates a client; a plain `&str` is the service's name.
-    ///
-    /// Responses are an entity of `executor`, in a group called `client/` and the service's name: in none of its callbacks'
-    /// groups, so that a callback can await a call while it holds its group. That works in every executor, also if it has one
-    /// thread and runs the callback itself.
-    ///
-    /// # Errors
-    /// If the service's or the type's name is none, the middleware refuses, or the executor is gone.
-    pub fn create_client<S: Service>(
-        &self,
-        executor: &ExecutorHandle,
-        options: impl Into<ClientOptions>,
-    ) -> Result<Client<S>, ServiceError> {
-        let ClientOptions { common, service, qos } = options.into();
-        let name = names::topic(&service, self.name())?;
-        let (request_type, response_type) = names::service_dds_types(S::TYPE)?;
-        let dds_qos = QosPolicies::from(&qos);
-        let created = self.create(&self.dds_name(&name, "rs", ""), End::Readers, |Place { node, participant }| {
-            let dds = participant.context.domain_participant();
-            let topic = |dds_name, dds_type| dds.create_topic(dds_name, dds_type, &dds_qos, TopicKind::NoKey);
-            let response_topic = topic(self.dds_name(&name, "rr", "Reply"), response_type)?;
-            let request_topic = topic(self.dds_name(&name, "rq", "Request"), request_type)?;
+impl<S: Service> DdsClient<S> {
+    /// With responses that are an entity of a reentrant group of its own: no callback can hold it.
+    pub(crate) fn new(
+        node: &DdsNode,
+        mapping: ServiceMapping,
+        group: &ReentrantGroup,
+        service: &FullName,
+        service_type: &TypeName,
+        qos: &Qos,
+        options: EntityOptions,
+    ) -> Result<Self, Refused> {
+        let responses_name = names::responses(service);
+        let created = node.create(&responses_name, End::Readers, qos, |place| {
+            let responses = place.topic(responses_name.clone(), names::dds_type(service_type, "_Response"))?;
+            let requests = place.topic(names::requests(service), names::dds_type(service_type, "_Request"))?;
+            let Place { node, participant, qos } = place;
+            let dds_qos = QosPolicies::from(&qos);
             // The reader first: when a server sees the writer, it may answer.
             let reader = participant.matches.register(|| {
-                let subscription = node.create_subscription::<Response<S::Response>>(&response_topic, Some(qos))?;
+                let subscription = node.create_subscription(&responses, Some(qos))?;
                 let guid = subscription.guid();
                 Ok::<_, CreateError>((subscription, guid))
             })?;
             let writer = participant.matches.register(|| {
-                let publisher = dds.create_publisher(&dds_qos)?;
-                let writer: DataWriterCdr<Request<S::Request>> =
-                    publisher.create_datawriter_no_key(&request_topic, None)?;
+                let publisher = participant.context.domain_participant().create_publisher(&dds_qos)?;
+                let writer: DataWriterCdr<_> = publisher.create_datawriter_no_key(&requests, None)?;
                 let guid = writer.guid();
                 Ok::<_, CreateError>((writer, guid))
             })?;
             Ok((reader, writer))
-        });
-        let ((subscription, responses), (writer, requests)) =
-            created.map_err(|reason| ServiceError::refused(&service, reason))?;
+        })?;
+        let ((subscription, responses), (writer, requests)) = created;
 
-        let (mapping, requester) = (self.domain().mapping(), requests.local());
         let waiting = Arc::new(Waiting::new());
-        let reader = Responses { subscription, mapping, requester, waiting: Arc::clone(&waiting) };
-        let group = GroupOptions::new(format!("client/{service}")).node(self.fully_qualified_name());
-        let group = executor.create_reentrant_group(group);
+        let reader = Responses { subscription, mapping, requester: requests.local(), waiting: Arc::clone(&waiting) };
         let finish = {
             let waiting = Arc::clone(&waiting);
             move |(number, response)| waiting.finish(number, response)
         };
-        let options = common.into_entity(|| group.name().to_owned());
-        let entity = group.create_source(EntityKind::Client, options, Reader::new(reader), finish)?;
-        let node = self.clone();
-        Ok(Client(Arc::new(Inner { service, writer, mapping, waiting, requests, responses, entity, _node: node })))
+        let source = Reader::new(reader, None);
+        let entity = group.create_source(EntityKind::Client, options, source, finish).map_err(refused)?;
+        Ok(Self { service: service.to_string(), writer, mapping, waiting, requests, responses, entity })
     }
 }
 
-impl<S: Service> Client<S> {
-    /// Sends a request now; the response can be awaited anywhere, inside callbacks, too.
-    ///
-    /// Encodes it on the calling thread and leaves sending to the middleware's. Allocates, and locks for a moment; does not
-    /// wait for the network or the server.
-    ///
-    /// Give calls a timeout. As everywhere in DDS, a server may not know a client yet that knows the server; what it answers
-    /// then, some middlewares lose. And a response that cannot be decoded never reaches its call: it is counted in
-    /// [`lost`](Self::lost).
-    pub fn call(&self, request: S::Request) -> Call<S::Response> {
-        let Inner { service, writer, mapping, waiting, .. } = &*self.0;
-        if !self.service_is_ready() {
+impl<S: Service> ClientEnd<S> for DdsClient<S> {
+    type Call = Call<S::Response>;
+
+    fn call(&self, body: S::Request) -> Call<S::Response> {
+        let Self { service, writer, mapping, waiting, .. } = self;
+        if self.count() == 0 {
             return Call::failed(CallError::Unavailable { service: service.clone() });
         }
         // The response must not come before its call is known.
@@ -278,11 +175,11 @@ impl<S: Service> Client<S> {
             return Call::failed(CallError::ClientGone { service: service.clone() });
         }
         calls.last += 1;
-        let request = match mapping {
-            ServiceMapping::Enhanced => Request::Bare(request),
-            ServiceMapping::Cyclone => Request::Headed((half_of(self.0.requests.local()), calls.last), request),
+        let header = match mapping {
+            ServiceMapping::Enhanced => None,
+            ServiceMapping::Cyclone => Some((half_of(self.requests.local()), calls.last)),
         };
-        let sent = match writer.write_with_options(request, WriteOptionsBuilder::new().build()) {
+        let sent = match writer.write_with_options(Headed { header, body }, WriteOptionsBuilder::new().build()) {
             Ok(sent) => sent,
             Err(error) => {
                 let reason = error.forget_data().to_string();
@@ -300,42 +197,33 @@ impl<S: Service> Client<S> {
         Call(Outcome::Waiting { service: service.clone(), receiver, number, waiting })
     }
 
-    /// Whether a server is matched, as far as discovery was listened to: it is an entity of the executor that
-    /// [`Domain::join`](crate::Domain::join) was given.
-    #[must_use]
-    pub fn service_is_ready(&self) -> bool {
-        self.0.requests.count() > 0 && self.0.responses.count() > 0
+    fn undecodable(&self) -> u64 {
+        self.entity.lost(LossCause::TakeFailed)
+    }
+}
+
+impl<S: Service> Matches for DdsClient<S> {
+    /// Whether a server is matched both ways.
+    fn count(&self) -> usize {
+        self.requests.count().min(self.responses.count())
     }
 
-    /// Waits until a server is matched.
-    pub fn wait_for_service(&self) -> impl Future<Output = ()> + Send + use<S> {
-        let (requests, responses) = (self.0.requests.wait(), self.0.responses.wait());
+    fn wait(&self) -> impl Future<Output = ()> + Send + 'static {
+        let (requests, responses) = (self.requests.wait(), self.responses.wait());
         async move {
             requests.await;
             responses.await;
         }
     }
-
-    /// How many responses were lost for that cause.
-    #[must_use]
-    pub fn lost(&self, cause: LossCause) -> u64 {
-        self.0.entity.lost(cause)
-    }
 }
 
-impl<S: Service> Clone for Client<S> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
-
-impl<S: Service> fmt::Debug for Client<S> {
+impl<S: Service> fmt::Debug for DdsClient<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("service", &self.0.service).finish_non_exhaustive()
+        f.debug_struct("DdsClient").field("service", &self.service).finish_non_exhaustive()
     }
 }
 
-impl<S: Service> Drop for Inner<S> {
+impl<S: Service> Drop for DdsClient<S> {
     fn drop(&mut self) {
         self.waiting.close();
     }

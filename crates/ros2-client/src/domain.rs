@@ -6,9 +6,9 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rospin::{ExecutorHandle, SourceError};
+use rospin_node::{NodeError, NodeOptions};
 
-use crate::names::NameError;
-use crate::node::{Node, NodeOptions};
+use crate::Node;
 use crate::participant::{End, Participant};
 
 /// The highest domain id whose ports exist on every system.
@@ -23,15 +23,6 @@ pub enum ServiceMapping {
     Enhanced,
     /// As `rmw_cyclonedds_cpp`: the request's identity is the first 16 bytes of the payload.
     Cyclone,
-}
-
-impl ServiceMapping {
-    pub(crate) const fn into_dds(self) -> ros2_client::ServiceMapping {
-        match self {
-            Self::Enhanced => ros2_client::ServiceMapping::Enhanced,
-            Self::Cyclone => ros2_client::ServiceMapping::Cyclone,
-        }
-    }
 }
 
 /// What the environment says cannot be followed.
@@ -186,8 +177,8 @@ impl Domain {
     ///
     /// # Errors
     /// If the name is none.
-    pub fn create_node(&self, options: impl Into<NodeOptions>) -> Result<Node, NameError> {
-        Node::new(self, &options.into())
+    pub fn create_node(&self, options: impl Into<NodeOptions>) -> Result<Node, NodeError> {
+        Node::new(self, options)
     }
 
     /// The domain's number.

@@ -1,8 +1,6 @@
 //! What never came out of the middleware, told by gaps in the numbers of what did.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use ros2_client::Gid;
 
@@ -10,19 +8,16 @@ use ros2_client::Gid;
 const PUBLISHERS_MAX: usize = 1024;
 
 /// Counts the gaps.
+#[derive(Default)]
 pub(crate) struct Gaps {
     /// The last number of each publisher.
     last: BTreeMap<Gid, i64>,
     /// What came and could not be decoded: it has no number, and is counted elsewhere.
     failed: u64,
-    missed: Arc<AtomicU64>,
+    missed: u64,
 }
 
 impl Gaps {
-    pub(crate) const fn new(missed: Arc<AtomicU64>) -> Self {
-        Self { last: BTreeMap::new(), failed: 0, missed }
-    }
-
     /// A message came.
     pub(crate) fn taken(&mut self, publisher: Gid, number: i64) {
         if self.last.len() == PUBLISHERS_MAX && !self.last.contains_key(&publisher) {
@@ -34,7 +29,12 @@ impl Gaps {
         *last = number.max(*last);
         let explained = gap.min(self.failed);
         self.failed -= explained;
-        self.missed.fetch_add(gap - explained, Ordering::Relaxed);
+        self.missed = self.missed.saturating_add(gap - explained);
+    }
+
+    /// How many are missing, since this was asked last.
+    pub(crate) const fn take(&mut self) -> u64 {
+        std::mem::replace(&mut self.missed, 0)
     }
 
     /// A message came that could not be decoded.
@@ -53,23 +53,19 @@ mod tests {
         Gid::from(bytes)
     }
 
-    fn missed(gaps: &Gaps) -> u64 {
-        gaps.missed.load(Ordering::Relaxed)
-    }
-
     #[test]
     fn only_gaps_count() {
-        let mut gaps = Gaps::new(Arc::default());
+        let mut gaps = Gaps::default();
         for (id, number) in [(1, 7), (1, 8), (2, 1), (1, 9), (2, 2), (1, 9), (1, 3)] {
             gaps.taken(publisher(id), number);
         }
-        assert_eq!(missed(&gaps), 0);
+        assert_eq!(gaps.take(), 0);
         gaps.taken(publisher(1), 13);
-        assert_eq!(missed(&gaps), 3);
+        assert_eq!(gaps.take(), 3);
         gaps.failed();
         gaps.failed();
         gaps.taken(publisher(2), 6);
-        assert_eq!(missed(&gaps), 4);
+        assert_eq!((gaps.take(), gaps.take()), (1, 0));
         gaps.taken(publisher(2), i64::MAX);
         gaps.taken(publisher(3), i64::MIN);
         gaps.taken(publisher(3), i64::MAX);
@@ -77,10 +73,10 @@ mod tests {
 
     #[test]
     fn publishers_that_come_and_go_are_forgotten() {
-        let mut gaps = Gaps::new(Arc::default());
+        let mut gaps = Gaps::default();
         for id in 0..5000 {
             gaps.taken(publisher(id), 1);
         }
-        assert_eq!((gaps.last.len(), missed(&gaps)), (PUBLISHERS_MAX, 0));
+        assert_eq!((gaps.last.len(), gaps.take()), (PUBLISHERS_MAX, 0));
     }
 }

@@ -13,7 +13,7 @@
 //! use rospin_ros2_client::{Domain, DomainOptions, Message};
 //! use serde::{Deserialize, Serialize};
 //!
-//! #[derive(Serialize, Deserialize)]
+//! #[derive(Clone, Serialize, Deserialize)]
 //! struct Text {
 //!     data: String,
 //! }
@@ -45,30 +45,32 @@
 #![forbid(unsafe_code)]
 
 mod client;
-mod clock;
 mod domain;
 mod gaps;
+mod headed;
 mod matches;
-mod message;
+mod middleware;
 mod names;
 mod node;
-mod options;
 mod participant;
 mod publisher;
 mod reader;
-mod service;
+mod server;
 mod subscription;
 
-pub use client::{Call, CallError, Client};
-pub use clock::SimTime;
 pub use domain::{Domain, DomainOptions, EnvError, JoinError, ServiceMapping};
-pub use message::{Message, Service};
-pub use names::NameError;
-pub use node::{Node, NodeOptions};
-pub use options::{ClientOptions, PublisherOptions, ServiceOptions, SubscriptionOptions};
-pub use publisher::{PublishError, Publisher};
-pub use service::{Server, ServiceError};
-pub use subscription::{Subscription, TopicError};
+pub use rospin_node::*;
+
+/// A node of a [`Domain`].
+pub type Node = rospin_node::Node<Domain>;
+/// A publisher of a [`Node`]'s.
+pub type Publisher<M> = rospin_node::Publisher<M, Domain>;
+/// A subscription of a [`Node`]'s.
+pub type Subscription = rospin_node::Subscription<Domain>;
+/// A server of a [`Node`]'s.
+pub type Server = rospin_node::Server<Domain>;
+/// A client of a [`Node`]'s.
+pub type Client<S> = rospin_node::Client<S, Domain>;
 
 /// The middleware itself, in the version that this crate uses.
 pub use ros2_client;

@@ -75,7 +75,7 @@ impl Matches {
 }
 
 /// The matches of one reader or writer, which it has as long as this lives.
-pub(crate) struct Matched {
+pub struct Matched {
     matches: Arc<Matches>,
     local: GUID,
 }

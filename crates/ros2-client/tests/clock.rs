@@ -9,7 +9,7 @@ use rospin::{ClockKind, Instant, JumpThreshold, TimerOptions};
 use rospin_ros2_client::{Message, PublisherOptions};
 use serde::{Deserialize, Serialize};
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct Clock {
     sec: i32,
     nanosec: u32,

@@ -148,7 +148,7 @@ fn what_is_no_message_is_counted_and_the_callback_does_not_run() {
 }
 
 /// A message in which lengths nest.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct Nested {
     names: Vec<String>,
     numbers: Vec<Vec<f64>>,
@@ -227,13 +227,13 @@ fn what_is_no_request_or_response_is_counted() {
     // Whole, but of no request: without an identity it is none, and with another's it is somebody else's.
     responses.write(vec![0; 8], None).unwrap();
     wait(&executor, "all is counted", async {
-        while server.lost(LossCause::TakeFailed) < 13 || client.lost(LossCause::TakeFailed) < 5 {
+        while server.lost(LossCause::TakeFailed) < 13 || client.undecodable() < 5 {
             let _ = executor.handle().sleep(rospin::ClockKind::Steady, std::time::Duration::from_millis(1)).await;
         }
     });
     let response = wait(&executor, "the service still answers", client.call(AddRequest { a: 2, b: 3 }));
     assert_eq!(response.unwrap().sum, 5);
-    assert_eq!((server.lost(LossCause::TakeFailed), client.lost(LossCause::TakeFailed)), (13, 5));
+    assert_eq!((server.lost(LossCause::TakeFailed), client.undecodable()), (13, 5));
     assert_eq!(take_failures(&incidents), 18);
     assert_eq!(group.into_payload().unwrap(), 1);
 }
