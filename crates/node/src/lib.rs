@@ -69,9 +69,10 @@ pub use names::{FullName, NameError, NodeName, TypeKind, TypeName};
 pub use node::{Node, NodeError, NodeOptions};
 pub use options::{ClientOptions, PublisherOptions, ServiceOptions, SubscriptionOptions};
 pub use parameters::{
-    DEPTH_RECURSIVE, DeclareError, Parameter, ParameterClient, ParameterClientError, ParameterKind, ParameterOptions,
-    ParameterRange, ParameterServer, ParameterSet, ParameterSetting, ParameterValue, ParameterVariant, Parameters,
-    ParametersCallback, Ranged, ServeParametersError, SetParameterError, UndeclareError, UnknownType,
+    DEPTH_RECURSIVE, DeclareError, Parameter, ParameterClient, ParameterClientError, ParameterFile, ParameterFileError,
+    ParameterKind, ParameterOptions, ParameterRange, ParameterServer, ParameterSet, ParameterSetting, ParameterValue,
+    ParameterVariant, Parameters, ParametersCallback, Ranged, ServeParametersError, SetParameterError, UndeclareError,
+    UnknownType,
 };
 #[doc(hidden)]
 pub use parameters::{Declarer, ParameterChanges};

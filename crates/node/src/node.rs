@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::middleware::{Middleware, Refused};
 use crate::names::{NameError, NodeName};
-use crate::parameters::{ParameterValue, Store};
+use crate::parameters::{ParameterFile, ParameterValue, Store};
 use crate::rosout::RecordQueue;
 
 /// How a node is set up; a plain `&str` is its name.
@@ -15,13 +15,14 @@ pub struct NodeOptions {
     name: String,
     namespace: String,
     overrides: BTreeMap<String, ParameterValue>,
+    files: Vec<ParameterFile>,
 }
 
 impl NodeOptions {
     /// A node of that name in the namespace `/`.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), namespace: "/".to_owned(), overrides: BTreeMap::new() }
+        Self { name: name.into(), namespace: "/".to_owned(), overrides: BTreeMap::new(), files: Vec::new() }
     }
 
     /// Sets the namespace, such as `/robot`: the node's relative topics and services are in it.
@@ -35,6 +36,14 @@ impl NodeOptions {
     #[must_use]
     pub fn parameter_override(mut self, name: impl Into<String>, value: impl Into<ParameterValue>) -> Self {
         self.overrides.insert(name.into(), value.into());
+        self
+    }
+
+    /// Has parameters begin with what the file says of this node, as `--params-file` does elsewhere. Later files go before
+    /// earlier ones, and [overrides](Self::parameter_override) before all of them.
+    #[must_use]
+    pub fn parameter_file(mut self, file: &ParameterFile) -> Self {
+        self.files.push(file.clone());
         self
     }
 }
@@ -87,7 +96,9 @@ impl<X: Middleware> Node<X> {
         let options = options.into();
         let name = NodeName::new(&options.namespace, &options.name)?;
         let raw = middleware.create_node(&name).map_err(|reason| NodeError::Refused { node: name.clone(), reason })?;
-        let store = Store::new(name.to_string(), options.overrides);
+        let mut overrides: BTreeMap<_, _> = options.files.iter().flat_map(|file| file.of_node(&name)).collect();
+        overrides.extend(options.overrides);
+        let store = Store::new(name.to_string(), overrides);
         let records = RecordQueue::new(&name);
         Ok(Self(Arc::new(Inner { name, store, records, raw, middleware: middleware.clone() })))
     }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use rospin::{Context, ContextOptions, Executor, ExecutorOptions, SpinOptions};
 use rospin_node::{
-    DeclareError, InProcess, Node, NodeOptions, ParameterOptions, ParameterSetting, ParameterValue, SetParameterError,
-    UndeclareError,
+    DeclareError, InProcess, Node, NodeOptions, ParameterFile, ParameterOptions, ParameterSetting, ParameterValue,
+    SetParameterError, UndeclareError,
 };
 
 fn node_with(options: impl Into<NodeOptions>) -> (Executor, Node<InProcess>) {
@@ -335,4 +335,14 @@ fn what_many_threads_set_together_stays_together() {
         }
     });
     assert_eq!(low.get(), high.get());
+}
+
+#[test]
+fn files_go_before_defaults_and_options_before_files() {
+    let first = ParameterFile::parse("/**: {ros__parameters: {a: 1, b: 1, c: 1}}").unwrap();
+    let second = ParameterFile::parse("node: {ros__parameters: {b: 2, c: 2}}").unwrap();
+    let options = NodeOptions::new("node").parameter_override("c", 3).parameter_file(&first).parameter_file(&second);
+    let node = node_with(options).1;
+    let values = ["a", "b", "c", "d"].map(|name| node.declare_parameter(name, 0).unwrap().get());
+    assert_eq!(values, [1, 2, 3, 0]);
 }
