@@ -136,3 +136,17 @@ fn nothing_stays_declared_if_a_field_cannot_be() {
     assert!(matches!(error, DeclareError::Initial { origin: "override", .. }), "{error}");
     assert!(node.list_parameters(&[], 0).names.is_empty());
 }
+
+#[test]
+fn what_is_set_together_is_read_together() {
+    let node = node_with("robot");
+    let gains = node.declare_parameters::<Gains>("").unwrap();
+    gains.set(Gains { p: 0.0, i: 0.0 }).unwrap();
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| (1..2000).for_each(|n| gains.set(Gains { p: n.into(), i: n.into() }).unwrap()));
+        while !writer.is_finished() {
+            let Gains { p, i } = gains.get();
+            assert!(p.total_cmp(&i).is_eq(), "{p} {i}");
+        }
+    });
+}

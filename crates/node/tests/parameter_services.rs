@@ -294,3 +294,24 @@ fn use_sim_time_of_another_type_is_refused() {
     at.node.undeclare_parameter("use_sim_time").unwrap();
     let _server = at.node.serve_parameters(&at.executor.handle()).unwrap();
 }
+
+#[test]
+fn events_of_many_threads_come_in_the_order_of_the_changes() {
+    let at = set_up();
+    let low = at.node.declare_parameter("low", 0).unwrap();
+    let server = at.node.serve_parameters(&at.executor.handle()).unwrap();
+    let group = at.executor.create_group("group", Vec::new());
+    let hear = |values: &mut Vec<i64>, event: ParameterEvent| {
+        values.push(event.changed_parameters[0].value.integer_value);
+    };
+    let _events = at.node.create_parameter_event_subscription(&group, hear).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let low = &low;
+            scope.spawn(move || (0..200).for_each(|n| low.set(thread * 1000 + n).unwrap()));
+        }
+    });
+    at.spin_all();
+    let values = group.into_payload().unwrap();
+    assert_eq!((values.len(), values.last(), server.missed_events()), (800, Some(&low.get()), 0));
+}

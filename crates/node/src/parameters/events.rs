@@ -22,6 +22,8 @@ pub(super) struct Outbox {
     events: VecDeque<Change>,
     publish: Option<Arc<Publish>>,
     is_publishing: bool,
+    /// How many made room for newer ones.
+    missed: u64,
 }
 
 impl Outbox {
@@ -33,8 +35,13 @@ impl Outbox {
         }
         if self.events.len() == EVENTS_MAX {
             self.events.pop_front();
+            self.missed += 1;
         }
         self.events.push_back(change);
+    }
+
+    pub(super) const fn missed(&self) -> u64 {
+        self.missed
     }
 
     pub(super) const fn is_open(&self) -> bool {

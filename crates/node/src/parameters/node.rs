@@ -68,8 +68,10 @@ impl<X: Middleware> Node<X> {
         self.store().set(vec![ParameterSetting::new(name, value)])
     }
 
-    /// Sets all of these parameters or none: nobody sees some of them set and others not, and callbacks are asked once about
-    /// all of them.
+    /// Sets all of these parameters or none; callbacks are asked once about all of them.
+    ///
+    /// Other nodes, and who reads a [`ParameterSet`](crate::ParameterSet), see all of them set or none. Who reads them one by
+    /// one may read the first one before, and the second one after that.
     ///
     /// # Errors
     /// If one of them cannot be set, see [`set_parameter`](Self::set_parameter).

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use rospin::{CallbackGroup, Entity, EntityKind, EntityOptions, ExecutorHandle, GroupOptions, SourceError};
+use rospin::{CallbackGroup, Entity, EntityKind, EntityOptions, ExecutorHandle, GroupOptions, LossCause, SourceError};
 
 use super::error::{DeclareError, SetParameterError};
 use super::events::EVENTS_MAX;
@@ -11,6 +11,7 @@ use super::list::list;
 use super::options::Spec;
 use super::sim_time::{self, Switch};
 use super::store::Store;
+use super::value::ParameterValue;
 use super::watch::SetParameters;
 use crate::interfaces::rcl_interfaces as wire;
 use crate::message::Service;
@@ -62,7 +63,13 @@ impl<X: Middleware> ParameterServer<X> {
     /// How many requests were displaced by newer ones before the executor got at them.
     #[must_use]
     pub fn missed(&self) -> u64 {
-        self.servers.iter().map(|server| server.lost(rospin::LossCause::QueueFull)).sum()
+        self.servers.iter().map(|server| server.lost(LossCause::QueueFull)).sum()
+    }
+
+    /// How many events were displaced by newer ones because the thread that publishes was too slow.
+    #[must_use]
+    pub fn missed_events(&self) -> u64 {
+        self.events.0.lock().outbox.missed()
     }
 }
 
@@ -182,13 +189,13 @@ fn result_of(set: Result<(), SetParameterError>) -> wire::SetParametersResult {
 /// The answers to requests.
 impl Store {
     fn answer_get(&self, request: wire::GetParametersRequest) -> wire::GetParametersResponse {
-        let values = request.names.iter().map(|name| self.value(name).unwrap_or_default().into());
-        wire::GetParametersResponse { values: values.collect() }
+        let values = self.values(&request.names);
+        wire::GetParametersResponse { values: values.into_iter().map(Into::into).collect() }
     }
 
     fn answer_types(&self, request: wire::GetParameterTypesRequest) -> wire::GetParameterTypesResponse {
-        let types = request.names.iter().map(|name| self.value(name).unwrap_or_default().code());
-        wire::GetParameterTypesResponse { types: types.collect() }
+        let values = self.values(&request.names);
+        wire::GetParameterTypesResponse { types: values.iter().map(ParameterValue::code).collect() }
     }
 
     fn set_from_wire(&self, parameters: Vec<wire::Parameter>) -> wire::SetParametersResult {

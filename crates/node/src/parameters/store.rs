@@ -229,6 +229,13 @@ impl Store {
         self.lock().parameters.get(name).map(|entry| entry.slot.value())
     }
 
+    /// The values of several, with no change in between; what is not declared is not set.
+    pub(super) fn values(&self, names: &[String]) -> Vec<ParameterValue> {
+        let state = self.lock();
+        let value = |name| state.parameters.get(name).map(|entry: &Entry| entry.slot.value()).unwrap_or_default();
+        names.iter().map(value).collect()
+    }
+
     pub(super) fn descriptor(&self, name: &str) -> Option<ParameterDescriptor> {
         self.lock().parameters.get(name).map(|entry| entry.spec.descriptor(name, entry.kind, entry.slot.code()))
     }
