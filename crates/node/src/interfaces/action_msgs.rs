@@ -17,6 +17,7 @@ pub struct GoalInfo {
 
 impl Message for GoalInfo {
     const TYPE: &str = "action_msgs/msg/GoalInfo";
+    const TYPE_HASH: Option<&str> = Some("RIHS01_6398fe763154554353930716b225947f93b672f0fb2e49fdd01bb7a7e37933e9");
 }
 
 /// `action_msgs/msg/GoalStatus`: what became of a goal.
@@ -47,6 +48,7 @@ impl GoalStatus {
 
 impl Message for GoalStatus {
     const TYPE: &str = "action_msgs/msg/GoalStatus";
+    const TYPE_HASH: Option<&str> = Some("RIHS01_32f4cfd717735d17657e1178f24431c1ce996c878c515230f6c5b3476819dbb9");
 }
 
 /// `action_msgs/msg/GoalStatusArray`: what became of all goals that a server knows.
@@ -58,6 +60,7 @@ pub struct GoalStatusArray {
 
 impl Message for GoalStatusArray {
     const TYPE: &str = "action_msgs/msg/GoalStatusArray";
+    const TYPE_HASH: Option<&str> = Some("RIHS01_6c1684b00f177d37438febe6e709fc4e2b0d4248dca4854946f9ed8b30cda83e");
 }
 
 /// The request of [`CancelGoal`]: neither id nor stamp is all goals, an id that goal, a stamp what was accepted until then,
@@ -96,4 +99,5 @@ impl Service for CancelGoal {
     type Request = CancelGoalRequest;
     type Response = CancelGoalResponse;
     const TYPE: &str = "action_msgs/srv/CancelGoal";
+    const TYPE_HASH: Option<&str> = Some("RIHS01_573d8b0a534451d7bc2ac8c5ffde8ac14b8593b7001175d0cd6516dcbeb8689a");
 }

@@ -21,6 +21,7 @@ impl Time {
 
 impl Message for Time {
     const TYPE: &str = "builtin_interfaces/msg/Time";
+    const TYPE_HASH: Option<&str> = Some("RIHS01_b106235e25a4c5ed35098aa0a61a3ee9c9b18d197f398b0e4206cea9acf9c197");
 }
 
 impl From<Instant> for Time {

@@ -13,4 +13,5 @@ pub struct Uuid {
 
 impl Message for Uuid {
     const TYPE: &str = "unique_identifier_msgs/msg/UUID";
+    const TYPE_HASH: Option<&str> = Some("RIHS01_1b8e8aca958cbea28fe6ef60bf6c19b683c97a9ef60bb34752067d0f2f7ab437");
 }

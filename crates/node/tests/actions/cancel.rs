@@ -22,6 +22,7 @@ fn a_goal_is_canceled_when_its_execution_agrees_too() {
         assert!(handle.is_cancel_requested() && world.poll(&mut requested).is_some());
         assert_eq!(goal.state(), GoalState::Canceling);
         assert_eq!(world.wait(goal.cancel()), Ok(()), "it is canceling");
+        assert_eq!(world.asked.take(), [("goal", 5), ("cancel", 5)], "once is enough");
         handle.canceled(seq([0])).unwrap();
         let outcome = world.wait(goal.result()).unwrap();
         assert_eq!((outcome.state, outcome.result), (GoalState::Canceled, seq([0])));

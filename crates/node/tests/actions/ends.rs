@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::channel::oneshot;
 use futures::{FutureExt, StreamExt};
-use rospin::{GroupOptions, IncidentKind, OnPanic, Payload, SpinOptions};
+use rospin::{ExecutorOptions, GroupOptions, IncidentKind, OnPanic, Payload, SpinOptions};
 use rospin_node::{CancelResponse, GoalResponse, GoalState};
 
 use crate::set_up::{Goal, Handle, Kind, Log, World, on_both_kinds, seq, watchdog};
@@ -57,8 +57,9 @@ fn without_an_execution_goals_are_aborted() {
                 |_: Payload<()>, goal: Handle| async move { panic!("{}", goal.goal().order) },
             )
             .unwrap();
-        for order in [1, 2] {
-            let goal = world.send(order);
+        // Two are there before the first is executed, one comes afterwards.
+        let (first, second) = (world.client.send_goal(Goal { order: 1 }), world.client.send_goal(Goal { order: 2 }));
+        for goal in [world.wait(first).unwrap(), world.wait(second).unwrap(), world.send(3)] {
             assert_eq!(world.wait(goal.result()).unwrap().state, GoalState::Aborted);
         }
         let incidents = world.incidents.take();
@@ -114,6 +115,7 @@ fn a_server_that_goes_drops_its_executions() {
             world.spin_all();
             drop(world.server.take());
             assert_eq!(dropped.load(Ordering::SeqCst), 2);
+            assert_eq!(Arc::strong_count(&dropped), 1, "the callback is dropped, too");
             let states = results.map(|result| world.wait(result).unwrap().state);
             assert_eq!(states, [GoalState::Aborted, GoalState::Aborted]);
         }
@@ -137,6 +139,17 @@ fn a_client_that_goes_leaves_its_goal_alone() {
         handle.succeed(seq([1]));
         world.spin_all();
         assert_eq!(world.status().len(), 1);
+    });
+}
+
+#[test]
+fn without_the_clients_executor_there_is_no_feedback() {
+    on_both_kinds(|world| {
+        let other = world.context.create_executor(ExecutorOptions::new("other"));
+        let client = world.node.create_action_client(&other.handle(), "fibonacci").unwrap();
+        drop(other);
+        let goal = world.wait(client.send_goal(Goal { order: 5 })).unwrap();
+        assert_eq!(world.heard(&mut goal.take_feedback().unwrap()), (vec![], false));
     });
 }
 

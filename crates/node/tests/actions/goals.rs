@@ -1,7 +1,8 @@
 //! Sending goals, executing them, and feedback.
 
 use rospin::LossCause;
-use rospin_node::{ActionServerOptions, GoalState, SendGoalError};
+use rospin_node::interfaces::action_msgs::GoalStatusArray;
+use rospin_node::{ActionServerOptions, GoalState, PublisherOptions, SendGoalError};
 
 use crate::set_up::{DEFERRED, Goal, Kind, REJECTED, World, on_both_kinds, seq, watchdog};
 
@@ -60,6 +61,19 @@ fn feedback_comes_in_order_and_ends_with_the_goal() {
         handle.publish_feedback(seq([0, 1, 1, 2])).unwrap();
         handle.succeed(seq([]));
         assert_eq!(world.heard(&mut feedback), (vec![seq([0, 1, 1]), seq([0, 1, 1, 2])], false));
+    });
+}
+
+#[test]
+fn feedback_ends_when_the_server_has_forgotten_the_goal() {
+    on_both_kinds(|world| {
+        let (goal, _handle) = world.begin(5);
+        let mut feedback = goal.take_feedback().unwrap();
+        assert_eq!(world.heard(&mut feedback), (vec![], true));
+        let options = PublisherOptions::new("fibonacci/_action/status").keep_last(1).transient_local();
+        // As a server that was started anew.
+        world.node.create_publisher(options).unwrap().publish(GoalStatusArray::default()).unwrap();
+        assert_eq!(world.heard(&mut feedback), (vec![], false));
     });
 }
 
@@ -166,8 +180,10 @@ fn there_is_room_for_so_many_goals() {
             let world = World::with(kind, ActionServerOptions::new("fibonacci").max_goals(2));
             let (first, handle) = world.begin(1);
             let (_second, _active) = world.begin(2);
+            world.asked.take();
             let error = world.wait(world.client.send_goal(Goal { order: 3 })).unwrap_err();
             assert!(matches!(error, SendGoalError::Rejected { .. }), "{error}");
+            assert!(world.asked.take().is_empty(), "there was nothing to decide");
             handle.succeed(seq([]));
             assert!(world.wait(first.result()).is_ok());
             let (_third, _also_active) = world.begin(3);

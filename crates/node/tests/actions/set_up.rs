@@ -11,8 +11,8 @@ use futures::FutureExt;
 use rospin::{Context, ContextOptions, Executor, ExecutorOptions, Incident, ManualClock, Payload, SpinOptions};
 use rospin_node::interfaces::action_msgs::GoalStatusArray;
 use rospin_node::{
-    Action, ActionClient, ActionServer, ActionServerOptions, CancelResponse, ClientGoalHandle, FeedbackStream, GoalHandle,
-    GoalId, GoalResponse, InProcess, Node, SubscriptionOptions,
+    Action, ActionClient, ActionServer, ActionServerOptions, CancelResponse, ClientGoalHandle, FeedbackStream,
+    GoalHandle, GoalId, GoalResponse, InProcess, Node, SubscriptionOptions,
 };
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +46,8 @@ pub(crate) const DEFERRED: i32 = 100;
 /// A goal that the server does not cancel.
 pub(crate) const STUBBORN: i32 = 13;
 
-fn decide(goal: &Goal) -> GoalResponse {
+fn decide(asked: &Log<(&'static str, i32)>, goal: &Goal) -> GoalResponse {
+    asked.push(("goal", goal.order));
     match goal.order {
         REJECTED => GoalResponse::Reject,
         DEFERRED => GoalResponse::AcceptAndDefer,
@@ -54,7 +55,8 @@ fn decide(goal: &Goal) -> GoalResponse {
     }
 }
 
-fn agree(goal: &Goal) -> CancelResponse {
+fn agree(asked: &Log<(&'static str, i32)>, goal: &Goal) -> CancelResponse {
+    asked.push(("cancel", goal.order));
     if goal.order == STUBBORN { CancelResponse::Reject } else { CancelResponse::Accept }
 }
 
@@ -118,6 +120,8 @@ pub(crate) struct World {
     pub(crate) incidents: Log<Incident>,
     pub(crate) server: Option<ActionServer<InProcess>>,
     pub(crate) client: ActionClient<Fibonacci, InProcess>,
+    /// What the server was asked, with the order of the goal.
+    pub(crate) asked: Log<(&'static str, i32)>,
     /// Goals whose execution has begun and that nobody has ended yet.
     pub(crate) begun: Log<Handle>,
 }
@@ -153,7 +157,7 @@ impl World {
         let executor = context.create_executor(ExecutorOptions::new("main"));
         let node = Node::new(&InProcess::new(&context), "node").unwrap();
         let client = node.create_action_client(&executor.handle(), "fibonacci").unwrap();
-        Self { clock, context, executor, node, incidents, server: None, client, begun: Log::new() }
+        Self { clock, context, executor, node, incidents, server: None, client, asked: Log::new(), begun: Log::new() }
     }
 
     /// Creates the server.
@@ -163,19 +167,20 @@ impl World {
         options: ActionServerOptions,
         execute: impl Fn(Handle) -> Boxed + Send + Sync + 'static,
     ) {
+        let (goals, cancels) = (self.asked.clone(), self.asked.clone());
         let server = match kind {
             Kind::Exclusive => self.node.create_action_server(
                 &self.executor.create_group("server", ()),
                 options,
-                |(), _, goal| decide(goal),
-                |(), _, goal| agree(goal),
+                move |(), _, goal| decide(&goals, goal),
+                move |(), _, goal| agree(&cancels, goal),
                 move |_: Payload<()>, goal| execute(goal),
             ),
             Kind::Reentrant => self.node.create_reentrant_action_server(
                 &self.executor.create_reentrant_group("server"),
                 options,
-                |_, goal| decide(goal),
-                |_, goal| agree(goal),
+                move |_, goal| decide(&goals, goal),
+                move |_, goal| agree(&cancels, goal),
                 execute,
             ),
         };
