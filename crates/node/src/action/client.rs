@@ -77,11 +77,11 @@ pub enum CancelError {
 /// Sends goals to an action server. Cheap to clone; clones are the same client, which lives as long as one of them or of their
 /// goals' handles.
 ///
-/// ```no_run
-/// # use rospin::{ExecutorHandle, Payload};
-/// # use rospin_node::{Action, ActionClient, Middleware, Node};
+/// ```
+/// # use rospin::{Context, ContextOptions, ExecutorOptions, Payload, SpinOptions};
+/// # use rospin_node::{Action, ActionClient, CancelResponse, GoalHandle, GoalResponse, GoalState, InProcess, Node};
 /// # use serde::{Deserialize, Serialize};
-/// # #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+/// # #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 /// # struct Count { number: u32 }
 /// # enum CountTo {}
 /// # impl Action for CountTo {
@@ -90,18 +90,36 @@ pub enum CancelError {
 /// #     type Feedback = Count;
 /// #     const TYPE: &str = "test_interfaces/action/CountTo";
 /// # }
+/// # let context = Context::new(ContextOptions::new());
+/// # let executor = context.create_executor(ExecutorOptions::new("main"));
+/// # let node = Node::new(&InProcess::new(&context), "counter")?;
+/// # let _server = node.create_action_server(
+/// #     &executor.create_group("counter", ()),
+/// #     "count_to",
+/// #     |(), _, _| GoalResponse::AcceptAndExecute,
+/// #     |(), _, _| CancelResponse::Accept,
+/// #     |_: Payload<()>, goal: GoalHandle<CountTo>| async move {
+/// #         let _ = goal.publish_feedback(Count { number: 1 });
+/// #         goal.succeed(Count { number: 3 });
+/// #     },
+/// # )?;
 /// use futures::StreamExt;
 ///
-/// async fn count<X: Middleware>(client: ActionClient<CountTo, X>) -> Result<(), Box<dyn std::error::Error>> {
+/// let client = node.create_action_client::<CountTo>(&executor.handle(), "count_to")?;
+/// let counting = async {
 ///     client.wait_for_server().await;
 ///     let goal = client.send_goal(Count { number: 3 }).await?;
-///     let mut feedback = goal.take_feedback().expect("nobody took it before");
-///     while let Some(Count { number }) = feedback.next().await {
-///         println!("{number}");
+///     if let Some(mut feedback) = goal.take_feedback() {
+///         while let Some(Count { number }) = feedback.next().await {
+///             println!("{number}");
+///         }
 ///     }
-///     println!("{:?}", goal.result().await?);
-///     Ok(())
-/// }
+///     Ok::<_, Box<dyn std::error::Error>>(goal.result().await?)
+/// };
+/// // Here, or in a callback.
+/// let outcome = executor.spin_until(counting, SpinOptions::new())??;
+/// assert_eq!((outcome.state, outcome.result), (GoalState::Succeeded, Count { number: 3 }));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct ActionClient<A: Action, X: Middleware>(Arc<Inner<A, X>>);
 

@@ -59,6 +59,22 @@ pub enum ResultError {
 ///
 /// Dropping the handle does not cancel the goal. None of its methods waits; they lock for a moment, and those that ask the
 /// server allocate and encode.
+///
+/// ```
+/// use rospin_node::{Action, CancelError, ClientGoalHandle, GoalOutcome, Middleware, ResultError};
+///
+/// /// Gives up a goal that takes too long, and returns what came of it.
+/// async fn give_up<A: Action, X: Middleware>(
+///     goal: ClientGoalHandle<A, X>,
+/// ) -> Result<GoalOutcome<A::Result>, ResultError> {
+///     match goal.cancel().await {
+///         // It ends soon, has just ended, or goes on in spite of all.
+///         Ok(()) | Err(CancelError::Terminated { .. } | CancelError::Rejected { .. }) => {}
+///         Err(error) => println!("{error}"),
+///     }
+///     goal.result().await
+/// }
+/// ```
 pub struct ClientGoalHandle<A: Action, X: Middleware> {
     client: ActionClient<A, X>,
     tracked: Arc<Tracked<A::Feedback>>,
@@ -89,7 +105,7 @@ impl<A: Action, X: Middleware> ClientGoalHandle<A, X> {
     }
 
     /// The feedback of this goal, from the first one on as far as it was [kept](super::ActionClientOptions::keep_feedback).
-    /// `None` if somebody has it already.
+    /// `None` while somebody has it.
     #[must_use]
     pub fn take_feedback(&self) -> Option<FeedbackStream<A>> {
         self.tracked.take_feedback()

@@ -54,6 +54,20 @@ pub struct NotCanceling {
 ///
 /// All of these methods may be called in callbacks and on any thread. They may allocate and lock for a moment; none waits for
 /// clients or the network.
+///
+/// ```
+/// use futures::future::{Either, select};
+/// use rospin_node::{Action, GoalHandle};
+///
+/// /// Executes a goal by some work that is dropped as soon as the goal is to be canceled.
+/// async fn execute<A: Action>(goal: GoalHandle<A>, work: impl Future<Output = A::Result> + Unpin) {
+///     match select(work, Box::pin(goal.cancel_requested())).await {
+///         Either::Left((result, _)) => goal.succeed(result),
+///         // It was asked for, so there is no error.
+///         Either::Right(_) => drop(goal.canceled(A::Result::default())),
+///     }
+/// }
+/// ```
 pub struct GoalHandle<A: Action> {
     kept: Arc<Kept<A>>,
     outlet: Arc<dyn Outlet<A>>,

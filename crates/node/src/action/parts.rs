@@ -77,3 +77,66 @@ impl<A: Action> Message for FeedbackMessage<A> {
     const TYPE_HASH: Option<&'static str> = A::FEEDBACK_MESSAGE_HASH;
     const TYPE_SUFFIX: &'static str = "_FeedbackMessage";
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interfaces::action_msgs::{CancelGoal, CancelGoalRequest, CancelGoalResponse, GoalStatusArray};
+    use crate::names::TypeName;
+
+    enum Fibonacci {}
+
+    impl Action for Fibonacci {
+        type Goal = i32;
+        type Result = i32;
+        type Feedback = i32;
+        const TYPE: &str = "example_interfaces/action/Fibonacci";
+        const GET_RESULT_HASH: Option<&str> = Some("RIHS01_1b0d");
+    }
+
+    #[test]
+    fn the_parts_have_the_names_that_ros_gives_them() {
+        assert_eq!(part("robot/fibonacci", "send_goal"), "robot/fibonacci/_action/send_goal");
+        let get_result = TypeName::of_service::<GetResult<Fibonacci>>().unwrap();
+        assert_eq!(get_result.hash, Some("RIHS01_1b0d"));
+        let names = [
+            TypeName::of_service::<SendGoal<Fibonacci>>().unwrap(),
+            get_result,
+            TypeName::of_message::<FeedbackMessage<Fibonacci>>().unwrap(),
+            TypeName::of_service::<CancelGoal>().unwrap(),
+            TypeName::of_message::<GoalStatusArray>().unwrap(),
+        ];
+        assert_eq!(
+            names.map(|name| name.to_string()),
+            [
+                "example_interfaces/action/Fibonacci_SendGoal",
+                "example_interfaces/action/Fibonacci_GetResult",
+                "example_interfaces/action/Fibonacci_FeedbackMessage",
+                "action_msgs/srv/CancelGoal",
+                "action_msgs/msg/GoalStatusArray",
+            ]
+        );
+    }
+
+    #[test]
+    fn fields_are_those_of_ros_in_its_order() {
+        fn json(value: &impl Serialize) -> String {
+            serde_json::to_string(value).unwrap()
+        }
+        let goal_id = Uuid { uuid: [0; 16] };
+        let id = r#"{"uuid":[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]}"#;
+        let stamp = r#"{"sec":0,"nanosec":0}"#;
+        assert_eq!(json(&SendGoalRequest { goal_id, goal: 5 }), format!(r#"{{"goal_id":{id},"goal":5}}"#));
+        let response = SendGoalResponse { accepted: true, stamp: Time::ZERO };
+        assert_eq!(json(&response), format!(r#"{{"accepted":true,"stamp":{stamp}}}"#));
+        assert_eq!(json(&GetResultRequest { goal_id }), format!(r#"{{"goal_id":{id}}}"#));
+        assert_eq!(json(&GetResultResponse { status: 4, result: 5 }), r#"{"status":4,"result":5}"#);
+        let feedback = FeedbackMessage::<Fibonacci> { goal_id, feedback: 5 };
+        assert_eq!(json(&feedback), format!(r#"{{"goal_id":{id},"feedback":5}}"#));
+        let info = format!(r#"{{"goal_id":{id},"stamp":{stamp}}}"#);
+        assert_eq!(json(&CancelGoalRequest::default()), format!(r#"{{"goal_info":{info}}}"#));
+        assert_eq!(json(&CancelGoalResponse::default()), r#"{"return_code":0,"goals_canceling":[]}"#);
+        let statuses = GoalStatusArray { status_list: vec![Default::default()] };
+        assert_eq!(json(&statuses), format!(r#"{{"status_list":[{{"goal_info":{info},"status":0}}]}}"#));
+    }
+}

@@ -5,27 +5,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rospin::{
-    CallbackGroup, Context, Entity, EntityKind, EntityOptions, Payload, ReentrantGroup, SourceError, TimerError,
-    TimerOptions,
+    CallbackGroup, Context, Entity, EntityKind, EntityOptions, LossCause, Payload, ReentrantGroup, SourceError, Tick,
+    Timer, TimerError, TimerOptions,
 };
-use rospin::{Tick, Timer};
 
 use super::Action;
 use super::accepted::{Accepted, Goals};
-use super::book::Selected;
-use super::core::{Core, Waiting};
+use super::core::Core;
+use super::desk::Desk;
 use super::goal::GoalHandle;
 use super::id::GoalId;
 use super::options::{ActionServerOptions, entity};
-use super::parts::{GetResult, GetResultRequest, SendGoal, SendGoalRequest, SendGoalResponse, part};
-use super::state::GoalState;
-use crate::interfaces::action_msgs::{CancelGoal, CancelGoalRequest, CancelGoalResponse, GoalInfo};
-use crate::interfaces::builtin_interfaces::Time;
+use super::parts::{GetResult, SendGoal, part};
+use crate::interfaces::action_msgs::CancelGoal;
 use crate::middleware::Middleware;
 use crate::node::Node;
 use crate::options::{PublisherOptions, ServiceOptions};
 use crate::qos::Qos;
-use crate::service::{Draft, Responder, Server, ServiceError};
+use crate::service::{Draft, Server, ServiceError};
 use crate::subscription::TopicError;
 
 /// Why an action server or client could not be created.
@@ -160,6 +157,12 @@ impl<X: Middleware> ActionServer<X> {
         self.core.active()
     }
 
+    /// How many requests were lost for that cause.
+    #[must_use]
+    pub fn lost(&self, cause: LossCause) -> u64 {
+        [&self.send_goal, &self.cancel_goal, &self.get_result].into_iter().map(|server| server.lost(cause)).sum()
+    }
+
     /// How many responses could not be sent: they could not be encoded, or there was no room for them. Each is logged.
     #[must_use]
     pub fn unsent_responses(&self) -> u64 {
@@ -176,84 +179,6 @@ impl<X: Middleware> Drop for ActionServer<X> {
 impl<X: Middleware> fmt::Debug for ActionServer<X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ActionServer").field("action", &self.action).finish_non_exhaustive()
-    }
-}
-
-type Reply<S, X> = <X as Middleware>::Reply<S>;
-
-/// What its callbacks do, apart from asking the user. Cheap to clone: each entity has one.
-struct Desk<A: Action, X: Middleware> {
-    core: Arc<Core<A, X>>,
-    accepted: Accepted<A>,
-}
-
-impl<A: Action, X: Middleware> Desk<A, X> {
-    fn send_goal(
-        &self,
-        responder: &Responder,
-        (request, reply): (SendGoalRequest<A::Goal>, Reply<SendGoal<A>, X>),
-        decide: impl FnOnce(GoalId, &A::Goal) -> GoalResponse,
-    ) {
-        let SendGoalRequest { goal_id, goal } = request;
-        let id = GoalId::from(goal_id);
-        let response = if self.core.check(id) { decide(id, &goal) } else { GoalResponse::Reject };
-        let is_deferred = response == GoalResponse::AcceptAndDefer;
-        let accepted = if response == GoalResponse::Reject { None } else { self.core.accept(id, goal, is_deferred) };
-        let stamp = accepted.as_ref().map_or(Time::ZERO, |(stamp, _)| *stamp);
-        responder.send(reply, SendGoalResponse { accepted: accepted.is_some(), stamp });
-        if let Some((_, handle)) = accepted {
-            self.accepted.push(handle);
-        }
-    }
-
-    fn cancel_goal(
-        &self,
-        responder: &Responder,
-        (request, reply): (CancelGoalRequest, Reply<CancelGoal, X>),
-        mut decide: impl FnMut(GoalId, &A::Goal) -> CancelResponse,
-    ) {
-        let mut is_rejected = false;
-        let (return_code, goals_canceling) = match self.core.select(&request.goal_info) {
-            Selected::Unknown => (CancelGoalResponse::ERROR_UNKNOWN_GOAL_ID, Vec::new()),
-            Selected::Terminated => (CancelGoalResponse::ERROR_GOAL_TERMINATED, Vec::new()),
-            Selected::Active(goals) => {
-                let is_any = !goals.is_empty();
-                let mut agreed = Vec::new();
-                for (id, stamp, state, kept) in goals {
-                    // Once is enough.
-                    if state == GoalState::Canceling || decide(id, &kept.goal) == CancelResponse::Accept {
-                        agreed.push((GoalInfo { goal_id: id.into(), stamp }, kept));
-                    } else {
-                        is_rejected = true;
-                    }
-                }
-                let canceling = self.core.cancel(agreed);
-                let code = match (canceling.is_empty(), is_rejected) {
-                    (true, true) => CancelGoalResponse::ERROR_REJECTED,
-                    // On another thread they ended while the user was asked.
-                    (true, false) if is_any => CancelGoalResponse::ERROR_GOAL_TERMINATED,
-                    _ => CancelGoalResponse::ERROR_NONE,
-                };
-                (code, canceling)
-            }
-        };
-        responder.send(reply, CancelGoalResponse { return_code, goals_canceling });
-    }
-
-    fn get_result(&self, responder: &Responder, (request, reply): (GetResultRequest, Reply<GetResult<A>, X>)) {
-        self.core.ask(request.goal_id.into(), Waiting { responder: responder.clone(), reply });
-    }
-
-    fn begin(goal: &GoalHandle<A>) {
-        if !goal.is_deferred() {
-            goal.execute();
-        }
-    }
-}
-
-impl<A: Action, X: Middleware> Clone for Desk<A, X> {
-    fn clone(&self) -> Self {
-        Self { core: Arc::clone(&self.core), accepted: self.accepted.clone() }
     }
 }
 

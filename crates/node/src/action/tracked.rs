@@ -43,7 +43,7 @@ impl<F> Tracked<F> {
         self.lock().state
     }
 
-    /// The feedback, for the first who asks.
+    /// The feedback, unless somebody has it.
     pub(crate) fn take_feedback<A: Action<Feedback = F>>(self: &Arc<Self>) -> Option<FeedbackStream<A>> {
         let was_wanted = std::mem::replace(&mut self.lock().is_wanted, true);
         (!was_wanted).then(|| FeedbackStream { tracked: Arc::clone(self) })
@@ -190,9 +190,30 @@ impl<A: Action> Drop for Router<A> {
 /// [`CallbackGroup::create_stream`](rospin::CallbackGroup::create_stream). Taking from it locks for a moment.
 ///
 /// Feedback that the network delivers after the goal's end is dropped.
+///
+/// ```
+/// use futures::StreamExt;
+/// use rospin_node::{Action, FeedbackStream};
+///
+/// /// The last feedback before the goal's end.
+/// async fn last<A: Action>(feedback: FeedbackStream<A>) -> Option<A::Feedback> {
+///     feedback.fold(None, async |_, next| Some(next)).await
+/// }
+/// ```
 #[must_use = "feedback is lost unless somebody takes it"]
 pub struct FeedbackStream<A: Action> {
     tracked: Arc<Tracked<A::Feedback>>,
+}
+
+impl<A: Action> Drop for FeedbackStream<A> {
+    fn drop(&mut self) {
+        let waker = {
+            let mut progress = self.tracked.lock();
+            progress.is_wanted = false;
+            progress.waker.take()
+        };
+        drop(waker);
+    }
 }
 
 impl<A: Action> Stream for FeedbackStream<A> {

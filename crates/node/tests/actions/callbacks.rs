@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt;
+use futures::channel::oneshot;
 use rospin::{Context, ContextOptions, ExecutorOptions, Payload, SpinOptions, TimerOptions};
 use rospin_node::{ActionServerOptions, CancelResponse, GoalResponse, GoalState, InProcess, Node};
 
@@ -81,6 +82,33 @@ fn feedback_can_be_an_entity_of_a_group() {
         handle.succeed(seq([]));
         world.spin_all();
         assert_eq!(group.into_payload().unwrap(), [seq([0]), seq([0, 1])]);
+    });
+}
+
+#[test]
+fn a_new_goal_can_preempt_the_one_before() {
+    watchdog(|| {
+        let world = World::without_server();
+        // The payload says whom to stop.
+        let group = world.executor.create_group("server", None::<oneshot::Sender<()>>);
+        let _server = world.node.create_action_server(
+            &group,
+            "fibonacci",
+            |_, _, _| GoalResponse::AcceptAndExecute,
+            |_, _, _| CancelResponse::Reject,
+            |current: Payload<Option<oneshot::Sender<()>>>, goal: Handle| async move {
+                let (stop, stopped) = oneshot::channel();
+                if let Some(other) = current.with(|current| current.replace(stop)) {
+                    let _ = other.send(());
+                }
+                let _ = stopped.await;
+                goal.abort(seq([]));
+            },
+        );
+        let (first, second) = (world.send(1), world.send(2));
+        let mut running = Box::pin(second.result());
+        assert_eq!(world.wait(first.result()).unwrap().state, GoalState::Aborted);
+        assert!(world.poll(&mut running).is_none());
     });
 }
 

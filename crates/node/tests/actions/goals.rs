@@ -54,6 +54,8 @@ fn feedback_comes_in_order_and_ends_with_the_goal() {
         let (goal, handle) = world.begin(5);
         let mut feedback = goal.take_feedback().unwrap();
         assert!(goal.take_feedback().is_none(), "it is taken");
+        drop(feedback);
+        feedback = goal.take_feedback().expect("it was given back");
         handle.publish_feedback(seq([0])).unwrap();
         handle.publish_feedback(seq([0, 1])).unwrap();
         assert_eq!(world.heard(&mut feedback), (vec![seq([0]), seq([0, 1])], true));
