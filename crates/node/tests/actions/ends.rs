@@ -57,8 +57,9 @@ fn without_an_execution_goals_are_aborted() {
                 |_: Payload<()>, goal: Handle| async move { panic!("{}", goal.goal().order) },
             )
             .unwrap();
-        // Two are there before the first is executed, one comes afterwards.
         let (first, second) = (world.client.send_goal(Goal { order: 1 }), world.client.send_goal(Goal { order: 2 }));
+        // Both requests are older than the first execution, so both goals are there by then. One more comes afterwards.
+        world.clock.advance(std::time::Duration::from_millis(1));
         for goal in [world.wait(first).unwrap(), world.wait(second).unwrap(), world.send(3)] {
             assert_eq!(world.wait(goal.result()).unwrap().state, GoalState::Aborted);
         }
