@@ -46,8 +46,8 @@ impl ActionServerOptions {
         self
     }
 
-    /// Sets how many goals are executed at once, that is, how many executions have begun and not ended; at least 1, at most
-    /// 1024. Others stay accepted until it is their turn: with 1, goals are executed one after the other.
+    /// Sets how many of the callbacks that execute goals are under way at once; at least 1, at most 1024. Other goals wait
+    /// for their turn, also those that somebody asks to cancel meanwhile: with 1, goals are executed one after the other.
     #[must_use]
     pub fn max_executing(mut self, count: u32) -> Self {
         self.max_executing = Some(count);
