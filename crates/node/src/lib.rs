@@ -6,6 +6,7 @@
 //!
 //! - [`Node`]: names, and what can be created under them.
 //! - [`Message`], [`Service`]: what travels, as structs with serde's derives and their ROS 2 type's name.
+//! - [`ActionServer`], [`ActionClient`]: goals that take their time, tell how they get on, and can be canceled.
 //! - [`InProcess`]: the middleware that needs no network, for tests and for nodes that are composed in one process.
 //!
 //! Programs use it through the crate of their middleware, which exports all of it.
@@ -42,9 +43,11 @@
 
 #![forbid(unsafe_code)]
 
+mod action;
 mod client;
 mod clock;
 mod in_process;
+pub mod interfaces;
 mod message;
 mod middleware;
 mod names;
@@ -55,6 +58,11 @@ mod qos;
 mod service;
 mod subscription;
 
+pub use action::{
+    Action, ActionClient, ActionClientOptions, ActionError, ActionServer, ActionServerOptions, CancelError,
+    CancelResponse, ClientGoalHandle, FeedbackStream, GoalEvent, GoalHandle, GoalId, GoalOutcome, GoalResponse,
+    GoalState, NotCanceling, ResultError, SendGoalError,
+};
 pub use client::{CallError, Client};
 pub use clock::SimTime;
 pub use in_process::InProcess;
