@@ -71,6 +71,10 @@ pub type Subscription = rospin_node::Subscription<Domain>;
 pub type Server = rospin_node::Server<Domain>;
 /// A client of a [`Node`]'s.
 pub type Client<S> = rospin_node::Client<S, Domain>;
+/// An action server of a [`Node`]'s.
+pub type ActionServer = rospin_node::ActionServer<Domain>;
+/// An action client of a [`Node`]'s.
+pub type ActionClient<A> = rospin_node::ActionClient<A, Domain>;
 
 /// The middleware itself, in the version that this crate uses.
 pub use ros2_client;
