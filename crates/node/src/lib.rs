@@ -8,6 +8,7 @@
 //! - [`Message`], [`Service`]: what travels, as structs with serde's derives and their ROS 2 type's name.
 //! - [`Parameter`], [`Parameters`]: values of a node that are set from outside, one by one or as a struct.
 //! - [`Logger`], [`RosoutLog`]: log records on `/rosout`.
+//! - [`ActionServer`], [`ActionClient`]: goals that take their time, tell how they get on, and can be canceled.
 //! - [`InProcess`]: the middleware that needs no network, for tests and for nodes that are composed in one process.
 //!
 //! Programs use it through the crate of their middleware, which exports all of it.
@@ -44,6 +45,7 @@
 
 #![forbid(unsafe_code)]
 
+mod action;
 mod client;
 mod clock;
 mod in_process;
@@ -60,6 +62,11 @@ mod rosout;
 mod service;
 mod subscription;
 
+pub use action::{
+    Action, ActionClient, ActionClientOptions, ActionError, ActionServer, ActionServerOptions, CancelError,
+    CancelResponse, ClientGoalHandle, FeedbackStream, GoalEvent, GoalHandle, GoalId, GoalOutcome, GoalResponse,
+    GoalState, NotCanceling, ResultError, SendGoalError,
+};
 pub use client::{CallError, Client};
 pub use clock::SimTime;
 pub use in_process::InProcess;
