@@ -100,7 +100,11 @@ fn in_the_bare_library_it_delays_the_other_topic() {
         pool.spawner().spawn_local(camera).unwrap();
         pool.run_until(async move {
             let commands = motor.async_stream().take(1);
-            commands.for_each(|_| future::ready(arrived.send(Instant::now()).unwrap())).await;
+            let tell = |_| {
+                arrived.send(Instant::now()).unwrap();
+                future::ready(())
+            };
+            commands.for_each(tell).await;
         });
     });
     for publisher in [&images, &commands] {
