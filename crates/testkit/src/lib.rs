@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod compare;
+pub mod conformance;
 pub mod decision;
 pub mod generate;
 pub mod golden;

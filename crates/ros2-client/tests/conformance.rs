@@ -1,0 +1,31 @@
+//! The conformance suite over DDS, on the loopback interface: in one process, and in two as far as DDS can tell.
+
+mod common;
+
+use rospin::{Context, ExecutorHandle};
+use rospin_ros2_client::Domain;
+use rospin_testkit::conformance::Fixture;
+
+/// A domain id of its own; two participants either way, which know of each other only if they share a [`Domain`].
+struct Loopback<const APART: bool>(u16);
+
+impl<const APART: bool> Fixture for Loopback<APART> {
+    type Middleware = Domain;
+    const APART: bool = APART;
+
+    fn new() -> Self {
+        Self(common::domain_id())
+    }
+
+    fn join(&self, _context: &Context, executor: &ExecutorHandle) -> Domain {
+        Domain::join(executor, common::options(self.0)).expect("a participant")
+    }
+}
+
+mod in_one_process {
+    rospin_testkit::conformance!(crate::Loopback<false>);
+}
+
+mod in_two_processes {
+    rospin_testkit::conformance!(crate::Loopback<true>);
+}
