@@ -102,5 +102,6 @@ pub(crate) fn serve<S: Service>(
         let subscription = place.node.create_subscription(&requests, Some(place.qos))?;
         Ok::<_, CreateError>((subscription, writer))
     })?;
-    Ok(Reader::new(DdsRequests { subscription, mapping, responses: Arc::new(responses) }, None))
+    // Requests to a predecessor are answered by nobody, rather than twice.
+    Ok(Reader::new(DdsRequests { subscription, mapping, responses: Arc::new(responses) }, None).skip_old())
 }
