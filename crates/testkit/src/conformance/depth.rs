@@ -105,20 +105,53 @@ pub fn a_late_subscription_hears_only_what_follows<F: Fixture>() {
     assert_eq!((late.heard.all(), late.subscription.missed()), (vec![3], 0));
 }
 
-/// A latched publisher keeps its last messages for late subscriptions that ask for them.
-pub fn a_late_subscription_hears_what_was_latched<F: Fixture>() {
+/// A subscription that takes the place of another one begins anew: it gets nothing of what that one had, or left.
+pub fn a_successor_hears_only_what_follows<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let publisher = world.here.create_publisher("numbers").unwrap();
+    for round in 0..4 {
+        let listener = world.listen(&world.there, &main, "numbers");
+        world.matched(&publisher, &[&listener.subscription]);
+        world.spinning(&[&main], || {
+            world.publish_all(&publisher, [10 * round, 10 * round + 1]);
+            world.wait("both are heard", listener.heard.until_has(10 * round + 1));
+        });
+        // Of this one nobody hears.
+        world.publish(&publisher, number(10 * round + 2));
+        assert_eq!(listener.heard.all(), [10 * round, 10 * round + 1]);
+        drop(listener);
+        world.spin_all(&main);
+        world.until("it is known to be gone", || publisher.subscription_count() == 0);
+    }
+}
+
+/// Publishes `early` to nobody, then one more to a late subscription that asks for what was latched, with a depth of three; and
+/// compares what that one hears.
+fn latched<F: Fixture>(early: std::ops::Range<i64>, expected: &[i64]) {
     let world = World::<F>::new();
     let main = world.executor("main");
     let options = PublisherOptions::new("numbers").keep_last(3).transient_local();
     let publisher = world.here.create_publisher(options).unwrap();
-    world.publish_all(&publisher, 0..5);
+    let next = early.end;
+    world.publish_all(&publisher, early);
     let late = world.listen(&world.there, &main, SubscriptionOptions::new("numbers").transient_local());
     world.spinning(&[&main], || {
-        world.wait("the latched ones are heard", late.heard.until_has(4));
-        world.publish(&publisher, number(5));
-        world.wait("the next one is heard", late.heard.until_has(5));
+        world.wait("the latched ones are heard", late.heard.until_has(next - 1));
+        world.publish(&publisher, number(next));
+        world.wait("the next one is heard", late.heard.until_has(next));
     });
-    assert_eq!((late.heard.all(), late.subscription.missed()), (vec![2, 3, 4, 5], 0));
+    assert_eq!((late.heard.all(), late.subscription.missed()), (expected.to_vec(), 0));
+}
+
+/// A latched publisher keeps its last messages for late subscriptions that ask for them.
+pub fn a_late_subscription_hears_what_was_latched<F: Fixture>() {
+    latched::<F>(0..3, &[0, 1, 2, 3]);
+}
+
+/// It keeps as many as its depth says: older ones are not heard, nor missed.
+pub fn no_more_is_latched_than_the_depth_says<F: Fixture>() {
+    latched::<F>(0..5, &[2, 3, 4, 5]);
 }
 
 /// Two late subscriptions get what was latched, one after the other, and what follows once.

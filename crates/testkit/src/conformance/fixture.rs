@@ -21,10 +21,27 @@ pub trait Fixture: Sized + Send + Sync + 'static {
     /// not wait for it.
     const PATIENCE: Duration = Duration::from_secs(40);
 
+    /// Why the middleware cannot do what that case asks for, where it cannot and its adapter cannot help it: the case is
+    /// skipped, and says so. To be documented where users of the adapter see it, too.
+    #[must_use]
+    fn deviation(_case: &str) -> Option<&'static str> {
+        None
+    }
+
     /// A network that nobody else is on.
     fn new() -> Self;
 
     /// Joins it, as a process does. What the middleware has to run on an executor belongs on `executor`, which spins whenever
     /// a case waits for anything.
     fn join(&self, context: &Context, executor: &ExecutorHandle) -> Self::Middleware;
+}
+
+/// Runs a case, unless the middleware is [known](Fixture::deviation) not to do what it asks for.
+#[doc(hidden)]
+#[expect(clippy::print_stderr, reason = "it says that the case is skipped")]
+pub fn run<F: Fixture>(name: &str, case: fn()) {
+    match F::deviation(name) {
+        Some(why) => eprintln!("SKIPPED {name}: {why}"),
+        None => case(),
+    }
 }

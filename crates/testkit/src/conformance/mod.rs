@@ -20,7 +20,7 @@ pub mod services;
 pub mod sim_time;
 pub mod world;
 
-pub use fixture::Fixture;
+pub use fixture::{Fixture, run};
 
 /// Makes a test of every case, for the middleware of that [`Fixture`], in a module for each topic.
 ///
@@ -51,7 +51,9 @@ macro_rules! conformance {
                 far_behind_nothing_is_lost_uncounted
                 the_deployment_file_says_the_depth
                 a_late_subscription_hears_only_what_follows
+                a_successor_hears_only_what_follows
                 a_late_subscription_hears_what_was_latched
+                no_more_is_latched_than_the_depth_says
                 what_was_latched_is_there_for_everyone
                 what_was_latched_is_only_for_who_asks
             }
@@ -123,7 +125,7 @@ macro_rules! conformance {
             $(
                 #[test]
                 fn $case() {
-                    $crate::conformance::$topic::$case::<$fixture>();
+                    $crate::conformance::run::<$fixture>(stringify!($case), $crate::conformance::$topic::$case::<$fixture>);
                 }
             )*
         }

@@ -252,11 +252,18 @@ pub fn a_server_is_dropped_with_a_call_under_way<F: Fixture>() {
     let mut call = std::pin::pin!(call);
     let polled = call.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
     assert!(!matches!(polled, std::task::Poll::Ready(Ok(_))), "{polled:?}");
-    let _server = serve::<F>(&world.here, &main);
+    let (group, served) = (main.create_group("server", ()), Seen::new());
+    let log = served.clone();
+    let successor = world.here.create_service::<AddTwoInts, _, _>(&group, SERVICE, move |(), summands| {
+        log.push(summands);
+        summands.add()
+    });
+    let _successor = successor.unwrap();
     world.wait("its successor is there", client.wait_for_service());
     world.spinning(&[&main], || {
         assert_eq!(world.wait("it answers", client.call(add(3, 4))), Ok(Sum { sum: 7 }));
     });
+    assert_eq!(served.all(), [add(3, 4)], "requests to its predecessor are not its business");
 }
 
 /// A client is dropped with a call under way: the call ends, one way or another, and the server answers others.
