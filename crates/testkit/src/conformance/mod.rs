@@ -99,6 +99,7 @@ macro_rules! conformance {
                 a_server_asks_another_service
                 clients_get_their_own_answers
                 many_calls_are_under_way
+                requests_beyond_the_depth_are_counted
                 asynchronous_and_reentrant_servers_answer
                 a_panic_of_a_server_costs_one_call
                 a_server_is_dropped_with_a_call_under_way

@@ -78,11 +78,13 @@ impl<T> Default for Seen<T> {
     }
 }
 
+type Enough<T> = dyn Fn(&[T]) -> bool + Send;
+
 /// Resolves once a log is as somebody wants it.
 #[must_use = "it waits only while it is awaited"]
 pub struct Until<T> {
     seen: Seen<T>,
-    enough: Box<dyn Fn(&[T]) -> bool + Send>,
+    enough: Box<Enough<T>>,
 }
 
 impl<T> Future for Until<T> {

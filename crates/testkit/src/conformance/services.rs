@@ -6,7 +6,7 @@ use super::fixture::Fixture;
 use super::messages::{AddTwoInts, Number, Sum, Summands, number};
 use super::seen::Seen;
 use super::world::World;
-use rospin::{ClockKind, Executor, ExecutorOptions, IncidentKind};
+use rospin::{ClockKind, Executor, ExecutorOptions, IncidentKind, LossCause};
 use std::time::Duration;
 
 /// The service of all cases.
@@ -162,6 +162,34 @@ pub fn many_calls_are_under_way<F: Fixture>() {
             assert_eq!(world.wait("the answer comes", call), Ok(Sum { sum: 2 * n }));
         }
     });
+}
+
+/// A server that is far behind answers the newest requests, as many as its depth says; the others are counted.
+pub fn requests_beyond_the_depth_are_counted<F: Fixture>() {
+    let world = World::<F>::new();
+    let (main, slow) = (world.executor("main"), world.executor("slow"));
+    let (group, served, gate) = (slow.create_group("server", ()), Seen::new(), world.gate());
+    let (log, wait) = (served.clone(), gate.clone());
+    let options = ServiceOptions::new(SERVICE).keep_last(5);
+    let server = world.here.create_service::<AddTwoInts, _, _>(&group, options, move |(), summands| {
+        log.push(summands.a);
+        wait.pass();
+        summands.add()
+    });
+    let (server, client) = (server.unwrap(), client::<F>(&world.there, &main));
+    world.wait("the server is there", client.wait_for_service());
+    world.spinning(&[&main, &slow], || {
+        let first = client.call(add(0, 0));
+        world.wait("the first one is served", served.until_count(1));
+        let calls: Vec<_> = (1..=100).map(|n| client.call(add(n, 0))).collect();
+        gate.open();
+        assert_eq!(world.wait("the first answer comes", first), Ok(Sum { sum: 0 }));
+        let last = calls.into_iter().next_back().unwrap();
+        assert_eq!(world.wait("the last answer comes", last), Ok(Sum { sum: 100 }));
+    });
+    let served = served.all();
+    assert!(served.is_sorted_by(|one, next| one < next), "{served:?}");
+    assert_eq!(served.len() as u64 + server.lost(LossCause::QueueFull), 101, "{served:?}");
 }
 
 /// Servers may be asynchronous, reentrant, and both; they answer several requests at once.
