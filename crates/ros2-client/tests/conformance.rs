@@ -2,12 +2,13 @@
 
 mod common;
 
+use common::OwnDomain;
 use rospin::{Context, ExecutorHandle};
 use rospin_ros2_client::Domain;
 use rospin_testkit::conformance::Fixture;
 
 /// A domain id of its own; two participants either way, which know of each other only if they share a [`Domain`].
-struct Loopback<const APART: bool>(u16);
+struct Loopback<const APART: bool>(OwnDomain);
 
 impl<const APART: bool> Fixture for Loopback<APART> {
     type Middleware = Domain;
@@ -26,11 +27,11 @@ impl<const APART: bool> Fixture for Loopback<APART> {
     }
 
     fn new() -> Self {
-        Self(common::domain_id())
+        Self(OwnDomain::new())
     }
 
     fn join(&self, _context: &Context, executor: &ExecutorHandle) -> Domain {
-        Domain::join(executor, common::options(self.0)).expect("a participant")
+        Domain::join(executor, common::options(self.0.id)).expect("a participant")
     }
 }
 
