@@ -45,7 +45,7 @@ pub fn whoever_waits_for_the_other_end_is_told<F: Fixture>() {
     drop(lost);
 }
 
-/// Another topic, or another type on the same topic in another process, is nobody's match.
+/// Another topic is nobody's match.
 pub fn other_topics_do_not_match<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");

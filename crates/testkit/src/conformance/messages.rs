@@ -12,6 +12,7 @@ pub struct Number {
 
 impl Message for Number {
     const TYPE: &str = "std_msgs/msg/Int64";
+    const TYPE_HASH: Option<&str> = Some("RIHS01_8cd1048c2f186b6bd9a92472dc1ce51723c0833a221e2b7aecfff111774f4b49");
 }
 
 /// A number.
@@ -29,6 +30,7 @@ pub struct Text {
 
 impl Message for Text {
     const TYPE: &str = "std_msgs/msg/String";
+    const TYPE_HASH: Option<&str> = Some("RIHS01_df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18");
 }
 
 /// What is to be added.

@@ -115,7 +115,7 @@ macro_rules! conformance {
                 sleeps_follow_the_clock
                 time_stands_still_when_nobody_follows
             }
-            // Here follow `actions { ... }` and `parameters { ... }`, each with a file of that name.
+            // Here `actions { ... }` and `parameters { ... }` follow, each with a file of that name.
         }
     };
     (@cases $fixture:ty; $($topic:ident { $($case:ident)* })*) => {
