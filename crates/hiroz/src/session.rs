@@ -1,0 +1,80 @@
+//! Sessions: what a process has of the network.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rospin_node::{NodeError, NodeOptions};
+use zenoh::Wait;
+
+use crate::Node;
+use crate::options::{OpenError, SessionOptions};
+
+/// What a process has of a Zenoh network: sockets, threads, and a domain of ROS 2 in it. Cheap to clone; clones are the same
+/// session. It is closed when the last clone and the last node are dropped.
+#[derive(Clone)]
+pub struct Session(Arc<Inner>);
+
+struct Inner {
+    zenoh: zenoh::Session,
+    domain_id: usize,
+    call_timeout: Duration,
+    /// Numbers of nodes and of their entities.
+    next_id: AtomicUsize,
+}
+
+impl Session {
+    /// Opens a session.
+    ///
+    /// The first one of a process starts Zenoh's threads, which all of them share. They have the scheduling and the cores of
+    /// the calling thread, see [`Context::start_threads`](rospin::Context::start_threads).
+    ///
+    /// Blocks until those that it connects to have been reached, or half a second has passed; in [client
+    /// mode](crate::Mode::Client) for as long as Zenoh tries.
+    ///
+    /// # Errors
+    /// If the configuration is none, an address to listen on cannot be had, or a client finds no router.
+    ///
+    /// # Panics
+    /// In a Tokio runtime of the kind `current_thread`, which Zenoh does not work in.
+    pub fn open(options: SessionOptions) -> Result<Self, OpenError> {
+        let config = options.config()?;
+        let zenoh = zenoh::open(config).wait().map_err(|error| OpenError::Zenoh { reason: error.to_string() })?;
+        let (domain_id, call_timeout) = (options.domain_id as usize, options.call_timeout);
+        Ok(Self(Arc::new(Inner { zenoh, domain_id, call_timeout, next_id: AtomicUsize::new(0) })))
+    }
+
+    /// Creates a node; a plain `&str` is its name.
+    ///
+    /// # Errors
+    /// If the name is none, or the session has been closed.
+    pub fn create_node(&self, options: impl Into<NodeOptions>) -> Result<Node, NodeError> {
+        Node::new(self, options)
+    }
+
+    /// The session itself, for what is not of ROS 2. What is done with it does not wait for any executor: Zenoh calls
+    /// callbacks on its own threads.
+    #[must_use]
+    pub fn zenoh(&self) -> &zenoh::Session {
+        &self.0.zenoh
+    }
+
+    pub(crate) fn domain_id(&self) -> usize {
+        self.0.domain_id
+    }
+
+    pub(crate) fn call_timeout(&self) -> Duration {
+        self.0.call_timeout
+    }
+
+    pub(crate) fn next_id(&self) -> usize {
+        self.0.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("domain_id", &self.0.domain_id).finish_non_exhaustive()
+    }
+}
