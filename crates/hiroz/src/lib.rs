@@ -66,7 +66,17 @@
 //!
 //! A server tells its client when it cannot answer: when it could not decode the request, when newer requests displaced it,
 //! when its callback panicked, and when it ended. Such a call, and one whose response cannot be decoded, ends with
-//! [`CallError::Unanswered`]. A call that is dropped is still answered, and remembered until then.
+//! [`CallError::Unanswered`], as one does that took longer than [it may](SessionOptions::call_timeout). A call that is dropped
+//! is still answered, and remembered until then.
+//!
+//! Of a latched topic, messages that are older than one that was heard already are not delivered any more: that can happen
+//! with what is published in the moment in which a subscription appears.
+//!
+//! # Threads
+//!
+//! Zenoh's threads are started by [`Session::open`], with the scheduling of the thread that calls it; see
+//! [`Context::start_threads`](rospin::Context::start_threads). On them a sample is put into its queue, and a call's end is
+//! told. Responses are decoded where they are awaited, so the executor and the priority of a client do not matter here.
 //!
 //! # What of hiroz is used
 //!

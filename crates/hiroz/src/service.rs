@@ -46,12 +46,13 @@ impl<S: Service> ZenohRequests<S> {
     ) -> Result<Self, Refused> {
         let session = &node.session;
         let endpoint = Endpoint::new(node, EndpointKind::Service, service, service_type, qos)?;
+        let key = session.remembered(endpoint.key.clone())?;
         let (inbox, delivery) = Inbox::new(qos);
         // Clients ask those that say that they answer for the whole key.
-        let builder = session.zenoh().declare_queryable(endpoint.key.clone()).complete(true);
+        let builder = session.zenoh().declare_queryable(key.clone()).complete(true);
         let queryable = builder.callback(move |query| delivery.push(query, 0)).wait().map_err(refused)?;
         let token = endpoint.announce(session)?;
-        Ok(Self { _token: token, _queryable: queryable, inbox, key: endpoint.key, _takes: PhantomData })
+        Ok(Self { _token: token, _queryable: queryable, inbox, key, _takes: PhantomData })
     }
 }
 

@@ -1,14 +1,17 @@
 //! Sessions: what a process has of the network.
 
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rospin_node::{NodeError, NodeOptions};
+use rospin_node::{NodeError, NodeOptions, Refused};
 use zenoh::Wait;
+use zenoh::key_expr::KeyExpr;
 
 use crate::Node;
+use crate::names::refused;
 use crate::options::{OpenError, SessionOptions};
 
 /// What a process has of a Zenoh network: sockets, threads, and a domain of ROS 2 in it. Cheap to clone; clones are the same
@@ -22,6 +25,8 @@ struct Inner {
     call_timeout: Duration,
     /// Numbers of nodes and of their entities.
     next_id: AtomicUsize,
+    /// The keys of all services there ever were.
+    keys: Mutex<BTreeMap<String, KeyExpr<'static>>>,
 }
 
 impl Session {
@@ -42,7 +47,13 @@ impl Session {
         let config = options.config()?;
         let zenoh = zenoh::open(config).wait().map_err(|error| OpenError::Zenoh { reason: error.to_string() })?;
         let (domain_id, call_timeout) = (options.domain_id as usize, options.call_timeout);
-        Ok(Self(Arc::new(Inner { zenoh, domain_id, call_timeout, next_id: AtomicUsize::new(0) })))
+        Ok(Self(Arc::new(Inner {
+            zenoh,
+            domain_id,
+            call_timeout,
+            next_id: AtomicUsize::new(0),
+            keys: Mutex::default(),
+        })))
     }
 
     /// Creates a node; a plain `&str` is its name.
@@ -70,6 +81,20 @@ impl Session {
 
     pub(crate) fn next_id(&self) -> usize {
         self.0.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The key, declared until the session ends.
+    ///
+    /// Zenoh 1.10 forgets a key with the last server that has it. If a request for it is on its last inch just then, that is
+    /// forgotten, too, and no client is told.
+    pub(crate) fn remembered(&self, key: KeyExpr<'static>) -> Result<KeyExpr<'static>, Refused> {
+        let mut keys = self.0.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = keys.get(key.as_str()) {
+            return Ok(known.clone());
+        }
+        let declared = self.0.zenoh.declare_keyexpr(key).wait().map_err(refused)?;
+        keys.insert(declared.to_string(), declared.clone());
+        Ok(declared)
     }
 }
 

@@ -8,7 +8,10 @@ mod common;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use common::{AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, spin, take_failures, text, wait};
+use common::{
+    AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, keep_all, spin, take_failures, text, wait,
+};
+use rospin_hiroz::{PublisherOptions, ServiceOptions};
 
 /// A Python with the package, or why there is none.
 fn python() -> Result<String, String> {
@@ -66,7 +69,7 @@ fn strings_go_there_and_back() {
     let executor = executor(&context, "main");
     let node = place.host().create_node("talker").unwrap();
     let Some(peer) = peer("echo", &place) else { return };
-    let publisher = node.create_publisher::<Text>("chatter").unwrap();
+    let publisher = node.create_publisher::<Text>(PublisherOptions::new("chatter").qos(keep_all())).unwrap();
     let group = executor.create_group("echo", Vec::new());
     let handle = executor.handle();
     let subscription = node.create_subscription(&group, "echo", move |heard: &mut Vec<String>, message: Text| {
@@ -110,8 +113,10 @@ fn its_client_is_answered() {
     let executor = executor(&context, "main");
     let node = place.host().create_node("adder").unwrap();
     let group = executor.create_group("server", 0);
+    // The peer asks eleven times at once.
+    let options = ServiceOptions::new("add_two_ints").keep_last(20);
     let handle = executor.handle();
-    let server = node.create_service::<AddTwoInts, _, _>(&group, "add_two_ints", move |asked, AddRequest { a, b }| {
+    let server = node.create_service::<AddTwoInts, _, _>(&group, options, move |asked, AddRequest { a, b }| {
         *asked += 1;
         if (a, b) == (0, 0) {
             handle.halt();

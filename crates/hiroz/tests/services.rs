@@ -161,6 +161,29 @@ fn who_gets_no_answer_is_told() {
     unanswered(wait(&executor, "the server is gone", forgotten));
 }
 
+/// The request is on its way while its server goes.
+#[test]
+fn nobody_waits_for_a_server_that_ends_meanwhile() {
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let idle = context.create_executor(ExecutorOptions::new("idle"));
+    let (host, guest) = Place::new().both();
+    let (adder, caller) = (host.create_node("adder").unwrap(), guest.create_node("caller").unwrap());
+    for n in 0..100 {
+        let name = format!("add_{n}");
+        let group = idle.create_group("server", ());
+        let server = adder.create_service::<AddTwoInts, _, _>(&group, name.as_str(), |(), request| add(&request));
+        let server = server.unwrap();
+        let client = caller.create_client::<AddTwoInts>(&executor.handle(), name.as_str()).unwrap();
+        wait(&executor, "the server is matched", client.wait_for_service());
+        let call = client.call(AddRequest { a: 1, b: 2 });
+        (0..n * 20).for_each(|_| std::hint::spin_loop());
+        drop(server);
+        let outcome = wait(&executor, "the call ends", call);
+        assert!(matches!(outcome, Err(CallError::Unanswered { .. })), "{outcome:?}");
+    }
+}
+
 #[test]
 fn a_call_ends_with_its_timeout() {
     let (context, _) = context();

@@ -2,10 +2,13 @@
 
 mod common;
 
-use common::{Place, Text, context, executor, isolated, spin, take_failures, text, wait, wait_until};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use common::{Place, Text, context, executor, isolated, keep_all, spin, take_failures, text, wait, wait_until};
 use rospin::{Executor, LossCause, SpinOptions};
 use rospin_hiroz::{
-    Durability, History, Message, NodeOptions, Publisher, PublisherOptions, Qos, Reliability, Session, Subscription,
+    Durability, Message, Node, NodeOptions, Publisher, PublisherOptions, Qos, Reliability, Session, Subscription,
     SubscriptionOptions, TopicError,
 };
 use serde::{Deserialize, Serialize};
@@ -34,21 +37,52 @@ fn strings_arrive_in_their_order() {
     let (host, guest) = Place::new().both();
     let talker = host.create_node("talker").unwrap();
     let listener = guest.create_node(NodeOptions::new("listener").namespace("/robot/arm")).unwrap();
-    for options in [PublisherOptions::new("/chatter"), PublisherOptions::new("/chatter").best_effort()] {
-        let publisher = talker.create_publisher::<Text>(options).unwrap();
+    let publisher = talker.create_publisher::<Text>(PublisherOptions::new("/chatter").qos(keep_all())).unwrap();
+    let group = executor.create_group("listener", Vec::new());
+    let options = SubscriptionOptions::new("/chatter").keep_last(100);
+    let subscription = listener.create_subscription(&group, options, hear(&executor)).unwrap();
+    matched(&executor, &publisher, &subscription);
+    let said = ["Hello World: 1", "", "größer als ASCII", "with \u{1} control", &"long ".repeat(20_000)];
+    said.iter().for_each(|data| publisher.publish(text(*data)).unwrap());
+    publisher.publish(text("the end")).unwrap();
+    spin(&executor, "all is heard");
+    assert_eq!((subscription.missed(), take_failures(&incidents)), (0, 0));
+    drop(subscription);
+    assert_eq!(group.into_payload().unwrap(), said);
+}
+
+#[test]
+fn whatever_is_offered_and_asked_for_both_ends_meet() {
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let (host, guest) = Place::new().both();
+    let (talker, listener) = (host.create_node("talker").unwrap(), guest.create_node("listener").unwrap());
+    let all = || {
+        let reliabilities = [Reliability::Reliable, Reliability::BestEffort];
+        let durabilities = [Durability::Volatile, Durability::TransientLocal];
+        reliabilities.into_iter().flat_map(move |reliability| {
+            durabilities.into_iter().map(move |durability| {
+                let mut qos = Qos::default();
+                (qos.reliability, qos.durability) = (reliability, durability);
+                qos
+            })
+        })
+    };
+    let pairs = all().flat_map(|offered| all().map(move |asked| (offered, asked)));
+    for (n, (offered, asked)) in pairs.enumerate() {
+        // Those of the last round may still be known.
+        let topic = format!("chatter_{n}");
+        let publisher = talker.create_publisher::<Text>(PublisherOptions::new(topic.as_str()).qos(offered)).unwrap();
         let group = executor.create_group("listener", Vec::new());
-        let options = SubscriptionOptions::new("/chatter").keep_last(100);
+        let options = SubscriptionOptions::new(topic).qos(asked);
         let subscription = listener.create_subscription(&group, options, hear(&executor)).unwrap();
         matched(&executor, &publisher, &subscription);
-        let said = ["Hello World: 1", "", "größer als ASCII", "with \u{1} control", &"long ".repeat(20_000)];
-        said.iter().for_each(|data| publisher.publish(text(*data)).unwrap());
+        publisher.publish(text("something")).unwrap();
         publisher.publish(text("the end")).unwrap();
         spin(&executor, "all is heard");
-        assert_eq!(subscription.missed(), 0);
-        assert_eq!(group.into_payload().unwrap(), said);
-        drop((subscription, publisher));
+        drop(subscription);
+        assert_eq!(group.into_payload().unwrap(), ["something"], "{offered:?} {asked:?}");
     }
-    assert_eq!(take_failures(&incidents), 0);
 }
 
 #[test]
@@ -101,6 +135,7 @@ fn late_subscriptions_get_what_was_kept() {
     let executor = executor(&context, "main");
     let (host, guest) = Place::new().both();
     let (talker, listener) = (host.create_node("talker").unwrap(), guest.create_node("listener").unwrap());
+    acquaint(&executor, &talker, &listener);
     for (topic, offered, asked) in [
         ("reliable", Reliability::Reliable, Reliability::Reliable),
         ("mixed", Reliability::Reliable, Reliability::BestEffort),
@@ -108,21 +143,38 @@ fn late_subscriptions_get_what_was_kept() {
     ] {
         let options = PublisherOptions::new(topic).qos(latched(3, offered));
         let publisher = talker.create_publisher::<Text>(options).unwrap();
-        (0..5).for_each(|number| publisher.publish(text(number.to_string())).unwrap());
+        ["0", "1", "2", "3", "the end"].iter().for_each(|data| publisher.publish(text(*data)).unwrap());
         let group = executor.create_group("latched", Vec::new());
         let options = SubscriptionOptions::new(topic).qos(latched(10, asked));
         let subscription = listener.create_subscription(&group, options, hear(&executor)).unwrap();
-        let others = executor.create_group("volatile", 0_u32);
-        let volatile = listener.create_subscription(&others, topic, |count, _: Text| *count += 1).unwrap();
-        matched(&executor, &publisher, &subscription);
+        spin(&executor, "what was kept is heard");
+        let others = executor.create_group("volatile", ());
+        let count = Arc::new(AtomicU32::new(0));
+        let counted = Arc::clone(&count);
+        let count_one = move |(): &mut (), _: Text| _ = counted.fetch_add(1, Ordering::Relaxed);
+        let volatile = listener.create_subscription(&others, topic, count_one).unwrap();
         matched(&executor, &publisher, &volatile);
+        publisher.publish(text("new")).unwrap();
         publisher.publish(text("the end")).unwrap();
-        spin(&executor, "all is heard");
-        assert_eq!(group.into_payload().unwrap(), ["2", "3", "4"], "{topic}");
+        spin(&executor, "what is new is heard");
+        wait_until(&executor, "the other one hears it, too", || count.load(Ordering::Relaxed) == 2);
         assert_eq!(subscription.missed(), 0);
         drop((subscription, volatile));
+        assert_eq!(group.into_payload().unwrap(), ["2", "3", "new"], "{topic}");
+        assert_eq!(count.load(Ordering::Relaxed), 2);
     }
     assert_eq!(take_failures(&incidents), 0);
+}
+
+/// Peers that have just met send each other everything, until they know what the other one wants.
+fn acquaint(executor: &Executor, talker: &Node, listener: &Node) {
+    let publisher = talker.create_publisher::<Text>("acquaint").unwrap();
+    let group = executor.create_group("acquaint", Vec::new());
+    let subscription = listener.create_subscription(&group, "acquaint", hear(executor)).unwrap();
+    matched(executor, &publisher, &subscription);
+    publisher.publish(text("the end")).unwrap();
+    spin(executor, "the sessions know each other");
+    drop(subscription);
 }
 
 #[test]
@@ -223,11 +275,9 @@ fn a_queue_without_a_depth_has_an_end() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let node = Session::open(isolated()).unwrap().create_node("both").unwrap();
-    let mut qos = Qos::default();
-    qos.history = History::KeepAll;
-    let publisher = node.create_publisher::<Text>(PublisherOptions::new("chatter").qos(qos)).unwrap();
+    let publisher = node.create_publisher::<Text>(PublisherOptions::new("chatter").qos(keep_all())).unwrap();
     let group = executor.create_group("listener", 0);
-    let options = SubscriptionOptions::new("chatter").qos(qos);
+    let options = SubscriptionOptions::new("chatter").qos(keep_all());
     let subscription = node.create_subscription(&group, options, |count: &mut u32, _: Text| *count += 1).unwrap();
     (0..9000).for_each(|_| publisher.publish(text("x")).unwrap());
     executor.spin(SpinOptions::spin_all()).unwrap();

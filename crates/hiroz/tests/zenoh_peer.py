@@ -106,7 +106,9 @@ class Peer:
 def echo(peer):
     heard = queue.Queue()
     subscriber = peer.session.declare_subscriber(key("/chatter", STRING), heard.put)
-    publisher = peer.session.declare_publisher(key("/echo", STRING))
+    # Nothing of what it says is to be dropped for want of room.
+    waits = zenoh.CongestionControl.BLOCK
+    publisher = peer.session.declare_publisher(key("/echo", STRING), congestion_control=waits)
     peer.announce("MS", ("/chatter", STRING))
     peer.await_entity("MS", "/echo", STRING)
     peer.announce("MP", ("/echo", STRING))

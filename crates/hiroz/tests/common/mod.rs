@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rospin::{ClockKind, Context, ContextOptions, Executor, ExecutorOptions, Incident, IncidentKind, SpinOptions};
-use rospin_hiroz::{Message, Service, Session, SessionOptions};
+use rospin_hiroz::{History, Message, Qos, Service, Session, SessionOptions};
 use serde::{Deserialize, Serialize};
 
 /// Discovery on a loaded machine may take seconds; nothing here takes that long unless it is stuck.
@@ -73,6 +73,13 @@ impl Place {
     pub(crate) fn both(&self) -> (Session, Session) {
         (self.host(), self.guest())
     }
+}
+
+/// What waits for room instead of dropping something, if a publisher has it.
+pub(crate) fn keep_all() -> Qos {
+    let mut qos = Qos::default();
+    qos.history = History::KeepAll;
+    qos
 }
 
 /// A session that meets nobody.
