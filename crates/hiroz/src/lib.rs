@@ -69,8 +69,8 @@
 //! [`CallError::Unanswered`], as one does that took longer than [it may](SessionOptions::call_timeout). A call that is dropped
 //! is still answered, and remembered until then.
 //!
-//! Of a latched topic, messages that are older than one that was heard already are not delivered any more: that can happen
-//! with what is published in the moment in which a subscription appears.
+//! Of a latched topic, messages that are older than one that was heard already are not delivered any more: where more than the
+//! last one is kept, that can happen with those that are published in the moment in which a subscription appears.
 //!
 //! # Threads
 //!

@@ -199,7 +199,7 @@ impl SessionOptions {
     /// [`CallError::Unanswered`](crate::CallError::Unanswered); 10 minutes unless told otherwise. Calls of actions have no
     /// end, since results may take any time.
     ///
-    /// Zenoh remembers a call that long, some hundred bytes of it, even if it was answered at once.
+    /// Zenoh remembers a call that long, not quite a kilobyte of it, even if it was answered at once.
     #[must_use]
     pub const fn call_timeout(mut self, timeout: Duration) -> Self {
         self.call_timeout = timeout;
