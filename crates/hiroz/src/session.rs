@@ -15,7 +15,7 @@ use crate::names::refused;
 use crate::options::{OpenError, SessionOptions};
 
 /// What a process has of a Zenoh network: sockets, threads, and a domain of ROS 2 in it. Cheap to clone; clones are the same
-/// session. It is closed when the last clone and the last node are dropped.
+/// session. It is closed when the last clone and the last node are dropped, which blocks for a moment.
 #[derive(Clone)]
 pub struct Session(Arc<Inner>);
 
@@ -35,8 +35,8 @@ impl Session {
     /// The first one of a process starts Zenoh's threads, which all of them share. They have the scheduling and the cores of
     /// the calling thread, see [`Context::start_threads`](rospin::Context::start_threads).
     ///
-    /// Blocks until those that it connects to have been reached, or half a second has passed; in [client
-    /// mode](crate::Mode::Client) for as long as Zenoh tries.
+    /// Blocks until those that it connects to have been reached, or half a second has passed: a peer goes on without them,
+    /// and connects when they are there. A [client](crate::Mode::Client) fails at once if there is no router.
     ///
     /// # Errors
     /// If the configuration is none, an address to listen on cannot be had, or a client finds no router.
