@@ -65,7 +65,8 @@ impl Session {
     }
 
     /// The session itself, for what is not of ROS 2. What is done with it does not wait for any executor: Zenoh calls
-    /// callbacks on its own threads.
+    /// callbacks on its own threads, or on the one that publishes. A callback that listens to a topic in this way and publishes
+    /// on it through a node's publisher hangs.
     #[must_use]
     pub fn zenoh(&self) -> &zenoh::Session {
         &self.0.zenoh
