@@ -5,10 +5,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
-use rospin::os::CoreSet;
-use rospin_scenario::{Deployment, Scenario};
+use rospin::check_cores;
+use rospin_scenario::Deployment;
 
 use crate::experiments::Failure;
+use crate::scenario_file;
 
 pub(crate) const NAME: &str = "deploy";
 
@@ -46,17 +47,12 @@ enum Action {
     },
 }
 
-/// Why a file cannot be used.
+/// Why a template cannot be written.
 #[derive(Debug, thiserror::Error)]
-enum InputError {
-    #[error("{}: cannot be read ({reason}); name a scenario file, as in crates/scenario/scenarios", path.display())]
-    Unreadable { path: PathBuf, reason: io::Error },
-    #[error("{}: {error}", path.display())]
-    Text { path: PathBuf, error: rospin_scenario::ScenarioError },
-    #[error("--output {}: cannot be written ({reason}); name a file that is not there", path.display())]
-    Unwritable { path: PathBuf, reason: io::Error },
-    #[error("{what} is to run on core {missing}, which this machine does not have; choose from {online}")]
-    Core { what: String, missing: u16, online: CoreSet },
+#[error("--output {}: cannot be written ({reason}); name a file that is not there", path.display())]
+struct Unwritable {
+    path: PathBuf,
+    reason: io::Error,
 }
 
 /// The subcommand with all options.
@@ -73,10 +69,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
 }
 
 fn template(path: &Path, output: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> {
-    let unreadable = |reason| InputError::Unreadable { path: path.to_owned(), reason };
-    let text = fs::read_to_string(path).map_err(unreadable).map_err(Failure::input)?;
-    let wrong = |error| InputError::Text { path: path.to_owned(), error };
-    let scenario = Scenario::parse(&text).map_err(wrong).map_err(Failure::input)?;
+    let scenario = scenario_file::read(path).map_err(Failure::input)?;
     let text = format!(
         "# What the system has. Leave out what should stay as the program has it.\n\n{}",
         Deployment::describe(&scenario).to_toml()
@@ -84,7 +77,7 @@ fn template(path: &Path, output: Option<&Path>, out: &mut dyn Write) -> Result<(
     match output {
         None => out.write_all(text.as_bytes())?,
         Some(file) => {
-            let failed = |reason| InputError::Unwritable { path: file.to_owned(), reason };
+            let failed = |reason| Unwritable { path: file.to_owned(), reason };
             write_new(file, &text).map_err(failed).map_err(Failure::input)?;
             writeln!(out, "Deployment: {}", file.display())?;
         }
@@ -99,7 +92,7 @@ pub(crate) fn write_new(path: &Path, text: &str) -> io::Result<()> {
 
 fn check(files: &[PathBuf], out: &mut dyn Write) -> Result<(), Failure> {
     let deployment = Deployment::load(files).map_err(Failure::input)?;
-    check_cores(&deployment)?;
+    check_cores(&deployment).map_err(Failure::input)?;
     let Deployment { executors, groups, callbacks, chains, threads, .. } = &deployment;
     writeln!(
         out,
@@ -111,21 +104,6 @@ fn check(files: &[PathBuf], out: &mut dyn Write) -> Result<(), Failure> {
         threads.len(),
     )?;
     writeln!(out, "Whether its names are the program's is checked when the program begins to spin.")?;
-    Ok(())
-}
-
-fn check_cores(deployment: &Deployment) -> Result<(), Failure> {
-    // Where the kernel does not tell, it will refuse by itself.
-    let Ok(online) = CoreSet::online() else {
-        return Ok(());
-    };
-    let executors = deployment.executors.iter().map(|plan| (format!("executor `{}`", plan.name), &plan.cores));
-    let threads = deployment.threads.iter().map(|plan| (format!("thread `{}`", plan.name), &plan.cores));
-    for (what, cores) in executors.chain(threads) {
-        if let Some(missing) = cores.iter().copied().find(|core| !online.as_slice().contains(core)) {
-            return Err(Failure::input(InputError::Core { what, missing, online }));
-        }
-    }
     Ok(())
 }
 

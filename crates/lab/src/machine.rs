@@ -1,7 +1,8 @@
-//! What machine a result was measured on.
+//! What machine a result is measured on, and on which of its cores.
 
 use std::fs;
 
+use rospin::os::CoreSet;
 use serde::Serialize;
 
 /// The machine, as far as `/proc` tells.
@@ -33,11 +34,43 @@ impl Machine {
         }
     }
 
+    /// One that is the same everywhere, with a name that HTML has to escape.
+    #[cfg(test)]
+    pub(crate) fn made_up() -> Self {
+        Self {
+            cpu_model: "Test <CPU>".to_owned(),
+            cores: 2,
+            memory_mib: Some(8192),
+            kernel: "linux 6.1".to_owned(),
+            architecture: "x86_64",
+        }
+    }
+
     /// One line for people.
     pub(crate) fn describe(&self) -> String {
         let memory = self.memory_mib.map_or(String::new(), |mib| format!(", {:.1} GiB memory", mib as f64 / 1024.0));
         let plural = if self.cores == 1 { "" } else { "s" };
         format!("{}, {} core{plural}{memory}, {}", self.cpu_model, self.cores, self.kernel)
+    }
+}
+
+/// Why nothing can be measured on a core.
+#[derive(Debug, thiserror::Error)]
+#[error("--core {core}: this process may not use it; choose from {allowed}")]
+pub(crate) struct CoreError {
+    core: u16,
+    allowed: CoreSet,
+}
+
+/// The one asked for, or the last: interrupts and what else runs tend to be on the first.
+///
+/// # Errors
+/// Where it is not allowed.
+pub(crate) fn choose_core(asked: Option<u16>, allowed: &CoreSet) -> Result<u16, CoreError> {
+    let last = allowed.as_slice().last().copied().unwrap_or(0);
+    match asked {
+        Some(core) if !allowed.as_slice().contains(&core) => Err(CoreError { core, allowed: allowed.clone() }),
+        asked => Ok(asked.unwrap_or(last)),
     }
 }
 
@@ -64,6 +97,15 @@ mod tests {
         assert_eq!(field(text, "name"), None);
         assert_eq!(kib_to_mib("4194304 kB"), Some(4096));
         assert_eq!(kib_to_mib("4194304"), None);
+    }
+
+    #[test]
+    fn the_core_is_the_one_asked_for_or_the_last() {
+        let allowed = CoreSet::new([0, 3]);
+        assert_eq!(choose_core(None, &allowed).unwrap(), 3);
+        assert_eq!(choose_core(Some(0), &allowed).unwrap(), 0);
+        let error = choose_core(Some(1), &allowed).unwrap_err().to_string();
+        assert_eq!(error, "--core 1: this process may not use it; choose from 0,3");
     }
 
     #[test]

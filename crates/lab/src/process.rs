@@ -55,7 +55,8 @@ fn parse_resident_mib(status: &str) -> Option<f64> {
     Some(kib.strip_suffix(" kB")?.trim().parse::<f64>().ok()? / 1024.0)
 }
 
-fn process_cpu_time() -> Duration {
+/// Processor time of all threads of this process, including those that have ended.
+pub(crate) fn process_cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     // Neither part of a CPU time is ever negative.
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)

@@ -10,7 +10,7 @@ pub(crate) const GRACE: Duration = Duration::from_millis(20);
 /// Between setting up and the first due time.
 const LEAD: Duration = Duration::from_millis(5);
 
-/// Now, in nanoseconds of the steady clock.
+/// Now, in nanoseconds of the steady clock, which is the same in all processes.
 pub(crate) fn now_ns() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     // Neither part is ever negative on this clock.
@@ -109,7 +109,8 @@ pub(crate) fn sleep_loop(lateness: &mut Lateness) {
     }
 }
 
-fn sleep_until(due_ns: u64) {
+/// Sleeps until then on the steady clock.
+pub(crate) fn sleep_until(due_ns: u64) {
     let request = Timespec { tv_sec: (due_ns / 1_000_000_000) as i64, tv_nsec: (due_ns % 1_000_000_000) as _ };
     // Interrupted by a signal: not yet.
     while clock_nanosleep_absolute(ClockId::Monotonic, &request).is_err_and(|error| error == rustix::io::Errno::INTR) {}

@@ -1,42 +1,43 @@
 //! `/clock` as the source of ROS time.
 
-use rospin::{ExecutorHandle, GroupOptions, Instant, RosTime};
-use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::message::Message;
+use rospin::{ExecutorHandle, GroupOptions, RosTime};
+
+use crate::interfaces::rosgraph_msgs::Clock;
 use crate::middleware::Middleware;
 use crate::node::Node;
 use crate::options::SubscriptionOptions;
 use crate::subscription::{Subscription, TopicError};
 
-#[derive(Clone, Serialize, Deserialize)]
-struct Time {
-    sec: i32,
-    nanosec: u32,
-}
-
-#[derive(Clone, Serialize, Deserialize)]
-struct Clock {
-    clock: Time,
-}
-
-impl Message for Clock {
-    const TYPE: &str = "rosgraph_msgs/msg/Clock";
-}
-
-impl Clock {
-    /// ROS time has no negative values; who sends one gets the beginning of time.
-    fn instant(&self) -> Instant {
-        let sec = u64::try_from(self.clock.sec).unwrap_or(0);
-        Instant::from_nanos(sec * 1_000_000_000 + u64::from(self.clock.nanosec))
-    }
-}
-
 /// ROS time follows `/clock` for as long as this lives. Afterwards it stands still, until it is set otherwise.
+///
+/// If several nodes of a context do that, they follow one of them, and another one once that is dropped: the same message in
+/// several queues is not several times.
 #[derive(Debug)]
 #[must_use = "time stands still when it is dropped"]
 pub struct SimTime<X: Middleware> {
     _subscription: Subscription<X>,
+    follower: Follower,
+}
+
+impl<X: Middleware> SimTime<X> {
+    /// Has ROS time follow the system clock again, unless somebody else has it follow `/clock`.
+    pub(crate) fn end(self) {
+        let Self { _subscription: subscription, follower } = self;
+        drop(subscription);
+        let time = follower.time.clone();
+        drop(follower);
+        let is_followed = || Follower::all().iter().any(|other| other.time == time);
+        if !is_followed() {
+            drop(time.set_active(false));
+            // Somebody may have come, and activated it, just before that.
+            if is_followed() {
+                drop(time.set_active(true));
+            }
+        }
+    }
 }
 
 impl<X: Middleware> Node<X> {
@@ -52,24 +53,55 @@ impl<X: Middleware> Node<X> {
         let group = executor.create_group(GroupOptions::new("clock").node(self.fully_qualified_name()), time.clone());
         // Best effort as in rclcpp: a time that is late is of no use.
         let options = SubscriptionOptions::new("/clock").keep_last(1).best_effort();
-        let subscription = self.create_subscription(&group, options, |time: &mut RosTime, message: Clock| {
-            // Nobody is waited for here: the jump callbacks may be this executor's.
-            drop(time.set(message.instant()));
+        let follower = Follower::new(time);
+        let leads = Arc::clone(&follower.leads);
+        let subscription = self.create_subscription(&group, options, move |time: &mut RosTime, message: Clock| {
+            if leads.load(Ordering::Relaxed) {
+                // Nobody is waited for here: the jump callbacks may be this executor's.
+                drop(time.set(message.clock.into()));
+            }
         })?;
         drop(time.set_active(true));
-        Ok(SimTime { _subscription: subscription })
+        Ok(SimTime { _subscription: subscription, follower })
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Everyone who has a ROS time follow `/clock`. Of those with the same time the first one leads.
+static FOLLOWERS: Mutex<Vec<Following>> = Mutex::new(Vec::new());
 
-    #[test]
-    fn any_time_from_the_wire_is_one() {
-        let at = |sec, nanosec| Clock { clock: Time { sec, nanosec } }.instant();
-        assert_eq!(at(1, 500), Instant::from_nanos(1_000_000_500));
-        assert_eq!(at(-1, 0), Instant::ZERO);
-        assert_eq!(at(i32::MAX, u32::MAX), Instant::from_nanos(2_147_483_647_000_000_000 + 4_294_967_295));
+struct Following {
+    time: RosTime,
+    leads: Arc<AtomicBool>,
+}
+
+/// One of [`FOLLOWERS`], until it is dropped.
+#[derive(Debug)]
+struct Follower {
+    time: RosTime,
+    leads: Arc<AtomicBool>,
+}
+
+impl Follower {
+    fn all() -> MutexGuard<'static, Vec<Following>> {
+        // No user code runs under the lock.
+        FOLLOWERS.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn new(time: &RosTime) -> Self {
+        let mut all = Self::all();
+        let is_first = !all.iter().any(|other| other.time == *time);
+        let leads = Arc::new(AtomicBool::new(is_first));
+        all.push(Following { time: time.clone(), leads: Arc::clone(&leads) });
+        Self { time: time.clone(), leads }
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        let mut all = Self::all();
+        all.retain(|other| !Arc::ptr_eq(&other.leads, &self.leads));
+        if let Some(next) = all.iter().find(|other| other.time == self.time) {
+            next.leads.store(true, Ordering::Relaxed);
+        }
     }
 }

@@ -6,6 +6,9 @@
 //!
 //! - [`Node`]: names, and what can be created under them.
 //! - [`Message`], [`Service`]: what travels, as structs with serde's derives and their ROS 2 type's name.
+//! - [`Parameter`], [`Parameters`]: values of a node that are set from outside, one by one or as a struct.
+//! - [`Logger`], [`RosoutLog`]: log records on `/rosout`.
+//! - [`ActionServer`], [`ActionClient`]: goals that take their time, tell how they get on, and can be canceled.
 //! - [`InProcess`]: the middleware that needs no network, for tests and for nodes that are composed in one process.
 //!
 //! Programs use it through the crate of their middleware, which exports all of it.
@@ -42,19 +45,28 @@
 
 #![forbid(unsafe_code)]
 
+mod action;
 mod client;
 mod clock;
 mod in_process;
+pub mod interfaces;
 mod message;
 mod middleware;
 mod names;
 mod node;
 mod options;
+mod parameters;
 mod publisher;
 mod qos;
+mod rosout;
 mod service;
 mod subscription;
 
+pub use action::{
+    Action, ActionClient, ActionClientOptions, ActionError, ActionServer, ActionServerOptions, CancelError,
+    CancelResponse, ClientGoalHandle, FeedbackStream, GoalEvent, GoalHandle, GoalId, GoalOutcome, GoalResponse,
+    GoalState, NotCanceling, ResultError, SendGoalError,
+};
 pub use client::{CallError, Client};
 pub use clock::SimTime;
 pub use in_process::InProcess;
@@ -63,7 +75,18 @@ pub use middleware::{ClientEnd, Matches, Middleware, PublisherEnd, Refused, Repl
 pub use names::{FullName, NameError, NodeName, TypeKind, TypeName};
 pub use node::{Node, NodeError, NodeOptions};
 pub use options::{ClientOptions, PublisherOptions, ServiceOptions, SubscriptionOptions};
+pub use parameters::{
+    DEPTH_RECURSIVE, DeclareError, Parameter, ParameterClient, ParameterClientError, ParameterFile, ParameterFileError,
+    ParameterKind, ParameterOptions, ParameterRange, ParameterServer, ParameterSet, ParameterSetting, ParameterValue,
+    ParameterVariant, Parameters, ParametersCallback, Ranged, ServeParametersError, SetParameterError, UndeclareError,
+    UnknownType,
+};
+#[doc(hidden)]
+pub use parameters::{Declarer, ParameterChanges};
 pub use publisher::{PublishError, Publisher};
 pub use qos::{Durability, History, Qos, Reliability};
+pub use rosout::{Logger, Rosout, RosoutError, RosoutLog};
+#[doc(no_inline)]
+pub use rospin_macros::Parameters;
 pub use service::{Server, ServiceError};
 pub use subscription::{Subscription, TopicError};

@@ -1,29 +1,49 @@
 //! Nodes: names under which entities appear in the ROS graph.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use crate::middleware::{Middleware, Refused};
 use crate::names::{NameError, NodeName};
+use crate::parameters::{ParameterFile, ParameterValue, Store};
+use crate::rosout::RecordQueue;
 
 /// How a node is set up; a plain `&str` is its name.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct NodeOptions {
     name: String,
     namespace: String,
+    overrides: BTreeMap<String, ParameterValue>,
+    files: Vec<ParameterFile>,
 }
 
 impl NodeOptions {
     /// A node of that name in the namespace `/`.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), namespace: "/".to_owned() }
+        Self { name: name.into(), namespace: "/".to_owned(), overrides: BTreeMap::new(), files: Vec::new() }
     }
 
     /// Sets the namespace, such as `/robot`: the node's relative topics and services are in it.
     #[must_use]
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = namespace.into();
+        self
+    }
+
+    /// Sets what a parameter begins with in place of its default, as `--ros-args -p name:=value` does elsewhere.
+    #[must_use]
+    pub fn parameter_override(mut self, name: impl Into<String>, value: impl Into<ParameterValue>) -> Self {
+        self.overrides.insert(name.into(), value.into());
+        self
+    }
+
+    /// Has parameters begin with what the file says of this node, as `--params-file` does elsewhere. Later files go before
+    /// earlier ones, and [overrides](Self::parameter_override) before all of them.
+    #[must_use]
+    pub fn parameter_file(mut self, file: &ParameterFile) -> Self {
+        self.files.push(file.clone());
         self
     }
 }
@@ -60,6 +80,8 @@ pub struct Node<X: Middleware>(Arc<Inner<X>>);
 
 struct Inner<X: Middleware> {
     name: NodeName,
+    store: Arc<Store>,
+    records: Arc<RecordQueue>,
     raw: X::Node,
     // After the node, which says goodbye through it.
     middleware: X,
@@ -74,7 +96,11 @@ impl<X: Middleware> Node<X> {
         let options = options.into();
         let name = NodeName::new(&options.namespace, &options.name)?;
         let raw = middleware.create_node(&name).map_err(|reason| NodeError::Refused { node: name.clone(), reason })?;
-        Ok(Self(Arc::new(Inner { name, raw, middleware: middleware.clone() })))
+        let mut overrides: BTreeMap<_, _> = options.files.iter().flat_map(|file| file.of_node(&name)).collect();
+        overrides.extend(options.overrides);
+        let store = Store::new(name.to_string(), overrides);
+        let records = RecordQueue::new(&name);
+        Ok(Self(Arc::new(Inner { name, store, records, raw, middleware: middleware.clone() })))
     }
 
     /// The name with its namespace, such as `/robot/talker`.
@@ -93,6 +119,16 @@ impl<X: Middleware> Node<X> {
     #[must_use]
     pub fn middleware(&self) -> &X {
         &self.0.middleware
+    }
+
+    /// The node's parameters.
+    pub(crate) fn store(&self) -> &Arc<Store> {
+        &self.0.store
+    }
+
+    /// The node's log on its way to `/rosout`.
+    pub(crate) fn records(&self) -> &Arc<RecordQueue> {
+        &self.0.records
     }
 
     /// The node as the middleware has it.

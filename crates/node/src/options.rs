@@ -18,6 +18,12 @@ impl Common {
         Self { name: None, entity: EntityOptions::new("") }
     }
 
+    /// For an entity that belongs to something larger.
+    pub(crate) fn named(name: String, priority: Option<Priority>) -> Self {
+        let entity = priority.into_iter().fold(EntityOptions::new(""), EntityOptions::priority);
+        Self { name: Some(name), entity }
+    }
+
     /// With that name, unless it was given one, and with the depth that the deployment file says.
     pub(crate) fn into_entity(
         self,

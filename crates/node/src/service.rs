@@ -72,13 +72,13 @@ impl<X: Middleware> fmt::Debug for Server<X> {
 
 /// Sends responses, and counts those that it could not send.
 #[derive(Clone)]
-struct Responder {
+pub(crate) struct Responder {
     service: Arc<str>,
     unsent: Arc<AtomicU64>,
 }
 
 impl Responder {
-    fn send<T>(&self, reply: impl ReplyEnd<T>, response: T) {
+    pub(crate) fn send<T>(&self, reply: impl ReplyEnd<T>, response: T) {
         if let Err(reason) = reply.send(response) {
             self.unsent.fetch_add(1, Ordering::Relaxed);
             log::error!(target: "rospin", "a response of service `{}` was not sent: {reason}", self.service);
@@ -87,7 +87,7 @@ impl Responder {
 }
 
 /// A server without its callback.
-struct Draft<S: Service, X: Middleware> {
+pub(crate) struct Draft<S: Service, X: Middleware> {
     options: EntityOptions,
     requests: X::Requests<S>,
     responder: Responder,
@@ -95,7 +95,7 @@ struct Draft<S: Service, X: Middleware> {
 }
 
 impl<S: Service, X: Middleware> Draft<S, X> {
-    fn new(
+    pub(crate) fn new(
         node: &Node<X>,
         group: &str,
         options: ServiceOptions,
@@ -111,7 +111,7 @@ impl<S: Service, X: Middleware> Draft<S, X> {
     }
 
     /// Finishes it with the entity that `create` makes of options, source and responder.
-    fn finish(
+    pub(crate) fn finish(
         self,
         create: impl FnOnce(EntityOptions, X::Requests<S>, Responder) -> Result<Entity, SourceError>,
     ) -> Result<Server<X>, ServiceError> {

@@ -71,6 +71,16 @@ pub type Subscription = rospin_node::Subscription<Domain>;
 pub type Server = rospin_node::Server<Domain>;
 /// A client of a [`Node`]'s.
 pub type Client<S> = rospin_node::Client<S, Domain>;
+/// The parameters of a [`Node`] as others get at them.
+pub type ParameterServer = rospin_node::ParameterServer<Domain>;
+/// The parameters of another node.
+pub type ParameterClient = rospin_node::ParameterClient<Domain>;
+/// The log of a [`Node`] on its way to `/rosout`.
+pub type Rosout = rospin_node::Rosout<Domain>;
+/// An action server of a [`Node`]'s.
+pub type ActionServer = rospin_node::ActionServer<Domain>;
+/// An action client of a [`Node`]'s.
+pub type ActionClient<A> = rospin_node::ActionClient<A, Domain>;
 
 /// The middleware itself, in the version that this crate uses.
 pub use ros2_client;

@@ -1,80 +1,23 @@
 //! With a peer that shares no code: Eclipse Cyclone DDS under Python, with the names that ROS 2 uses on the wire.
 //!
-//! Wants a Python that has the package `cyclonedds`: the one that `ROSPIN_TEST_PYTHON` names, or `python3`. Where there is
-//! none the tests say so and pass, unless `ROSPIN_TEST_REQUIRE_PEERS` is set, as `.ci/run` does.
+//! See `common/peer.rs` for what it wants.
 
 mod common;
 
-use std::path::Path;
-use std::process::{Child, Command};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use common::peer::{Peer, cyclone};
 use common::{AddRequest, AddResponse, AddTwoInts, Text, context, domain_id, executor, options, spin, text, wait};
 use rospin::{ClockKind, SpinOptions};
-use rospin_ros2_client::{Domain, DomainOptions, Message, ServiceMapping};
+use rospin_ros2_client::{Domain, Message};
 use serde::{Deserialize, Serialize};
-
-/// A Python with the package, or why there is none.
-fn python() -> Result<String, String> {
-    let python = std::env::var("ROSPIN_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    match Command::new(&python).args(["-c", "import cyclonedds.domain"]).output() {
-        Ok(output) if output.status.success() => Ok(python),
-        Ok(output) => {
-            let error = String::from_utf8_lossy(&output.stderr).lines().last().unwrap_or_default().to_owned();
-            Err(format!("{python}: {error}; `pip install cyclonedds` helps"))
-        }
-        Err(error) => Err(format!("{python}: {error}")),
-    }
-}
-
-/// Starts the peer, or says that the test is skipped.
-#[expect(clippy::print_stderr, reason = "it says that the test is skipped")]
-fn peer(part: &str, domain_id: u16) -> Option<Peer> {
-    let python = match python() {
-        Ok(python) => python,
-        Err(why) => {
-            let required = std::env::var_os("ROSPIN_TEST_REQUIRE_PEERS").is_some();
-            assert!(!required, "ROSPIN_TEST_REQUIRE_PEERS is set, but: {why}");
-            eprintln!("SKIPPED for want of a peer: {why}");
-            return None;
-        }
-    };
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cyclonedds_peer.py");
-    let loopback = "<CycloneDDS><Domain><General><Interfaces><NetworkInterface name=\"lo\" multicast=\"false\"/></Interfaces>\
-                    </General><Discovery><ParticipantIndex>auto</ParticipantIndex><Peers><Peer address=\"localhost\"/></Peers>\
-                    </Discovery></Domain></CycloneDDS>";
-    let child =
-        Command::new(python).arg(script).args([part, &domain_id.to_string()]).env("CYCLONEDDS_URI", loopback).spawn();
-    Some(Peer(child.expect("the Python that was there")))
-}
-
-/// The peer's process.
-struct Peer(Child);
-
-impl Peer {
-    fn assert_success(mut self) {
-        assert!(self.0.wait().unwrap().success(), "the peer is content");
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        // Nothing to do if it has ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn cyclone(domain_id: u16) -> DomainOptions {
-    options(domain_id).service_mapping(ServiceMapping::Cyclone)
-}
 
 #[test]
 fn strings_go_there_and_back() {
     let id = domain_id();
-    let Some(peer) = peer("echo", id) else { return };
+    let Some(peer) = Peer::start("cyclonedds_peer.py", "echo", id) else { return };
     let (context, _) = context();
     let executor = executor(&context, "main");
     let node = Domain::join(&executor.handle(), options(id)).unwrap().create_node("talker").unwrap();
@@ -145,7 +88,7 @@ impl Image {
 #[test]
 fn a_large_image_goes_there_and_back() {
     let id = domain_id();
-    let Some(peer) = peer("image", id) else { return };
+    let Some(peer) = Peer::start("cyclonedds_peer.py", "image", id) else { return };
     let (context, _) = context();
     let executor = executor(&context, "main");
     let node = Domain::join(&executor.handle(), options(id)).unwrap().create_node("camera").unwrap();
@@ -185,7 +128,7 @@ fn a_large_image_goes_there_and_back() {
 #[test]
 fn the_peer_answers_calls() {
     let id = domain_id();
-    let Some(peer) = peer("add", id) else { return };
+    let Some(peer) = Peer::start("cyclonedds_peer.py", "add", id) else { return };
     let (context, _) = context();
     let executor = executor(&context, "main");
     let node = Domain::join(&executor.handle(), cyclone(id)).unwrap().create_node("caller").unwrap();
@@ -205,7 +148,7 @@ fn the_peer_answers_calls() {
 #[test]
 fn the_peers_calls_are_answered() {
     let id = domain_id();
-    let Some(peer) = peer("call", id) else { return };
+    let Some(peer) = Peer::start("cyclonedds_peer.py", "call", id) else { return };
     let (context, _) = context();
     let executor = executor(&context, "main");
     let node = Domain::join(&executor.handle(), cyclone(id)).unwrap().create_node("adder").unwrap();

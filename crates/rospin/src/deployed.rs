@@ -56,6 +56,23 @@ pub enum DeployError {
     },
 }
 
+/// Whether this machine has all cores that a deployment names. A program checks it by itself when it begins to spin; this is
+/// for tools that look at deployment files without the program.
+///
+/// # Errors
+/// [`DeployError::Core`] for the first executor or thread that is to run on a core which is not there.
+pub fn check_cores(plan: &Deployment) -> Result<(), DeployError> {
+    let executors = plan.executors.iter().map(|plan| (format!("executor `{}`", plan.name), &plan.cores));
+    let threads = plan.threads.iter().map(|plan| (format!("thread `{}`", plan.name), &plan.cores));
+    for (what, cores) in executors.chain(threads) {
+        let missing = CoreSet::new(cores.iter().copied()).missing();
+        if !missing.is_empty() {
+            return Err(DeployError::Core { what, missing, online: CoreSet::online().unwrap_or_default() });
+        }
+    }
+    Ok(())
+}
+
 /// A deployment that a context has.
 pub(crate) struct Deployed {
     plan: Deployment,
@@ -135,7 +152,7 @@ impl Deployed {
     /// Compares the deployment with what the program and the machine have, before anything runs.
     pub(crate) fn begin(&self, program: &Deployment) -> Result<(), DeployError> {
         self.check_names(program)?;
-        self.check_cores()?;
+        check_cores(&self.plan)?;
         if self.plan.lock_memory
             && let Err(error) = lock_memory()
         {
@@ -190,18 +207,6 @@ impl Deployed {
             return Err(error);
         }
         log::warn!(target: "rospin", "{error}");
-        Ok(())
-    }
-
-    fn check_cores(&self) -> Result<(), DeployError> {
-        let executors = self.plan.executors.iter().map(|plan| (format!("executor `{}`", plan.name), &plan.cores));
-        let threads = self.plan.threads.iter().map(|plan| (format!("thread `{}`", plan.name), &plan.cores));
-        for (what, cores) in executors.chain(threads) {
-            let missing = CoreSet::new(cores.iter().copied()).missing();
-            if !missing.is_empty() {
-                return Err(DeployError::Core { what, missing, online: CoreSet::online().unwrap_or_default() });
-            }
-        }
         Ok(())
     }
 

@@ -8,6 +8,7 @@ use futures_core::Stream;
 use rospin_core::{EntityKind, GroupKind};
 
 use crate::body::{Payload, Tick};
+use crate::context::Context;
 use crate::draft::Draft;
 use crate::entity::{Entity, JumpCallback, Service, Subscription};
 use crate::executor::ExecutorHandle;
@@ -61,6 +62,12 @@ impl<P: Send + 'static> CallbackGroup<P> {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.core.name
+    }
+
+    /// The context that the group's executor belongs to, with its clocks.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.core.context
     }
 
     /// How many items the deployment file has the source of the entity called `entity` keep, if it says so. For sources that

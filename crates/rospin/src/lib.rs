@@ -78,7 +78,7 @@ pub use rospin_scenario::deployment::{Deployment, DeploymentError};
 pub use body::{Payload, Tick};
 pub use clock::{Clock, ManualClock};
 pub use context::{Context, ContextOptions};
-pub use deployed::DeployError;
+pub use deployed::{DeployError, check_cores};
 pub use entity::{Entity, JumpCallback, Service, Subscription};
 pub use executor::{Executor, ExecutorHandle, ExecutorOptions, SpinEnd, SpinError, SpinOptions};
 pub use group::CallbackGroup;

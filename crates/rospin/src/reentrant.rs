@@ -6,6 +6,7 @@ use futures_core::Stream;
 use rospin_core::{EntityKind, GroupKind};
 
 use crate::body::Tick;
+use crate::context::Context;
 use crate::draft::Draft;
 use crate::entity::{Entity, JumpCallback, Service, Subscription};
 use crate::executor::ExecutorHandle;
@@ -51,6 +52,12 @@ impl ReentrantGroup {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.core.name
+    }
+
+    /// The context that the group's executor belongs to, with its clocks.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.core.context
     }
 
     /// How many items the deployment file has the source of the entity called `entity` keep, if it says so. For sources that

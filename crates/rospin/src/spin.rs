@@ -19,7 +19,7 @@ use crate::ros_time::RunsCallbacks;
 use crate::runtime::Runtime;
 use crate::shared::Shared;
 use crate::state::State;
-use crate::work::{Finished, Work};
+use crate::work::Run;
 
 /// When a spin ends by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -105,7 +105,9 @@ pub(crate) struct Spin<'a> {
 
 /// What a thread does next.
 enum Next {
-    Run(Work),
+    Run(Run),
+    /// What ran goes on with its next activation.
+    GoOn,
     Park(Ticket, Deadline),
     /// Look again, once what came up is dealt with.
     Again,
@@ -198,7 +200,7 @@ impl<'a> Spin<'a> {
         // Whatever unwinds through here (a policy, a trace, the awaited future) must not leave other threads behind.
         let _stop = StopOnUnwind(self);
         let _inside = RunsCallbacks::here();
-        let mut finished = None;
+        let mut finished: Option<Run> = None;
         let mut was_parked = false;
         loop {
             if main.as_ref().is_some_and(MainFuture::is_woken) {
@@ -212,6 +214,11 @@ impl<'a> Spin<'a> {
                 if std::mem::take(&mut was_parked) {
                     unpark(state, thread);
                 }
+                if let Some(run) = &mut finished
+                    && self.goes_on(state, thread, run)
+                {
+                    return (Next::GoOn, None, false);
+                }
                 let (next, wake_another) = self.step(state, thread, finished.take());
                 let leftovers = state.has_leftovers().then(|| state.take_leftovers());
                 (next, leftovers, wake_another)
@@ -223,7 +230,8 @@ impl<'a> Spin<'a> {
                 leftovers.deal_with(self.executor);
             }
             match next {
-                Next::Run(work) => finished = Some(work.run()),
+                Next::Run(run) => finished.insert(run).run(),
+                Next::GoOn => finished.iter_mut().for_each(Run::run),
                 Next::Park(ticket, deadline) => {
                     let main_woken = main.as_ref().is_some_and(MainFuture::is_woken);
                     if main_woken || self.stopped() || self.executor.wants_attention() {
@@ -240,7 +248,7 @@ impl<'a> Spin<'a> {
     }
 
     /// Everything between two callbacks. Says whether there is something for another thread, too.
-    fn step(&self, state: &mut State, thread: ThreadIndex, finished: Option<Finished>) -> (Next, bool) {
+    fn step(&self, state: &mut State, thread: ThreadIndex, finished: Option<Run>) -> (Next, bool) {
         let executor = self.executor;
         executor.run_commands(state);
         // Read after the commands: a clock that was moved is one of them.
@@ -258,13 +266,30 @@ impl<'a> Spin<'a> {
         let started = state.start(now, thread);
         state.watch_ros_time(executor);
         match started {
-            Some(work) => (Next::Run(work), self.threads > 1 && self.others_are_needed(state)),
+            Some(run) => (Next::Run(run), self.threads > 1 && self.others_are_needed(state)),
             None => (self.idle(state, thread, now), false),
         }
     }
 
+    /// The short way from a callback to itself: nothing has happened meanwhile, and no time matters or none has come.
+    fn goes_on(&self, state: &mut State, thread: ThreadIndex, run: &mut Run) -> bool {
+        let executor = self.executor;
+        let is_quiet = !executor.wants_attention() && !self.stopped() && self.until != Until::Once;
+        if !is_quiet || state.has_leftovers() || state.has_other_timers() {
+            return false;
+        }
+        let due = state.scheduler.next_due();
+        let now = if due.is_none() && self.deadline.is_none() && !state.scheduler.is_traced() {
+            // Nobody will ask what time it was, and reading the clock is the dearest part of this way.
+            run.activation.release
+        } else {
+            executor.now()
+        };
+        due.is_none_or(|due| now < due) && !self.is_late(now) && state.go_on(now, thread, run)
+    }
+
     /// Gives back what ran; says whether its callback did.
-    fn finish(&self, state: &mut State, finished: Option<Finished>, now: Instant) -> bool {
+    fn finish(&self, state: &mut State, finished: Option<Run>, now: Instant) -> bool {
         finished.is_some_and(|finished| state.finish(self.executor, finished, now))
     }
 

@@ -3,9 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use rospin_core::Activation;
+use rospin_core::{Activation, Instant};
 
-use crate::body::{AnyPayload, Body, Ran, RunContext};
+use crate::body::{Body, Ran, RunContext};
 use crate::incident::{OnPanic, panic_message};
 use crate::loss::LossCounters;
 use crate::shared::contain;
@@ -19,49 +19,44 @@ pub(crate) struct Label {
     pub(crate) losses: Arc<LossCounters>,
 }
 
-/// A body and its label.
+/// A body and its label, and what belongs to the run that is under way. In a box of its own: with every activation it goes from
+/// the state to a thread and back.
 pub(crate) struct Callback {
     pub(crate) body: Box<dyn Body>,
     pub(crate) label: Arc<Label>,
-}
-
-/// A callback to run, with all that it needs.
-pub(crate) struct Work {
-    activation: Activation,
-    slot: usize,
-    callback: Callback,
-    payload: Option<AnyPayload>,
-}
-
-/// A callback that ran.
-pub(crate) struct Finished {
-    pub(crate) activation: Activation,
+    /// The number of its run slot.
     pub(crate) slot: usize,
-    pub(crate) callback: Callback,
-    pub(crate) payload: Option<AnyPayload>,
-    pub(crate) pending: Pending,
-    /// What came of it, or the message of its panic.
+    pub(crate) cx: RunContext,
+    /// What came of the last run, or the message of its panic.
     pub(crate) result: Result<Ran, String>,
 }
 
-impl Work {
-    pub(crate) fn new(activation: Activation, slot: usize, callback: Callback, payload: Option<AnyPayload>) -> Self {
-        Self { activation, slot, callback, payload }
+impl Callback {
+    pub(crate) fn new(body: Box<dyn Body>, label: Arc<Label>, slot: usize) -> Box<Self> {
+        let cx = RunContext { release: Instant::ZERO, payload: None, pending: Pending::Empty };
+        Box::new(Self { body, label, slot, cx, result: Ok(Ran::Nothing) })
     }
+}
 
+/// An activation with its callback and all that it needs: lent to a thread, which runs it and gives it back.
+pub(crate) struct Run {
+    pub(crate) activation: Activation,
+    pub(crate) callback: Box<Callback>,
+}
+
+impl Run {
     /// Takes and runs; a panic ends here.
-    pub(crate) fn run(self) -> Finished {
-        let Self { activation, slot, mut callback, payload } = self;
-        let body = &mut callback.body;
-        let mut cx = RunContext { activation, payload, pending: Pending::Empty };
+    pub(crate) fn run(&mut self) {
+        let Callback { body, cx, result, .. } = &mut *self.callback;
+        cx.release = self.activation.release;
+        cx.pending = Pending::Empty;
         // A body that panicked is left alone until it is abandoned, and the payload is the group's to judge.
-        let result = catch_unwind(AssertUnwindSafe(|| body.run(&mut cx))).map_err(|panic| {
+        *result = catch_unwind(AssertUnwindSafe(|| body.run(cx))).map_err(|panic| {
             let message = panic_message(&*panic);
             // Dropping what the callback captured, or what it panicked with, may panic once more; the first panic counts.
             contain(|| body.abandon());
             contain(|| drop(panic));
             message
         });
-        Finished { activation, slot, callback, payload: cx.payload, pending: cx.pending, result }
     }
 }

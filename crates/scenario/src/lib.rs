@@ -50,6 +50,7 @@ pub mod deployment;
 pub mod draw;
 pub mod duration;
 mod error;
+mod lists;
 mod model;
 mod text;
 mod traffic;

@@ -9,6 +9,7 @@ use rospin_core::GroupKind;
 use serde::{Deserialize, Serialize};
 
 use crate::callback::Callback;
+use crate::lists;
 use crate::text;
 use crate::traffic::{Fault, Release};
 
@@ -36,22 +37,32 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub topics: Vec<String>,
     /// What runs callbacks.
-    #[serde(default, rename = "executor", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        rename = "executor",
+        deserialize_with = "lists::executors",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub executors: Vec<Executor>,
     /// Units of mutual exclusion.
-    #[serde(default, rename = "group", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, rename = "group", deserialize_with = "lists::groups", skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Group>,
     /// What runs, in the order of registration.
-    #[serde(default, rename = "callback", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        rename = "callback",
+        deserialize_with = "lists::callbacks",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub callbacks: Vec<Callback>,
     /// Paths of data through callbacks.
-    #[serde(default, rename = "chain", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, rename = "chain", deserialize_with = "lists::chains", skip_serializing_if = "Vec::is_empty")]
     pub chains: Vec<Chain>,
     /// Messages that come from outside.
-    #[serde(default, rename = "release", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, rename = "release", deserialize_with = "lists::releases", skip_serializing_if = "Vec::is_empty")]
     pub releases: Vec<Release>,
     /// What goes wrong.
-    #[serde(default, rename = "fault", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, rename = "fault", deserialize_with = "lists::faults", skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
 }
 
@@ -84,7 +95,7 @@ pub struct Executor {
     #[serde(default = "lowest_os_priority")]
     pub os_priority: u8,
     /// Cores that its threads may use; all if empty.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "lists::cores", skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<u16>,
     /// When it begins to spin; what arrives before waits.
     #[serde(default, with = "text::duration", skip_serializing_if = "Duration::is_zero")]
@@ -164,6 +175,7 @@ pub struct Chain {
     #[serde(default, with = "text::optional_duration", skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Duration>,
     /// Names of its callbacks, in the order of the data flow.
+    #[serde(deserialize_with = "lists::names")]
     pub callbacks: Vec<String>,
 }
 

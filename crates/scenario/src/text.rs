@@ -59,6 +59,8 @@ pub(crate) fn syntax(text: &str, error: &toml::de::Error) -> ScenarioError {
     let offset = error.span().map_or(0, |span| span.start);
     // How to write one: the most frequent mistake is a number without a unit.
     let message = error.message().trim().replace("expected a duration", "expected a duration as in \"500 ms\"");
+    // Rust's name for it.
+    let message = message.replace("expected u16", "expected a number from 0 to 65535");
     ScenarioError::at(text, offset, None, message)
 }
 

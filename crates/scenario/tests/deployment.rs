@@ -95,6 +95,36 @@ fn mistakes_name_place_and_mend() {
     }
 }
 
+#[test]
+fn cores_that_are_no_list_are_shown_how_to_write_one() {
+    let error = |cores: &str| {
+        Deployment::parse(&format!("[[executor]]\nname = \"a\"\ncores = {cores}")).unwrap_err().to_string()
+    };
+    let place = "line 3, column 9, `cores`: invalid type: ";
+    let mend = "expected a list; write `cores = [1]`, or `cores = [0, 1]` for several";
+    assert_eq!(error("1"), format!("{place}integer `1`, {mend}"));
+    assert_eq!(error("\"0-2\""), format!("{place}string \"0-2\", {mend}"));
+    assert_eq!(
+        error("[1, -1]"),
+        "line 3, column 13, `cores`: invalid value: integer `-1`, expected a number from 0 to 65535"
+    );
+    let thread = Deployment::parse("[[thread]]\nname = \"dds\"\ncores = 1").unwrap_err().to_string();
+    assert!(thread.ends_with(mend), "{thread}");
+}
+
+#[test]
+fn single_brackets_are_shown_the_double_ones() {
+    for section in ["executor", "group", "callback", "chain", "thread"] {
+        let mend = format!("expected a list; write `[[{section}]]` above each {section}");
+        let error = Deployment::parse(&format!("lock_memory = true\n[{section}]\nname = \"a\"")).unwrap_err();
+        assert_eq!(error.to_string(), format!("line 2, column 1: invalid type: map, {mend}"));
+        let error = Deployment::parse(&format!("{section} = \"a\"")).unwrap_err().to_string();
+        assert!(error.ends_with(&mend), "{error}");
+    }
+    let error = Deployment::parse("[[chain]]\nname = \"a\"\ncallbacks = \"b\"").unwrap_err().to_string();
+    assert!(error.ends_with("expected a list; write `callbacks = [\"first\", \"second\"]`"), "{error}");
+}
+
 /// Files of a test's own, gone afterwards.
 struct Folder(PathBuf);
 

@@ -135,6 +135,16 @@ fn values_that_are_impossible() {
             "{ uniform = [\"6 ms\", \"5 ms\"] }",
             "line 26, column 13, `execution`: the first time is the shorter one; swap them",
         ),
+        (
+            "cores = [0]",
+            "cores = 0",
+            "line 8, column 9, `cores`: invalid type: integer `0`, expected a list; write `cores = [1]`, or `cores = [0, 1]` for several",
+        ),
+        (
+            "[[release]]",
+            "[release]",
+            "line 33, column 1: invalid type: map, expected a list; write `[[release]]` above each release",
+        ),
         ("cores = 2", "cores = 0", "line 2, column 9, `cores`: a machine has 1 to 64 cores"),
         (
             "period = \"10 ms\"",

@@ -102,6 +102,11 @@ impl Driver {
         match op.named(self.groups, entities) {
             Op::Next(place) => nth(place, &threads(false)).map(Op::Next),
             Op::Complete(place) => nth(place, &threads(true)).map(Op::Complete),
+            Op::GoOn { running, ago_ms } => {
+                let thread = nth(running, &threads(true))?;
+                let entity = self.running[thread].as_ref()?.entity;
+                self.plans.get(entity)?.timer.is_none().then_some(Op::GoOn { running: thread, ago_ms })
+            }
             Op::Suspend(place) => nth(place, &threads(true)).map(Op::Suspend),
             Op::Resume(place) => place.checked_rem(self.suspended.len()).map(Op::Resume),
             Op::Wake { entity, sequence } if entity < entities => {
@@ -134,6 +139,11 @@ impl Driver {
             Op::Complete(thread) => {
                 self.running[thread].iter().for_each(|decision| subject.complete(now, decision));
                 Outcome::Done
+            }
+            Op::GoOn { running, ago_ms } => {
+                let release = now - Duration::from_millis(ago_ms);
+                let decision = self.running[running].as_ref();
+                Outcome::Picked(decision.and_then(|decision| subject.go_on(now, running as u16, decision, release)))
             }
             Op::Suspend(thread) => {
                 self.running[thread].iter().for_each(|decision| subject.suspend(now, decision));
@@ -170,7 +180,9 @@ impl Driver {
             }
             (Op::Cancel(entity) | Op::Restart { entity, .. }, _) => oracle.withdrawn(entity),
             (Op::Advance(ms), _) => self.now = self.now + Duration::from_millis(ms),
-            (Op::Next(thread), Outcome::Picked(picked)) => self.running[thread] = picked,
+            (Op::Next(thread) | Op::GoOn { running: thread, .. }, Outcome::Picked(picked)) => {
+                self.running[thread] = picked
+            }
             (Op::Complete(thread), _) => self.running[thread] = None,
             (Op::Suspend(thread), _) => {
                 self.running[thread].iter().for_each(|decision| oracle.ended_by_removal(decision));

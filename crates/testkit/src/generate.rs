@@ -23,7 +23,7 @@ struct Mixture {
     backdate_most_ms: u64,
     advance_most_ms: u64,
     /// Weights of the operations, in the order of `Mixture::op`.
-    weights: [u64; 12],
+    weights: [u64; 13],
 }
 
 impl Mixture {
@@ -42,6 +42,7 @@ impl Mixture {
             rng.pick(&[0, 0, 1, 3]),                              // add an entity
             rng.pick(&[0, 0, 1, 2]),                              // remove or add a group
             rng.pick(&[0, 0, 1]),                                 // a stray wake-up
+            rng.pick(&[0, 5, 15]),                                // go on
         ];
         Self {
             timers_percent: rng.pick(&[0, 30, 70]),
@@ -104,7 +105,8 @@ impl Mixture {
             9 => self.entity(rng),
             10 if rng.chance(50) => Op::RemoveGroup(place),
             10 => self.group(rng),
-            _ => Op::Wake { entity: place, sequence: rng.below(10) },
+            11 => Op::Wake { entity: place, sequence: rng.below(10) },
+            _ => Op::GoOn { running: place, ago_ms: rng.below(self.backdate_most_ms + 1) },
         }
     }
 }

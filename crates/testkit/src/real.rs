@@ -23,6 +23,7 @@ pub struct Real {
     /// Dispatched and not completed, suspended or not: to hand back what the scheduler gave out.
     under_way: Vec<Activation>,
     recorded: Recorded,
+    short_ways: u64,
 }
 
 impl Real {
@@ -37,7 +38,13 @@ impl Real {
                 events.push((now, event));
             }
         })));
-        Self { scheduler, groups: Vec::new(), entities: Vec::new(), under_way: Vec::new(), recorded }
+        Self { scheduler, groups: Vec::new(), entities: Vec::new(), under_way: Vec::new(), recorded, short_ways: 0 }
+    }
+
+    /// How often an entity went on by [`Scheduler::go_on`].
+    #[must_use]
+    pub const fn short_ways(&self) -> u64 {
+        self.short_ways
     }
 
     /// `usize::MAX` for an identifier that was never given out: it then differs from anything the reference says.
@@ -144,6 +151,20 @@ impl Subject for Real {
         let activation = self.activation(decision);
         self.scheduler.complete(now, &activation);
         self.forget(&activation);
+    }
+
+    fn go_on(&mut self, now: Instant, thread: u16, decision: &Decision, release: Instant) -> Option<Decision> {
+        let mut activation = self.activation(decision);
+        let is_timer_due = self.scheduler.next_due().is_some_and(|due| due <= now);
+        if is_timer_due || !self.scheduler.go_on(now, ThreadIndex(thread), &mut activation, release) {
+            self.release(release, decision.entity);
+            self.complete(now, decision);
+            return self.next(now, thread);
+        }
+        self.short_ways += 1;
+        self.under_way.retain(|known| known.sequence != decision.sequence);
+        self.under_way.push(activation);
+        Some(self.decision(&activation))
     }
 
     fn suspend(&mut self, now: Instant, decision: &Decision) {

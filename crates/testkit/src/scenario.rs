@@ -62,6 +62,13 @@ pub enum Op {
     Next(usize),
     /// One of the running activations completes.
     Complete(usize),
+    /// One of the running activations completes, its entity (not a timer) has more to do, and its thread asks for work.
+    GoOn {
+        /// The activation.
+        running: usize,
+        /// Since when there is more to do.
+        ago_ms: u64,
+    },
     /// One of the running activations is suspended.
     Suspend(usize),
     /// One of the suspended activations can go on.
@@ -141,6 +148,7 @@ impl Op {
             | Self::Advance(_)
             | Self::Next(_)
             | Self::Complete(_)
+            | Self::GoOn { .. }
             | Self::Suspend(_)
             | Self::Resume(_) => self,
         }
@@ -159,6 +167,7 @@ impl fmt::Display for Op {
             Self::Advance(ms) => write!(f, "advance time by {ms} ms"),
             Self::Next(thread) => write!(f, "next, idle thread [{thread}]"),
             Self::Complete(running) => write!(f, "complete, running [{running}]"),
+            Self::GoOn { running, ago_ms } => write!(f, "go on, running [{running}], more since {ago_ms} ms ago"),
             Self::Suspend(running) => write!(f, "suspend, running [{running}]"),
             Self::Resume(suspended) => write!(f, "resume, suspended [{suspended}]"),
             Self::Wake { entity, sequence } => write!(f, "wake e{entity} #{sequence}"),

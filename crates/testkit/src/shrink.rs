@@ -79,6 +79,14 @@ fn plainer(op: Op) -> Vec<Op> {
         }
         Op::Advance(ms) => (1..ms).map(Op::Advance).collect(),
         Op::Next(place) => lower(place).into_iter().map(Op::Next).collect(),
+        Op::GoOn { running, ago_ms } => {
+            let mut simpler = vec![Op::Complete(running)];
+            simpler.extend(lower(running).into_iter().map(|running| Op::GoOn { running, ago_ms }));
+            if ago_ms > 0 {
+                simpler.push(Op::GoOn { running, ago_ms: 0 });
+            }
+            simpler
+        }
         Op::Complete(place) => lower(place).into_iter().map(Op::Complete).collect(),
         Op::Suspend(place) => lower(place).into_iter().map(Op::Suspend).collect(),
         Op::Resume(place) => lower(place).into_iter().map(Op::Resume).collect(),

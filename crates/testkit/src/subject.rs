@@ -21,6 +21,12 @@ pub trait Subject {
     fn next(&mut self, now: Instant, thread: u16) -> Option<Decision>;
     /// A dispatched activation ended.
     fn complete(&mut self, now: Instant, decision: &Decision);
+    /// A dispatched activation ended, its entity has more to do since `release`, and `thread` asks what to run now.
+    fn go_on(&mut self, now: Instant, thread: u16, decision: &Decision, release: Instant) -> Option<Decision> {
+        self.release(release, decision.entity);
+        self.complete(now, decision);
+        self.next(now, thread)
+    }
     /// A dispatched activation waits.
     fn suspend(&mut self, now: Instant, decision: &Decision);
     /// A suspended activation can go on; says whether it was suspended.

@@ -3,7 +3,10 @@
 //! `ROSPIN_TEST_SEED` and `ROSPIN_TEST_COUNT` choose others than the default ones, or more of them.
 
 use rospin_core::policy::{Edf, Fifo, FixedPriority, Policy, Timers, WaitSet};
-use rospin_testkit::reference::ReferencePolicy;
+use rospin_testkit::compare::compare;
+use rospin_testkit::generate::scenario as generate;
+use rospin_testkit::real::Real;
+use rospin_testkit::reference::{Reference, ReferencePolicy};
 use rospin_testkit::suite::{self, Plan};
 
 /// For each policy: together three times the hundred thousand that are asked for.
@@ -42,4 +45,22 @@ fn wait_set_e1() {
 fn wait_set_e2() {
     let like = ReferencePolicy::WaitSet(Timers::Inside);
     agrees_with_reference(5, like, || Box::new(WaitSet::new(Timers::Inside)));
+}
+
+#[test]
+fn entities_often_go_on_by_the_short_way() {
+    let ways = |policy: fn() -> Box<dyn Policy>, like| -> u64 {
+        let short_ways = |seed| {
+            let mut real = Real::new(policy());
+            compare(&generate(seed), &mut Reference::new(like), &mut real).unwrap();
+            real.short_ways()
+        };
+        (0..2000).map(short_ways).sum()
+    };
+    let counts = [
+        ways(|| Box::new(Fifo::new()), ReferencePolicy::Fifo),
+        ways(|| Box::new(FixedPriority::new()), ReferencePolicy::FixedPriority),
+        ways(|| Box::new(Edf::new()), ReferencePolicy::Edf),
+    ];
+    assert!(counts.iter().all(|count| *count > 300), "{counts:?}");
 }

@@ -85,6 +85,13 @@ pub trait Policy: Send {
 
     /// Whether another thread that asked now might be given something; may err towards yes.
     fn has_candidates(&self) -> bool;
+
+    /// Whether `activation` would be picked next if it were released and its group free; may err towards no.
+    ///
+    /// The scheduler asks so that an entity with more to do can go on, without a way through the ready set.
+    fn would_pick(&self, _activation: &Activation) -> bool {
+        false
+    }
 }
 
 /// A policy that can be chosen by name.

@@ -7,6 +7,7 @@ use super::{Policy, View};
 use crate::activation::Activation;
 use crate::entity::EntitySpec;
 use crate::id::{EntityId, GroupId};
+use crate::time::Instant;
 
 /// How a policy compares activations.
 ///
@@ -41,17 +42,24 @@ pub trait Order: Send {
     fn key(&self, activation: &Activation) -> Self::Key;
 }
 
-/// An activation under its key; the heap's greatest entry is the one to run first.
+/// What orders an activation, and where it is. Small, since a heap moves its entries about.
 struct Entry<K> {
     key: K,
-    activation: Activation,
+    tie_breaker: (Instant, u64, u64),
+    /// In [`Ordered::activations`].
+    at: u32,
+}
+
+impl<K: Ord> Entry<K> {
+    fn precedes(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Greater
+    }
 }
 
 impl<K: Ord> Ord for Entry<K> {
     fn cmp(&self, other: &Self) -> Ordering {
         // Reversed: `BinaryHeap` pops the greatest.
-        let by_key = other.key.cmp(&self.key);
-        by_key.then_with(|| other.activation.tie_breaker().cmp(&self.activation.tie_breaker()))
+        other.key.cmp(&self.key).then_with(|| other.tie_breaker.cmp(&self.tie_breaker))
     }
 }
 
@@ -77,6 +85,10 @@ type Heap<K> = BinaryHeap<Entry<K>>;
 /// invariant: if a group is free and has ready activations, the best of them is in `ready`.
 pub struct Ordered<O: Order> {
     order: O,
+    /// Those that are ready, and stale ones in the places that are free.
+    activations: Vec<Activation>,
+    /// Free places in `activations`.
+    free: Vec<u32>,
     ready: Heap<O::Key>,
     /// By group index.
     blocked: Vec<Heap<O::Key>>,
@@ -104,7 +116,19 @@ impl<O: Order> Ordered<O> {
     /// An empty ready set in the given order.
     #[must_use]
     pub const fn with(order: O) -> Self {
-        Self { order, ready: BinaryHeap::new(), blocked: Vec::new(), room: 0, room_by_group: Vec::new() }
+        Self {
+            order,
+            activations: Vec::new(),
+            free: Vec::new(),
+            ready: BinaryHeap::new(),
+            blocked: Vec::new(),
+            room: 0,
+            room_by_group: Vec::new(),
+        }
+    }
+
+    fn entry(&self, activation: &Activation, at: u32) -> Entry<O::Key> {
+        Entry { key: self.order.key(activation), tie_breaker: activation.tie_breaker(), at }
     }
 
     /// Makes the best blocked activation of a group that may be free a candidate again.
@@ -133,6 +157,8 @@ impl<O: Order> Policy for Ordered<O> {
         }
         self.room += room_for(spec);
         self.room_by_group[group] += room_for(spec);
+        self.activations.reserve(self.room.saturating_sub(self.activations.len()));
+        self.free.reserve(self.room.saturating_sub(self.free.len()));
         reserve(&mut self.ready, self.room);
         reserve(&mut self.blocked[group], self.room_by_group[group]);
     }
@@ -143,15 +169,28 @@ impl<O: Order> Policy for Ordered<O> {
     }
 
     fn release(&mut self, activation: Activation) {
-        self.ready.push(Entry { key: self.order.key(&activation), activation });
+        let at = match self.free.pop() {
+            Some(at) => {
+                self.activations[at as usize] = activation;
+                at
+            }
+            None => {
+                self.activations.push(activation);
+                // Four billion ready activations do not fit in memory.
+                (self.activations.len() - 1) as u32
+            }
+        };
+        self.ready.push(self.entry(&activation, at));
     }
 
     fn pick(&mut self, view: &mut View<'_>) -> Option<Activation> {
         while let Some(entry) = self.ready.pop() {
-            if view.groups.admits(&entry.activation) {
-                return Some(entry.activation);
+            let activation = &self.activations[entry.at as usize];
+            if view.groups.admits(activation) {
+                self.free.push(entry.at);
+                return Some(*activation);
             }
-            self.blocked[entry.activation.group.index()].push(entry);
+            self.blocked[activation.group.index()].push(entry);
         }
         None
     }
@@ -161,9 +200,16 @@ impl<O: Order> Policy for Ordered<O> {
     }
 
     fn withdraw(&mut self, activation: &Activation) {
-        let keep = |entry: &Entry<O::Key>| entry.activation.sequence != activation.sequence;
-        self.ready.retain(keep);
-        if let Some(blocked) = self.blocked.get_mut(activation.group.index()) {
+        let Self { activations, free, ready, blocked, .. } = self;
+        let mut keep = |entry: &Entry<O::Key>| {
+            let is_it = activations[entry.at as usize].sequence == activation.sequence;
+            if is_it {
+                free.push(entry.at);
+            }
+            !is_it
+        };
+        ready.retain(&mut keep);
+        if let Some(blocked) = blocked.get_mut(activation.group.index()) {
             blocked.retain(keep);
         }
         // It may have been the group's candidate.
@@ -172,6 +218,13 @@ impl<O: Order> Policy for Ordered<O> {
 
     fn has_candidates(&self) -> bool {
         !self.ready.is_empty()
+    }
+
+    fn would_pick(&self, activation: &Activation) -> bool {
+        let entry = self.entry(activation, 0);
+        let precedes = |other: Option<&Entry<O::Key>>| other.is_none_or(|other| entry.precedes(other));
+        // The best of another group that is held counts, too: then the answer is no although it might be yes.
+        precedes(self.ready.peek()) && precedes(self.blocked.get(activation.group.index()).and_then(BinaryHeap::peek))
     }
 }
 

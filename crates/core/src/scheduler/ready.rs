@@ -54,6 +54,10 @@ impl Ready {
         self.policy.pick(view)
     }
 
+    pub(super) fn would_pick(&self, activation: &Activation) -> bool {
+        self.ahead.is_empty() && self.policy.would_pick(activation)
+    }
+
     pub(super) fn withdraw(&mut self, activation: &Activation) {
         match self.ahead.iter().position(|ahead| ahead.sequence == activation.sequence) {
             Some(at) => _ = self.ahead.remove(at),

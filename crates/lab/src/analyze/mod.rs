@@ -9,19 +9,19 @@ mod rows;
 mod simulated;
 mod tables;
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use rospin_analysis::{Analysis, AnalysisError, Assignment, Overheads, Report, Sensitivity};
-use rospin_scenario::{Deployment, Scenario, ScenarioError};
+use rospin_scenario::{Deployment, Scenario};
 use rospin_sim::SimulationError;
 
 use crate::deploy::write_new;
 use crate::experiments::Failure;
 use crate::machine::Machine;
 use crate::progress::LateProgress;
+use crate::scenario_file;
 
 use self::options::{Options, Rule};
 use self::rows::Row;
@@ -35,21 +35,12 @@ const ADVICE_MAX: usize = 8;
 /// Why a scenario cannot be analysed.
 #[derive(Debug, thiserror::Error)]
 enum InputError {
-    #[error("{}: cannot be read ({reason}); name a scenario file, as in crates/scenario/scenarios", path.display())]
-    Unreadable { path: PathBuf, reason: io::Error },
-    /// As compilers say it, so that editors find the place.
-    #[error("{}:{}:{}: {}{}", path.display(), error.line, error.column, key(error), error.message)]
-    Text { path: PathBuf, error: ScenarioError },
     #[error("{}: {error}", path.display())]
     Analysis { path: PathBuf, error: AnalysisError },
     #[error("{}: {error}", path.display())]
     Simulation { path: PathBuf, error: SimulationError },
     #[error("--deploy {}: {reason}; name a file that is not there, in an existing folder", path.display())]
     Deploy { path: PathBuf, reason: String },
-}
-
-fn key(error: &ScenarioError) -> String {
-    if error.key.is_empty() { String::new() } else { format!("`{}`: ", error.key) }
 }
 
 /// What the tables, the JSON file and the report show.
@@ -80,7 +71,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
         return Err(Failure::input(InputError::Deploy { path, reason }));
     }
     let overheads = overheads::read(&options.overheads).map_err(Failure::input)?;
-    let scenario = read(&options.file).map_err(Failure::input)?;
+    let scenario = scenario_file::read(&options.file).map_err(Failure::input)?;
     let analyzed = analyze(&options, scenario, overheads)?;
     let mut silent = io::sink();
     let out: &mut dyn Write = if options.outputs.quiet { &mut silent } else { out };
@@ -91,12 +82,6 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
     }
     files.write(out, || json::render(&analyzed), || report::render(&analyzed))?;
     analyzed.judge()
-}
-
-fn read(path: &Path) -> Result<Scenario, InputError> {
-    let unreadable = |reason| InputError::Unreadable { path: path.to_owned(), reason };
-    let text = fs::read_to_string(path).map_err(unreadable)?;
-    Scenario::parse(&text).map_err(|error| InputError::Text { path: path.to_owned(), error })
 }
 
 fn analyze(options: &Options, scenario: Scenario, overheads: Overheads) -> Result<Analyzed, Failure> {

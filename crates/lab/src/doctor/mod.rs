@@ -58,7 +58,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
     let options = Options::from_arg_matches(matches).map_err(Failure::input)?;
     let files = Files::check(options.json.as_deref(), None, None).map_err(Failure::input)?;
     let setup = Setup::find(options.core).map_err(|error| match error {
-        SetupError::Core { .. } => Failure::input(error),
+        SetupError::Core(_) => Failure::input(error),
         error => Failure::run(error),
     })?;
     let diagnosis = diagnose(&options, &setup)?;

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::number;
+
 /// Says what this machine can promise to a real-time program, and what would help: kernel, rights, cores, what is around it,
 /// and how late threads and callbacks start.
 #[derive(Args, Clone, Debug)]
@@ -40,6 +42,5 @@ pub(crate) struct Options {
 }
 
 fn parse_seconds(text: &str) -> Result<Duration, String> {
-    let seconds = text.trim().parse().ok().filter(|seconds| (0.01..=3600.0).contains(seconds));
-    seconds.map(Duration::from_secs_f64).ok_or_else(|| "give a number of seconds from 0.01 to 3600".to_owned())
+    number::parse_seconds(text, 0.01, 3600.0)
 }

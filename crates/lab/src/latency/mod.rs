@@ -35,7 +35,7 @@ use rospin::os::{CoreSet, ThreadOptions};
 use crate::children;
 use crate::crunch::Calibration;
 use crate::experiments::{Experiment, Failure};
-use crate::machine::Machine;
+use crate::machine::{Machine, choose_core};
 use crate::output_options;
 use crate::progress::Progress;
 
@@ -129,23 +129,6 @@ fn run_all(options: &Options, settings: &Settings, runner: &dyn Runner) -> Resul
     Ok(results)
 }
 
-/// Why nothing can be measured on a core.
-#[derive(Debug, thiserror::Error)]
-#[error("--core {core}: this process may not use it; choose from {allowed}")]
-struct CoreError {
-    core: u16,
-    allowed: CoreSet,
-}
-
-/// The one asked for, or the last: interrupts and what else runs tend to be on the first.
-fn choose_core(asked: Option<u16>, allowed: &CoreSet) -> Result<u16, CoreError> {
-    let last = allowed.as_slice().last().copied().unwrap_or(0);
-    match asked {
-        Some(core) if !allowed.as_slice().contains(&core) => Err(CoreError { core, allowed: allowed.clone() }),
-        asked => Ok(asked.unwrap_or(last)),
-    }
-}
-
 /// What the reader of the table has to know, each once.
 fn remarks(comparison: &Comparison) -> Vec<String> {
     let settings = &comparison.settings;
@@ -236,8 +219,6 @@ mod tests {
         let Err(Failure::Input(error)) = result else { panic!("not refused") };
         assert!(error.to_string().starts_with("--core 1000: "), "{error}");
         assert!(asked.is_empty());
-        assert_eq!(choose_core(None, &CoreSet::new([0, 3])).unwrap(), 3);
-        assert_eq!(choose_core(Some(0), &CoreSet::new([0, 3])).unwrap(), 0);
     }
 
     #[test]

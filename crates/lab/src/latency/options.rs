@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::number;
 use crate::output_options::OutputOptions;
 
 use super::topics::{FULL_LOAD_PERCENT, TOPICS, period};
@@ -80,16 +81,11 @@ impl Options {
 }
 
 fn parse_duration(text: &str) -> Result<Duration, String> {
-    parse_number(text, "seconds", DURATION_MIN_S, DURATION_MAX_S).map(Duration::from_secs_f64)
+    number::parse_seconds(text, DURATION_MIN_S, DURATION_MAX_S)
 }
 
 fn parse_load(text: &str) -> Result<f64, String> {
-    parse_number(text, "percent", LOAD_MIN_PERCENT, LOAD_MAX_PERCENT)
-}
-
-fn parse_number(text: &str, unit: &str, min: f64, max: f64) -> Result<f64, String> {
-    let number = text.trim().parse::<f64>().ok().filter(|number| (min..=max).contains(number));
-    number.ok_or_else(|| format!("give a number of {unit} from {min} to {max}"))
+    number::parse(text, "percent", LOAD_MIN_PERCENT, LOAD_MAX_PERCENT)
 }
 
 #[cfg(test)]

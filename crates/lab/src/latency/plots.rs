@@ -5,6 +5,7 @@ use std::ops::Range;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use crate::number;
 use crate::stats::percentile;
 use crate::svg::{FONT, INK, PlotError, draw};
 
@@ -59,7 +60,7 @@ pub(crate) fn topic(comparison: &Comparison, topic: usize) -> Result<String, Plo
             .y_labels(0)
             .disable_y_mesh()
             .x_desc("latency, ms (logarithmic)")
-            .x_label_formatter(&|ms| format!("{}", (ms * 1e4).round() / 1e4))
+            .x_label_formatter(&|ms| number::plain(*ms))
             .draw()?;
         let bottom = f64::from(rows);
         if let Some(ms) = marks[1] {

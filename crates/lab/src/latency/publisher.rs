@@ -4,11 +4,13 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
+use crate::wake_up::{now_ns, sleep_until};
+
 use super::runner::Settings;
-use super::stalls::{self, Stalls, sleep_until};
+use super::stalls::{self, Stalls};
 use super::threads::{Crew, METER_PRIORITY, PUBLISHER_MAIN_PRIORITY, PUBLISHER_PRIORITY, ThreadFacts};
 use super::topics::{PERIODS_MS, TOPICS, phase};
-use super::transport::{self, Message, Outlet, now_ns};
+use super::transport::{self, Message, Outlet};
 
 /// From the subscriber's word that it is ready to the first publications: whatever it still starts is there then.
 const LEAD_NS: u64 = 200_000_000;

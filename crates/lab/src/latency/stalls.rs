@@ -4,15 +4,11 @@
 //! on that core ran: the hypervisor took the core away, or an interrupt did. A latency cannot be better than that.
 
 use std::fs;
-use std::time::Duration;
 
-use rustix::thread::clock_nanosleep_absolute;
-use rustix::time::{ClockId, Timespec};
 use serde::{Deserialize, Serialize};
 
 use crate::stats::percentile;
-
-use super::transport::now_ns;
+use crate::wake_up::{now_ns, sleep_until};
 
 /// How often the meter looks: often enough to meet every stall that endangers a deadline of 10 ms, seldom enough not to
 /// be one itself.
@@ -55,14 +51,6 @@ pub(crate) fn watch(core: u16, until_ns: u64) -> Stalls {
     }
     let stolen = stolen.zip(stolen_ms(core)).map(|(before, after)| after - before);
     Stalls { stolen_ms: stolen, ..summary(&late_ms) }
-}
-
-/// Sleeps until then on the monotonic clock.
-pub(crate) fn sleep_until(due_ns: u64) {
-    let due = Duration::from_nanos(due_ns);
-    let due = Timespec { tv_sec: due.as_secs() as i64, tv_nsec: due.subsec_nanos().into() };
-    // Only a signal ends it early, and nothing here sends any.
-    while clock_nanosleep_absolute(ClockId::Monotonic, &due).is_err() {}
 }
 
 fn summary(late_ms: &[f64]) -> Stalls {

@@ -10,11 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::crunch::{Calibration, crunch};
 use crate::process::put_before_others;
+use crate::wake_up::now_ns;
 
 use super::runner::Settings;
 use super::threads::{Crew, SAMPLING_PRIORITY, ThreadFacts};
 use super::topics::{self, PERIODS_MS, TOPICS};
-use super::transport::{Inlet, Invitation, Meeting, Message, now_ns};
+use super::transport::{Inlet, Invitation, Meeting, Message};
 use super::variant::{Structure, Variant};
 use super::{engine, runtimes};
 

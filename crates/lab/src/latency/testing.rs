@@ -66,13 +66,6 @@ pub(crate) fn results() -> Vec<RunResult> {
 
 /// All of it.
 pub(crate) fn comparison() -> Comparison {
-    let machine = Machine {
-        cpu_model: "Test <CPU>".to_owned(),
-        cores: 2,
-        memory_mib: Some(8192),
-        kernel: "linux 6.1".to_owned(),
-        architecture: "x86_64",
-    };
     let kernel = Kernel { rt_runtime_us: Some(950_000), rt_period_us: Some(1_000_000), isolated_cores: String::new() };
-    Comparison { machine, kernel, settings: settings(), runs: 2, results: results() }
+    Comparison { machine: Machine::made_up(), kernel, settings: settings(), runs: 2, results: results() }
 }

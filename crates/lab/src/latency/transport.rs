@@ -15,7 +15,7 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen,
     recv, send, socket_with,
 };
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use rustix::time::Timespec;
 use serde::{Deserialize, Serialize};
 
 use super::topics::TOPICS;
@@ -172,13 +172,6 @@ pub(crate) fn pair() -> (Outlet, Inlet) {
     (Outlet(one), Inlet(other))
 }
 
-/// Now, on the monotonic clock, which is the same in all processes.
-pub(crate) fn now_ns() -> u64 {
-    let time = clock_gettime(ClockId::Monotonic);
-    // Neither part is ever negative.
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
 fn socket() -> io::Result<OwnedFd> {
     Ok(socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
 }
@@ -205,6 +198,7 @@ fn try_array<T: std::fmt::Debug>(mut make: impl FnMut() -> io::Result<T>) -> io:
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wake_up::now_ns;
 
     #[test]
     fn messages_come_in_order_and_then_the_end() {

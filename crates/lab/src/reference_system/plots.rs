@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use plotters::prelude::*;
 
+use crate::number;
 use crate::svg::{FONT, INK, PlotError, draw};
 
 use super::Comparison;
@@ -48,7 +49,7 @@ pub(crate) fn latency(comparison: &Comparison) -> Result<String, PlotError> {
             .x_labels(ticks.len())
             .x_desc("hot path latency, ms (logarithmic)")
             .y_desc("samples, %")
-            .x_label_formatter(&|ms| format!("{}", (ms * 1e4).round() / 1e4))
+            .x_label_formatter(&|ms| number::plain(*ms))
             .y_label_formatter(&|percent| format!("{percent:.0}"))
             .draw()?;
         chart.draw_series(DashedLineSeries::new(

@@ -18,17 +18,6 @@ pub(crate) fn settings() -> Settings {
     }
 }
 
-/// A machine that is the same everywhere.
-pub(crate) fn machine() -> Machine {
-    Machine {
-        cpu_model: "Test <CPU>".to_owned(),
-        cores: 2,
-        memory_mib: Some(8192),
-        kernel: "linux 6.1".to_owned(),
-        architecture: "x86_64",
-    }
-}
-
 /// A result with the shape that is expected of `variant`.
 pub(crate) fn result(variant: Variant) -> RunResult {
     let (base, spread, drop_every, jitter, missed, threads, cpu) = match variant {
@@ -66,5 +55,5 @@ pub(crate) fn results() -> Vec<RunResult> {
 
 /// All of it.
 pub(crate) fn comparison() -> Comparison {
-    Comparison { machine: machine(), settings: settings(), results: results() }
+    Comparison { machine: Machine::made_up(), settings: settings(), results: results() }
 }

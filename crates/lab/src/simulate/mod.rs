@@ -5,19 +5,19 @@ mod options;
 mod report;
 mod tables;
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use rospin::Policy;
-use rospin_scenario::{Scenario, ScenarioError};
+use rospin_scenario::Scenario;
 use rospin_sim::oracle::Oracles;
 use rospin_sim::{Outcome, Simulation, SimulationError};
 
 use crate::experiments::Failure;
 use crate::machine::Machine;
 use crate::progress::LateProgress;
+use crate::scenario_file::{self, ScenarioFileError};
 use crate::text_table::terminal_width;
 use crate::timeline::{self, Activation, Timeline};
 
@@ -30,18 +30,10 @@ const SHOWN: usize = 40;
 
 /// Why a scenario cannot be simulated.
 #[derive(Debug, thiserror::Error)]
-enum InputError {
-    #[error("{}: cannot be read ({reason}); name a scenario file, as in crates/scenario/scenarios", path.display())]
-    Unreadable { path: PathBuf, reason: io::Error },
-    /// As compilers say it, so that editors find the place.
-    #[error("{}:{}:{}: {}{}", path.display(), error.line, error.column, key(error), error.message)]
-    Text { path: PathBuf, error: ScenarioError },
-    #[error("{}: {error}", path.display())]
-    Simulation { path: PathBuf, error: SimulationError },
-}
-
-fn key(error: &ScenarioError) -> String {
-    if error.key.is_empty() { String::new() } else { format!("`{}`: ", error.key) }
+#[error("{}: {error}", path.display())]
+struct InputError {
+    path: PathBuf,
+    error: SimulationError,
 }
 
 /// What the tables, the JSON file and the report show.
@@ -81,11 +73,8 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
 }
 
 /// The scenario, with what the options change in it.
-fn read(options: &Options) -> Result<Scenario, InputError> {
-    let path = &options.file;
-    let unreadable = |reason| InputError::Unreadable { path: path.clone(), reason };
-    let text = fs::read_to_string(path).map_err(unreadable)?;
-    let mut scenario = Scenario::parse(&text).map_err(|error| InputError::Text { path: path.clone(), error })?;
+fn read(options: &Options) -> Result<Scenario, ScenarioFileError> {
+    let mut scenario = scenario_file::read(&options.file)?;
     if let Some(seed) = options.seed {
         scenario.seed = seed;
     }
@@ -108,7 +97,7 @@ fn simulate<'a>(
     let mut progress = LateProgress::begin(NAME, options.outputs.quiet);
     let outcome = simulate_beside(scenario, policies, &mut oracles, &mut |share| progress.at(share));
     progress.end();
-    let outcome = outcome.map_err(|error| InputError::Simulation { path: options.file.clone(), error })?;
+    let outcome = outcome.map_err(|error| InputError { path: options.file.clone(), error })?;
     let violations = oracles.report(&options.replay(outcome.seed));
     let mut activations: Vec<Activation> = outcome.runs.iter().map(Activation::from).collect();
     activations.sort_by_key(|activation| (activation.start_ns, activation.callback));

@@ -6,11 +6,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::thread::gettid;
-use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use crate::crunch::{Calibration, thread_cpu_time};
 use crate::machine::field;
+use crate::process::process_cpu_time;
 
 use super::contenders::{Contender, Control, Failed};
 use super::cores::Cores;
@@ -159,12 +159,6 @@ fn context_switches() -> u64 {
 fn switches(status: &str) -> u64 {
     let count = |name| field(status, name).and_then(|count| count.parse::<u64>().ok()).unwrap_or(0);
     count("voluntary_ctxt_switches") + count("nonvoluntary_ctxt_switches")
-}
-
-fn process_cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    // Neither part of a CPU time is ever negative.
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::number;
 use crate::output_options::OutputOptions;
 
 use super::contenders::Contender;
@@ -65,8 +66,7 @@ fn chosen<T: Copy + PartialEq>(names: &[T], all: &[T]) -> Vec<T> {
 }
 
 fn parse_seconds(text: &str) -> Result<Duration, String> {
-    let seconds = text.trim().parse().ok().filter(|seconds| (0.001..=60.0).contains(seconds));
-    seconds.map(Duration::from_secs_f64).ok_or_else(|| "give a number of seconds from 0.001 to 60".to_owned())
+    number::parse_seconds(text, 0.001, 60.0)
 }
 
 #[cfg(test)]

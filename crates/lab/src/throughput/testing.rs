@@ -40,12 +40,11 @@ pub(crate) fn figures() -> Figures {
 
 /// All of it.
 pub(crate) fn throughput() -> Throughput {
-    let machine = Machine {
-        cpu_model: "Test <CPU>".to_owned(),
-        cores: 2,
-        memory_mib: Some(8192),
-        kernel: "linux 6.1".to_owned(),
-        architecture: "x86_64",
-    };
-    Throughput { machine, rounds: 5, window: Duration::from_millis(80), figures: figures(), remarks: Vec::new() }
+    Throughput {
+        machine: Machine::made_up(),
+        rounds: 5,
+        window: Duration::from_millis(80),
+        figures: figures(),
+        remarks: Vec::new(),
+    }
 }

@@ -7,6 +7,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use rospin::EntityKind;
 
 use super::{Bar, Row, Timeline, unit};
+use crate::number;
 use crate::svg::{Drawn, FONT, INK, PlotError, draw};
 
 const WIDTH: u32 = 900;
@@ -70,7 +71,7 @@ pub(crate) fn plot(timeline: &Timeline) -> Result<String, PlotError> {
             .x_labels(10)
             .y_labels(0)
             .disable_y_mesh()
-            .x_label_formatter(&|at| format!("{} {unit}", (at * 1e4).round() / 1e4))
+            .x_label_formatter(&|at| format!("{} {unit}", number::plain(*at)))
             .draw()?;
         for (number, row) in timeline.rows.iter().enumerate() {
             let middle = number as f64 + 0.5;

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::{Bar, Timeline, round_up, unit};
+use crate::number;
 
 /// Columns between two numbers of the axis.
 const COLUMNS_A_TICK: usize = 10;
@@ -42,8 +43,7 @@ fn axis(end_ns: u64, step_ns: u64, columns: usize, room: usize, label_width: usi
     let mut ruler = String::new();
     for column in 0..columns {
         if column % COLUMNS_A_TICK == 0 {
-            let number = (step_ns as f64 * column as f64 / ns * 1e4).round() / 1e4;
-            let number = number.to_string();
+            let number = number::plain(step_ns as f64 * column as f64 / ns);
             // Left out where it would run into the one before or out of the terminal.
             let free = numbers.chars().count() < column.max(1) && column + number.len() <= room;
             if free {

@@ -59,7 +59,7 @@ impl Experiment for Timers {
         let options = Options::from_arg_matches(matches).map_err(Failure::input)?;
         let files = options.outputs.files(Some(DEFAULT_REPORT)).map_err(Failure::input)?;
         let setup = Setup::find(options.core).map_err(|error| match error {
-            SetupError::Core { .. } => Failure::input(error),
+            SetupError::Core(_) => Failure::input(error),
             error => Failure::run(error),
         })?;
         let rows = run_all(&options, &setup).map_err(Failure::run)?;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::number;
 use crate::output_options::OutputOptions;
 
 use super::contender::Contender;
@@ -76,8 +77,7 @@ impl Options {
 }
 
 fn parse_seconds(text: &str) -> Result<Duration, String> {
-    let seconds = text.trim().parse().ok().filter(|seconds| (0.05..=3600.0).contains(seconds));
-    seconds.map(Duration::from_secs_f64).ok_or_else(|| "give a number of seconds from 0.05 to 3600".to_owned())
+    number::parse_seconds(text, 0.05, 3600.0)
 }
 
 fn parse_rate(text: &str) -> Result<u32, String> {

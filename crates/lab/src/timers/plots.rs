@@ -2,6 +2,7 @@
 
 use plotters::prelude::*;
 
+use crate::number;
 use crate::svg::{FONT, INK, PlotError, draw};
 
 use super::Comparison;
@@ -37,8 +38,8 @@ pub(crate) fn lateness(comparison: &Comparison, load: Load, rate_hz: u32) -> Res
             .label_style((FONT, 14, &INK))
             .x_desc("start after due time, us (logarithmic)")
             .y_desc("later than that, %")
-            .x_label_formatter(&|us| plain(*us))
-            .y_label_formatter(&|percent| plain(*percent))
+            .x_label_formatter(&|us| number::plain(*us))
+            .y_label_formatter(&|percent| number::plain(*percent))
             .draw()?;
         for row in &rows {
             let style = row.contender.colour().stroke_width(3);
@@ -46,11 +47,6 @@ pub(crate) fn lateness(comparison: &Comparison, load: Load, rate_hz: u32) -> Res
         }
         Ok(())
     })
-}
-
-/// No more digits than it has.
-fn plain(value: f64) -> String {
-    format!("{}", (value * 1e4).round() / 1e4)
 }
 
 /// Lateness and the percentage that is at least as late, at ranks that are close where the tail is.

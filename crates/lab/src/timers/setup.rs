@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use rospin::os::{CoreSet, OsScheduling, ThreadOptions, ThreadReport};
 
+use crate::machine::{CoreError, choose_core};
+
 use super::loops::LoopError;
 
 /// Above what the kernel's own threads usually have, below its watchdogs.
@@ -17,8 +19,8 @@ const STACK: usize = 64 * 1024;
 /// Why nothing can be measured.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SetupError {
-    #[error("--core {core}: {reason}")]
-    Core { core: u16, reason: String },
+    #[error(transparent)]
+    Core(#[from] CoreError),
     #[error("cannot find out which cores this process may use: {0}")]
     Cores(#[from] std::io::Error),
     #[error(transparent)]
@@ -41,12 +43,7 @@ pub(crate) struct Setup {
 impl Setup {
     /// Tries it on threads of its own.
     pub(crate) fn find(core: Option<u16>) -> Result<Self, SetupError> {
-        let allowed = CoreSet::of_current_thread()?;
-        let core = core.or_else(|| allowed.as_slice().last().copied()).unwrap_or(0);
-        if !allowed.as_slice().contains(&core) {
-            let reason = format!("this process may use the cores {allowed}; choose one of them");
-            return Err(SetupError::Core { core, reason });
-        }
+        let core = choose_core(core, &CoreSet::of_current_thread()?)?;
         let timer = options(core, TIMER);
         let tried = attempt(&timer)?;
         let is_real_time = tried.scheduling.is_some_and(OsScheduling::is_real_time);
@@ -95,7 +92,7 @@ mod tests {
     #[test]
     fn a_core_that_is_not_to_be_had_is_an_error_with_those_that_are() {
         let error = Setup::find(Some(999)).unwrap_err().to_string();
-        assert!(error.starts_with("--core 999: ") && error.contains("choose one"), "{error}");
+        assert!(error.starts_with("--core 999: ") && error.contains("choose from"), "{error}");
     }
 
     #[test]

@@ -19,13 +19,6 @@ pub(crate) fn comparison() -> Comparison {
             rows.extend(Contender::ALL.map(|contender| row(contender, load, rate_hz)));
         }
     }
-    let machine = Machine {
-        cpu_model: "Test <CPU>".to_owned(),
-        cores: 2,
-        memory_mib: Some(8192),
-        kernel: "linux 6.1".to_owned(),
-        architecture: "x86_64",
-    };
     let setup = Setup {
         core: 1,
         timer: ThreadOptions::new(),
@@ -34,7 +27,7 @@ pub(crate) fn comparison() -> Comparison {
         busy_has: "SCHED_FIFO 10 on core 1".to_owned(),
         missing: Vec::new(),
     };
-    Comparison { machine, setup, duration: Duration::from_secs(2), rounds: 2, rows }
+    Comparison { machine: Machine::made_up(), setup, duration: Duration::from_secs(2), rounds: 2, rows }
 }
 
 fn row(contender: Contender, load: Load, rate_hz: u32) -> Row {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::number;
 use crate::output_options::OutputOptions;
 
 use super::setup::Times;
@@ -79,16 +80,11 @@ fn parse_robots(text: &str) -> Result<usize, String> {
 }
 
 fn parse_us(text: &str) -> Result<f64, String> {
-    parse_number(text, "microseconds", 1.0, 10_000.0)
+    number::parse(text, "microseconds", 1.0, 10_000.0)
 }
 
 fn parse_pair_ns(text: &str) -> Result<f64, String> {
-    parse_number(text, "nanoseconds", 0.0, 100_000.0)
-}
-
-fn parse_number(text: &str, unit: &str, min: f64, max: f64) -> Result<f64, String> {
-    let number = text.trim().parse().ok().filter(|number| (min..=max).contains(number));
-    number.ok_or_else(|| format!("give a number of {unit} from {min} to {max}"))
+    number::parse(text, "nanoseconds", 0.0, 100_000.0)
 }
 
 #[cfg(test)]

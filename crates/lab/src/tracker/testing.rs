@@ -27,12 +27,12 @@ pub(crate) fn tracker() -> Tracker {
             }
         }
     }
-    let machine = Machine {
-        cpu_model: "Test <CPU>".to_owned(),
-        cores: 2,
-        memory_mib: Some(8192),
-        kernel: "linux 6.1".to_owned(),
-        architecture: "x86_64",
-    };
-    Tracker { machine, robots: vec![30, 70], rows, message_us: 25.0, list_pair_ns: 457.0, iterations: 500 }
+    Tracker {
+        machine: Machine::made_up(),
+        robots: vec![30, 70],
+        rows,
+        message_us: 25.0,
+        list_pair_ns: 457.0,
+        iterations: 500,
+    }
 }

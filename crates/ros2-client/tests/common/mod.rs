@@ -2,13 +2,15 @@
 
 #![allow(dead_code, reason = "no test uses all of it")]
 
+pub(crate) mod peer;
+
 use std::net::{IpAddr, Ipv4Addr, TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rospin::{Context, ContextOptions, Executor, ExecutorOptions, Incident, IncidentKind, SpinOptions};
-use rospin_ros2_client::{Domain, DomainOptions, Message, Service};
+use rospin_ros2_client::{Action, Domain, DomainOptions, Message, Service};
 use serde::{Deserialize, Serialize};
 
 /// Discovery on a loaded machine may take seconds; nothing here takes that long unless it is stuck.
@@ -44,6 +46,25 @@ impl Service for AddTwoInts {
     type Request = AddRequest;
     type Response = AddResponse;
     const TYPE: &str = "example_interfaces/srv/AddTwoInts";
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Order {
+    pub(crate) order: i32,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Sequence {
+    pub(crate) sequence: Vec<i32>,
+}
+
+pub(crate) enum Fibonacci {}
+
+impl Action for Fibonacci {
+    type Goal = Order;
+    type Result = Sequence;
+    type Feedback = Sequence;
+    const TYPE: &str = "example_interfaces/action/Fibonacci";
 }
 
 /// A domain id that nobody else on this machine uses at the moment.

@@ -10,7 +10,7 @@ pub(crate) use sync::{ExclusiveBody, SharedBody};
 use std::any::Any;
 use std::task::Waker;
 
-use rospin_core::{Activation, Instant};
+use rospin_core::Instant;
 
 use crate::source::{Notifier, Pending, Source, TakeError};
 
@@ -19,7 +19,8 @@ pub(crate) type AnyPayload = Box<dyn Any + Send>;
 
 /// What a body is given for one run, and what it leaves behind.
 pub(crate) struct RunContext {
-    pub(crate) activation: Activation,
+    /// Of the activation.
+    pub(crate) release: Instant,
     /// `None` in a reentrant group.
     pub(crate) payload: Option<AnyPayload>,
     /// What is left in the source. Known as soon as the item is taken, so that a panic does not lose it.
@@ -67,7 +68,8 @@ pub(crate) trait Body: Any + Send {
 pub(crate) trait Take: Send + 'static {
     type Item: Send + 'static;
 
-    fn take(&mut self, activation: &Activation) -> Result<Option<Self::Item>, TakeError>;
+    /// Takes an item for an activation that was released at `release`.
+    fn take(&mut self, release: Instant) -> Result<Option<Self::Item>, TakeError>;
 
     fn pending(&self) -> Pending;
 }
@@ -82,7 +84,7 @@ pub(crate) struct Attached<S: Source> {
 impl<S: Source> Take for Attached<S> {
     type Item = S::Item;
 
-    fn take(&mut self, _: &Activation) -> Result<Option<S::Item>, TakeError> {
+    fn take(&mut self, _: Instant) -> Result<Option<S::Item>, TakeError> {
         self.source.try_take()
     }
 
@@ -105,8 +107,8 @@ pub(crate) struct Due;
 impl Take for Due {
     type Item = Tick;
 
-    fn take(&mut self, activation: &Activation) -> Result<Option<Tick>, TakeError> {
-        Ok(Some(Tick { due: activation.release }))
+    fn take(&mut self, release: Instant) -> Result<Option<Tick>, TakeError> {
+        Ok(Some(Tick { due: release }))
     }
 
     fn pending(&self) -> Pending {
@@ -118,7 +120,7 @@ impl Take for Due {
 fn take_into<T: Take>(take: &mut T, cx: &mut RunContext) -> Result<T::Item, Ran> {
     // As long as the source does not say more, also if it panics: what it has must not be forgotten.
     cx.pending = Pending::Unknown;
-    match take.take(&cx.activation) {
+    match take.take(cx.release) {
         Ok(Some(item)) => {
             cx.pending = take.pending();
             Ok(item)

@@ -10,6 +10,7 @@ mod jump;
 mod view;
 
 use std::fmt;
+use std::sync::Arc;
 
 use rospin_core::{ClockKind, Instant};
 
@@ -97,6 +98,15 @@ impl RosTime {
         self.clock.driver().ask(&self.clock, |target| target.is_active = active)
     }
 }
+
+/// Whether they are the same time: of the same context.
+impl PartialEq for RosTime {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(self.clock.driver(), other.clock.driver())
+    }
+}
+
+impl Eq for RosTime {}
 
 impl fmt::Debug for RosTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -92,7 +92,7 @@ impl State {
                 signals.push(waker.number());
                 body.set_waker(waker.into());
             }
-            let callback = Some(Callback { body, label: Arc::clone(&label) });
+            let callback = Some(Callback::new(body, Arc::clone(&label), slots.len()));
             slots.push(RunSlot { callback, sequence: None, suspended: false, woken: false });
         }
         let slot = EntitySlot { id, slots, losses, closing: false, signals, face };
@@ -119,7 +119,7 @@ impl State {
         let waiting = entity.slots.iter().filter(|slot| slot.sequence.is_some() && slot.callback.is_some()).count();
         entity.losses.add(LossCause::Cancelled, waiting as u64);
         let callbacks = entity.slots.into_iter().filter_map(|slot| slot.callback);
-        self.leftovers.garbage.extend(callbacks.map(|callback| Box::new(callback) as Box<dyn std::any::Any + Send>));
+        self.leftovers.garbage.extend(callbacks.map(|callback| callback as Box<dyn std::any::Any + Send>));
     }
 
     fn set_target(&mut self, executor: &Shared, signal: usize, target: Target) {

@@ -22,12 +22,12 @@ use crate::shared::{Leftovers, Shared};
 use crate::signal::Signal;
 use crate::source::{Pending, TakeError};
 use crate::timer::TimerFace;
-use crate::work::{Callback, Finished, Label, Work};
+use crate::work::{Callback, Label, Run};
 
 /// One of the activations that an entity may have under way.
 struct RunSlot {
     /// Not here while it runs.
-    callback: Option<Callback>,
+    callback: Option<Box<Callback>>,
     /// The activation under way, running or suspended.
     sequence: Option<u64>,
     suspended: bool,
@@ -154,18 +154,38 @@ impl State {
     }
 
     /// Picks what `thread` runs next, and lends it the callback and the payload.
-    pub(crate) fn start(&mut self, now: Instant, thread: ThreadIndex) -> Option<Work> {
+    pub(crate) fn start(&mut self, now: Instant, thread: ThreadIndex) -> Option<Run> {
         loop {
             let activation = self.scheduler.next(now, thread)?;
             match self.lend(activation) {
-                Some(work) => return Some(work),
+                Some(run) => return Some(run),
                 // Only if a policy invents activations; never hold its group for ever.
                 None => self.scheduler.complete(now, &activation),
             }
         }
     }
 
-    fn lend(&mut self, activation: Activation) -> Option<Work> {
+    /// Has the entity go on with what its callback left in the source, without giving anything back, if that is what runs next
+    /// anyway. For callers who made sure that nothing else has happened.
+    pub(crate) fn go_on(&mut self, now: Instant, thread: ThreadIndex, run: &mut Run) -> bool {
+        let (Ok(Ran::Done), Pending::Since(arrival)) = (&run.callback.result, run.callback.cx.pending) else {
+            return false;
+        };
+        let Self { scheduler, entities, .. } = self;
+        let id = run.activation.entity;
+        let entity = entities.get_mut(id.index()).and_then(Option::as_mut);
+        let Some(entity) = entity.filter(|entity| entity.id == id && !entity.closing) else {
+            return false;
+        };
+        let goes_on = scheduler.go_on(now, thread, &mut run.activation, arrival);
+        if goes_on {
+            // Should the entity be removed meanwhile, its slot knows what it runs.
+            entity.slots[run.callback.slot].sequence = Some(run.activation.sequence);
+        }
+        goes_on
+    }
+
+    fn lend(&mut self, activation: Activation) -> Option<Run> {
         let is_timer = activation.kind == EntityKind::Timer;
         let id = activation.entity;
         let (overruns, due) =
@@ -178,19 +198,20 @@ impl State {
             face.note_due(due);
         }
         let wanted = if activation.segment > 0 { Some(activation.sequence) } else { None };
-        let slot = entity.slots.iter().position(|slot| slot.sequence == wanted)?;
-        let run = &mut entity.slots[slot];
-        let callback = run.callback.take()?;
+        let run = entity.slots.iter_mut().find(|slot| slot.sequence == wanted)?;
+        let mut callback = run.callback.take()?;
         run.sequence = Some(activation.sequence);
-        let payload = self.group_mut(activation.group)?.payload.take();
-        Some(Work::new(activation, slot, callback, payload))
+        callback.cx.payload = self.group_mut(activation.group)?.payload.take();
+        Some(Run { activation, callback })
     }
 
     /// Takes back what was lent, and tells the scheduler what came of it. Says whether the callback itself ran.
-    pub(crate) fn finish(&mut self, executor: &Shared, finished: Finished, now: Instant) -> bool {
-        let Finished { activation, slot, callback, payload, pending, result } = finished;
+    pub(crate) fn finish(&mut self, executor: &Shared, finished: Run, now: Instant) -> bool {
+        let Run { activation, mut callback } = finished;
         let id = activation.entity;
-        self.return_payload(activation.group, payload);
+        let pending = callback.cx.pending;
+        let result = std::mem::replace(&mut callback.result, Ok(Ran::Nothing));
+        self.return_payload(activation.group, callback.cx.payload.take());
         let suspended = matches!(result, Ok(Ran::Suspended));
         // Before the end: what arrived while it ran has been released, and must not count as older than what was there.
         self.release_pending(id, pending, now);
@@ -206,10 +227,10 @@ impl State {
             if suspended {
                 callback.label.losses.add(LossCause::Cancelled, 1);
             }
-            self.leftovers.garbage.push(Box::new(callback));
+            self.leftovers.garbage.push(callback);
             return ran;
         };
-        let run = &mut entity.slots[slot];
+        let run = &mut entity.slots[callback.slot];
         run.callback = Some(callback);
         let woken = std::mem::take(&mut run.woken);
         run.suspended = suspended && !woken;

@@ -23,6 +23,11 @@ impl State {
         }
     }
 
+    /// Whether there are timers on other clocks than the scheduler's own.
+    pub(crate) const fn has_other_timers(&self) -> bool {
+        self.scheduler.has_timers(ClockKind::System) || self.scheduler.has_timers(ClockKind::Ros)
+    }
+
     /// Reads ROS time, and tells its timers if it was turned.
     pub(crate) fn follow_ros_time(&mut self, clock: &Clock) -> RosReading {
         let (current, jumped) = self.ros.follow(&mut self.scheduler, clock);

@@ -1,6 +1,8 @@
-//! What the engine's tests share: a watchdog, logs, counters of drops, a context on a manual clock.
+//! What the engine's tests share: a watchdog, logs, counters of drops, a context on a manual clock, a timer on it.
 
 #![allow(dead_code, reason = "every test crate uses a part of it")]
+
+pub(crate) mod timers;
 
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -6,6 +6,7 @@ use rospin_core::OsScheduling;
 use serde::{Deserialize, Serialize};
 
 use super::scheduling;
+use crate::lists;
 use crate::model::Chain;
 use crate::text;
 
@@ -25,19 +26,29 @@ pub struct Deployment {
     #[serde(default, skip_serializing_if = "text::is_default")]
     pub lock_memory: bool,
     /// Executors: the program's own, by their names, and more.
-    #[serde(default, rename = "executor", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        rename = "executor",
+        deserialize_with = "lists::executors",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub executors: Vec<ExecutorPlan>,
     /// Which executor callback groups go to.
-    #[serde(default, rename = "group", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, rename = "group", deserialize_with = "lists::groups", skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupPlan>,
     /// Priorities, deadlines and depths.
-    #[serde(default, rename = "callback", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        rename = "callback",
+        deserialize_with = "lists::callbacks",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub callbacks: Vec<CallbackPlan>,
     /// Chains that callbacks get their priorities from, by the rules of PiCAS, unless they have one here.
-    #[serde(default, rename = "chain", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, rename = "chain", deserialize_with = "lists::chains", skip_serializing_if = "Vec::is_empty")]
     pub chains: Vec<Chain>,
     /// Threads that are not executors': a middleware's.
-    #[serde(default, rename = "thread", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, rename = "thread", deserialize_with = "lists::threads", skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<ThreadPlan>,
 }
 
@@ -79,7 +90,7 @@ pub struct ExecutorPlan {
     #[serde(default, with = "scheduling", skip_serializing_if = "Option::is_none")]
     pub scheduling: Option<OsScheduling>,
     /// Cores that its threads may use; any if empty.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "lists::cores", skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<u16>,
     /// How late the kernel may wake its threads, if they are ordinary ones.
     #[serde(default, with = "text::optional_duration", skip_serializing_if = "Option::is_none")]
@@ -172,7 +183,7 @@ pub struct ThreadPlan {
     #[serde(default, with = "scheduling", skip_serializing_if = "Option::is_none")]
     pub scheduling: Option<OsScheduling>,
     /// Cores that it may use; any if empty.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "lists::cores", skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<u16>,
 }
 

@@ -1,0 +1,47 @@
+//! Scenario files that a user names.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rospin_scenario::{Scenario, ScenarioError};
+
+/// Why there is no scenario in a file.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ScenarioFileError {
+    #[error("{}: cannot be read ({reason}); name a scenario file, as in crates/scenario/scenarios", path.display())]
+    Unreadable { path: PathBuf, reason: io::Error },
+    /// As compilers say it, so that editors find the place.
+    #[error("{}:{}:{}: {}{}", path.display(), error.line, error.column, key(error), error.message)]
+    Text { path: PathBuf, error: ScenarioError },
+}
+
+fn key(error: &ScenarioError) -> String {
+    if error.key.is_empty() { String::new() } else { format!("`{}`: ", error.key) }
+}
+
+/// Reads a scenario.
+///
+/// # Errors
+/// What is wrong, with the file and the place.
+pub(crate) fn read(path: &Path) -> Result<Scenario, ScenarioFileError> {
+    let unreadable = |reason| ScenarioFileError::Unreadable { path: path.to_owned(), reason };
+    let text = fs::read_to_string(path).map_err(unreadable)?;
+    Scenario::parse(&text).map_err(|error| ScenarioFileError::Text { path: path.to_owned(), error })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mistakes_are_told_with_file_and_place() {
+        let error = read(Path::new("/nowhere.toml")).unwrap_err().to_string();
+        assert!(error.starts_with("/nowhere.toml: ") && error.contains("name a scenario file"), "{error}");
+        let path = std::env::temp_dir().join(format!("rospin-lab-{}-scenario.toml", std::process::id()));
+        fs::write(&path, "seed = 1\nduration = \"soon\"\n").unwrap();
+        let error = read(&path).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{}:2:12: `duration`: ", path.display())), "{error}");
+        fs::remove_file(path).unwrap();
+    }
+}

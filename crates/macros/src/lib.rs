@@ -1,0 +1,16 @@
+//! Derive macros of `rospin-node`, which exports and documents them.
+
+#![forbid(unsafe_code)]
+
+mod attributes;
+mod parameters;
+
+use proc_macro::TokenStream;
+use syn::{DeriveInput, parse_macro_input};
+
+/// Makes a struct's fields parameters of a node; described at `rospin_node::Parameters`.
+#[proc_macro_derive(Parameters, attributes(parameter, parameters))]
+pub fn derive_parameters(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    parameters::expand(&input).unwrap_or_else(syn::Error::into_compile_error).into()
+}

@@ -1,0 +1,118 @@
+//! An action server and its client in one process: Fibonacci numbers with feedback, as the demos of that name of ROS 2.
+//!
+//! `cargo run -p rospin-node --example fibonacci [ORDER]`
+//!
+//! `serve` and `compute` know nothing of the middleware: over another one, they are two programs.
+
+#![expect(clippy::print_stdout, reason = "it shows the numbers")]
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use rospin::{ClockKind, Context, ContextOptions, ExecutorHandle, ExecutorOptions, Payload, SpinOptions};
+use rospin_node::{
+    Action, ActionClient, ActionError, ActionServer, CancelResponse, GoalHandle, GoalOutcome, GoalResponse, InProcess,
+    Middleware, Node,
+};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Serialize, Deserialize)]
+struct Goal {
+    order: i32,
+}
+
+#[derive(Clone, Default, Serialize, Deserialize)]
+struct Sequence {
+    sequence: Vec<i32>,
+}
+
+enum Fibonacci {}
+
+impl Action for Fibonacci {
+    type Goal = Goal;
+    type Result = Sequence;
+    type Feedback = Sequence;
+    const TYPE: &str = "example_interfaces/action/Fibonacci";
+    const SEND_GOAL_HASH: Option<&str> =
+        Some("RIHS01_d1a57fb2a4afe8c21e34fb10db206f16ce6729b28531141472df92277c55b557");
+    const GET_RESULT_HASH: Option<&str> =
+        Some("RIHS01_1b0de0d5d29dc955d92f546706568428632771db13ec84c15ec1c1a59f424a57");
+    const FEEDBACK_MESSAGE_HASH: Option<&str> =
+        Some("RIHS01_c1de71afd52e49a89c53d8262366884185bc0a02f78ce051c4e46b0a7fe59bb2");
+}
+
+/// Executes goals, a number every `pace`.
+fn serve<X: Middleware>(
+    node: &Node<X>,
+    executor: &ExecutorHandle,
+    pace: Duration,
+) -> Result<ActionServer<X>, ActionError> {
+    let group = executor.create_group("fibonacci", ());
+    let executor = executor.clone();
+    node.create_action_server(
+        &group,
+        "fibonacci",
+        // The 47th number does not fit.
+        |(), _, goal: &Goal| match goal.order {
+            0..=46 => GoalResponse::AcceptAndExecute,
+            _ => GoalResponse::Reject,
+        },
+        |(), _, _| CancelResponse::Accept,
+        move |_: Payload<()>, goal| execute(goal, executor.clone(), pace),
+    )
+}
+
+async fn execute(goal: GoalHandle<Fibonacci>, executor: ExecutorHandle, pace: Duration) {
+    let mut numbers = vec![0, 1];
+    for n in 1..goal.goal().order.max(1) as usize {
+        if goal.is_cancel_requested() {
+            // Somebody asked, so it cannot fail.
+            let _ = goal.canceled(Sequence { sequence: numbers });
+            return;
+        }
+        numbers.push(numbers[n] + numbers[n - 1]);
+        if let Err(error) = goal.publish_feedback(Sequence { sequence: numbers.clone() }) {
+            println!("{error}");
+        }
+        if executor.sleep(ClockKind::Steady, pace).await.is_err() {
+            // The executor ends; dropped, the goal is aborted.
+            return;
+        }
+    }
+    goal.succeed(Sequence { sequence: numbers });
+}
+
+/// Has a server compute the numbers, and shows how it gets on.
+async fn compute<X: Middleware>(
+    client: ActionClient<Fibonacci, X>,
+    order: i32,
+) -> Result<GoalOutcome<Sequence>, Box<dyn std::error::Error>> {
+    client.wait_for_server().await;
+    let goal = client.send_goal(Goal { order }).await?;
+    if let Some(mut feedback) = goal.take_feedback() {
+        while let Some(partial) = feedback.next().await {
+            println!("feedback: {:?}", partial.sequence);
+        }
+    }
+    Ok(goal.result().await?)
+}
+
+/// Server and client on one thread; returns the numbers.
+pub(crate) fn run(order: i32, pace: Duration) -> Result<Vec<i32>, Box<dyn std::error::Error>> {
+    let context = Context::new(ContextOptions::new());
+    let executor = context.create_executor(ExecutorOptions::new("main"));
+    let middleware = InProcess::new(&context);
+    let _server = serve(&Node::new(&middleware, "fibonacci_action_server")?, &executor.handle(), pace)?;
+    let node = Node::new(&middleware, "fibonacci_action_client")?;
+    let client = node.create_action_client(&executor.handle(), "fibonacci")?;
+    let outcome = executor.spin_until(compute(client, order), SpinOptions::new())??;
+    println!("{:?}: {:?}", outcome.state, outcome.result.sequence);
+    Ok(outcome.result.sequence)
+}
+
+#[allow(dead_code, reason = "the test of this example calls `run`")]
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let order = std::env::args().nth(1).map_or(Ok(10), |order| order.parse())?;
+    run(order, Duration::from_millis(500))?;
+    Ok(())
+}

@@ -1,0 +1,215 @@
+//! What an action server knows of its goals: a pure book, which is told the time and says what is to be done.
+//!
+//! It never grows without bound: no more goals than it has room for, and for none more waiting requests than that. A goal that
+//! has ended stays for a while, so that its result can be asked for, unless a new one needs its place.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rospin::Instant;
+
+use super::id::GoalId;
+use super::state::{GoalEvent, GoalState};
+use crate::interfaces::builtin_interfaces::Time;
+
+/// How many requests for the result of one goal wait at once; a newer one takes the place of the oldest.
+pub(crate) const WAITING: usize = 64;
+
+/// The goals of a server, in the order in which they were accepted. `T` is what is kept of a goal, `R` its result, `W` whoever
+/// waits for that.
+pub(crate) struct Book<T, R, W> {
+    goals: Vec<Entry<T, R, W>>,
+    room: usize,
+    retention: Duration,
+}
+
+/// A goal.
+#[derive(Debug)]
+pub(crate) struct Entry<T, R, W> {
+    pub(crate) id: GoalId,
+    pub(crate) stamp: Time,
+    pub(crate) state: GoalState,
+    goal: T,
+    waiting: VecDeque<W>,
+    /// Once it has ended.
+    end: Option<End<R>>,
+}
+
+#[derive(Debug)]
+struct End<R> {
+    result: Arc<R>,
+    expires: Instant,
+}
+
+/// Why a goal cannot be accepted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NoRoom {
+    /// There is one of that id.
+    Duplicate,
+    /// All that the book has room for are active.
+    Full,
+}
+
+/// A goal has ended: whom to tell what.
+#[derive(Debug)]
+pub(crate) struct Finished<R, W> {
+    pub(crate) state: GoalState,
+    pub(crate) result: Arc<R>,
+    pub(crate) waiting: VecDeque<W>,
+}
+
+/// What comes of asking for a result.
+#[derive(Debug)]
+pub(crate) enum Asked<R, W> {
+    /// There is no such goal, or not any more.
+    Unknown(W),
+    /// It has ended like this.
+    Ended(W, GoalState, Arc<R>),
+    /// It has not ended; the answer comes later. The one whose place this took will have none.
+    Waits(Option<W>),
+}
+
+/// Which goals a request to cancel means.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) enum Selected<T> {
+    /// One that does not exist.
+    Unknown,
+    /// One that has ended.
+    Terminated,
+    /// These, which have not ended. Perhaps none, if it did not mean a certain one.
+    Active(Vec<(GoalId, Time, GoalState, T)>),
+}
+
+impl<T: Clone, R, W> Book<T, R, W> {
+    /// A book with room for so many goals, at least one, which keeps the ended ones for so long.
+    pub(crate) fn new(room: usize, retention: Duration) -> Self {
+        Self { goals: Vec::new(), room: room.max(1), retention }
+    }
+
+    /// The goals, in the order in which they were accepted.
+    pub(crate) fn goals(&self) -> impl Iterator<Item = &Entry<T, R, W>> {
+        self.goals.iter()
+    }
+
+    /// Whether a goal of that id could be accepted.
+    pub(crate) fn check(&self, id: GoalId) -> Result<(), NoRoom> {
+        if self.goals.iter().any(|entry| entry.id == id) {
+            return Err(NoRoom::Duplicate);
+        }
+        let is_full = self.goals.len() >= self.room && self.goals.iter().all(|entry| entry.end.is_none());
+        if is_full { Err(NoRoom::Full) } else { Ok(()) }
+    }
+
+    /// Enters a goal as accepted; returns the ended one that had to go for it, if any.
+    pub(crate) fn accept(&mut self, id: GoalId, stamp: Time, goal: T) -> Result<Option<Entry<T, R, W>>, NoRoom> {
+        self.check(id)?;
+        let displaced = (self.goals.len() >= self.room).then(|| self.first_to_expire()).flatten();
+        let displaced = displaced.map(|index| self.goals.remove(index));
+        let state = GoalState::Accepted;
+        self.goals.push(Entry { id, stamp, state, goal, waiting: VecDeque::new(), end: None });
+        Ok(displaced)
+    }
+
+    fn first_to_expire(&self) -> Option<usize> {
+        let ended =
+            self.goals.iter().enumerate().filter_map(|(index, entry)| Some((entry.end.as_ref()?.expires, index)));
+        ended.min().map(|(_, index)| index)
+    }
+
+    /// Lets an event happen that does not end the goal; says whether it could.
+    pub(crate) fn apply(&mut self, id: GoalId, event: GoalEvent) -> bool {
+        let Some(entry) = self.goals.iter_mut().find(|entry| entry.id == id) else {
+            return false;
+        };
+        match entry.state.after(event) {
+            Some(state) if !state.is_terminal() => {
+                entry.state = state;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Ends a goal; `None` if it has ended already, or is none. A goal whose execution never began did so now. What should end
+    /// as canceled although nobody asked for that ends as aborted.
+    pub(crate) fn finish(
+        &mut self,
+        id: GoalId,
+        event: GoalEvent,
+        result: &Arc<R>,
+        now: Instant,
+    ) -> Option<Finished<R, W>> {
+        let expires = now + self.retention;
+        let entry = self.goals.iter_mut().find(|entry| entry.id == id && entry.end.is_none())?;
+        Some(entry.finish(event, result, expires))
+    }
+
+    /// Ends all goals that have not ended, as aborted.
+    pub(crate) fn abort_all(&mut self, result: &Arc<R>, now: Instant) -> Vec<Finished<R, W>> {
+        let expires = now + self.retention;
+        let active = self.goals.iter_mut().filter(|entry| entry.end.is_none());
+        active.map(|entry| entry.finish(GoalEvent::Abort, result, expires)).collect()
+    }
+
+    /// What is kept of all goals that have not ended.
+    pub(crate) fn active(&self) -> impl Iterator<Item = &T> {
+        self.goals.iter().filter(|entry| entry.end.is_none()).map(|entry| &entry.goal)
+    }
+
+    /// Which goals a request to cancel means, as `action_msgs/srv/CancelGoal` defines it.
+    pub(crate) fn select(&self, id: GoalId, stamp: Time) -> Selected<T> {
+        let (any_id, any_time) = (id == GoalId::ZERO, stamp == Time::ZERO);
+        let is_meant = |entry: &Entry<T, R, W>| match (any_id, any_time) {
+            (true, true) => true,
+            (false, true) => entry.id == id,
+            (_, false) => entry.stamp <= stamp || entry.id == id,
+        };
+        let mut meant = self.goals.iter().filter(|entry| is_meant(entry)).peekable();
+        if !any_id && any_time {
+            match meant.peek() {
+                None => return Selected::Unknown,
+                Some(entry) if entry.end.is_some() => return Selected::Terminated,
+                Some(_) => {}
+            }
+        }
+        let active = meant.filter(|entry| entry.end.is_none());
+        Selected::Active(active.map(|entry| (entry.id, entry.stamp, entry.state, entry.goal.clone())).collect())
+    }
+
+    /// Somebody asks for the result of a goal.
+    pub(crate) fn ask(&mut self, id: GoalId, who: W) -> Asked<R, W> {
+        let Some(entry) = self.goals.iter_mut().find(|entry| entry.id == id) else {
+            return Asked::Unknown(who);
+        };
+        if let Some(end) = &entry.end {
+            return Asked::Ended(who, entry.state, Arc::clone(&end.result));
+        }
+        let displaced = if entry.waiting.len() >= WAITING { entry.waiting.pop_front() } else { None };
+        entry.waiting.push_back(who);
+        Asked::Waits(displaced)
+    }
+
+    /// Forgets the ended goals whose time is over, and returns them.
+    pub(crate) fn expire(&mut self, now: Instant) -> Vec<Entry<T, R, W>> {
+        let is_over = |entry: &mut Entry<T, R, W>| entry.end.as_ref().is_some_and(|end| end.expires <= now);
+        self.goals.extract_if(.., is_over).collect()
+    }
+
+    /// When the next one's time is over.
+    pub(crate) fn next_expiry(&self) -> Option<Instant> {
+        self.goals.iter().filter_map(|entry| entry.end.as_ref()).map(|end| end.expires).min()
+    }
+}
+
+impl<T, R, W> Entry<T, R, W> {
+    fn finish(&mut self, event: GoalEvent, result: &Arc<R>, expires: Instant) -> Finished<R, W> {
+        let state = self.state.after(GoalEvent::Execute).unwrap_or(self.state);
+        self.state = state.after(event).unwrap_or(GoalState::Aborted);
+        self.end = Some(End { result: Arc::clone(result), expires });
+        Finished { state: self.state, result: Arc::clone(result), waiting: std::mem::take(&mut self.waiting) }
+    }
+}

@@ -1,0 +1,322 @@
+//! Action clients.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rospin::{Entity, EntityKind, ExecutorHandle, GroupOptions, LossCause};
+
+use super::Action;
+use super::client_goal::ClientGoalHandle;
+use super::feedback::{Lost, Merged};
+use super::id::GoalId;
+use super::options::{ActionClientOptions, entity};
+use super::parts::{FeedbackMessage, GetResult, SendGoal, SendGoalRequest, part};
+use super::server::ActionError;
+use super::tracked::{Goals, Router};
+use crate::client::{CallError, Client};
+use crate::interfaces::action_msgs::{CancelGoal, CancelGoalRequest, CancelGoalResponse, GoalInfo, GoalStatusArray};
+use crate::interfaces::builtin_interfaces::Time;
+use crate::message::{Message, Service};
+use crate::middleware::{Matches, Middleware};
+use crate::names::TypeName;
+use crate::node::Node;
+use crate::options::ClientOptions;
+use crate::qos::{Durability, Qos};
+use crate::subscription::TopicError;
+
+/// Why there is no handle to a goal that was sent.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendGoalError {
+    /// The server does not want it.
+    #[error("the server of action `{action}` rejected the goal; send one that it accepts, or send it later")]
+    Rejected {
+        /// The action.
+        action: String,
+    },
+    /// The server did not answer.
+    #[error(transparent)]
+    Call(#[from] CallError),
+}
+
+/// Why goals were not canceled.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CancelError {
+    /// The server goes on with them.
+    #[error("the server of action `{action}` refuses to cancel; wait for the result")]
+    Rejected {
+        /// The action.
+        action: String,
+    },
+    /// The server does not know the goal, or not any more.
+    #[error("the server of action `{action}` does not know the goal; it was restarted, or the goal ended long ago")]
+    Unknown {
+        /// The action.
+        action: String,
+    },
+    /// The goal has ended already.
+    #[error("the goal of action `{action}` has ended already; ask for its result")]
+    Terminated {
+        /// The action.
+        action: String,
+    },
+    /// The server answered what `action_msgs/srv/CancelGoal` does not define.
+    #[error("the server of action `{action}` answered with the unknown code {code}; it may be newer than this client")]
+    Other {
+        /// The action.
+        action: String,
+        /// The return code.
+        code: i8,
+    },
+    /// The server did not answer.
+    #[error(transparent)]
+    Call(#[from] CallError),
+}
+
+/// Sends goals to an action server. Cheap to clone; clones are the same client, which lives as long as one of them or of their
+/// goals' handles.
+///
+/// ```
+/// # use rospin::{Context, ContextOptions, ExecutorOptions, Payload, SpinOptions};
+/// # use rospin_node::{Action, ActionClient, CancelResponse, GoalHandle, GoalResponse, GoalState, InProcess, Node};
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// # struct Count { number: u32 }
+/// # enum CountTo {}
+/// # impl Action for CountTo {
+/// #     type Goal = Count;
+/// #     type Result = Count;
+/// #     type Feedback = Count;
+/// #     const TYPE: &str = "test_interfaces/action/CountTo";
+/// # }
+/// # let context = Context::new(ContextOptions::new());
+/// # let executor = context.create_executor(ExecutorOptions::new("main"));
+/// # let node = Node::new(&InProcess::new(&context), "counter")?;
+/// # let _server = node.create_action_server(
+/// #     &executor.create_group("counter", ()),
+/// #     "count_to",
+/// #     |(), _, _| GoalResponse::AcceptAndExecute,
+/// #     |(), _, _| CancelResponse::Accept,
+/// #     |_: Payload<()>, goal: GoalHandle<CountTo>| async move {
+/// #         let _ = goal.publish_feedback(Count { number: 1 });
+/// #         goal.succeed(Count { number: 3 });
+/// #     },
+/// # )?;
+/// use futures::StreamExt;
+///
+/// let client = node.create_action_client::<CountTo>(&executor.handle(), "count_to")?;
+/// let counting = async {
+///     client.wait_for_server().await;
+///     let goal = client.send_goal(Count { number: 3 }).await?;
+///     if let Some(mut feedback) = goal.take_feedback() {
+///         while let Some(Count { number }) = feedback.next().await {
+///             println!("{number}");
+///         }
+///     }
+///     Ok::<_, Box<dyn std::error::Error>>(goal.result().await?)
+/// };
+/// // Here, or in a callback.
+/// let outcome = executor.spin_until(counting, SpinOptions::new())??;
+/// assert_eq!((outcome.state, outcome.result), (GoalState::Succeeded, Count { number: 3 }));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct ActionClient<A: Action, X: Middleware>(Arc<Inner<A, X>>);
+
+struct Inner<A: Action, X: Middleware> {
+    action: String,
+    send_goal: Client<SendGoal<A>, X>,
+    cancel_goal: Client<CancelGoal, X>,
+    get_result: Client<GetResult<A>, X>,
+    goals: Goals<A::Feedback>,
+    feedback_matches: X::Matches,
+    status_matches: X::Matches,
+    entity: Entity,
+    _node: Node<X>,
+}
+
+impl<X: Middleware> Node<X> {
+    /// Creates an action client; a plain `&str` is the action's name.
+    ///
+    /// Feedback, status and responses are entities of `executor`, in groups called `action_client/` and the action's name: in
+    /// none of its callbacks' groups, so that a callback can await a goal while it holds its group. That works in every
+    /// executor, also if it has one thread and runs callback and action itself, in different groups.
+    ///
+    /// # Errors
+    /// If the action's or the type's name is none, the middleware refuses, or the executor is gone.
+    pub fn create_action_client<A: Action>(
+        &self,
+        executor: &ExecutorHandle,
+        options: impl Into<ActionClientOptions>,
+    ) -> Result<ActionClient<A, X>, ActionError> {
+        let ActionClientOptions { action, name, priority, feedback_depth } = options.into();
+        let name = name.unwrap_or_else(|| format!("action_client/{action}"));
+        let client =
+            |of: &str| ClientOptions { common: entity(&name, of, priority), ..ClientOptions::new(part(&action, of)) };
+        fn create<S: Service, X: Middleware>(
+            node: &Node<X>,
+            executor: &ExecutorHandle,
+            options: ClientOptions,
+        ) -> Result<Client<S, X>, ActionError> {
+            Ok(node.create_client(executor, options)?)
+        }
+        let send_goal = create(self, executor, client("send_goal"))?;
+        let cancel_goal = create(self, executor, client("cancel_goal"))?;
+        let get_result = create(self, executor, client("get_result"))?;
+
+        let group = GroupOptions::new(name.clone()).node(self.fully_qualified_name());
+        let group = executor.create_group(group, ());
+        let common = entity(&name, "feedback", priority);
+        let depth = |name: &str| group.deployed_depth(name);
+        let (options, qos) = common.into_entity(String::new, Qos::keep_last(feedback_depth), depth);
+        let (feedback, feedback_matches) = self.read::<FeedbackMessage<A>>(&part(&action, "feedback"), qos)?;
+        let latched = Qos { durability: Durability::TransientLocal, ..Qos::keep_last(1) };
+        let (status, status_matches) = self.read::<GoalStatusArray>(&part(&action, "status"), latched)?;
+        let (goals, lost) = (Goals::new(), Lost::default());
+        let router =
+            Router::<A> { goals: goals.clone(), depth: qos.depth().unwrap_or(feedback_depth), lost: lost.clone() };
+        let source = Merged::new(feedback, status, lost);
+        let entity =
+            group.create_source(EntityKind::Subscription, options, source, move |(), news| router.deliver(news))?;
+        Ok(ActionClient(Arc::new(Inner {
+            action,
+            send_goal,
+            cancel_goal,
+            get_result,
+            goals,
+            feedback_matches,
+            status_matches,
+            entity,
+            _node: self.clone(),
+        })))
+    }
+
+    /// Subscribes to a part of an action.
+    fn read<M: Message>(&self, topic: &str, qos: Qos) -> Result<(X::Messages<M>, X::Matches), TopicError> {
+        let (name, message_type) = (self.name().resolve(topic)?, TypeName::of_message::<M>()?);
+        let created = self.middleware().create_subscription(self.raw(), &name, &message_type, &qos);
+        created.map_err(|reason| TopicError::Refused { topic: topic.to_owned(), reason })
+    }
+}
+
+impl<A: Action, X: Middleware> ActionClient<A, X> {
+    /// The action's name, as it was given.
+    #[must_use]
+    pub fn action(&self) -> &str {
+        &self.0.action
+    }
+
+    /// Sends a goal now, and resolves when the server has decided about it. Can be awaited anywhere, inside callbacks, too.
+    ///
+    /// Encodes the goal on the calling thread, where it is encoded at all. Allocates, and locks for a moment; does not wait for
+    /// the network or the server. Dropping the future gives up the answer, not the goal.
+    ///
+    /// # Errors
+    /// If the server rejects the goal or does not answer. Give it a timeout: not every middleware tells that a server is gone.
+    pub fn send_goal(
+        &self,
+        goal: A::Goal,
+    ) -> impl Future<Output = Result<ClientGoalHandle<A, X>, SendGoalError>> + Send + use<A, X> {
+        let id = GoalId::random();
+        let tracked = self.0.goals.track(id);
+        let call = self.0.send_goal.call(SendGoalRequest { goal_id: id.into(), goal });
+        let client = self.clone();
+        async move {
+            let response = call.await?;
+            if !response.accepted {
+                return Err(SendGoalError::Rejected { action: client.action().to_owned() });
+            }
+            Ok(ClientGoalHandle::new(client, tracked, response.stamp))
+        }
+    }
+
+    /// Asks the server to cancel all goals of all clients; resolves to those that are canceling now, perhaps none.
+    ///
+    /// Sends the request now; allocates, locks for a moment, and waits for nothing.
+    ///
+    /// # Errors
+    /// If the server refuses to cancel any of them, or does not answer.
+    pub fn cancel_all(&self) -> impl Future<Output = Result<Vec<GoalId>, CancelError>> + Send + use<A, X> {
+        self.cancel(GoalInfo::default())
+    }
+
+    /// As [`cancel_all`](Self::cancel_all), for the goals that were accepted at that ROS time or before.
+    ///
+    /// # Errors
+    /// If the server refuses to cancel any of them, or does not answer.
+    pub fn cancel_accepted_until(
+        &self,
+        stamp: Time,
+    ) -> impl Future<Output = Result<Vec<GoalId>, CancelError>> + Send + use<A, X> {
+        self.cancel(GoalInfo { stamp, ..GoalInfo::default() })
+    }
+
+    /// Sends a request to cancel; what it means is the server's business.
+    pub(crate) fn cancel(
+        &self,
+        goal_info: GoalInfo,
+    ) -> impl Future<Output = Result<Vec<GoalId>, CancelError>> + Send + use<A, X> {
+        let call = self.0.cancel_goal.call(CancelGoalRequest { goal_info });
+        let action = self.0.action.clone();
+        async move {
+            let CancelGoalResponse { return_code, goals_canceling } = call.await?;
+            match return_code {
+                CancelGoalResponse::ERROR_NONE => Ok(goals_canceling.iter().map(|goal| goal.goal_id.into()).collect()),
+                CancelGoalResponse::ERROR_REJECTED => Err(CancelError::Rejected { action }),
+                CancelGoalResponse::ERROR_UNKNOWN_GOAL_ID => Err(CancelError::Unknown { action }),
+                CancelGoalResponse::ERROR_GOAL_TERMINATED => Err(CancelError::Terminated { action }),
+                code => Err(CancelError::Other { action, code }),
+            }
+        }
+    }
+
+    pub(crate) fn result_client(&self) -> &Client<GetResult<A>, X> {
+        &self.0.get_result
+    }
+
+    /// Whether a server is matched with all five parts, as far as discovery knows at this moment.
+    #[must_use]
+    pub fn server_is_ready(&self) -> bool {
+        let inner = &*self.0;
+        inner.send_goal.service_is_ready()
+            && inner.cancel_goal.service_is_ready()
+            && inner.get_result.service_is_ready()
+            && inner.feedback_matches.count() > 0
+            && inner.status_matches.count() > 0
+    }
+
+    /// Waits until a server is matched with all five parts.
+    pub fn wait_for_server(&self) -> impl Future<Output = ()> + Send + use<A, X> {
+        let client = self.clone();
+        async move {
+            // One part may go while another one comes.
+            while !client.server_is_ready() {
+                let inner = &*client.0;
+                inner.send_goal.wait_for_service().await;
+                inner.cancel_goal.wait_for_service().await;
+                inner.get_result.wait_for_service().await;
+                inner.feedback_matches.wait().await;
+                inner.status_matches.wait().await;
+            }
+        }
+    }
+
+    /// How much feedback was lost for that cause: by the middleware, whosever goal it was for, and where a
+    /// [`FeedbackStream`](super::FeedbackStream) was not taken from in time.
+    #[must_use]
+    pub fn lost(&self, cause: LossCause) -> u64 {
+        self.0.entity.lost(cause)
+    }
+}
+
+impl<A: Action, X: Middleware> Clone for ActionClient<A, X> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<A: Action, X: Middleware> fmt::Debug for ActionClient<A, X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ActionClient").field("action", &self.action()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,274 @@
+//! What the entities of an action server share: the book of its goals, and what is sent when that changes.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
+
+use rospin::{Clock, ClockKind, Timer};
+
+use super::Action;
+use super::book::{Asked, Book, Finished, NoRoom, Selected};
+use super::goal::{GoalHandle, Kept, Outlet};
+use super::id::GoalId;
+use super::parts::{FeedbackMessage, GetResult, GetResultResponse};
+use super::signal::Signal;
+use super::state::{GoalEvent, GoalState};
+use crate::interfaces::action_msgs::{GoalInfo, GoalStatus, GoalStatusArray};
+use crate::interfaces::builtin_interfaces::Time;
+use crate::middleware::Middleware;
+use crate::publisher::{PublishError, Publisher};
+use crate::service::Responder;
+
+/// Who waits for a result.
+pub(crate) struct Waiting<A: Action, X: Middleware> {
+    pub(crate) responder: Responder,
+    pub(crate) reply: X::Reply<GetResult<A>>,
+}
+
+impl<A: Action, X: Middleware> Waiting<A, X> {
+    fn answer(self, status: i8, result: A::Result) {
+        self.responder.send(self.reply, GetResultResponse { status, result });
+    }
+}
+
+pub(crate) struct Core<A: Action, X: Middleware> {
+    action: String,
+    clock: Clock,
+    feedback: Publisher<FeedbackMessage<A>, X>,
+    status: Publisher<GoalStatusArray, X>,
+    /// Weak: the timer's callback has the core.
+    expiry: OnceLock<Weak<Timer>>,
+    state: Mutex<State<A, X>>,
+}
+
+struct State<A: Action, X: Middleware> {
+    book: Book<Arc<Kept<A>>, A::Result, Waiting<A, X>>,
+    is_closed: bool,
+    /// Whether the timer is going to look for ended goals whose time is over.
+    expiry_is_set: bool,
+    /// There is a status to be published.
+    news: bool,
+    /// Somebody is publishing the status, and will look for news afterwards.
+    is_publishing: bool,
+}
+
+impl<A: Action, X: Middleware> Core<A, X> {
+    pub(crate) fn new(
+        action: String,
+        clock: Clock,
+        feedback: Publisher<FeedbackMessage<A>, X>,
+        status: Publisher<GoalStatusArray, X>,
+        room: usize,
+        retention: Duration,
+    ) -> Self {
+        let book = Book::new(room, retention);
+        let state = State { book, is_closed: false, expiry_is_set: false, news: false, is_publishing: false };
+        Self { action, clock, feedback, status, expiry: OnceLock::new(), state: Mutex::new(state) }
+    }
+
+    pub(crate) fn set_timer(&self, timer: &Arc<Timer>) {
+        // Only ever set once, by whoever creates the server.
+        let _ = self.expiry.set(Arc::downgrade(timer));
+    }
+
+    /// Whether a goal of that id could be accepted, before anybody is asked.
+    pub(crate) fn check(&self, id: GoalId) -> bool {
+        let checked = if id == GoalId::ZERO { Err(NoRoom::Duplicate) } else { self.lock().book.check(id) };
+        self.log_refusal(id, checked)
+    }
+
+    fn log_refusal(&self, id: GoalId, checked: Result<(), NoRoom>) -> bool {
+        let reason = match checked {
+            Ok(()) => return true,
+            Err(NoRoom::Duplicate) => "its id is zero, or that of another goal",
+            Err(NoRoom::Full) => "as many as there is room for are active (`ActionServerOptions::max_goals`)",
+        };
+        log::warn!(target: "rospin", "goal {id} of action `{}` was rejected: {reason}", self.action);
+        false
+    }
+
+    /// Accepts a goal; `None` if somebody else's came first.
+    pub(crate) fn accept(
+        self: &Arc<Self>,
+        id: GoalId,
+        goal: A::Goal,
+        is_deferred: bool,
+    ) -> Option<(Time, GoalHandle<A>)> {
+        let stamp = Time::from(self.clock.read(ClockKind::Ros));
+        let kept = Arc::new(Kept { id, goal, stop: Arc::new(Signal::default()), is_deferred });
+        let accepted = self.change(|state| {
+            if state.is_closed {
+                return None;
+            }
+            let accepted = state.book.accept(id, stamp, Arc::clone(&kept));
+            state.news |= accepted.is_ok();
+            Some(accepted)
+        })?;
+        self.log_refusal(id, accepted.map(drop)).then(|| (stamp, GoalHandle::new(kept, Arc::<Self>::clone(self) as _)))
+    }
+
+    /// Which goals a request to cancel means.
+    pub(crate) fn select(&self, info: &GoalInfo) -> Selected<Arc<Kept<A>>> {
+        self.lock().book.select(info.goal_id.into(), info.stamp)
+    }
+
+    /// The goals are canceling from now on; returns those that are, since some may have ended meanwhile.
+    pub(crate) fn cancel(&self, goals: Vec<(GoalInfo, Arc<Kept<A>>)>) -> Vec<GoalInfo> {
+        let canceling: Vec<_> = self.change(|state| {
+            let is_canceling =
+                |id| state.book.goals().any(|entry| entry.id == id && entry.state == GoalState::Canceling);
+            let (already, new): (Vec<_>, Vec<_>) = goals.into_iter().partition(|(_, kept)| is_canceling(kept.id));
+            let new = new.into_iter().filter(|(_, kept)| state.book.apply(kept.id, GoalEvent::RequestCancel));
+            let new: Vec<_> = new.collect();
+            state.news |= !new.is_empty();
+            already.into_iter().chain(new).collect()
+        });
+        canceling.iter().for_each(|(_, kept)| kept.stop.give());
+        canceling.into_iter().map(|(info, _)| info).collect()
+    }
+
+    /// Answers a request for a result, now or when there is one.
+    pub(crate) fn ask(&self, id: GoalId, who: Waiting<A, X>) {
+        // Into a value first: the lock is free again when others' code runs.
+        let asked = self.lock().book.ask(id, who);
+        match asked {
+            Asked::Unknown(who) => who.answer(GoalStatus::STATUS_UNKNOWN, A::Result::default()),
+            Asked::Ended(who, state, result) => who.answer(state.status(), A::Result::clone(&result)),
+            Asked::Waits(None) => {}
+            Asked::Waits(Some(_)) => {
+                log::warn!(
+                    target: "rospin",
+                    "too many requests for the result of goal {id} of action `{}` wait; the oldest has no answer",
+                    self.action
+                );
+            }
+        }
+    }
+
+    /// Forgets the ended goals whose time is over.
+    pub(crate) fn expire(&self) {
+        let now = self.clock.now();
+        let (expired, wait) = self.change(|state| {
+            let expired = state.book.expire(now);
+            let next = state.book.next_expiry();
+            state.expiry_is_set = next.is_some();
+            state.news |= !expired.is_empty();
+            (expired, next.map(|next| next.saturating_since(now)))
+        });
+        drop(expired);
+        self.expire_after(wait);
+    }
+
+    fn expire_after(&self, wait: Option<Duration>) {
+        if let (Some(wait), Some(timer)) = (wait, self.expiry.get().and_then(Weak::upgrade)) {
+            // A timer ignores zero.
+            timer.set_period(wait.max(Duration::from_nanos(1)));
+        }
+    }
+
+    /// How many goals have not ended.
+    pub(crate) fn active(&self) -> usize {
+        self.lock().book.active().count()
+    }
+
+    /// The server ends: what is active is aborted, and those who execute it are told.
+    pub(crate) fn close(&self) {
+        let now = self.clock.now();
+        let default = Arc::new(A::Result::default());
+        let (stops, finished) = self.change(|state| {
+            state.is_closed = true;
+            let stops: Vec<_> = state.book.active().map(|kept| Arc::clone(&kept.stop)).collect();
+            state.news |= !stops.is_empty();
+            (stops, state.book.abort_all(&default, now))
+        });
+        finished.into_iter().for_each(Self::tell);
+        stops.iter().for_each(|stop| stop.give());
+    }
+
+    fn tell(finished: Finished<A::Result, Waiting<A, X>>) {
+        let Finished { state, result, waiting } = finished;
+        waiting.into_iter().for_each(|who| who.answer(state.status(), A::Result::clone(&result)));
+    }
+
+    /// Changes the state, and publishes the status of all goals if there is news.
+    fn change<T>(&self, change: impl FnOnce(&mut State<A, X>) -> T) -> T {
+        let changed = change(&mut self.lock());
+        self.publish_status();
+        changed
+    }
+
+    /// Publishes the status as long as there is news. One thread at a time does, without holding the lock, so that what
+    /// subscriptions get last is what is true.
+    fn publish_status(&self) {
+        /// Lets others publish, also after a panic of somebody's waker.
+        struct Turn<'a, A: Action, X: Middleware>(&'a Core<A, X>);
+        impl<A: Action, X: Middleware> Drop for Turn<'_, A, X> {
+            fn drop(&mut self) {
+                self.0.lock().is_publishing = false;
+            }
+        }
+        loop {
+            let (turn, message) = {
+                let mut state = self.lock();
+                if !state.news || state.is_publishing {
+                    return;
+                }
+                (state.news, state.is_publishing) = (false, true);
+                (Turn(self), state.message())
+            };
+            if let Err(error) = self.status.publish(message) {
+                log::error!(target: "rospin", "the status of action `{}` was not published: {error}", self.action);
+            }
+            drop(turn);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<A, X>> {
+        // No user code runs under the lock, so a panic left nothing half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<A: Action, X: Middleware> State<A, X> {
+    fn message(&self) -> GoalStatusArray {
+        let status = |id: GoalId, stamp, state: GoalState| GoalStatus {
+            goal_info: GoalInfo { goal_id: id.into(), stamp },
+            status: state.status(),
+        };
+        let goals = self.book.goals();
+        GoalStatusArray { status_list: goals.map(|entry| status(entry.id, entry.stamp, entry.state)).collect() }
+    }
+}
+
+impl<A: Action, X: Middleware> Outlet<A> for Core<A, X> {
+    fn action(&self) -> &str {
+        &self.action
+    }
+
+    fn execute(&self, id: GoalId) {
+        self.change(|state| state.news |= state.book.apply(id, GoalEvent::Execute));
+    }
+
+    fn publish_feedback(&self, id: GoalId, feedback: A::Feedback) -> Result<(), PublishError> {
+        if self.lock().is_closed {
+            // Its goals have ended.
+            return Ok(());
+        }
+        self.feedback.publish(FeedbackMessage { goal_id: id.into(), feedback })
+    }
+
+    fn finish(&self, id: GoalId, event: GoalEvent, result: A::Result) -> Option<GoalState> {
+        let (now, result) = (self.clock.now(), Arc::new(result));
+        let (finished, wait) = self.change(|state| {
+            let finished = state.book.finish(id, event, &result, now);
+            state.news |= finished.is_some();
+            let sets_expiry = finished.is_some() && !std::mem::replace(&mut state.expiry_is_set, true);
+            let next = if sets_expiry { state.book.next_expiry() } else { None };
+            (finished, next.map(|next| next.saturating_since(now)))
+        });
+        self.expire_after(wait);
+        let finished = finished?;
+        let state = finished.state;
+        Self::tell(finished);
+        Some(state)
+    }
+}

@@ -1,0 +1,103 @@
+//! What the callbacks of an action server do with requests, apart from asking the user.
+
+use std::sync::Arc;
+
+use super::Action;
+use super::accepted::Accepted;
+use super::book::Selected;
+use super::core::{Core, Waiting};
+use super::goal::GoalHandle;
+use super::id::GoalId;
+use super::parts::{GetResult, GetResultRequest, SendGoal, SendGoalRequest, SendGoalResponse};
+use super::server::{CancelResponse, GoalResponse};
+use super::state::GoalState;
+use crate::interfaces::action_msgs::{CancelGoal, CancelGoalRequest, CancelGoalResponse, GoalInfo};
+use crate::interfaces::builtin_interfaces::Time;
+use crate::middleware::Middleware;
+use crate::service::Responder;
+
+type Reply<S, X> = <X as Middleware>::Reply<S>;
+
+/// Cheap to clone: each entity has one.
+pub(crate) struct Desk<A: Action, X: Middleware> {
+    pub(crate) core: Arc<Core<A, X>>,
+    pub(crate) accepted: Accepted<A>,
+}
+
+impl<A: Action, X: Middleware> Desk<A, X> {
+    /// Decides about a goal, and has it executed.
+    pub(crate) fn send_goal(
+        &self,
+        responder: &Responder,
+        (request, reply): (SendGoalRequest<A::Goal>, Reply<SendGoal<A>, X>),
+        decide: impl FnOnce(GoalId, &A::Goal) -> GoalResponse,
+    ) {
+        let SendGoalRequest { goal_id, goal } = request;
+        let id = GoalId::from(goal_id);
+        let response = if self.core.check(id) { decide(id, &goal) } else { GoalResponse::Reject };
+        let is_deferred = response == GoalResponse::AcceptAndDefer;
+        let accepted = if response == GoalResponse::Reject { None } else { self.core.accept(id, goal, is_deferred) };
+        let stamp = accepted.as_ref().map_or(Time::ZERO, |(stamp, _)| *stamp);
+        responder.send(reply, SendGoalResponse { accepted: accepted.is_some(), stamp });
+        if let Some((_, handle)) = accepted {
+            self.accepted.push(handle);
+        }
+    }
+
+    /// Decides about every goal that a request to cancel means.
+    pub(crate) fn cancel_goal(
+        &self,
+        responder: &Responder,
+        (request, reply): (CancelGoalRequest, Reply<CancelGoal, X>),
+        mut decide: impl FnMut(GoalId, &A::Goal) -> CancelResponse,
+    ) {
+        let mut is_rejected = false;
+        let (return_code, goals_canceling) = match self.core.select(&request.goal_info) {
+            Selected::Unknown => (CancelGoalResponse::ERROR_UNKNOWN_GOAL_ID, Vec::new()),
+            Selected::Terminated => (CancelGoalResponse::ERROR_GOAL_TERMINATED, Vec::new()),
+            Selected::Active(goals) => {
+                let is_any = !goals.is_empty();
+                let mut agreed = Vec::new();
+                for (id, stamp, state, kept) in goals {
+                    // Once is enough.
+                    if state == GoalState::Canceling || decide(id, &kept.goal) == CancelResponse::Accept {
+                        agreed.push((GoalInfo { goal_id: id.into(), stamp }, kept));
+                    } else {
+                        is_rejected = true;
+                    }
+                }
+                let canceling = self.core.cancel(agreed);
+                let code = match (canceling.is_empty(), is_rejected) {
+                    (true, true) => CancelGoalResponse::ERROR_REJECTED,
+                    // On another thread they ended while the user was asked.
+                    (true, false) if is_any => CancelGoalResponse::ERROR_GOAL_TERMINATED,
+                    _ => CancelGoalResponse::ERROR_NONE,
+                };
+                (code, canceling)
+            }
+        };
+        responder.send(reply, CancelGoalResponse { return_code, goals_canceling });
+    }
+
+    /// Answers with the result, now or when there is one.
+    pub(crate) fn get_result(
+        &self,
+        responder: &Responder,
+        (request, reply): (GetResultRequest, Reply<GetResult<A>, X>),
+    ) {
+        self.core.ask(request.goal_id.into(), Waiting { responder: responder.clone(), reply });
+    }
+
+    /// The callback that executes the goal begins.
+    pub(crate) fn begin(goal: &GoalHandle<A>) {
+        if !goal.is_deferred() {
+            goal.execute();
+        }
+    }
+}
+
+impl<A: Action, X: Middleware> Clone for Desk<A, X> {
+    fn clone(&self) -> Self {
+        Self { core: Arc::clone(&self.core), accepted: self.accepted.clone() }
+    }
+}

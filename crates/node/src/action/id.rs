@@ -1,0 +1,70 @@
+//! Identities of goals.
+
+use std::fmt;
+
+use crate::interfaces::unique_identifier_msgs::Uuid;
+
+/// Which goal: an identifier that its client made up, and that nobody else has.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GoalId([u8; 16]);
+
+impl GoalId {
+    /// Zero, which no goal has: requests to cancel goals say by it that they mean no certain one.
+    pub const ZERO: Self = Self([0; 16]);
+
+    /// The identifier with these bytes, in network order.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// Its bytes, in network order.
+    #[must_use]
+    pub const fn to_bytes(self) -> [u8; 16] {
+        self.0
+    }
+
+    /// A new one, of random bits (UUID version 4). Asks the operating system for them, which does not block once it is up.
+    pub(crate) fn random() -> Self {
+        Self(uuid::Uuid::new_v4().into_bytes())
+    }
+}
+
+impl From<Uuid> for GoalId {
+    fn from(id: Uuid) -> Self {
+        Self(id.uuid)
+    }
+}
+
+impl From<GoalId> for Uuid {
+    fn from(id: GoalId) -> Self {
+        Self { uuid: id.0 }
+    }
+}
+
+impl fmt::Display for GoalId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        uuid::Uuid::from_bytes(self.0).hyphenated().fmt(f)
+    }
+}
+
+impl fmt::Debug for GoalId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GoalId({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_random_uuids_and_shown_as_ros_shows_them() {
+        let (one, other) = (GoalId::random(), GoalId::random());
+        assert_ne!(one, other);
+        assert_eq!((one.0[6] >> 4, one.0[8] >> 6), (4, 2), "version and variant");
+        let id = GoalId::from_bytes(*b"0123456789abcdef");
+        assert_eq!(id.to_string(), "30313233-3435-3637-3839-616263646566");
+        assert_eq!(GoalId::from(Uuid::from(id)), id);
+    }
+}

@@ -1,0 +1,330 @@
+//! Action servers.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rospin::{
+    CallbackGroup, Context, Entity, EntityKind, EntityOptions, LossCause, Payload, ReentrantGroup, SourceError, Tick,
+    Timer, TimerError, TimerOptions,
+};
+
+use super::Action;
+use super::accepted::{Accepted, Goals};
+use super::core::Core;
+use super::desk::Desk;
+use super::goal::GoalHandle;
+use super::id::GoalId;
+use super::options::{ActionServerOptions, entity};
+use super::parts::{GetResult, SendGoal, part};
+use crate::interfaces::action_msgs::CancelGoal;
+use crate::middleware::Middleware;
+use crate::node::Node;
+use crate::options::{PublisherOptions, ServiceOptions};
+use crate::qos::Qos;
+use crate::service::{Draft, Server, ServiceError};
+use crate::subscription::TopicError;
+
+/// Why an action server or client could not be created.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ActionError {
+    /// One of its services could not be created.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+    /// One of its topics could not be created.
+    #[error(transparent)]
+    Topic(#[from] TopicError),
+    /// Its timer could not be created.
+    #[error(transparent)]
+    Timer(#[from] TimerError),
+    /// The group was removed, or its executor dropped.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+}
+
+/// What becomes of a goal that a client sends.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum GoalResponse {
+    /// It is not executed.
+    Reject,
+    /// It is executed; it is as soon as its callback begins.
+    AcceptAndExecute,
+    /// It is executed, but only from when its callback calls [`GoalHandle::execute`] on; until then it shows as accepted. For
+    /// callbacks that wait for something first: a lock, a predecessor.
+    AcceptAndDefer,
+}
+
+/// What becomes of a request to cancel a goal.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum CancelResponse {
+    /// The goal goes on as if nobody had asked.
+    Reject,
+    /// The goal is canceling: its execution is told, and should end soon.
+    Accept,
+}
+
+/// Executes the goals of an action: three services, two topics, a timer and the executions themselves, all of them ordinary
+/// entities of the group that it was created on.
+///
+/// Dropping the handle ends it: goals that have not ended are aborted, who waits for their results is told, and executions are
+/// dropped where they wait. One that is running at this moment is not waited for; it learns of it by
+/// [`GoalHandle::is_cancel_requested`].
+///
+/// ```
+/// use rospin::{Context, ContextOptions, ExecutorOptions, Payload, SpinOptions};
+/// use rospin_node::{Action, CancelResponse, GoalHandle, GoalResponse, InProcess, Node};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Clone, Default, Serialize, Deserialize)]
+/// struct Count {
+///     number: u32,
+/// }
+///
+/// enum CountTo {}
+///
+/// impl Action for CountTo {
+///     type Goal = Count;
+///     type Result = Count;
+///     type Feedback = Count;
+///     const TYPE: &str = "test_interfaces/action/CountTo";
+/// }
+///
+/// let context = Context::new(ContextOptions::new());
+/// let executor = context.create_executor(ExecutorOptions::new("main"));
+/// let node = Node::new(&InProcess::new(&context), "counter")?;
+/// let group = executor.create_group("counter", 0);
+/// let _server = node.create_action_server(
+///     &group,
+///     "count_to",
+///     |_, _, goal: &Count| if goal.number < 1000 { GoalResponse::AcceptAndExecute } else { GoalResponse::Reject },
+///     |_, _, _| CancelResponse::Accept,
+///     |counted: Payload<u32>, goal: GoalHandle<CountTo>| async move {
+///         for number in 1..=goal.goal().number {
+///             let _ = goal.publish_feedback(Count { number });
+///         }
+///         counted.with(|counted| *counted += 1);
+///         let result = goal.goal().clone();
+///         goal.succeed(result);
+///     },
+/// )?;
+///
+/// let client = node.create_action_client::<CountTo>(&executor.handle(), "count_to")?;
+/// let outcome = executor.spin_until(
+///     async { client.send_goal(Count { number: 3 }).await.unwrap().result().await.unwrap() },
+///     SpinOptions::new(),
+/// )?;
+/// assert_eq!(outcome.result.number, 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "the server ends when its handle is dropped"]
+pub struct ActionServer<X: Middleware> {
+    action: String,
+    core: Arc<dyn Close>,
+    send_goal: Server<X>,
+    cancel_goal: Server<X>,
+    get_result: Server<X>,
+    _execute: Entity,
+    _expire: Arc<Timer>,
+}
+
+/// What the server's handle needs of its core, whatever the action's type.
+trait Close: Send + Sync {
+    fn close(&self);
+    fn active(&self) -> usize;
+}
+
+impl<A: Action, X: Middleware> Close for Core<A, X> {
+    fn close(&self) {
+        self.close();
+    }
+
+    fn active(&self) -> usize {
+        self.active()
+    }
+}
+
+impl<X: Middleware> ActionServer<X> {
+    /// The action's name, as it was given.
+    #[must_use]
+    pub fn action(&self) -> &str {
+        &self.action
+    }
+
+    /// How many goals were accepted and have not ended. Locks for a moment.
+    #[must_use]
+    pub fn active_goals(&self) -> usize {
+        self.core.active()
+    }
+
+    /// How many requests were lost for that cause.
+    #[must_use]
+    pub fn lost(&self, cause: LossCause) -> u64 {
+        [&self.send_goal, &self.cancel_goal, &self.get_result].into_iter().map(|server| server.lost(cause)).sum()
+    }
+
+    /// How many responses could not be sent: they could not be encoded, or there was no room for them. Each is logged.
+    #[must_use]
+    pub fn unsent_responses(&self) -> u64 {
+        [&self.send_goal, &self.cancel_goal, &self.get_result].into_iter().map(Server::unsent_responses).sum()
+    }
+}
+
+impl<X: Middleware> Drop for ActionServer<X> {
+    fn drop(&mut self) {
+        self.core.close();
+    }
+}
+
+impl<X: Middleware> fmt::Debug for ActionServer<X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ActionServer").field("action", &self.action).finish_non_exhaustive()
+    }
+}
+
+/// A server without its callbacks.
+struct Parts<A: Action, X: Middleware> {
+    action: String,
+    desk: Desk<A, X>,
+    send_goal: Draft<SendGoal<A>, X>,
+    cancel_goal: Draft<CancelGoal, X>,
+    get_result: Draft<GetResult<A>, X>,
+    execute: EntityOptions,
+    expire: TimerOptions,
+}
+
+impl<A: Action, X: Middleware> Parts<A, X> {
+    fn new(
+        node: &Node<X>,
+        group: &str,
+        context: &Context,
+        options: ActionServerOptions,
+        deployed_depth: impl Fn(&str) -> Option<usize>,
+    ) -> Result<Self, ActionError> {
+        let ActionServerOptions { action, name, priority, max_executing, max_goals, result_timeout } = options;
+        let name = name.unwrap_or_else(|| format!("{group}/{action}"));
+        let service = |of: &str| ServiceOptions {
+            common: entity(&name, of, priority),
+            service: part(&action, of),
+            qos: Qos::default(),
+        };
+        let send_goal = Draft::new(node, group, service("send_goal"), &deployed_depth)?;
+        let cancel_goal = Draft::new(node, group, service("cancel_goal"), &deployed_depth)?;
+        let get_result = Draft::new(node, group, service("get_result"), &deployed_depth)?;
+        let feedback = node.create_publisher(PublisherOptions::new(part(&action, "feedback")))?;
+        let status = PublisherOptions::new(part(&action, "status")).keep_last(1).transient_local();
+        let status = node.create_publisher(status)?;
+        let clock = context.clock().clone();
+        let core = Core::new(action.clone(), clock.clone(), feedback, status, max_goals, result_timeout);
+        let desk = Desk { core: Arc::new(core), accepted: Accepted::new(clock) };
+        let named = |of: &str| EntityOptions::new(format!("{name}/{of}"));
+        let execute = named("execute").releases_group_at_await();
+        let execute = priority.into_iter().fold(execute, EntityOptions::priority);
+        let execute = max_executing.into_iter().fold(execute, EntityOptions::max_in_flight);
+        let expire = TimerOptions::one_shot(result_timeout.max(Duration::from_nanos(1))).name(format!("{name}/expire"));
+        let expire = priority.into_iter().fold(expire, TimerOptions::priority);
+        Ok(Self { action, desk, send_goal, cancel_goal, get_result, execute, expire })
+    }
+}
+
+/// Puts the parts together on a group of either kind, whose callbacks have the arguments `$payload` before their item.
+macro_rules! assemble {
+    ($parts:expr, $group:expr, ($($payload:ident: $type:ty)?), $handle_goal:ident, $handle_cancel:ident, $execute:ident) => {{
+        let Parts { action, desk, send_goal, cancel_goal, get_result, execute, expire } = $parts;
+        let group = $group;
+        let timer = {
+            let core = Arc::clone(&desk.core);
+            Arc::new(group.create_timer(expire, move |$(_: $type,)? _: Tick| core.expire())?)
+        };
+        // Nothing has ended yet.
+        timer.cancel();
+        desk.core.set_timer(&timer);
+        let execute = group.create_source_async(EntityKind::Waitable, execute, Goals(desk.accepted.clone()), $execute)?;
+        let get_result = get_result.finish(|options, requests, responder| {
+            let desk = desk.clone();
+            group.create_source(EntityKind::Service, options, requests, move |$(_: $type,)? request| {
+                desk.get_result(&responder, request);
+            })
+        })?;
+        let cancel_goal = cancel_goal.finish(|options, requests, responder| {
+            let desk = desk.clone();
+            group.create_source(EntityKind::Service, options, requests, move |$($payload: $type,)? request| {
+                desk.cancel_goal(&responder, request, |id, goal| $handle_cancel($($payload,)? id, goal));
+            })
+        })?;
+        let send_goal = send_goal.finish(|options, requests, responder| {
+            let desk = desk.clone();
+            group.create_source(EntityKind::Service, options, requests, move |$($payload: $type,)? request| {
+                desk.send_goal(&responder, request, |id, goal| $handle_goal($($payload,)? id, goal));
+            })
+        })?;
+        let core = desk.core as _;
+        Ok(ActionServer { action, core, send_goal, cancel_goal, get_result, _execute: execute, _expire: timer })
+    }};
+}
+
+impl<X: Middleware> Node<X> {
+    /// Creates an action server on a group; a plain `&str` is the action's name.
+    ///
+    /// `handle_goal` decides about every goal that is sent, `handle_cancel` about every request to cancel one that has not
+    /// ended; both are asked with the group's payload, and should be quick. `execute` is an asynchronous callback, which is
+    /// called for every accepted goal and ends it by its [`GoalHandle`].
+    ///
+    /// Whenever the execution waits, it lets other callbacks of the group run, so requests to cancel get through, and several
+    /// goals are executed by turns: the payload is the same for all, between two awaits nobody else has it, and what is to be
+    /// the same after an await as before must not be looked for there. An execution that computes without awaiting keeps the
+    /// group for itself, requests included; put its server on a reentrant group of an executor with several threads, or have
+    /// it await now and then. What a new goal does to the one before is the callbacks' to say, as in rclcpp.
+    ///
+    /// A panic of the execution aborts its goal. If one of the others panics, its client gets no answer.
+    ///
+    /// # Errors
+    /// If the action's or the type's name is none, the middleware refuses, or the group is gone.
+    pub fn create_action_server<A, P, Fut>(
+        &self,
+        group: &CallbackGroup<P>,
+        options: impl Into<ActionServerOptions>,
+        mut handle_goal: impl FnMut(&mut P, GoalId, &A::Goal) -> GoalResponse + Send + 'static,
+        mut handle_cancel: impl FnMut(&mut P, GoalId, &A::Goal) -> CancelResponse + Send + 'static,
+        mut execute: impl FnMut(Payload<P>, GoalHandle<A>) -> Fut + Send + 'static,
+    ) -> Result<ActionServer<X>, ActionError>
+    where
+        A: Action,
+        P: Send + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let depth = |name: &str| group.deployed_depth(name);
+        let parts = Parts::<A, X>::new(self, group.name(), group.context(), options.into(), depth)?;
+        let execute = move |payload: Payload<P>, goal: GoalHandle<A>| {
+            Desk::<A, X>::begin(&goal);
+            execute(payload, goal)
+        };
+        assemble!(parts, group, (payload: &mut P), handle_goal, handle_cancel, execute)
+    }
+
+    /// As [`create_action_server`](Self::create_action_server), on a reentrant group: on an executor with several threads,
+    /// goals are executed, and requests answered, at the same time.
+    ///
+    /// # Errors
+    /// If the action's or the type's name is none, the middleware refuses, or the group is gone.
+    pub fn create_reentrant_action_server<A, Fut>(
+        &self,
+        group: &ReentrantGroup,
+        options: impl Into<ActionServerOptions>,
+        handle_goal: impl Fn(GoalId, &A::Goal) -> GoalResponse + Send + Sync + 'static,
+        handle_cancel: impl Fn(GoalId, &A::Goal) -> CancelResponse + Send + Sync + 'static,
+        execute: impl Fn(GoalHandle<A>) -> Fut + Send + Sync + 'static,
+    ) -> Result<ActionServer<X>, ActionError>
+    where
+        A: Action,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let depth = |name: &str| group.deployed_depth(name);
+        let parts = Parts::<A, X>::new(self, group.name(), group.context(), options.into(), depth)?;
+        let execute = move |goal: GoalHandle<A>| {
+            Desk::<A, X>::begin(&goal);
+            execute(goal)
+        };
+        assemble!(parts, group, (), handle_goal, handle_cancel, execute)
+    }
+}

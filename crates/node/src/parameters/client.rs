@@ -1,0 +1,327 @@
+//! Parameters of other nodes.
+
+use std::fmt;
+
+use rospin::{CallbackGroup, ExecutorHandle};
+
+use super::events::EVENTS_MAX;
+use super::value::{ParameterKind, ParameterSetting, ParameterValue, UnknownType};
+use super::variant::ParameterVariant;
+use crate::client::{CallError, Client};
+use crate::interfaces::rcl_interfaces as wire;
+use crate::message::Service;
+use crate::middleware::Middleware;
+use crate::node::Node;
+use crate::options::{ClientOptions, SubscriptionOptions};
+use crate::qos::Qos;
+use crate::service::ServiceError;
+use crate::subscription::{Subscription, TopicError};
+
+/// How many responses are kept, as in rclcpp.
+const RESPONSES_MAX: usize = 1000;
+
+/// Why a request about another node's parameters failed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParameterClientError {
+    /// There is no response.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// The node would not set the parameters.
+    #[error("node `{node}` did not set the parameters: {reason}")]
+    Refused {
+        /// The node.
+        node: String,
+        /// What it says.
+        reason: String,
+    },
+    /// The node did not answer for every name. Nodes of rclcpp answer for none if one is not declared.
+    #[error("node `{node}` answered for {answered} of {asked} parameters; ask only for those that it lists")]
+    Incomplete {
+        /// The node.
+        node: String,
+        /// How many names it was asked for.
+        asked: usize,
+        /// How many it answered for.
+        answered: usize,
+    },
+    /// The parameter has another type, or no value.
+    #[error(
+        "parameter `{name}` of node `{node}` is {found}; ask for that type, for an `Option`, or for a `ParameterValue`"
+    )]
+    WrongType {
+        /// The node.
+        node: String,
+        /// The parameter.
+        name: String,
+        /// What it is.
+        found: String,
+    },
+    /// The node knows types that ROS 2 does not.
+    #[error(transparent)]
+    UnknownType(#[from] UnknownType),
+}
+
+/// Gets at the parameters of another node, wherever it is. Cheap to clone.
+///
+/// Requests can be awaited anywhere, inside callbacks, too. Give them a timeout, as [calls](Client::call) of any service.
+///
+/// ```
+/// use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+/// use rospin_node::{InProcess, Node, ParameterSetting};
+///
+/// let context = Context::new(ContextOptions::new());
+/// let executor = context.create_executor(ExecutorOptions::new("main"));
+/// let middleware = InProcess::new(&context);
+/// let motor = Node::new(&middleware, "motor")?;
+/// let speed = motor.declare_parameter("max_speed", 1.5)?;
+/// let _server = motor.serve_parameters(&executor.handle())?;
+///
+/// let operator = Node::new(&middleware, "operator")?;
+/// let client = operator.create_parameter_client(&executor.handle(), "/motor")?;
+/// let slow_down = async {
+///     client.wait_for_service().await;
+///     client.set_atomically(vec![ParameterSetting::new("max_speed", 0.5)]).await?;
+///     client.get_one::<f64>("max_speed").await
+/// };
+/// assert_eq!(executor.spin_until(slow_down, SpinOptions::new())??, 0.5);
+/// assert_eq!(speed.get(), 0.5);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct ParameterClient<X: Middleware> {
+    node: String,
+    get: Client<wire::GetParameters, X>,
+    types: Client<wire::GetParameterTypes, X>,
+    set: Client<wire::SetParameters, X>,
+    set_atomically: Client<wire::SetParametersAtomically, X>,
+    describe: Client<wire::DescribeParameters, X>,
+    list: Client<wire::ListParameters, X>,
+}
+
+impl<X: Middleware> Node<X> {
+    /// Creates a client of the parameters of `node`, such as `/robot/motor`; it need not be there yet.
+    ///
+    /// # Errors
+    /// If that is no name of a node, the middleware refuses, or the executor is gone.
+    pub fn create_parameter_client(
+        &self,
+        executor: &ExecutorHandle,
+        node: &str,
+    ) -> Result<ParameterClient<X>, ServiceError> {
+        Ok(ParameterClient {
+            node: node.to_owned(),
+            get: self.parameter_service(executor, node, "get_parameters")?,
+            types: self.parameter_service(executor, node, "get_parameter_types")?,
+            set: self.parameter_service(executor, node, "set_parameters")?,
+            set_atomically: self.parameter_service(executor, node, "set_parameters_atomically")?,
+            describe: self.parameter_service(executor, node, "describe_parameters")?,
+            list: self.parameter_service(executor, node, "list_parameters")?,
+        })
+    }
+
+    fn parameter_service<S: Service>(
+        &self,
+        executor: &ExecutorHandle,
+        node: &str,
+        service: &str,
+    ) -> Result<Client<S, X>, ServiceError> {
+        let options = ClientOptions::new(format!("{node}/{service}")).qos(Qos::keep_last(RESPONSES_MAX));
+        self.create_client(executor, options)
+    }
+
+    /// Creates a subscription of `/parameter_events`: how the parameters of all nodes change.
+    ///
+    /// # Errors
+    /// If the middleware refuses, or the group is gone.
+    pub fn create_parameter_event_subscription<P, F>(
+        &self,
+        group: &CallbackGroup<P>,
+        callback: F,
+    ) -> Result<Subscription<X>, TopicError>
+    where
+        P: Send + 'static,
+        F: FnMut(&mut P, wire::ParameterEvent) + Send + 'static,
+    {
+        let options = SubscriptionOptions::new("/parameter_events").keep_last(EVENTS_MAX);
+        self.create_subscription(group, options, callback)
+    }
+}
+
+impl<X: Middleware> ParameterClient<X> {
+    /// The node whose parameters these are, as it was given.
+    #[must_use]
+    pub fn node(&self) -> &str {
+        &self.node
+    }
+
+    /// Whether the node is there, as far as discovery knows at this moment.
+    #[must_use]
+    pub fn service_is_ready(&self) -> bool {
+        let reading = self.get.service_is_ready() && self.types.service_is_ready() && self.list.service_is_ready();
+        let setting = self.set.service_is_ready() && self.set_atomically.service_is_ready();
+        reading && setting && self.describe.service_is_ready()
+    }
+
+    /// Waits until the node is there.
+    pub fn wait_for_service(&self) -> impl Future<Output = ()> + Send + 'static {
+        let reading = (self.get.wait_for_service(), self.types.wait_for_service(), self.list.wait_for_service());
+        let setting = (self.set.wait_for_service(), self.set_atomically.wait_for_service());
+        let describing = self.describe.wait_for_service();
+        async move {
+            reading.0.await;
+            reading.1.await;
+            reading.2.await;
+            setting.0.await;
+            setting.1.await;
+            describing.await;
+        }
+    }
+
+    /// The values of these parameters, in that order. What is not declared is not set; nodes of rclcpp give no values at all
+    /// then.
+    ///
+    /// # Errors
+    /// If there is no response, or one that makes no sense.
+    pub fn get(
+        &self,
+        names: &[&str],
+    ) -> impl Future<Output = Result<Vec<ParameterValue>, ParameterClientError>> + Send + use<X> {
+        let names = names_of(names);
+        let (node, asked) = (self.node.clone(), names.len());
+        let call = self.get.call(wire::GetParametersRequest { names });
+        async move {
+            let values = complete(&node, asked, call.await?.values)?;
+            Ok(values.into_iter().map(TryFrom::try_from).collect::<Result<_, UnknownType>>()?)
+        }
+    }
+
+    /// The value of a parameter of that type; an [`Option`] for one that may not be set, a [`ParameterValue`] for one of any
+    /// type.
+    ///
+    /// # Errors
+    /// If there is no response, or the parameter has another type.
+    pub fn get_one<T: ParameterVariant>(
+        &self,
+        name: &str,
+    ) -> impl Future<Output = Result<T, ParameterClientError>> + Send + use<X, T> {
+        let (node, name) = (self.node.clone(), name.to_owned());
+        let values = self.get(&[name.as_str()]);
+        async move {
+            let value = values.await?.pop().unwrap_or_default();
+            let found = value.kind_name();
+            T::from_value(value).ok_or(ParameterClientError::WrongType { node, name, found })
+        }
+    }
+
+    /// The types of these parameters, in that order; none where there is no value.
+    ///
+    /// # Errors
+    /// If there is no response, or one that makes no sense.
+    pub fn types(
+        &self,
+        names: &[&str],
+    ) -> impl Future<Output = Result<Vec<Option<ParameterKind>>, ParameterClientError>> + Send + use<X> {
+        let names = names_of(names);
+        let (node, asked) = (self.node.clone(), names.len());
+        let call = self.types.call(wire::GetParameterTypesRequest { names });
+        async move {
+            let types = complete(&node, asked, call.await?.types)?;
+            Ok(types.into_iter().map(ParameterKind::from_code).collect::<Result<_, _>>()?)
+        }
+    }
+
+    /// Sets parameters one by one, and says for each whether it was set, or in the node's words why not.
+    ///
+    /// # Errors
+    /// If there is no response, or one that makes no sense.
+    pub fn set(
+        &self,
+        settings: Vec<ParameterSetting>,
+    ) -> impl Future<Output = Result<Vec<Result<(), String>>, ParameterClientError>> + Send + use<X> {
+        let (node, asked) = (self.node.clone(), settings.len());
+        let call = self.set.call(wire::SetParametersRequest { parameters: to_wire(settings) });
+        async move {
+            let results = complete(&node, asked, call.await?.results)?;
+            Ok(results.into_iter().map(|set| if set.successful { Ok(()) } else { Err(set.reason) }).collect())
+        }
+    }
+
+    /// Sets all of these parameters or none.
+    ///
+    /// # Errors
+    /// If there is no response, or the node does not want one of the values.
+    pub fn set_atomically(
+        &self,
+        settings: Vec<ParameterSetting>,
+    ) -> impl Future<Output = Result<(), ParameterClientError>> + Send + use<X> {
+        let node = self.node.clone();
+        let call = self.set_atomically.call(wire::SetParametersAtomicallyRequest { parameters: to_wire(settings) });
+        async move {
+            let set = call.await?.result;
+            if set.successful { Ok(()) } else { Err(ParameterClientError::Refused { node, reason: set.reason }) }
+        }
+    }
+
+    /// What is known of these parameters beside their values, in that order.
+    ///
+    /// # Errors
+    /// If there is no response, or one that makes no sense.
+    pub fn describe(
+        &self,
+        names: &[&str],
+    ) -> impl Future<Output = Result<Vec<wire::ParameterDescriptor>, ParameterClientError>> + Send + use<X> {
+        let names = names_of(names);
+        let (node, asked) = (self.node.clone(), names.len());
+        let call = self.describe.call(wire::DescribeParametersRequest { names });
+        async move { complete(&node, asked, call.await?.descriptors) }
+    }
+
+    /// The names of the node's parameters, see [`Node::list_parameters`].
+    ///
+    /// # Errors
+    /// If there is no response.
+    pub fn list(
+        &self,
+        prefixes: &[&str],
+        depth: u64,
+    ) -> impl Future<Output = Result<wire::ListParametersResult, ParameterClientError>> + Send + use<X> {
+        let call = self.list.call(wire::ListParametersRequest { prefixes: names_of(prefixes), depth });
+        async move { Ok(call.await?.result) }
+    }
+}
+
+fn names_of(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn to_wire(settings: Vec<ParameterSetting>) -> Vec<wire::Parameter> {
+    settings.into_iter().map(Into::into).collect()
+}
+
+/// An answer for every name.
+fn complete<T>(node: &str, asked: usize, answers: Vec<T>) -> Result<Vec<T>, ParameterClientError> {
+    match answers.len() {
+        answered if answered == asked => Ok(answers),
+        answered => Err(ParameterClientError::Incomplete { node: node.to_owned(), asked, answered }),
+    }
+}
+
+impl<X: Middleware> Clone for ParameterClient<X> {
+    fn clone(&self) -> Self {
+        Self {
+            node: self.node.clone(),
+            get: self.get.clone(),
+            types: self.types.clone(),
+            set: self.set.clone(),
+            set_atomically: self.set_atomically.clone(),
+            describe: self.describe.clone(),
+            list: self.list.clone(),
+        }
+    }
+}
+
+impl<X: Middleware> fmt::Debug for ParameterClient<X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ParameterClient").field("node", &self.node).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,290 @@
+//! Parameter files, as `ros2 param dump` writes them and `--params-file` takes them.
+
+mod yaml;
+
+use std::path::{Path, PathBuf};
+
+use serde_saphyr::options::NonFiniteFloatPolicy;
+use yaml::Yaml;
+
+use super::value::ParameterValue;
+use crate::names::NodeName;
+
+/// What stands between a node's name and its parameters.
+const PARAMETERS: &str = "ros__parameters";
+
+/// Why a parameter file cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParameterFileError {
+    /// It cannot be read.
+    #[error("could not read parameter file `{}`: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// It is no YAML.
+    #[error("parameter file `{file}` is no YAML: {reason}")]
+    Syntax {
+        /// The file.
+        file: String,
+        /// What is wrong, and where.
+        reason: String,
+    },
+    /// It says something that is no parameter.
+    #[error("parameter file `{file}`: `{place}` {reason}")]
+    Meaning {
+        /// The file.
+        file: String,
+        /// Where: node and parameter.
+        place: String,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// Values for the parameters of nodes: a YAML file as `ros2 param dump` writes it.
+///
+/// Nodes are given by names; `*` stands for one part of a name, `**` for any number of them. Of several values for a parameter
+/// the last one counts.
+///
+/// ```
+/// use rospin::{Context, ContextOptions};
+/// use rospin_node::{InProcess, Node, NodeOptions, ParameterFile};
+///
+/// let file = ParameterFile::parse("
+///     /**:
+///       ros__parameters:
+///         use_sim_time: true
+///     /robot/arm:
+///       ros__parameters:
+///         pid: {p: 2.0, i: 0.5}
+/// ")?;
+/// let options = NodeOptions::new("arm").namespace("/robot").parameter_file(&file);
+/// let node = Node::new(&InProcess::new(&Context::new(ContextOptions::new())), options)?;
+/// assert_eq!(node.declare_parameter("pid.p", 1.0)?.get(), 2.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ParameterFile {
+    /// For nodes of that name, in the order of the file.
+    sections: Vec<(String, Vec<(String, ParameterValue)>)>,
+}
+
+impl ParameterFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is no parameter file.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, ParameterFileError> {
+        let path = path.as_ref();
+        let failed = |source| ParameterFileError::Read { path: path.to_owned(), source };
+        let text = std::fs::read_to_string(path).map_err(failed)?;
+        Self::read(&path.display().to_string(), &text)
+    }
+
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// If it is no parameter file.
+    pub fn parse(text: &str) -> Result<Self, ParameterFileError> {
+        Self::read("(text)", text)
+    }
+
+    fn read(file: &str, text: &str) -> Result<Self, ParameterFileError> {
+        let options = serde_saphyr::options! { non_finite_float_policy: NonFiniteFloatPolicy::PassThrough };
+        let yaml = serde_saphyr::from_str_with_options(text, options);
+        let yaml =
+            yaml.map_err(|error| ParameterFileError::Syntax { file: file.to_owned(), reason: error.to_string() })?;
+        let mut read = Self::default();
+        let nodes = read.nodes("", yaml);
+        nodes.map_err(|(place, reason)| ParameterFileError::Meaning { file: file.to_owned(), place, reason })?;
+        Ok(read)
+    }
+
+    /// Nodes below a namespace.
+    fn nodes(&mut self, namespace: &str, yaml: Yaml) -> Result<(), (String, String)> {
+        let entries = match yaml {
+            Yaml::Mapping(entries) => entries,
+            Yaml::Null if namespace.is_empty() => Vec::new(),
+            other => {
+                let reason = format!("is {}; there should be a node's name with `{PARAMETERS}` below it", other.kind());
+                return Err((namespace.to_owned(), reason));
+            }
+        };
+        for (key, below) in entries {
+            if key == PARAMETERS {
+                let mut parameters = Vec::new();
+                collect("", below, &mut parameters).map_err(|(name, why)| (format!("{namespace} {name}"), why))?;
+                self.sections.push((namespace.to_owned(), parameters));
+            } else {
+                self.nodes(&format!("{namespace}/{}", key.trim_matches('/')), below)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What it says of the parameters of a node.
+    pub(crate) fn of_node(&self, node: &NodeName) -> impl Iterator<Item = (String, ParameterValue)> {
+        let node = node.to_string();
+        let sections = self.sections.iter().filter(move |(pattern, _)| matches(&parts(pattern), &parts(&node)));
+        sections.flat_map(|(_, parameters)| parameters.iter().cloned())
+    }
+}
+
+fn parts(name: &str) -> Vec<&str> {
+    name.split('/').filter(|part| !part.is_empty()).collect()
+}
+
+/// Whether that is the node's name.
+fn matches(pattern: &[&str], name: &[&str]) -> bool {
+    match (pattern.split_first(), name.split_first()) {
+        (None, None) => true,
+        // One part, and any number of further ones.
+        (Some((&"**", rest)), Some((_, further))) => matches(rest, further) || matches(pattern, further),
+        (Some((first, rest)), Some((part, further))) => (*first == "*" || first == part) && matches(rest, further),
+        _ => false,
+    }
+}
+
+/// Parameters below `prefix`.
+fn collect(prefix: &str, yaml: Yaml, parameters: &mut Vec<(String, ParameterValue)>) -> Result<(), (String, String)> {
+    if let Yaml::Mapping(entries) = yaml {
+        for (key, below) in entries {
+            let name = if prefix.is_empty() { key } else { format!("{prefix}.{key}") };
+            collect(&name, below, parameters)?;
+        }
+        return Ok(());
+    }
+    if prefix.is_empty() {
+        return Err((PARAMETERS.to_owned(), format!("is {}; there should be names and values below it", yaml.kind())));
+    }
+    let value = value_of(yaml).map_err(|reason| (prefix.to_owned(), reason))?;
+    parameters.push((prefix.to_owned(), value));
+    Ok(())
+}
+
+fn value_of(yaml: Yaml) -> Result<ParameterValue, String> {
+    Ok(match yaml {
+        Yaml::Bool(value) => value.into(),
+        Yaml::Integer(value) => value.into(),
+        Yaml::Double(value) => value.into(),
+        Yaml::Text(value) => value.into(),
+        Yaml::List(list) => return list_of(&list),
+        Yaml::Null | Yaml::Mapping(_) => return Err("has no value; give it one, or leave it out".to_owned()),
+    })
+}
+
+/// A list whose elements have one type.
+fn list_of(list: &[Yaml]) -> Result<ParameterValue, String> {
+    let Some(first) = list.first() else {
+        return Err("is an empty list, which has no type; leave it out".to_owned());
+    };
+    macro_rules! all {
+        ($kind:ident) => {
+            list.iter()
+                .map(|yaml| if let Yaml::$kind(value) = yaml { Some(value.clone()) } else { None })
+                .collect::<Option<Vec<_>>>()
+        };
+    }
+    let value = match first {
+        Yaml::Bool(_) => all!(Bool).map(ParameterValue::BoolArray),
+        Yaml::Integer(_) => all!(Integer).map(ParameterValue::IntegerArray),
+        Yaml::Double(_) => all!(Double).map(ParameterValue::DoubleArray),
+        Yaml::Text(_) => all!(Text).map(ParameterValue::StringArray),
+        other => return Err(format!("is a list of {}; lists have bools, numbers or strings", other.kind())),
+    };
+    value.ok_or_else(|| {
+        let other = list.iter().find(|other| other.kind() != first.kind()).map_or("something else", Yaml::kind);
+        format!("is a list with {} and {other}; make all of them the same type", first.kind())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(text: &str, namespace: &str, name: &str) -> Vec<(String, ParameterValue)> {
+        let node = NodeName::new(namespace, name).unwrap();
+        ParameterFile::parse(text).unwrap().of_node(&node).collect()
+    }
+
+    #[test]
+    fn values_have_the_types_that_yaml_gives_them() {
+        let text = "
+            arm:
+              ros__parameters:
+                bool: true
+                integer: -5
+                double: 1.0
+                exponent: 1e3
+                infinite: .inf
+                text: map
+                quoted: '1'
+                bools: [true, false]
+                integers: [1, 2]
+                doubles: [1.0, 2.5]
+                strings: ['1', x]
+                below:
+                  it: {deep: 7}
+        ";
+        let expected: [(&str, ParameterValue); 12] = [
+            ("bool", true.into()),
+            ("integer", (-5).into()),
+            ("double", 1.0.into()),
+            ("exponent", 1000.0.into()),
+            ("infinite", f64::INFINITY.into()),
+            ("text", "map".into()),
+            ("quoted", "1".into()),
+            ("bools", vec![true, false].into()),
+            ("integers", vec![1_i64, 2].into()),
+            ("doubles", vec![1.0, 2.5].into()),
+            ("strings", vec!["1".to_owned(), "x".to_owned()].into()),
+            ("below.it.deep", 7.into()),
+        ];
+        assert_eq!(values(text, "/", "arm"), expected.map(|(name, value)| (name.to_owned(), value)));
+    }
+
+    #[test]
+    fn nodes_are_found_by_name_namespace_and_wildcards_in_order() {
+        let text = "
+            /**: {ros__parameters: {a: 1}}
+            robot:
+              arm: {ros__parameters: {b: 2}}
+              '*': {ros__parameters: {c: 3}}
+            /*/arm: {ros__parameters: {d: 4}}
+            /robot/left/arm: {ros__parameters: {e: 5}}
+            arm: {ros__parameters: {f: 6}}
+        ";
+        let names =
+            |namespace, name| values(text, namespace, name).into_iter().map(|(name, _)| name).collect::<String>();
+        assert_eq!(names("/robot", "arm"), "abcd");
+        assert_eq!(names("/robot/left", "arm"), "ae");
+        assert_eq!(names("/", "arm"), "af");
+        assert_eq!(names("/robot", "leg"), "ac");
+    }
+
+    #[test]
+    fn what_is_no_parameter_file_is_refused_with_the_place() {
+        let cases = [
+            ("a: [1", "is no YAML"),
+            ("a: {ros__parameters: {b: 1, b: 2}}", "duplicate"),
+            ("a: 1", "`/a` is an integer; there should be a node's name with `ros__parameters` below it"),
+            ("a: {ros__parameters: {b: }}", "`/a b` has no value"),
+            ("a: {ros__parameters: {b: {c: []}}}", "`/a b.c` is an empty list"),
+            ("a: {ros__parameters: {b: [1, 1.5]}}", "`/a b` is a list with an integer and a double"),
+            ("a: {ros__parameters: {b: [[1]]}}", "`/a b` is a list of a list"),
+            ("a: {ros__parameters: 5}", "`/a ros__parameters` is an integer"),
+            ("a: {ros__parameters: {b: 9223372036854775808}}", "too large for an integer"),
+        ];
+        for (text, expected) in cases {
+            let error = ParameterFile::parse(text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+        assert_eq!(ParameterFile::parse("").unwrap(), ParameterFile::default());
+        let error = ParameterFile::load("/nowhere.yaml").unwrap_err();
+        assert!(error.to_string().contains("/nowhere.yaml"), "{error}");
+    }
+}

@@ -1,0 +1,32 @@
+//! Parameters: values of a node that can be read and set from outside, by their names.
+
+mod callbacks;
+mod client;
+mod error;
+mod events;
+mod file;
+mod handle;
+mod list;
+mod node;
+mod options;
+mod server;
+mod sim_time;
+mod slot;
+mod store;
+mod structs;
+mod value;
+mod variant;
+mod watch;
+
+pub use callbacks::ParametersCallback;
+pub use client::{ParameterClient, ParameterClientError};
+pub use error::{DeclareError, SetParameterError, UndeclareError};
+pub use file::{ParameterFile, ParameterFileError};
+pub use handle::Parameter;
+pub use list::DEPTH_RECURSIVE;
+pub use options::{ParameterOptions, ParameterRange};
+pub use server::{ParameterServer, ServeParametersError};
+pub(crate) use store::Store;
+pub use structs::{Declarer, ParameterChanges, ParameterSet, Parameters};
+pub use value::{ParameterKind, ParameterSetting, ParameterValue, UnknownType};
+pub use variant::{ParameterVariant, Ranged};

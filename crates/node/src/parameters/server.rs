@@ -1,0 +1,226 @@
+//! Services by which others get at the parameters of a node.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rospin::{CallbackGroup, Entity, EntityKind, EntityOptions, ExecutorHandle, GroupOptions, LossCause, SourceError};
+
+use super::error::{DeclareError, SetParameterError};
+use super::events::EVENTS_MAX;
+use super::list::list;
+use super::options::Spec;
+use super::sim_time::{self, Switch};
+use super::store::Store;
+use super::value::ParameterValue;
+use super::watch::SetParameters;
+use crate::interfaces::rcl_interfaces as wire;
+use crate::message::Service;
+use crate::middleware::Middleware;
+use crate::node::Node;
+use crate::options::{PublisherOptions, ServiceOptions};
+use crate::service::{Server, ServiceError};
+use crate::subscription::TopicError;
+
+/// How many requests are kept, as in rclcpp.
+const REQUESTS_MAX: usize = 1000;
+
+/// Why the parameters of a node could not be served.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeParametersError {
+    /// They are.
+    #[error("the parameters of node `{node}` are served already; keep what the first call returned")]
+    AlreadyServed {
+        /// The node.
+        node: String,
+    },
+    /// `use_sim_time` could not be declared.
+    #[error(transparent)]
+    Declare(#[from] DeclareError),
+    /// The program declared `use_sim_time` as something else.
+    #[error("parameter `use_sim_time` must be a bool; declare it as one, or leave that to `serve_parameters`")]
+    NoBool,
+    /// A service could not be created.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+    /// The publisher of `/parameter_events`, or the subscription of `/clock`, could not be created.
+    #[error(transparent)]
+    Topic(#[from] TopicError),
+    /// The executor is gone.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+}
+
+/// Lets other nodes, and `ros2 param`, get at the parameters of a node, until it is dropped.
+#[must_use = "the services are removed when it is dropped"]
+pub struct ParameterServer<X: Middleware> {
+    servers: Vec<Server<X>>,
+    _use_sim_time: Entity,
+    events: Events,
+}
+
+impl<X: Middleware> ParameterServer<X> {
+    /// How many requests were displaced by newer ones before the executor got at them.
+    #[must_use]
+    pub fn missed(&self) -> u64 {
+        self.servers.iter().map(|server| server.lost(LossCause::QueueFull)).sum()
+    }
+
+    /// How many events were displaced by newer ones because the thread that publishes was too slow.
+    #[must_use]
+    pub fn missed_events(&self) -> u64 {
+        self.events.0.lock().outbox.missed()
+    }
+}
+
+impl<X: Middleware> fmt::Debug for ParameterServer<X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ParameterServer").field("node", &self.events.0.node).finish_non_exhaustive()
+    }
+}
+
+/// That events are published.
+struct Events(Arc<Store>);
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        self.0.close_outbox();
+    }
+}
+
+impl<X: Middleware> Node<X> {
+    /// Lets other nodes, and `ros2 param`, get at the parameters: has `executor` answer the services `~/get_parameters`,
+    /// `~/get_parameter_types`, `~/set_parameters`, `~/set_parameters_atomically`, `~/describe_parameters` and
+    /// `~/list_parameters`, in a group called `parameters`, which a deployment file can move. The node's pre-set and on-set
+    /// callbacks run there when others set parameters.
+    ///
+    /// From here on changes are published on `/parameter_events`, beginning with one event for all that is declared already.
+    ///
+    /// Declares the parameter `use_sim_time`, false by default. While it is true, the context's ROS time
+    /// [follows `/clock`](Self::use_sim_time): by a group called `clock` on this executor, which is better moved to one that
+    /// has nothing else to do. ROS time is the context's, so it does as long as one of its nodes has that parameter set.
+    ///
+    /// ```
+    /// # use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+    /// # use rospin_node::{InProcess, Node, ParameterValue};
+    /// # let context = Context::new(ContextOptions::new());
+    /// let executor = context.create_executor(ExecutorOptions::new("main"));
+    /// let node = Node::new(&InProcess::new(&context), "motor")?;
+    /// let speed = node.declare_parameter("max_speed", 1.5)?;
+    /// let _server = node.serve_parameters(&executor.handle())?;
+    ///
+    /// let client = node.create_parameter_client(&executor.handle(), "/motor")?;
+    /// let values = executor.spin_until(client.get(&["max_speed", "use_sim_time"]), SpinOptions::new())??;
+    /// assert_eq!(values, [ParameterValue::Double(1.5), ParameterValue::Bool(false)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If they are served already, the middleware refuses, or the executor is gone.
+    pub fn serve_parameters(&self, executor: &ExecutorHandle) -> Result<ParameterServer<X>, ServeParametersError> {
+        let store = self.store();
+        let events = self.publish_parameter_events(executor)?;
+        let mut switch = Switch::new(self, executor);
+        switch.turn(sim_time::declare(store)?)?;
+        let group = executor.create_group(GroupOptions::new("parameters").node(self.fully_qualified_name()), switch);
+
+        let options = EntityOptions::new(format!("{}/use_sim_time", store.node));
+        let watched = SetParameters::new(store);
+        let use_sim_time =
+            group.create_source(EntityKind::Waitable, options, watched, |switch, set| switch.after(&set))?;
+
+        let servers = vec![
+            self.serve::<wire::GetParameters>(&group, "get_parameters", Store::answer_get)?,
+            self.serve::<wire::GetParameterTypes>(&group, "get_parameter_types", Store::answer_types)?,
+            self.serve::<wire::SetParameters>(&group, "set_parameters", Store::answer_set)?,
+            self.serve::<wire::SetParametersAtomically>(
+                &group,
+                "set_parameters_atomically",
+                Store::answer_set_atomically,
+            )?,
+            self.serve::<wire::DescribeParameters>(&group, "describe_parameters", Store::answer_describe)?,
+            self.serve::<wire::ListParameters>(&group, "list_parameters", Store::answer_list)?,
+        ];
+        Ok(ParameterServer { servers, _use_sim_time: use_sim_time, events })
+    }
+
+    fn serve<S: Service>(
+        &self,
+        group: &CallbackGroup<Switch<X>>,
+        service: &str,
+        answer: fn(&Store, S::Request) -> S::Response,
+    ) -> Result<Server<X>, ServiceError> {
+        let store = Arc::clone(self.store());
+        let name = format!("{}/{service}", store.node);
+        let options = ServiceOptions::new(format!("~/{service}")).keep_last(REQUESTS_MAX).name(name);
+        self.create_service::<S, _, _>(group, options, move |_, request| answer(&store, request))
+    }
+
+    fn publish_parameter_events(&self, executor: &ExecutorHandle) -> Result<Events, ServeParametersError> {
+        let store = self.store();
+        let options = PublisherOptions::new("/parameter_events").keep_last(EVENTS_MAX);
+        let publisher = self.create_publisher::<wire::ParameterEvent>(options)?;
+        let time = executor.context().ros_time();
+        let mut state = store.lock();
+        if state.outbox.is_open() {
+            return Err(ServeParametersError::AlreadyServed { node: store.node.clone() });
+        }
+        state.open_outbox(Arc::new(move |mut event: wire::ParameterEvent| {
+            event.stamp = time.now().into();
+            if let Err(error) = publisher.publish(event) {
+                log::warn!(target: "rospin", "{error}");
+            }
+        }));
+        drop(state);
+        let events = Events(Arc::clone(store));
+        store.publish_events();
+        Ok(events)
+    }
+}
+
+/// What becomes of a request to set parameters.
+fn result_of(set: Result<(), SetParameterError>) -> wire::SetParametersResult {
+    match set {
+        Ok(()) => wire::SetParametersResult { successful: true, reason: String::new() },
+        Err(error) => wire::SetParametersResult { successful: false, reason: error.to_string() },
+    }
+}
+
+/// The answers to requests.
+impl Store {
+    fn answer_get(&self, request: wire::GetParametersRequest) -> wire::GetParametersResponse {
+        let values = self.values(&request.names);
+        wire::GetParametersResponse { values: values.into_iter().map(Into::into).collect() }
+    }
+
+    fn answer_types(&self, request: wire::GetParameterTypesRequest) -> wire::GetParameterTypesResponse {
+        let values = self.values(&request.names);
+        wire::GetParameterTypesResponse { types: values.iter().map(ParameterValue::code).collect() }
+    }
+
+    fn set_from_wire(&self, parameters: Vec<wire::Parameter>) -> wire::SetParametersResult {
+        let settings = parameters.into_iter().map(TryFrom::try_from).collect::<Result<Vec<_>, _>>();
+        result_of(settings.map_err(SetParameterError::from).and_then(|settings| self.set(settings)))
+    }
+
+    fn answer_set(&self, request: wire::SetParametersRequest) -> wire::SetParametersResponse {
+        let results = request.parameters.into_iter().map(|parameter| self.set_from_wire(vec![parameter]));
+        wire::SetParametersResponse { results: results.collect() }
+    }
+
+    fn answer_set_atomically(
+        &self,
+        request: wire::SetParametersAtomicallyRequest,
+    ) -> wire::SetParametersAtomicallyResponse {
+        wire::SetParametersAtomicallyResponse { result: self.set_from_wire(request.parameters) }
+    }
+
+    fn answer_describe(&self, request: wire::DescribeParametersRequest) -> wire::DescribeParametersResponse {
+        let describe = |name: &String| self.descriptor(name).unwrap_or_else(|| Spec::unknown(name));
+        wire::DescribeParametersResponse { descriptors: request.names.iter().map(describe).collect() }
+    }
+
+    fn answer_list(&self, request: wire::ListParametersRequest) -> wire::ListParametersResponse {
+        wire::ListParametersResponse { result: list(self.names(), &request.prefixes, request.depth) }
+    }
+}

@@ -1,0 +1,47 @@
+//! Where a parameter's value is.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::value::ParameterValue;
+use super::variant::{bits_of, sealed::Variant};
+
+/// The value of a parameter, shared by the node and handles. A value that fits into a word is in one, too, so that real-time
+/// callbacks read it without a lock.
+pub(super) struct Slot {
+    bits: AtomicU64,
+    value: Mutex<ParameterValue>,
+}
+
+impl Slot {
+    pub(super) fn new(value: ParameterValue) -> Self {
+        Self { bits: AtomicU64::new(bits_of(&value)), value: Mutex::new(value) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ParameterValue> {
+        // Values are replaced as a whole.
+        self.value.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn value(&self) -> ParameterValue {
+        self.lock().clone()
+    }
+
+    pub(super) fn code(&self) -> u8 {
+        self.lock().code()
+    }
+
+    /// Returns what it was before. Only called under the lock of the node's parameters, so words come in order.
+    pub(super) fn replace(&self, value: ParameterValue) -> ParameterValue {
+        let bits = bits_of(&value);
+        let old = std::mem::replace(&mut *self.lock(), value);
+        self.bits.store(bits, Ordering::Release);
+        old
+    }
+
+    pub(super) fn get<T: Variant>(&self) -> T {
+        // A word is only read as the type that the parameter always has.
+        let value = T::from_bits(self.bits.load(Ordering::Acquire)).or_else(|| T::from_value(self.value()));
+        value.expect("values of another type are not set")
+    }
+}

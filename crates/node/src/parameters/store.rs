@@ -1,0 +1,310 @@
+//! The parameters of a node, and how they change.
+//!
+//! A change is checked, then callbacks of the user look at it, then it is made: all of it or nothing. No lock is held while the
+//! callbacks run. If parameters changed meanwhile, what was looked at may no longer be true, so it is checked once more.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rospin::Notifier;
+
+use super::callbacks::{Callbacks, InsideCallback, OnSet, PreSet};
+use super::error::{DeclareError, SetParameterError, UndeclareError};
+use super::events::Outbox;
+use super::handle::Parameter;
+use super::options::{ParameterOptions, Spec};
+use super::slot::Slot;
+use super::value::{ParameterKind, ParameterSetting, ParameterValue};
+use super::variant::ParameterVariant;
+use super::watch::Watchers;
+use crate::interfaces::rcl_interfaces::ParameterDescriptor;
+
+/// How often a change is checked because others changed parameters meanwhile.
+const ATTEMPTS_MAX: u32 = 100;
+
+/// The parameters of a node.
+pub(crate) struct Store {
+    pub(super) node: String,
+    state: Mutex<State>,
+}
+
+pub(super) struct State {
+    overrides: BTreeMap<String, ParameterValue>,
+    parameters: BTreeMap<String, Entry>,
+    /// Counts changes.
+    version: u64,
+    pub(super) pre_set: Callbacks<PreSet>,
+    pub(super) on_set: Callbacks<OnSet>,
+    pub(super) watchers: Watchers,
+    pub(super) outbox: Outbox,
+}
+
+/// A declared parameter.
+struct Entry {
+    spec: Spec,
+    /// The type, unless it is dynamic.
+    kind: Option<ParameterKind>,
+    /// Whether it may be without a value.
+    is_optional: bool,
+    slot: Arc<Slot>,
+}
+
+/// What became of parameters, for those who are told.
+#[derive(Default)]
+pub(super) struct Change {
+    pub(super) new: Vec<ParameterSetting>,
+    pub(super) changed: Vec<ParameterSetting>,
+    pub(super) deleted: Vec<ParameterSetting>,
+}
+
+impl Entry {
+    /// Whether it can have the value at all.
+    fn check(&self, name: &str, value: &ParameterValue) -> Result<(), SetParameterError> {
+        check_value(name, self.kind, self.is_optional, &self.spec, value)
+    }
+}
+
+fn check_value(
+    name: &str,
+    kind: Option<ParameterKind>,
+    is_optional: bool,
+    spec: &Spec,
+    value: &ParameterValue,
+) -> Result<(), SetParameterError> {
+    let has_type = value.kind() == kind || (is_optional && value.kind().is_none());
+    if let (Some(expected), false) = (kind, has_type) {
+        return Err(SetParameterError::WrongType { name: name.to_owned(), expected, found: value.kind_name() });
+    }
+    match &spec.range {
+        Some(range) if !range.contains(value) => Err(SetParameterError::OutOfRange {
+            name: name.to_owned(),
+            value: value.to_string(),
+            range: range.to_string(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+impl Store {
+    pub(crate) fn new(node: String, overrides: BTreeMap<String, ParameterValue>) -> Arc<Self> {
+        let state = State {
+            overrides,
+            parameters: BTreeMap::new(),
+            version: 0,
+            pre_set: Callbacks::default(),
+            on_set: Callbacks::default(),
+            watchers: Watchers::default(),
+            outbox: Outbox::default(),
+        };
+        Arc::new(Self { node, state: Mutex::new(state) })
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        // No user code runs under the lock, so a panic left nothing half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn declare<T: ParameterVariant>(
+        self: &Arc<Self>,
+        name: &str,
+        options: ParameterOptions<T>,
+    ) -> Result<Parameter<T>, DeclareError> {
+        let name = name.to_owned();
+        if InsideCallback::is_here() {
+            return Err(DeclareError::InsideCallback { name });
+        }
+        if name.is_empty() {
+            return Err(DeclareError::EmptyName);
+        }
+        let ParameterOptions { default, spec } = options;
+        if let Some(Err(reason)) = spec.range.map(|range| range.check()) {
+            return Err(DeclareError::Range { name, reason });
+        }
+        let overridden = self.lock().overrides.get(&name).filter(|_| !spec.ignore_override).cloned();
+        let origin = if overridden.is_some() { "override" } else { "default" };
+        let value = overridden.or(default.map(T::into_value)).unwrap_or_default();
+        if value == ParameterValue::NotSet && !T::OPTIONAL {
+            return Err(DeclareError::NoValue { name });
+        }
+        let initial = |reason| DeclareError::Initial { name: name.clone(), origin, reason };
+        check_value(&name, T::KIND, T::OPTIONAL, &spec, &value).map_err(initial)?;
+
+        let slot = Arc::new(Slot::new(value.clone()));
+        let setting = ParameterSetting { name: name.clone(), value };
+        // As in rclcpp, what has no value yet need not please the callbacks, and nobody is told.
+        let settings = if setting.value == ParameterValue::NotSet { Vec::new() } else { vec![setting] };
+        let entry = Entry { spec, kind: T::KIND, is_optional: T::OPTIONAL, slot: Arc::clone(&slot) };
+        let check = |state: &State| match state.parameters.contains_key(&name) {
+            true => Err(DeclareError::AlreadyDeclared { name: name.clone() }),
+            false => Ok(()),
+        };
+        self.change(&settings, initial, check, |state| {
+            state.parameters.insert(name.clone(), entry);
+            Change { new: settings.clone(), ..Change::default() }
+        })?;
+        Ok(Parameter::new(Arc::clone(self), name, slot))
+    }
+
+    pub(super) fn undeclare(&self, name: &str) -> Result<(), UndeclareError> {
+        let name = name.to_owned();
+        if InsideCallback::is_here() {
+            return Err(UndeclareError::InsideCallback { name });
+        }
+        let mut state = self.lock();
+        match state.parameters.get(&name) {
+            None => return Err(UndeclareError::NotDeclared { name }),
+            Some(entry) if entry.spec.read_only => return Err(UndeclareError::ReadOnly { name }),
+            Some(_) => {}
+        }
+        let notifiers = state.remove(name);
+        drop(state);
+        self.after(notifiers);
+        Ok(())
+    }
+
+    /// Undeclares it whatever it is.
+    pub(super) fn forget(&self, name: &str) {
+        let notifiers = self.lock().remove(name.to_owned());
+        self.after(notifiers);
+    }
+
+    /// Sets all of them or none.
+    pub(super) fn set(&self, mut settings: Vec<ParameterSetting>) -> Result<(), SetParameterError> {
+        if InsideCallback::is_here() {
+            return Err(SetParameterError::InsideCallback);
+        }
+        if settings.is_empty() {
+            return Ok(());
+        }
+        let pre_set = self.lock().pre_set.all();
+        for callback in pre_set {
+            InsideCallback::run(|| callback(&mut settings))?;
+        }
+        if settings.is_empty() {
+            return Err(SetParameterError::NothingLeft);
+        }
+        let check = |state: &State| settings.iter().try_for_each(|setting| state.check(setting));
+        self.change(&settings, |reason| reason, check, |state| state.set(&settings))
+    }
+
+    /// Checks, asks the on-set callbacks, and makes the change.
+    fn change<E>(
+        &self,
+        settings: &[ParameterSetting],
+        refused: impl Fn(SetParameterError) -> E,
+        check: impl Fn(&State) -> Result<(), E>,
+        make: impl FnOnce(&mut State) -> Change,
+    ) -> Result<(), E> {
+        let mut approved = None;
+        for _ in 0..ATTEMPTS_MAX {
+            let mut state = self.lock();
+            check(&state)?;
+            if settings.is_empty() || state.on_set.is_empty() || approved == Some(state.version) {
+                let change = make(&mut state);
+                let notifiers = state.tell(change);
+                drop(state);
+                self.after(notifiers);
+                return Ok(());
+            }
+            let (version, on_set) = (state.version, state.on_set.all());
+            drop(state);
+            for callback in on_set {
+                let verdict = InsideCallback::run(|| callback(settings))
+                    .and_then(|verdict| verdict.map_err(|reason| SetParameterError::Rejected { reason }));
+                verdict.map_err(&refused)?;
+            }
+            approved = Some(version);
+        }
+        Err(refused(SetParameterError::Contended))
+    }
+
+    /// Tells of a change, once the lock is free.
+    pub(super) fn after(&self, notifiers: Vec<Notifier>) {
+        notifiers.iter().for_each(Notifier::notify);
+        self.publish_events();
+    }
+
+    /// The value, if the parameter is declared.
+    pub(super) fn value(&self, name: &str) -> Option<ParameterValue> {
+        self.lock().parameters.get(name).map(|entry| entry.slot.value())
+    }
+
+    /// The values of several, with no change in between; what is not declared is not set.
+    pub(super) fn values(&self, names: &[String]) -> Vec<ParameterValue> {
+        let state = self.lock();
+        let value = |name| state.parameters.get(name).map(|entry: &Entry| entry.slot.value()).unwrap_or_default();
+        names.iter().map(value).collect()
+    }
+
+    pub(super) fn descriptor(&self, name: &str) -> Option<ParameterDescriptor> {
+        self.lock().parameters.get(name).map(|entry| entry.spec.descriptor(name, entry.kind, entry.slot.code()))
+    }
+
+    /// All names in order.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.lock().parameters.keys().cloned().collect()
+    }
+
+    /// What `read` reads, with no change in between.
+    pub(super) fn at_once<R>(&self, read: impl FnOnce() -> R) -> R {
+        let _unchanged = self.lock();
+        read()
+    }
+}
+
+impl State {
+    /// Whether that could be set.
+    fn check(&self, setting: &ParameterSetting) -> Result<(), SetParameterError> {
+        let ParameterSetting { name, value } = setting;
+        let Some(entry) = self.parameters.get(name) else {
+            return Err(SetParameterError::NotDeclared { name: name.clone() });
+        };
+        if entry.spec.read_only {
+            return Err(SetParameterError::ReadOnly { name: name.clone() });
+        }
+        entry.check(name, value)
+    }
+
+    /// Sets what was checked.
+    fn set(&mut self, settings: &[ParameterSetting]) -> Change {
+        let mut change = Change::default();
+        for ParameterSetting { name, value } in settings {
+            // It may be there twice, and gone since the first time.
+            let Some(entry) = self.parameters.get(name) else {
+                continue;
+            };
+            let old = entry.slot.replace(value.clone());
+            let is_gone = entry.kind.is_none() && value.kind().is_none() && old.kind().is_some();
+            if is_gone {
+                // This is how `ros2 param delete` says it.
+                self.parameters.remove(name);
+                change.deleted.push(ParameterSetting { name: name.clone(), value: old });
+            } else {
+                change.changed.push(ParameterSetting { name: name.clone(), value: value.clone() });
+            }
+        }
+        change
+    }
+
+    /// Removes a parameter; whom to notify of it.
+    fn remove(&mut self, name: String) -> Vec<Notifier> {
+        let entry = self.parameters.remove(&name);
+        let last = entry.map(|entry| ParameterSetting { name, value: entry.slot.value() });
+        self.tell(Change { deleted: last.into_iter().collect(), ..Change::default() })
+    }
+
+    /// Leaves the change where it will be found; whom to notify of it.
+    fn tell(&mut self, change: Change) -> Vec<Notifier> {
+        self.version += 1;
+        let notifiers = self.watchers.tell(change.new.iter().chain(&change.changed));
+        self.outbox.push(change);
+        notifiers
+    }
+
+    /// All parameters that have a value.
+    pub(super) fn all(&self) -> Vec<ParameterSetting> {
+        let all = self.parameters.iter().map(|(name, entry)| (name, entry.slot.value()));
+        let set = all.filter(|(_, value)| value.kind().is_some());
+        set.map(|(name, value)| ParameterSetting { name: name.clone(), value }).collect()
+    }
+}

@@ -1,0 +1,277 @@
+//! Values of parameters, and their types.
+
+use std::fmt;
+
+use crate::interfaces::rcl_interfaces::{self as wire, parameter_type};
+
+/// The type of a parameter.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum ParameterKind {
+    /// A Boolean.
+    Bool,
+    /// A 64-bit integer.
+    Integer,
+    /// A 64-bit floating-point number.
+    Double,
+    /// A string.
+    String,
+    /// Bytes.
+    ByteArray,
+    /// Booleans.
+    BoolArray,
+    /// Integers.
+    IntegerArray,
+    /// Floating-point numbers.
+    DoubleArray,
+    /// Strings.
+    StringArray,
+}
+
+impl ParameterKind {
+    /// As it is on the wire, see [`parameter_type`].
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Bool => parameter_type::BOOL,
+            Self::Integer => parameter_type::INTEGER,
+            Self::Double => parameter_type::DOUBLE,
+            Self::String => parameter_type::STRING,
+            Self::ByteArray => parameter_type::BYTE_ARRAY,
+            Self::BoolArray => parameter_type::BOOL_ARRAY,
+            Self::IntegerArray => parameter_type::INTEGER_ARRAY,
+            Self::DoubleArray => parameter_type::DOUBLE_ARRAY,
+            Self::StringArray => parameter_type::STRING_ARRAY,
+        }
+    }
+}
+
+impl ParameterKind {
+    /// From the wire; none is the type of what has no value.
+    pub(super) fn from_code(code: u8) -> Result<Option<Self>, UnknownType> {
+        let kinds = [
+            Self::Bool,
+            Self::Integer,
+            Self::Double,
+            Self::String,
+            Self::ByteArray,
+            Self::BoolArray,
+            Self::IntegerArray,
+            Self::DoubleArray,
+            Self::StringArray,
+        ];
+        match code {
+            parameter_type::NOT_SET => Ok(None),
+            code => kinds.into_iter().find(|kind| kind.code() == code).map(Some).ok_or(UnknownType(code)),
+        }
+    }
+}
+
+/// As `ros2 param` calls it.
+impl fmt::Display for ParameterKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Bool => "bool",
+            Self::Integer => "integer",
+            Self::Double => "double",
+            Self::String => "string",
+            Self::ByteArray => "byte_array",
+            Self::BoolArray => "bool_array",
+            Self::IntegerArray => "integer_array",
+            Self::DoubleArray => "double_array",
+            Self::StringArray => "string_array",
+        })
+    }
+}
+
+/// The value of a parameter of any type, or that it has none.
+///
+/// ```
+/// use rospin_node::{ParameterKind, ParameterValue};
+///
+/// let value = ParameterValue::from(2.5);
+/// assert_eq!(value.kind(), Some(ParameterKind::Double));
+/// assert_eq!(ParameterValue::from("map"), ParameterValue::String("map".to_owned()));
+/// assert_eq!(ParameterValue::NotSet.kind(), None);
+/// ```
+#[derive(Clone, PartialEq, Debug, Default)]
+pub enum ParameterValue {
+    /// No value.
+    #[default]
+    NotSet,
+    /// A Boolean.
+    Bool(bool),
+    /// An integer.
+    Integer(i64),
+    /// A floating-point number.
+    Double(f64),
+    /// A string.
+    String(String),
+    /// Bytes.
+    ByteArray(Vec<u8>),
+    /// Booleans.
+    BoolArray(Vec<bool>),
+    /// Integers.
+    IntegerArray(Vec<i64>),
+    /// Floating-point numbers.
+    DoubleArray(Vec<f64>),
+    /// Strings.
+    StringArray(Vec<String>),
+}
+
+impl ParameterValue {
+    /// The type, if there is a value.
+    #[must_use]
+    pub const fn kind(&self) -> Option<ParameterKind> {
+        Some(match self {
+            Self::NotSet => return None,
+            Self::Bool(_) => ParameterKind::Bool,
+            Self::Integer(_) => ParameterKind::Integer,
+            Self::Double(_) => ParameterKind::Double,
+            Self::String(_) => ParameterKind::String,
+            Self::ByteArray(_) => ParameterKind::ByteArray,
+            Self::BoolArray(_) => ParameterKind::BoolArray,
+            Self::IntegerArray(_) => ParameterKind::IntegerArray,
+            Self::DoubleArray(_) => ParameterKind::DoubleArray,
+            Self::StringArray(_) => ParameterKind::StringArray,
+        })
+    }
+
+    /// The type as it is on the wire, see [`parameter_type`].
+    #[must_use]
+    pub const fn code(&self) -> u8 {
+        match self.kind() {
+            Some(kind) => kind.code(),
+            None => parameter_type::NOT_SET,
+        }
+    }
+
+    /// The type in words.
+    pub(crate) fn kind_name(&self) -> String {
+        self.kind().map_or_else(|| "not set".to_owned(), |kind| kind.to_string())
+    }
+}
+
+/// As it would be written in a parameter file.
+impl fmt::Display for ParameterValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotSet => f.write_str("not set"),
+            Self::Bool(value) => write!(f, "{value}"),
+            Self::Integer(value) => write!(f, "{value}"),
+            Self::Double(value) => write!(f, "{value:?}"),
+            Self::String(value) => write!(f, "{value:?}"),
+            Self::ByteArray(values) => write!(f, "{values:?}"),
+            Self::BoolArray(values) => write!(f, "{values:?}"),
+            Self::IntegerArray(values) => write!(f, "{values:?}"),
+            Self::DoubleArray(values) => write!(f, "{values:?}"),
+            Self::StringArray(values) => write!(f, "{values:?}"),
+        }
+    }
+}
+
+/// A type that ROS 2 does not know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0} is no type of a parameter; types are numbers from 0 to 9")]
+pub struct UnknownType(pub u8);
+
+impl TryFrom<wire::ParameterValue> for ParameterValue {
+    type Error = UnknownType;
+
+    fn try_from(value: wire::ParameterValue) -> Result<Self, UnknownType> {
+        Ok(match value.r#type {
+            parameter_type::NOT_SET => Self::NotSet,
+            parameter_type::BOOL => Self::Bool(value.bool_value),
+            parameter_type::INTEGER => Self::Integer(value.integer_value),
+            parameter_type::DOUBLE => Self::Double(value.double_value),
+            parameter_type::STRING => Self::String(value.string_value),
+            parameter_type::BYTE_ARRAY => Self::ByteArray(value.byte_array_value),
+            parameter_type::BOOL_ARRAY => Self::BoolArray(value.bool_array_value),
+            parameter_type::INTEGER_ARRAY => Self::IntegerArray(value.integer_array_value),
+            parameter_type::DOUBLE_ARRAY => Self::DoubleArray(value.double_array_value),
+            parameter_type::STRING_ARRAY => Self::StringArray(value.string_array_value),
+            unknown => return Err(UnknownType(unknown)),
+        })
+    }
+}
+
+impl From<ParameterValue> for wire::ParameterValue {
+    fn from(value: ParameterValue) -> Self {
+        let empty = Self { r#type: value.code(), ..Self::default() };
+        match value {
+            ParameterValue::NotSet => empty,
+            ParameterValue::Bool(bool_value) => Self { bool_value, ..empty },
+            ParameterValue::Integer(integer_value) => Self { integer_value, ..empty },
+            ParameterValue::Double(double_value) => Self { double_value, ..empty },
+            ParameterValue::String(string_value) => Self { string_value, ..empty },
+            ParameterValue::ByteArray(byte_array_value) => Self { byte_array_value, ..empty },
+            ParameterValue::BoolArray(bool_array_value) => Self { bool_array_value, ..empty },
+            ParameterValue::IntegerArray(integer_array_value) => Self { integer_array_value, ..empty },
+            ParameterValue::DoubleArray(double_array_value) => Self { double_array_value, ..empty },
+            ParameterValue::StringArray(string_array_value) => Self { string_array_value, ..empty },
+        }
+    }
+}
+
+/// A parameter's name and the value that it gets.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ParameterSetting {
+    /// The parameter.
+    pub name: String,
+    /// Its new value.
+    pub value: ParameterValue,
+}
+
+impl ParameterSetting {
+    /// That parameter, that value.
+    #[must_use]
+    pub fn new(name: impl Into<String>, value: impl Into<ParameterValue>) -> Self {
+        Self { name: name.into(), value: value.into() }
+    }
+}
+
+impl TryFrom<wire::Parameter> for ParameterSetting {
+    type Error = UnknownType;
+
+    fn try_from(parameter: wire::Parameter) -> Result<Self, UnknownType> {
+        Ok(Self { name: parameter.name, value: parameter.value.try_into()? })
+    }
+}
+
+impl From<ParameterSetting> for wire::Parameter {
+    fn from(setting: ParameterSetting) -> Self {
+        Self { name: setting.name, value: setting.value.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_survive_the_wire() {
+        let values = [
+            ParameterValue::NotSet,
+            true.into(),
+            i64::MIN.into(),
+            0.5.into(),
+            "text".into(),
+            vec![0_u8, 255].into(),
+            vec![true, false].into(),
+            vec![1_i64, -1].into(),
+            vec![1.0, f64::INFINITY].into(),
+            vec!["a".to_owned()].into(),
+        ];
+        for (code, value) in (0..).zip(values) {
+            assert_eq!(value.code(), code);
+            assert_eq!(ParameterKind::from_code(code), Ok(value.kind()));
+            assert_eq!(ParameterValue::try_from(wire::ParameterValue::from(value.clone())), Ok(value));
+        }
+    }
+
+    #[test]
+    fn an_unknown_type_from_the_wire_is_an_error() {
+        let value = wire::ParameterValue { r#type: 10, ..wire::ParameterValue::default() };
+        assert_eq!(ParameterValue::try_from(value), Err(UnknownType(10)));
+    }
+}

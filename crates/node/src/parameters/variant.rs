@@ -1,0 +1,184 @@
+//! What Rust types parameters can have.
+
+use super::options::RangeSpec;
+use super::value::{ParameterKind, ParameterValue};
+
+/// The type of a parameter as Rust has it: `bool`, `i64`, `f64`, `String`, and `Vec` of these or of `u8`.
+///
+/// - An [`Option`] of one is a parameter that need not have a value.
+/// - A [`ParameterValue`] is a parameter of dynamic type: it can be set to values of any type.
+#[diagnostic::on_unimplemented(
+    message = "a parameter cannot be a `{Self}`",
+    label = "no type of a parameter",
+    note = "parameters are `bool`, `i64`, `f64`, `String`, `Vec` of these or of `u8`, `Option` of any, or `ParameterValue`",
+    note = "a field that is a struct with `#[derive(Parameters)]` of its own needs `#[parameter(nested)]`"
+)]
+pub trait ParameterVariant: sealed::Variant + Clone + Send + Sync + 'static {}
+
+pub(crate) mod sealed {
+    use super::{ParameterKind, ParameterValue};
+
+    pub trait Variant: Sized {
+        /// The type, unless it is dynamic.
+        const KIND: Option<ParameterKind>;
+        /// Whether there may be no value.
+        const OPTIONAL: bool;
+
+        fn into_value(self) -> ParameterValue;
+
+        /// Nothing if the value is of another type.
+        fn from_value(value: ParameterValue) -> Option<Self>;
+
+        /// For what fits into a word, so that it can be read without a lock.
+        fn from_bits(_bits: u64) -> Option<Self> {
+            None
+        }
+    }
+}
+
+/// The word that a value is kept in beside, if it fits.
+pub(super) fn bits_of(value: &ParameterValue) -> u64 {
+    match value {
+        ParameterValue::Bool(value) => u64::from(*value),
+        ParameterValue::Integer(value) => value.cast_unsigned(),
+        ParameterValue::Double(value) => value.to_bits(),
+        _ => 0,
+    }
+}
+
+/// The types with a value each.
+macro_rules! variants {
+    ($($type:ty => $kind:ident $(, $from_bits:expr)?;)*) => {$(
+        impl ParameterVariant for $type {}
+
+        impl sealed::Variant for $type {
+            const KIND: Option<ParameterKind> = Some(ParameterKind::$kind);
+            const OPTIONAL: bool = false;
+
+            fn into_value(self) -> ParameterValue {
+                ParameterValue::$kind(self)
+            }
+
+            fn from_value(value: ParameterValue) -> Option<Self> {
+                if let ParameterValue::$kind(value) = value { Some(value) } else { None }
+            }
+
+            $(fn from_bits(bits: u64) -> Option<Self> {
+                Some($from_bits(bits))
+            })?
+        }
+
+        impl From<$type> for ParameterValue {
+            fn from(value: $type) -> Self {
+                Self::$kind(value)
+            }
+        }
+
+        impl ParameterVariant for Option<$type> {}
+
+        impl sealed::Variant for Option<$type> {
+            const KIND: Option<ParameterKind> = Some(ParameterKind::$kind);
+            const OPTIONAL: bool = true;
+
+            fn into_value(self) -> ParameterValue {
+                self.map_or(ParameterValue::NotSet, ParameterValue::$kind)
+            }
+
+            fn from_value(value: ParameterValue) -> Option<Self> {
+                match value {
+                    ParameterValue::NotSet => Some(None),
+                    ParameterValue::$kind(value) => Some(Some(value)),
+                    _ => None,
+                }
+            }
+        }
+    )*};
+}
+
+variants! {
+    bool => Bool, |bits| bits != 0;
+    i64 => Integer, u64::cast_signed;
+    f64 => Double, f64::from_bits;
+    String => String;
+    Vec<u8> => ByteArray;
+    Vec<bool> => BoolArray;
+    Vec<i64> => IntegerArray;
+    Vec<f64> => DoubleArray;
+    Vec<String> => StringArray;
+}
+
+impl From<&str> for ParameterValue {
+    fn from(value: &str) -> Self {
+        Self::String(value.to_owned())
+    }
+}
+
+impl ParameterVariant for ParameterValue {}
+
+impl sealed::Variant for ParameterValue {
+    const KIND: Option<ParameterKind> = None;
+    const OPTIONAL: bool = true;
+
+    fn into_value(self) -> ParameterValue {
+        self
+    }
+
+    fn from_value(value: ParameterValue) -> Option<Self> {
+        Some(value)
+    }
+}
+
+/// A type whose values have an order, so that a parameter of it can have a range: `i64` and `f64`, and `Option` of them.
+#[diagnostic::on_unimplemented(
+    message = "a parameter that is a `{Self}` has no range",
+    label = "neither `i64` nor `f64`"
+)]
+pub trait Ranged: ParameterVariant + sealed_range::Ranged {}
+
+pub(crate) mod sealed_range {
+    use super::RangeSpec;
+
+    pub trait Ranged {
+        /// What is between two ends.
+        type End: Copy;
+        /// The distance of neighbours.
+        type Step: Copy;
+        const LEAST: Self::End;
+        const GREATEST: Self::End;
+
+        /// A range with the step of the old one.
+        fn range(old: Option<RangeSpec>, from: Self::End, to: Self::End) -> RangeSpec;
+        fn step(range: &mut RangeSpec, step: Self::Step);
+    }
+}
+
+macro_rules! ranged {
+    ($($type:ty, $end:ty, $step:ty, $kind:ident, $least:expr, $greatest:expr;)*) => {$(
+        impl Ranged for $type {}
+
+        impl sealed_range::Ranged for $type {
+            type End = $end;
+            type Step = $step;
+            const LEAST: $end = $least;
+            const GREATEST: $end = $greatest;
+
+            fn range(old: Option<RangeSpec>, from: $end, to: $end) -> RangeSpec {
+                let step = if let Some(RangeSpec::$kind { step, .. }) = old { step } else { Default::default() };
+                RangeSpec::$kind { from, to, step }
+            }
+
+            fn step(range: &mut RangeSpec, new: $step) {
+                if let RangeSpec::$kind { step, .. } = range {
+                    *step = new;
+                }
+            }
+        }
+    )*};
+}
+
+ranged! {
+    i64, i64, u64, Integer, i64::MIN, i64::MAX;
+    Option<i64>, i64, u64, Integer, i64::MIN, i64::MAX;
+    f64, f64, f64, Double, f64::NEG_INFINITY, f64::INFINITY;
+    Option<f64>, f64, f64, Double, f64::NEG_INFINITY, f64::INFINITY;
+}

@@ -1,0 +1,168 @@
+//! What makes log records those of a node.
+
+use std::cell::Cell;
+use std::fmt;
+use std::sync::Arc;
+
+use log::{LevelFilter, Log, Metadata, Record};
+
+use super::{Quiet, RecordQueue};
+
+/// Logs in the name of a node: to the program's logger, and to `/rosout`, if the node's log is
+/// [published](crate::Node::publish_rosout).
+///
+/// `log::info!(logger: node.logger(), "hello")` uses it for one record; a [`RosoutLog`] for all of a program. What is above
+/// [`log::max_level`] is dropped before, as everywhere.
+///
+/// Allocates, and locks for a moment; waits neither for the middleware nor for the executor that publishes. May be called
+/// anywhere. Cheap to clone.
+#[derive(Clone)]
+pub struct Logger(Arc<RecordQueue>);
+
+impl Logger {
+    pub(super) const fn new(queue: Arc<RecordQueue>) -> Self {
+        Self(queue)
+    }
+
+    /// Its name: the node's, with dots for slashes.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.0.name()
+    }
+}
+
+impl Log for Logger {
+    fn enabled(&self, _metadata: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        self.0.push(record);
+        let program = log::logger();
+        // The program's logger may be this one.
+        if program.enabled(record.metadata()) && !IS_HANDING_ON.replace(true) {
+            let _until_its_end = HandingOn;
+            // Or a `RosoutLog`.
+            let _quiet = Quiet::here();
+            program.log(record);
+        }
+    }
+
+    fn flush(&self) {
+        if !IS_HANDING_ON.replace(true) {
+            let _until_its_end = HandingOn;
+            log::logger().flush();
+        }
+    }
+}
+
+thread_local! {
+    static IS_HANDING_ON: Cell<bool> = const { Cell::new(false) };
+}
+
+/// That this thread hands something on to the program's logger.
+struct HandingOn;
+
+impl Drop for HandingOn {
+    fn drop(&mut self) {
+        IS_HANDING_ON.set(false);
+    }
+}
+
+impl fmt::Debug for Logger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Logger").field(&self.name()).finish()
+    }
+}
+
+/// The logger of a program: hands records on to an inner logger, such as one that writes to the console, and has a node publish
+/// them on `/rosout`, too, from whatever library they are.
+///
+/// What a middleware logs because it sends a record would be the next record to be sent: leave out its targets with
+/// [`without`](Self::without). What it logs on the thread that publishes is left out anyway.
+///
+/// ```
+/// use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+/// use rospin_node::{InProcess, Node, RosoutLog};
+///
+/// struct Console;
+///
+/// impl log::Log for Console {
+///     fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+///         true
+///     }
+///     fn log(&self, record: &log::Record<'_>) {
+///         println!("{}", record.args());
+///     }
+///     fn flush(&self) {}
+/// }
+///
+/// let context = Context::new(ContextOptions::new());
+/// let executor = context.create_executor(ExecutorOptions::new("main"));
+/// let node = Node::new(&InProcess::new(&context), "motor")?;
+/// let _rosout = node.publish_rosout(&executor.handle())?;
+/// log::set_boxed_logger(Box::new(RosoutLog::new(node.logger(), Console).without("rustdds")))?;
+/// log::set_max_level(log::LevelFilter::Info);
+///
+/// log::info!("on the console and on /rosout");
+/// executor.spin(SpinOptions::spin_all())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct RosoutLog<L> {
+    logger: Logger,
+    inner: L,
+    level: LevelFilter,
+    without: Vec<String>,
+}
+
+impl<L: Log> RosoutLog<L> {
+    /// Publishes in the name of that node, and hands on to `inner`.
+    #[must_use]
+    pub const fn new(logger: Logger, inner: L) -> Self {
+        Self { logger, inner, level: LevelFilter::Info, without: Vec::new() }
+    }
+
+    /// Sets what is published, by default what is at least [`Info`](log::Level::Info). The inner logger decides for itself.
+    #[must_use]
+    pub const fn level(mut self, level: LevelFilter) -> Self {
+        self.level = level;
+        self
+    }
+
+    /// Does not publish records of that target, a crate or a module say, and of those below it.
+    #[must_use]
+    pub fn without(mut self, target: impl Into<String>) -> Self {
+        self.without.push(target.into());
+        self
+    }
+
+    fn publishes(&self, metadata: &Metadata<'_>) -> bool {
+        let is_in = |module: &String| {
+            metadata
+                .target()
+                .strip_prefix(module.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+        };
+        metadata.level() <= self.level && !self.without.iter().any(is_in)
+    }
+}
+
+impl<L: Log> Log for RosoutLog<L> {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        self.publishes(metadata) || self.inner.enabled(metadata)
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        if self.publishes(record.metadata()) {
+            self.logger.0.push(record);
+        }
+        if self.inner.enabled(record.metadata()) {
+            self.inner.log(record);
+        }
+    }
+
+    fn flush(&self) {
+        self.inner.flush();
+    }
+}

@@ -1,0 +1,199 @@
+//! Records on their way to `/rosout`.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use rospin::{LossCause, Notifier, Pending, Source, TakeError};
+
+use super::RECORDS_MAX;
+use crate::interfaces::builtin_interfaces::Time;
+use crate::interfaces::rcl_interfaces::{Log, log_level};
+use crate::names::NodeName;
+
+/// The records of a node that are not published yet.
+pub(crate) struct RecordQueue {
+    /// The node's, with dots: what ROS calls the logger's name.
+    name: String,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    records: VecDeque<Log>,
+    notifier: Option<Notifier>,
+    /// Nothing is kept while nobody publishes.
+    is_open: bool,
+}
+
+impl RecordQueue {
+    pub(crate) fn new(node: &NodeName) -> Arc<Self> {
+        let name = node.to_string().trim_start_matches('/').replace('/', ".");
+        Arc::new(Self { name, state: Mutex::default() })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // No user code runs under the lock, so a panic left nothing half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether it was closed.
+    pub(super) fn open(&self) -> bool {
+        !std::mem::replace(&mut self.lock().is_open, true)
+    }
+
+    pub(super) fn close(&self) {
+        let closed = std::mem::take(&mut *self.lock());
+        drop(closed);
+    }
+
+    /// Leaves a record to be published; the oldest one makes room.
+    pub(super) fn push(&self, record: &log::Record<'_>) {
+        if Quiet::is_here() || !self.lock().is_open {
+            return;
+        }
+        // Writes the message, which is the user's code.
+        let record = self.message(record);
+        let mut state = self.lock();
+        if !state.is_open {
+            return;
+        }
+        let displaced = if state.records.len() == RECORDS_MAX { state.records.pop_front() } else { None };
+        state.records.push_back(record);
+        let notifier = state.notifier.clone();
+        drop(state);
+        if let Some(notifier) = notifier {
+            if displaced.is_some() {
+                notifier.count_lost(LossCause::QueueFull, 1);
+            }
+            notifier.notify();
+        }
+    }
+
+    fn message(&self, record: &log::Record<'_>) -> Log {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Log {
+            stamp: Time { sec: i32::try_from(now.as_secs()).unwrap_or(i32::MAX), nanosec: now.subsec_nanos() },
+            level: match record.level() {
+                log::Level::Error => log_level::ERROR,
+                log::Level::Warn => log_level::WARN,
+                log::Level::Info => log_level::INFO,
+                log::Level::Debug | log::Level::Trace => log_level::DEBUG,
+            },
+            name: self.name.clone(),
+            msg: record.args().to_string(),
+            file: record.file().unwrap_or_default().to_owned(),
+            function: record.module_path().unwrap_or_default().to_owned(),
+            line: record.line().unwrap_or_default(),
+        }
+    }
+}
+
+/// The queue as the source of the entity that publishes.
+pub(super) struct Records(Arc<RecordQueue>);
+
+impl Records {
+    pub(super) fn new(queue: &Arc<RecordQueue>) -> Self {
+        Self(Arc::clone(queue))
+    }
+}
+
+impl Source for Records {
+    type Item = Log;
+    type Attachment = ();
+
+    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
+        let mut state = self.0.lock();
+        let has_records = !state.records.is_empty();
+        state.notifier = Some(notifier.clone());
+        drop(state);
+        if has_records {
+            notifier.notify();
+        }
+        Ok(())
+    }
+
+    fn try_take(&mut self) -> Result<Option<Log>, TakeError> {
+        Ok(self.0.lock().records.pop_front())
+    }
+
+    fn pending(&self) -> Pending {
+        if self.0.lock().records.is_empty() { Pending::Empty } else { Pending::Unknown }
+    }
+}
+
+thread_local! {
+    static IS_QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// That this thread publishes a record, or hands one on that is in the queue already: what it logs meanwhile is not published.
+pub(crate) struct Quiet {
+    before: bool,
+}
+
+impl Quiet {
+    pub(super) fn here() -> Self {
+        Self { before: IS_QUIET.replace(true) }
+    }
+
+    fn is_here() -> bool {
+        IS_QUIET.get()
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        IS_QUIET.set(self.before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue(namespace: &str) -> Arc<RecordQueue> {
+        RecordQueue::new(&NodeName::new(namespace, "motor").unwrap())
+    }
+
+    fn push(queue: &RecordQueue, text: &str) {
+        queue.push(&log::Record::builder().level(log::Level::Warn).args(format_args!("{text}")).build());
+    }
+
+    #[test]
+    fn loggers_have_dots_where_nodes_have_slashes() {
+        assert_eq!((queue("/").name(), queue("/robot/left").name()), ("motor", "robot.left.motor"));
+    }
+
+    #[test]
+    fn what_is_logged_while_a_record_is_published_is_not() {
+        let queue = queue("/");
+        push(&queue, "nobody publishes");
+        assert!(queue.open() && !queue.open());
+        push(&queue, "one");
+        {
+            let _outer = Quiet::here();
+            drop(Quiet::here());
+            push(&queue, "about one");
+        }
+        push(&queue, "two");
+        let mut records = Records::new(&queue);
+        let texts: Vec<_> = std::iter::from_fn(|| records.try_take().unwrap().map(|record| record.msg)).collect();
+        assert_eq!(texts, ["one", "two"]);
+    }
+
+    #[test]
+    fn no_more_is_kept_than_a_bound() {
+        let queue = queue("/");
+        queue.open();
+        (0..RECORDS_MAX + 5).for_each(|n| push(&queue, &n.to_string()));
+        assert_eq!(queue.lock().records.len(), RECORDS_MAX);
+        assert_eq!(queue.lock().records[0].msg, "5");
+        queue.close();
+        assert!(queue.lock().records.is_empty() && queue.open());
+    }
+}

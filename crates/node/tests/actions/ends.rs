@@ -1,0 +1,212 @@
+//! Ends that nobody wished for: dropped handles, panics, servers and clients that go.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures::channel::oneshot;
+use futures::{FutureExt, StreamExt};
+use rospin::{ExecutorOptions, GroupOptions, IncidentKind, OnPanic, Payload, SpinOptions};
+use rospin_node::{CancelResponse, GoalResponse, GoalState};
+
+use crate::set_up::{Goal, Handle, Kind, Log, World, on_both_kinds, seq, watchdog};
+
+#[test]
+fn a_handle_that_is_dropped_aborts_its_goal() {
+    on_both_kinds(|world| {
+        let (goal, handle) = world.begin(5);
+        drop(handle);
+        let outcome = world.wait(goal.result()).unwrap();
+        assert_eq!((outcome.state, outcome.result), (GoalState::Aborted, seq([])));
+    });
+}
+
+#[test]
+fn a_panic_aborts_the_goal_and_others_go_on() {
+    watchdog(|| {
+        for kind in [Kind::Exclusive, Kind::Reentrant] {
+            let world = World::executing(kind, |goal| {
+                assert_ne!(goal.goal().order, 1, "at once");
+                Box::pin(async move {
+                    std::future::ready(()).await;
+                    assert_ne!(goal.goal().order, 2, "later");
+                    goal.succeed(seq([]));
+                })
+            });
+            let goals = [1, 2, 3].map(|order| world.send(order));
+            let states = goals.map(|goal| world.wait(goal.result()).unwrap().state);
+            assert_eq!(states, [GoalState::Aborted, GoalState::Aborted, GoalState::Succeeded]);
+            let incidents = world.incidents.take();
+            assert_eq!(incidents.len(), 2);
+            assert!(incidents.iter().all(|incident| incident.entity == "server/fibonacci/execute"));
+        }
+    });
+}
+
+#[test]
+fn without_an_execution_goals_are_aborted() {
+    watchdog(|| {
+        let world = World::without_server();
+        let group = world.executor.create_group(GroupOptions::new("server").on_panic(OnPanic::Remove), ());
+        let _server = world
+            .node
+            .create_action_server(
+                &group,
+                "fibonacci",
+                |(), _, _| GoalResponse::AcceptAndExecute,
+                |(), _, _| CancelResponse::Accept,
+                |_: Payload<()>, goal: Handle| async move { panic!("{}", goal.goal().order) },
+            )
+            .unwrap();
+        let (first, second) = (world.client.send_goal(Goal { order: 1 }), world.client.send_goal(Goal { order: 2 }));
+        // Both requests are older than the first execution, so both goals are there by then. One more comes afterwards.
+        world.clock.advance(std::time::Duration::from_millis(1));
+        for goal in [world.wait(first).unwrap(), world.wait(second).unwrap(), world.send(3)] {
+            assert_eq!(world.wait(goal.result()).unwrap().state, GoalState::Aborted);
+        }
+        let incidents = world.incidents.take();
+        assert_eq!(incidents.len(), 1, "the entity is removed then");
+        assert_eq!(incidents[0].kind, IncidentKind::Panicked("1".to_owned()));
+    });
+}
+
+#[test]
+fn a_server_that_goes_aborts_its_goals_and_tells() {
+    on_both_kinds(|mut world| {
+        let (goal, handle) = world.begin(5);
+        let queued = world.client.send_goal(Goal { order: 6 });
+        world.executor.spin(SpinOptions::spin_once()).unwrap();
+        let mut feedback = goal.take_feedback().unwrap();
+        let mut result = Box::pin(goal.result());
+        assert!(world.poll(&mut result).is_none());
+        handle.publish_feedback(seq([0])).unwrap();
+        drop(world.server.take());
+        assert!(handle.is_cancel_requested(), "the execution should end");
+        let outcome = world.poll(&mut result).unwrap().unwrap();
+        assert_eq!((outcome.state, outcome.result), (GoalState::Aborted, seq([])));
+        assert_eq!(world.heard(&mut feedback), (vec![seq([0])], false));
+        // None of this does anything.
+        handle.publish_feedback(seq([1])).unwrap();
+        assert_eq!(handle.canceled(seq([1])), Ok(()));
+        drop(world.wait(queued));
+    });
+}
+
+#[test]
+fn a_server_that_goes_drops_its_executions() {
+    watchdog(|| {
+        for kind in [Kind::Exclusive, Kind::Reentrant] {
+            let dropped = Arc::new(AtomicUsize::new(0));
+            struct OnDrop(Arc<AtomicUsize>);
+            impl Drop for OnDrop {
+                fn drop(&mut self) {
+                    self.0.fetch_add(1, Ordering::SeqCst);
+                }
+            }
+            let counter = Arc::clone(&dropped);
+            let mut world = World::executing(kind, move |goal| {
+                let on_drop = OnDrop(Arc::clone(&counter));
+                Box::pin(async move {
+                    std::future::pending::<()>().await;
+                    drop((goal, on_drop));
+                })
+            });
+            let goals = [1, 2].map(|order| world.send(order));
+            world.spin_all();
+            let results = goals.map(|goal| goal.result());
+            world.spin_all();
+            drop(world.server.take());
+            assert_eq!(dropped.load(Ordering::SeqCst), 2);
+            assert_eq!(Arc::strong_count(&dropped), 1, "the callback is dropped, too");
+            let states = results.map(|result| world.wait(result).unwrap().state);
+            assert_eq!(states, [GoalState::Aborted, GoalState::Aborted]);
+        }
+    });
+}
+
+#[test]
+fn a_client_that_goes_leaves_its_goal_alone() {
+    on_both_kinds(|world| {
+        let client = world.node.create_action_client(&world.executor.handle(), "fibonacci").unwrap();
+        let goal = world.wait(client.send_goal(Goal { order: 5 })).unwrap();
+        world.spin_all();
+        let handle = world.begun.take().remove(0);
+        let mut feedback = goal.take_feedback().unwrap();
+        let result = goal.result();
+        drop((client, goal, result));
+        world.spin_all();
+        assert_eq!(world.heard(&mut feedback), (vec![], false));
+        handle.publish_feedback(seq([0])).unwrap();
+        assert!(!handle.is_cancel_requested());
+        handle.succeed(seq([1]));
+        world.spin_all();
+        assert_eq!(world.status().len(), 1);
+    });
+}
+
+#[test]
+fn without_the_clients_executor_there_is_no_feedback() {
+    on_both_kinds(|world| {
+        let other = world.context.create_executor(ExecutorOptions::new("other"));
+        let client = world.node.create_action_client(&other.handle(), "fibonacci").unwrap();
+        drop(other);
+        let goal = world.wait(client.send_goal(Goal { order: 5 })).unwrap();
+        assert_eq!(world.heard(&mut goal.take_feedback().unwrap()), (vec![], false));
+    });
+}
+
+#[test]
+fn nothing_runs_after_the_spin_and_the_next_one_goes_on() {
+    watchdog(|| {
+        for kind in [Kind::Exclusive, Kind::Reentrant] {
+            let (gate, opened) = oneshot::channel::<()>();
+            let opened = std::sync::Mutex::new(Some(opened));
+            let log = Log::new();
+            let entries = log.clone();
+            let world = World::executing(kind, move |goal| {
+                let (opened, log) = (opened.lock().unwrap().take().unwrap(), entries.clone());
+                Box::pin(async move {
+                    log.push("begins");
+                    opened.await.unwrap();
+                    log.push("ends");
+                    goal.succeed(seq([]));
+                })
+            });
+            let goal = world.send(5);
+            let stop = world.executor.handle();
+            stop.halt();
+            world.executor.spin(SpinOptions::new()).unwrap();
+            world.spin_all();
+            assert_eq!(log.take(), ["begins"]);
+            gate.send(()).unwrap();
+            let canceled = goal.cancel();
+            assert_eq!(log.take(), [""; 0], "nobody spins");
+            let outcome = world.wait(goal.result()).unwrap();
+            assert_eq!((log.take(), outcome.state), (vec!["ends"], GoalState::Succeeded));
+            drop(canceled);
+        }
+    });
+}
+
+#[test]
+fn an_executor_that_goes_aborts_its_goals() {
+    watchdog(|| {
+        for kind in [Kind::Exclusive, Kind::Reentrant] {
+            let world = World::executing(kind, |goal| {
+                Box::pin(async move {
+                    std::future::pending::<()>().await;
+                    drop(goal);
+                })
+            });
+            let goal = world.send(5);
+            let mut result = Box::pin(goal.result());
+            assert!(world.poll(&mut result).is_none());
+            let feedback = goal.take_feedback().unwrap();
+            let World { executor, context: _context, server, .. } = world;
+            drop(executor);
+            let outcome = result.now_or_never().expect("it was told").unwrap();
+            assert_eq!(outcome.state, GoalState::Aborted);
+            assert_eq!(feedback.count().now_or_never(), Some(0));
+            drop(server);
+        }
+    });
+}

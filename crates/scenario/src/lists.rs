@@ -1,0 +1,54 @@
+//! Lists in texts: who writes something else in their place is shown how a list is written.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+/// What takes a list, and says otherwise what to write.
+struct List<T> {
+    write: &'static str,
+    of: PhantomData<T>,
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for List<T> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a list; write {}", self.write)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
+        let mut all = Vec::new();
+        while let Some(one) = list.next_element()? {
+            all.push(one);
+        }
+        Ok(all)
+    }
+}
+
+/// A function for `#[serde(deserialize_with = ...)]` a list, with how that list is written.
+macro_rules! lists {
+    ($($name:ident: $write:literal),+ $(,)?) => {$(
+        pub(crate) fn $name<'de, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
+        where
+            T: Deserialize<'de>,
+            D: Deserializer<'de>,
+        {
+            deserializer.deserialize_seq(List { write: $write, of: PhantomData })
+        }
+    )+};
+}
+
+lists! {
+    cores: "`cores = [1]`, or `cores = [0, 1]` for several",
+    names: "`callbacks = [\"first\", \"second\"]`",
+    executors: "`[[executor]]` above each executor",
+    groups: "`[[group]]` above each group",
+    callbacks: "`[[callback]]` above each callback",
+    chains: "`[[chain]]` above each chain",
+    threads: "`[[thread]]` above each thread",
+    releases: "`[[release]]` above each release",
+    faults: "`[[fault]]` above each fault",
+}
