@@ -44,7 +44,7 @@
 //! same. ROS 2 from Iron on has it, and `ros2 topic info --verbose` shows it; give it as [`Message::TYPE_HASH`] and
 //! [`Service::TYPE_HASH`], a service that of the service and not of its request. A type without one gets what Humble's
 //! `rmw_zenoh_cpp` uses for all types, `TypeHashNotSupported`: such entities meet one another, and nodes on Humble, but none
-//! of a later ROS 2.
+//! of a later ROS 2. So far that concerns all actions: their parts have hashes of their own.
 //!
 //! # Quality of service
 //!
@@ -115,6 +115,16 @@ pub type Subscription = rospin_node::Subscription<Session>;
 pub type Server = rospin_node::Server<Session>;
 /// A client of a [`Node`]'s.
 pub type Client<S> = rospin_node::Client<S, Session>;
+/// The parameters of a [`Node`] as others get at them.
+pub type ParameterServer = rospin_node::ParameterServer<Session>;
+/// The parameters of another node.
+pub type ParameterClient = rospin_node::ParameterClient<Session>;
+/// The log of a [`Node`] on its way to `/rosout`.
+pub type Rosout = rospin_node::Rosout<Session>;
+/// An action server of a [`Node`]'s.
+pub type ActionServer = rospin_node::ActionServer<Session>;
+/// An action client of a [`Node`]'s.
+pub type ActionClient<A> = rospin_node::ActionClient<A, Session>;
 /// ROS time follows `/clock` for as long as this lives.
 pub type SimTime = rospin_node::SimTime<Session>;
 
