@@ -42,6 +42,19 @@ fn arrows_point_down() {
     }
 }
 
+/// It is a workspace of its own, which nothing of this one sees.
+#[test]
+fn the_adapter_outside_the_workspace_points_down_too() {
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../hiroz/Cargo.toml");
+    let metadata = MetadataCommand::new().manifest_path(manifest).no_deps().exec().expect("cargo metadata");
+    let [adapter] = &metadata.packages[..] else { panic!("one package") };
+    let allowed = allowed(&adapter.name).expect("an adapter");
+    let used = adapter.dependencies.iter().map(|dependency| dependency.name.as_str());
+    for dependency in used.filter(|name| name.starts_with("rospin")) {
+        assert!(allowed.contains(&dependency), "{} must not depend on {dependency}", adapter.name);
+    }
+}
+
 #[test]
 fn only_the_command_may_depend_on_everything() {
     for package in &workspace().packages {
