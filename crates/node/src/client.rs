@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rospin::ExecutorHandle;
 
+use crate::graph::{EndpointKind, Presence};
 use crate::message::Service;
 use crate::middleware::{ClientEnd, Matches, Middleware};
 use crate::names::TypeName;
@@ -52,6 +53,7 @@ pub struct Client<S: Service, X: Middleware>(Arc<Inner<S, X>>);
 
 struct Inner<S: Service, X: Middleware> {
     service: String,
+    _presence: Presence,
     raw: X::Client<S>,
     _node: Node<X>,
 }
@@ -76,7 +78,8 @@ impl<X: Middleware> Node<X> {
         let (raw_node, middleware) = (self.raw(), self.middleware());
         let created = middleware.create_client(raw_node, executor, &name, &service_type, &qos, options);
         let raw = created.map_err(|reason| ServiceError::Refused { service: service.clone(), reason })?;
-        Ok(Client(Arc::new(Inner { service, raw, _node: self.clone() })))
+        let presence = self.enter(EndpointKind::Client, &name, &service_type, &qos);
+        Ok(Client(Arc::new(Inner { service, _presence: presence, raw, _node: self.clone() })))
     }
 }
 

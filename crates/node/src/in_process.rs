@@ -11,6 +11,7 @@ use rospin::{
 };
 
 use crate::client::CallError;
+use crate::graph::Graph;
 use crate::message::{Message, Service};
 use crate::middleware::{ClientEnd, Matches, Middleware, PublisherEnd, Refused, ReplyEnd};
 use crate::names::{FullName, NodeName, TypeName};
@@ -20,13 +21,13 @@ use crate::qos::{Durability, Qos};
 /// Nodes of one process that talk through their [`Context`]: nothing is encoded, and a message with one subscription is not even
 /// copied. Histories are kept as they are over DDS; everything is reliable.
 #[derive(Clone, Debug)]
-pub struct InProcess(Context);
+pub struct InProcess(Context, Arc<Graph>);
 
 impl InProcess {
     /// Through the topics and services of that context.
     #[must_use]
     pub fn new(context: &Context) -> Self {
-        Self(context.clone())
+        Self(context.clone(), context.shared())
     }
 }
 
@@ -45,6 +46,10 @@ impl Middleware for InProcess {
     type Requests<S: Service> = RequestQueue<S::Request, S::Response>;
     type Reply<S: Service> = Reply<S::Response>;
     type Client<S: Service> = ServiceClient<S>;
+
+    fn graph(&self) -> &Arc<Graph> {
+        &self.1
+    }
 
     fn create_node(&self, _name: &NodeName) -> Result<(), Refused> {
         Ok(())

@@ -7,6 +7,7 @@
 //! - [`Node`]: names, and what can be created under them.
 //! - [`Message`], [`Service`]: what travels, as structs with serde's derives and their ROS 2 type's name.
 //! - [`Parameter`], [`Parameters`]: values of a node that are set from outside, one by one or as a struct.
+//! - [`Graph`]: which nodes there are and what they have, with changes as an entity; nodes tell of it.
 //! - [`Logger`], [`RosoutLog`]: log records on `/rosout`.
 //! - [`ActionServer`], [`ActionClient`]: goals that take their time, tell how they get on, and can be canceled.
 //! - [`InProcess`]: the middleware that needs no network, for tests and for nodes that are composed in one process.
@@ -48,6 +49,7 @@
 mod action;
 mod client;
 mod clock;
+mod graph;
 mod in_process;
 pub mod interfaces;
 mod message;
@@ -69,6 +71,7 @@ pub use action::{
 };
 pub use client::{CallError, Client};
 pub use clock::SimTime;
+pub use graph::{Endpoint, EndpointKind, Graph, GraphCallback, GraphChange, NamesAndTypes};
 pub use in_process::InProcess;
 pub use message::{Message, Service};
 pub use middleware::{ClientEnd, Matches, Middleware, PublisherEnd, Refused, ReplyEnd};

@@ -3,9 +3,12 @@
 //! What arrives is a [`Source`]: the middleware's threads notify, an executor's thread takes and decodes. None of them calls a
 //! callback.
 
+use std::sync::Arc;
+
 use rospin::{EntityOptions, ExecutorHandle, Source};
 
 use crate::client::CallError;
+use crate::graph::Graph;
 use crate::message::{Message, Service};
 use crate::names::{FullName, NodeName, TypeName};
 use crate::publisher::PublishError;
@@ -37,6 +40,10 @@ pub trait Middleware: Clone + Send + Sync + 'static {
     type Reply<S: Service>: ReplyEnd<S::Response>;
     /// See [`create_client`](Self::create_client).
     type Client<S: Service>: ClientEnd<S>;
+
+    /// The graph of the network, which all clones share. The middleware enters what belongs to other processes, on whichever
+    /// thread hears of it; what belongs to this one is entered above.
+    fn graph(&self) -> &Arc<Graph>;
 
     /// Makes a node known.
     ///

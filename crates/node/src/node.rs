@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::graph::{Endpoint, EndpointKind, Presence};
 use crate::middleware::{Middleware, Refused};
-use crate::names::{NameError, NodeName};
+use crate::names::{FullName, NameError, NodeName, TypeName};
 use crate::parameters::{ParameterFile, ParameterValue, Store};
+use crate::qos::Qos;
 use crate::rosout::RecordQueue;
 
 /// How a node is set up; a plain `&str` is its name.
@@ -82,6 +84,7 @@ struct Inner<X: Middleware> {
     name: NodeName,
     store: Arc<Store>,
     records: Arc<RecordQueue>,
+    _presence: Presence,
     raw: X::Node,
     // After the node, which says goodbye through it.
     middleware: X,
@@ -100,7 +103,9 @@ impl<X: Middleware> Node<X> {
         overrides.extend(options.overrides);
         let store = Store::new(name.to_string(), overrides);
         let records = RecordQueue::new(&name);
-        Ok(Self(Arc::new(Inner { name, store, records, raw, middleware: middleware.clone() })))
+        let presence = middleware.graph().enter_node(name.to_string());
+        let middleware = middleware.clone();
+        Ok(Self(Arc::new(Inner { name, store, records, _presence: presence, raw, middleware })))
     }
 
     /// The name with its namespace, such as `/robot/talker`.
@@ -129,6 +134,12 @@ impl<X: Middleware> Node<X> {
     /// The node's log on its way to `/rosout`.
     pub(crate) fn records(&self) -> &Arc<RecordQueue> {
         &self.0.records
+    }
+
+    /// Enters something of this node into the graph, for as long as what it returns lives.
+    pub(crate) fn enter(&self, kind: EndpointKind, name: &FullName, type_name: &TypeName, qos: &Qos) -> Presence {
+        let endpoint = Endpoint::ours(kind, name, type_name, qos, self.fully_qualified_name());
+        self.middleware().graph().enter_endpoint(endpoint)
     }
 
     /// The node as the middleware has it.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::graph::{EndpointKind, Presence};
 use crate::message::Message;
 use crate::middleware::{Matches, Middleware, PublisherEnd};
 use crate::names::TypeName;
@@ -35,6 +36,7 @@ pub struct Publisher<M: Message, X: Middleware>(Arc<Inner<M, X>>);
 
 struct Inner<M: Message, X: Middleware> {
     topic: String,
+    _presence: Presence,
     raw: X::Publisher<M>,
     _node: Node<X>,
 }
@@ -52,7 +54,8 @@ impl<X: Middleware> Node<X> {
         let (name, message_type) = (self.name().resolve(&topic)?, TypeName::of_message::<M>()?);
         let created = self.middleware().create_publisher(self.raw(), &name, &message_type, &qos);
         let raw = created.map_err(|reason| TopicError::Refused { topic: topic.clone(), reason })?;
-        Ok(Publisher(Arc::new(Inner { topic, raw, _node: self.clone() })))
+        let presence = self.enter(EndpointKind::Publisher, &name, &message_type, &qos);
+        Ok(Publisher(Arc::new(Inner { topic, _presence: presence, raw, _node: self.clone() })))
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rospin::{CallbackGroup, Entity, EntityKind, EntityOptions, LossCause, Payload, ReentrantGroup, SourceError};
 
+use crate::graph::{EndpointKind, Presence};
 use crate::message::Service;
 use crate::middleware::{Middleware, Refused, ReplyEnd};
 use crate::names::{NameError, TypeName};
@@ -41,6 +42,7 @@ pub enum ServiceError {
 pub struct Server<X: Middleware> {
     entity: Entity,
     responder: Responder,
+    _presence: Presence,
     _node: Node<X>,
 }
 
@@ -91,6 +93,7 @@ pub(crate) struct Draft<S: Service, X: Middleware> {
     options: EntityOptions,
     requests: X::Requests<S>,
     responder: Responder,
+    presence: Presence,
     node: Node<X>,
 }
 
@@ -107,7 +110,8 @@ impl<S: Service, X: Middleware> Draft<S, X> {
         let created = node.middleware().create_service(node.raw(), &name, &service_type, &qos);
         let requests = created.map_err(|reason| ServiceError::Refused { service: service.clone(), reason })?;
         let responder = Responder { service: service.into(), unsent: Arc::default() };
-        Ok(Self { options, requests, responder, node: node.clone() })
+        let presence = node.enter(EndpointKind::Server, &name, &service_type, &qos);
+        Ok(Self { options, requests, responder, presence, node: node.clone() })
     }
 
     /// Finishes it with the entity that `create` makes of options, source and responder.
@@ -115,8 +119,9 @@ impl<S: Service, X: Middleware> Draft<S, X> {
         self,
         create: impl FnOnce(EntityOptions, X::Requests<S>, Responder) -> Result<Entity, SourceError>,
     ) -> Result<Server<X>, ServiceError> {
-        let Self { options, requests, responder, node } = self;
-        Ok(Server { entity: create(options, requests, responder.clone())?, responder, _node: node })
+        let Self { options, requests, responder, presence, node } = self;
+        let entity = create(options, requests, responder.clone())?;
+        Ok(Server { entity, responder, _presence: presence, _node: node })
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 
 use rospin::{CallbackGroup, Entity, EntityKind, EntityOptions, LossCause, Payload, ReentrantGroup, SourceError};
 
+use crate::graph::{EndpointKind, Presence};
 use crate::message::Message;
 use crate::middleware::{Matches, Middleware, Refused};
 use crate::names::{NameError, TypeName};
@@ -39,6 +40,7 @@ pub enum TopicError {
 pub struct Subscription<X: Middleware> {
     entity: Entity,
     matches: X::Matches,
+    _presence: Presence,
     _node: Node<X>,
 }
 
@@ -87,6 +89,7 @@ struct Draft<M: Message, X: Middleware> {
     options: EntityOptions,
     messages: X::Messages<M>,
     matches: X::Matches,
+    presence: Presence,
     node: Node<X>,
 }
 
@@ -102,7 +105,8 @@ impl<M: Message, X: Middleware> Draft<M, X> {
         let (options, qos) = common.into_entity(|| format!("{group}/{topic}"), qos, deployed_depth);
         let created = node.middleware().create_subscription(node.raw(), &name, &message_type, &qos);
         let (messages, matches) = created.map_err(|reason| TopicError::Refused { topic, reason })?;
-        Ok(Self { options, messages, matches, node: node.clone() })
+        let presence = node.enter(EndpointKind::Subscription, &name, &message_type, &qos);
+        Ok(Self { options, messages, matches, presence, node: node.clone() })
     }
 
     /// Finishes it with the entity that `create` makes of options and source.
@@ -110,8 +114,8 @@ impl<M: Message, X: Middleware> Draft<M, X> {
         self,
         create: impl FnOnce(EntityOptions, X::Messages<M>) -> Result<Entity, SourceError>,
     ) -> Result<Subscription<X>, TopicError> {
-        let Self { options, messages, matches, node } = self;
-        Ok(Subscription { entity: create(options, messages)?, matches, _node: node })
+        let Self { options, messages, matches, presence, node } = self;
+        Ok(Subscription { entity: create(options, messages)?, matches, _presence: presence, _node: node })
     }
 }
 

@@ -1,5 +1,6 @@
 //! The root of everything: clocks, topics and services, executors.
 
+use std::any::type_name;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -151,6 +152,7 @@ struct Inner {
     ledger: Arc<Ledger>,
     topics: Registry,
     services: Registry,
+    shared: Registry,
     catalog: Catalog,
     /// Held by the executor that compares the catalog with the deployment.
     checking: Mutex<()>,
@@ -171,6 +173,7 @@ impl Context {
             ledger: Arc::default(),
             topics: Registry::default(),
             services: Registry::default(),
+            shared: Registry::default(),
             catalog: Catalog::new(deployment.is_some() || template.is_some()),
             checking: Mutex::default(),
             deployed: deployment.map(Deployed::new),
@@ -227,6 +230,16 @@ impl Context {
         service: &str,
     ) -> Result<Client<Req, Resp>, ServiceError> {
         Client::new(self, service)
+    }
+
+    /// The context's one value of that type, made if there is none, and forgotten with its last owner: for what is built on
+    /// contexts and has something in common for each of them.
+    #[must_use]
+    pub fn shared<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
+        // Made before, for it is not to run under the lock.
+        let made = T::default();
+        // Two types of one name would have to come from two versions of a crate; the second one shares nothing.
+        self.0.shared.get_or_insert::<T, T>(type_name::<T>(), || made).unwrap_or_default()
     }
 
     /// Runs `create`, which starts threads that are not rospin's: a middleware's. They get what the deployment file says for

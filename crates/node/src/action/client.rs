@@ -14,6 +14,7 @@ use super::parts::{FeedbackMessage, GetResult, SendGoal, SendGoalRequest, part};
 use super::server::ActionError;
 use super::tracked::{Goals, Router};
 use crate::client::{CallError, Client};
+use crate::graph::{EndpointKind, Presence};
 use crate::interfaces::action_msgs::{CancelGoal, CancelGoalRequest, CancelGoalResponse, GoalInfo, GoalStatusArray};
 use crate::interfaces::builtin_interfaces::Time;
 use crate::message::{Message, Service};
@@ -131,6 +132,7 @@ struct Inner<A: Action, X: Middleware> {
     goals: Goals<A::Feedback>,
     feedback_matches: X::Matches,
     status_matches: X::Matches,
+    _presences: [Presence; 2],
     entity: Entity,
     _node: Node<X>,
 }
@@ -169,9 +171,10 @@ impl<X: Middleware> Node<X> {
         let common = entity(&name, "feedback", priority);
         let depth = |name: &str| group.deployed_depth(name);
         let (options, qos) = common.into_entity(String::new, Qos::keep_last(feedback_depth), depth);
-        let (feedback, feedback_matches) = self.read::<FeedbackMessage<A>>(&part(&action, "feedback"), qos)?;
+        let (feedback, feedback_matches, reads_feedback) =
+            self.read::<FeedbackMessage<A>>(&part(&action, "feedback"), qos)?;
         let latched = Qos { durability: Durability::TransientLocal, ..Qos::keep_last(1) };
-        let (status, status_matches) = self.read::<GoalStatusArray>(&part(&action, "status"), latched)?;
+        let (status, status_matches, reads_status) = self.read::<GoalStatusArray>(&part(&action, "status"), latched)?;
         let (goals, lost) = (Goals::new(), Lost::default());
         let router =
             Router::<A> { goals: goals.clone(), depth: qos.depth().unwrap_or(feedback_depth), lost: lost.clone() };
@@ -186,16 +189,18 @@ impl<X: Middleware> Node<X> {
             goals,
             feedback_matches,
             status_matches,
+            _presences: [reads_feedback, reads_status],
             entity,
             _node: self.clone(),
         })))
     }
 
     /// Subscribes to a part of an action.
-    fn read<M: Message>(&self, topic: &str, qos: Qos) -> Result<(X::Messages<M>, X::Matches), TopicError> {
+    fn read<M: Message>(&self, topic: &str, qos: Qos) -> Result<(X::Messages<M>, X::Matches, Presence), TopicError> {
         let (name, message_type) = (self.name().resolve(topic)?, TypeName::of_message::<M>()?);
         let created = self.middleware().create_subscription(self.raw(), &name, &message_type, &qos);
-        created.map_err(|reason| TopicError::Refused { topic: topic.to_owned(), reason })
+        let (messages, matches) = created.map_err(|reason| TopicError::Refused { topic: topic.to_owned(), reason })?;
+        Ok((messages, matches, self.enter(EndpointKind::Subscription, &name, &message_type, &qos)))
     }
 }
 

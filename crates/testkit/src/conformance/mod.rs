@@ -11,6 +11,7 @@ pub mod callbacks;
 pub mod contract;
 pub mod depth;
 mod fixture;
+pub mod graph;
 pub mod matching;
 pub mod messages;
 pub mod order;
@@ -80,6 +81,12 @@ macro_rules! conformance {
                 whoever_waits_for_the_other_end_is_told
                 other_topics_do_not_match
                 nobody_need_listen
+            }
+            graph {
+                nodes_see_each_other_and_what_they_have
+                changes_are_a_callback
+                whoever_waits_for_a_change_is_told
+                who_shares_a_name_is_there_until_the_last_goes
             }
             callbacks {
                 asynchronous_callbacks_hold_their_group

@@ -1,0 +1,134 @@
+//! Changes of the graph as the source of an entity.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rospin::{LossCause, Notifier, Pending, Source, TakeError};
+
+use super::{Graph, GraphChange};
+
+/// How many changes wait for a callback: more than come at once when a large system starts.
+const CHANGES_MAX: usize = 4096;
+
+/// Those who are told of changes.
+#[derive(Default)]
+pub(super) struct Watchers {
+    watchers: Vec<Watcher>,
+    last: u64,
+}
+
+struct Watcher {
+    number: u64,
+    changes: VecDeque<GraphChange>,
+    notifier: Option<Notifier>,
+}
+
+/// Whom to notify, and how many changes made room.
+pub(super) struct Told(Vec<(Notifier, usize)>);
+
+impl Told {
+    /// To be called without the lock.
+    pub(super) fn notify(self) {
+        for (notifier, displaced) in self.0 {
+            if displaced > 0 {
+                notifier.count_lost(LossCause::QueueFull, u64::try_from(displaced).unwrap_or(u64::MAX));
+            }
+            notifier.notify();
+        }
+    }
+}
+
+impl Watchers {
+    /// Leaves the changes for everyone; the oldest make room.
+    pub(super) fn tell(&mut self, changes: &[GraphChange]) -> Told {
+        let tell = |watcher: &mut Watcher| {
+            watcher.changes.extend(changes.iter().cloned());
+            let displaced = watcher.changes.len().saturating_sub(CHANGES_MAX);
+            watcher.changes.drain(..displaced);
+            watcher.notifier.clone().map(|notifier| (notifier, displaced))
+        };
+        Told(self.watchers.iter_mut().filter_map(tell).collect())
+    }
+
+    fn find(&mut self, number: u64) -> Option<&mut Watcher> {
+        self.watchers.iter_mut().find(|watcher| watcher.number == number)
+    }
+}
+
+/// The changes since it was made.
+pub(crate) struct Changes {
+    graph: Arc<Graph>,
+    number: u64,
+    is_empty: bool,
+}
+
+impl Changes {
+    pub(crate) fn new(graph: &Arc<Graph>) -> Self {
+        let mut state = graph.lock();
+        let watchers = &mut state.watchers;
+        watchers.last += 1;
+        let number = watchers.last;
+        watchers.watchers.push(Watcher { number, changes: VecDeque::new(), notifier: None });
+        drop(state);
+        Self { graph: Arc::clone(graph), number, is_empty: false }
+    }
+}
+
+impl Source for Changes {
+    type Item = GraphChange;
+    type Attachment = ();
+
+    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
+        let mut state = self.graph.lock();
+        if let Some(watcher) = state.watchers.find(self.number) {
+            watcher.notifier = Some(notifier.clone());
+        }
+        drop(state);
+        // There may be some already.
+        notifier.notify();
+        Ok(())
+    }
+
+    fn try_take(&mut self) -> Result<Option<GraphChange>, TakeError> {
+        let mut state = self.graph.lock();
+        let changes = state.watchers.find(self.number).map(|watcher| &mut watcher.changes);
+        let (change, is_empty) = changes.map_or((None, true), |changes| (changes.pop_front(), changes.is_empty()));
+        drop(state);
+        self.is_empty = is_empty;
+        Ok(change)
+    }
+
+    fn pending(&self) -> Pending {
+        if self.is_empty { Pending::Empty } else { Pending::Unknown }
+    }
+}
+
+impl Drop for Changes {
+    fn drop(&mut self) {
+        let mut state = self.graph.lock();
+        let watchers = &mut state.watchers.watchers;
+        let at = watchers.iter().position(|watcher| watcher.number == self.number);
+        let removed = at.map(|at| watchers.swap_remove(at));
+        drop(state);
+        drop(removed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_is_kept_than_a_bound() {
+        let graph = Graph::new();
+        let mut changes = Changes::new(&graph);
+        let nodes = CHANGES_MAX + 5;
+        (0..nodes).for_each(|n| graph.node_came(&n.to_be_bytes(), format!("/{n}")));
+        let first = changes.try_take().unwrap();
+        assert_eq!(first, Some(GraphChange::NodeCame("/5".to_owned())));
+        assert_eq!(std::iter::from_fn(|| changes.try_take().unwrap()).count(), CHANGES_MAX - 1);
+        assert_eq!(changes.pending(), Pending::Empty);
+        drop(changes);
+        assert!(graph.lock().watchers.watchers.is_empty());
+    }
+}

@@ -1,0 +1,63 @@
+//! Publishers, subscriptions, servers and clients as the graph knows them.
+
+use crate::names::{FullName, TypeName};
+use crate::qos::{Durability, History, Qos, Reliability};
+
+/// What an [`Endpoint`] is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum EndpointKind {
+    /// Publishes on a topic.
+    Publisher,
+    /// Subscribes to a topic.
+    Subscription,
+    /// Answers the requests of a service.
+    Server,
+    /// Calls a service.
+    Client,
+}
+
+/// A publisher, subscription, server or client of any node in the network. What the middleware does not tell of others is
+/// `None`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Endpoint {
+    /// What it is.
+    pub kind: EndpointKind,
+    /// The full name of its topic or service, such as `/robot/scan`.
+    pub name: String,
+    /// The name of its type, such as `std_msgs/msg/String`.
+    pub type_name: String,
+    /// The fully qualified name of the node that has it.
+    pub node: Option<String>,
+    /// Whether what the network lost is sent again.
+    pub reliability: Option<Reliability>,
+    /// Whether late subscriptions get what was published before.
+    pub durability: Option<Durability>,
+    /// How much is kept.
+    pub history: Option<History>,
+}
+
+impl Endpoint {
+    /// Of which nothing else is known.
+    #[must_use]
+    pub fn new(kind: EndpointKind, name: impl Into<String>, type_name: impl Into<String>) -> Self {
+        let (name, type_name) = (name.into(), type_name.into());
+        Self { kind, name, type_name, node: None, reliability: None, durability: None, history: None }
+    }
+
+    /// One of this process, of which everything is known.
+    pub(crate) fn ours(kind: EndpointKind, name: &FullName, type_name: &TypeName, qos: &Qos, node: String) -> Self {
+        Self {
+            node: Some(node),
+            reliability: Some(qos.reliability),
+            durability: Some(qos.durability),
+            history: Some(qos.history),
+            ..Self::new(kind, name.as_str(), type_name.to_string())
+        }
+    }
+
+    /// Whether the two can be one, of which more or less is known.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        (self.kind, &self.name, &self.type_name) == (other.kind, &other.name, &other.type_name)
+    }
+}

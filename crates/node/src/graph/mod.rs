@@ -1,0 +1,319 @@
+//! The ROS graph: which nodes there are, and what they have of topics and services.
+//!
+//! What a process has of its own is entered here, above the seam; a middleware enters what it hears of others. Entering neither
+//! calls user code nor waits for it: who watches is notified, and takes the changes on an executor's thread.
+
+mod changes;
+mod endpoint;
+mod node;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_channel::oneshot;
+
+pub(crate) use changes::Changes;
+use changes::Watchers;
+pub use endpoint::{Endpoint, EndpointKind};
+pub use node::{GraphCallback, NamesAndTypes};
+
+/// What came into the graph, or left it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum GraphChange {
+    /// The first node of that name is there.
+    NodeCame(String),
+    /// The last node of that name has gone.
+    NodeWent(String),
+    /// A publisher, subscription, server or client is there. Where its [node](Endpoint::node) is told of by other means, that
+    /// may be unknown yet.
+    EndpointCame(Endpoint),
+    /// A publisher, subscription, server or client has gone.
+    EndpointWent(Endpoint),
+}
+
+/// The nodes of a network and what they have, as far as the middleware heard of them. A process' own are in it at once.
+///
+/// [Middlewares](crate::Middleware::graph) have one, and enter what others have; programs ask [nodes](crate::Node). Whoever
+/// enters something gives it an id of its own choice, so that the same thing can be told of more than once.
+///
+/// Memory is in proportion to what is in the network, and for each who watches, to a bounded number of changes.
+#[derive(Default)]
+pub struct Graph(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    nodes: BTreeMap<Id, String>,
+    /// How many nodes have a name.
+    names: BTreeMap<String, usize>,
+    endpoints: BTreeMap<Id, Endpoint>,
+    /// The number of the last one of this process.
+    last: u64,
+    watchers: Watchers,
+    /// Who waits for the next change.
+    waiting: Vec<oneshot::Sender<()>>,
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Id {
+    Ours(u64),
+    Others(Vec<u8>),
+}
+
+impl State {
+    fn node_went(&mut self, id: &Id) -> Option<GraphChange> {
+        let name = self.nodes.remove(id)?;
+        let count = self.names.get_mut(&name)?;
+        *count -= 1;
+        if *count > 0 {
+            return None;
+        }
+        self.names.remove(&name);
+        Some(GraphChange::NodeWent(name))
+    }
+
+    fn node_came(&mut self, id: Id, name: String) -> [Option<GraphChange>; 2] {
+        if self.nodes.get(&id) == Some(&name) {
+            return [None, None];
+        }
+        let went = self.node_went(&id);
+        let count = self.names.entry(name.clone()).or_default();
+        *count += 1;
+        let came = (*count == 1).then(|| GraphChange::NodeCame(name.clone()));
+        self.nodes.insert(id, name);
+        [went, came]
+    }
+
+    fn endpoint_went(&mut self, id: &Id) -> Option<GraphChange> {
+        self.endpoints.remove(id).map(GraphChange::EndpointWent)
+    }
+
+    fn endpoint_came(&mut self, id: Id, endpoint: Endpoint) -> [Option<GraphChange>; 2] {
+        let before = self.endpoints.insert(id, endpoint.clone());
+        match before {
+            // More is known of it; nobody came.
+            Some(before) if before.is_same(&endpoint) => [None, None],
+            before => [before.map(GraphChange::EndpointWent), Some(GraphChange::EndpointCame(endpoint))],
+        }
+    }
+
+    fn next_id(&mut self) -> Id {
+        self.last += 1;
+        Id::Ours(self.last)
+    }
+}
+
+impl Graph {
+    /// One with nothing in it.
+    #[must_use]
+    pub fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    /// Enters a node of another process: its fully qualified name. One of that id that is there already is replaced.
+    pub fn node_came(&self, id: &[u8], name: impl Into<String>) {
+        let (id, name) = (Id::Others(id.to_vec()), name.into());
+        self.change(|state| state.node_came(id, name));
+    }
+
+    /// Strikes out a node of another process; none if it is not there.
+    pub fn node_went(&self, id: &[u8]) {
+        let id = Id::Others(id.to_vec());
+        self.change(|state| [state.node_went(&id)]);
+    }
+
+    /// Enters a publisher, subscription, server or client of another process. One of that id that is there already is
+    /// replaced; where only its node or its quality of service differ, nobody is told.
+    pub fn endpoint_came(&self, id: &[u8], endpoint: Endpoint) {
+        let id = Id::Others(id.to_vec());
+        self.change(|state| state.endpoint_came(id, endpoint));
+    }
+
+    /// Strikes out a publisher, subscription, server or client of another process; none if it is not there.
+    pub fn endpoint_went(&self, id: &[u8]) {
+        let id = Id::Others(id.to_vec());
+        self.change(|state| [state.endpoint_went(&id)]);
+    }
+
+    /// Notes which node has that publisher, subscription, server or client of another process. Nobody is told.
+    pub fn endpoint_belongs_to(&self, id: &[u8], node: &str) {
+        let id = Id::Others(id.to_vec());
+        let mut state = self.lock();
+        if let Some(endpoint) = state.endpoints.get_mut(&id).filter(|endpoint| endpoint.node.as_deref() != Some(node)) {
+            endpoint.node = Some(node.to_owned());
+        }
+    }
+
+    /// Strikes out all of other processes whose id begins with that.
+    pub fn all_went(&self, prefix: &[u8]) {
+        let is_meant = |id: &&Id| matches!(id, Id::Others(id) if id.starts_with(prefix));
+        self.change(|state| {
+            let endpoints: Vec<_> = state.endpoints.keys().filter(is_meant).cloned().collect();
+            let nodes: Vec<_> = state.nodes.keys().filter(is_meant).cloned().collect();
+            let mut changes: Vec<_> = endpoints.iter().map(|id| state.endpoint_went(id)).collect();
+            changes.extend(nodes.iter().map(|id| state.node_went(id)));
+            changes
+        });
+    }
+
+    /// Enters a node of this process.
+    pub(crate) fn enter_node(self: &Arc<Self>, name: String) -> Presence {
+        self.enter(|state, id| state.node_came(id, name))
+    }
+
+    /// Enters a publisher, subscription, server or client of this process.
+    pub(crate) fn enter_endpoint(self: &Arc<Self>, endpoint: Endpoint) -> Presence {
+        self.enter(|state, id| state.endpoint_came(id, endpoint))
+    }
+
+    fn enter<C>(self: &Arc<Self>, enter: impl FnOnce(&mut State, Id) -> C) -> Presence
+    where
+        C: IntoIterator<Item = Option<GraphChange>>,
+    {
+        let mut entered = None;
+        self.change(|state| {
+            let id = state.next_id();
+            entered = Some(id.clone());
+            enter(state, id)
+        });
+        Presence { graph: Arc::clone(self), id: entered.unwrap_or(Id::Ours(0)) }
+    }
+
+    /// The names of all nodes, each once.
+    pub(crate) fn node_names(&self) -> Vec<String> {
+        self.lock().names.keys().cloned().collect()
+    }
+
+    /// The names that endpoints of either kind have, and their types.
+    pub(crate) fn names_and_types(&self, kinds: [EndpointKind; 2]) -> NamesAndTypes {
+        let mut names = NamesAndTypes::new();
+        for endpoint in self.lock().endpoints.values().filter(|endpoint| kinds.contains(&endpoint.kind)) {
+            let types: &mut BTreeSet<_> = names.entry(endpoint.name.clone()).or_default();
+            types.insert(endpoint.type_name.clone());
+        }
+        names
+    }
+
+    pub(crate) fn count(&self, kind: EndpointKind, name: &str) -> usize {
+        self.lock().endpoints.values().filter(|endpoint| endpoint.kind == kind && endpoint.name == name).count()
+    }
+
+    pub(crate) fn endpoints(&self, kind: EndpointKind, name: &str) -> Vec<Endpoint> {
+        let state = self.lock();
+        state.endpoints.values().filter(|endpoint| endpoint.kind == kind && endpoint.name == name).cloned().collect()
+    }
+
+    /// Resolves with the first change from now on.
+    pub(crate) fn next_change(&self) -> oneshot::Receiver<()> {
+        let (sender, receiver) = oneshot::channel();
+        let mut state = self.lock();
+        state.waiting.retain(|waiting| !waiting.is_canceled());
+        state.waiting.push(sender);
+        receiver
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // What runs under the lock leaves nothing half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes changes, and tells of them once the lock is free.
+    fn change<C>(&self, make: impl FnOnce(&mut State) -> C)
+    where
+        C: IntoIterator<Item = Option<GraphChange>>,
+    {
+        let mut state = self.lock();
+        let changes: Vec<_> = make(&mut state).into_iter().flatten().collect();
+        if changes.is_empty() {
+            return;
+        }
+        let told = state.watchers.tell(&changes);
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        told.notify();
+        for waiting in waiting {
+            // Who lost interest meanwhile does not mind.
+            let _ = waiting.send(());
+        }
+    }
+}
+
+impl fmt::Debug for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.lock();
+        let (nodes, endpoints) = (state.nodes.len(), state.endpoints.len());
+        f.debug_struct("Graph").field("nodes", &nodes).field("endpoints", &endpoints).finish_non_exhaustive()
+    }
+}
+
+/// Something of this process that is in the graph as long as this lives.
+pub(crate) struct Presence {
+    graph: Arc<Graph>,
+    id: Id,
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        // It is one or the other.
+        self.graph.change(|state| [state.endpoint_went(&self.id), state.node_went(&self.id)]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn endpoint(kind: EndpointKind, name: &str) -> Endpoint {
+        Endpoint::new(kind, name, "std_msgs/msg/String")
+    }
+
+    #[test]
+    fn a_node_is_there_as_long_as_one_of_its_name() {
+        let graph = Graph::new();
+        graph.node_came(b"1", "/arm");
+        graph.node_came(b"1", "/arm");
+        graph.node_came(b"2", "/arm");
+        let ours = graph.enter_node("/leg".to_owned());
+        assert_eq!(graph.node_names(), ["/arm", "/leg"]);
+        graph.node_went(b"1");
+        graph.node_went(b"1");
+        assert_eq!(graph.node_names(), ["/arm", "/leg"]);
+        graph.node_went(b"2");
+        drop(ours);
+        assert_eq!(graph.node_names(), [""; 0]);
+        graph.node_came(b"3", "/arm");
+        graph.node_came(b"3", "/hand");
+        assert_eq!(graph.node_names(), ["/hand"]);
+    }
+
+    #[test]
+    fn whoever_goes_takes_all_of_it_along() {
+        let graph = Graph::new();
+        let ours = graph.enter_endpoint(endpoint(EndpointKind::Publisher, "/a"));
+        graph.node_came(b"ab1", "/arm");
+        graph.endpoint_came(b"ab2", endpoint(EndpointKind::Publisher, "/a"));
+        graph.endpoint_came(b"ac1", endpoint(EndpointKind::Publisher, "/a"));
+        graph.endpoint_belongs_to(b"ac1", "/leg");
+        graph.endpoint_belongs_to(b"ad1", "/nobody");
+        assert_eq!(graph.count(EndpointKind::Publisher, "/a"), 3);
+        graph.all_went(b"ab");
+        assert_eq!((graph.node_names().len(), graph.count(EndpointKind::Publisher, "/a")), (0, 2));
+        drop(ours);
+        assert_eq!(graph.endpoints(EndpointKind::Publisher, "/a")[0].node.as_deref(), Some("/leg"));
+    }
+
+    #[test]
+    fn whoever_waits_is_told_of_changes_only() {
+        let graph = Graph::new();
+        graph.endpoint_came(b"1", endpoint(EndpointKind::Server, "/a"));
+        let mut changed = graph.next_change();
+        graph.endpoint_came(b"1", Endpoint { node: Some("/arm".to_owned()), ..endpoint(EndpointKind::Server, "/a") });
+        graph.endpoint_went(b"2");
+        assert_eq!(changed.try_recv(), Ok(None));
+        drop(graph.next_change());
+        graph.endpoint_went(b"1");
+        assert_eq!(changed.try_recv(), Ok(Some(())));
+        assert!(graph.lock().waiting.is_empty());
+    }
+}

@@ -1,0 +1,155 @@
+//! What nodes tell of the graph.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use rospin::{CallbackGroup, Entity, EntityKind, EntityOptions, LossCause, SourceError};
+
+use super::{Changes, Endpoint, EndpointKind, GraphChange};
+use crate::middleware::Middleware;
+use crate::names::NameError;
+use crate::node::Node;
+
+/// Names of topics or services, with their types: more than one where nodes do not agree.
+pub type NamesAndTypes = BTreeMap<String, BTreeSet<String>>;
+
+/// All of this is what is known at this moment. What belongs to this process is known at once; what others have, once discovery
+/// told of it, and for DDS once the executor of the domain has spun. Each call locks for a moment and allocates what it returns.
+impl<X: Middleware> Node<X> {
+    /// The fully qualified names of all nodes, sorted, each once: nodes that share a name are one here.
+    #[must_use]
+    pub fn node_names(&self) -> Vec<String> {
+        self.middleware().graph().node_names()
+    }
+
+    /// The topics that somebody publishes or subscribes to.
+    #[must_use]
+    pub fn topic_names_and_types(&self) -> NamesAndTypes {
+        self.middleware().graph().names_and_types([EndpointKind::Publisher, EndpointKind::Subscription])
+    }
+
+    /// The services that have a server or a client.
+    #[must_use]
+    pub fn service_names_and_types(&self) -> NamesAndTypes {
+        self.middleware().graph().names_and_types([EndpointKind::Server, EndpointKind::Client])
+    }
+
+    /// How many publishers a topic has, whatever their type and quality of service. A relative name is in this node's namespace.
+    ///
+    /// # Errors
+    /// If the topic's name is none.
+    pub fn count_publishers(&self, topic: &str) -> Result<usize, NameError> {
+        self.count(EndpointKind::Publisher, topic)
+    }
+
+    /// How many subscriptions a topic has, as [`count_publishers`](Self::count_publishers).
+    ///
+    /// # Errors
+    /// If the topic's name is none.
+    pub fn count_subscriptions(&self, topic: &str) -> Result<usize, NameError> {
+        self.count(EndpointKind::Subscription, topic)
+    }
+
+    /// How many servers a service has, as [`count_publishers`](Self::count_publishers).
+    ///
+    /// # Errors
+    /// If the service's name is none.
+    pub fn count_servers(&self, service: &str) -> Result<usize, NameError> {
+        self.count(EndpointKind::Server, service)
+    }
+
+    /// How many clients a service has, as [`count_publishers`](Self::count_publishers).
+    ///
+    /// # Errors
+    /// If the service's name is none.
+    pub fn count_clients(&self, service: &str) -> Result<usize, NameError> {
+        self.count(EndpointKind::Client, service)
+    }
+
+    /// The publishers of a topic: their nodes, types and quality of service, as far as they are known.
+    ///
+    /// # Errors
+    /// If the topic's name is none.
+    pub fn publishers_info_by_topic(&self, topic: &str) -> Result<Vec<Endpoint>, NameError> {
+        self.endpoints(EndpointKind::Publisher, topic)
+    }
+
+    /// The subscriptions of a topic, as [`publishers_info_by_topic`](Self::publishers_info_by_topic).
+    ///
+    /// # Errors
+    /// If the topic's name is none.
+    pub fn subscriptions_info_by_topic(&self, topic: &str) -> Result<Vec<Endpoint>, NameError> {
+        self.endpoints(EndpointKind::Subscription, topic)
+    }
+
+    /// Waits for the next change of the graph, from this call on and not from the first poll: who calls it before looking at the
+    /// graph misses nothing.
+    pub fn wait_for_graph_change(&self) -> impl Future<Output = ()> + Send + use<X> {
+        let changed = self.middleware().graph().next_change();
+        async move {
+            // It ends with the middleware, too.
+            let _ = changed.await;
+        }
+    }
+
+    /// Has a callback of the group run with each change of the graph from now on, this process' own among them.
+    ///
+    /// The entity is called as its group, with `/graph` after it. No more than 4096 changes wait for it; the oldest make room,
+    /// and are counted.
+    ///
+    /// # Errors
+    /// If the group is gone.
+    pub fn create_graph_callback<P, F>(
+        &self,
+        group: &CallbackGroup<P>,
+        callback: F,
+    ) -> Result<GraphCallback<X>, SourceError>
+    where
+        P: Send + 'static,
+        F: FnMut(&mut P, GraphChange) + Send + 'static,
+    {
+        let options = EntityOptions::new(format!("{}/graph", group.name()));
+        let changes = Changes::new(self.middleware().graph());
+        let entity = group.create_source(EntityKind::Waitable, options, changes, callback)?;
+        Ok(GraphCallback { entity, _node: self.clone() })
+    }
+
+    fn count(&self, kind: EndpointKind, name: &str) -> Result<usize, NameError> {
+        Ok(self.middleware().graph().count(kind, self.name().resolve(name)?.as_str()))
+    }
+
+    fn endpoints(&self, kind: EndpointKind, name: &str) -> Result<Vec<Endpoint>, NameError> {
+        Ok(self.middleware().graph().endpoints(kind, self.name().resolve(name)?.as_str()))
+    }
+}
+
+/// Runs a callback with each change of the graph.
+///
+/// Dropping the handle removes the entity: from the executor's next pick on its callback does not run any more. One that is
+/// running is not waited for.
+#[must_use = "the callback is removed when its handle is dropped"]
+pub struct GraphCallback<X: Middleware> {
+    entity: Entity,
+    _node: Node<X>,
+}
+
+impl<X: Middleware> GraphCallback<X> {
+    /// The entity's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.entity.name()
+    }
+
+    /// How many changes made room for newer ones before the callback could have them. If there were any, what is there now is
+    /// what the [node](Node::node_names) says.
+    #[must_use]
+    pub fn missed(&self) -> u64 {
+        self.entity.lost(LossCause::QueueFull)
+    }
+}
+
+impl<X: Middleware> fmt::Debug for GraphCallback<X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GraphCallback").field("name", &self.name()).finish_non_exhaustive()
+    }
+}
