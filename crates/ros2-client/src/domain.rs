@@ -9,6 +9,7 @@ use rospin::{ExecutorHandle, SourceError};
 use rospin_node::{NodeError, NodeOptions};
 
 use crate::Node;
+use crate::graph::Feed;
 use crate::participant::{End, Participant};
 
 /// The highest domain id whose ports exist on every system.
@@ -144,6 +145,7 @@ pub struct Domain(Arc<Inner>);
 struct Inner {
     options: DomainOptions,
     executor: ExecutorHandle,
+    feed: Arc<Feed>,
     participants: Mutex<Participants>,
 }
 
@@ -168,9 +170,10 @@ impl Domain {
         if domain_id > DOMAIN_ID_MAX {
             return Err(JoinError::DomainId { domain_id });
         }
-        let started = vec![Arc::new(Participant::start(executor, &options)?)];
+        let feed = Arc::<Feed>::default();
+        let started = vec![Arc::new(Participant::start(executor, &options, &feed, true)?)];
         let participants = Mutex::new(Participants { started, writers: BTreeMap::new() });
-        Ok(Self(Arc::new(Inner { options, executor: executor.clone(), participants })))
+        Ok(Self(Arc::new(Inner { options, executor: executor.clone(), feed, participants })))
     }
 
     /// Creates a node; a plain `&str` is its name.
@@ -187,6 +190,16 @@ impl Domain {
         self.0.options.domain_id
     }
 
+    pub(crate) fn feed(&self) -> &Feed {
+        &self.0.feed
+    }
+
+    /// The participant that is always there.
+    pub(crate) fn first_participant(&self) -> Arc<Participant> {
+        let participants = self.0.participants.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&participants.started[0])
+    }
+
     pub(crate) fn mapping(&self) -> ServiceMapping {
         self.0.options.mapping
     }
@@ -200,7 +213,7 @@ impl Domain {
         let writers = *writers.entry(topic.to_owned()).or_insert(end.place(0));
         let at = end.place(writers);
         if at == started.len() {
-            started.push(Arc::new(Participant::start(&self.0.executor, &self.0.options)?));
+            started.push(Arc::new(Participant::start(&self.0.executor, &self.0.options, &self.0.feed, false)?));
         }
         Ok((at, Arc::clone(&started[at])))
     }

@@ -54,6 +54,7 @@
 mod client;
 mod domain;
 mod gaps;
+mod graph;
 mod headed;
 mod matches;
 mod middleware;
@@ -78,6 +79,8 @@ pub type Subscription = rospin_node::Subscription<Domain>;
 pub type Server = rospin_node::Server<Domain>;
 /// A client of a [`Node`]'s.
 pub type Client<S> = rospin_node::Client<S, Domain>;
+/// Runs a callback with each change of the graph.
+pub type GraphCallback = rospin_node::GraphCallback<Domain>;
 /// The parameters of a [`Node`] as others get at them.
 pub type ParameterServer = rospin_node::ParameterServer<Domain>;
 /// The parameters of another node.

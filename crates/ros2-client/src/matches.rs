@@ -16,6 +16,8 @@ use ros2_client::dds::rustdds::{
 };
 use rospin::{Notifier, Pending, Source, TakeError};
 
+use crate::graph::Feed;
+
 /// How many events are dealt with before other callbacks have their turn.
 const EVENTS_A_TAKE: usize = 64;
 
@@ -32,21 +34,27 @@ struct State {
     remotes: BTreeMap<GUID, BTreeSet<GUID>>,
     /// Who waits for the next change.
     waiting: Vec<oneshot::Sender<()>>,
-    gone: Gone,
+    gone: Gone<GUID>,
 }
 
-/// Remote readers and writers that said goodbye, the latest of them. They do not come back: others have other ids.
+/// Remote readers and writers that said goodbye, or participants, the latest of them. Readers and writers do not come back:
+/// others have other ids.
 ///
 /// One thread of the middleware tells of goodbyes and another one of matches, so that a match may be told of after the end of
 /// who came and went in a moment.
-#[derive(Default)]
-struct Gone {
-    ids: BTreeSet<GUID>,
-    in_order: VecDeque<GUID>,
+pub(crate) struct Gone<I> {
+    ids: BTreeSet<I>,
+    in_order: VecDeque<I>,
 }
 
-impl Gone {
-    fn note(&mut self, id: GUID) {
+impl<I> Default for Gone<I> {
+    fn default() -> Self {
+        Self { ids: BTreeSet::new(), in_order: VecDeque::new() }
+    }
+}
+
+impl<I: Ord + Copy> Gone<I> {
+    pub(crate) fn note(&mut self, id: I) {
         if self.ids.insert(id) {
             self.in_order.push_back(id);
         }
@@ -57,8 +65,15 @@ impl Gone {
         }
     }
 
-    fn has(&self, id: GUID) -> bool {
+    pub(crate) fn has(&self, id: I) -> bool {
         self.ids.contains(&id)
+    }
+
+    /// It is back.
+    pub(crate) fn forget(&mut self, id: I) {
+        if self.ids.remove(&id) {
+            self.in_order.retain(|other| *other != id);
+        }
     }
 }
 
@@ -160,12 +175,18 @@ impl Drop for Matched {
 pub(crate) struct Discovery {
     listener: DomainParticipantStatusListener,
     matches: Arc<Matches>,
+    /// One of the domain's participants tells of the graph.
+    feed: Option<Arc<Feed>>,
     waker: Waker,
 }
 
 impl Discovery {
-    pub(crate) fn new(listener: DomainParticipantStatusListener, matches: Arc<Matches>) -> Self {
-        Self { listener, matches, waker: Waker::noop().clone() }
+    pub(crate) fn new(
+        listener: DomainParticipantStatusListener,
+        matches: Arc<Matches>,
+        feed: Option<Arc<Feed>>,
+    ) -> Self {
+        Self { listener, matches, feed, waker: Waker::noop().clone() }
     }
 }
 
@@ -182,7 +203,12 @@ impl Source for Discovery {
         for _ in 0..EVENTS_A_TAKE {
             let mut stream = self.listener.as_async_status_stream();
             match Pin::new(&mut stream).poll_next(&mut TaskContext::from_waker(&self.waker)) {
-                Poll::Ready(Some(event)) => self.matches.apply(event),
+                Poll::Ready(Some(event)) => {
+                    if let Some(feed) = &self.feed {
+                        feed.apply(&event);
+                    }
+                    self.matches.apply(event);
+                }
                 Poll::Ready(None) => return Err(TakeError::Closed),
                 Poll::Pending => return Ok(None),
             }

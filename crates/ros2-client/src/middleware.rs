@@ -1,7 +1,9 @@
 //! A domain as the middleware of nodes.
 
+use std::sync::Arc;
+
 use rospin::{EntityOptions, ExecutorHandle, GroupOptions};
-use rospin_node::{FullName, Matches, Message, Middleware, NodeName, Qos, Refused, Service, TypeName};
+use rospin_node::{FullName, Graph, Matches, Message, Middleware, NodeName, Qos, Refused, Service, TypeName};
 
 use crate::client::DdsClient;
 use crate::domain::Domain;
@@ -20,6 +22,10 @@ impl Middleware for Domain {
     type Requests<S: Service> = Reader<DdsRequests<S>>;
     type Reply<S: Service> = DdsReply<S>;
     type Client<S: Service> = DdsClient<S>;
+
+    fn graph(&self) -> &Arc<Graph> {
+        &self.feed().graph
+    }
 
     fn create_node(&self, name: &NodeName) -> Result<DdsNode, Refused> {
         DdsNode::new(self, name)

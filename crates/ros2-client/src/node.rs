@@ -17,12 +17,24 @@ use crate::participant::{End, Participant};
 /// How much is kept where the quality of service has no limit: as much as a writer of RustDDS keeps.
 const KEEP_ALL: i32 = 8192;
 
-/// A node as each participant knows it that has an entity of it: it is in the graph from its first entity.
+/// A node as each participant knows it that has an entity of it.
 pub struct DdsNode {
     name: NodeName,
-    nodes: Mutex<BTreeMap<usize, ros2_client::Node>>,
+    nodes: Mutex<Nodes>,
     // After the nodes, which say goodbye through it.
     domain: Domain,
+}
+
+struct Nodes {
+    at: BTreeMap<usize, ros2_client::Node>,
+    /// Without an entity, it is in the first participant only for others to see it.
+    is_empty: bool,
+}
+
+/// A node without what the middleware would serve from a spinner of its own, which would take discovery's events from ours.
+fn announce(participant: &Participant, name: &NodeName) -> Result<ros2_client::Node, Refused> {
+    let options = ros2_client::NodeOptions::new().enable_rosout(false).start_parameter_services(false);
+    participant.context.new_node(name.clone(), options).map_err(refused)
 }
 
 /// Where an entity is to be created.
@@ -50,7 +62,8 @@ impl Place<'_> {
 impl DdsNode {
     pub(crate) fn new(domain: &Domain, name: &rospin_node::NodeName) -> Result<Self, Refused> {
         let name = NodeName::new(name.namespace(), name.base_name()).map_err(refused)?;
-        Ok(Self { name, nodes: Mutex::default(), domain: domain.clone() })
+        let at = [(0, announce(&domain.first_participant(), &name)?)].into();
+        Ok(Self { name, nodes: Mutex::new(Nodes { at, is_empty: true }), domain: domain.clone() })
     }
 
     pub(crate) fn fully_qualified_name(&self) -> String {
@@ -68,15 +81,16 @@ impl DdsNode {
         let (at, participant) = self.domain.participant(topic, end).map_err(refused)?;
         // Creating an entity is all that is done under the lock; a panic there leaves the node's lists as they were.
         let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
-        let node = match nodes.entry(at) {
+        let node = match nodes.at.entry(at) {
             Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => {
-                // What the middleware would serve from a spinner of its own, which would take discovery's events from ours.
-                let options = ros2_client::NodeOptions::new().enable_rosout(false).start_parameter_services(false);
-                entry.insert(participant.context.new_node(self.name.clone(), options).map_err(refused)?)
-            }
+            Entry::Vacant(entry) => entry.insert(announce(&participant, &self.name)?),
         };
-        create(Place { node, participant: &participant, qos: profile(qos) }).map_err(refused)
+        let created = create(Place { node, participant: &participant, qos: profile(qos) }).map_err(refused)?;
+        if std::mem::take(&mut nodes.is_empty) && at != 0 {
+            // It is there twice, of which tools warn; the other one has the entity.
+            nodes.at.remove(&0);
+        }
+        Ok(created)
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use ros2_client::dds::rustdds::DomainParticipantBuilder;
+use ros2_client::dds::rustdds::{DomainParticipantBuilder, RTPSEntity};
 use rospin::{Entity, EntityKind, EntityOptions, ExecutorHandle, GroupOptions};
 
 use crate::domain::{DomainOptions, JoinError};
+use crate::graph::{Feed, Nodes};
 use crate::matches::{Discovery, Matches};
 
 /// A participant, whose discovery is an entity of a callback group.
@@ -13,10 +14,17 @@ pub(crate) struct Participant {
     pub(crate) context: ros2_client::Context,
     pub(crate) matches: Arc<Matches>,
     _discovery: Entity,
+    _nodes: Option<Entity>,
 }
 
 impl Participant {
-    pub(crate) fn start(executor: &ExecutorHandle, options: &DomainOptions) -> Result<Self, JoinError> {
+    /// Starts one. The domain's first one listens for the graph, too.
+    pub(crate) fn start(
+        executor: &ExecutorHandle,
+        options: &DomainOptions,
+        feed: &Arc<Feed>,
+        is_first: bool,
+    ) -> Result<Self, JoinError> {
         let domain_id = options.domain_id;
         let mut builder = DomainParticipantBuilder::new(domain_id);
         if !options.networks.is_empty() {
@@ -24,16 +32,24 @@ impl Participant {
         }
         let refused = |reason: String| JoinError::Participant { domain_id, reason };
         let participant = builder.build().map_err(|error| refused(error.to_string()))?;
+        feed.own(participant.guid());
         let listener = participant.status_listener();
+        let nodes = is_first.then(|| Nodes::new(&participant, Arc::clone(feed))).transpose();
+        let nodes = nodes.map_err(|error| refused(error.to_string()))?;
         let context = ros2_client::Context::from_domain_participant(participant);
         let context = context.map_err(|error| refused(error.to_string()))?;
 
         let matches = Arc::<Matches>::default();
         let group = executor.create_group(GroupOptions::new("discovery"), ());
-        let discovery = Discovery::new(listener, Arc::clone(&matches));
+        let discovery = Discovery::new(listener, Arc::clone(&matches), is_first.then(|| Arc::clone(feed)));
         let name = EntityOptions::new("discovery");
         let discovery = group.create_source(EntityKind::Waitable, name, discovery, |(), event| match event {})?;
-        Ok(Self { context, matches, _discovery: discovery })
+        let read = |nodes| {
+            let name = EntityOptions::new("discovery/nodes");
+            group.create_source(EntityKind::Waitable, name, nodes, |(), node| match node {})
+        };
+        let nodes = nodes.map(read).transpose()?;
+        Ok(Self { context, matches, _discovery: discovery, _nodes: nodes })
     }
 }
 

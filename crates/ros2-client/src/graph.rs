@@ -1,0 +1,257 @@
+//! The graph as DDS tells of it: participants' readers and writers, and their nodes on the topic `ros_discovery_info`.
+//!
+//! One participant listens for the whole domain. What it hears of this process' own participants is left out: that is in the
+//! graph already.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context as TaskContext, Poll, Waker};
+
+use futures_core::Stream;
+use ros2_client::CreateError;
+use ros2_client::dds::rustdds::no_key::SimpleDataReader;
+use ros2_client::dds::rustdds::policy::{self, ResourceLimits};
+use ros2_client::dds::rustdds::{
+    CDRDeserializerAdapter, DomainParticipant, DomainParticipantStatusEvent, EndpointDescription, GUID, LostReason,
+    QosPolicies, QosPolicyBuilder, TopicKind,
+};
+use rospin::{Notifier, Pending, Source, TakeError};
+use rospin_node::{Durability, Endpoint, Graph, History, Reliability};
+use serde::Deserialize;
+
+use crate::matches::Gone;
+use crate::names;
+use crate::participant::End;
+
+/// The part of an id that all have of a participant.
+pub(crate) type Prefix = [u8; 12];
+
+pub(crate) fn prefix_of(id: &[u8]) -> Prefix {
+    std::array::from_fn(|at| id.get(at).copied().unwrap_or_default())
+}
+
+/// How many messages about nodes are dealt with before other callbacks have their turn, and how many are kept until then.
+const MESSAGES_A_TAKE: usize = 16;
+const MESSAGES_MAX: i32 = 1024;
+
+/// Enters into the graph what discovery tells of other processes.
+#[derive(Default)]
+pub(crate) struct Feed {
+    pub(crate) graph: Arc<Graph>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// This process' own participants.
+    own: BTreeSet<Prefix>,
+    /// What other participants said of their nodes; an entry for each that is there.
+    said: BTreeMap<Prefix, Said>,
+    gone: Gone<Prefix>,
+    gone_ends: Gone<GUID>,
+}
+
+/// What a participant said of its nodes.
+#[derive(Clone, Default)]
+struct Said {
+    nodes: BTreeSet<String>,
+    /// Which node has which reader or writer.
+    owners: BTreeMap<[u8; 16], String>,
+}
+
+impl Feed {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // What runs under the lock leaves nothing half done. Entities of one group call all of this but `own`, so that nothing
+        // comes between what is noted here and what is entered into the graph.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A participant is this process' own.
+    pub(crate) fn own(&self, participant: GUID) {
+        self.lock().own.insert(prefix_of(&participant.to_bytes()));
+    }
+
+    /// Enters what an event says, if it says something of the graph.
+    pub(crate) fn apply(&self, event: &DomainParticipantStatusEvent) {
+        match event {
+            DomainParticipantStatusEvent::ParticipantDiscovered { dpd } => {
+                self.lock().gone.forget(prefix_of(&dpd.guid.to_bytes()));
+            }
+            DomainParticipantStatusEvent::ParticipantLost { id, .. } => self.participant_lost(prefix_of(id.as_ref())),
+            DomainParticipantStatusEvent::WriterDetected { writer } => self.detected(End::Writers, writer),
+            DomainParticipantStatusEvent::ReaderDetected { reader } => self.detected(End::Readers, reader),
+            DomainParticipantStatusEvent::WriterLost { guid, reason }
+            | DomainParticipantStatusEvent::ReaderLost { guid, reason } => {
+                let mut state = self.lock();
+                // Who was merely not heard of may be back.
+                if matches!(reason, LostReason::Disposed) {
+                    state.gone_ends.note(*guid);
+                }
+                drop(state);
+                self.graph.endpoint_went(&guid.to_bytes());
+            }
+            _ => {}
+        }
+    }
+
+    fn participant_lost(&self, prefix: Prefix) {
+        let mut state = self.lock();
+        state.gone.note(prefix);
+        state.said.remove(&prefix);
+        drop(state);
+        self.graph.all_went(&prefix);
+    }
+
+    /// One thread of the middleware tells of readers and writers and another one of their end, so what is told of may have gone.
+    fn detected(&self, end: End, found: &EndpointDescription) {
+        let Some((kind, name)) = names::of_topic(end, &found.topic_name) else { return };
+        let (id, state) = (found.guid.to_bytes(), self.lock());
+        let prefix = prefix_of(&id);
+        if state.own.contains(&prefix) || state.gone.has(prefix) || state.gone_ends.has(found.guid) {
+            return;
+        }
+        let mut endpoint = Endpoint::new(kind, name, names::of_type(kind, &found.type_name));
+        endpoint.node = state.said.get(&prefix).and_then(|said| said.owners.get(&id)).cloned();
+        endpoint.reliability = Some(reliability(end, &found.qos));
+        endpoint.durability = durability(&found.qos);
+        endpoint.history = history(&found.qos);
+        drop(state);
+        self.graph.endpoint_came(&id, endpoint);
+    }
+
+    /// Enters what a participant says of its nodes: all that it has now. Whoever says something of another one is not believed.
+    fn said(&self, writer: GUID, message: ParticipantEntitiesInfo) {
+        let prefix = prefix_of(&writer.to_bytes());
+        if prefix_of(&message.gid) != prefix {
+            return;
+        }
+        let mut said = Said::default();
+        for node in message.nodes {
+            let name = format!("{}/{}", node.namespace.trim_end_matches('/'), node.name);
+            let ends = node.readers.into_iter().chain(node.writers);
+            said.owners.extend(ends.map(|id| (id, name.clone())));
+            said.nodes.insert(name);
+        }
+        let mut state = self.lock();
+        if state.own.contains(&prefix) || state.gone.has(prefix) {
+            return;
+        }
+        let before = state.said.remove(&prefix).unwrap_or_default();
+        let now = state.said.entry(prefix).or_insert(said).clone();
+        drop(state);
+        let id = |name: &str| [&prefix, name.as_bytes()].concat();
+        for name in now.nodes.difference(&before.nodes) {
+            self.graph.node_came(&id(name), name.as_str());
+        }
+        for name in before.nodes.difference(&now.nodes) {
+            self.graph.node_went(&id(name));
+        }
+        for (end, name) in now.owners.iter().filter(|(end, name)| before.owners.get(*end) != Some(*name)) {
+            self.graph.endpoint_belongs_to(end, name);
+        }
+    }
+}
+
+/// What is not said on the wire is the standard's default.
+fn reliability(end: End, qos: &QosPolicies) -> Reliability {
+    match (qos.reliability(), end) {
+        (Some(policy::Reliability::Reliable { .. }), _) | (None, End::Writers) => Reliability::Reliable,
+        (Some(policy::Reliability::BestEffort), _) | (None, End::Readers) => Reliability::BestEffort,
+    }
+}
+
+fn durability(qos: &QosPolicies) -> Option<Durability> {
+    match qos.durability() {
+        None | Some(policy::Durability::Volatile) => Some(Durability::Volatile),
+        Some(policy::Durability::TransientLocal) => Some(Durability::TransientLocal),
+        // What ROS does not have.
+        Some(_) => None,
+    }
+}
+
+/// Most implementations do not tell.
+fn history(qos: &QosPolicies) -> Option<History> {
+    Some(match qos.history()? {
+        policy::History::KeepLast { depth } => History::KeepLast(usize::try_from(depth).ok()?),
+        policy::History::KeepAll => History::KeepAll,
+    })
+}
+
+/// `rmw_dds_common/msg/ParticipantEntitiesInfo` of ROS 2 from Iron on: which nodes a participant has.
+#[derive(Deserialize)]
+struct ParticipantEntitiesInfo {
+    gid: [u8; 16],
+    nodes: Vec<NodeEntitiesInfo>,
+}
+
+#[derive(Deserialize)]
+struct NodeEntitiesInfo {
+    namespace: String,
+    name: String,
+    readers: Vec<[u8; 16]>,
+    writers: Vec<[u8; 16]>,
+}
+
+/// What others say of their nodes, as a source. Taking enters it; there is nothing for a callback.
+pub(crate) struct Nodes {
+    reader: SimpleDataReader<ParticipantEntitiesInfo, CDRDeserializerAdapter<ParticipantEntitiesInfo>>,
+    feed: Arc<Feed>,
+    waker: Waker,
+}
+
+impl Nodes {
+    pub(crate) fn new(participant: &DomainParticipant, feed: Arc<Feed>) -> Result<Self, CreateError> {
+        let limits = ResourceLimits {
+            max_samples: MESSAGES_MAX,
+            max_instances: MESSAGES_MAX,
+            max_samples_per_instance: MESSAGES_MAX,
+        };
+        let qos = QosPolicyBuilder::new()
+            .durability(policy::Durability::TransientLocal)
+            .reliable(ros2_client::dds::rustdds::Duration::ZERO)
+            // Of all participants together.
+            .history(policy::History::KeepLast { depth: MESSAGES_MAX })
+            .resource_limits(limits)
+            .build();
+        let (name, type_name) =
+            ("ros_discovery_info".to_owned(), "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_".to_owned());
+        let topic = participant.create_topic(name, type_name, &qos, TopicKind::NoKey)?;
+        let reader = participant.create_subscriber(&qos)?.create_simple_datareader_no_key(&topic, Some(qos))?;
+        Ok(Self { reader, feed, waker: Waker::noop().clone() })
+    }
+}
+
+impl Source for Nodes {
+    type Item = Infallible;
+    type Attachment = ();
+
+    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
+        self.waker = notifier.into();
+        Ok(())
+    }
+
+    fn try_take(&mut self) -> Result<Option<Infallible>, TakeError> {
+        for _ in 0..MESSAGES_A_TAKE {
+            // The stream has no state of its own.
+            let stream = pin!(self.reader.as_async_stream());
+            match stream.poll_next(&mut TaskContext::from_waker(&self.waker)) {
+                Poll::Ready(Some(Ok(message))) => {
+                    let writer = message.writer_guid();
+                    self.feed.said(writer, message.into_value());
+                }
+                Poll::Ready(Some(Err(error))) => return Err(TakeError::Failed(Box::new(error))),
+                Poll::Ready(None) => return Err(TakeError::Closed),
+                Poll::Pending => return Ok(None),
+            }
+        }
+        // There may be more, after whatever is more urgent.
+        self.waker.wake_by_ref();
+        Ok(None)
+    }
+
+    fn pending(&self) -> Pending {
+        Pending::Unknown
+    }
+}
