@@ -255,3 +255,60 @@ impl Source for Nodes {
         Pending::Unknown
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(participant: u8, end: u8) -> [u8; 16] {
+        let mut id = [participant; 16];
+        // An entity kind that exists: a reader without key.
+        (id[14], id[15]) = (end, 0x04);
+        id
+    }
+
+    fn says(feed: &Feed, writer: u8, participant: u8, nodes: &[&str]) {
+        let node = |name: &&str| NodeEntitiesInfo {
+            namespace: "/robot".to_owned(),
+            name: (*name).to_owned(),
+            readers: vec![id(participant, 1)],
+            writers: Vec::new(),
+        };
+        let message = ParticipantEntitiesInfo { gid: id(participant, 0), nodes: nodes.iter().map(node).collect() };
+        feed.said(GUID::from_bytes(id(writer, 9)), message);
+    }
+
+    fn names(feed: &Feed) -> Vec<String> {
+        feed.graph.node_names()
+    }
+
+    #[test]
+    fn the_latest_word_counts() {
+        let feed = Feed::default();
+        says(&feed, 1, 1, &["arm", "leg"]);
+        says(&feed, 2, 2, &["arm"]);
+        assert_eq!(names(&feed), ["/robot/arm", "/robot/leg"]);
+        says(&feed, 1, 1, &["hand"]);
+        assert_eq!(names(&feed), ["/robot/arm", "/robot/hand"]);
+        says(&feed, 2, 2, &[]);
+        assert_eq!(names(&feed), ["/robot/hand"]);
+    }
+
+    #[test]
+    fn who_speaks_for_others_or_after_the_end_is_not_believed() {
+        let feed = Feed::default();
+        feed.own(GUID::from_bytes(id(7, 0)));
+        says(&feed, 7, 7, &["own"]);
+        says(&feed, 1, 2, &["other"]);
+        assert_eq!(names(&feed), [""; 0]);
+        says(&feed, 1, 1, &["arm"]);
+        assert_eq!(names(&feed), ["/robot/arm"]);
+        feed.participant_lost(prefix_of(&id(1, 0)));
+        says(&feed, 1, 1, &["late"]);
+        assert_eq!(names(&feed), [""; 0]);
+        assert!(feed.lock().said.is_empty());
+        feed.lock().gone.forget(prefix_of(&id(1, 0)));
+        says(&feed, 1, 1, &["back"]);
+        assert_eq!(names(&feed), ["/robot/back"]);
+    }
+}

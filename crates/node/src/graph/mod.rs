@@ -180,8 +180,9 @@ impl Graph {
         Presence { graph: Arc::clone(self), id: entered.unwrap_or(Id::Ours(0)) }
     }
 
-    /// The names of all nodes, each once.
-    pub(crate) fn node_names(&self) -> Vec<String> {
+    /// The fully qualified names of all nodes, sorted, each once.
+    #[must_use]
+    pub fn node_names(&self) -> Vec<String> {
         self.lock().names.keys().cloned().collect()
     }
 
