@@ -91,6 +91,7 @@ mod attachment;
 mod cdr;
 mod client;
 mod gaps;
+mod graph;
 mod inbox;
 mod matches;
 mod middleware;
@@ -115,6 +116,8 @@ pub type Subscription = rospin_node::Subscription<Session>;
 pub type Server = rospin_node::Server<Session>;
 /// A client of a [`Node`]'s.
 pub type Client<S> = rospin_node::Client<S, Session>;
+/// Runs a callback with each change of the graph.
+pub type GraphCallback = rospin_node::GraphCallback<Session>;
 /// The parameters of a [`Node`] as others get at them.
 pub type ParameterServer = rospin_node::ParameterServer<Session>;
 /// The parameters of another node.

@@ -1,7 +1,9 @@
 //! A session as the middleware of nodes.
 
+use std::sync::Arc;
+
 use rospin::{EntityOptions, ExecutorHandle};
-use rospin_node::{FullName, Message, Middleware, NodeName, Qos, Refused, Service, TypeName};
+use rospin_node::{FullName, Graph, Message, Middleware, NodeName, Qos, Refused, Service, TypeName};
 
 use crate::client::ZenohClient;
 use crate::matches::Matched;
@@ -19,6 +21,10 @@ impl Middleware for Session {
     type Requests<S: Service> = ZenohRequests<S>;
     type Reply<S: Service> = ZenohReply<S>;
     type Client<S: Service> = ZenohClient<S>;
+
+    fn graph(&self) -> &Arc<Graph> {
+        Session::graph(self)
+    }
 
     fn create_node(&self, name: &NodeName) -> Result<ZenohNode, Refused> {
         ZenohNode::new(self, name)

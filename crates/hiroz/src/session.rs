@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rospin_node::{NodeError, NodeOptions, Refused};
+use rospin_node::{Graph, NodeError, NodeOptions, Refused};
 use zenoh::Wait;
 use zenoh::key_expr::KeyExpr;
+use zenoh::pubsub::Subscriber;
 
 use crate::Node;
+use crate::graph;
 use crate::names::refused;
 use crate::options::{OpenError, SessionOptions};
 
@@ -20,6 +22,9 @@ use crate::options::{OpenError, SessionOptions};
 pub struct Session(Arc<Inner>);
 
 struct Inner {
+    graph: Arc<Graph>,
+    // Deaf before it is closed.
+    _tokens: Subscriber<()>,
     zenoh: zenoh::Session,
     domain_id: usize,
     call_timeout: Duration,
@@ -46,8 +51,13 @@ impl Session {
     pub fn open(options: SessionOptions) -> Result<Self, OpenError> {
         let config = options.config()?;
         let zenoh = zenoh::open(config).wait().map_err(|error| OpenError::Zenoh { reason: error.to_string() })?;
+        let graph = Graph::new();
+        let tokens = graph::follow(&zenoh, options.domain_id, &graph);
+        let tokens = tokens.map_err(|error| OpenError::Zenoh { reason: error.to_string() })?;
         let (domain_id, call_timeout) = (options.domain_id as usize, options.call_timeout);
         Ok(Self(Arc::new(Inner {
+            graph,
+            _tokens: tokens,
             zenoh,
             domain_id,
             call_timeout,
@@ -70,6 +80,10 @@ impl Session {
     #[must_use]
     pub fn zenoh(&self) -> &zenoh::Session {
         &self.0.zenoh
+    }
+
+    pub(crate) fn graph(&self) -> &Arc<Graph> {
+        &self.0.graph
     }
 
     pub(crate) fn domain_id(&self) -> usize {

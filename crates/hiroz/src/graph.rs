@@ -1,0 +1,133 @@
+//! The graph as Zenoh tells of it: tokens of other sessions, each with all there is to know.
+
+use std::sync::Arc;
+
+use hiroz_protocol::format::rmw_zenoh::ros_type_name;
+use hiroz_protocol::qos::{QosDurability, QosHistory, QosProfile, QosReliability};
+use rospin_node::{Durability, Endpoint, EndpointKind, Graph, History, Reliability};
+use zenoh::Wait;
+use zenoh::pubsub::Subscriber;
+use zenoh::sample::SampleKind;
+
+/// Enters the tokens of a domain into the graph for as long as the subscriber lives, on Zenoh's threads. Those of the session
+/// itself are left out: what it has is in the graph already.
+pub(crate) fn follow(session: &zenoh::Session, domain_id: u32, graph: &Arc<Graph>) -> zenoh::Result<Subscriber<()>> {
+    let (own, graph) = (session.zid().to_string(), Arc::clone(graph));
+    let tokens = session.liveliness().declare_subscriber(format!("@ros2_lv/{domain_id}/**")).history(true);
+    tokens
+        .callback(move |sample| {
+            let key = sample.key_expr().as_str();
+            let Some(token) = Token::parse(key).filter(|token| token.session != own) else { return };
+            let id = key.as_bytes();
+            match (token.says, sample.kind()) {
+                (Says::Node(name), SampleKind::Put) => graph.node_came(id, name),
+                (Says::Node(_), SampleKind::Delete) => graph.node_went(id),
+                (Says::Endpoint(endpoint), SampleKind::Put) => graph.endpoint_came(id, endpoint),
+                (Says::Endpoint(_), SampleKind::Delete) => graph.endpoint_went(id),
+            }
+        })
+        .wait()
+}
+
+/// A token of the graph.
+#[derive(PartialEq, Eq, Debug)]
+struct Token<'a> {
+    session: &'a str,
+    says: Says,
+}
+
+#[derive(PartialEq, Eq, Debug)]
+enum Says {
+    Node(String),
+    Endpoint(Endpoint),
+}
+
+impl<'a> Token<'a> {
+    /// Takes a key apart: `@ros2_lv`, domain, session, number of the node and of what it is, kind, enclave, namespace, name;
+    /// after that for all but nodes topic, type, its hash, quality of service. `None` if it is none, or of a kind that came later.
+    fn parse(key: &'a str) -> Option<Self> {
+        let parts: Vec<_> = key.split('/').collect();
+        let (["@ros2_lv", _, session, _, _, kind, _, namespace, name], rest) = parts.split_first_chunk()? else {
+            return None;
+        };
+        let node = format!("{}/{name}", slashes(namespace).trim_end_matches('/'));
+        let kind = match *kind {
+            "NN" => return Some(Self { session, says: Says::Node(node) }),
+            "MP" => EndpointKind::Publisher,
+            "MS" => EndpointKind::Subscription,
+            "SS" => EndpointKind::Server,
+            "SC" => EndpointKind::Client,
+            _ => return None,
+        };
+        let [topic, dds_type, _, qos, ..] = rest else { return None };
+        let mut endpoint = Endpoint::new(kind, slashes(topic), ros_type_name(dds_type));
+        endpoint.node = Some(node);
+        if let Ok(qos) = QosProfile::decode(qos) {
+            endpoint.reliability = Some(match qos.reliability {
+                QosReliability::Reliable => Reliability::Reliable,
+                QosReliability::BestEffort => Reliability::BestEffort,
+            });
+            endpoint.durability = Some(match qos.durability {
+                QosDurability::TransientLocal => Durability::TransientLocal,
+                QosDurability::Volatile => Durability::Volatile,
+            });
+            endpoint.history = Some(match qos.history {
+                QosHistory::KeepLast(depth) => History::KeepLast(depth),
+                QosHistory::KeepAll => History::KeepAll,
+            });
+        }
+        Some(Self { session, says: Says::Endpoint(endpoint) })
+    }
+}
+
+/// A name as it was before it went into a key.
+fn slashes(part: &str) -> String {
+    part.replace('%', "/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_taken_apart() {
+        let node = |key, name: &str| {
+            assert_eq!(Token::parse(key), Some(Token { session: "aac3", says: Says::Node(name.to_owned()) }));
+        };
+        node("@ros2_lv/2/aac3/0/10/NN/%/%/talker", "/talker");
+        node("@ros2_lv/2/aac3/0/10/NN/%/%robot%left/arm", "/robot/left/arm");
+        let key = "@ros2_lv/2/aac3/0/10/MP/%/%robot/talker/%robot%chatter/std_msgs::msg::dds_::String_/RIHS01_df66/2:1:,7:,:,:,,";
+        let Some(Token { says: Says::Endpoint(endpoint), .. }) = Token::parse(key) else { panic!("a publisher") };
+        assert_eq!((endpoint.kind, endpoint.name.as_str()), (EndpointKind::Publisher, "/robot/chatter"));
+        assert_eq!(
+            (endpoint.type_name.as_str(), endpoint.node.as_deref()),
+            ("std_msgs/msg/String", Some("/robot/talker"))
+        );
+        assert_eq!(endpoint.reliability, Some(Reliability::BestEffort));
+        assert_eq!(endpoint.durability, Some(Durability::TransientLocal));
+        assert_eq!(endpoint.history, Some(History::KeepLast(7)));
+        let key =
+            "@ros2_lv/2/aac3/0/10/SC/%/%/caller/%add/example_interfaces::srv::dds_::AddTwoInts_/hash/strange/and/more";
+        let Some(Token { says: Says::Endpoint(endpoint), .. }) = Token::parse(key) else { panic!("a client") };
+        assert_eq!(
+            (endpoint.kind, endpoint.type_name.as_str()),
+            (EndpointKind::Client, "example_interfaces/srv/AddTwoInts")
+        );
+        assert_eq!((endpoint.reliability, endpoint.history), (None, None));
+    }
+
+    #[test]
+    fn what_is_no_token_says_nothing() {
+        for key in [
+            "",
+            "@ros2_lv",
+            "@ros2_lv/2/aac3/0/10/NN/%/%",
+            "other/2/aac3/0/10/NN/%/%/talker",
+            "@ros2_lv/2/aac3/0/10/XX/%/%/talker",
+            "@ros2_lv/2/aac3/0/10/MP/%/%/talker",
+            "@ros2_lv/2/aac3/0/10/MP/%/%/talker/%chatter/type/hash",
+        ] {
+            assert_eq!(Token::parse(key), None, "{key}");
+        }
+    }
+}
