@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
+#[cfg(feature = "security")]
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rospin::{ExecutorHandle, SourceError};
@@ -66,6 +68,8 @@ pub enum JoinError {
 pub struct DomainOptions {
     pub(crate) domain_id: u16,
     pub(crate) networks: Vec<IpAddr>,
+    #[cfg(feature = "security")]
+    pub(crate) security: Option<PathBuf>,
     mapping: ServiceMapping,
 }
 
@@ -79,8 +83,12 @@ impl DomainOptions {
     /// As the environment says, in the words of ROS 2: `ROS_DOMAIN_ID`, `ROS_AUTOMATIC_DISCOVERY_RANGE` or
     /// `ROS_LOCALHOST_ONLY`, and `RMW_IMPLEMENTATION` for the [mapping of services](ServiceMapping).
     ///
+    /// With `ROS_SECURITY_ENABLE=true`, DDS security from the directory of `ROS_SECURITY_ENCLAVE_OVERRIDE` in
+    /// `ROS_SECURITY_KEYSTORE`: always as with `ROS_SECURITY_STRATEGY=Enforce`, never without it where files are missing.
+    ///
     /// # Errors
-    /// If `ROS_DOMAIN_ID` is not a number from 0 to 232, or the range is one that RustDDS does not have.
+    /// If `ROS_DOMAIN_ID` is not a number from 0 to 232, or the range is one that RustDDS does not have. If there should be
+    /// security without a keystore, or this crate was compiled without its feature `security`.
     pub fn from_env() -> Result<Self, EnvError> {
         Self::from_variables(|variable| std::env::var(variable).ok().filter(|value| !value.is_empty()))
     }
@@ -104,7 +112,38 @@ impl DomainOptions {
         if variable("RMW_IMPLEMENTATION").is_some_and(|rmw| rmw.starts_with("rmw_cyclonedds")) {
             options.mapping = ServiceMapping::Cyclone;
         }
+        if variable("ROS_SECURITY_ENABLE").as_deref() == Some("true") {
+            options = options.secured(&variable)?;
+        }
         Ok(options)
+    }
+
+    #[cfg(feature = "security")]
+    fn secured(self, variable: impl Fn(&'static str) -> Option<String>) -> Result<Self, EnvError> {
+        let expected = "the directory of a keystore, since `ROS_SECURITY_ENABLE` is `true`";
+        let missing = || EnvError { variable: "ROS_SECURITY_KEYSTORE", value: String::new(), expected };
+        let keystore = PathBuf::from(variable("ROS_SECURITY_KEYSTORE").ok_or_else(missing)?);
+        let enclave = variable("ROS_SECURITY_ENCLAVE_OVERRIDE").unwrap_or_default();
+        Ok(self.security(keystore.join("enclaves").join(enclave.trim_start_matches('/'))))
+    }
+
+    #[cfg(not(feature = "security"))]
+    fn secured(self, _variable: impl Fn(&'static str) -> Option<String>) -> Result<Self, EnvError> {
+        let expected = "`false`, or the crate compiled with its feature `security`";
+        Err(EnvError { variable: "ROS_SECURITY_ENABLE", value: "true".to_owned(), expected })
+    }
+
+    /// Has participants prove who they are, and talk only to those who can, as far as the domain's rules allow it: DDS security,
+    /// with what `directory` has, under the names that `ros2 security create_enclave` gives: `identity_ca.cert.pem`,
+    /// `permissions_ca.cert.pem`, `cert.pem`, `key.pem` (without a password), `governance.p7s` and `permissions.p7s`. They are
+    /// read when the domain is joined.
+    ///
+    /// Only with the feature `security`, which compiles against OpenSSL.
+    #[cfg(feature = "security")]
+    #[must_use]
+    pub fn security(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.security = Some(directory.into());
+        self
     }
 
     /// Sets the domain: participants of different domains do not see each other. From 0 to 232.
@@ -241,6 +280,19 @@ mod tests {
         let rmw = ("RMW_IMPLEMENTATION", "rmw_cyclonedds_cpp");
         assert_eq!(from(&[("ROS_DOMAIN_ID", "42"), ("ROS_LOCALHOST_ONLY", "1"), rmw]), Ok(expected.clone()));
         assert_eq!(from(&[("ROS_DOMAIN_ID", "42"), ("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST"), rmw]), Ok(expected));
+    }
+
+    #[test]
+    fn security_is_not_left_out_silently() {
+        assert_eq!(from(&[("ROS_SECURITY_ENABLE", "false")]), Ok(DomainOptions::new()));
+        let on = ("ROS_SECURITY_ENABLE", "true");
+        assert!(from(&[on]).unwrap_err().to_string().contains("should be"));
+        let (keystore, enclave) = (("ROS_SECURITY_KEYSTORE", "/keys"), ("ROS_SECURITY_ENCLAVE_OVERRIDE", "/robot/arm"));
+        let options = from(&[on, keystore, enclave]);
+        #[cfg(feature = "security")]
+        assert_eq!(options, Ok(DomainOptions::new().security("/keys/enclaves/robot/arm")));
+        #[cfg(not(feature = "security"))]
+        assert!(options.unwrap_err().to_string().contains("feature `security`"));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "security")]
+use ros2_client::dds::rustdds::DomainParticipantSecurityConfigFiles;
 use ros2_client::dds::rustdds::{DomainParticipantBuilder, RTPSEntity};
 use rospin::{Entity, EntityKind, EntityOptions, ExecutorHandle, GroupOptions};
 
@@ -29,6 +31,12 @@ impl Participant {
         let mut builder = DomainParticipantBuilder::new(domain_id);
         if !options.networks.is_empty() {
             builder = builder.with_only_networks(options.networks.iter().copied());
+        }
+        #[cfg(feature = "security")]
+        if let Some(directory) = &options.security {
+            // Keys with a password are not supported there.
+            let files = DomainParticipantSecurityConfigFiles::with_ros_default_names(directory, String::new());
+            builder = builder.builtin_security(files);
         }
         let refused = |reason: String| JoinError::Participant { domain_id, reason };
         let participant = builder.build().map_err(|error| refused(error.to_string()))?;
