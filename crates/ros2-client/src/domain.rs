@@ -138,6 +138,10 @@ impl DomainOptions {
     /// `permissions_ca.cert.pem`, `cert.pem`, `key.pem` (without a password), `governance.p7s` and `permissions.p7s`. They are
     /// read when the domain is joined.
     ///
+    /// RustDDS 0.15 cannot read payloads that are encrypted or signed by themselves, unless their length happens to be a multiple
+    /// of four. So a governance document with a `data_protection_kind` other than `NONE`, as `ros2 security create_keystore` writes
+    /// it, is refused; with the `metadata_protection_kind` `ENCRYPT` payloads are encrypted together with what is around them.
+    ///
     /// Only with the feature `security`, which compiles against OpenSSL.
     #[cfg(feature = "security")]
     #[must_use]

@@ -63,6 +63,8 @@ mod node;
 mod participant;
 mod publisher;
 mod reader;
+#[cfg(feature = "security")]
+mod security;
 mod server;
 mod subscription;
 

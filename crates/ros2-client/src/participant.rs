@@ -32,13 +32,14 @@ impl Participant {
         if !options.networks.is_empty() {
             builder = builder.with_only_networks(options.networks.iter().copied());
         }
+        let refused = |reason: String| JoinError::Participant { domain_id, reason };
         #[cfg(feature = "security")]
         if let Some(directory) = &options.security {
+            crate::security::check(directory).map_err(refused)?;
             // Keys with a password are not supported there.
             let files = DomainParticipantSecurityConfigFiles::with_ros_default_names(directory, String::new());
             builder = builder.builtin_security(files);
         }
-        let refused = |reason: String| JoinError::Participant { domain_id, reason };
         let participant = builder.build().map_err(|error| refused(error.to_string()))?;
         feed.own(participant.guid());
         let listener = participant.status_listener();

@@ -15,7 +15,7 @@ use common::{Text, context, domain_id, executor, options, spin, text, wait};
 use rospin::{ClockKind, Executor};
 use rospin_ros2_client::{Domain, JoinError, Node, TopicError};
 
-/// The rules of `ros2 security create_keystore`: nobody joins without a certificate, and everything is encrypted.
+/// Nobody joins without a certificate, and all that says something is encrypted, payloads as a part of it.
 const GOVERNANCE: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 <dds xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"
      xsi:noNamespaceSchemaLocation="http://www.omg.org/spec/DDS-SECURITY/20170901/omg_shared_ca_governance.xsd">
@@ -35,7 +35,7 @@ const GOVERNANCE: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
           <enable_read_access_control>true</enable_read_access_control>
           <enable_write_access_control>true</enable_write_access_control>
           <metadata_protection_kind>ENCRYPT</metadata_protection_kind>
-          <data_protection_kind>ENCRYPT</data_protection_kind>
+          <data_protection_kind>NONE</data_protection_kind>
         </topic_rule>
       </topic_access_rules>
     </domain_rule>
@@ -75,14 +75,14 @@ fn openssl(directory: &Path, arguments: &str) -> Result<(), String> {
 }
 
 /// Who says who is who, and who may do what; gone when this is dropped.
-struct Authority(PathBuf);
+struct Authority(PathBuf, String);
 
 impl Authority {
     #[expect(clippy::print_stderr, reason = "it says that the test is skipped")]
-    fn new(name: &str) -> Option<Self> {
+    fn new(name: &str, governance: &str) -> Option<Self> {
         let directory = std::env::temp_dir().join(format!("rospin-security-{}-{name}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
-        let authority = Self(directory);
+        let authority = Self(directory, governance.to_owned());
         let made = openssl(&authority.0, "ecparam -name prime256v1 -out curve.pem").and_then(|()| {
             for ca in ["identity_ca", "permissions_ca"] {
                 openssl(
@@ -108,7 +108,7 @@ impl Authority {
         for ca in ["identity_ca", "permissions_ca"] {
             fs::copy(self.0.join(format!("{ca}.cert.pem")), directory.join(format!("{ca}.cert.pem"))).unwrap();
         }
-        fs::write(directory.join("governance.xml"), GOVERNANCE).unwrap();
+        fs::write(directory.join("governance.xml"), &self.1).unwrap();
         fs::write(directory.join("permissions.xml"), permissions(name)).unwrap();
         let sign = |document: &str| {
             format!(
@@ -143,7 +143,10 @@ fn secure(executor: &Executor, domain_id: u16, enclave: &Path) -> Node {
 
 #[test]
 fn only_those_with_a_certificate_of_the_domain_hear() {
-    let (Some(authority), Some(stranger)) = (Authority::new("ours"), Authority::new("theirs")) else { return };
+    let (Some(authority), Some(stranger)) = (Authority::new("ours", GOVERNANCE), Authority::new("theirs", GOVERNANCE))
+    else {
+        return;
+    };
     let id = domain_id();
     let (context, _) = context();
     let executor = executor(&context, "main");
@@ -183,7 +186,7 @@ fn only_those_with_a_certificate_of_the_domain_hear() {
 
 #[test]
 fn what_is_not_permitted_is_refused_here_already() {
-    let Some(authority) = Authority::new("narrow") else { return };
+    let Some(authority) = Authority::new("narrow", GOVERNANCE) else { return };
     let id = domain_id();
     let (context, _) = context();
     let executor = executor(&context, "main");
@@ -201,4 +204,15 @@ fn without_its_files_nobody_joins() {
     let executor = executor(&context, "main");
     let joined = Domain::join(&executor.handle(), options(domain_id()).security("/no/such/enclave"));
     assert!(matches!(joined, Err(JoinError::Participant { .. })));
+}
+
+#[test]
+fn rules_under_which_messages_would_be_lost_are_refused() {
+    let alone = GOVERNANCE.replace("<data_protection_kind>NONE<", "<data_protection_kind>ENCRYPT<");
+    let Some(authority) = Authority::new("payloads", &alone) else { return };
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let joined = Domain::join(&executor.handle(), options(domain_id()).security(authority.enclave("talker")));
+    let Err(error) = joined else { panic!("it should be refused") };
+    assert!(error.to_string().contains("metadata_protection_kind"), "{error}");
 }
