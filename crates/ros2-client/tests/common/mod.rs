@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "no test uses all of it")]
 
+pub(crate) mod network;
 pub(crate) mod peer;
 
 use std::net::{IpAddr, Ipv4Addr, TcpListener, UdpSocket};

@@ -1,0 +1,111 @@
+//! Hosts that are none: network namespaces, joined by a virtual cable.
+//!
+//! They take `ip` and the right to make namespaces; where they cannot be had, [`Network::new`] says why.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+
+use super::PATIENCE;
+
+/// The part, and the address, of a process that a test started: its test `the_other_process` runs then.
+pub(crate) const PART: &str = "ROSPIN_TEST_NETWORK_PART";
+pub(crate) const ADDRESS: &str = "ROSPIN_TEST_NETWORK_ADDRESS";
+
+/// Runs `ip`, or says why it cannot.
+fn ip(arguments: &str) -> Result<(), String> {
+    let output = Command::new("ip").args(arguments.split_whitespace()).output();
+    let output = output.map_err(|error| format!("`ip` cannot be run: {error}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() { Ok(()) } else { Err(format!("`ip {arguments}`: {}", said.trim())) }
+}
+
+/// Two namespaces and a cable between them; gone when this is dropped.
+pub(crate) struct Network {
+    names: [String; 2],
+}
+
+impl Network {
+    pub(crate) const ADDRESSES: [&str; 2] = ["10.213.77.1", "10.213.77.2"];
+
+    pub(crate) fn new() -> Result<Self, String> {
+        let network = Self { names: ["a", "b"].map(|end| format!("rospin-{}-{end}", std::process::id())) };
+        for name in &network.names {
+            ip(&format!("netns add {name}"))?;
+        }
+        let [a, b] = &network.names;
+        ip(&format!("-n {a} link add cable type veth peer name cable netns {b}"))?;
+        for (name, address) in network.names.iter().zip(Self::ADDRESSES) {
+            ip(&format!("-n {name} address add {address}/24 dev cable"))?;
+            ip(&format!("-n {name} link set lo up"))?;
+            ip(&format!("-n {name} link set cable up"))?;
+        }
+        Ok(network)
+    }
+
+    /// Pulls the cable out, or puts it back: one end is down, the other one has no carrier.
+    pub(crate) fn set(&self, state: &str) {
+        ip(&format!("-n {} link set cable {state}", self.names[0])).expect("who made it may set it");
+    }
+
+    /// Starts this program's test `the_other_process` in a namespace.
+    pub(crate) fn start(&self, at: usize, part: &str) -> Part {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.names[at]]).arg(std::env::current_exe().unwrap());
+        command.args(["--exact", "the_other_process", "--nocapture"]);
+        command.env(PART, part).env(ADDRESS, Self::ADDRESSES[at]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("`ip` that was there");
+        let says = listen(child.stdout.take().expect("a pipe"));
+        Part { child, says }
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        for name in &self.names {
+            // Those that could not be made are not there.
+            let _ = ip(&format!("netns delete {name}"));
+        }
+    }
+}
+
+/// What a process says to the test, line by line.
+fn listen(stdout: ChildStdout) -> mpsc::Receiver<String> {
+    let (send, says) = mpsc::channel();
+    thread::spawn(move || {
+        // Nobody need listen to the end.
+        BufReader::new(stdout).lines().map_while(Result::ok).try_for_each(|line| send.send(line))
+    });
+    says
+}
+
+/// A process in its namespace.
+pub(crate) struct Part {
+    child: Child,
+    says: mpsc::Receiver<String>,
+}
+
+impl Part {
+    /// What follows `word` in the next line that begins with it.
+    pub(crate) fn expect(&self, word: &str) -> Vec<i64> {
+        loop {
+            let line = self.says.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("it should have said `{word}`"));
+            if let Some(rest) = line.strip_prefix(word) {
+                return rest.split_whitespace().map(|figure| figure.parse().expect("a number")).collect();
+            }
+        }
+    }
+
+    pub(crate) fn tell(&mut self) {
+        writeln!(self.child.stdin.as_mut().expect("a pipe"), "go on").expect("it listens");
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        // Nothing to do if it has ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
