@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "no test uses all of it")]
 
+#[path = "../../../ros2-client/tests/common/network.rs"]
+pub(crate) mod network;
+
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
