@@ -1,8 +1,9 @@
 """A node of the ROS graph that shares no code with this crate: Eclipse Cyclone DDS, with ROS 2's topic for nodes.
 
-Usage: cyclonedds_graph_peer.py node DOMAIN_ID
+Usage: cyclonedds_graph_peer.py node|victim DOMAIN_ID
 
 - node: is the node `/robot/talker` with a publisher of `chatter`, until it has seen the node `/observer` for a second.
+- victim: is the same, until it is killed.
 """
 
 import sys
@@ -52,7 +53,7 @@ def gid(entity):
 
 
 def main(part, domain_id):
-    assert part == "node", part
+    assert part in ("node", "victim"), part
     participant = DomainParticipant(domain_id)
     chatter = DataWriter(
         participant,
@@ -76,7 +77,7 @@ def main(part, domain_id):
             break
         assert time.monotonic() < deadline, "the observer is not seen"
         time.sleep(0.01)
-    time.sleep(1)
+    time.sleep(1 if part == "node" else PATIENCE_S)
 
 
 main(sys.argv[1], int(sys.argv[2]))

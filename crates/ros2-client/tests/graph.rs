@@ -130,6 +130,23 @@ fn a_process_that_is_killed_is_missed_when_its_lease_is_over() {
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "it says what it measured")]
+fn a_peer_that_is_killed_is_missed_when_the_lease_that_it_asked_for_is_over() {
+    let id = domain_id();
+    let Some(peer) = Peer::start("cyclonedds_graph_peer.py", "victim", id) else { return };
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let node = join(&executor, id).create_node("observer").unwrap();
+    wait_until(&executor, "it has come", common::PATIENCE, || node.node_names() == ["/observer", "/robot/talker"]);
+    // Kills it.
+    drop(peer);
+    let took = wait_until(&executor, "it is missed", common::PATIENCE, || {
+        node.node_names() == ["/observer"] && node.count_publishers("chatter") == Ok(0)
+    });
+    eprintln!("missed {took:?} after it was killed");
+}
+
+#[test]
 fn a_peer_of_another_make_is_seen_with_its_node() {
     let id = domain_id();
     let Some(peer) = Peer::start("cyclonedds_graph_peer.py", "node", id) else { return };
