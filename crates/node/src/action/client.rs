@@ -137,6 +137,9 @@ struct Inner<A: Action, X: Middleware> {
     _node: Node<X>,
 }
 
+/// What is read of a part of an action, and what is said of that in the graph.
+type Reading<M, X> = (<X as Middleware>::Messages<M>, <X as Middleware>::Matches, Presence);
+
 impl<X: Middleware> Node<X> {
     /// Creates an action client; a plain `&str` is the action's name.
     ///
@@ -196,7 +199,7 @@ impl<X: Middleware> Node<X> {
     }
 
     /// Subscribes to a part of an action.
-    fn read<M: Message>(&self, topic: &str, qos: Qos) -> Result<(X::Messages<M>, X::Matches, Presence), TopicError> {
+    fn read<M: Message>(&self, topic: &str, qos: Qos) -> Result<Reading<M, X>, TopicError> {
         let (name, message_type) = (self.name().resolve(topic)?, TypeName::of_message::<M>()?);
         let created = self.middleware().create_subscription(self.raw(), &name, &message_type, &qos);
         let (messages, matches) = created.map_err(|reason| TopicError::Refused { topic: topic.to_owned(), reason })?;
