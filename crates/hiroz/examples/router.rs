@@ -3,6 +3,8 @@
 //! `router tcp/192.168.0.2:7447` joins it with that of another machine; further arguments name further ones. Not for nodes that
 //! run for long without being looked after: `zenohd` and `rmw_zenohd` are made for that.
 
+#![expect(clippy::print_stdout, reason = "it says that it is there")]
+
 use rospin_hiroz::{Session, SessionOptions};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -72,6 +72,17 @@
 //! Of a latched topic, messages that are older than one that was heard already are not delivered any more: where more than the
 //! last one is kept, that can happen with those that are published in the moment in which a subscription appears.
 //!
+//! # The graph
+//!
+//! What [nodes](Node) tell of others they know from their tokens. A process that is killed is missed as soon as its connections end,
+//! one behind a cable that is out, when the connection's lease is over: after a minute, unless `transport/link/tx/lease` says
+//! otherwise.
+//!
+//! # Who may join
+//!
+//! TLS and access control are [settings](SessionOptions::setting), or of the [file](SessionOptions::config_file). With access control,
+//! tokens are messages, too: a topic whose messages are denied can still be seen in the graph.
+//!
 //! # Threads
 //!
 //! Zenoh's threads are started by [`Session::open`], with the scheduling of the thread that calls it; see

@@ -143,3 +143,15 @@ fn a_type_that_is_none_and_another_type_are_refused() {
     let error = node.create_publisher::<Text>("numbers").unwrap_err();
     assert!(error.to_string().contains("numbers"), "{error}");
 }
+
+#[test]
+fn middlewares_of_one_context_have_one_graph() {
+    let (context, _executor, middleware) = set_up();
+    let here = Node::new(&middleware, "here").unwrap();
+    let there = Node::new(&InProcess::new(&context), "there").unwrap();
+    assert_eq!(here.node_names(), ["/here", "/there"]);
+    let (_elsewhere, _other_executor, other) = set_up();
+    assert_eq!(Node::new(&other, "elsewhere").unwrap().node_names(), ["/elsewhere"]);
+    drop(there);
+    assert_eq!(here.node_names(), ["/here"]);
+}

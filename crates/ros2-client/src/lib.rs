@@ -41,7 +41,16 @@
 //! A payload that is not what its topic's type says (cut short, another type, noise) is counted as
 //! [`TakeFailed`](rospin::LossCause::TakeFailed) and reported as an [`Incident`](rospin::Incident); the callback does not
 //! run. What the middleware's queue drops when a callback is slower than its topic is in [`Subscription::missed`].
-
+//!
+//! # The graph
+//!
+//! What [nodes](Node) tell of others is what discovery heard, from the time at which the executor of the [`Domain`] spins. Which node
+//! has a publisher, subscription, server or client comes on a topic of its own, from nodes of ROS 2 Iron or later: it may be known a
+//! moment after the rest. Who ends says goodbye; who is killed is missed when the lease is over that it asked for, 50 seconds for
+//! processes on this crate. RustDDS forgets what happens while 2048 events wait: where an executor does not spin for long and a large
+//! system starts meanwhile, some of it may be missing.
+//!
+//! A process may have two participants, so tools may list one of its nodes twice; here, nodes of one name are one.
 //!
 //! # What RustDDS does otherwise
 //!

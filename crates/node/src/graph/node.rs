@@ -97,6 +97,25 @@ impl<X: Middleware> Node<X> {
     /// The entity is called as its group, with `/graph` after it. No more than 4096 changes wait for it; the oldest make room,
     /// and are counted.
     ///
+    /// ```
+    /// # use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+    /// # use rospin_node::{GraphChange, InProcess, Node};
+    /// # let context = Context::new(ContextOptions::new());
+    /// # let executor = context.create_executor(ExecutorOptions::new("main"));
+    /// # let middleware = InProcess::new(&context);
+    /// let node = Node::new(&middleware, "watcher")?;
+    /// let group = executor.create_group("watch", Vec::new());
+    /// let _changes = node.create_graph_callback(&group, |came: &mut Vec<String>, change| {
+    ///     if let GraphChange::NodeCame(name) = change {
+    ///         came.push(name);
+    ///     }
+    /// })?;
+    /// let _arm = Node::new(&middleware, "arm")?;
+    /// executor.spin(SpinOptions::spin_all())?;
+    /// assert_eq!(group.into_payload().unwrap(), ["/arm"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// If the group is gone.
     pub fn create_graph_callback<P, F>(
