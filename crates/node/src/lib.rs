@@ -6,6 +6,7 @@
 //!
 //! - [`Node`]: names, and what can be created under them.
 //! - [`Message`], [`Service`]: what travels, as structs with serde's derives and their ROS 2 type's name.
+//! - [`LifecycleNode`]: a managed node, whose [`Lifecycle`] tools start and stop.
 //! - [`InProcess`]: the middleware that needs no network, for tests and for nodes that are composed in one process.
 //!
 //! Programs use it through the crate of their middleware, which exports all of it.
@@ -45,6 +46,8 @@
 mod client;
 mod clock;
 mod in_process;
+pub mod interfaces;
+pub mod lifecycle;
 mod message;
 mod middleware;
 mod names;
@@ -58,6 +61,7 @@ mod subscription;
 pub use client::{CallError, Client};
 pub use clock::SimTime;
 pub use in_process::InProcess;
+pub use lifecycle::{Lifecycle, LifecycleHandle, LifecycleNode, LifecyclePublisher};
 pub use message::{Message, Service};
 pub use middleware::{ClientEnd, Matches, Middleware, PublisherEnd, Refused, ReplyEnd};
 pub use names::{FullName, NameError, NodeName, TypeKind, TypeName};

@@ -352,6 +352,12 @@ impl ExecutorHandle {
         &self.shared.name
     }
 
+    /// The context that it belongs to.
+    #[must_use]
+    pub const fn context(&self) -> &Context {
+        &self.context
+    }
+
     /// Creates a mutually exclusive group: one of its callbacks runs at a time, with `payload` at its disposal.
     ///
     /// May be called from a callback. A [deployment file](crate::ContextOptions::deployment) may put the group on another

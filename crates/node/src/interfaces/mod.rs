@@ -1,0 +1,3 @@
+//! Messages and services of ROS 2 itself: a module a package.
+
+pub mod lifecycle_msgs;
