@@ -22,6 +22,7 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         "rospin" | "rospin-analysis" | "rospin-sim" => Some(&["rospin-core", "rospin-scenario"]),
         "rospin-testkit" => Some(&["rospin-core", "rospin"]),
         "rospin-node" => Some(&["rospin-core", "rospin", "rospin-macros"]),
+        "rospin-container" => Some(&["rospin", "rospin-node", "rospin-scenario"]),
         "rospin-macros" => Some(&[]),
         "rospin-ros2-client" | "rospin-hiroz" => Some(&["rospin-core", "rospin", "rospin-node"]),
         _ => None,
