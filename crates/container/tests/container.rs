@@ -7,8 +7,11 @@ use std::time::Duration;
 
 use rospin::os::CoreSet;
 use rospin::{Context, ContextOptions, Deployment, GroupOptions, OnPanic, Timer, TimerOptions};
-use rospin_container::{ComponentFile, Components, Container, Ended, ParameterValue, RunError, Setup, StartError};
-use rospin_node::{InProcess, Message, Subscription};
+use rospin_container::{
+    ComponentFile, Components, Container, ContainerHandle, Ended, ParameterValue, RunError, Setup, StartError,
+};
+use rospin_node::lifecycle::{Fault, State, Transition};
+use rospin_node::{InProcess, Lifecycle, LifecycleHandle, LifecycleNode, Message, Subscription};
 use serde::{Deserialize, Serialize};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -225,4 +228,24 @@ fn a_deployment_of_another_program_is_refused() {
     let components = acting(|setup| setup.container().end("it runs"), OnPanic::Continue);
     let error = start(options, &components, &file_of(&["actor"])).unwrap().run().unwrap_err();
     assert!(error.to_string().contains("act1"), "{error}");
+}
+
+#[test]
+fn a_component_may_be_a_lifecycle_node() {
+    /// Ends the container once it is active.
+    struct Device(ContainerHandle);
+    impl Lifecycle<InProcess> for Device {
+        fn on_activate(&mut self, node: &LifecycleHandle<Self, InProcess>, _: State) -> Result<(), Fault> {
+            self.0.end(format!("{} is up", node.node().fully_qualified_name()));
+            Ok(())
+        }
+    }
+    let components = Components::new().register("device", |setup: Setup<InProcess>| {
+        let device = Device(setup.container());
+        let node = LifecycleNode::new(setup.middleware(), setup.executor(), setup.node_options(), device)?;
+        drop((node.request(Transition::Configure), node.request(Transition::Activate)));
+        Ok::<_, Error>(node)
+    });
+    let ended = start(ContextOptions::new(), &components, &file_of(&["device"])).unwrap().run().unwrap();
+    assert_eq!(ended.to_string(), "component `/device` ended: /device is up");
 }
