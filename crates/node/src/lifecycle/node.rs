@@ -31,7 +31,7 @@ use crate::subscription::TopicError;
 /// transition is under way.
 ///
 /// Dropping it removes the node's group with its payload and all entities on it. No transition runs then; one that is running
-/// is not waited for, and ends as if it were not the last.
+/// is not waited for, and goes to its end.
 ///
 /// See the [module](super) for an example.
 #[must_use = "the node is removed when it is dropped"]
