@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use rospin::os::CoreSet;
+use rospin::os::{CoreSet, OsScheduling, ThreadId, scheduling_of};
 use rospin::{Context, ContextOptions, Deployment, GroupOptions, OnPanic, Timer, TimerOptions};
 use rospin_container::{
     ComponentFile, Components, Container, ContainerHandle, Ended, ParameterValue, RunError, Setup, StartError,
@@ -25,11 +25,12 @@ impl Message for Text {
     const TYPE: &str = "std_msgs/msg/String";
 }
 
-/// Where a callback ran: the thread's name and its cores.
-type Places = Arc<Mutex<BTreeMap<String, (String, CoreSet)>>>;
+/// Where a callback ran: the thread's name, its cores and its scheduling.
+type Places = Arc<Mutex<BTreeMap<String, (String, CoreSet, OsScheduling)>>>;
 
 fn note(places: &Places, node: &str) {
-    let place = (thread::current().name().unwrap_or_default().to_owned(), CoreSet::of_current_thread().unwrap());
+    let name = thread::current().name().unwrap_or_default().to_owned();
+    let place = (name, CoreSet::of_current_thread().unwrap(), scheduling_of(ThreadId::current()).unwrap());
     places.lock().unwrap().insert(node.to_owned(), place);
 }
 
@@ -118,8 +119,12 @@ fn remapped_components_talk_where_the_files_put_them() {
     let component = Ended::Component { component: "/listener".to_owned(), reason: "it has heard enough".to_owned() };
     assert_eq!(ended, component);
     let places = places.lock().unwrap();
-    assert_eq!(places["/robot/talker"], ("quick".to_owned(), CoreSet::new([0])), "moved by the deployment file");
-    assert_eq!(places["/listener"], ("hearing".to_owned(), CoreSet::new([last])), "placed by it");
+    assert_eq!(
+        places["/robot/talker"],
+        ("quick".to_owned(), CoreSet::new([0]), OsScheduling::Other { nice: 1 }),
+        "moved by the deployment file"
+    );
+    assert_eq!(places["/listener"].1, CoreSet::new([last]), "placed by it");
 }
 
 #[test]
