@@ -23,6 +23,7 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         // The conformance suite is generic over the middleware, so it needs the seam, and no adapter.
         "rospin-testkit" => Some(&["rospin-core", "rospin", "rospin-node"]),
         "rospin-node" => Some(&["rospin-core", "rospin", "rospin-macros"]),
+        "rospin-container" => Some(&["rospin", "rospin-node", "rospin-scenario"]),
         "rospin-macros" => Some(&[]),
         "rospin-ros2-client" | "rospin-hiroz" => Some(&["rospin-core", "rospin", "rospin-node"]),
         _ => None,
