@@ -107,7 +107,7 @@ pub(crate) enum Conflict {
     },
     /// Nothing reaches from one process to another.
     #[error(
-        "--processes {processes}: nodes of several processes need a transport that reaches them; add --transport dds"
+        "--processes {processes}: nodes of several processes need a transport that reaches them; add --transport dds or zenoh"
     )]
     Unreachable {
         /// How many.
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(parse(&["--transport", "in-process"]).unwrap().check(), Ok(()));
         let refused = |arguments: &[&str]| parse(arguments).unwrap().check().unwrap_err().to_string();
         for arguments in [&["--processes", "2"][..], &["--processes", "2", "--transport", "in-process"]] {
-            assert!(refused(arguments).contains("add --transport dds"));
+            assert!(refused(arguments).contains("add --transport dds or zenoh"));
         }
         if cfg!(feature = "dds") {
             let distributed = parse(&["--processes", "2", "--transport", "dds"]).unwrap();
@@ -227,7 +227,7 @@ mod tests {
         }
         assert!(refusal(&["--processes", "25"]).contains("1..=24"));
         assert!(refusal(&["--processes", "0"]).contains("--processes"));
-        assert!(refusal(&["--transport", "zenoh"]).contains("in-process, dds"));
+        assert!(refusal(&["--transport", "iceoryx"]).contains("in-process, dds, zenoh"));
     }
 
     #[test]

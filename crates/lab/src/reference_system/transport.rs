@@ -22,6 +22,8 @@ pub(crate) enum Transport {
     InProcess,
     /// ROS 2 nodes over DDS (RustDDS), on this machine; needs `--features dds`
     Dds,
+    /// ROS 2 nodes over Zenoh, on this machine; needs `--features zenoh`
+    Zenoh,
 }
 
 impl Transport {
@@ -30,17 +32,22 @@ impl Transport {
         match self {
             Self::InProcess => "in-process",
             Self::Dds => "dds",
+            Self::Zenoh => "zenoh",
         }
     }
 
     /// Whether it reaches other processes, whose ends of topics have to be found first.
     pub(crate) fn discovers(self) -> bool {
-        self == Self::Dds
+        matches!(self, Self::Dds | Self::Zenoh)
     }
 
     /// Whether this program has it.
     pub(crate) fn is_built(self) -> bool {
-        self != Self::Dds || cfg!(feature = "dds")
+        match self {
+            Self::InProcess => true,
+            Self::Dds => cfg!(feature = "dds"),
+            Self::Zenoh => cfg!(feature = "zenoh"),
+        }
     }
 }
 
@@ -80,18 +87,31 @@ pub(super) fn wires(
     transport: Option<Transport>,
     context: &Context,
     executor: &ExecutorHandle,
-    domain_id: u16,
+    process: Process,
 ) -> Result<Box<dyn Wires>, String> {
     match transport {
         None => Ok(Box::new(Topics { context: context.clone(), subscriptions: Vec::new() })),
         Some(Transport::InProcess) => Ok(Box::new(Nodes::new(InProcess::new(context)))),
-        Some(Transport::Dds) => dds(executor, domain_id),
+        Some(Transport::Dds) => dds(executor, process),
+        Some(Transport::Zenoh) => zenoh(process),
     }
 }
 
+/// Which of the processes of a run this is.
+#[derive(Clone, Copy)]
+#[cfg_attr(not(any(feature = "dds", feature = "zenoh")), expect(dead_code, reason = "nothing reaches other processes"))]
+pub(super) struct Process {
+    /// What no other run on this machine has.
+    pub(super) domain_id: u16,
+    /// Counted from 0.
+    pub(super) number: u16,
+}
+
 #[cfg(feature = "dds")]
-fn dds(executor: &ExecutorHandle, domain_id: u16) -> Result<Box<dyn Wires>, String> {
+fn dds(executor: &ExecutorHandle, process: Process) -> Result<Box<dyn Wires>, String> {
     use rospin_ros2_client::{Domain, DomainOptions};
+
+    let Process { domain_id, .. } = process;
 
     // Robots on the network have no part in it.
     let domain = Domain::join(executor, DomainOptions::new().domain_id(domain_id).localhost());
@@ -99,8 +119,27 @@ fn dds(executor: &ExecutorHandle, domain_id: u16) -> Result<Box<dyn Wires>, Stri
 }
 
 #[cfg(not(feature = "dds"))]
-fn dds(_: &ExecutorHandle, _: u16) -> Result<Box<dyn Wires>, String> {
+fn dds(_: &ExecutorHandle, _: Process) -> Result<Box<dyn Wires>, String> {
     Err("this program has no dds; build with --features dds".to_owned())
+}
+
+#[cfg(feature = "zenoh")]
+fn zenoh(process: Process) -> Result<Box<dyn Wires>, String> {
+    use rospin_hiroz::{Session, SessionOptions};
+
+    // Without a router: all know the first process, and hear of each other from it.
+    let Process { domain_id, number } = process;
+    let endpoint = |number: u16| format!("tcp/127.0.0.1:{}", 17_000 + 32 * domain_id + number);
+    let (own, first) = (endpoint(number), endpoint(0));
+    let options = SessionOptions::new().domain_id(domain_id.into()).scouting(false).listen([own.as_str()]);
+    let options = options.connect((number > 0).then_some(first.as_str()));
+    let session = Session::open(options).map_err(|error| error.to_string())?;
+    Ok(Box::new(Nodes::new(session)))
+}
+
+#[cfg(not(feature = "zenoh"))]
+fn zenoh(_: Process) -> Result<Box<dyn Wires>, String> {
+    Err("this program has no zenoh; build with --features zenoh".to_owned())
 }
 
 /// The engine's own topics, without nodes.

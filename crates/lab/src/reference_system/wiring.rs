@@ -22,7 +22,7 @@ use super::message::Message;
 use super::node::Activation;
 use super::runner::{Settings, Variant};
 use super::system::{self, Group};
-use super::transport::{self, Publish, Wires};
+use super::transport::{self, Process, Publish, Wires};
 
 /// How often it is looked whether an executor has ended before its time.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -60,7 +60,8 @@ pub(super) fn run(order: &Order) -> Result<Part, String> {
     let recorder = Arc::new(Recorder::new());
     let executors = executors(&context, variant);
     let threads = if variant == Variant::WaitSetMulti { cores().into() } else { executors.len() };
-    let mut wires = transport::wires(settings.transport, &context, &executors[0].handle(), order.domain_id)?;
+    let process = Process { domain_id: order.domain_id, number: order.process };
+    let mut wires = transport::wires(settings.transport, &context, &executors[0].handle(), process)?;
     let now_ns = context.clock().now().as_nanos();
     let started_ns = order.start_ns.unwrap_or(now_ns);
     let lead = Duration::from_nanos(started_ns.saturating_sub(now_ns));
