@@ -138,7 +138,7 @@ impl<X: Middleware> Node<X> {
     /// post-set callback.
     ///
     /// It is an entity as any other, and runs when the policy says. What was set several times before it could run is told
-    /// once, with the last value.
+    /// once, with the last value; what was undeclared before is not told.
     ///
     /// ```
     /// # use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};

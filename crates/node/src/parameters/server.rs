@@ -121,11 +121,12 @@ impl<X: Middleware> Node<X> {
         let store = self.store();
         let events = self.publish_parameter_events(executor)?;
         let mut switch = Switch::new(self, executor);
+        // Before the first look at the parameter: what others set meanwhile is told afterwards.
+        let watched = SetParameters::new(store);
         switch.turn(sim_time::declare(store)?)?;
         let group = executor.create_group(GroupOptions::new("parameters").node(self.fully_qualified_name()), switch);
 
         let options = EntityOptions::new(format!("{}/use_sim_time", store.node));
-        let watched = SetParameters::new(store);
         let use_sim_time =
             group.create_source(EntityKind::Waitable, options, watched, |switch, set| switch.after(&set))?;
 

@@ -296,7 +296,7 @@ impl State {
     /// Leaves the change where it will be found; whom to notify of it.
     fn tell(&mut self, change: Change) -> Vec<Notifier> {
         self.version += 1;
-        let notifiers = self.watchers.tell(change.new.iter().chain(&change.changed));
+        let notifiers = self.watchers.tell(&change);
         self.outbox.push(change);
         notifiers
     }
