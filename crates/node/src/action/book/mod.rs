@@ -162,11 +162,13 @@ impl<T: Clone, R, W> Book<T, R, W> {
 
     /// Which goals a request to cancel means, as `action_msgs/srv/CancelGoal` defines it.
     pub(crate) fn select(&self, id: GoalId, stamp: Time) -> Selected<T> {
-        let (any_id, any_time) = (id == GoalId::ZERO, stamp == Time::ZERO);
+        // Others' stamps may have more nanoseconds than a second has.
+        let until_ns = stamp.as_nanos();
+        let (any_id, any_time) = (id == GoalId::ZERO, until_ns == 0);
         let is_meant = |entry: &Entry<T, R, W>| match (any_id, any_time) {
             (true, true) => true,
             (false, true) => entry.id == id,
-            (_, false) => entry.stamp <= stamp || entry.id == id,
+            (_, false) => entry.stamp.as_nanos() <= until_ns || entry.id == id,
         };
         let mut meant = self.goals.iter().filter(|entry| is_meant(entry)).peekable();
         if !any_id && any_time {
