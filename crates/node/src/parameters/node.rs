@@ -51,7 +51,7 @@ impl<X: Middleware> Node<X> {
     /// # Errors
     /// If there is none of that name, or it is read-only.
     pub fn undeclare_parameter(&self, name: &str) -> Result<(), UndeclareError> {
-        self.store().undeclare(name)
+        self.store().undeclare(name, None)
     }
 
     /// The value of a parameter, if it is declared. Locks for a moment, and may allocate.
