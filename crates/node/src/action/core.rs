@@ -93,15 +93,16 @@ impl<A: Action, X: Middleware> Core<A, X> {
         goal: A::Goal,
         is_deferred: bool,
     ) -> Option<(Time, GoalHandle<A>)> {
-        let stamp = Time::from(self.clock.read(ClockKind::Ros));
         let kept = Arc::new(Kept { id, goal, stop: Arc::new(Signal::default()), is_deferred });
-        let accepted = self.change(|state| {
+        let (stamp, accepted) = self.change(|state| {
             if state.is_closed {
                 return None;
             }
+            // With the book in hand, so that later goals have later stamps.
+            let stamp = Time::from(self.clock.read(ClockKind::Ros));
             let accepted = state.book.accept(id, stamp, Arc::clone(&kept));
             state.news |= accepted.is_ok();
-            Some(accepted)
+            Some((stamp, accepted))
         })?;
         self.log_refusal(id, accepted.map(drop)).then(|| (stamp, GoalHandle::new(kept, Arc::<Self>::clone(self) as _)))
     }
