@@ -226,3 +226,14 @@ fn a_stamp_from_the_wire_need_not_be_normalized() {
     assert_eq!(selected(id(3), -1, 1_000_000_000), [3]);
     assert_eq!(selected(GoalId::ZERO, -4, 4_000_000_000), [1, 2, 3]);
 }
+
+#[test]
+fn of_results_that_are_kept_for_ever_the_oldest_makes_room() {
+    let mut book = Book::<u8, (), ()>::new(2, Duration::MAX);
+    book.accept(id(1), Time::ZERO, 1).unwrap();
+    book.accept(id(2), Time::ZERO, 2).unwrap();
+    book.finish(id(2), GoalEvent::Succeed, &Arc::new(()), at(1)).unwrap();
+    book.finish(id(1), GoalEvent::Succeed, &Arc::new(()), at(2)).unwrap();
+    let displaced = book.accept(id(3), Time::ZERO, 3).unwrap();
+    assert_eq!(displaced.map(|entry| entry.goal), Some(2), "it ended first");
+}
