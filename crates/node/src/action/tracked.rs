@@ -218,7 +218,9 @@ impl<A: Action> Drop for Router<A> {
 /// It can be awaited, or be given to a group as an entity with a callback of its own, by
 /// [`CallbackGroup::create_stream`](rospin::CallbackGroup::create_stream). Taking from it locks for a moment.
 ///
-/// Feedback that the network delivers after the goal's end is dropped.
+/// Feedback that the network delivers after the goal's end is dropped. A client whose executor is behind by more than the
+/// server's [result timeout](super::ActionServerOptions::result_timeout) may never hear that a goal has ended: await the
+/// [result](super::ClientGoalHandle::result) beside the feedback where that can be.
 ///
 /// ```
 /// use futures::StreamExt;
