@@ -18,7 +18,8 @@ use crate::publisher::PublishError;
 use crate::qos::{Durability, Qos};
 
 /// Nodes of one process that talk through their [`Context`]: nothing is encoded, and a message with one subscription is not even
-/// copied. Histories are kept as they are over DDS; everything is reliable.
+/// copied. Histories are kept as they are over DDS; everything is reliable. Whatever has the same name and type is matched,
+/// also where the quality of service would keep a network from it: a latched subscription receives from all publishers.
 #[derive(Clone, Debug)]
 pub struct InProcess(Context);
 

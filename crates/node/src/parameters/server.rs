@@ -99,6 +99,7 @@ impl<X: Middleware> Node<X> {
     /// Declares the parameter `use_sim_time`, false by default. While it is true, the context's ROS time
     /// [follows `/clock`](Self::use_sim_time): by a group called `clock` on this executor, which is better moved to one that
     /// has nothing else to do. ROS time is the context's, so it does as long as one of its nodes has that parameter set.
+    /// Dropping the server changes no parameter: ROS time then stands still, until somebody follows `/clock` again.
     ///
     /// ```
     /// # use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
