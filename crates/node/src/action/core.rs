@@ -303,8 +303,10 @@ mod tests {
     #[derive(Clone, Serialize, Deserialize)]
     struct Goal {
         #[serde(skip)]
-        watch: Option<(Arc<Core<Watched, InProcess>>, Sender<bool>)>,
+        watch: Option<Watch>,
     }
+
+    type Watch = (Arc<Core<Watched, InProcess>>, Sender<bool>);
 
     impl Drop for Goal {
         fn drop(&mut self) {
