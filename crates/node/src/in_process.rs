@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::task::{self, Poll, ready};
 
 use rospin::{
-    Context, EntityOptions, ExecutorHandle, Notifier, Pending, PublisherOptions, Queue, Reply, RequestQueue, Source,
-    SubscriptionOptions, TakeError,
+    Closer, Context, EntityOptions, ExecutorHandle, Notifier, Pending, PublisherOptions, Queue, Reply, RequestQueue,
+    Source, SubscriptionOptions, TakeError,
 };
 
 use crate::client::CallError;
@@ -160,6 +160,10 @@ impl<M: Message> Source for Messages<M> {
 
     fn pending(&self) -> Pending {
         self.0.pending()
+    }
+
+    fn closer(&self) -> Option<Closer> {
+        self.0.closer()
     }
 }
 

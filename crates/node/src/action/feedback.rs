@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use rospin::{LossCause, Notifier, Pending, Source, TakeError};
+use rospin::{Closer, LossCause, Notifier, Pending, Source, TakeError};
 
 use super::Action;
 use super::parts::FeedbackMessage;
@@ -86,6 +86,11 @@ where
             (Pending::Since(one), Pending::Since(other)) => Pending::Since(one.min(other)),
             _ => Pending::Unknown,
         }
+    }
+
+    fn closer(&self) -> Option<Closer> {
+        let closers = [self.feedback.closer(), self.status.closer()];
+        Some(Box::new(move || closers.iter().flatten().for_each(|close| close())))
     }
 }
 
