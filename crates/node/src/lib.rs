@@ -9,6 +9,7 @@
 //! - [`Parameter`], [`Parameters`]: values of a node that are set from outside, one by one or as a struct.
 //! - [`Logger`], [`RosoutLog`]: log records on `/rosout`.
 //! - [`ActionServer`], [`ActionClient`]: goals that take their time, tell how they get on, and can be canceled.
+//! - [`LifecycleNode`]: a managed node, whose [`Lifecycle`] tools start and stop.
 //! - [`InProcess`]: the middleware that needs no network, for tests and for nodes that are composed in one process.
 //!
 //! Programs use it through the crate of their middleware, which exports all of it.
@@ -50,6 +51,7 @@ mod client;
 mod clock;
 mod in_process;
 pub mod interfaces;
+pub mod lifecycle;
 mod message;
 mod middleware;
 mod names;
@@ -70,6 +72,7 @@ pub use action::{
 pub use client::{CallError, Client};
 pub use clock::SimTime;
 pub use in_process::InProcess;
+pub use lifecycle::{Lifecycle, LifecycleHandle, LifecycleNode, LifecyclePublisher};
 pub use message::{Message, Service};
 pub use middleware::{ClientEnd, Matches, Middleware, PublisherEnd, Refused, ReplyEnd};
 pub use names::{FullName, NameError, NodeName, TypeKind, TypeName};

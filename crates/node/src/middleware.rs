@@ -56,7 +56,8 @@ pub trait Middleware: Clone + Send + Sync + 'static {
         qos: &Qos,
     ) -> Result<Self::Publisher<M>, Refused>;
 
-    /// Creates a subscription: the messages, and whom it is matched with. No more than the depth of `qos` is kept; what is
+    /// Creates a subscription: the messages, and whom it is matched with. Only messages that are sent from then on, unless
+    /// `qos` asks for those that were latched. No more than the depth of `qos` is kept; what is
     /// displaced is counted as [`LossCause::QueueFull`](rospin::LossCause::QueueFull).
     ///
     /// # Errors
@@ -69,7 +70,8 @@ pub trait Middleware: Clone + Send + Sync + 'static {
         qos: &Qos,
     ) -> Result<(Self::Messages<M>, Self::Matches), Refused>;
 
-    /// Creates a server: the requests, each with where its response goes.
+    /// Creates a server: the requests, each with where its response goes, and none that was sent to a server before it. No more
+    /// than the depth of `qos` is kept, as for [subscriptions](Self::create_subscription).
     ///
     /// # Errors
     /// If it cannot.

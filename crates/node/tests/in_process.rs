@@ -188,3 +188,29 @@ fn a_subscription_that_is_dropped_is_matched_no_longer_also_in_a_callback() {
     spin_all(&executor);
     assert_eq!(numbers(group), [1, 0]);
 }
+
+#[test]
+fn what_is_remapped_is_another_topic_and_another_service() {
+    let (_context, executor, middleware) = set_up();
+    let options = NodeOptions::new("arm").namespace("/robot");
+    let options = options.remap("state", "/news").remap("~/double", "twice").remap("/robot/state", "/too/late");
+    let robot = Node::new(&middleware, options).unwrap();
+    let outside = Node::new(&middleware, "outside").unwrap();
+    let group = executor.create_group("outside", Vec::new());
+    let hear = |heard: &mut Vec<i64>, number: Number| heard.push(number.data);
+    let _news = outside.create_subscription(&group, "news", hear).unwrap();
+    robot.create_publisher("state").unwrap().publish(Number { data: 1 }).unwrap();
+    robot.create_publisher("/robot/state").unwrap().publish(Number { data: 2 }).unwrap();
+    robot.create_publisher("/state").unwrap().publish(Number { data: 3 }).unwrap();
+    let _server = outside
+        .create_service::<Double, _, _>(&group, "/robot/twice", |_, number| Number { data: 2 * number.data })
+        .unwrap();
+    let client = robot.create_client::<Double>(&executor.handle(), "~/double").unwrap();
+    let called = executor.spin_until(client.call(Number { data: 4 }), SpinOptions::new()).unwrap();
+    assert_eq!(called, Ok(Number { data: 8 }));
+    spin_all(&executor);
+    assert_eq!(numbers(group), [1, 2]);
+
+    let error = Node::new(&middleware, NodeOptions::new("arm").remap("state", "no topic")).unwrap_err();
+    assert!(error.to_string().contains("no topic"), "{error}");
+}

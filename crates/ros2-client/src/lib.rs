@@ -42,6 +42,13 @@
 //! [`TakeFailed`](rospin::LossCause::TakeFailed) and reported as an [`Incident`](rospin::Incident); the callback does not
 //! run. What the middleware's queue drops when a callback is slower than its topic is in [`Subscription::missed`].
 
+//!
+//! # What RustDDS does otherwise
+//!
+//! A [latched](PublisherOptions::transient_local) publisher keeps its depth only from when it has a subscription, and tidies up
+//! every six seconds: until then, late subscriptions get more than that, as far as their own depth goes. Those of this crate that
+//! did not ask for what was latched get it, too, if they are reliable. Publishers of other implementations know better.
+
 #![forbid(unsafe_code)]
 
 mod client;

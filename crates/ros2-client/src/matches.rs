@@ -3,7 +3,7 @@
 //! RustDDS tells of matches on one queue a participant. Whoever reads it takes the events from everybody else, so there is
 //! one reader, for all nodes of the domain.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,11 +11,16 @@ use std::task::{Context as TaskContext, Poll, Waker};
 
 use futures_channel::oneshot;
 use futures_core::Stream;
-use ros2_client::dds::rustdds::{DomainParticipantStatusEvent, DomainParticipantStatusListener, GUID, StatusEvented};
+use ros2_client::dds::rustdds::{
+    DomainParticipantStatusEvent, DomainParticipantStatusListener, GUID, LostReason, StatusEvented,
+};
 use rospin::{Notifier, Pending, Source, TakeError};
 
 /// How many events are dealt with before other callbacks have their turn.
 const EVENTS_A_TAKE: usize = 64;
+
+/// How many that said goodbye are remembered: more than can be on the middleware's queue of events.
+const GONE_MAX: usize = 4096;
 
 /// The matches of a participant's own readers and writers.
 #[derive(Default)]
@@ -27,6 +32,34 @@ struct State {
     remotes: BTreeMap<GUID, BTreeSet<GUID>>,
     /// Who waits for the next change.
     waiting: Vec<oneshot::Sender<()>>,
+    gone: Gone,
+}
+
+/// Remote readers and writers that said goodbye, the latest of them. They do not come back: others have other ids.
+///
+/// One thread of the middleware tells of goodbyes and another one of matches, so that a match may be told of after the end of
+/// who came and went in a moment.
+#[derive(Default)]
+struct Gone {
+    ids: BTreeSet<GUID>,
+    in_order: VecDeque<GUID>,
+}
+
+impl Gone {
+    fn note(&mut self, id: GUID) {
+        if self.ids.insert(id) {
+            self.in_order.push_back(id);
+        }
+        if self.in_order.len() > GONE_MAX
+            && let Some(oldest) = self.in_order.pop_front()
+        {
+            self.ids.remove(&oldest);
+        }
+    }
+
+    fn has(&self, id: GUID) -> bool {
+        self.ids.contains(&id)
+    }
 }
 
 impl Matches {
@@ -48,12 +81,17 @@ impl Matches {
         match event {
             DomainParticipantStatusEvent::RemoteReaderMatched { local_writer: local, remote_reader: remote }
             | DomainParticipantStatusEvent::RemoteWriterMatched { local_reader: local, remote_writer: remote } => {
-                if let Some(remotes) = state.remotes.get_mut(&local) {
+                let State { remotes, gone, .. } = &mut *state;
+                if let Some(remotes) = remotes.get_mut(&local).filter(|_| !gone.has(remote)) {
                     remotes.insert(remote);
                 }
             }
-            DomainParticipantStatusEvent::ReaderLost { guid, .. }
-            | DomainParticipantStatusEvent::WriterLost { guid, .. } => {
+            DomainParticipantStatusEvent::ReaderLost { guid, reason }
+            | DomainParticipantStatusEvent::WriterLost { guid, reason } => {
+                // Who was merely not heard of may be back.
+                if matches!(reason, LostReason::Disposed) {
+                    state.gone.note(guid);
+                }
                 state.remotes.values_mut().for_each(|remotes| _ = remotes.remove(&guid));
             }
             DomainParticipantStatusEvent::ParticipantLost { id, .. } => {
@@ -156,5 +194,47 @@ impl Source for Discovery {
 
     fn pending(&self) -> Pending {
         Pending::Unknown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(number: u8) -> GUID {
+        let mut bytes = [number; 16];
+        // An entity kind that exists: a reader without key.
+        bytes[15] = 0x04;
+        GUID::from_bytes(bytes)
+    }
+
+    fn matched(matches: &Arc<Matches>, local: GUID) -> Matched {
+        matches.register(|| Ok::<_, Infallible>(((), local))).unwrap().1
+    }
+
+    #[test]
+    fn a_match_that_is_told_of_after_its_end_is_none() {
+        let matches = Arc::<Matches>::default();
+        let local = matched(&matches, id(1));
+        let comes =
+            |remote| DomainParticipantStatusEvent::RemoteReaderMatched { local_writer: id(1), remote_reader: remote };
+        let goes = |remote, reason| DomainParticipantStatusEvent::ReaderLost { guid: remote, reason };
+        matches.apply(comes(id(2)));
+        matches.apply(goes(id(3), LostReason::Disposed));
+        matches.apply(comes(id(3)));
+        assert_eq!(local.count(), 1);
+        matches.apply(goes(id(2), LostReason::Disposed));
+        assert_eq!(local.count(), 0);
+    }
+
+    #[test]
+    fn not_all_that_ever_went_is_remembered() {
+        let mut gone = Gone::default();
+        for number in 0..u32::try_from(GONE_MAX).unwrap() + 100 {
+            let mut bytes = [0; 16];
+            bytes[..4].copy_from_slice(&number.to_be_bytes());
+            gone.note(GUID::from_bytes(bytes));
+        }
+        assert_eq!((gone.ids.len(), gone.in_order.len()), (GONE_MAX, GONE_MAX));
     }
 }

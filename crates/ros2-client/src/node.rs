@@ -5,13 +5,17 @@ use std::collections::btree_map::Entry;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use ros2_client::dds::rustdds::{QosPolicies, Topic, TopicKind};
+use ros2_client::dds::rustdds::policy::ResourceLimits;
+use ros2_client::dds::rustdds::{QosPolicies, QosPolicyBuilder, Topic, TopicKind};
 use ros2_client::qos::{self, WhenFull};
 use ros2_client::{CreateError, NodeName, QosProfile};
 use rospin_node::{Durability, Qos, Refused, Reliability};
 
 use crate::domain::Domain;
 use crate::participant::{End, Participant};
+
+/// How much is kept where the quality of service has no limit: as much as a writer of RustDDS keeps.
+const KEEP_ALL: i32 = 8192;
 
 /// A node as each participant knows it that has an entity of it: it is in the graph from its first entity.
 pub struct DdsNode {
@@ -31,7 +35,13 @@ pub(crate) struct Place<'a> {
 impl Place<'_> {
     /// A topic of the participant's.
     pub(crate) fn topic(&self, dds_name: String, dds_type: String) -> Result<Topic, CreateError> {
-        let qos = QosPolicies::from(&self.qos);
+        let mut qos = QosPolicies::from(&self.qos);
+        if self.qos.history == qos::History::KeepAll {
+            // Without a limit of ours, a reader's would be 64.
+            let (max_samples, max_instances) = (KEEP_ALL, KEEP_ALL);
+            let limits = ResourceLimits { max_samples, max_instances, max_samples_per_instance: max_samples };
+            qos = qos.modify_by(&QosPolicyBuilder::new().resource_limits(limits).build());
+        }
         let dds = self.participant.context.domain_participant();
         Ok(dds.create_topic(dds_name, dds_type, &qos, TopicKind::NoKey)?)
     }

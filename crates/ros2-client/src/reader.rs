@@ -16,6 +16,9 @@ pub trait Read: Send + 'static {
     /// The middleware calls the waker on its event loop, under a lock of the reader's: it must not do more than notify.
     fn poll_read(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<Option<Self::Item>, ReadError>>;
 
+    /// Forgets what it read so far: it is counted from the next item on.
+    fn forget(&mut self) {}
+
     /// How many items never came out of the middleware, as far as was seen since it was asked last.
     fn missed(&mut self) -> u64 {
         0
@@ -24,6 +27,10 @@ pub trait Read: Send + 'static {
 
 /// How many items beyond the depth are looked at in one take: what is more urgent waits for no more than that.
 const SURPLUS_A_TAKE: usize = 16;
+
+/// How many items are looked at in search of the end of what is old: more than the middleware ever keeps of a topic, and an
+/// end where they come faster than they can be looked at.
+const OLD_MAX: usize = 10_000;
 
 /// A [`Read`] as a source. Items are taken and decoded on the executor's thread.
 pub struct Reader<R: Read> {
@@ -46,6 +53,21 @@ impl<R: Read> Reader<R> {
     pub(crate) fn new(read: R, depth: Option<usize>) -> Self {
         let newest = depth.map(|depth| Newest { items: VecDeque::new(), depth: depth.max(1) });
         Self { read, waker: Waker::noop().clone(), notifier: None, empty: false, newest }
+    }
+
+    /// Skips what is there already. RustDDS keeps the messages of a topic once for all readers of a participant, and shows a new
+    /// reader those that another one had. Nobody sent them to it.
+    pub(crate) fn skip_old(mut self) -> Self {
+        for _ in 0..OLD_MAX {
+            match self.read.poll_read(&mut TaskContext::from_waker(Waker::noop())) {
+                Poll::Pending | Poll::Ready(Err(ReadError::Closed)) => break,
+                // Whatever it is; an item that cannot be decoded is gone, too.
+                Poll::Ready(_) => {}
+            }
+        }
+        // What is missing among them is missed by nobody.
+        self.read.forget();
+        self
     }
 
     fn count_missed(&self, count: u64) {

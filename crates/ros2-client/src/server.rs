@@ -16,6 +16,7 @@ use ros2_client::{CreateError, MessageInfo, ReadError};
 use rospin_node::{FullName, Qos, Refused, ReplyEnd, Service, TypeName};
 
 use crate::domain::ServiceMapping;
+use crate::gaps::Gaps;
 use crate::headed::{Headed, HeadedSeed, Header};
 use crate::names;
 use crate::node::{DdsNode, refused};
@@ -29,6 +30,7 @@ pub struct DdsRequests<S: Service> {
     subscription: ros2_client::Subscription<Headed<S::Request>>,
     mapping: ServiceMapping,
     responses: Arc<Responses<S>>,
+    gaps: Gaps,
 }
 
 /// What a response must name for its client to know it.
@@ -52,12 +54,24 @@ impl<S: Service> Read for DdsRequests<S> {
         let stream = pin!(self.subscription.async_stream_seed(HeadedSeed::new(self.mapping)));
         Poll::Ready(match ready!(stream.poll_next(cx)) {
             Some(Ok((Headed { header, body }, info))) => {
+                self.gaps.taken(info.publisher_gid(), info.sequence_number());
                 let responses = Arc::clone(&self.responses);
                 Ok(Some((body, DdsReply { responses, header, request: identity(&info) })))
             }
-            Some(Err(error)) => Err(error),
+            Some(Err(error)) => {
+                self.gaps.failed();
+                Err(error)
+            }
             None => Err(ReadError::Closed),
         })
+    }
+
+    fn forget(&mut self) {
+        self.gaps = Gaps::default();
+    }
+
+    fn missed(&mut self) -> u64 {
+        self.gaps.take()
     }
 }
 
@@ -102,5 +116,7 @@ pub(crate) fn serve<S: Service>(
         let subscription = place.node.create_subscription(&requests, Some(place.qos))?;
         Ok::<_, CreateError>((subscription, writer))
     })?;
-    Ok(Reader::new(DdsRequests { subscription, mapping, responses: Arc::new(responses) }, None))
+    // Requests to a predecessor are answered by nobody, rather than twice.
+    let requests = DdsRequests { subscription, mapping, responses: Arc::new(responses), gaps: Gaps::default() };
+    Ok(Reader::new(requests, qos.depth()).skip_old())
 }

@@ -5,7 +5,7 @@ use std::task::{Context as TaskContext, Poll, ready};
 
 use futures_core::Stream;
 use ros2_client::ReadError;
-use rospin_node::{FullName, Message, Qos, Refused, TypeName};
+use rospin_node::{Durability, FullName, Message, Qos, Refused, TypeName};
 
 use crate::gaps::Gaps;
 use crate::matches::Matched;
@@ -39,6 +39,10 @@ impl<M: Message> Read for DdsMessages<M> {
         })
     }
 
+    fn forget(&mut self) {
+        self.gaps = Gaps::default();
+    }
+
     fn missed(&mut self) -> u64 {
         self.gaps.take()
     }
@@ -61,5 +65,9 @@ pub(crate) fn subscribe<M: Message>(
         })
     })?;
     let messages = DdsMessages { subscription, gaps: Gaps::default() };
-    Ok((Reader::new(messages, qos.depth()), matched))
+    let reader = Reader::new(messages, qos.depth());
+    Ok(match qos.durability {
+        Durability::Volatile => (reader.skip_old(), matched),
+        Durability::TransientLocal => (reader, matched),
+    })
 }

@@ -1,5 +1,5 @@
 //! What the tests of rospin share: a naive reference scheduler, random scenarios that compare it with the real one, a
-//! virtual-time driver, and golden traces that a person can read.
+//! virtual-time driver, golden traces that a person can read, and the [conformance suite](mod@conformance) of middlewares.
 //!
 //! The reference is written from the specification, not from the code it judges: plain vectors, scanned and sorted at
 //! every pick. [`suite::run`] plays random scenarios against both and, if they ever disagree, prints the smallest
@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod compare;
+pub mod conformance;
 pub mod decision;
 pub mod generate;
 pub mod golden;

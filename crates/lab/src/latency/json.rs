@@ -80,7 +80,8 @@ fn units() -> Value {
         "refused": "messages, a topic, for which the transport had no room",
         "stalls": format!(
             "how late the machine was to wake the most urgent thread on the experiment's core, every 2 ms, in \
-             milliseconds; stalls: how often by more than {STALL_MS} ms; stolen_ms: taken away by the hypervisor, as \
+             milliseconds; stalls: how often by more than {STALL_MS} ms; taken_p99_ms: what those took of the topics' periods, \
+             99th percentile over the periods, a topic; stolen_ms: taken away by the hypervisor, as \
              the kernel counts it"
         ),
         "threads": "scheduling and cores as read back from the kernel, and what could not be had",

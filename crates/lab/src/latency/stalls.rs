@@ -7,6 +7,7 @@ use std::fs;
 
 use serde::{Deserialize, Serialize};
 
+use super::topics::{PERIODS_MS, TOPICS};
 use crate::stats::percentile;
 use crate::wake_up::{now_ns, sleep_until};
 
@@ -33,6 +34,8 @@ pub(crate) struct Stalls {
     pub(crate) stalls: usize,
     /// How late it was then, summed up, in milliseconds.
     pub(crate) stalled_ms: f64,
+    /// What stalls took of a topic's period, in milliseconds: the 99th percentile over its periods, a topic.
+    pub(crate) taken_p99_ms: [f64; TOPICS],
     /// What the hypervisor took away, as the kernel counts it, in milliseconds; in steps of 10.
     pub(crate) stolen_ms: Option<f64>,
 }
@@ -40,21 +43,30 @@ pub(crate) struct Stalls {
 /// Measures until then, on the calling thread.
 pub(crate) fn watch(core: u16, until_ns: u64) -> Stalls {
     let stolen = stolen_ms(core);
-    let mut late_ms = Vec::with_capacity((until_ns.saturating_sub(now_ns()) / PERIOD_NS) as usize + 1);
-    let mut due_ns = now_ns() + PERIOD_NS;
+    let begin_ns = now_ns();
+    let mut looks = Vec::with_capacity((until_ns.saturating_sub(begin_ns) / PERIOD_NS) as usize + 1);
+    let mut due_ns = begin_ns + PERIOD_NS;
     while due_ns < until_ns {
         sleep_until(due_ns);
         let late_ns = now_ns().saturating_sub(due_ns);
-        late_ms.push(late_ns as f64 / 1e6);
+        looks.push(Look { at_ms: (due_ns - begin_ns) / 1_000_000, late_ms: late_ns as f64 / 1e6 });
         // One stall counts once, however many looks it covers.
         due_ns += PERIOD_NS * (late_ns / PERIOD_NS + 1);
     }
     let stolen = stolen.zip(stolen_ms(core)).map(|(before, after)| after - before);
-    Stalls { stolen_ms: stolen, ..summary(&late_ms) }
+    Stalls { stolen_ms: stolen, ..summary(&looks) }
 }
 
-fn summary(late_ms: &[f64]) -> Stalls {
-    let at = |percent| percentile(late_ms, percent).unwrap_or(0.0);
+/// When the meter looked, after it began, and how late.
+#[derive(Clone, Copy)]
+struct Look {
+    at_ms: u64,
+    late_ms: f64,
+}
+
+fn summary(looks: &[Look]) -> Stalls {
+    let late_ms: Vec<f64> = looks.iter().map(|look| look.late_ms).collect();
+    let at = |percent| percentile(&late_ms, percent).unwrap_or(0.0);
     let stalls = late_ms.iter().filter(|late| **late > STALL_MS);
     Stalls {
         looks: late_ms.len(),
@@ -63,8 +75,17 @@ fn summary(late_ms: &[f64]) -> Stalls {
         max_ms: at(100.0),
         stalls: stalls.clone().count(),
         stalled_ms: stalls.sum(),
+        taken_p99_ms: PERIODS_MS.map(|period_ms| taken_p99_ms(looks, period_ms)),
         stolen_ms: None,
     }
+}
+
+fn taken_p99_ms(looks: &[Look], period_ms: u64) -> f64 {
+    let mut taken_ms = vec![0.0; looks.last().map_or(0, |last| last.at_ms / period_ms + 1) as usize];
+    for stall in looks.iter().filter(|look| look.late_ms > STALL_MS) {
+        taken_ms[(stall.at_ms / period_ms) as usize] += stall.late_ms;
+    }
+    percentile(&taken_ms, 99.0).unwrap_or(0.0)
 }
 
 fn stolen_ms(core: u16) -> Option<f64> {
@@ -91,8 +112,15 @@ mod tests {
 
     #[test]
     fn stalls_are_what_is_longer_than_a_millisecond() {
-        let stalls = summary(&[0.1, 1.5, 0.2, 4.0]);
+        let late = |late_ms: &[f64]| {
+            let looks = late_ms.iter().zip(1..).map(|(late_ms, number)| Look { at_ms: 2 * number, late_ms: *late_ms });
+            summary(&looks.collect::<Vec<_>>())
+        };
+        let stalls = late(&[0.1, 1.5, 0.2, 4.0]);
         assert_eq!((stalls.looks, stalls.stalls, stalls.stalled_ms, stalls.max_ms), (4, 2, 5.5, 4.0));
+        assert_eq!(stalls.taken_p99_ms, [5.5; TOPICS], "all within one period");
+        let one_in_two_seconds: Vec<f64> = (0..1000).map(|number| if number == 500 { 3.0 } else { 0.1 }).collect();
+        assert_eq!(late(&one_in_two_seconds).taken_p99_ms, [0.0, 0.0, 3.0, 3.0, 3.0]);
         assert_eq!(summary(&[]), Stalls::default());
     }
 

@@ -67,17 +67,32 @@ impl Action for Fibonacci {
     const TYPE: &str = "example_interfaces/action/Fibonacci";
 }
 
-/// A domain id that nobody else on this machine uses at the moment.
+/// A domain id that nobody else on this machine uses at the moment, for as long as the process lives.
 pub(crate) fn domain_id() -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let process = u16::try_from(std::process::id() % 200).expect("a small number");
-    let candidates = (0..200).map(|_| 20 + (process + NEXT.fetch_add(1, Ordering::Relaxed)) % 200);
-    let is_free = |id: &u16| {
-        // Whoever is in a domain listens on its port for multicasts; whoever will be, of these tests, holds a port for it.
-        let nobody_is_in = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 7400 + 250 * id)).is_ok();
-        nobody_is_in && TcpListener::bind((Ipv4Addr::LOCALHOST, 21_000 + id)).map(std::mem::forget).is_ok()
-    };
-    candidates.into_iter().find(is_free).expect("a domain that nobody is in")
+    let OwnDomain { id, reservation } = OwnDomain::new();
+    std::mem::forget(reservation);
+    id
+}
+
+/// A domain id that is kept from the other tests of this machine while this lives.
+pub(crate) struct OwnDomain {
+    pub(crate) id: u16,
+    reservation: TcpListener,
+}
+
+impl OwnDomain {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU16 = AtomicU16::new(0);
+        let process = u16::try_from(std::process::id() % 200).expect("a small number");
+        let mut candidates = (0..200).map(|_| 20 + (process + NEXT.fetch_add(1, Ordering::Relaxed)) % 200);
+        let reserve = |id: u16| {
+            // Whoever is in a domain listens on its port for multicasts; whoever will be, of these tests, holds a port for it.
+            let nobody_is_in = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 7400 + 250 * id)).is_ok();
+            let reservation = TcpListener::bind((Ipv4Addr::LOCALHOST, 21_000 + id)).ok();
+            reservation.filter(|_| nobody_is_in).map(|reservation| Self { id, reservation })
+        };
+        candidates.find_map(reserve).expect("a domain that nobody is in")
+    }
 }
 
 pub(crate) fn options(domain_id: u16) -> DomainOptions {

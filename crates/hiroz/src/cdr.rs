@@ -1,0 +1,64 @@
+//! Messages as bytes: CDR with the four bytes before it that say so.
+
+use hiroz_cdr::{BigEndian, CdrSerializer, LittleEndian};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use zenoh::bytes::ZBytes;
+
+/// The header of what we send: little-endian, no options.
+const HEADER: [u8; 4] = [0, 1, 0, 0];
+
+/// A payload that is not what its type says.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DecodeError {
+    #[error("the payload has no CDR header; {length} bytes are too few")]
+    Short { length: usize },
+    #[error("the payload is in encoding {0:#06x}, not in CDR")]
+    Encoding(u16),
+    #[error("the payload is not of this type: {0}")]
+    Type(#[from] hiroz_cdr::Error),
+}
+
+pub(crate) fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, hiroz_cdr::Error> {
+    let mut bytes = HEADER.to_vec();
+    // It aligns to where it begins, which is after the header.
+    value.serialize(&mut CdrSerializer::<LittleEndian>::new(&mut bytes))?;
+    Ok(bytes)
+}
+
+pub(crate) fn decode<T: DeserializeOwned>(payload: &ZBytes) -> Result<T, DecodeError> {
+    let bytes = payload.to_bytes();
+    let (header, body) = bytes.split_first_chunk::<4>().ok_or(DecodeError::Short { length: bytes.len() })?;
+    // The other two bytes are options, of which CDR has only padding at the end.
+    let decoded = match u16::from_be_bytes([header[0], header[1]]) {
+        0 => hiroz_cdr::from_bytes::<T, BigEndian>(body)?,
+        1 => hiroz_cdr::from_bytes::<T, LittleEndian>(body)?,
+        other => return Err(DecodeError::Encoding(other)),
+    };
+    Ok(decoded.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alignment_begins_after_the_header() {
+        let bytes = encode(&(1_u8, 2_i64, "ab")).unwrap();
+        let expected = [&[0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0][..], &2_i64.to_le_bytes(), &3_u32.to_le_bytes(), b"ab\0"];
+        assert_eq!(bytes, expected.concat());
+        let decoded: (u8, i64, String) = decode(&bytes.into()).unwrap();
+        assert_eq!(decoded, (1, 2, "ab".to_owned()));
+    }
+
+    #[test]
+    fn either_byte_order_is_understood_and_nothing_else() {
+        let big = |first, second| ZBytes::from([&[first, second, 0, 0][..], &7_i32.to_be_bytes()].concat());
+        assert_eq!(decode::<i32>(&big(0, 0)).unwrap(), 7);
+        assert!(matches!(decode::<i32>(&big(0, 3)), Err(DecodeError::Encoding(3))));
+        for length in 0..4 {
+            assert!(matches!(decode::<i32>(&vec![0; length].into()), Err(DecodeError::Short { .. })));
+        }
+        assert!(matches!(decode::<i32>(&vec![0; 7].into()), Err(DecodeError::Type(_))));
+    }
+}

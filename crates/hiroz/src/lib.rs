@@ -1,0 +1,132 @@
+//! ROS 2 over Zenoh, run by [`rospin`]: nodes that talk to those of `rmw_zenoh_cpp`, whose callbacks run when rospin's policy
+//! says.
+//!
+//! Zenoh's threads move bytes and nothing else. When something arrived they put it into a queue and raise a flag; an
+//! executor's own thread takes it, decodes it and runs the callback.
+//!
+//! - A [`Session`] is what a process has of the network: sockets and threads, which its nodes share.
+//! - A [`Node`] has a name, and creates publishers, subscriptions, services and clients.
+//! - Messages are structs with serde's derives and their ROS 2 type's name and hash: [`Message`], [`Service`].
+//!
+//! ```no_run
+//! use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+//! use rospin_hiroz::{Message, Session, SessionOptions};
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Clone, Serialize, Deserialize)]
+//! struct Text {
+//!     data: String,
+//! }
+//!
+//! impl Message for Text {
+//!     const TYPE: &str = "std_msgs/msg/String";
+//!     const TYPE_HASH: Option<&str> =
+//!         Some("RIHS01_df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18");
+//! }
+//!
+//! let context = Context::new(ContextOptions::new());
+//! let executor = context.create_executor(ExecutorOptions::new("main"));
+//! let session = Session::open(SessionOptions::from_env()?)?;
+//! let node = session.create_node("listener")?;
+//!
+//! let group = executor.create_group("listener", 0_u32);
+//! let _subscription = node.create_subscription(&group, "chatter", |heard: &mut u32, message: Text| {
+//!     *heard += 1;
+//!     println!("{heard}: {}", message.data);
+//! })?;
+//! executor.spin(SpinOptions::new())?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Type hashes
+//!
+//! Over Zenoh, the hash of a type is part of every key: publisher and subscription, client and server meet only if it is the
+//! same. ROS 2 from Iron on has it, and `ros2 topic info --verbose` shows it; give it as [`Message::TYPE_HASH`] and
+//! [`Service::TYPE_HASH`], a service that of the service and not of its request. A type without one gets what Humble's
+//! `rmw_zenoh_cpp` uses for all types, `TypeHashNotSupported`: such entities meet one another, and nodes on Humble, but none
+//! of a later ROS 2. So far that concerns all actions: their parts have hashes of their own.
+//!
+//! # Quality of service
+//!
+//! As `rmw_zenoh_cpp` has it. Whoever has the same topic and type hears one another: no offer and no request of reliability
+//! or durability keeps a publisher and a subscription apart. Latched topics work through Zenoh's advanced publishers and
+//! subscribers: a [transient local](SubscriptionOptions::transient_local) subscription asks transient local publishers for
+//! what they kept.
+//!
+//! A publisher does not wait for the network: what finds no room on a connection within a millisecond is dropped, reliable or
+//! not. Only one that is reliable *and* keeps [all](History::KeepAll) waits, until the connection has room or is given up.
+//! A subscription that keeps all keeps no more than 8192 messages.
+//!
+//! # What is lost
+//!
+//! A payload that is not what its topic's type says (cut short, another type, noise) is counted as
+//! [`TakeFailed`](rospin::LossCause::TakeFailed) and reported as an [`Incident`](rospin::Incident); the callback does not
+//! run. What a full queue displaced is in [`Subscription::missed`], and so is what never arrived, as far as the numbers of
+//! what did arrive tell.
+//!
+//! A server tells its client when it cannot answer: when it could not decode the request, when newer requests displaced it,
+//! when its callback panicked, and when it ended. Such a call, and one whose response cannot be decoded, ends with
+//! [`CallError::Unanswered`], as one does that took longer than [it may](SessionOptions::call_timeout). A call that is dropped
+//! is still answered, and remembered until then.
+//!
+//! Of a latched topic, messages that are older than one that was heard already are not delivered any more: where more than the
+//! last one is kept, that can happen with those that are published in the moment in which a subscription appears.
+//!
+//! # Threads
+//!
+//! Zenoh's threads are started by [`Session::open`], with the scheduling of the thread that calls it; see
+//! [`Context::start_threads`](rospin::Context::start_threads). On them a sample is put into its queue, and a call's end is
+//! told. Responses are decoded where they are awaited, so the executor and the priority of a client do not matter here.
+//!
+//! # What of hiroz is used
+//!
+//! hiroz's crates know the keys, the tokens and the encoding of ROS 2 over Zenoh, and they are used here. hiroz's own nodes
+//! are not: their types come with traits and code generation of their own, they start tasks and answer parameter services on
+//! Zenoh's threads, and the end of a call without response is not told to whom it concerns. Here, a Zenoh session is used
+//! directly, and all the rest of ROS 2 is [`rospin_node`].
+
+#![forbid(unsafe_code)]
+
+mod attachment;
+mod cdr;
+mod client;
+mod gaps;
+mod inbox;
+mod matches;
+mod middleware;
+mod names;
+mod options;
+mod publisher;
+mod service;
+mod session;
+mod subscription;
+
+pub use options::{Mode, OpenError, SessionOptions};
+pub use rospin_node::*;
+pub use session::Session;
+
+/// A node of a [`Session`].
+pub type Node = rospin_node::Node<Session>;
+/// A publisher of a [`Node`]'s.
+pub type Publisher<M> = rospin_node::Publisher<M, Session>;
+/// A subscription of a [`Node`]'s.
+pub type Subscription = rospin_node::Subscription<Session>;
+/// A server of a [`Node`]'s.
+pub type Server = rospin_node::Server<Session>;
+/// A client of a [`Node`]'s.
+pub type Client<S> = rospin_node::Client<S, Session>;
+/// The parameters of a [`Node`] as others get at them.
+pub type ParameterServer = rospin_node::ParameterServer<Session>;
+/// The parameters of another node.
+pub type ParameterClient = rospin_node::ParameterClient<Session>;
+/// The log of a [`Node`] on its way to `/rosout`.
+pub type Rosout = rospin_node::Rosout<Session>;
+/// An action server of a [`Node`]'s.
+pub type ActionServer = rospin_node::ActionServer<Session>;
+/// An action client of a [`Node`]'s.
+pub type ActionClient<A> = rospin_node::ActionClient<A, Session>;
+/// ROS time follows `/clock` for as long as this lives.
+pub type SimTime = rospin_node::SimTime<Session>;
+
+/// The transport itself, in the version that this crate uses.
+pub use zenoh;

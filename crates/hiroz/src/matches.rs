@@ -1,0 +1,81 @@
+//! Who is matched with whom: what the tokens in the graph say.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_channel::oneshot;
+use rospin_node::{Matches, Refused};
+use zenoh::Wait;
+use zenoh::pubsub::Subscriber;
+use zenoh::sample::{Sample, SampleKind};
+
+use crate::names::{Endpoint, refused};
+use crate::session::Session;
+
+/// Whom a publisher, subscription or client is matched with.
+pub struct Matched {
+    state: Arc<Mutex<State>>,
+    _tokens: Subscriber<()>,
+}
+
+#[derive(Default)]
+struct State {
+    tokens: BTreeSet<String>,
+    /// Who waits for the first one.
+    waiting: Vec<oneshot::Sender<()>>,
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    // What runs under the lock leaves nothing half done.
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Matched {
+    /// Follows the tokens of those that the endpoint can be matched with.
+    pub(crate) fn follow(session: &Session, endpoint: &Endpoint) -> Result<Self, Refused> {
+        let state = Arc::<Mutex<State>>::default();
+        let seen = Arc::clone(&state);
+        let subscriber = session.zenoh().liveliness().declare_subscriber(&endpoint.others).history(true);
+        let subscriber = subscriber.callback(move |token| note(&seen, &token)).wait().map_err(refused)?;
+        Ok(Self { state, _tokens: subscriber })
+    }
+}
+
+fn note(state: &Mutex<State>, token: &Sample) {
+    let key = token.key_expr().as_str();
+    let mut state = lock(state);
+    match token.kind() {
+        SampleKind::Put => _ = state.tokens.insert(key.to_owned()),
+        SampleKind::Delete => _ = state.tokens.remove(key),
+    }
+    if !state.tokens.is_empty() {
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        waiting.into_iter().for_each(|waiting| _ = waiting.send(()));
+    }
+}
+
+impl Matches for Matched {
+    fn count(&self) -> usize {
+        lock(&self.state).tokens.len()
+    }
+
+    fn wait(&self) -> impl Future<Output = ()> + Send + 'static {
+        let state = Arc::clone(&self.state);
+        async move {
+            loop {
+                let changed = {
+                    let mut state = lock(&state);
+                    if !state.tokens.is_empty() {
+                        return;
+                    }
+                    let (sender, receiver) = oneshot::channel();
+                    state.waiting.retain(|waiting| !waiting.is_canceled());
+                    state.waiting.push(sender);
+                    receiver
+                };
+                let _ = changed.await;
+            }
+        }
+    }
+}

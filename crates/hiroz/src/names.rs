@@ -1,0 +1,147 @@
+//! Nodes and their entities as the graph knows them: keys for what they say, and tokens that say that they are there.
+
+use hiroz_protocol::entity::{EndpointEntity, NodeEntity};
+use hiroz_protocol::qos::{QosDurability, QosHistory, QosProfile, QosReliability};
+use hiroz_protocol::{EndpointKind, KeyExprFormat, TypeHash, TypeInfo};
+use rospin_node::{Durability, FullName, History, NodeName, Qos, Refused, Reliability, TypeKind, TypeName};
+use xxhash_rust::xxh3::xxh3_128;
+use zenoh::Wait;
+use zenoh::key_expr::KeyExpr;
+use zenoh::liveliness::LivelinessToken;
+
+use crate::attachment::Gid;
+use crate::session::Session;
+
+const FORMAT: KeyExprFormat = KeyExprFormat::RmwZenoh;
+
+/// What stands for the hash of a type without one. Humble's `rmw_zenoh_cpp` has it for all types.
+const NO_HASH: &str = "TypeHashNotSupported";
+
+pub(crate) fn refused(error: impl std::fmt::Display) -> Refused {
+    Refused(error.to_string())
+}
+
+/// A node of a session, in the graph as long as this lives.
+pub struct ZenohNode {
+    pub(crate) session: Session,
+    entity: NodeEntity,
+    _token: LivelinessToken,
+}
+
+impl ZenohNode {
+    pub(crate) fn new(session: &Session, name: &NodeName) -> Result<Self, Refused> {
+        let entity = NodeEntity {
+            domain_id: session.domain_id(),
+            z_id: session.zenoh().zid(),
+            id: session.next_id(),
+            name: name.base_name().to_owned(),
+            namespace: name.namespace().to_owned(),
+            enclave: String::new(),
+        };
+        let key = FORMAT.node_liveliness_key_expr(&entity).map_err(refused)?;
+        let token = session.zenoh().liveliness().declare_token(&*key).wait().map_err(refused)?;
+        Ok(Self { session: session.clone(), entity, _token: token })
+    }
+}
+
+/// A publisher, subscription, server or client as the graph knows it.
+pub(crate) struct Endpoint {
+    /// Where messages or requests go.
+    pub(crate) key: KeyExpr<'static>,
+    pub(crate) gid: Gid,
+    /// The tokens of those it can be matched with.
+    pub(crate) others: KeyExpr<'static>,
+    token: KeyExpr<'static>,
+}
+
+impl Endpoint {
+    pub(crate) fn new(
+        node: &ZenohNode,
+        kind: EndpointKind,
+        name: &FullName,
+        type_name: &TypeName,
+        qos: &Qos,
+    ) -> Result<Self, Refused> {
+        let (hash, shown_hash) = match type_name.hash {
+            Some(text) => (parse_hash(type_name, text)?, text),
+            None => (TypeHash::zero(), NO_HASH),
+        };
+        // hiroz has no type without a hash: it writes zeros, which are to read otherwise.
+        let zeros = TypeHash::zero().to_rihs_string();
+        let shown = |key: &str| -> Result<KeyExpr<'static>, Refused> {
+            let key = if type_name.hash.is_none() { key.replacen(&zeros, NO_HASH, 1) } else { key.to_owned() };
+            KeyExpr::try_from(key).map_err(refused)
+        };
+        let dds_type = dds_type(type_name);
+        let entity = EndpointEntity {
+            id: node.session.next_id(),
+            node: Some(node.entity.clone()),
+            kind,
+            topic: name.to_string(),
+            type_info: Some(TypeInfo::new(&dds_type, hash)),
+            qos: profile(qos),
+        };
+        let token = FORMAT.liveliness_key_expr(&entity, &node.entity.z_id).map_err(refused)?;
+        let token = shown(token.as_str())?;
+        let (domain, other, topic) = (node.entity.domain_id, counterpart(kind), name.as_str().replace('/', "%"));
+        // The quality of service comes last, and what later versions may have after it.
+        let others = format!("@ros2_lv/{domain}/*/*/*/{other}/*/*/*/{topic}/{dds_type}/{shown_hash}/**");
+        Ok(Self {
+            key: shown(FORMAT.topic_key_expr(&entity).map_err(refused)?.as_str())?,
+            // As rmw_zenoh_cpp has it, so that whoever knows the token knows the publisher of a message.
+            gid: xxh3_128(token.as_bytes()).to_le_bytes(),
+            others: KeyExpr::try_from(others).map_err(refused)?,
+            token,
+        })
+    }
+
+    /// Puts it into the graph, for as long as the token lives.
+    pub(crate) fn announce(&self, session: &Session) -> Result<LivelinessToken, Refused> {
+        session.zenoh().liveliness().declare_token(&self.token).wait().map_err(refused)
+    }
+}
+
+const fn counterpart(kind: EndpointKind) -> EndpointKind {
+    match kind {
+        EndpointKind::Publisher => EndpointKind::Subscription,
+        EndpointKind::Subscription => EndpointKind::Publisher,
+        EndpointKind::Service => EndpointKind::Client,
+        EndpointKind::Client => EndpointKind::Service,
+    }
+}
+
+/// The type as DDS would call it.
+fn dds_type(type_name: &TypeName) -> String {
+    format!("{}::{}::dds_::{}_", type_name.package, type_name.kind.as_str(), type_name.name)
+}
+
+fn parse_hash(type_name: &TypeName, text: &str) -> Result<TypeHash, Refused> {
+    let is_hash = text.strip_prefix("RIHS01_").is_some_and(|digits| {
+        digits.len() == 64 && digits.bytes().all(|digit| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit))
+    });
+    TypeHash::from_rihs_string(text).filter(|_| is_hash).ok_or_else(|| {
+        let topic_or_service = if type_name.kind == TypeKind::Srv { "service" } else { "topic" };
+        Refused(format!(
+            "`{text}` is no hash of type `{type_name}`; it should be `RIHS01_` and 64 digits, as `ros2 {topic_or_service} \
+             info --verbose` shows it"
+        ))
+    })
+}
+
+fn profile(qos: &Qos) -> QosProfile {
+    QosProfile {
+        reliability: match qos.reliability {
+            Reliability::BestEffort => QosReliability::BestEffort,
+            Reliability::Reliable => QosReliability::Reliable,
+        },
+        durability: match qos.durability {
+            Durability::Volatile => QosDurability::Volatile,
+            Durability::TransientLocal => QosDurability::TransientLocal,
+        },
+        history: match qos.history {
+            History::KeepLast(depth) => QosHistory::KeepLast(depth),
+            History::KeepAll => QosHistory::KeepAll,
+        },
+        ..QosProfile::default()
+    }
+}

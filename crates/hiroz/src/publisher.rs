@@ -1,0 +1,95 @@
+//! Publishers.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use hiroz_protocol::EndpointKind;
+use rospin_node::{
+    Durability, FullName, History, Matches, Message, PublishError, PublisherEnd, Qos, Refused, Reliability, TypeName,
+};
+use zenoh::Wait;
+use zenoh::liveliness::LivelinessToken;
+use zenoh::qos::CongestionControl;
+use zenoh_ext::{AdvancedPublisher, AdvancedPublisherBuilderExt, CacheConfig, MissDetectionConfig};
+
+use crate::attachment::{Attachment, Gid};
+use crate::cdr;
+use crate::inbox::KEEP_ALL;
+use crate::matches::Matched;
+use crate::names::{Endpoint, ZenohNode, refused};
+
+/// How often a latched, reliable publisher says which message was its last, for as long as there is a new one.
+const HEARTBEAT: Duration = Duration::from_millis(500);
+
+/// A publisher of messages.
+pub struct ZenohPublisher<M> {
+    topic: String,
+    gid: Gid,
+    /// Numbers go out in their order: gaps are losses.
+    output: Mutex<Output>,
+    // First out of the graph, then gone.
+    _token: LivelinessToken,
+    matched: Matched,
+    _sends: PhantomData<fn(M)>,
+}
+
+struct Output {
+    last: i64,
+    publisher: AdvancedPublisher<'static>,
+}
+
+impl<M: Message> ZenohPublisher<M> {
+    pub(crate) fn new(node: &ZenohNode, topic: &FullName, message_type: &TypeName, qos: &Qos) -> Result<Self, Refused> {
+        let (session, reliable) = (&node.session, qos.reliability == Reliability::Reliable);
+        let endpoint = Endpoint::new(node, EndpointKind::Publisher, topic, message_type, qos)?;
+        // Only with both, ROS 2 would rather wait than lose something.
+        let waits = reliable && qos.history == History::KeepAll;
+        let congestion = if waits { CongestionControl::Block } else { CongestionControl::Drop };
+        let reliability =
+            if reliable { zenoh::qos::Reliability::Reliable } else { zenoh::qos::Reliability::BestEffort };
+        let builder = session.zenoh().declare_publisher(endpoint.key.clone());
+        let mut builder = builder.congestion_control(congestion).reliability(reliability).advanced();
+        if qos.durability == Durability::TransientLocal {
+            let cache = CacheConfig::default().max_samples(qos.depth().unwrap_or(KEEP_ALL));
+            builder = builder.publisher_detection().cache(cache);
+            if reliable {
+                builder = builder.sample_miss_detection(MissDetectionConfig::default().sporadic_heartbeat(HEARTBEAT));
+            }
+        }
+        let publisher = builder.wait().map_err(refused)?;
+        let matched = Matched::follow(session, &endpoint)?;
+        Ok(Self {
+            topic: topic.to_string(),
+            gid: endpoint.gid,
+            output: Mutex::new(Output { last: 0, publisher }),
+            _token: endpoint.announce(session)?,
+            matched,
+            _sends: PhantomData,
+        })
+    }
+}
+
+impl<M: Message> PublisherEnd<M> for ZenohPublisher<M> {
+    fn publish(&self, message: M) -> Result<(), PublishError> {
+        let failed =
+            |reason: &dyn fmt::Display| PublishError::Failed { topic: self.topic.clone(), reason: reason.to_string() };
+        let payload = cdr::encode(&message).map_err(|error| failed(&error))?;
+        // No lock of ours is taken under it but that of an inbox, and no user code runs.
+        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        output.last += 1;
+        let attachment = Attachment::now(output.last, self.gid);
+        output.publisher.put(payload).attachment(attachment.encode()).wait().map_err(|error| failed(&error))
+    }
+}
+
+impl<M: Message> Matches for ZenohPublisher<M> {
+    fn count(&self) -> usize {
+        self.matched.count()
+    }
+
+    fn wait(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.matched.wait()
+    }
+}

@@ -1,0 +1,106 @@
+//! Sessions: what a process has of the network.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rospin_node::{NodeError, NodeOptions, Refused};
+use zenoh::Wait;
+use zenoh::key_expr::KeyExpr;
+
+use crate::Node;
+use crate::names::refused;
+use crate::options::{OpenError, SessionOptions};
+
+/// What a process has of a Zenoh network: sockets, threads, and a domain of ROS 2 in it. Cheap to clone; clones are the same
+/// session. It is closed when the last clone and the last node are dropped, which blocks for a moment.
+#[derive(Clone)]
+pub struct Session(Arc<Inner>);
+
+struct Inner {
+    zenoh: zenoh::Session,
+    domain_id: usize,
+    call_timeout: Duration,
+    /// Numbers of nodes and of their entities.
+    next_id: AtomicUsize,
+    /// The keys of all services there ever were.
+    keys: Mutex<BTreeMap<String, KeyExpr<'static>>>,
+}
+
+impl Session {
+    /// Opens a session.
+    ///
+    /// The first one of a process starts Zenoh's threads, which all of them share. They have the scheduling and the cores of
+    /// the calling thread, see [`Context::start_threads`](rospin::Context::start_threads).
+    ///
+    /// Blocks until those that it connects to have been reached, or half a second has passed: a peer goes on without them,
+    /// and connects when they are there. A [client](crate::Mode::Client) fails at once if there is no router.
+    ///
+    /// # Errors
+    /// If the configuration is none, an address to listen on cannot be had, or a client finds no router.
+    ///
+    /// # Panics
+    /// In a Tokio runtime of the kind `current_thread`, which Zenoh does not work in.
+    pub fn open(options: SessionOptions) -> Result<Self, OpenError> {
+        let config = options.config()?;
+        let zenoh = zenoh::open(config).wait().map_err(|error| OpenError::Zenoh { reason: error.to_string() })?;
+        let (domain_id, call_timeout) = (options.domain_id as usize, options.call_timeout);
+        Ok(Self(Arc::new(Inner {
+            zenoh,
+            domain_id,
+            call_timeout,
+            next_id: AtomicUsize::new(0),
+            keys: Mutex::default(),
+        })))
+    }
+
+    /// Creates a node; a plain `&str` is its name.
+    ///
+    /// # Errors
+    /// If the name is none, or the session has been closed.
+    pub fn create_node(&self, options: impl Into<NodeOptions>) -> Result<Node, NodeError> {
+        Node::new(self, options)
+    }
+
+    /// The session itself, for what is not of ROS 2. What is done with it does not wait for any executor: Zenoh calls
+    /// callbacks on its own threads, or on the one that publishes. A callback that listens to a topic in this way and publishes
+    /// on it through a node's publisher hangs.
+    #[must_use]
+    pub fn zenoh(&self) -> &zenoh::Session {
+        &self.0.zenoh
+    }
+
+    pub(crate) fn domain_id(&self) -> usize {
+        self.0.domain_id
+    }
+
+    pub(crate) fn call_timeout(&self) -> Duration {
+        self.0.call_timeout
+    }
+
+    pub(crate) fn next_id(&self) -> usize {
+        self.0.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The key, declared until the session ends.
+    ///
+    /// Zenoh 1.10 forgets a key with the last server that has it. If a request for it is on its last inch just then, that is
+    /// forgotten, too, and no client is told.
+    pub(crate) fn remembered(&self, key: KeyExpr<'static>) -> Result<KeyExpr<'static>, Refused> {
+        let mut keys = self.0.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = keys.get(key.as_str()) {
+            return Ok(known.clone());
+        }
+        let declared = self.0.zenoh.declare_keyexpr(key).wait().map_err(refused)?;
+        keys.insert(declared.to_string(), declared.clone());
+        Ok(declared)
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("domain_id", &self.0.domain_id).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,95 @@
+//! Subscriptions: messages as a source.
+
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use hiroz_protocol::EndpointKind;
+use rospin::{Notifier, Pending, Source, TakeError};
+use rospin_node::{Durability, FullName, Message, Qos, Refused, Reliability, TypeName};
+use zenoh::Wait;
+use zenoh::bytes::ZBytes;
+use zenoh::liveliness::LivelinessToken;
+use zenoh::pubsub::Subscriber;
+use zenoh::sample::{Sample, SampleKind};
+use zenoh_ext::{AdvancedSubscriber, AdvancedSubscriberBuilderExt, HistoryConfig, RecoveryConfig};
+
+use crate::attachment::Attachment;
+use crate::cdr;
+use crate::gaps::Gaps;
+use crate::inbox::{Delivery, Inbox, KEEP_ALL};
+use crate::matches::Matched;
+use crate::names::{Endpoint, ZenohNode, refused};
+
+/// The messages of a subscription.
+pub struct ZenohMessages<M> {
+    // First out of the graph, then deaf, and only then is counted what was left.
+    _token: LivelinessToken,
+    _subscriber: Ears,
+    inbox: Inbox<ZBytes>,
+    _takes: PhantomData<fn() -> M>,
+}
+
+/// What Zenoh calls when something arrived; only latched topics need the costlier kind.
+enum Ears {
+    Plain { _subscriber: Subscriber<()> },
+    Latched { _subscriber: AdvancedSubscriber<()> },
+}
+
+/// Creates a subscription.
+pub(crate) fn subscribe<M: Message>(
+    node: &ZenohNode,
+    topic: &FullName,
+    message_type: &TypeName,
+    qos: &Qos,
+) -> Result<(ZenohMessages<M>, Matched), Refused> {
+    let session = &node.session;
+    let endpoint = Endpoint::new(node, EndpointKind::Subscription, topic, message_type, qos)?;
+    let (inbox, delivery) = Inbox::new(qos);
+    let builder = session.zenoh().declare_subscriber(endpoint.key.clone()).callback_mut(deliver(delivery));
+    let subscriber = if qos.durability == Durability::TransientLocal {
+        let history = HistoryConfig::default().detect_late_publishers();
+        let builder = builder.history(history.max_samples(qos.depth().unwrap_or(KEEP_ALL)));
+        let mut builder = builder.query_timeout(Duration::from_millis(u64::MAX)).subscriber_detection();
+        if qos.reliability == Reliability::Reliable {
+            builder = builder.recovery(RecoveryConfig::default().heartbeat());
+        }
+        Ears::Latched { _subscriber: builder.wait().map_err(refused)? }
+    } else {
+        Ears::Plain { _subscriber: builder.wait().map_err(refused)? }
+    };
+    let matched = Matched::follow(session, &endpoint)?;
+    let token = endpoint.announce(session)?;
+    Ok((ZenohMessages { _token: token, _subscriber: subscriber, inbox, _takes: PhantomData }, matched))
+}
+
+/// What Zenoh's threads do with a sample, and the publisher's own if it is in the same session.
+fn deliver(delivery: Delivery<ZBytes>) -> impl FnMut(Sample) + Send + Sync + 'static {
+    let mut gaps = Gaps::default();
+    move |sample| {
+        if sample.kind() == SampleKind::Put {
+            // What has none is heard, too: Zenoh is open to everybody.
+            let attachment = sample.attachment().and_then(Attachment::decode);
+            let missing = attachment.map_or(0, |attachment| gaps.arrived(attachment.source, attachment.number));
+            delivery.push(sample.payload().clone(), missing);
+        }
+    }
+}
+
+impl<M: Message> Source for ZenohMessages<M> {
+    type Item = M;
+    type Attachment = ();
+
+    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
+        self.inbox.attach(notifier);
+        Ok(())
+    }
+
+    fn try_take(&mut self) -> Result<Option<M>, TakeError> {
+        let Some(payload) = self.inbox.pop() else { return Ok(None) };
+        cdr::decode(&payload).map(Some).map_err(|error| TakeError::Failed(Box::new(error)))
+    }
+
+    fn pending(&self) -> Pending {
+        self.inbox.pending()
+    }
+}

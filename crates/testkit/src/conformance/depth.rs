@@ -1,0 +1,192 @@
+//! Topics: how much is kept, what makes room, and what late subscriptions get.
+
+use rospin::{ContextOptions, Deployment, LossCause};
+use rospin_node::{Publisher, PublisherOptions, Subscription, SubscriptionOptions};
+
+use super::fixture::Fixture;
+use super::messages::{Number, number};
+use super::seen::{Gate, Seen};
+use super::world::{Listener, World};
+
+/// A subscription whose callback is held up in its first message, and one that hears of everything meanwhile.
+struct HeldUp<F: Fixture> {
+    publisher: Publisher<Number, F::Middleware>,
+    subscription: Subscription<F::Middleware>,
+    heard: Seen<i64>,
+    gate: Gate,
+    witness: Listener<F>,
+}
+
+/// The number of the message in which the callback is held up.
+const FIRST: i64 = -1;
+
+impl<F: Fixture> HeldUp<F> {
+    fn new(world: &World<F>, main: &rospin::Executor, options: SubscriptionOptions) -> Self {
+        let publisher = world.here.create_publisher(PublisherOptions::new("numbers").keep_last(200)).unwrap();
+        let (group, heard, gate) = (main.create_group("slow", ()), Seen::new(), world.gate());
+        let (log, wait) = (heard.clone(), gate.clone());
+        let subscription = world.there.create_subscription(&group, options, move |(), Number { data }: Number| {
+            log.push(data);
+            wait.pass();
+        });
+        let subscription = subscription.unwrap();
+        let options = SubscriptionOptions::new("numbers").keep_last(200);
+        let witness = world.listen(&world.there, world.helper(), options);
+        world.matched(&publisher, &[&subscription, &witness.subscription]);
+        Self { publisher, subscription, heard, gate, witness }
+    }
+
+    /// Publishes while the callback is held up, until everything has arrived; then lets it go on, until it heard the last.
+    fn overflow(&self, world: &World<F>, main: &rospin::Executor, numbers: i64) {
+        world.spinning(&[main], || {
+            world.publish(&self.publisher, number(FIRST));
+            world.wait("the first one is heard", self.heard.until_count(1));
+            world.publish_all(&self.publisher, 0..numbers);
+            world.wait("all have arrived", self.witness.heard.until_has(numbers - 1));
+            self.gate.open();
+            world.wait("the last one is heard", self.heard.until_has(numbers - 1));
+        });
+    }
+}
+
+/// A subscription keeps the newest, as many as its depth says; every other one is counted, by the subscription and by the
+/// context under its name. Notified of every message, it runs once for each that it keeps.
+pub fn the_newest_are_kept_and_the_rest_is_counted<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let held = HeldUp::new(&world, &main, SubscriptionOptions::new("numbers").keep_last(4));
+    held.overflow(&world, &main, 20);
+    assert_eq!(held.heard.all(), [FIRST, 16, 17, 18, 19]);
+    assert_eq!(held.subscription.missed(), 16);
+    let losses = world.context.losses();
+    let losses: Vec<_> = losses.iter().map(|loss| (loss.entity.as_str(), loss.cause, loss.count)).collect();
+    assert_eq!(losses, [("slow/numbers", LossCause::QueueFull, 16)]);
+}
+
+/// However far behind a subscription is, what it heard and what it missed is everything, and the newest are heard last.
+pub fn far_behind_nothing_is_lost_uncounted<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let held = HeldUp::new(&world, &main, SubscriptionOptions::new("numbers").keep_last(1));
+    held.overflow(&world, &main, 150);
+    let heard = held.heard.all();
+    assert!(heard.is_sorted_by(|one, next| one < next), "{heard:?}");
+    assert_eq!(heard.len() as u64 + held.subscription.missed(), 151, "{heard:?}");
+    // A middleware may keep more than the depth until it is asked; how much, is not the callback's business for long.
+    assert!(heard.len() <= 25, "{heard:?}");
+}
+
+/// What the deployment file says of a subscription's depth goes before what the program says.
+pub fn the_deployment_file_says_the_depth<F: Fixture>() {
+    let deployment = Deployment::parse("callback = [{ name = \"slow/numbers\", depth = 3 }]").unwrap();
+    let world = World::<F>::with(ContextOptions::new().deployment(deployment));
+    let main = world.executor("main");
+    let held = HeldUp::new(&world, &main, SubscriptionOptions::new("numbers").keep_last(100));
+    held.overflow(&world, &main, 15);
+    assert_eq!((held.heard.all(), held.subscription.missed()), (vec![FIRST, 12, 13, 14], 12));
+}
+
+/// A late subscription gets nothing of what was published before.
+pub fn a_late_subscription_hears_only_what_follows<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let publisher = world.here.create_publisher("numbers").unwrap();
+    // Somebody hears them: otherwise they might never have left.
+    let early = world.listen(&world.there, world.helper(), "numbers");
+    world.matched(&publisher, &[&early.subscription]);
+    world.publish_all(&publisher, 0..3);
+    world.wait("the early ones are heard", early.heard.until_count(3));
+    let late = world.listen(&world.there, &main, "numbers");
+    world.matched(&publisher, &[&early.subscription, &late.subscription]);
+    world.spinning(&[&main], || {
+        world.publish(&publisher, number(3));
+        world.wait("the late one is heard", late.heard.until_has(3));
+    });
+    assert_eq!((late.heard.all(), late.subscription.missed()), (vec![3], 0));
+}
+
+/// A subscription that takes the place of another one begins anew: it gets nothing of what that one had, or left.
+pub fn a_successor_hears_only_what_follows<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let publisher = world.here.create_publisher("numbers").unwrap();
+    for round in 0..4 {
+        let listener = world.listen(&world.there, &main, "numbers");
+        world.matched(&publisher, &[&listener.subscription]);
+        world.spinning(&[&main], || {
+            world.publish_all(&publisher, [10 * round, 10 * round + 1]);
+            world.wait("both are heard", listener.heard.until_has(10 * round + 1));
+        });
+        // Of this one nobody hears.
+        world.publish(&publisher, number(10 * round + 2));
+        assert_eq!(listener.heard.all(), [10 * round, 10 * round + 1]);
+        drop(listener);
+        world.spin_all(&main);
+        world.until("it is known to be gone", || publisher.subscription_count() == 0);
+    }
+}
+
+/// Publishes `early` to nobody, then one more to a late subscription that asks for what was latched, with a depth of three; and
+/// compares what that one hears.
+fn latched<F: Fixture>(early: std::ops::Range<i64>, expected: &[i64]) {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let options = PublisherOptions::new("numbers").keep_last(3).transient_local();
+    let publisher = world.here.create_publisher(options).unwrap();
+    let next = early.end;
+    world.publish_all(&publisher, early);
+    let late = world.listen(&world.there, &main, SubscriptionOptions::new("numbers").transient_local());
+    world.spinning(&[&main], || {
+        world.wait("the latched ones are heard", late.heard.until_has(next - 1));
+        world.publish(&publisher, number(next));
+        world.wait("the next one is heard", late.heard.until_has(next));
+    });
+    assert_eq!((late.heard.all(), late.subscription.missed()), (expected.to_vec(), 0));
+}
+
+/// A latched publisher keeps its last messages for late subscriptions that ask for them.
+pub fn a_late_subscription_hears_what_was_latched<F: Fixture>() {
+    latched::<F>(0..3, &[0, 1, 2, 3]);
+}
+
+/// It keeps as many as its depth says: older ones are not heard, nor missed.
+pub fn no_more_is_latched_than_the_depth_says<F: Fixture>() {
+    latched::<F>(0..5, &[2, 3, 4, 5]);
+}
+
+/// Two late subscriptions get what was latched, one after the other, and what follows once.
+pub fn what_was_latched_is_there_for_everyone<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let options = PublisherOptions::new("numbers").keep_last(2).transient_local();
+    let publisher = world.here.create_publisher(options).unwrap();
+    world.publish_all(&publisher, [1, 2]);
+    world.spinning(&[&main], || {
+        let options = || SubscriptionOptions::new("numbers").transient_local();
+        let first = world.listen(&world.there, &main, options());
+        world.wait("the first hears them", first.heard.until_count(2));
+        let second = world.listen(&world.there, &main, options());
+        world.wait("the second hears them", second.heard.until_count(2));
+        world.publish(&publisher, number(3));
+        for listener in [&first, &second] {
+            world.wait("what follows is heard", listener.heard.until_has(3));
+            assert_eq!(listener.heard.all(), [1, 2, 3]);
+        }
+    });
+}
+
+/// A late subscription that does not ask for what was latched does not get it.
+pub fn what_was_latched_is_only_for_who_asks<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let options = PublisherOptions::new("numbers").keep_last(3).transient_local();
+    let publisher = world.here.create_publisher(options).unwrap();
+    world.publish_all(&publisher, 0..3);
+    let late = world.listen(&world.there, &main, "numbers");
+    world.matched(&publisher, &[&late.subscription]);
+    world.spinning(&[&main], || {
+        world.publish(&publisher, number(3));
+        world.wait("what follows is heard", late.heard.until_has(3));
+    });
+    assert_eq!(late.heard.all(), [3]);
+}

@@ -1,0 +1,134 @@
+//! The conformance suite: what every middleware of [`rospin_node`] must do, written from its documentation.
+//!
+//! A middleware's tests supply a [`Fixture`] and call [`conformance!`](macro@crate::conformance), which makes a `#[test]` of every
+//! case. Cases wait for what must happen, with patience; to show that nothing happened they send something after it, and wait
+//! for that. None of them sleeps for luck.
+//!
+//! A case is a public function, generic over the fixture, in the file of its topic; it is entered in the list at the end of
+//! this file. The names say what holds.
+
+pub mod callbacks;
+pub mod contract;
+pub mod depth;
+mod fixture;
+pub mod matching;
+pub mod messages;
+pub mod order;
+pub mod removal;
+pub mod seen;
+pub mod services;
+pub mod sim_time;
+pub mod world;
+
+pub use fixture::{Fixture, run};
+
+/// Makes a test of every case, for the middleware of that [`Fixture`], in a module for each topic.
+///
+/// ```ignore
+/// mod in_one_process {
+///     rospin_testkit::conformance!(super::Loopback);
+/// }
+/// ```
+#[macro_export]
+macro_rules! conformance {
+    ($fixture:ty) => {
+        $crate::conformance! {
+            @cases $fixture;
+            order {
+                reliable_messages_come_complete_and_in_order
+                what_is_kept_without_limit_is_heard_completely
+                each_publisher_keeps_its_order
+                every_subscription_hears_everything
+                a_callback_publishes_to_its_own_topic
+                two_nodes_answer_each_other_from_inside_callbacks
+                names_meet_as_ros_resolves_them
+                large_and_empty_messages_come_as_they_were
+                best_effort_ends_talk
+                a_best_effort_subscription_hears_a_reliable_publisher
+            }
+            depth {
+                the_newest_are_kept_and_the_rest_is_counted
+                far_behind_nothing_is_lost_uncounted
+                the_deployment_file_says_the_depth
+                a_late_subscription_hears_only_what_follows
+                a_successor_hears_only_what_follows
+                a_late_subscription_hears_what_was_latched
+                no_more_is_latched_than_the_depth_says
+                what_was_latched_is_there_for_everyone
+                what_was_latched_is_only_for_who_asks
+            }
+            contract {
+                nothing_runs_before_spin_or_after_it
+                spin_once_runs_one_callback
+                halt_while_messages_pour_in
+                a_callback_halts_its_executor
+                an_executor_is_dropped_while_another_thread_publishes
+                one_executor_blocks_and_the_other_goes_on
+                each_message_runs_one_callback_over_many_spins
+            }
+            removal {
+                a_subscription_is_dropped_while_its_callback_runs
+                a_subscription_is_dropped_while_messages_wait
+                a_subscription_is_dropped_by_its_own_callback
+                a_publisher_is_dropped_with_messages_on_their_way
+                entities_outlive_the_handle_of_their_node
+                a_group_is_removed_while_messages_wait
+                subscriptions_come_and_go_while_messages_pour_in
+            }
+            matching {
+                counts_follow_who_comes_and_goes
+                whoever_waits_for_the_other_end_is_told
+                other_topics_do_not_match
+                nobody_need_listen
+            }
+            callbacks {
+                asynchronous_callbacks_hold_their_group
+                a_group_can_be_released_at_await
+                reentrant_callbacks_run_at_once
+                reentrant_asynchronous_callbacks_are_under_way_at_once
+                exclusive_callbacks_never_overlap
+                a_panic_is_reported_and_the_next_message_is_heard
+                a_panic_removes_the_subscription_where_its_group_says_so
+                a_panic_halts_the_executor_where_its_group_says_so
+            }
+            services {
+                a_service_answers
+                without_a_server_a_call_is_refused
+                whoever_waits_for_a_service_is_told
+                a_call_is_awaited_inside_a_callback
+                a_server_asks_another_service
+                clients_get_their_own_answers
+                many_calls_are_under_way
+                requests_beyond_the_depth_are_counted
+                asynchronous_and_reentrant_servers_answer
+                a_panic_of_a_server_costs_one_call
+                a_server_is_dropped_with_a_call_under_way
+                a_client_is_dropped_with_a_call_under_way
+                a_call_is_given_up
+                calls_wait_for_an_executor_that_was_halted
+            }
+            sim_time {
+                timers_follow_the_clock
+                a_pause_stops_the_timers
+                a_jump_forward_is_dealt_with_as_the_timer_says
+                a_jump_back_tells_its_callbacks_before_time_moves
+                sleeps_follow_the_clock
+                time_stands_still_when_nobody_follows
+            }
+            // Here `actions { ... }` and `parameters { ... }` follow, each with a file of that name.
+        }
+    };
+    (@cases $fixture:ty; $($topic:ident { $($case:ident)* })*) => {
+        $($crate::conformance!(@topic $fixture; $topic $($case)*);)*
+    };
+    (@topic $fixture:ty; $topic:ident $($case:ident)*) => {
+        mod $topic {
+            $(
+                #[test]
+                fn $case() {
+                    $crate::conformance::run::<$fixture>(stringify!($case), $crate::conformance::$topic::$case::<$fixture>);
+                }
+            )*
+        }
+    };
+}

@@ -1,0 +1,163 @@
+//! Topics: entities that end while something is on its way to them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rospin_node::{Node, PublisherOptions, SubscriptionOptions};
+
+use super::fixture::Fixture;
+use super::messages::{Number, number};
+use super::seen::Seen;
+use super::world::World;
+
+/// A subscription that is dropped while its callback runs: that one ends as usual, no other one begins.
+pub fn a_subscription_is_dropped_while_its_callback_runs<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let publisher = world.here.create_publisher("numbers").unwrap();
+    let (group, begun, ended, gate) = (main.create_group("group", ()), Seen::new(), Seen::new(), world.gate());
+    let (begins, ends, wait) = (begun.clone(), ended.clone(), gate.clone());
+    let subscription = world.there.create_subscription(&group, "numbers", move |(), number: Number| {
+        begins.push(number.data);
+        wait.pass();
+        ends.push(number.data);
+    });
+    let subscription = subscription.unwrap();
+    // On the same executor: when it has heard, the other one had its turn.
+    let witness = world.listen(&world.there, &main, "numbers");
+    world.matched(&publisher, &[&subscription, &witness.subscription]);
+    world.spinning(&[&main], || {
+        world.publish_all(&publisher, [1, 2]);
+        world.wait("the callback runs", begun.until_count(1));
+        drop(subscription);
+        gate.open();
+        world.publish(&publisher, number(3));
+        world.wait("what follows is heard by others", witness.heard.until_has(3));
+    });
+    assert_eq!((begun.all(), ended.all(), witness.heard.all()), (vec![1], vec![1], vec![1, 2, 3]));
+    world.until("the publisher knows", || publisher.subscription_count() == 1);
+}
+
+/// A subscription that is dropped while messages wait for its callback: it never runs.
+pub fn a_subscription_is_dropped_while_messages_wait<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let publisher = world.here.create_publisher("numbers").unwrap();
+    let listener = world.listen(&world.there, &main, "numbers");
+    let heard = listener.heard.clone();
+    let witness = world.listen(&world.there, &main, "numbers");
+    let arrival = world.listen(&world.there, world.helper(), "numbers");
+    world.matched(&publisher, &[&listener.subscription, &witness.subscription, &arrival.subscription]);
+    world.publish_all(&publisher, 0..5);
+    world.wait("they have arrived", arrival.heard.until_count(5));
+    drop(listener);
+    world.spin_until(&main, "others hear them", witness.heard.until_count(5));
+    assert_eq!(heard.count(), 0);
+    world.until("the publisher knows", || publisher.subscription_count() == 2);
+}
+
+/// A callback may drop its own subscription: it has run for the last time.
+pub fn a_subscription_is_dropped_by_its_own_callback<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let publisher = world.here.create_publisher("numbers").unwrap();
+    let (group, heard, own) = (main.create_group("group", ()), Seen::new(), Arc::new(Mutex::new(None)));
+    let (log, handle) = (heard.clone(), Arc::clone(&own));
+    let subscription = world.there.create_subscription(&group, "numbers", move |(), Number { data }: Number| {
+        log.push(data);
+        if data == 2 {
+            let subscription = handle.lock().unwrap_or_else(PoisonError::into_inner).take();
+            drop(subscription);
+        }
+    });
+    let witness = world.listen(&world.there, &main, "numbers");
+    let subscription = subscription.unwrap();
+    world.matched(&publisher, &[&subscription, &witness.subscription]);
+    *own.lock().unwrap() = Some(subscription);
+    world.spinning(&[&main], || {
+        world.publish_all(&publisher, 0..8);
+        world.wait("others hear all", witness.heard.until_count(8));
+    });
+    assert_eq!(heard.all(), [0, 1, 2]);
+    world.until("the publisher knows", || publisher.subscription_count() == 1);
+}
+
+/// A publisher that is dropped with messages on their way: what arrives is in order, none of it twice, and its successor is
+/// heard.
+pub fn a_publisher_is_dropped_with_messages_on_their_way<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let options = || SubscriptionOptions::new("numbers").keep_last(100);
+    let listener = world.listen(&world.there, &main, options());
+    let mut sent = 0;
+    for _ in 0..3 {
+        let publisher = world.here.create_publisher(PublisherOptions::new("numbers").keep_last(100)).unwrap();
+        world.matched(&publisher, &[&listener.subscription]);
+        world.publish_all(&publisher, sent..sent + 50);
+        sent += 50;
+        drop(publisher);
+        world.until("it is known to be gone", || listener.subscription.publisher_count() == 0);
+    }
+    let publisher = world.here.create_publisher("numbers").unwrap();
+    world.matched(&publisher, &[&listener.subscription]);
+    world.spinning(&[&main], || {
+        world.publish(&publisher, number(sent));
+        world.wait("the successor is heard", listener.heard.until_has(sent));
+    });
+    let heard = listener.heard.all();
+    assert!(heard.is_sorted_by(|one, next| one < next), "{heard:?}");
+    assert_eq!(world.panics(), 0);
+}
+
+/// Entities keep what they need of their node: the node's own handle may go.
+pub fn entities_outlive_the_handle_of_their_node<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let (talker, hearer) =
+        (Node::new(world.here.middleware(), "talker").unwrap(), Node::new(world.there.middleware(), "hearer").unwrap());
+    let publisher = talker.create_publisher("numbers").unwrap();
+    let listener = world.listen(&hearer, &main, "numbers");
+    drop((talker, hearer));
+    world.matched(&publisher, &[&listener.subscription]);
+    world.spinning(&[&main], || {
+        world.publish(&publisher, number(1));
+        world.wait("it is heard", listener.heard.until_has(1));
+    });
+}
+
+/// With its group, a subscription is gone, while its handle is still there.
+pub fn a_group_is_removed_while_messages_wait<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let publisher = world.here.create_publisher("numbers").unwrap();
+    let (group, heard) = (main.create_group("group", ()), Seen::new());
+    let log = heard.clone();
+    let removed =
+        world.there.create_subscription(&group, "numbers", move |(), number: Number| log.push(number.data)).unwrap();
+    let witness = world.listen(&world.there, &main, "numbers");
+    world.matched(&publisher, &[&removed, &witness.subscription]);
+    world.publish_all(&publisher, 0..3);
+    group.remove();
+    world.spin_until(&main, "others hear them", witness.heard.until_count(3));
+    assert_eq!(heard.count(), 0);
+}
+
+/// Subscriptions come and go while messages pour in: each hears something, in order, and nothing after it is gone.
+pub fn subscriptions_come_and_go_while_messages_pour_in<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let publisher = world.here.create_publisher("numbers").unwrap();
+    let flood = super::world::Flood::start::<F>(&publisher);
+    world.spinning(&[&main], || {
+        for _ in 0..8 {
+            let listener = world.listen(&world.there, &main, "numbers");
+            world.wait("something is heard", listener.heard.until_count(5));
+            let heard = listener.heard.clone();
+            drop(listener);
+            let numbers = heard.all();
+            assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
+        }
+    });
+    drop(flood);
+    world.until("the publisher knows that all are gone", || publisher.subscription_count() == 0);
+    assert_eq!(world.panics(), 0);
+}

@@ -1,0 +1,135 @@
+//! What callbacks did, to be waited for from outside and inside of executors.
+
+use std::pin::Pin;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+/// A log that can be waited for. Cheap to clone; clones are the same log.
+pub struct Seen<T>(Arc<Mutex<Log<T>>>);
+
+struct Log<T> {
+    entries: Vec<T>,
+    waiting: Vec<Waker>,
+}
+
+impl<T> Seen<T> {
+    /// With nothing in it.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(Arc::new(Mutex::new(Log { entries: Vec::new(), waiting: Vec::new() })))
+    }
+
+    /// Adds an entry, and tells who waits.
+    pub fn push(&self, entry: T) {
+        let mut log = self.lock();
+        log.entries.push(entry);
+        let waiting = std::mem::take(&mut log.waiting);
+        drop(log);
+        waiting.into_iter().for_each(Waker::wake);
+    }
+
+    /// How many entries there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.lock().entries.len()
+    }
+
+    /// Resolves once the entries are as `enough` wants them.
+    pub fn until(&self, enough: impl Fn(&[T]) -> bool + Send + 'static) -> Until<T> {
+        Until { seen: self.clone(), enough: Box::new(enough) }
+    }
+
+    /// Resolves once there are so many entries.
+    pub fn until_count(&self, count: usize) -> Until<T> {
+        self.until(move |entries| entries.len() >= count)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Log<T>> {
+        // What runs under the lock leaves nothing half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Clone> Seen<T> {
+    /// All entries so far.
+    #[must_use]
+    pub fn all(&self) -> Vec<T> {
+        self.lock().entries.clone()
+    }
+}
+
+impl<T: PartialEq + Send + 'static> Seen<T> {
+    /// Resolves once there is such an entry.
+    pub fn until_has(&self, entry: T) -> Until<T> {
+        self.until(move |entries| entries.contains(&entry))
+    }
+}
+
+impl<T> Clone for Seen<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> Default for Seen<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+type Enough<T> = dyn Fn(&[T]) -> bool + Send;
+
+/// Resolves once a log is as somebody wants it.
+#[must_use = "it waits only while it is awaited"]
+pub struct Until<T> {
+    seen: Seen<T>,
+    enough: Box<Enough<T>>,
+}
+
+impl<T> Future for Until<T> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut log = self.seen.lock();
+        if (self.enough)(&log.entries) {
+            return Poll::Ready(());
+        }
+        log.waiting.push(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+/// Holds callbacks up, on their threads, until it is opened. Cheap to clone; clones are the same gate.
+#[derive(Clone)]
+pub struct Gate {
+    inner: Arc<(Mutex<bool>, Condvar)>,
+    patience: Duration,
+}
+
+impl Gate {
+    /// Closed. Whoever waits for longer than `patience` panics.
+    #[must_use]
+    pub fn new(patience: Duration) -> Self {
+        Self { inner: Arc::default(), patience }
+    }
+
+    /// Lets all pass, from now on.
+    pub fn open(&self) {
+        let (open, changed) = &*self.inner;
+        *open.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        changed.notify_all();
+    }
+
+    /// Blocks until it is open.
+    ///
+    /// # Panics
+    /// If it is not opened in time.
+    pub fn pass(&self) {
+        let (open, changed) = &*self.inner;
+        let open = open.lock().unwrap_or_else(PoisonError::into_inner);
+        let (open, _) =
+            changed.wait_timeout_while(open, self.patience, |open| !*open).unwrap_or_else(PoisonError::into_inner);
+        assert!(*open, "nobody opened the gate");
+    }
+}

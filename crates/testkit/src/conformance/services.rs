@@ -1,0 +1,351 @@
+//! Services: who asks is answered, or told that nobody will.
+
+use rospin_node::{CallError, Client, Node, Server, ServiceOptions};
+
+use super::fixture::Fixture;
+use super::messages::{AddTwoInts, Number, Sum, Summands, number};
+use super::seen::Seen;
+use super::world::World;
+use rospin::{ClockKind, Executor, ExecutorOptions, IncidentKind, LossCause};
+use std::time::Duration;
+
+/// The service of all cases.
+const SERVICE: &str = "add_two_ints";
+
+const fn add(a: i64, b: i64) -> Summands {
+    Summands { a, b }
+}
+
+fn serve<F: Fixture>(node: &Node<F::Middleware>, executor: &Executor) -> Server<F::Middleware> {
+    let group = executor.create_group("server", ());
+    let options = ServiceOptions::new(SERVICE).keep_last(100);
+    node.create_service::<AddTwoInts, _, _>(&group, options, |(), summands| summands.add()).unwrap()
+}
+
+fn client<F: Fixture>(node: &Node<F::Middleware>, executor: &Executor) -> Client<AddTwoInts, F::Middleware> {
+    node.create_client(&executor.handle(), SERVICE).unwrap()
+}
+
+/// A service answers each request with what its callback returns.
+pub fn a_service_answers<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let (server, client) = (serve::<F>(&world.here, &main), client::<F>(&world.there, &main));
+    world.wait("the server is there", client.wait_for_service());
+    world.spinning(&[&main], || {
+        for n in 0..30 {
+            let response = world.wait("the answer comes", client.call(add(n, 40)));
+            assert_eq!(response, Ok(Sum { sum: n + 40 }));
+        }
+    });
+    assert_eq!((client.undecodable(), server.unsent_responses(), world.panics()), (0, 0, 0));
+}
+
+/// Where no server is, a call says so at once.
+pub fn without_a_server_a_call_is_refused<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let client = client::<F>(&world.there, &main);
+    assert!(!client.service_is_ready());
+    let error = world.wait("the call fails", client.call(add(1, 2))).unwrap_err();
+    assert_eq!(error, CallError::Unavailable { service: format!("/{SERVICE}") });
+}
+
+/// Whoever waits for a service is told when it comes, and sees it go.
+pub fn whoever_waits_for_a_service_is_told<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let client = client::<F>(&world.there, &main);
+    let waiting = client.wait_for_service();
+    let server = serve::<F>(&world.here, &main);
+    world.wait("the server is there", waiting);
+    assert!(client.service_is_ready());
+    world.wait("it is still there", client.wait_for_service());
+    drop(server);
+    // An executor that does not spin removes it when it does.
+    world.spinning(&[&main], || world.until("it is gone", || !client.service_is_ready()));
+    let error = world.wait("the call fails", client.call(add(1, 2))).unwrap_err();
+    assert!(matches!(error, CallError::Unavailable { .. }), "{error}");
+    let _server = serve::<F>(&world.here, &main);
+    world.wait("another one has come", client.wait_for_service());
+    world.spinning(&[&main], || {
+        let response = world.wait("the answer comes", client.call(add(1, 2)));
+        assert_eq!(response, Ok(Sum { sum: 3 }));
+    });
+}
+
+/// A callback awaits a call, holding its group, on the one thread that has to run the server, too.
+pub fn a_call_is_awaited_inside_a_callback<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let (_server, client) = (serve::<F>(&world.here, &main), client::<F>(&world.there, &main));
+    let trigger = world.here.create_publisher("trigger").unwrap();
+    let (group, sums) = (main.create_group("caller", ()), Seen::new());
+    let (log, caller) = (sums.clone(), client.clone());
+    let subscription = world.there.create_subscription_async(&group, "trigger", move |_, Number { data }: Number| {
+        let (log, first, caller) = (log.clone(), caller.call(add(data, 1)), caller.clone());
+        async move {
+            let Sum { sum } = first.await.expect("an answer");
+            log.push(caller.call(add(sum, 1)).await.expect("another answer").sum);
+        }
+    });
+    let subscription = subscription.unwrap();
+    world.wait("the server is there", client.wait_for_service());
+    world.matched(&trigger, &[&subscription]);
+    world.spinning(&[&main], || {
+        world.publish_all(&trigger, 0..10);
+        world.wait("all is answered", sums.until_count(10));
+    });
+    assert_eq!(sums.all(), (2..12).collect::<Vec<_>>());
+    assert_eq!(world.panics(), 0);
+}
+
+/// A server asks another service before it answers, all on one thread.
+pub fn a_server_asks_another_service<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let (_server, inner) = (serve::<F>(&world.here, &main), client::<F>(&world.there, &main));
+    let (group, asks) = (main.create_group("relay", ()), inner.clone());
+    let relay = world.there.create_service_async::<AddTwoInts, _, _, _>(&group, "relay", move |_, summands| {
+        let answer = asks.call(summands);
+        async move { Sum { sum: 1000 + answer.await.expect("an answer").sum } }
+    });
+    let _relay = relay.unwrap();
+    let outer = world.here.create_client::<AddTwoInts>(&main.handle(), "relay").unwrap();
+    world.wait("the server is there", inner.wait_for_service());
+    world.wait("the relay is there", outer.wait_for_service());
+    world.spinning(&[&main], || {
+        for n in 0..10 {
+            let response = world.wait("the answer comes", outer.call(add(n, n)));
+            assert_eq!(response, Ok(Sum { sum: 1000 + 2 * n }));
+        }
+    });
+    assert_eq!(world.panics(), 0);
+}
+
+/// Several clients, of one node and of others, get their own answers only.
+pub fn clients_get_their_own_answers<F: Fixture>() {
+    let world = World::<F>::new();
+    let (main, other) = (world.executor("main"), world.executor("other"));
+    let _server = serve::<F>(&world.here, &main);
+    let clients = [
+        client::<F>(&world.there, &main),
+        client::<F>(&world.there, &other),
+        client::<F>(&world.here, &main),
+        client::<F>(&world.here, &other),
+    ];
+    for client in &clients {
+        world.wait("the server is there", client.wait_for_service());
+    }
+    world.spinning(&[&main, &other], || {
+        for round in 0..10 {
+            let calls: Vec<_> =
+                (0..).zip(&clients).map(|(of, client)| (of, client.call(add(1000 * of, round)))).collect();
+            for (of, call) in calls {
+                let response = world.wait("the answer comes", call);
+                assert_eq!(response, Ok(Sum { sum: 1000 * of + round }), "of client {of}");
+            }
+        }
+    });
+    assert_eq!(world.panics(), 0);
+}
+
+/// Many calls are under way at once; each gets its own answer, in whichever order they are awaited.
+pub fn many_calls_are_under_way<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let (_server, client) = (serve::<F>(&world.here, &main), client::<F>(&world.there, &main));
+    world.wait("the server is there", client.wait_for_service());
+    world.spinning(&[&main], || {
+        let calls: Vec<_> = (0..50).map(|n| (n, client.call(add(n, n)))).collect();
+        for (n, call) in calls.into_iter().rev() {
+            assert_eq!(world.wait("the answer comes", call), Ok(Sum { sum: 2 * n }));
+        }
+    });
+}
+
+/// A server that is far behind answers the newest requests, as many as its depth says; the others are counted.
+pub fn requests_beyond_the_depth_are_counted<F: Fixture>() {
+    let world = World::<F>::new();
+    let (main, slow) = (world.executor("main"), world.executor("slow"));
+    let (group, served, gate) = (slow.create_group("server", ()), Seen::new(), world.gate());
+    let (log, wait) = (served.clone(), gate.clone());
+    let options = ServiceOptions::new(SERVICE).keep_last(5);
+    let server = world.here.create_service::<AddTwoInts, _, _>(&group, options, move |(), summands| {
+        log.push(summands.a);
+        wait.pass();
+        summands.add()
+    });
+    let (server, client) = (server.unwrap(), client::<F>(&world.there, &main));
+    world.wait("the server is there", client.wait_for_service());
+    world.spinning(&[&main, &slow], || {
+        let first = client.call(add(0, 0));
+        world.wait("the first one is served", served.until_count(1));
+        let calls: Vec<_> = (1..=100).map(|n| client.call(add(n, 0))).collect();
+        gate.open();
+        assert_eq!(world.wait("the first answer comes", first), Ok(Sum { sum: 0 }));
+        let last = calls.into_iter().next_back().unwrap();
+        assert_eq!(world.wait("the last answer comes", last), Ok(Sum { sum: 100 }));
+    });
+    let served = served.all();
+    assert!(served.is_sorted_by(|one, next| one < next), "{served:?}");
+    assert_eq!(served.len() as u64 + server.lost(LossCause::QueueFull), 101, "{served:?}");
+}
+
+/// Servers may be asynchronous, reentrant, and both; they answer several requests at once.
+pub fn asynchronous_and_reentrant_servers_answer<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.context.create_executor(ExecutorOptions::new("main").threads(2));
+    let (exclusive, reentrant) = (main.create_group("exclusive", 0), main.create_reentrant_group("reentrant"));
+    let handle = main.handle();
+    let pause = move || handle.sleep(ClockKind::Steady, Duration::from_millis(1));
+    let and_again = pause.clone();
+    let options = |name| ServiceOptions::new(name).keep_last(20);
+    let node = &world.here;
+    let _servers = [
+        node.create_service_async::<AddTwoInts, _, _, _>(&exclusive, options("one"), move |served, summands| {
+            served.with(|served| *served += 1);
+            let pause = pause();
+            async move {
+                assert!(pause.await.is_ok());
+                summands.add()
+            }
+        }),
+        node.create_reentrant_service::<AddTwoInts, _>(&reentrant, options("two"), Summands::add),
+        node.create_reentrant_service_async::<AddTwoInts, _, _>(&reentrant, options("three"), move |summands| {
+            let pause = and_again();
+            async move {
+                assert!(pause.await.is_ok());
+                summands.add()
+            }
+        }),
+    ]
+    .map(Result::unwrap);
+    let clients = ["one", "two", "three"]
+        .map(|service| world.there.create_client::<AddTwoInts>(&main.handle(), service).unwrap());
+    for client in &clients {
+        world.wait("the server is there", client.wait_for_service());
+    }
+    world.spinning(&[&main], || {
+        let calls: Vec<_> = (0..8).flat_map(|n| clients.each_ref().map(|client| (n, client.call(add(n, n))))).collect();
+        for (n, call) in calls {
+            assert_eq!(world.wait("the answer comes", call), Ok(Sum { sum: 2 * n }));
+        }
+    });
+    assert_eq!(exclusive.into_payload().unwrap(), 8);
+    assert_eq!(world.panics(), 0);
+}
+
+/// A server whose callback panics answers the next request; the call in question ends, or never does, as the middleware can
+/// tell. It gets no answer.
+pub fn a_panic_of_a_server_costs_one_call<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let group = main.create_group("server", ());
+    let server = world.here.create_service::<AddTwoInts, _, _>(&group, SERVICE, |(), summands| {
+        assert_ne!(summands.a, -1, "on purpose");
+        summands.add()
+    });
+    let (_server, client) = (server.unwrap(), client::<F>(&world.there, &main));
+    world.wait("the server is there", client.wait_for_service());
+    world.spinning(&[&main], || {
+        let (lost, next) = (client.call(add(-1, 0)), client.call(add(1, 2)));
+        assert_eq!(world.wait("the next one is answered", next), Ok(Sum { sum: 3 }));
+        // The answer to a later request has come: there will be none to this one.
+        let mut lost = std::pin::pin!(lost);
+        let polled = lost.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
+        let is_unanswered = match &polled {
+            std::task::Poll::Pending => true,
+            std::task::Poll::Ready(outcome) => matches!(outcome, Err(CallError::Unanswered { .. })),
+        };
+        assert!(is_unanswered, "{polled:?}");
+    });
+    assert_eq!(world.panics(), 1);
+    let incident = &world.incidents.all()[0];
+    assert!(matches!(&incident.kind, IncidentKind::Panicked(why) if why.contains("on purpose")), "{incident}");
+    assert_eq!(incident.entity, format!("server/{SERVICE}"));
+}
+
+/// A server is dropped with a request that it has not answered: the call gets no answer, the client sees the server go, and
+/// its successor answers.
+pub fn a_server_is_dropped_with_a_call_under_way<F: Fixture>() {
+    let world = World::<F>::new();
+    let (main, idle) = (world.executor("main"), world.executor("idle"));
+    let (server, client) = (serve::<F>(&world.here, &idle), client::<F>(&world.there, &main));
+    world.wait("the server is there", client.wait_for_service());
+    let call = client.call(add(1, 2));
+    drop(server);
+    drop(idle);
+    world.spinning(&[&main], || world.until("the server is gone", || !client.service_is_ready()));
+    let mut call = std::pin::pin!(call);
+    let polled = call.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
+    assert!(!matches!(polled, std::task::Poll::Ready(Ok(_))), "{polled:?}");
+    let (group, served) = (main.create_group("server", ()), Seen::new());
+    let log = served.clone();
+    let successor = world.here.create_service::<AddTwoInts, _, _>(&group, SERVICE, move |(), summands| {
+        log.push(summands);
+        summands.add()
+    });
+    let _successor = successor.unwrap();
+    world.wait("its successor is there", client.wait_for_service());
+    world.spinning(&[&main], || {
+        assert_eq!(world.wait("it answers", client.call(add(3, 4))), Ok(Sum { sum: 7 }));
+    });
+    assert_eq!(served.all(), [add(3, 4)], "requests to its predecessor are not its business");
+}
+
+/// A client is dropped with a call under way: the call ends, one way or another, and the server answers others.
+pub fn a_client_is_dropped_with_a_call_under_way<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let _server = serve::<F>(&world.here, &main);
+    let (dropped, other) = (client::<F>(&world.there, &main), client::<F>(&world.there, &main));
+    for client in [&dropped, &other] {
+        world.wait("the server is there", client.wait_for_service());
+    }
+    let call = dropped.call(add(1, 2));
+    drop(dropped);
+    world.spinning(&[&main], || {
+        let outcome = world.wait("the call ends", call);
+        let ended = matches!(&outcome, Ok(Sum { sum: 3 }) | Err(CallError::ClientGone { .. }));
+        assert!(ended, "{outcome:?}");
+        assert_eq!(world.wait("others are answered", other.call(add(3, 4))), Ok(Sum { sum: 7 }));
+    });
+    assert_eq!(world.panics(), 0);
+}
+
+/// A call that is given up disturbs no other one.
+pub fn a_call_is_given_up<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let (_server, client) = (serve::<F>(&world.here, &main), client::<F>(&world.there, &main));
+    world.wait("the server is there", client.wait_for_service());
+    world.spinning(&[&main], || {
+        for n in 0..10 {
+            drop(client.call(add(n, 0)));
+            assert_eq!(world.wait("the answer comes", client.call(add(n, 1))), Ok(Sum { sum: n + 1 }));
+        }
+    });
+    assert_eq!((client.undecodable(), world.panics()), (0, 0));
+}
+
+/// An executor that is halted with calls under way answers them when it spins again.
+pub fn calls_wait_for_an_executor_that_was_halted<F: Fixture>() {
+    let world = World::<F>::new();
+    let (main, serving) = (world.executor("main"), world.executor("serving"));
+    let (_server, client) = (serve::<F>(&world.here, &serving), client::<F>(&world.there, &main));
+    world.wait("the server is there", client.wait_for_service());
+    let (group, served) = (serving.create_group("count", ()), Seen::new());
+    let log = served.clone();
+    let counts = world.here.create_subscription(&group, "count", move |(), number: Number| log.push(number.data));
+    let publisher = world.there.create_publisher("count").unwrap();
+    world.matched(&publisher, &[&counts.unwrap()]);
+    world.spinning(&[&main], || {
+        for n in 0..5 {
+            let call = client.call(add(n, n));
+            world.publish(&publisher, number(n));
+            let response = world.spinning(&[&serving], || world.wait("the answer comes", call));
+            assert_eq!(response, Ok(Sum { sum: 2 * n }));
+        }
+    });
+}

@@ -1,0 +1,205 @@
+//! Simulated time: `/clock` drives timers and sleeps, and jump callbacks come before time.
+
+use std::time::Duration;
+
+use rospin::{ClockKind, Executor, Instant, JumpThreshold, Overrun, RosTime, SpinOptions, TimerOptions};
+use rospin_node::interfaces::rosgraph_msgs::Clock;
+use rospin_node::{Publisher, SimTime};
+
+use super::fixture::Fixture;
+use super::seen::Seen;
+use super::world::World;
+
+/// A simulator's clock, and a node that follows it.
+struct Simulation<F: Fixture> {
+    world: World<F>,
+    clock: Publisher<Clock, F::Middleware>,
+    time: RosTime,
+    /// Dropped, time stands still.
+    sim_time: Option<SimTime<F::Middleware>>,
+}
+
+/// Any step back.
+const BACK: JumpThreshold =
+    JumpThreshold { min_forward: None, min_backward: Some(Duration::from_nanos(1)), on_clock_change: false };
+
+fn at(millis: u32) -> Instant {
+    Instant::from_millis(millis.into())
+}
+
+fn clock_at(millis: u32) -> Clock {
+    Clock { clock: at(millis).into() }
+}
+
+/// A timer on ROS time.
+fn every(millis: u64) -> TimerOptions {
+    TimerOptions::periodic(Duration::from_millis(millis)).clock(ClockKind::Ros)
+}
+
+impl<F: Fixture> Simulation<F> {
+    /// ROS time is read by the helper, which spins whenever the case waits.
+    fn new() -> Self {
+        let world = World::<F>::new();
+        let clock = world.here.create_publisher("/clock").unwrap();
+        let time = world.context.ros_time();
+        let sim_time = world.there.use_sim_time(&world.helper().handle(), &time).unwrap();
+        assert!(time.is_active());
+        world.wait("the clock is matched", clock.wait_for_subscription());
+        Self { world, clock, time, sim_time: Some(sim_time) }
+    }
+
+    /// Sends the time until it is heard: best effort may lose it, and who subscribes late does.
+    fn show(&self, millis: u32) {
+        let mut pause = 0;
+        self.world.until("time has moved", || {
+            if pause == 0 && self.time.now() != at(millis) {
+                self.clock.publish(clock_at(millis)).unwrap();
+            }
+            // Not more of it than has a chance to be heard.
+            pause = (pause + 1) % 8;
+            self.time.now() == at(millis)
+        });
+    }
+
+    /// Runs all that is due by now.
+    fn run(&self, executor: &Executor) {
+        executor.spin(SpinOptions::spin_all()).unwrap();
+    }
+}
+
+/// Timers on ROS time follow `/clock`: they fire when it gets there, and not before.
+pub fn timers_follow_the_clock<F: Fixture>() {
+    let simulation = Simulation::<F>::new();
+    let main = simulation.world.executor("main");
+    simulation.show(10_000);
+    let (group, ticks, shown) = (main.create_group("robot", ()), Seen::new(), simulation.time.clone());
+    let log = ticks.clone();
+    let _timer = group.create_timer(every(1_000), move |(), _| log.push(shown.now())).unwrap();
+    for millis in [10_500, 10_999, 11_000, 11_999, 12_000, 13_000] {
+        simulation.show(millis);
+        simulation.run(&main);
+    }
+    assert_eq!(ticks.all(), [11_000, 12_000, 13_000].map(at));
+}
+
+/// While the simulator pauses, time stands still, and so do timers on it; those on other clocks go on.
+pub fn a_pause_stops_the_timers<F: Fixture>() {
+    let simulation = Simulation::<F>::new();
+    let (world, main) = (&simulation.world, simulation.world.executor("main"));
+    simulation.show(10_000);
+    let (group, ticks) = (main.create_group("robot", ()), Seen::new());
+    let log = ticks.clone();
+    let _timer = group.create_timer(every(1), move |(), _| log.push(())).unwrap();
+    let (others, steady) = (main.create_group("others", ()), Seen::new());
+    let log = steady.clone();
+    let _steady = others.create_timer(Duration::from_millis(1), move |(), _| log.push(())).unwrap();
+    world.spinning(&[&main], || {
+        world.wait("twenty milliseconds have passed elsewhere", steady.until_count(20));
+        assert_eq!((ticks.count(), simulation.time.now()), (0, at(10_000)));
+        simulation.show(10_001);
+        world.wait("time goes on", ticks.until_count(1));
+        world.wait("and pauses again", steady.until_count(steady.count() + 20));
+    });
+    assert_eq!(ticks.count(), 1);
+}
+
+/// Time that jumps forward has passed: each timer deals with the due times it missed as its overrun policy says.
+pub fn a_jump_forward_is_dealt_with_as_the_timer_says<F: Fixture>() {
+    let simulation = Simulation::<F>::new();
+    let main = simulation.world.executor("main");
+    simulation.show(10_000);
+    let group = main.create_group("robot", ());
+    let timers = [Overrun::Skip, Overrun::CatchUp(3), Overrun::ShiftPhase].map(|overrun| {
+        let ticks = Seen::new();
+        let (log, shown) = (ticks.clone(), simulation.time.clone());
+        let timer = group.create_timer(every(100).overrun(overrun), move |(), _| log.push(shown.now()));
+        (timer.unwrap(), ticks)
+    });
+    // Ten due times and a half at once; then the grid shows.
+    for millis in [11_050, 11_100, 11_150] {
+        simulation.show(millis);
+        simulation.run(&main);
+    }
+    let [skip, catch_up, shift] = timers.each_ref().map(|(_, ticks)| ticks.all());
+    assert_eq!(skip, [11_050, 11_100].map(at));
+    // The one that was due first, and of those that passed meanwhile the last three.
+    assert_eq!(catch_up, [11_050, 11_050, 11_050, 11_050, 11_100].map(at));
+    assert_eq!(shift, [11_050, 11_150].map(at));
+}
+
+/// When time jumps back, jump callbacks run on their groups while the old time still shows; then timers go on from there.
+pub fn a_jump_back_tells_its_callbacks_before_time_moves<F: Fixture>() {
+    let simulation = Simulation::<F>::new();
+    let (world, main) = (&simulation.world, simulation.world.executor("main"));
+    simulation.show(10_000);
+    let (group, log) = (main.create_group("robot", ()), Seen::new());
+    let (jumps, shown) = (log.clone(), simulation.time.clone());
+    let _jump = group.create_jump_callback(BACK, move |(), jump| jumps.push(("jump to", jump.to, shown.now())));
+    let (ticks, shown) = (log.clone(), simulation.time.clone());
+    let _timer = group.create_timer(every(1_000), move |(), _| ticks.push(("tick", shown.now(), shown.now()))).unwrap();
+    world.spinning(&[&main], || {
+        simulation.show(11_000);
+        world.wait("the timer fires", log.until_count(1));
+        simulation.show(5_000);
+        assert_eq!(log.count(), 2, "the jump callback ran before time moved");
+        simulation.show(5_999);
+        simulation.show(6_000);
+        world.wait("the timer fires again", log.until_count(3));
+    });
+    let expected =
+        [("tick", at(11_000), at(11_000)), ("jump to", at(5_000), at(11_000)), ("tick", at(6_000), at(6_000))];
+    assert_eq!(log.all(), expected);
+}
+
+/// Asynchronous callbacks sleep on ROS time, over pauses and jumps.
+pub fn sleeps_follow_the_clock<F: Fixture>() {
+    let simulation = Simulation::<F>::new();
+    let (world, main) = (&simulation.world, simulation.world.executor("main"));
+    simulation.show(10_000);
+    let (group, log, handle) = (main.create_group("robot", ()), Seen::new(), main.handle());
+    let (told, shown) = (log.clone(), simulation.time.clone());
+    let start = TimerOptions::one_shot(Duration::ZERO);
+    let _sleeper = group.create_timer_async(start, move |_, _| {
+        let (log, shown, handle) = (told.clone(), shown.clone(), handle.clone());
+        async move {
+            // Reckoned from here; whoever is told of it may move time.
+            let sleep = handle.sleep(ClockKind::Ros, Duration::from_millis(500));
+            log.push(("begins", shown.now()));
+            assert!(sleep.await.is_ok());
+            let sleep = handle.sleep_until(ClockKind::Ros, at(20_000));
+            log.push(("slept", shown.now()));
+            assert!(sleep.await.is_ok());
+            log.push(("slept until", shown.now()));
+        }
+    });
+    world.spinning(&[&main], || {
+        world.wait("it sleeps", log.until_count(1));
+        simulation.show(10_499);
+        assert_eq!(log.count(), 1);
+        simulation.show(10_500);
+        world.wait("it wakes", log.until_count(2));
+        simulation.show(19_999);
+        assert_eq!(log.count(), 2);
+        simulation.show(20_001);
+        world.wait("it wakes again", log.until_count(3));
+    });
+    assert_eq!(log.all(), [("begins", at(10_000)), ("slept", at(10_500)), ("slept until", at(20_001))]);
+}
+
+/// When the node does not follow `/clock` any more, time stands still, whatever the simulator says.
+pub fn time_stands_still_when_nobody_follows<F: Fixture>() {
+    let mut simulation = Simulation::<F>::new();
+    simulation.show(10_000);
+    simulation.sim_time = None;
+    let world = &simulation.world;
+    world.until("the subscription is gone", || simulation.clock.subscription_count() == 0);
+    let main = world.executor("main");
+    let witness = main.create_group("witness", ());
+    let heard = Seen::new();
+    let log = heard.clone();
+    let subscription = world.there.create_subscription(&witness, "/clock", move |(), _: Clock| log.push(())).unwrap();
+    world.matched(&simulation.clock, &[&subscription]);
+    world.publish(&simulation.clock, clock_at(11_000));
+    world.spin_until(&main, "the simulator is heard", heard.until_count(1));
+    assert_eq!(simulation.time.now(), at(10_000));
+}

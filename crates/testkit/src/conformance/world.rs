@@ -1,0 +1,265 @@
+//! Two nodes on a network of their own, and how a case waits.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rospin::{
+    CallbackGroup, ClockKind, Context, ContextOptions, Executor, ExecutorOptions, Incident, IncidentKind, SpinError,
+    SpinOptions,
+};
+use rospin_node::{Message, Node, PublishError, Publisher, Subscription, SubscriptionOptions};
+
+use super::fixture::Fixture;
+use super::messages::Number;
+use super::seen::{Gate, Seen};
+
+/// What every case begins with.
+///
+/// The executors under test are the case's own. Whatever the case waits for, it waits for on another one, where the
+/// middleware's own entities are.
+pub struct World<F: Fixture> {
+    /// Of all nodes.
+    pub context: Context,
+    /// A node.
+    pub here: Node<F::Middleware>,
+    /// Another one, in a process of its own if the [fixture](Fixture::APART) says so.
+    pub there: Node<F::Middleware>,
+    /// What went wrong in callbacks and sources.
+    pub incidents: Seen<Incident>,
+    helper: Executor,
+    // After all that is on it.
+    _network: F,
+}
+
+/// A subscription in a group of its own, and what it heard.
+pub struct Listener<F: Fixture> {
+    /// The numbers, in the order in which they were heard.
+    pub heard: Seen<i64>,
+    /// The subscription.
+    pub subscription: Subscription<F::Middleware>,
+    _group: CallbackGroup<()>,
+}
+
+impl<F: Fixture> World<F> {
+    /// With an ordinary context.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with(ContextOptions::new())
+    }
+
+    /// With a context set up like that.
+    #[must_use]
+    pub fn with(options: ContextOptions) -> Self {
+        let incidents = Seen::new();
+        let kept = incidents.clone();
+        let context = Context::new(options.on_incident(move |incident| kept.push(incident.clone())));
+        let helper = context.create_executor(ExecutorOptions::new("helper"));
+        let network = F::new();
+        let middleware = network.join(&context, &helper.handle());
+        let other = if F::APART { network.join(&context, &helper.handle()) } else { middleware.clone() };
+        let here = Node::new(&middleware, "here").expect("a node");
+        let there = Node::new(&other, "there").expect("another node");
+        Self { context, here, there, incidents, helper, _network: network }
+    }
+
+    /// An executor with one thread.
+    #[must_use]
+    pub fn executor(&self, name: &str) -> Executor {
+        self.context.create_executor(ExecutorOptions::new(name))
+    }
+
+    /// The executor that spins whenever the case waits.
+    #[must_use]
+    pub const fn helper(&self) -> &Executor {
+        &self.helper
+    }
+
+    /// A gate whose patience is the fixture's.
+    #[must_use]
+    pub fn gate(&self) -> Gate {
+        Gate::new(F::PATIENCE)
+    }
+
+    /// Waits for `future`.
+    ///
+    /// # Panics
+    /// If it takes too long.
+    #[track_caller]
+    pub fn wait<O>(&self, what: &str, future: impl Future<Output = O>) -> O {
+        match self.helper.spin_until(future, SpinOptions::new().timeout(F::PATIENCE)) {
+            Ok(output) => output,
+            Err(error) => panic!("waiting until {what}: {error}"),
+        }
+    }
+
+    /// Waits until `condition` holds, and looks at it again and again: for what nobody tells of.
+    ///
+    /// # Panics
+    /// If it takes too long.
+    #[track_caller]
+    pub fn until(&self, what: &str, mut condition: impl FnMut() -> bool) {
+        let handle = self.helper.handle();
+        self.wait(what, async {
+            while !condition() {
+                handle.sleep(ClockKind::Steady, Duration::from_millis(2)).await.expect("the executor is there");
+            }
+        });
+    }
+
+    /// Spins the executors, on threads of their own, while `body` runs; then halts them.
+    ///
+    /// # Panics
+    /// If a spin ends with an error.
+    pub fn spinning<R>(&self, executors: &[&Executor], body: impl FnOnce() -> R) -> R {
+        struct Halt<'a>(&'a [&'a Executor]);
+        impl Drop for Halt<'_> {
+            fn drop(&mut self) {
+                self.0.iter().for_each(|executor| executor.halt());
+            }
+        }
+        thread::scope(|scope| {
+            let halt = Halt(executors);
+            let spins: Vec<_> =
+                executors.iter().map(|executor| scope.spawn(|| executor.spin(SpinOptions::new()))).collect();
+            let result = body();
+            drop(halt);
+            for spin in spins {
+                spin.join().expect("callbacks' panics are caught").expect("the spin ends when it is halted");
+            }
+            result
+        })
+    }
+
+    /// Spins one executor on this thread until `future` resolves: where nothing is to run before or afterwards.
+    ///
+    /// # Panics
+    /// If it takes too long.
+    #[track_caller]
+    pub fn spin_until<O>(&self, executor: &Executor, what: &str, future: impl Future<Output = O>) -> O {
+        match executor.spin_until(future, SpinOptions::new().timeout(F::PATIENCE)) {
+            Ok(output) => output,
+            Err(error) => panic!("spinning until {what}: {error}"),
+        }
+    }
+
+    /// Runs everything that is ready on the executor.
+    ///
+    /// # Panics
+    /// If that ends with an error.
+    #[track_caller]
+    pub fn spin_all(&self, executor: &Executor) {
+        let end: Result<_, SpinError> = executor.spin(SpinOptions::spin_all());
+        end.expect("`spin_all` has no reason to fail");
+    }
+
+    /// Publishes, and where the middleware has no room at the moment, once it has: a case is about what arrives.
+    ///
+    /// # Panics
+    /// If the middleware refuses for any other reason, or for too long.
+    #[track_caller]
+    pub fn publish<M: Message>(&self, publisher: &Publisher<M, F::Middleware>, message: M) {
+        let begin = Instant::now();
+        while let Err(error) = publisher.publish(message.clone()) {
+            assert!(matches!(error, PublishError::Full { .. }), "{error}");
+            assert!(begin.elapsed() < F::PATIENCE, "{error}");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Publishes the numbers.
+    ///
+    /// # Panics
+    /// As [`publish`](Self::publish).
+    #[track_caller]
+    pub fn publish_all(&self, publisher: &Publisher<Number, F::Middleware>, numbers: impl IntoIterator<Item = i64>) {
+        numbers.into_iter().for_each(|data| self.publish(publisher, Number { data }));
+    }
+
+    /// Listens, on a group of its own.
+    ///
+    /// # Panics
+    /// If the subscription cannot be created.
+    #[track_caller]
+    pub fn listen(
+        &self,
+        node: &Node<F::Middleware>,
+        executor: &Executor,
+        options: impl Into<SubscriptionOptions>,
+    ) -> Listener<F> {
+        let (group, heard) = (executor.create_group("listener", ()), Seen::new());
+        let log = heard.clone();
+        let subscription = node.create_subscription(&group, options, move |(), number: Number| log.push(number.data));
+        Listener { heard, subscription: subscription.expect("a subscription"), _group: group }
+    }
+
+    /// Waits until a publisher is matched with so many subscriptions, and these with a publisher.
+    #[track_caller]
+    pub fn matched<M: Message>(
+        &self,
+        publisher: &Publisher<M, F::Middleware>,
+        subscriptions: &[&Subscription<F::Middleware>],
+    ) {
+        self.until("the publisher is matched", || publisher.subscription_count() >= subscriptions.len());
+        for subscription in subscriptions {
+            self.wait("the subscription is matched", subscription.wait_for_publisher());
+        }
+    }
+
+    /// How many callbacks panicked so far.
+    ///
+    /// # Panics
+    /// If anything else went wrong.
+    #[must_use]
+    pub fn panics(&self) -> usize {
+        let incidents = self.incidents.all();
+        let is_panic = |incident: &Incident| matches!(incident.kind, IncidentKind::Panicked(_));
+        assert!(incidents.iter().all(is_panic), "{incidents:?}");
+        incidents.len()
+    }
+}
+
+impl<F: Fixture> Default for World<F> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Publishes ever higher numbers from a thread of its own, as fast as it may, until it is dropped.
+pub struct Flood {
+    stop: Arc<AtomicBool>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Flood {
+    /// Begins with zero.
+    #[must_use]
+    pub fn start<F: Fixture>(publisher: &Publisher<Number, F::Middleware>) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (stopped, publisher) = (Arc::clone(&stop), publisher.clone());
+        let thread = thread::spawn(move || {
+            let mut data = 0;
+            while !stopped.load(Ordering::Relaxed) {
+                match publisher.publish(Number { data }) {
+                    Ok(()) => data += 1,
+                    // No room: nobody takes at the moment.
+                    Err(_) => thread::sleep(Duration::from_micros(100)),
+                }
+                // A machine with few cores has others to serve.
+                thread::yield_now();
+            }
+        });
+        Self { stop, thread: Some(thread) }
+    }
+}
+
+impl Drop for Flood {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // What went wrong there is seen by what is not heard.
+            let _ = thread.join();
+        }
+    }
+}
