@@ -7,6 +7,8 @@
 //! A case is a public function, generic over the fixture, in the file of its topic; it is entered in the list at the end of
 //! this file. The names say what holds.
 
+mod acting;
+pub mod actions;
 pub mod callbacks;
 pub mod contract;
 pub mod depth;
@@ -14,6 +16,7 @@ mod fixture;
 pub mod matching;
 pub mod messages;
 pub mod order;
+pub mod parameters;
 pub mod removal;
 pub mod seen;
 pub mod services;
@@ -115,7 +118,31 @@ macro_rules! conformance {
                 sleeps_follow_the_clock
                 time_stands_still_when_nobody_follows
             }
-            // Here `actions { ... }` and `parameters { ... }` follow, each with a file of that name.
+            actions {
+                without_a_server_no_goal_is_sent
+                goals_are_accepted_or_rejected
+                feedback_comes_in_order_and_then_the_result
+                a_goal_is_canceled_while_it_executes_on_one_thread
+                a_server_refuses_to_cancel
+                a_goal_that_has_ended_is_not_canceled
+                clients_hear_their_own_feedback_only
+                results_are_kept_after_the_end
+                results_are_forgotten_in_time
+                a_panic_of_an_execution_aborts_its_goal
+                a_server_is_dropped_while_a_goal_executes
+                a_client_is_dropped_with_goals_under_way
+                a_callback_awaits_an_action_of_its_own_executor
+            }
+            parameters {
+                another_node_reads_lists_and_describes
+                another_node_sets_one_by_one
+                what_does_not_fit_is_refused
+                all_are_set_or_none
+                changes_are_heard_in_their_order
+                a_callback_sets_a_parameter_of_its_own_executor
+                parameters_end_with_their_server
+                use_sim_time_is_switched_on_and_off_by_another_node
+            }
         }
     };
     (@cases $fixture:ty; $($topic:ident { $($case:ident)* })*) => {
