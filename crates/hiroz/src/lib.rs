@@ -53,7 +53,8 @@
 //! subscribers: a [transient local](SubscriptionOptions::transient_local) subscription asks transient local publishers for
 //! what they kept.
 //!
-//! A publisher does not wait for the network: what finds no room on a connection within a millisecond is dropped, reliable or
+//! A publisher does not wait for the network: what finds no room on a connection within a millisecond, or 50 of them if it
+//! is longer than a packet, is dropped, reliable or
 //! not. Only one that is reliable *and* keeps [all](History::KeepAll) waits, until the connection has room or is given up.
 //! A subscription that keeps all keeps no more than 8192 messages.
 //!
@@ -71,6 +72,10 @@
 //!
 //! Of a latched topic, messages that are older than one that was heard already are not delivered any more: where more than the
 //! last one is kept, that can happen with those that are published in the moment in which a subscription appears.
+//!
+//! Zenoh delivers by name and type, to whoever is there when something arrives. So what is on its way to a subscription or a
+//! server that ends at that moment is heard or answered by its successor in the same session, if there is one already; and a
+//! subscription may hear what was published a moment before it was created.
 //!
 //! # Threads
 //!

@@ -55,6 +55,7 @@ macro_rules! conformance {
                 the_deployment_file_says_the_depth
                 a_late_subscription_hears_only_what_follows
                 a_successor_hears_only_what_follows
+                a_successor_hears_nothing_that_was_left
                 a_late_subscription_hears_what_was_latched
                 no_more_is_latched_than_the_depth_says
                 what_was_latched_is_there_for_everyone
