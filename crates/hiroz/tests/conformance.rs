@@ -4,7 +4,7 @@ mod common;
 
 use std::sync::{Mutex, PoisonError};
 
-use common::{Place, guest_options, isolated};
+use common::{PATIENT, Place, guest_options, isolated};
 use rospin::{Context, ExecutorHandle};
 use rospin_hiroz::{OpenError, Session, SessionOptions};
 use rospin_testkit::conformance::Fixture;
@@ -42,14 +42,9 @@ impl<const APART: bool> Fixture for Loopback<APART> {
     }
 }
 
-/// A machine that is too busy to send within a millisecond is no failure: what a publisher drops then is no business of the
-/// suite's.
+/// What a publisher drops after a millisecond is not what the suite is about.
 fn patient(options: SessionOptions) -> SessionOptions {
-    let drops = "transport/link/tx/queue/congestion_control/drop";
-    let second = "1000000";
-    options
-        .setting(format!("{drops}/wait_before_drop"), second)
-        .setting(format!("{drops}/max_wait_before_drop_fragments"), second)
+    PATIENT.iter().fold(options, |options, (key, value)| options.setting(*key, *value))
 }
 
 /// A session at a place where nobody else is. Other tests look for one at the same time: somebody may be quicker.

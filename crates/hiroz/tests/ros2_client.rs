@@ -8,14 +8,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use common::{AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, text, wait, wait_until};
+use common::{
+    AddRequest, AddResponse, AddTwoInts, PATIENT, Place, Text, context, executor, keep_all, text, wait, wait_until,
+};
 use ros2_client::zenoh as theirs;
 use ros2_client::{ActionTypeName, MessageTypeName, Name, NodeName, NodeOptions, QosProfile, ServiceTypeName};
 use rospin::{ClockKind, Executor, Payload};
 use rospin_hiroz::interfaces::action_msgs::GoalStatus;
 use rospin_hiroz::zenoh::Config;
 use rospin_hiroz::{
-    Action, CancelResponse, GoalHandle, GoalResponse, GoalState, Message, Node, ParameterValue, Publisher, Subscription,
+    Action, CancelResponse, GoalHandle, GoalResponse, GoalState, Message, Node, ParameterValue, Publisher,
+    PublisherOptions, Subscription,
 };
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +31,8 @@ fn their_node(place: &Place, name: &str, parameters: bool) -> theirs::Node {
         ("listen/endpoints", "[]".to_owned()),
         ("connect/endpoints", format!("[{:?}]", place.endpoint)),
     ];
-    settings.iter().for_each(|(key, value)| config.insert_json5(key, value).unwrap());
+    let settings = settings.into_iter().chain(PATIENT.map(|(key, value)| (key, value.to_owned())));
+    settings.for_each(|(key, value)| config.insert_json5(key, &value).unwrap());
     let context = theirs::Context::with_options(theirs::ContextOptions::new().zenoh_config(config)).unwrap();
     let options = NodeOptions::new().enable_rosout(false).start_parameter_services(parameters);
     let options = options.declare_parameter("speed", ros2_client::ParameterValue::Double(1.5));
@@ -83,7 +87,7 @@ fn strings_go_both_ways() {
     wait(&executor, "they know of us", to_us.wait_for_subscription(&peer));
     wait(&executor, "we know of them", subscription.wait_for_publisher());
 
-    let publisher: Publisher<Text> = node.create_publisher("to_them").unwrap();
+    let publisher: Publisher<Text> = node.create_publisher(PublisherOptions::new("to_them").qos(keep_all())).unwrap();
     let to_them = peer.create_subscription::<String>(&topic(&peer, "to_them", "std_msgs", "String"), None).unwrap();
     wait(&executor, "we know of their subscription", publisher.wait_for_subscription());
     wait(&executor, "they know of our publisher", to_them.wait_for_publisher(&peer));
