@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rospin::SpinOptions;
 use rospin_node::{ActionServerOptions, CallError, CancelError, GoalState, ResultError, SendGoalError};
@@ -229,9 +229,13 @@ pub fn results_are_forgotten_in_time<F: Fixture>() {
     world.spinning(&[&main], || {
         let goal = world.goal(&client, 6);
         let unknown = ResultError::Unknown { action: ACTION.to_owned(), goal: goal.id() };
+        let begin = Instant::now();
         loop {
             match world.wait("the server answers", goal.result()) {
-                Ok(outcome) => assert_eq!((outcome.state, outcome.result), (GoalState::Succeeded, fibonacci(6))),
+                Ok(outcome) => {
+                    assert_eq!((outcome.state, outcome.result), (GoalState::Succeeded, fibonacci(6)));
+                    assert!(begin.elapsed() < F::PATIENCE, "the server remembers it");
+                }
                 Err(error) => break assert_eq!(error, unknown),
             }
         }
