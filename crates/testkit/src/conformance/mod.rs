@@ -2,7 +2,8 @@
 //!
 //! A middleware's tests supply a [`Fixture`] and call [`conformance!`](macro@crate::conformance), which makes a `#[test]` of every
 //! case. Cases wait for what must happen, with patience; to show that nothing happened they send something after it, and wait
-//! for that. None of them sleeps for luck.
+//! for that. None of them sleeps for luck, and none takes it that what was sent has arrived: not every middleware tells who was
+//! there when something was sent from who is there when it arrives.
 //!
 //! A case is a public function, generic over the fixture, in the file of its topic; it is entered in the list at the end of
 //! this file. The names say what holds.

@@ -31,6 +31,7 @@ pub fn another_node_reads_lists_and_describes<F: Fixture>() {
     let main = world.executor("main");
     let options = ParameterOptions::from(6).range(0..=10).step(2).description("of the gearbox");
     let _gear = world.here.declare_parameter("motor.gear", options).unwrap();
+    let _gain = world.here.declare_parameter("motor.left.gain", 1.5).unwrap();
     let _name = world.here.declare_parameter("name", ParameterOptions::from("arm").read_only()).unwrap();
     let _serial = world.here.declare_parameter::<Option<i64>>("serial", None).unwrap();
     let limits = vec![0.25, -1.0];
@@ -47,8 +48,8 @@ pub fn another_node_reads_lists_and_describes<F: Fixture>() {
         assert_eq!(world.wait("it comes", client.get_one::<i64>("motor.gear")), Ok(6));
 
         let listed = world.wait("names come", client.list(&[], 0)).unwrap();
-        assert_eq!(listed.names, ["limits", "motor.gear", "name", "serial", "use_sim_time"]);
-        assert_eq!(listed.prefixes, ["motor"]);
+        assert_eq!(listed.names, ["limits", "motor.gear", "motor.left.gain", "name", "serial", "use_sim_time"]);
+        assert_eq!(listed.prefixes, ["motor", "motor.left"]);
         assert_eq!(world.wait("names come", client.list(&["motor"], 1)).unwrap().names, ["motor.gear"]);
 
         let described = world.wait("descriptions come", client.describe(&names)).unwrap();
