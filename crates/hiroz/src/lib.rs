@@ -44,7 +44,10 @@
 //! same. ROS 2 from Iron on has it, and `ros2 topic info --verbose` shows it; give it as [`Message::TYPE_HASH`] and
 //! [`Service::TYPE_HASH`], a service that of the service and not of its request. A type without one gets what Humble's
 //! `rmw_zenoh_cpp` uses for all types, `TypeHashNotSupported`: such entities meet one another, and nodes on Humble, but none
-//! of a later ROS 2. So far that concerns all actions: their parts have hashes of their own.
+//! of a later ROS 2. An action has three hashes, of the services and the message that its type makes: see [`Action`].
+//!
+//! Nodes of the crate ros2-client, where its Zenoh back end is used, know the hashes of a few types. For all others they say
+//! 64 zeros, which no ROS 2 does: to meet them, give a type `RIHS01_` and 64 zeros.
 //!
 //! # Quality of service
 //!
@@ -53,9 +56,12 @@
 //! subscribers: a [transient local](SubscriptionOptions::transient_local) subscription asks transient local publishers for
 //! what they kept.
 //!
-//! A publisher does not wait for the network: what finds no room on a connection within a millisecond is dropped, reliable or
+//! A publisher does not wait for the network: what finds no room on a connection within a millisecond, or 50 of them if it
+//! is longer than a packet, is dropped, reliable or
 //! not. Only one that is reliable *and* keeps [all](History::KeepAll) waits, until the connection has room or is given up.
 //! A subscription that keeps all keeps no more than 8192 messages.
+//!
+//! With the feature `shared-memory`, large messages can stay on the machine: see `SessionOptions::shared_memory`.
 //!
 //! # What is lost
 //!
@@ -71,6 +77,10 @@
 //!
 //! Of a latched topic, messages that are older than one that was heard already are not delivered any more: where more than the
 //! last one is kept, that can happen with those that are published in the moment in which a subscription appears.
+//!
+//! Zenoh delivers by name and type, to whoever is there when something arrives. So what is on its way to a subscription or a
+//! server that ends at that moment is heard or answered by its successor in the same session, if there is one already; and a
+//! subscription may hear what was published a moment before it was created.
 //!
 //! # The graph
 //!

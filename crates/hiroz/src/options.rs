@@ -179,6 +179,24 @@ impl SessionOptions {
         self.setting("scouting/multicast/enabled", if enabled { "true" } else { "false" })
     }
 
+    /// Sets whether large messages, requests and responses go to processes of the same machine through shared memory; off
+    /// unless told otherwise, as in `rmw_zenoh_cpp`. There is this method with the feature `shared-memory` only.
+    ///
+    /// Both ends have to want it, and to see the same `/dev/shm`: Zenoh tries that when they connect, and what is not so goes
+    /// over the network as ever. What is encoded in 3072 bytes or more is copied into memory of 16 MiB, which the sending
+    /// session has; the other end decodes it where it is, and gives its place back when it has been taken from its queue. So
+    /// messages that wait in queues use that memory up; while there is no room in it, and for the first few messages, until
+    /// it is there, they go over the network, too. Nothing is lost by that, and their order stays.
+    ///
+    /// The [settings](Self::setting) `transport/shared_memory/transport_optimization/pool_size` and `.../message_size_threshold`
+    /// change the two numbers. Whoever may open files of this user can read and change what is there. A process that is killed
+    /// leaves its memory behind; the next one that uses any removes it.
+    #[cfg(feature = "shared-memory")]
+    #[must_use]
+    pub fn shared_memory(self, enabled: bool) -> Self {
+        self.setting("transport/shared_memory/enabled", if enabled { "true" } else { "false" })
+    }
+
     /// Sets the file that Zenoh's configuration is read from, in the place of what `rmw_zenoh_cpp` would have. What is set here
     /// goes before it.
     #[must_use]

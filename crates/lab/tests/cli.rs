@@ -42,6 +42,7 @@ fn bad_input_is_code_2_and_nothing_on_stdout() {
         &["--json", "/no/such/folder/out.json"],
         &["--report", "/no/such/folder/out.html"],
         &["--json", "one", "--report", "one"],
+        &["--processes", "2"],
         &["--order-on-stdin"],
     ] {
         let output = rospin(&[&run, bad].concat());
@@ -50,6 +51,30 @@ fn bad_input_is_code_2_and_nothing_on_stdout() {
         let said = text(&output.stderr);
         assert!(said.starts_with("error: ") && said.contains(bad[0]), "{bad:?}: {said}");
     }
+}
+
+#[test]
+fn the_reference_system_runs_as_nodes() {
+    let report = std::env::temp_dir().join(format!("rospin-cli-{}-nodes.html", std::process::id()));
+    let short = ["lab", "reference-system", "--quiet", "--duration", "3", "--crunch", "0.1"];
+    let run = |options: &[&str]| {
+        let outputs = ["--report", report.to_str().expect("a name in UTF-8")];
+        let output = rospin(&[&short, options, &outputs].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let said = run(&["--executors", "priority-multi", "--transport", "in-process"]);
+    assert!(said.contains("Nodes talk over in-process.") && !said.contains("no sample"), "{said}");
+    if cfg!(feature = "dds") {
+        let said = run(&["--transport", "dds", "--processes", "2"]);
+        assert!(said.contains("Nodes talk over dds, in 2 processes.") && !said.contains("no sample"), "{said}");
+        assert!(!said.contains("could not be sent"), "{said}");
+    } else {
+        let output = rospin(&[&short[..], &["--transport", "dds"]].concat());
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text(&output.stderr).contains("build with --features dds"));
+    }
+    std::fs::remove_file(report).expect("there is a report");
 }
 
 #[test]

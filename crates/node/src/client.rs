@@ -73,7 +73,7 @@ impl<X: Middleware> Node<X> {
         options: impl Into<ClientOptions>,
     ) -> Result<Client<S, X>, ServiceError> {
         let ClientOptions { common, service, qos } = options.into();
-        let (name, service_type) = (self.name().resolve(&service)?, TypeName::of_service::<S>()?);
+        let (name, service_type) = (self.resolve(&service)?, TypeName::of_service::<S>()?);
         let (options, qos) = common.into_entity(|| format!("client/{service}"), qos, |_| None);
         let (raw_node, middleware) = (self.raw(), self.middleware());
         let created = middleware.create_client(raw_node, executor, &name, &service_type, &qos, options);

@@ -13,8 +13,8 @@ use crate::subscription::{Subscription, TopicError};
 
 /// ROS time follows `/clock` for as long as this lives. Afterwards it stands still, until it is set otherwise.
 ///
-/// If several nodes of a context do that, they follow one of them, and another one once that is dropped: the same message in
-/// several queues is not several times.
+/// If several nodes of a context do that, they follow one of them, and another one once that or its executor is dropped: the
+/// same message in several queues is not several times.
 #[derive(Debug)]
 #[must_use = "time stands still when it is dropped"]
 pub struct SimTime<X: Middleware> {
@@ -27,7 +27,7 @@ impl<X: Middleware> SimTime<X> {
     pub(crate) fn end(self) {
         let Self { _subscription: subscription, follower } = self;
         drop(subscription);
-        let time = follower.time.clone();
+        let time = follower.0.time.clone();
         drop(follower);
         let is_followed = || Follower::all().iter().any(|other| other.time == time);
         if !is_followed() {
@@ -54,9 +54,9 @@ impl<X: Middleware> Node<X> {
         // Best effort as in rclcpp: a time that is late is of no use.
         let options = SubscriptionOptions::new("/clock").keep_last(1).best_effort();
         let follower = Follower::new(time);
-        let leads = Arc::clone(&follower.leads);
+        let of_callback = follower.clone();
         let subscription = self.create_subscription(&group, options, move |time: &mut RosTime, message: Clock| {
-            if leads.load(Ordering::Relaxed) {
+            if of_callback.leads() {
                 // Nobody is waited for here: the jump callbacks may be this executor's.
                 drop(time.set(message.clock.into()));
             }
@@ -67,22 +67,21 @@ impl<X: Middleware> Node<X> {
 }
 
 /// Everyone who has a ROS time follow `/clock`. Of those with the same time the first one leads.
-static FOLLOWERS: Mutex<Vec<Following>> = Mutex::new(Vec::new());
+static FOLLOWERS: Mutex<Vec<Arc<Following>>> = Mutex::new(Vec::new());
 
+#[derive(Debug)]
 struct Following {
     time: RosTime,
-    leads: Arc<AtomicBool>,
+    leads: AtomicBool,
 }
 
-/// One of [`FOLLOWERS`], until it is dropped.
-#[derive(Debug)]
-struct Follower {
-    time: RosTime,
-    leads: Arc<AtomicBool>,
-}
+/// One of [`FOLLOWERS`], until it or a clone is dropped: the handle has one, and the callback another one, so that nobody is led
+/// by one whose executor is gone.
+#[derive(Clone, Debug)]
+struct Follower(Arc<Following>);
 
 impl Follower {
-    fn all() -> MutexGuard<'static, Vec<Following>> {
+    fn all() -> MutexGuard<'static, Vec<Arc<Following>>> {
         // No user code runs under the lock.
         FOLLOWERS.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -90,17 +89,21 @@ impl Follower {
     fn new(time: &RosTime) -> Self {
         let mut all = Self::all();
         let is_first = !all.iter().any(|other| other.time == *time);
-        let leads = Arc::new(AtomicBool::new(is_first));
-        all.push(Following { time: time.clone(), leads: Arc::clone(&leads) });
-        Self { time: time.clone(), leads }
+        let following = Arc::new(Following { time: time.clone(), leads: AtomicBool::new(is_first) });
+        all.push(Arc::clone(&following));
+        Self(following)
+    }
+
+    fn leads(&self) -> bool {
+        self.0.leads.load(Ordering::Relaxed)
     }
 }
 
 impl Drop for Follower {
     fn drop(&mut self) {
         let mut all = Self::all();
-        all.retain(|other| !Arc::ptr_eq(&other.leads, &self.leads));
-        if let Some(next) = all.iter().find(|other| other.time == self.time) {
+        all.retain(|other| !Arc::ptr_eq(other, &self.0));
+        if let Some(next) = all.iter().find(|other| other.time == self.0.time) {
             next.leads.store(true, Ordering::Relaxed);
         }
     }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::task::{self, Poll, ready};
 
 use rospin::{
-    Context, EntityOptions, ExecutorHandle, Notifier, Pending, PublisherOptions, Queue, Reply, RequestQueue, Source,
-    SubscriptionOptions, TakeError,
+    Closer, Context, EntityOptions, ExecutorHandle, Notifier, Pending, PublisherOptions, Queue, Reply, RequestQueue,
+    Source, SubscriptionOptions, TakeError,
 };
 
 use crate::client::CallError;
@@ -19,7 +19,8 @@ use crate::publisher::PublishError;
 use crate::qos::{Durability, Qos};
 
 /// Nodes of one process that talk through their [`Context`]: nothing is encoded, and a message with one subscription is not even
-/// copied. Histories are kept as they are over DDS; everything is reliable.
+/// copied. Histories are kept as they are over DDS; everything is reliable. Whatever has the same name and type is matched,
+/// also where the quality of service would keep a network from it: a latched subscription receives from all publishers.
 #[derive(Clone, Debug)]
 pub struct InProcess(Context, Arc<Graph>);
 
@@ -164,6 +165,10 @@ impl<M: Message> Source for Messages<M> {
 
     fn pending(&self) -> Pending {
         self.0.pending()
+    }
+
+    fn closer(&self) -> Option<Closer> {
+        self.0.closer()
     }
 }
 

@@ -10,6 +10,7 @@
 //! - [`Graph`]: which nodes there are and what they have, with changes as an entity; nodes tell of it.
 //! - [`Logger`], [`RosoutLog`]: log records on `/rosout`.
 //! - [`ActionServer`], [`ActionClient`]: goals that take their time, tell how they get on, and can be canceled.
+//! - [`LifecycleNode`]: a managed node, whose [`Lifecycle`] tools start and stop.
 //! - [`InProcess`]: the middleware that needs no network, for tests and for nodes that are composed in one process.
 //!
 //! Programs use it through the crate of their middleware, which exports all of it.
@@ -52,6 +53,7 @@ mod clock;
 mod graph;
 mod in_process;
 pub mod interfaces;
+pub mod lifecycle;
 mod message;
 mod middleware;
 mod names;
@@ -73,6 +75,7 @@ pub use client::{CallError, Client};
 pub use clock::SimTime;
 pub use graph::{Endpoint, EndpointKind, Graph, GraphCallback, GraphChange, NamesAndTypes};
 pub use in_process::InProcess;
+pub use lifecycle::{Lifecycle, LifecycleHandle, LifecycleNode, LifecyclePublisher};
 pub use message::{Message, Service};
 pub use middleware::{ClientEnd, Matches, Middleware, PublisherEnd, Refused, ReplyEnd};
 pub use names::{FullName, NameError, NodeName, TypeKind, TypeName};

@@ -90,7 +90,7 @@ impl NodeName {
         &self.name
     }
 
-    /// The topic or service that this node calls `name`: what does not begin with a slash is in the node's namespace, and what
+    /// The topic or service that a node of this name calls `name`, unless it is [remapped](crate::Node::resolve): what does not begin with a slash is in the node's namespace, and what
     /// begins with `~/` below the node.
     ///
     /// # Errors

@@ -18,13 +18,21 @@ pub struct NodeOptions {
     namespace: String,
     overrides: BTreeMap<String, ParameterValue>,
     files: Vec<ParameterFile>,
+    /// What the node calls a topic or service, and what it is instead; the first that fits.
+    remaps: Vec<(String, String)>,
 }
 
 impl NodeOptions {
     /// A node of that name in the namespace `/`.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), namespace: "/".to_owned(), overrides: BTreeMap::new(), files: Vec::new() }
+        Self {
+            name: name.into(),
+            namespace: "/".to_owned(),
+            overrides: BTreeMap::new(),
+            files: Vec::new(),
+            remaps: Vec::new(),
+        }
     }
 
     /// Sets the namespace, such as `/robot`: the node's relative topics and services are in it.
@@ -48,6 +56,28 @@ impl NodeOptions {
         self.files.push(file.clone());
         self
     }
+
+    /// Has the node use the topic or service `to` wherever it says `from`, as `--remap from:=to` does elsewhere. Both are names as
+    /// the node itself would write them: relative to its namespace, below the node with `~/`, or absolute. Of several rules for
+    /// one name the first one holds.
+    ///
+    /// ```
+    /// use rospin::{Context, ContextOptions};
+    /// use rospin_node::{InProcess, Node, NodeOptions};
+    ///
+    /// let context = Context::new(ContextOptions::new());
+    /// let options = NodeOptions::new("talker").namespace("/robot").remap("chatter", "/news");
+    /// let node = Node::new(&InProcess::new(&context), options)?;
+    /// assert_eq!(node.resolve("chatter")?.as_str(), "/news");
+    /// assert_eq!(node.resolve("/robot/chatter")?.as_str(), "/news");
+    /// assert_eq!(node.resolve("/chatter")?.as_str(), "/chatter");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn remap(mut self, from: impl Into<String>, to: impl Into<String>) -> Self {
+        self.remaps.push((from.into(), to.into()));
+        self
+    }
 }
 
 impl From<&str> for NodeOptions {
@@ -60,7 +90,7 @@ impl From<&str> for NodeOptions {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NodeError {
-    /// Its name is none.
+    /// Its name, or one that is [remapped](NodeOptions::remap), is none.
     #[error(transparent)]
     Name(#[from] NameError),
     /// The middleware refused.
@@ -84,6 +114,8 @@ struct Inner<X: Middleware> {
     name: NodeName,
     store: Arc<Store>,
     records: Arc<RecordQueue>,
+    /// Both sides absolute.
+    remaps: Vec<(FullName, FullName)>,
     _presence: Presence,
     raw: X::Node,
     // After the node, which says goodbye through it.
@@ -94,10 +126,12 @@ impl<X: Middleware> Node<X> {
     /// Creates a node; a plain `&str` is its name.
     ///
     /// # Errors
-    /// If the name is none, or the middleware refuses.
+    /// If the name or a remapped one is none, or the middleware refuses.
     pub fn new(middleware: &X, options: impl Into<NodeOptions>) -> Result<Self, NodeError> {
         let options = options.into();
         let name = NodeName::new(&options.namespace, &options.name)?;
+        let resolved = |(from, to): &(String, String)| Ok((name.resolve(from)?, name.resolve(to)?));
+        let remaps = options.remaps.iter().map(resolved).collect::<Result<_, NameError>>()?;
         let raw = middleware.create_node(&name).map_err(|reason| NodeError::Refused { node: name.clone(), reason })?;
         let mut overrides: BTreeMap<_, _> = options.files.iter().flat_map(|file| file.of_node(&name)).collect();
         overrides.extend(options.overrides);
@@ -105,7 +139,7 @@ impl<X: Middleware> Node<X> {
         let records = RecordQueue::new(&name);
         let presence = middleware.graph().enter_node(name.to_string());
         let middleware = middleware.clone();
-        Ok(Self(Arc::new(Inner { name, store, records, _presence: presence, raw, middleware })))
+        Ok(Self(Arc::new(Inner { name, remaps, store, records, _presence: presence, raw, middleware })))
     }
 
     /// The name with its namespace, such as `/robot/talker`.
@@ -118,6 +152,17 @@ impl<X: Middleware> Node<X> {
     #[must_use]
     pub fn name(&self) -> &NodeName {
         &self.0.name
+    }
+
+    /// The topic or service that this node means by `name`: [as names are resolved](NodeName::resolve), and then
+    /// [remapped](NodeOptions::remap). All that is created under this node goes through it.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn resolve(&self, name: &str) -> Result<FullName, NameError> {
+        let resolved = self.name().resolve(name)?;
+        let rule = self.0.remaps.iter().find(|(from, _)| *from == resolved);
+        Ok(rule.map_or(resolved, |(_, to)| to.clone()))
     }
 
     /// What the node talks through.

@@ -51,7 +51,7 @@ impl<X: Middleware> Node<X> {
         options: impl Into<PublisherOptions>,
     ) -> Result<Publisher<M, X>, TopicError> {
         let PublisherOptions { topic, qos } = options.into();
-        let (name, message_type) = (self.name().resolve(&topic)?, TypeName::of_message::<M>()?);
+        let (name, message_type) = (self.resolve(&topic)?, TypeName::of_message::<M>()?);
         let created = self.middleware().create_publisher(self.raw(), &name, &message_type, &qos);
         let raw = created.map_err(|reason| TopicError::Refused { topic: topic.clone(), reason })?;
         let presence = self.enter(EndpointKind::Publisher, &name, &message_type, &qos);

@@ -35,10 +35,11 @@ impl Qos {
         Self { history: History::KeepLast(depth.max(1)), ..self }
     }
 
-    /// How many are kept, if that has a limit.
+    /// How many are kept, if that has a limit; at least 1.
     #[must_use]
     pub const fn depth(&self) -> Option<usize> {
         match self.history {
+            History::KeepLast(0) => Some(1),
             History::KeepLast(depth) => Some(depth),
             History::KeepAll => None,
         }
@@ -76,4 +77,16 @@ pub enum History {
     KeepLast(usize),
     /// Everything, as far as the middleware's limits go.
     KeepAll,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn at_least_one_is_kept() {
+        let depths =
+            [Qos::keep_last(0), Qos::default().with_depth(0), Qos { history: History::KeepLast(0), ..Qos::default() }];
+        assert_eq!(depths.map(|qos| qos.depth()), [Some(1); 3]);
+    }
 }

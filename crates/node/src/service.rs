@@ -105,7 +105,7 @@ impl<S: Service, X: Middleware> Draft<S, X> {
         deployed_depth: impl FnOnce(&str) -> Option<usize>,
     ) -> Result<Self, ServiceError> {
         let ServiceOptions { common, service, qos } = options;
-        let (name, service_type) = (node.name().resolve(&service)?, TypeName::of_service::<S>()?);
+        let (name, service_type) = (node.resolve(&service)?, TypeName::of_service::<S>()?);
         let (options, qos) = common.into_entity(|| format!("{group}/{service}"), qos, deployed_depth);
         let created = node.middleware().create_service(node.raw(), &name, &service_type, &qos);
         let requests = created.map_err(|reason| ServiceError::Refused { service: service.clone(), reason })?;

@@ -101,7 +101,7 @@ impl<M: Message, X: Middleware> Draft<M, X> {
         deployed_depth: impl FnOnce(&str) -> Option<usize>,
     ) -> Result<Self, TopicError> {
         let SubscriptionOptions { common, topic, qos } = options;
-        let (name, message_type) = (node.name().resolve(&topic)?, TypeName::of_message::<M>()?);
+        let (name, message_type) = (node.resolve(&topic)?, TypeName::of_message::<M>()?);
         let (options, qos) = common.into_entity(|| format!("{group}/{topic}"), qos, deployed_depth);
         let created = node.middleware().create_subscription(node.raw(), &name, &message_type, &qos);
         let (messages, matches) = created.map_err(|reason| TopicError::Refused { topic, reason })?;

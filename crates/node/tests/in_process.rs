@@ -155,3 +155,74 @@ fn middlewares_of_one_context_have_one_graph() {
     drop(there);
     assert_eq!(here.node_names(), ["/here"]);
 }
+
+#[test]
+fn a_server_that_is_dropped_makes_room_for_another_one_at_once() {
+    let (_context, executor, middleware) = set_up();
+    let node = Node::new(&middleware, "node").unwrap();
+    let group = executor.create_group("server", None);
+    let serve = {
+        let (node, other) = (node.clone(), executor.create_group("other", ()));
+        move |factor: i64| {
+            node.create_service::<Double, _, _>(&other, "double", move |(), n| Number { data: factor * n.data })
+        }
+    };
+    let first = serve(2).unwrap();
+    let publisher = node.create_publisher::<Number>("factor").unwrap();
+    let restart = move |server: &mut Option<_>, factor: Number| {
+        drop(server.take());
+        *server = Some(serve(factor.data).unwrap());
+    };
+    let _restart = node.create_subscription(&group, "factor", restart).unwrap();
+    drop(first);
+    publisher.publish(Number { data: 3 }).unwrap();
+    publisher.publish(Number { data: 4 }).unwrap();
+    spin_all(&executor);
+    let client = node.create_client::<Double>(&executor.handle(), "double").unwrap();
+    let response = executor.spin_until(client.call(Number { data: 10 }), SpinOptions::new()).unwrap();
+    assert_eq!(response.unwrap().data, 40);
+}
+
+#[test]
+fn a_subscription_that_is_dropped_is_matched_no_longer_also_in_a_callback() {
+    let (_context, executor, middleware) = set_up();
+    let node = Node::new(&middleware, "node").unwrap();
+    let (group, other) = (executor.create_group("group", Vec::new()), executor.create_group("other", ()));
+    let publisher = node.create_publisher::<Number>("numbers").unwrap();
+    let (mut heard, counted) =
+        (Some(node.create_subscription(&other, "numbers", |(), _: Number| {})), publisher.clone());
+    let _ear = node.create_subscription(&group, "start", move |counts: &mut Vec<i64>, _: Number| {
+        counts.push(counted.subscription_count() as i64);
+        drop(heard.take());
+        counts.push(counted.subscription_count() as i64);
+    });
+    node.create_publisher("start").unwrap().publish(Number { data: 0 }).unwrap();
+    spin_all(&executor);
+    assert_eq!(numbers(group), [1, 0]);
+}
+
+#[test]
+fn what_is_remapped_is_another_topic_and_another_service() {
+    let (_context, executor, middleware) = set_up();
+    let options = NodeOptions::new("arm").namespace("/robot");
+    let options = options.remap("state", "/news").remap("~/double", "twice").remap("/robot/state", "/too/late");
+    let robot = Node::new(&middleware, options).unwrap();
+    let outside = Node::new(&middleware, "outside").unwrap();
+    let group = executor.create_group("outside", Vec::new());
+    let hear = |heard: &mut Vec<i64>, number: Number| heard.push(number.data);
+    let _news = outside.create_subscription(&group, "news", hear).unwrap();
+    robot.create_publisher("state").unwrap().publish(Number { data: 1 }).unwrap();
+    robot.create_publisher("/robot/state").unwrap().publish(Number { data: 2 }).unwrap();
+    robot.create_publisher("/state").unwrap().publish(Number { data: 3 }).unwrap();
+    let _server = outside
+        .create_service::<Double, _, _>(&group, "/robot/twice", |_, number| Number { data: 2 * number.data })
+        .unwrap();
+    let client = robot.create_client::<Double>(&executor.handle(), "~/double").unwrap();
+    let called = executor.spin_until(client.call(Number { data: 4 }), SpinOptions::new()).unwrap();
+    assert_eq!(called, Ok(Number { data: 8 }));
+    spin_all(&executor);
+    assert_eq!(numbers(group), [1, 2]);
+
+    let error = Node::new(&middleware, NodeOptions::new("arm").remap("state", "no topic")).unwrap_err();
+    assert!(error.to_string().contains("no topic"), "{error}");
+}

@@ -286,6 +286,28 @@ fn use_sim_time_can_be_overridden_and_is_shared_by_the_nodes_of_a_context() {
 }
 
 #[test]
+fn whose_executor_is_gone_leads_nobody_to_the_clock() {
+    let at = set_up();
+    let gone = at.context.create_executor(ExecutorOptions::new("gone"));
+    let time = at.context.ros_time();
+    let first = at.node.use_sim_time(&gone.handle(), &time).unwrap();
+    let second = Node::new(&at.middleware, "second").unwrap();
+    let _second = second.use_sim_time(&at.executor.handle(), &time).unwrap();
+
+    let clock = at.node.create_publisher::<Clock>("/clock").unwrap();
+    let publish = |sec| clock.publish(Clock { clock: Time { sec, nanosec: 0 } }).unwrap();
+    publish(1);
+    at.spin_all();
+    assert_eq!(time.now(), Instant::ZERO, "the first one leads");
+    drop(gone);
+    publish(2);
+    at.spin_all();
+    assert_eq!(time.now(), Instant::from_millis(2_000));
+    drop(first);
+    assert!(time.is_active());
+}
+
+#[test]
 fn use_sim_time_of_another_type_is_refused() {
     let at = set_up();
     let _text = at.node.declare_parameter("use_sim_time", "yes").unwrap();

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use rospin::{Context, ContextOptions, Executor, ExecutorOptions, SpinOptions};
 use rospin_node::{
     DeclareError, InProcess, Node, NodeOptions, ParameterFile, ParameterOptions, ParameterSetting, ParameterValue,
-    SetParameterError, UndeclareError,
+    Parameters, SetParameterError, UndeclareError,
 };
 
 fn node_with(options: impl Into<NodeOptions>) -> (Executor, Node<InProcess>) {
@@ -345,4 +345,27 @@ fn files_go_before_defaults_and_options_before_files() {
     let node = node_with(options).1;
     let values = ["a", "b", "c", "d"].map(|name| node.declare_parameter(name, 0).unwrap().get());
     assert_eq!(values, [1, 2, 3, 0]);
+}
+
+#[test]
+fn a_handle_does_not_get_at_a_later_parameter_of_its_name() {
+    #[derive(Parameters)]
+    struct Gains {
+        #[parameter(default = 1)]
+        gain: i64,
+    }
+
+    let node = node();
+    let old = node.declare_parameter("gain", 1).unwrap();
+    node.undeclare_parameter("gain").unwrap();
+    let old_set = node.declare_parameters::<Gains>("").unwrap();
+    node.undeclare_parameter("gain").unwrap();
+    let new = node.declare_parameter("gain", 10).unwrap();
+    let gone = SetParameterError::NotDeclared { name: "gain".to_owned() };
+    assert_eq!(old.set(2), Err(gone.clone()));
+    assert_eq!(old_set.set(Gains { gain: 2 }), Err(gone));
+    assert_eq!((old.get(), old_set.get().gain), (1, 1));
+    assert_eq!(old.undeclare(), Err(UndeclareError::NotDeclared { name: "gain".to_owned() }));
+    new.set(11).unwrap();
+    assert_eq!((new.get(), node.parameter("gain")), (11, Some(11.into())));
 }

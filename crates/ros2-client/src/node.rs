@@ -9,7 +9,7 @@ use ros2_client::dds::rustdds::policy::ResourceLimits;
 use ros2_client::dds::rustdds::{QosPolicies, QosPolicyBuilder, Topic, TopicKind};
 use ros2_client::qos::{self, WhenFull};
 use ros2_client::{CreateError, NodeName, QosProfile};
-use rospin_node::{Durability, History, Qos, Refused, Reliability};
+use rospin_node::{Durability, Qos, Refused, Reliability};
 
 use crate::domain::Domain;
 use crate::participant::{End, Participant};
@@ -107,9 +107,9 @@ pub(crate) fn refused(error: impl fmt::Display) -> Refused {
 /// The quality of service in the middleware's words. A writer that is ahead of its readers by more than the middleware keeps is
 /// an error at once: nothing here blocks an executor's thread.
 fn profile(qos: &Qos) -> QosProfile {
-    let profile = QosProfile::publisher_default().history(match qos.history {
-        History::KeepLast(depth) => qos::History::KeepLast { depth },
-        History::KeepAll => qos::History::KeepAll,
+    let profile = QosProfile::publisher_default().history(match qos.depth() {
+        Some(depth) => qos::History::KeepLast { depth },
+        None => qos::History::KeepAll,
     });
     QosProfile {
         durability: match qos.durability {

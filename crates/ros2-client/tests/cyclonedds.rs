@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use common::peer::{Peer, cyclone};
 use common::{AddRequest, AddResponse, AddTwoInts, Text, context, domain_id, executor, options, spin, text, wait};
-use rospin::{ClockKind, SpinOptions};
-use rospin_ros2_client::{Domain, Message};
+use rospin::{ClockKind, ExecutorHandle, SpinOptions};
+use rospin_ros2_client::lifecycle::{Fault, State};
+use rospin_ros2_client::{Domain, Lifecycle, LifecycleHandle, LifecycleNode, Message};
 use serde::{Deserialize, Serialize};
 
 #[test]
@@ -166,4 +167,27 @@ fn the_peers_calls_are_answered() {
     assert_eq!(server.unsent_responses(), 0);
     drop((server, node, executor));
     peer.assert_success();
+}
+
+#[test]
+fn the_peer_brings_a_lifecycle_node_up_and_down() {
+    /// Halts the executor once it is shut down.
+    struct Device(ExecutorHandle);
+    impl Lifecycle<Domain> for Device {
+        fn on_shutdown(&mut self, _: &LifecycleHandle<Self, Domain>, previous: State) -> Result<(), Fault> {
+            assert_eq!(previous, State::Active);
+            self.0.halt();
+            Ok(())
+        }
+    }
+    let id = domain_id();
+    let Some(peer) = Peer::start("cyclonedds_peer.py", "lifecycle", id) else { return };
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let domain = Domain::join(&executor.handle(), cyclone(id)).unwrap();
+    let node = LifecycleNode::new(&domain, &executor.handle(), "device", Device(executor.handle())).unwrap();
+    spin(&executor, "it is shut down");
+    // The response is on its way: the transition ends before the executor does.
+    peer.assert_success();
+    assert_eq!(node.state(), State::Finalized);
 }

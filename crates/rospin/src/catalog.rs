@@ -17,8 +17,9 @@ impl Catalog {
         Self(Mutex::new(is_wanted.then(Deployment::default)))
     }
 
-    pub(crate) fn executor(&self, plan: ExecutorPlan) {
+    pub(crate) fn executor(&self, plan: impl FnOnce() -> ExecutorPlan) {
         self.with(|all| {
+            let plan = plan();
             if !all.executors.iter().any(|executor| executor.name == plan.name) {
                 all.executors.push(plan);
             }

@@ -7,14 +7,14 @@ use rospin_scenario::deployment::CallbackPlan;
 
 use crate::body::{AsyncBody, Attached, Body, Direct, Due, ExclusiveBody, Locked, Payload, SharedBody, Take};
 use crate::context::Context;
-use crate::entity::{Closer, EntityHandle};
+use crate::entity::EntityHandle;
 use crate::group_core::{GroupCore, GroupGone, TimerError};
 use crate::loss::LossCounters;
 use crate::options::{Common, EntityOptions, ServiceOptions, SubscriptionOptions, TimerOptions};
 use crate::ros_time::{JumpSource, JumpThreshold};
 use crate::service::{ServiceError, ServiceSource};
 use crate::signal::Signal;
-use crate::source::{Notifier, Source, SourceError, TakeError};
+use crate::source::{Closer, Notifier, Source, SourceError, TakeError};
 use crate::state::{NewEntity, NewTimer};
 use crate::timer::{self, Timer, TimerFace};
 use crate::topic::{TopicError, TopicSource};
@@ -186,7 +186,8 @@ impl<'a, S: Source> Draft<'a, Attached<S>> {
         let EntityOptions { mut common, mut depth } = options;
         let (name, losses, signal) = begin(group, &mut common, depth.as_mut(), || group.unnamed(kind))?;
         let take = attach(source, &signal)?;
-        Ok(Self { group, kind, common, name, losses, signal, timer: None, closer: None, take })
+        let closer = take.source.closer();
+        Ok(Self { group, kind, common, name, losses, signal, timer: None, closer, take })
     }
 }
 

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use crate::group_core::GroupCore;
 use crate::loss::{LossCause, LossCounters};
 use crate::signal::Signal;
-
-/// Ends what feeds an entity.
-pub(crate) type Closer = Box<dyn Fn() + Send + Sync>;
+use crate::source::Closer;
 
 /// What all handles have in common.
 pub(crate) struct EntityHandle {

@@ -226,7 +226,7 @@ pub struct Executor {
 
 impl Executor {
     pub(crate) fn new(context: &Context, options: ExecutorOptions) -> Self {
-        context.catalog().executor(options.plan());
+        context.catalog().executor(|| options.plan());
         let Some(deployed) = context.deployed() else {
             return options.build(context);
         };

@@ -93,7 +93,7 @@ pub use request_queue::RequestQueue;
 pub use ros_time::{Barrier, BarrierError, ClockChange, JumpThreshold, RosTime, TimeJump};
 pub use service::{Call, CallError, Client, Reply, ServiceError};
 pub use sleep::Sleep;
-pub use source::{Notifier, Pending, Source, SourceError, TakeError};
+pub use source::{Closer, Notifier, Pending, Source, SourceError, TakeError};
 pub use timer::Timer;
 pub use topic::{Delivery, NoSubscription, Publisher, TopicEnds, TopicError};
 

@@ -7,7 +7,7 @@ use std::task::Waker;
 use crate::context::Context;
 use crate::loss::{LossCause, LossCounters};
 use crate::options::SubscriptionOptions;
-use crate::source::{Notifier, Pending, Source, TakeError};
+use crate::source::{Closer, Notifier, Pending, Source, TakeError};
 use crate::topic::{TopicEnds, TopicError, TopicSource};
 
 /// A subscription without a callback: whoever has it takes the messages, on any thread, and no executor is involved.
@@ -91,6 +91,10 @@ impl<T: Send + Sync + 'static> Source for Queue<T> {
 
     fn pending(&self) -> Pending {
         self.source.pending()
+    }
+
+    fn closer(&self) -> Option<Closer> {
+        Some(Box::new(self.source.closer()))
     }
 }
 

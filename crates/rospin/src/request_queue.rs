@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::context::Context;
 use crate::options::ServiceOptions;
 use crate::service::{Reply, ServiceError, ServiceSource};
-use crate::source::{Notifier, Pending, Source, TakeError};
+use crate::source::{Closer, Notifier, Pending, Source, TakeError};
 
 /// A service without a callback: whoever has it takes the requests and answers them, in whatever order, on any thread.
 ///
@@ -60,6 +60,10 @@ impl<Req: Send + 'static, Resp: Send + 'static> Source for RequestQueue<Req, Res
 
     fn pending(&self) -> Pending {
         self.0.pending()
+    }
+
+    fn closer(&self) -> Option<Closer> {
+        Some(Box::new(self.0.closer()))
     }
 }
 

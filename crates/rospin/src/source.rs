@@ -169,7 +169,18 @@ pub trait Source: Send + 'static {
     fn pending(&self) -> Pending {
         Pending::Unknown
     }
+
+    /// What ends the source at once when its entity's handle is dropped; the source itself is dropped before the executor's
+    /// next pick only, since its callback may be running. Asked once, when it is attached.
+    ///
+    /// It is called on the thread that drops the handle, and must neither block nor wait for the source.
+    fn closer(&self) -> Option<Closer> {
+        None
+    }
 }
+
+/// Ends what feeds an entity.
+pub type Closer = Box<dyn Fn() + Send + Sync>;
 
 /// A [`Stream`] as a source: its waker is the notifier.
 pub(crate) struct StreamSource<S> {

@@ -134,12 +134,11 @@ impl<'a> Spin<'a> {
             return Err(SpinError::AlreadySpinning { executor: executor.name.clone() });
         }
         let _spinning = Spinning(executor);
-        self.runtime.prepare().map_err(SpinError::Runtime)?;
         let mut state = executor.lock_state();
         state.parked = 0;
         state.watch = None;
         executor.threads.forget();
-        // After the runtime has its thread, which is not to inherit what this one gets.
+        // The runtime has its thread already, which is not to inherit what this one gets.
         let set_up = executor.threads.enter(&executor.name);
         let spun = match &set_up {
             Err(report) => Err(SpinError::Shortfall(report.clone())),

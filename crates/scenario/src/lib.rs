@@ -1,5 +1,6 @@
-//! The texts that rospin reads: scenarios, which describe a system of executors, callbacks and messages, and
-//! [deployments](deployment), which say where the callback groups of a program run.
+//! The texts that rospin reads: scenarios, which describe a system of executors, callbacks and messages,
+//! [deployments](deployment), which say where the callback groups of a program run, and [component files](components), which
+//! say what a container starts.
 //!
 //! The simulator runs a scenario in virtual time, the engine runs it as synthetic load, the analysis bounds its response
 //! times: all three read the same file. The folder `scenarios` of this crate explains every key by example.
@@ -46,6 +47,7 @@
 
 mod callback;
 mod check;
+pub mod components;
 pub mod deployment;
 pub mod draw;
 pub mod duration;

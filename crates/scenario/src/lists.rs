@@ -50,5 +50,6 @@ lists! {
     chains: "`[[chain]]` above each chain",
     threads: "`[[thread]]` above each thread",
     releases: "`[[release]]` above each release",
+    components: "`[[component]]` above each component",
     faults: "`[[fault]]` above each fault",
 }

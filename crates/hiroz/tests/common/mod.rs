@@ -85,6 +85,13 @@ pub(crate) fn keep_all() -> Qos {
     qos
 }
 
+/// What a session waits for room on a connection before it drops something: for long, where a machine that is too busy to send
+/// within a millisecond is no failure.
+pub(crate) const PATIENT: [(&str, &str); 2] = [
+    ("transport/link/tx/queue/congestion_control/drop/wait_before_drop", "1000000"),
+    ("transport/link/tx/queue/congestion_control/drop/max_wait_before_drop_fragments", "1000000"),
+];
+
 /// A session that meets nobody.
 pub(crate) fn isolated() -> SessionOptions {
     SessionOptions::new().connect([]).listen([])

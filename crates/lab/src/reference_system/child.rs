@@ -1,46 +1,141 @@
-//! Runs each executor in a process of its own.
+//! Runs each executor in a process of its own, or in several.
 
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use crate::children;
 
+use super::kpi::Recording;
 use super::runner::{RunError, RunResult, Runner, Settings, Variant};
 
+/// How long processes get to start and to find each other before the run begins, and how long each of them takes longer.
+const DISCOVERY: [Duration; 2] = [Duration::from_secs(3), Duration::from_millis(250)];
+
+/// Domains that participants have ports for beside those that the kernel gives away by itself.
+const DOMAINS: u32 = 100;
+
 /// What a child is told.
-#[derive(Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Order {
     /// The executor.
     pub(crate) variant: Variant,
     /// How to run it.
     pub(crate) settings: Settings,
+    /// Which one of the processes it is.
+    pub(crate) process: u16,
+    /// When the run begins, in nanoseconds of the steady clock, which all processes of a machine share; at once if not given.
+    pub(crate) start_ns: Option<u64>,
+    /// The DDS domain of this run.
+    pub(crate) domain_id: u16,
 }
 
-/// Runs an executor in a child process.
+/// What a child answers.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(crate) struct Part {
+    /// Threads that ran callbacks.
+    pub(crate) threads: usize,
+    /// What its nodes saw.
+    pub(crate) recording: Recording,
+    /// How long the run was.
+    pub(crate) end_ns: u64,
+    /// CPU use in percent of one core.
+    pub(crate) cpu_percent: f64,
+    /// Resident memory at the end.
+    pub(crate) memory_mib: Option<f64>,
+    /// What the reader has to know.
+    pub(crate) remarks: Vec<String>,
+}
+
+/// Runs an executor in child processes.
 pub(crate) struct ChildProcess;
 
 impl Runner for ChildProcess {
     fn run(&self, variant: Variant, settings: &Settings, progress: &dyn Fn(f64)) -> Result<RunResult, RunError> {
-        let order = Order { variant, settings: *settings };
-        let answers = children::run("reference-system", &[order], settings.duration, progress);
-        let mut answers = answers.map_err(|reason| RunError::Child { executor: variant.name(), reason })?;
-        Ok(answers.remove(0))
+        let processes = settings.processes;
+        let discovers = settings.transport.is_some_and(|transport| transport.discovers());
+        let lead = if discovers { DISCOVERY[0] + DISCOVERY[1] * processes.into() } else { Duration::ZERO };
+        let order = |process| Order {
+            variant,
+            settings: *settings,
+            process,
+            start_ns: discovers.then(|| steady_ns() + lead.as_nanos() as u64),
+            // Another run on this machine is to have another one.
+            domain_id: (1 + std::process::id() % DOMAINS) as u16,
+        };
+        // All of one run begin at the same time.
+        let first = order(0);
+        let orders: Vec<_> = (0..processes).map(|process| Order { process, ..first.clone() }).collect();
+        let parts = children::run("reference-system", &orders, settings.duration + lead, progress);
+        let parts = parts.map_err(|reason| RunError::Child { executor: variant.name(), reason })?;
+        Ok(gather(variant, parts))
     }
+}
+
+fn steady_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    // Neither is ever negative.
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// One result of what the processes say, each of which has at least one node.
+fn gather(variant: Variant, parts: Vec<Part>) -> RunResult {
+    let many = parts.len() > 1;
+    let (mut recording, mut remarks) = (Recording::default(), Vec::new());
+    let (mut threads, mut end_ns, mut cpu_percent) = (0, 0, 0.0);
+    let mut memory_mib = Some(0.0);
+    for (number, part) in parts.into_iter().enumerate() {
+        recording.merge(part.recording);
+        threads += part.threads;
+        end_ns = part.end_ns.max(end_ns);
+        cpu_percent += part.cpu_percent;
+        memory_mib = memory_mib.zip(part.memory_mib).map(|(sum, more)| sum + more);
+        for remark in part.remarks {
+            remarks.push(if many { format!("process {}: {remark}", number + 1) } else { remark });
+        }
+    }
+    RunResult { variant, threads, kpis: recording.kpis(end_ns), cpu_percent, memory_mib, remarks }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::testing;
+    use super::super::transport::Transport;
     use super::*;
 
+    fn part(threads: usize, remark: &str) -> Part {
+        Part {
+            threads,
+            recording: Recording::default(),
+            end_ns: 12,
+            cpu_percent: 40.0,
+            memory_mib: Some(2.5),
+            remarks: vec![remark.to_owned()],
+        }
+    }
+
     #[test]
-    fn order_and_result_survive_the_pipe() {
-        let order = Order { variant: Variant::FifoSingle, settings: testing::settings() };
+    fn order_and_part_survive_the_pipe() {
+        let settings = Settings { transport: Some(Transport::Dds), processes: 2, ..testing::settings() };
+        let order =
+            Order { variant: Variant::FifoSingle, settings, process: 1, start_ns: Some(u64::MAX), domain_id: 7 };
         let bytes = serde_json::to_vec(&order).unwrap();
         assert_eq!(children::read_order::<Order>(bytes.as_slice()).unwrap(), order);
 
-        let result = testing::results().remove(0);
+        let part = part(1, "late");
         let mut bytes = Vec::new();
-        children::write_answer(&mut bytes, &result).unwrap();
-        assert_eq!(serde_json::from_slice::<RunResult>(&bytes).unwrap(), result);
+        children::write_answer(&mut bytes, &part).unwrap();
+        assert_eq!(serde_json::from_slice::<Part>(&bytes).unwrap(), part);
+    }
+
+    #[test]
+    fn processes_add_up_and_remarks_say_whose_they_are() {
+        let result = gather(Variant::PrioritySingle, vec![part(1, "late"), part(2, "loud")]);
+        assert_eq!((result.threads, result.cpu_percent, result.memory_mib), (3, 80.0, Some(5.0)));
+        assert_eq!(result.remarks, ["process 1: late", "process 2: loud"]);
+        let unknown = Part { memory_mib: None, ..part(1, "late") };
+        let result = gather(Variant::PrioritySingle, vec![unknown]);
+        assert_eq!((result.memory_mib, &result.remarks[..]), (None, &["late".to_owned()][..]));
     }
 }

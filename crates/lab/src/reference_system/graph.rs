@@ -291,6 +291,18 @@ pub(crate) static CHAINS: [ChainSpec; 9] = {
     ]
 };
 
+/// The process that `node` is in if the graph is distributed over that many: nodes of a chain stay together as far as the sizes
+/// allow.
+pub(crate) fn process_of(node: NodeIndex, processes: u16) -> u16 {
+    let mut in_order: Vec<NodeIndex> = Vec::new();
+    for (name, _) in CHAINS.iter().flat_map(|chain| chain.callbacks) {
+        let index = groups().iter().find(|group| group.name == *name).map(|group| group.node);
+        in_order.extend(index.filter(|index| !in_order.contains(index)));
+    }
+    let position = in_order.iter().position(|other| *other == node).unwrap_or_default();
+    (position * usize::from(processes) / NODES.len()) as u16
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -348,6 +360,19 @@ mod tests {
         let mut all = callbacks();
         all.sort_unstable();
         assert_eq!(chained, all);
+    }
+
+    #[test]
+    fn every_process_has_its_share_and_two_of_them_one_lidar_path() {
+        for processes in [1, 2, 3, 5, 24] {
+            let mut shares = vec![0; usize::from(processes)];
+            (0..24).for_each(|node| shares[usize::from(process_of(node, processes))] += 1);
+            let fair = 24 / usize::from(processes);
+            assert!(shares.iter().all(|share| (fair..=fair + 1).contains(share)), "{shares:?}");
+        }
+        for name in HOT_PATH {
+            assert_eq!(process_of(index_of(name), 2), 0, "{name}");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::Comparison;
 use super::figures::Figures;
 use super::kpi::{TAIL, WARM_UP};
 use super::runner::{RunResult, Settings};
+use super::transport::Transport;
 
 /// The file.
 #[derive(Serialize)]
@@ -42,6 +43,8 @@ fn settings(settings: &Settings, results: &[RunResult]) -> Value {
         "tail_s": TAIL.as_secs_f64(),
         "crunch_ms": settings.crunch_ms(),
         "shortest_hot_path_ms": settings.shortest_hot_path_ms(),
+        "transport": settings.transport.map(Transport::name),
+        "processes": settings.processes,
         "divisions_per_ns": settings.calibration.divisions_per_ns,
         "executors": results.iter().map(|result| result.variant.name()).collect::<Vec<_>>(),
     })
@@ -57,11 +60,11 @@ fn units() -> Value {
             asked for",
         "missed_front_lidar": "front lidar samples published after the warm-up that never ran \
             ObjectCollisionEstimator, out of samples.front_lidar",
-        "cpu_percent": "processor time of the executor's process, percent of one core",
-        "memory_mib": "resident memory of the executor's process at the end of its run, MiB",
+        "cpu_percent": "processor time of the executor's processes, percent of one core",
+        "memory_mib": "resident memory of the executor's processes at the end of their run, MiB",
         "sd": "standard deviation of the sample (count - 1)",
         "p50, p99": "percentiles by nearest rank",
-        "null": "no sample",
+        "null": "no sample; as transport: the engine's own topics",
     })
 }
 
@@ -146,6 +149,8 @@ mod tests {
         assert_eq!(document["settings"]["duration_s"], 12.0);
         assert_eq!(document["settings"]["crunch_ms"], 7.0);
         assert_eq!(document["settings"]["shortest_hot_path_ms"], 28.0);
+        assert!(document["settings"]["transport"].is_null());
+        assert_eq!(document["settings"]["processes"], 1);
         let executor = document["executors"][0].as_object().unwrap();
         let units = document["units"].as_object().unwrap();
         let figures =

@@ -43,13 +43,13 @@ struct Nodes {
     hot_path: [NodeIndex; 8],
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 struct LidarSample {
     sequence: u32,
     published_ns: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 struct HotPathSample {
     sink_ns: u64,
     latency_ns: u64,
@@ -108,16 +108,47 @@ impl Recorder {
         Some(HotPathSample { sink_ns, latency_ns, drops })
     }
 
+    /// What was recorded so far.
+    pub(crate) fn recording(&self) -> Recording {
+        Recording {
+            lidar: lock(&self.lidar).clone(),
+            sink: lock(&self.sink).clone(),
+            planner_starts_ns: lock(&self.planner_starts_ns).clone(),
+            hot_path: lock(&self.hot_path).clone(),
+        }
+    }
+}
+
+/// What a process saw of a run.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub(crate) struct Recording {
+    lidar: Vec<LidarSample>,
+    sink: Vec<u32>,
+    planner_starts_ns: Vec<u64>,
+    hot_path: Vec<HotPathSample>,
+}
+
+impl Recording {
+    /// Adds what another process saw of the same run.
+    pub(crate) fn merge(&mut self, other: Self) {
+        let Self { lidar, sink, planner_starts_ns, hot_path } = other;
+        // Each of these has one node that writes it, and so one process.
+        self.lidar.extend(lidar);
+        self.sink.extend(sink);
+        self.planner_starts_ns.extend(planner_starts_ns);
+        self.hot_path.extend(hot_path);
+        self.hot_path.sort_by_key(|sample| sample.sink_ns);
+    }
+
     /// The figures of a run that ended `end_ns` after it began.
-    pub(crate) fn finish(&self, end_ns: u64) -> Kpis {
+    pub(crate) fn kpis(&self, end_ns: u64) -> Kpis {
         let warm_up_ns = WARM_UP.as_nanos() as u64;
-        let hot_path = lock(&self.hot_path);
-        let counted = || hot_path.iter().filter(|sample| sample.sink_ns >= warm_up_ns);
-        let lidar = LidarCount::new(&lock(&self.lidar), &lock(&self.sink), end_ns);
+        let counted = || self.hot_path.iter().filter(|sample| sample.sink_ns >= warm_up_ns);
+        let lidar = LidarCount::new(&self.lidar, &self.sink, end_ns);
         Kpis {
             hot_path_latency_ms: counted().map(|sample| ms(sample.latency_ns)).collect(),
             hot_path_drops: counted().map(|sample| sample.drops).collect(),
-            planner_periods: planner_periods(&lock(&self.planner_starts_ns)),
+            planner_periods: planner_periods(&self.planner_starts_ns),
             front_lidar_counted: lidar.counted,
             missed_front_lidar: lidar.missed,
         }
@@ -219,7 +250,7 @@ mod tests {
             (SINK, 2045, 6, 1),
             (PLANNER, 2050, 9, 30),
         ]));
-        let kpis = recorder.finish(5000 * MS);
+        let kpis = recorder.recording().kpis(5000 * MS);
         assert_eq!(kpis.hot_path_latency_ms, [35.0]);
         assert_eq!(kpis.hot_path_drops, [3]);
     }
@@ -231,9 +262,9 @@ mod tests {
         recorder.commanded(&message(&[(FRONT_LIDAR, 900, 0, 0), (SINK, 999, 0, 4)]));
         // The lidar record is of a later cycle than the sink's.
         recorder.commanded(&message(&[(FRONT_LIDAR, 2100, 0, 0), (SINK, 2050, 0, 0)]));
-        assert!(recorder.finish(5000 * MS).hot_path_latency_ms.is_empty());
+        assert!(recorder.recording().kpis(5000 * MS).hot_path_latency_ms.is_empty());
         recorder.commanded(&message(&[(FRONT_LIDAR, 900, 0, 0), (SINK, 1000, 0, 4)]));
-        assert_eq!(recorder.finish(5000 * MS).hot_path_latency_ms, [100.0]);
+        assert_eq!(recorder.recording().kpis(5000 * MS).hot_path_latency_ms, [100.0]);
     }
 
     #[test]
@@ -242,9 +273,29 @@ mod tests {
         for at_ms in [800, 950, 1000, 1100, 1205] {
             recorder.published(&message(&[(PLANNER, at_ms, 0, 0)]));
         }
-        let periods = recorder.finish(5000 * MS).planner_periods;
+        let periods = recorder.recording().kpis(5000 * MS).planner_periods;
         let expected = [(1.1, 100.0), (1.205, 105.0)];
         assert_eq!(periods, expected.map(|(at_s, period_ms)| PlannerPeriod { at_s, period_ms }));
+    }
+
+    #[test]
+    fn what_two_processes_saw_is_one_run() {
+        let record = |records: &[(bool, Message)]| {
+            let recorder = Recorder::new();
+            for (is_end, message) in records {
+                if *is_end { recorder.commanded(message) } else { recorder.published(message) }
+            }
+            recorder.recording()
+        };
+        let sensed = message(&[(FRONT_LIDAR, 2000, 7, 0)]);
+        let seen = message(&[(FRONT_LIDAR, 2000, 7, 0), (SINK, 2030, 7, 0)]);
+        let late = message(&[(FRONT_LIDAR, 2100, 8, 0), (SINK, 2140, 8, 0)]);
+        let whole =
+            record(&[(false, sensed.clone()), (false, seen.clone()), (true, seen.clone()), (true, late.clone())]);
+        let mut merged = record(&[(true, late), (false, seen.clone())]);
+        merged.merge(record(&[(false, sensed), (true, seen)]));
+        assert_eq!(merged, whole);
+        assert_eq!(merged.kpis(5000 * MS).hot_path_latency_ms, [30.0, 40.0]);
     }
 
     /// Publishes lidar samples every 100 ms for 5 s; the sink runs for those that `reaches` says.
@@ -258,7 +309,7 @@ mod tests {
                 recorder.published(&message(&path));
             }
         }
-        recorder.finish(5000 * MS)
+        recorder.recording().kpis(5000 * MS)
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use super::graph::NodeIndex;
 
 /// Size of a message in bytes.
@@ -14,7 +16,7 @@ const HEADER_BYTES: usize = 8;
 const PAYLOAD_BYTES: usize = MESSAGE_BYTES - HEADER_BYTES - STATS_CAPACITY * size_of::<Stat>();
 
 /// What one node wrote into a message.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[repr(C)]
 pub(crate) struct Stat {
     /// Start of the callback that made the sample, in nanoseconds since the run began.
@@ -28,7 +30,8 @@ pub(crate) struct Stat {
 }
 
 /// A message of fixed size.
-#[derive(Clone)]
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(into = "Wire", try_from = "Wire")]
 #[repr(C)]
 pub(crate) struct Message {
     len: u64,
@@ -38,6 +41,39 @@ pub(crate) struct Message {
 }
 
 const _: () = assert!(size_of::<Message>() == MESSAGE_BYTES);
+
+impl rospin_node::Message for Message {
+    const TYPE: &str = "rospin_lab/msg/ReferenceSample";
+}
+
+/// A message as it is on a network: as long as in memory.
+#[derive(Clone, Deserialize, Serialize)]
+struct Wire {
+    stats: Vec<Stat>,
+    /// In words, as the original has it: byte by byte it would be encoding that is measured.
+    payload: Vec<u64>,
+}
+
+impl From<Message> for Wire {
+    fn from(message: Message) -> Self {
+        let stats = message.stats().to_vec();
+        let payload = vec![0; (MESSAGE_BYTES - HEADER_BYTES - size_of_val(&stats[..])) / size_of::<u64>()];
+        Self { stats, payload }
+    }
+}
+
+impl TryFrom<Wire> for Message {
+    type Error = String;
+
+    fn try_from(wire: Wire) -> Result<Self, String> {
+        if wire.stats.len() > STATS_CAPACITY {
+            return Err(format!("a sample has {} records, more than there are nodes", wire.stats.len()));
+        }
+        let mut message = Self::new();
+        wire.stats.into_iter().for_each(|stat| message.set_sample(stat));
+        Ok(message)
+    }
+}
 
 impl fmt::Debug for Message {
     /// The records only: a payload of zeros tells nobody anything.
@@ -115,6 +151,19 @@ mod tests {
         source.set_sample(stat(2, 9));
         target.merge_history(&source);
         assert_eq!(target.stats(), [stat(1, 1), stat(2, 9)]);
+    }
+
+    #[test]
+    fn messages_survive_the_network_and_have_their_size_there() {
+        let mut message = Message::new();
+        for sequence in 0..7 {
+            message.set_sample(stat(sequence as NodeIndex, sequence));
+            let wire = Wire::from(message.clone());
+            assert_eq!(HEADER_BYTES + size_of_val(&wire.stats[..]) + size_of_val(&wire.payload[..]), MESSAGE_BYTES);
+            assert_eq!(Message::try_from(wire).unwrap().stats(), message.stats());
+        }
+        let stats = vec![Stat::default(); STATS_CAPACITY + 1];
+        assert!(Message::try_from(Wire { stats, payload: Vec::new() }).is_err());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `rospin lab reference-system`: the Autoware reference system under every executor.
 //!
-//! `graph` says what the system is and `node` what its nodes do; `wiring` hangs it into an executor,
-//! `child` gives each executor a process of its own; `kpi` measures, and `table`, `verdict`, `json` and
+//! `graph` says what the system is and `node` what its nodes do; `wiring` hangs it into an executor and
+//! `transport` connects it, `child` gives each executor a process of its own; `kpi` measures, and `table`, `verdict`, `json` and
 //! `report` say what came out.
 
 mod child;
@@ -21,6 +21,7 @@ mod system;
 mod table;
 #[cfg(test)]
 mod testing;
+mod transport;
 mod verdict;
 mod wiring;
 
@@ -39,7 +40,6 @@ use crate::progress::Progress;
 use self::child::{ChildProcess, Order};
 use self::options::{DEFAULT_REPORT, Options};
 use self::runner::{RunError, RunResult, Runner, Settings, Variant};
-use self::wiring::InProcess;
 
 /// The experiment.
 pub(crate) struct ReferenceSystem;
@@ -63,6 +63,7 @@ impl Experiment for ReferenceSystem {
         if options.order_on_stdin {
             return obey_order(out);
         }
+        options.check().map_err(Failure::input)?;
         compare(&options, &ChildProcess, out)
     }
 }
@@ -77,28 +78,27 @@ pub(crate) struct Comparison {
     pub(crate) results: Vec<RunResult>,
 }
 
-/// The child's part: one executor, in this process.
+/// The child's part: one executor, in this process, with all nodes or some of them.
 fn obey_order(out: &mut dyn Write) -> Result<(), Failure> {
-    let Order { variant, settings } = children::read_order(io::stdin().lock()).map_err(Failure::input)?;
+    let order: Order = children::read_order(io::stdin().lock()).map_err(Failure::input)?;
     let is_first = process::put_before_others();
-    let mut result = InProcess.run(variant, &settings, &|_| ()).map_err(|error| {
-        // The parent names the executor already.
-        match error {
-            RunError::Engine { reason, .. } => Failure::Run(reason.into()),
-            other => Failure::run(other),
-        }
-    })?;
+    let mut part = wiring::run(&order).map_err(|reason| Failure::Run(reason.into()))?;
     if !is_first {
-        result
-            .remarks
+        part.remarks
             .push("ran without the right to go before other programs, whose load shows in the figures".to_owned());
     }
-    Ok(children::write_answer(out, &result)?)
+    Ok(children::write_answer(out, &part)?)
 }
 
 fn compare(options: &Options, runner: &dyn Runner, out: &mut dyn Write) -> Result<(), Failure> {
     let files = options.outputs.files(Some(DEFAULT_REPORT)).map_err(Failure::input)?;
-    let settings = Settings { duration: options.duration, crunch: options.crunch, calibration: Calibration::measure() };
+    let settings = Settings {
+        duration: options.duration,
+        crunch: options.crunch,
+        calibration: Calibration::measure(),
+        transport: options.transport,
+        processes: options.processes,
+    };
     let results = run_all(&options.variants(), &settings, options.outputs.quiet, runner).map_err(Failure::run)?;
     let comparison = Comparison { machine: Machine::read(), settings, results };
 
@@ -133,6 +133,8 @@ mod tests {
     use std::cell::RefCell;
     use std::fs;
 
+    use crate::children::ChildError;
+
     use super::*;
 
     /// Answers with made-up results, or fails.
@@ -146,8 +148,8 @@ mod tests {
             self.asked.borrow_mut().push(variant);
             progress(0.5);
             if self.fail {
-                let reason = "no core 7".to_owned();
-                return Err(RunError::Engine { executor: variant.name(), reason });
+                let reason = ChildError::Process(io::Error::other("no core 7"));
+                return Err(RunError::Child { executor: variant.name(), reason });
             }
             Ok(testing::result(variant))
         }
@@ -205,7 +207,7 @@ mod tests {
         let report = std::env::temp_dir().join(format!("rospin-lab-{}-f.html", std::process::id()));
         let (result, text, asked) = run(&["--quiet", "--report", report.to_str().unwrap()], true);
         let Err(Failure::Run(error)) = result else { panic!("did not fail") };
-        assert_eq!(error.to_string(), "wait-set-single: no core 7");
+        assert_eq!(error.to_string(), "wait-set-single: its process cannot be used: no core 7");
         assert!(text.is_empty() && asked.len() == 1 && !report.exists());
     }
 }

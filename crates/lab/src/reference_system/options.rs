@@ -8,6 +8,7 @@ use crate::output_options::OutputOptions;
 
 use super::kpi::{TAIL, WARM_UP};
 use super::runner::Variant;
+use super::transport::Transport;
 
 /// Where the report goes unless told otherwise.
 pub(crate) const DEFAULT_REPORT: &str = "rospin-reference-system.html";
@@ -22,7 +23,8 @@ const CRUNCH_MAX_MS: f64 = 1000.0;
 Examples:
   rospin lab reference-system
   rospin lab reference-system --crunch 5 --duration 30
-  rospin lab reference-system --executors wait-set-single,priority-single --json result.json")]
+  rospin lab reference-system --executors wait-set-single,priority-single --json result.json
+  rospin lab reference-system --transport dds --processes 2")]
 pub(crate) struct Options {
     /// Seconds that each executor runs; the first one is warm-up and does not count
     #[arg(long, value_name = "SECONDS", default_value = "12", value_parser = parse_duration)]
@@ -38,6 +40,16 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) executors: Vec<Variant>,
 
+    /// Has the nodes be ROS 2 nodes that talk over this; the engine's own topics unless given
+    #[arg(long, value_name = "NAME")]
+    pub(crate) transport: Option<Transport>,
+
+    /// Distributes the nodes over that many processes, each with one executor: priority-single only, over a transport that
+    /// reaches other processes
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=24))]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) processes: u16,
+
     #[command(flatten)]
     pub(crate) outputs: OutputOptions,
 
@@ -47,10 +59,30 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// Whether this program can do what the options say together.
+    ///
+    /// # Errors
+    /// What is in the way, and what to do about it.
+    pub(crate) fn check(&self) -> Result<(), Conflict> {
+        if let Some(transport) = self.transport.filter(|transport| !transport.is_built()) {
+            return Err(Conflict::NotBuilt { name: transport.name() });
+        }
+        if self.processes > 1 {
+            if !self.transport.is_some_and(Transport::discovers) {
+                return Err(Conflict::Unreachable { processes: self.processes });
+            }
+            if let Some(other) = self.variants().into_iter().find(|variant| *variant != Variant::PrioritySingle) {
+                return Err(Conflict::OneProcess { executor: other.name() });
+            }
+        }
+        Ok(())
+    }
+
     /// The executors to run, each once.
     pub(crate) fn variants(&self) -> Vec<Variant> {
         if self.executors.is_empty() {
-            return Variant::ALL.to_vec();
+            let distributed = self.processes > 1;
+            return if distributed { vec![Variant::PrioritySingle] } else { Variant::ALL.to_vec() };
         }
         let mut once = Vec::new();
         for variant in &self.executors {
@@ -60,6 +92,33 @@ impl Options {
         }
         once
     }
+}
+
+/// Options that do not go together, or not with this program.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub(crate) enum Conflict {
+    /// The transport was left out when the program was built.
+    #[error(
+        "--transport {name}: this program was built without it; build with --features {name}, as in `cargo run --release --features {name} -- lab reference-system --transport {name}`"
+    )]
+    NotBuilt {
+        /// Its name, which is the feature's, too.
+        name: &'static str,
+    },
+    /// Nothing reaches from one process to another.
+    #[error(
+        "--processes {processes}: nodes of several processes need a transport that reaches them; add --transport dds or zenoh"
+    )]
+    Unreachable {
+        /// How many.
+        processes: u16,
+    },
+    /// The executor is not for several processes.
+    #[error("--executors {executor}: it runs in one process only; leave it out, or give --processes 1")]
+    OneProcess {
+        /// Its name.
+        executor: &'static str,
+    },
 }
 
 fn parse_duration(text: &str) -> Result<Duration, String> {
@@ -149,6 +208,26 @@ mod tests {
             assert!(message.contains(option) && message.contains(reason), "{message}");
             assert!(message.contains("give a number of"), "{message}");
         }
+    }
+
+    #[test]
+    fn several_processes_need_a_transport_and_an_executor_for_them() {
+        assert_eq!(parse(&["--transport", "in-process"]).unwrap().check(), Ok(()));
+        let refused = |arguments: &[&str]| parse(arguments).unwrap().check().unwrap_err().to_string();
+        for arguments in [&["--processes", "2"][..], &["--processes", "2", "--transport", "in-process"]] {
+            assert!(refused(arguments).contains("add --transport dds or zenoh"));
+        }
+        if cfg!(feature = "dds") {
+            let distributed = parse(&["--processes", "2", "--transport", "dds"]).unwrap();
+            assert_eq!((distributed.check(), distributed.variants()), (Ok(()), vec![Variant::PrioritySingle]));
+            let other = ["--processes", "2", "--transport", "dds", "--executors", "wait-set-single"];
+            assert!(refused(&other).contains("wait-set-single"));
+        } else {
+            assert!(refused(&["--transport", "dds"]).contains("build with --features dds"));
+        }
+        assert!(refusal(&["--processes", "25"]).contains("1..=24"));
+        assert!(refusal(&["--processes", "0"]).contains("--processes"));
+        assert!(refusal(&["--transport", "iceoryx"]).contains("in-process, dds, zenoh"));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::Comparison;
 use super::figures::{COLUMNS, Column, Figures};
 use super::kpi::WARM_UP;
 use super::plots;
-use super::runner::Variant;
+use super::runner::{Settings, Variant};
 use super::verdict;
 
 /// The whole page.
@@ -143,9 +143,10 @@ fn measured(page: &mut String, comparison: &Comparison) -> fmt::Result {
         (
             "Run",
             format!(
-                "{} s an executor, each in a process of its own; the first {} s are not counted",
+                "{} s an executor, each in a process of its own; the first {} s are not counted{}",
                 settings.duration.as_secs_f64(),
                 WARM_UP.as_secs_f64(),
+                transport(settings),
             ),
         ),
         ("Work", format!("{} ms of thread CPU time a node, by trial division", settings.crunch_ms())),
@@ -164,6 +165,12 @@ fn measured(page: &mut String, comparison: &Comparison) -> fmt::Result {
         ("Memory", "resident memory of the process at the end of its run".to_owned()),
     ];
     page::how_it_was_run(page, machine, &entries)
+}
+
+/// What goes behind the description of a run that is not the usual one.
+fn transport(settings: &Settings) -> String {
+    let transport = settings.describe_transport();
+    if transport.is_empty() { transport } else { format!(". {transport}") }
 }
 
 /// The executor's name with its colour before it.

@@ -10,6 +10,7 @@ use crate::crunch::Calibration;
 
 use super::graph::HOT_PATH_WORK;
 use super::kpi::Kpis;
+use super::transport::Transport;
 
 /// An executor under test.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, ValueEnum)]
@@ -78,9 +79,25 @@ pub(crate) struct Settings {
     pub(crate) crunch: Duration,
     /// How fast the machine does that work; measured once for all runs.
     pub(crate) calibration: Calibration,
+    /// What the nodes talk through; the engine's own topics if there is none.
+    pub(crate) transport: Option<Transport>,
+    /// Over how many processes the nodes are distributed, each with an executor.
+    pub(crate) processes: u16,
 }
 
 impl Settings {
+    /// What the nodes talk through, and in how many processes, in words; empty for what is usual.
+    pub(crate) fn describe_transport(&self) -> String {
+        let Some(transport) = self.transport else {
+            return String::new();
+        };
+        let name = transport.name();
+        match self.processes {
+            1 => format!("Nodes talk over {name}"),
+            count => format!("Nodes talk over {name}, in {count} processes"),
+        }
+    }
+
     /// Work of a node in milliseconds.
     pub(crate) fn crunch_ms(&self) -> f64 {
         self.crunch.as_secs_f64() * 1e3
@@ -97,13 +114,13 @@ impl Settings {
 pub(crate) struct RunResult {
     /// The executor.
     pub(crate) variant: Variant,
-    /// Threads that ran callbacks, over all executors of the process.
+    /// Threads that ran callbacks, over all executors and processes.
     pub(crate) threads: usize,
     /// The raw figures.
     pub(crate) kpis: Kpis,
-    /// CPU use of its process in percent of one core.
+    /// CPU use of its processes in percent of one core.
     pub(crate) cpu_percent: f64,
-    /// Resident memory of its process at the end of the run.
+    /// Resident memory of its processes at the end of the run.
     pub(crate) memory_mib: Option<f64>,
     /// What the reader has to know, as real-time settings that could not be had.
     pub(crate) remarks: Vec<String>,
@@ -125,14 +142,6 @@ pub(crate) enum RunError {
         executor: &'static str,
         /// Why not.
         reason: ChildError,
-    },
-    /// The executor itself refused or failed.
-    #[error("{executor}: {reason}")]
-    Engine {
-        /// Name of the executor.
-        executor: &'static str,
-        /// What the engine said.
-        reason: String,
     },
 }
 

@@ -76,7 +76,7 @@ mod tests {
             while simulation.now_ns < end_ns {
                 simulation.step(crunch_ns);
             }
-            (recorder.finish(end_ns), simulation.crunched)
+            (recorder.recording().kpis(end_ns), simulation.crunched)
         }
 
         fn step(&mut self, crunch_ns: u64) {

@@ -103,8 +103,10 @@ fn cell(shown: &Shown) -> Cell {
 fn legend(comparison: &Comparison) -> String {
     let settings = &comparison.settings;
     let best = if comparison.results.len() > 1 { "* best of its column. " } else { "" };
+    let transport = settings.describe_transport();
+    let transport = if transport.is_empty() { transport } else { format!("{transport}.\n") };
     format!(
-        "{best}Shortest possible hot path: {:.1} ms (4 x {} ms of work).\n",
+        "{best}Shortest possible hot path: {:.1} ms (4 x {} ms of work).\n{transport}",
         settings.shortest_hot_path_ms(),
         settings.crunch_ms(),
     )

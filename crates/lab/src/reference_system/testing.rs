@@ -15,6 +15,8 @@ pub(crate) fn settings() -> Settings {
         duration: Duration::from_secs(12),
         crunch: Duration::from_millis(7),
         calibration: Calibration { divisions_per_ns: 0.5 },
+        transport: None,
+        processes: 1,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Hangs the groups of the graph into rospin's executors. The only file of the lab that uses the engine.
+//! Hangs the groups of the graph into rospin's executors.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use rospin::policy::{Fifo, FixedPriority, Timers, WaitSet};
 use rospin::{
-    CallbackGroup, Chain, Context, ContextOptions, Executor, ExecutorOptions, Overrun, Policy, PriorityMap, Publisher,
-    SpinError, SpinOptions, Subscription, SubscriptionOptions, Timer, TimerOptions,
+    CallbackGroup, Chain, Context, ContextOptions, Executor, ExecutorOptions, Overrun, Policy, PriorityMap, SpinError,
+    SpinOptions, Timer, TimerOptions,
 };
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -15,15 +15,17 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use crate::crunch;
 use crate::process::{CpuMeter, resident_mib};
 
-use super::graph::{CHAINS, GroupSpec, Port};
+use super::child::{Order, Part};
+use super::graph::{self, CHAINS, GroupSpec, Port};
 use super::kpi::Recorder;
 use super::message::Message;
 use super::node::Activation;
-use super::runner::{RunError, RunResult, Runner, Settings, Variant};
+use super::runner::{Settings, Variant};
 use super::system::{self, Group};
+use super::transport::{self, Process, Publish, Wires};
 
-/// How often the progress bar moves.
-const PROGRESS_EVERY: Duration = Duration::from_millis(250);
+/// How often it is looked whether an executor has ended before its time.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// Until then everything is created and spinning: no timer is late at the start.
 const START_UP: Duration = Duration::from_millis(50);
@@ -47,41 +49,57 @@ const FIRST_EXECUTOR: [&str; 12] = [
 ];
 
 /// Runs an executor in this process.
-pub(crate) struct InProcess;
+pub(super) fn run(order: &Order) -> Result<Part, String> {
+    let Order { variant, settings, .. } = *order;
+    let incidents = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&incidents);
+    let report = move |incident: &rospin::Incident| lock(&seen).push(incident.to_string());
+    let priorities = priorities().map_err(|error| error.to_string())?;
+    let context = Context::new(ContextOptions::new().priorities(priorities).on_incident(report));
 
-impl Runner for InProcess {
-    fn run(&self, variant: Variant, settings: &Settings, progress: &dyn Fn(f64)) -> Result<RunResult, RunError> {
-        let engine = |reason: String| RunError::Engine { executor: variant.name(), reason };
-        let incidents = Arc::new(Mutex::new(Vec::new()));
-        let seen = Arc::clone(&incidents);
-        let report = move |incident: &rospin::Incident| lock(&seen).push(incident.to_string());
-        let priorities = priorities().map_err(|error| engine(error.to_string()))?;
-        let context = Context::new(ContextOptions::new().priorities(priorities).on_incident(report));
-
-        let recorder = Arc::new(Recorder::new());
-        let executors = executors(&context, variant);
-        let threads = if variant == Variant::WaitSetMulti { cores().into() } else { executors.len() };
-        let started_ns = context.clock().now().as_nanos();
-        let mut entities = Vec::new();
-        for group in system::build(&recorder) {
+    let recorder = Arc::new(Recorder::new());
+    let executors = executors(&context, variant);
+    let threads = if variant == Variant::WaitSetMulti { cores().into() } else { executors.len() };
+    let process = Process { domain_id: order.domain_id, number: order.process };
+    let mut wires = transport::wires(settings.transport, &context, &executors[0].handle(), process)?;
+    let now_ns = context.clock().now().as_nanos();
+    let started_ns = order.start_ns.unwrap_or(now_ns);
+    let lead = Duration::from_nanos(started_ns.saturating_sub(now_ns));
+    let mut timers = Vec::new();
+    for group in system::build(&recorder) {
+        if graph::process_of(group.spec.node, settings.processes) == order.process {
             let executor = &executors[executor_of(&group.spec, executors.len())];
-            entities.push(hang(group, executor, &context, settings, overrun(variant), started_ns).map_err(engine)?);
+            let hung = Hung { context: &context, wires: &mut *wires, settings, overrun: overrun(variant), started_ns };
+            timers.extend(hung.hang(group, executor)?);
         }
-
-        let cpu = CpuMeter::start();
-        spin(&executors, settings.duration, progress).map_err(|error| engine(error.to_string()))?;
-        if let Some(incident) = lock(&incidents).first() {
-            return Err(engine(incident.clone()));
-        }
-        Ok(RunResult {
-            variant,
-            threads,
-            kpis: recorder.finish(context.clock().now().as_nanos() - started_ns),
-            cpu_percent: cpu.percent(),
-            memory_mib: resident_mib(),
-            remarks: Vec::new(),
-        })
     }
+
+    let (mut cpu, mut unmatched) = (CpuMeter::start(), 0);
+    let first_core = if settings.processes > 1 { order.process } else { 0 };
+    let at_start = || {
+        cpu = CpuMeter::start();
+        unmatched = wires.unmatched();
+    };
+    let cores = Cores { first: first_core.into(), used: executors.len() * usize::from(settings.processes) };
+    spin(&executors, cores, lead, settings.duration, at_start).map_err(|error| error.to_string())?;
+    if let Some(incident) = lock(&incidents).first() {
+        return Err(incident.clone());
+    }
+    let mut remarks = Vec::new();
+    if unmatched > 0 {
+        remarks.push(format!("{unmatched} ends of topics had not found the other one when the run began"));
+    }
+    if wires.unsent() > 0 {
+        remarks.push(format!("{} samples could not be sent", wires.unsent()));
+    }
+    Ok(Part {
+        threads,
+        recording: recorder.recording(),
+        end_ns: context.clock().now().as_nanos().saturating_sub(started_ns),
+        cpu_percent: cpu.percent(),
+        memory_mib: resident_mib(),
+        remarks,
+    })
 }
 
 /// The PiCAS priorities of the graph's chains, the most critical of which stands first.
@@ -135,18 +153,11 @@ fn executor_of(group: &GroupSpec, executors: usize) -> usize {
     usize::from(executors > 1 && !FIRST_EXECUTOR.contains(&group.name))
 }
 
-/// The entities of a group, which live as long as this.
-#[derive(Default)]
-struct Entities {
-    timers: Vec<Timer>,
-    subscriptions: Vec<Subscription>,
-}
-
 /// What a callback of the graph needs besides its group.
 #[derive(Clone)]
 struct Callback {
     port: Port,
-    output: Option<Publisher<Message>>,
+    output: Option<Publish>,
     context: Context,
     settings: Settings,
     started_ns: u64,
@@ -158,66 +169,84 @@ impl Callback {
         let mut crunch = || crunch::crunch(self.settings.crunch, self.settings.calibration);
         let output = group.run(self.port, message, Activation { start_ns, crunch: &mut crunch });
         if let (Some(message), Some(output)) = (output, &self.output) {
-            output.publish(message);
+            output(message);
         }
     }
 }
 
-/// Makes a callback group of it, with its timer and its subscriptions.
-fn hang(
-    group: Group,
-    executor: &Executor,
-    context: &Context,
-    settings: &Settings,
+/// What groups are hung up with.
+struct Hung<'a> {
+    context: &'a Context,
+    wires: &'a mut dyn Wires,
+    settings: Settings,
     overrun: Overrun,
     started_ns: u64,
-) -> Result<Entities, String> {
-    let spec = group.spec.clone();
-    let output = spec.output.map(|topic| context.create_publisher(topic)).transpose();
-    let output = output.map_err(|error| error.to_string())?;
-    let callback_group: CallbackGroup<Group> = executor.create_group(spec.name, group);
-    let callback =
-        |port| Callback { port, output: output.clone(), context: context.clone(), settings: *settings, started_ns };
-    let mut entities = Entities::default();
-    for port in spec.ports() {
-        let (callback, name) = (callback(port), entity_name(spec.name, port));
-        match port {
-            Port::Timer => {
-                let period = spec.period.unwrap_or_default();
-                // All timers start together, whatever the order in which they are created.
-                let first_due = rospin::Instant::from_nanos(started_ns) + START_UP + period;
-                let options = TimerOptions::periodic(period).name(name).overrun(overrun).first_due(first_due);
-                let timer = callback_group.create_timer(options, move |group, _| callback.run(group, None));
-                entities.timers.push(timer.map_err(|error| error.to_string())?);
-            }
-            Port::Input(input) => {
-                let options = SubscriptionOptions::new(spec.inputs[input]).keep_last(spec.depth).name(name);
-                let run = move |group: &mut Group, message| callback.run(group, Some(message));
-                let subscription = callback_group.create_subscription(options, run);
-                entities.subscriptions.push(subscription.map_err(|error| error.to_string())?);
-            }
-        }
-    }
-    Ok(entities)
 }
 
-/// Spins all executors for `duration`, each on a thread of its own; several executors each on a core of its own, too, if
-/// the machine has enough of them.
-fn spin(executors: &[Executor], duration: Duration, progress: &dyn Fn(f64)) -> Result<(), SpinError> {
-    let started = Instant::now();
-    let pin = executors.len() > 1 && executors.len() <= usize::from(cores());
+impl Hung<'_> {
+    /// Makes a callback group of it, with its timer, which lives as long as what is returned, and its subscriptions.
+    fn hang(self, group: Group, executor: &Executor) -> Result<Option<Timer>, String> {
+        let Self { context, wires, settings, overrun, started_ns } = self;
+        let spec = group.spec.clone();
+        let output = spec.output.map(|topic| wires.publisher(&spec, topic)).transpose()?;
+        let callbacks: CallbackGroup<Group> = executor.create_group(spec.name, group);
+        let mut timer = None;
+        for port in spec.ports() {
+            let callback = Callback { port, output: output.clone(), context: context.clone(), settings, started_ns };
+            let name = entity_name(spec.name, port);
+            match port {
+                Port::Timer => {
+                    let period = spec.period.unwrap_or_default();
+                    // All timers start together, whatever the order in which they are created.
+                    let first_due = rospin::Instant::from_nanos(started_ns) + START_UP + period;
+                    let options = TimerOptions::periodic(period).name(name).overrun(overrun).first_due(first_due);
+                    let created = callbacks.create_timer(options, move |group, _| callback.run(group, None));
+                    timer = Some(created.map_err(|error| error.to_string())?);
+                }
+                Port::Input(input) => {
+                    let receive = move |group: &mut Group, message| callback.run(group, Some(message));
+                    wires.subscription(&spec, &callbacks, spec.inputs[input], name, Box::new(receive))?;
+                }
+            }
+        }
+        Ok(timer)
+    }
+}
+
+/// Which cores a run uses, and which of them this process begins with.
+struct Cores {
+    first: usize,
+    used: usize,
+}
+
+/// Spins all executors for `lead`, calls `at_start`, and goes on for `duration`; each is on a thread of its own, and if there
+/// are several, over all processes, and the machine has enough of them, each on a core of its own, too.
+fn spin(
+    executors: &[Executor],
+    cores_of_run: Cores,
+    lead: Duration,
+    duration: Duration,
+    at_start: impl FnOnce(),
+) -> Result<(), SpinError> {
+    let Cores { first, used } = cores_of_run;
+    let pin = used > 1 && used <= usize::from(cores());
+    let begun = Instant::now();
     thread::scope(|scope| {
         let spin = |(core, executor): (usize, &'_ Executor)| {
             if pin {
-                pin_to(core);
+                pin_to(first + core);
             }
             executor.spin(SpinOptions::new())
         };
         let spun: Vec<_> = executors.iter().enumerate().map(|executor| scope.spawn(move || spin(executor))).collect();
-        while started.elapsed() < duration && !spun.iter().any(|thread| thread.is_finished()) {
-            progress(started.elapsed().as_secs_f64() / duration.as_secs_f64());
-            thread::sleep(PROGRESS_EVERY.min(duration.saturating_sub(started.elapsed())));
-        }
+        let wait_until = |end: Duration| {
+            while begun.elapsed() < end && !spun.iter().any(|thread| thread.is_finished()) {
+                thread::sleep(LOOK_EVERY.min(end.saturating_sub(begun.elapsed())));
+            }
+        };
+        wait_until(lead);
+        at_start();
+        wait_until(lead + duration);
         for executor in executors {
             executor.halt();
         }
@@ -243,7 +272,6 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::graph;
     use super::*;
 
     #[test]

@@ -179,9 +179,9 @@ impl<X: Middleware> Node<X> {
         let latched = Qos { durability: Durability::TransientLocal, ..Qos::keep_last(1) };
         let (status, status_matches, reads_status) = self.read::<GoalStatusArray>(&part(&action, "status"), latched)?;
         let (goals, lost) = (Goals::new(), Lost::default());
-        let router =
-            Router::<A> { goals: goals.clone(), depth: qos.depth().unwrap_or(feedback_depth), lost: lost.clone() };
-        let source = Merged::new(feedback, status, lost);
+        let depth = qos.depth().unwrap_or(feedback_depth);
+        let router = Router::<A> { goals: goals.clone(), depth, lost: lost.clone() };
+        let source = Merged::new(feedback, status, depth, lost);
         let entity =
             group.create_source(EntityKind::Subscription, options, source, move |(), news| router.deliver(news))?;
         Ok(ActionClient(Arc::new(Inner {

@@ -83,6 +83,7 @@ pub struct ClientGoalHandle<A: Action, X: Middleware> {
 
 impl<A: Action, X: Middleware> ClientGoalHandle<A, X> {
     pub(crate) fn new(client: ActionClient<A, X>, tracked: Arc<Tracked<A::Feedback>>, stamp: Time) -> Self {
+        tracked.accept(stamp);
         Self { client, tracked, stamp }
     }
 

@@ -93,15 +93,16 @@ impl<A: Action, X: Middleware> Core<A, X> {
         goal: A::Goal,
         is_deferred: bool,
     ) -> Option<(Time, GoalHandle<A>)> {
-        let stamp = Time::from(self.clock.read(ClockKind::Ros));
         let kept = Arc::new(Kept { id, goal, stop: Arc::new(Signal::default()), is_deferred });
-        let accepted = self.change(|state| {
+        let (stamp, accepted) = self.change(|state| {
             if state.is_closed {
                 return None;
             }
+            // With the book in hand, so that later goals have later stamps.
+            let stamp = Time::from(self.clock.read(ClockKind::Ros));
             let accepted = state.book.accept(id, stamp, Arc::clone(&kept));
             state.news |= accepted.is_ok();
-            Some(accepted)
+            Some((stamp, accepted))
         })?;
         self.log_refusal(id, accepted.map(drop)).then(|| (stamp, GoalHandle::new(kept, Arc::<Self>::clone(self) as _)))
     }
@@ -113,15 +114,20 @@ impl<A: Action, X: Middleware> Core<A, X> {
 
     /// The goals are canceling from now on; returns those that are, since some may have ended meanwhile.
     pub(crate) fn cancel(&self, goals: Vec<(GoalInfo, Arc<Kept<A>>)>) -> Vec<GoalInfo> {
-        let canceling: Vec<_> = self.change(|state| {
-            let is_canceling =
-                |id| state.book.goals().any(|entry| entry.id == id && entry.state == GoalState::Canceling);
-            let (already, new): (Vec<_>, Vec<_>) = goals.into_iter().partition(|(_, kept)| is_canceling(kept.id));
-            let new = new.into_iter().filter(|(_, kept)| state.book.apply(kept.id, GoalEvent::RequestCancel));
-            let new: Vec<_> = new.collect();
-            state.news |= !new.is_empty();
-            already.into_iter().chain(new).collect()
+        let is_canceling: Vec<bool> = self.change(|state| {
+            let cancel = |(_, kept): &(GoalInfo, Arc<Kept<A>>)| {
+                let already =
+                    state.book.goals().any(|entry| entry.id == kept.id && entry.state == GoalState::Canceling);
+                let new = !already && state.book.apply(kept.id, GoalEvent::RequestCancel);
+                state.news |= new;
+                already || new
+            };
+            goals.iter().map(cancel).collect()
         });
+        // The others are dropped here, not under the lock: the book may have forgotten them.
+        let canceling =
+            goals.into_iter().zip(is_canceling).filter_map(|(goal, is_canceling)| is_canceling.then_some(goal));
+        let canceling: Vec<_> = canceling.collect();
         canceling.iter().for_each(|(_, kept)| kept.stop.give());
         canceling.into_iter().map(|(info, _)| info).collect()
     }
@@ -270,5 +276,64 @@ impl<A: Action, X: Middleware> Outlet<A> for Core<A, X> {
         let state = finished.state;
         Self::tell(finished);
         Some(state)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Sender, channel};
+
+    use rospin::{Context, ContextOptions, ManualClock};
+    use serde::{Deserialize, Serialize};
+
+    use super::*;
+    use crate::in_process::InProcess;
+    use crate::node::Node;
+
+    enum Watched {}
+
+    impl Action for Watched {
+        type Goal = Goal;
+        type Result = ();
+        type Feedback = ();
+        const TYPE: &str = "test_interfaces/action/Watched";
+    }
+
+    /// Tells whether the book could be used when it was dropped.
+    #[derive(Clone, Serialize, Deserialize)]
+    struct Goal {
+        #[serde(skip)]
+        watch: Option<Watch>,
+    }
+
+    type Watch = (Arc<Core<Watched, InProcess>>, Sender<bool>);
+
+    impl Drop for Goal {
+        fn drop(&mut self) {
+            if let Some((core, dropped)) = &self.watch {
+                let _ = dropped.send(core.state.try_lock().is_ok());
+            }
+        }
+    }
+
+    #[test]
+    fn a_goal_that_is_forgotten_while_the_user_is_asked_is_not_dropped_under_the_lock() {
+        let clock = ManualClock::new();
+        let context = Context::new(ContextOptions::new().manual_clock(clock.clone()));
+        let node = Node::new(&InProcess::new(&context), "node").unwrap();
+        let (feedback, status) = (node.create_publisher("feedback").unwrap(), node.create_publisher("status").unwrap());
+        let core = Core::new("watched".to_owned(), context.clock().clone(), feedback, status, 1, Duration::ZERO);
+        let core = Arc::new(core);
+        let (sender, dropped) = channel();
+        let goal = Goal { watch: Some((Arc::clone(&core), sender)) };
+        let (_, handle) = core.accept(GoalId::from_bytes([1; 16]), goal, false).unwrap();
+
+        let Selected::Active(goals) = core.select(&GoalInfo::default()) else { panic!("there is one") };
+        handle.succeed(());
+        core.expire();
+        assert!(dropped.try_recv().is_err());
+        let meant = goals.into_iter().map(|(id, stamp, _, kept)| (GoalInfo { goal_id: id.into(), stamp }, kept));
+        assert_eq!(core.cancel(meant.collect()), []);
+        assert_eq!(dropped.try_recv(), Ok(true));
     }
 }

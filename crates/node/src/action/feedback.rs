@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use rospin::{LossCause, Notifier, Pending, Source, TakeError};
+use rospin::{Closer, LossCause, Notifier, Pending, Source, TakeError};
 
 use super::Action;
 use super::parts::FeedbackMessage;
@@ -31,14 +31,16 @@ impl Lost {
 pub(crate) struct Merged<F, S> {
     feedback: F,
     status: S,
-    /// A status, until the feedback that is older is taken.
-    held: Option<GoalStatusArray>,
+    /// How much feedback there may be at once.
+    depth: usize,
+    /// A status, until the feedback that is older is taken: so much of it at most.
+    held: Option<(GoalStatusArray, usize)>,
     lost: Lost,
 }
 
 impl<F, S> Merged<F, S> {
-    pub(crate) fn new(feedback: F, status: S, lost: Lost) -> Self {
-        Self { feedback, status, held: None, lost }
+    pub(crate) const fn new(feedback: F, status: S, depth: usize, lost: Lost) -> Self {
+        Self { feedback, status, depth, held: None, lost }
     }
 }
 
@@ -60,12 +62,20 @@ where
     fn try_take(&mut self) -> Result<Option<News<A>>, TakeError> {
         // First the status: whatever feedback is older than it is there by now.
         if self.held.is_none() {
-            self.held = self.status.try_take()?;
+            self.held = self.status.try_take()?.map(|status| (status, self.depth));
         }
-        if let Some(feedback) = self.feedback.try_take()? {
-            return Ok(Some(News::Feedback(feedback)));
+        // What came after the status must not keep it from being told, however fast it comes.
+        let may_be_older = self.held.as_ref().is_none_or(|(_, older)| *older > 0);
+        if may_be_older {
+            let taken = self.feedback.try_take();
+            if let (Some((_, older)), Ok(Some(_)) | Err(_)) = (&mut self.held, &taken) {
+                *older -= 1;
+            }
+            if let Some(feedback) = taken? {
+                return Ok(Some(News::Feedback(feedback)));
+            }
         }
-        Ok(self.held.take().map(News::Status))
+        Ok(self.held.take().map(|(status, _)| News::Status(status)))
     }
 
     fn pending(&self) -> Pending {
@@ -76,5 +86,66 @@ where
             (Pending::Since(one), Pending::Since(other)) => Pending::Since(one.min(other)),
             _ => Pending::Unknown,
         }
+    }
+
+    fn closer(&self) -> Option<Closer> {
+        let closers = [self.feedback.closer(), self.status.closer()];
+        Some(Box::new(move || closers.iter().flatten().for_each(|close| close())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::*;
+    use crate::interfaces::action_msgs::GoalStatus;
+    use crate::interfaces::unique_identifier_msgs::Uuid;
+
+    enum Count {}
+
+    impl Action for Count {
+        type Goal = i32;
+        type Result = i32;
+        type Feedback = i32;
+        const TYPE: &str = "test_interfaces/action/Count";
+    }
+
+    struct Fake<T>(VecDeque<T>);
+
+    impl<T: Send + 'static> Source for Fake<T> {
+        type Item = T;
+        type Attachment = ();
+
+        fn attach(&mut self, _: Notifier) -> Result<(), TakeError> {
+            Ok(())
+        }
+
+        fn try_take(&mut self) -> Result<Option<T>, TakeError> {
+            Ok(self.0.pop_front())
+        }
+
+        fn pending(&self) -> Pending {
+            if self.0.is_empty() { Pending::Empty } else { Pending::Unknown }
+        }
+    }
+
+    #[test]
+    fn a_status_does_not_wait_for_feedback_that_came_after_it() {
+        let feedback = |feedback| FeedbackMessage::<Count> { goal_id: Uuid::default(), feedback };
+        let statuses = GoalStatusArray { status_list: vec![GoalStatus::default()] };
+        let depth = 3;
+        let older = Fake((0..3).map(feedback).collect());
+        let mut merged = Merged::new(older, Fake([statuses].into()), depth, Lost::default());
+        let mut taken = Vec::new();
+        // Each time that one is taken another one comes.
+        for next in 3..10 {
+            match Source::try_take(&mut merged).unwrap().unwrap() {
+                News::<Count>::Feedback(message) => taken.push(Some(message.feedback)),
+                News::Status(_) => taken.push(None),
+            }
+            merged.feedback.0.push_back(feedback(next));
+        }
+        assert_eq!(taken, [Some(0), Some(1), Some(2), None, Some(3), Some(4), Some(5)]);
     }
 }

@@ -14,6 +14,7 @@ use super::feedback::{Lost, News};
 use super::id::GoalId;
 use super::state::GoalState;
 use crate::interfaces::action_msgs::GoalStatusArray;
+use crate::interfaces::builtin_interfaces::Time;
 
 /// A goal of a client's own.
 pub(crate) struct Tracked<F> {
@@ -27,10 +28,21 @@ struct Progress<F> {
     state: GoalState,
     /// The server has told of it.
     is_known: bool,
+    /// When the server accepted it, if it said so.
+    accepted: Option<Time>,
+    /// The latest goal of a status without this one.
+    others_until: Option<Time>,
     /// There will be no more feedback.
     has_ended: bool,
     /// Somebody wants the feedback.
     is_wanted: bool,
+}
+
+impl<F> Progress<F> {
+    /// A status that has a later goal but not this one: its place was needed before its end was heard.
+    fn is_forgotten(&self) -> bool {
+        self.accepted.is_some_and(|accepted| self.others_until > Some(accepted))
+    }
 }
 
 impl<F> Tracked<F> {
@@ -41,6 +53,17 @@ impl<F> Tracked<F> {
     /// The last that was heard of it.
     pub(crate) fn state(&self) -> GoalState {
         self.lock().state
+    }
+
+    /// The server accepted it. Not all servers say when; the others say zero.
+    pub(crate) fn accept(&self, stamp: Time) {
+        let mut progress = self.lock();
+        progress.accepted = Some(stamp).filter(|stamp| *stamp != Time::ZERO);
+        let is_forgotten = progress.is_forgotten();
+        drop(progress);
+        if is_forgotten {
+            self.end();
+        }
     }
 
     /// The feedback, unless somebody has it.
@@ -75,7 +98,11 @@ impl<F> Tracked<F> {
                 progress.has_ended |= progress.state.is_terminal();
             }
             // The server forgot it, or is another one.
-            None => progress.has_ended |= progress.is_known,
+            None => {
+                let others_until = statuses.status_list.iter().map(|status| status.goal_info.stamp).max();
+                progress.others_until = progress.others_until.max(others_until);
+                progress.has_ended |= progress.is_known || progress.is_forgotten();
+            }
         }
         let waker = if progress.has_ended { progress.waker.take() } else { None };
         drop(progress);
@@ -123,6 +150,8 @@ impl<F> Goals<F> {
             waker: None,
             state: GoalState::Accepted,
             is_known: false,
+            accepted: None,
+            others_until: None,
             has_ended: known.is_closed,
             is_wanted: false,
         };
@@ -189,7 +218,9 @@ impl<A: Action> Drop for Router<A> {
 /// It can be awaited, or be given to a group as an entity with a callback of its own, by
 /// [`CallbackGroup::create_stream`](rospin::CallbackGroup::create_stream). Taking from it locks for a moment.
 ///
-/// Feedback that the network delivers after the goal's end is dropped.
+/// Feedback that the network delivers after the goal's end is dropped. A client whose executor is behind by more than the
+/// server's [result timeout](super::ActionServerOptions::result_timeout) may never hear that a goal has ended: await the
+/// [result](super::ClientGoalHandle::result) beside the feedback where that can be.
 ///
 /// ```
 /// use futures::StreamExt;

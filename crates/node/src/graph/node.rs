@@ -34,7 +34,7 @@ impl<X: Middleware> Node<X> {
         self.middleware().graph().names_and_types([EndpointKind::Server, EndpointKind::Client])
     }
 
-    /// How many publishers a topic has, whatever their type and quality of service. A relative name is in this node's namespace.
+    /// How many publishers a topic has, whatever their type and quality of service. Relative and remapped names are resolved as for publishers of this node.
     ///
     /// # Errors
     /// If the topic's name is none.
@@ -134,11 +134,11 @@ impl<X: Middleware> Node<X> {
     }
 
     fn count(&self, kind: EndpointKind, name: &str) -> Result<usize, NameError> {
-        Ok(self.middleware().graph().count(kind, self.name().resolve(name)?.as_str()))
+        Ok(self.middleware().graph().count(kind, self.resolve(name)?.as_str()))
     }
 
     fn endpoints(&self, kind: EndpointKind, name: &str) -> Result<Vec<Endpoint>, NameError> {
-        Ok(self.middleware().graph().endpoints(kind, self.name().resolve(name)?.as_str()))
+        Ok(self.middleware().graph().endpoints(kind, self.resolve(name)?.as_str()))
     }
 }
 

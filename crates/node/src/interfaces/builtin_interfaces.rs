@@ -17,6 +17,11 @@ pub struct Time {
 impl Time {
     /// No time at all, or the beginning of time: ROS 2 has one value for both.
     pub const ZERO: Self = Self { sec: 0, nanosec: 0 };
+
+    /// All of it in nanoseconds.
+    pub(crate) fn as_nanos(self) -> i64 {
+        i64::from(self.sec) * 1_000_000_000 + i64::from(self.nanosec)
+    }
 }
 
 impl Message for Time {
@@ -39,8 +44,7 @@ impl From<Instant> for Time {
 impl From<Time> for Instant {
     /// Any time from the wire is one; what is before the beginning is the beginning.
     fn from(time: Time) -> Self {
-        let sec = u64::try_from(time.sec).unwrap_or(0);
-        Self::from_nanos(sec * 1_000_000_000 + u64::from(time.nanosec))
+        Self::from_nanos(u64::try_from(time.as_nanos()).unwrap_or(0))
     }
 }
 
@@ -53,6 +57,9 @@ mod tests {
         let at = |sec, nanosec| Instant::from(Time { sec, nanosec });
         assert_eq!(at(1, 500), Instant::from_nanos(1_000_000_500));
         assert_eq!(at(-1, 0), Instant::ZERO);
+        assert_eq!(at(-1, 999_999_999), Instant::ZERO);
+        assert_eq!(at(-1, 1_500_000_000), Instant::from_millis(500));
+        assert_eq!(at(i32::MIN, u32::MAX), Instant::ZERO);
         assert_eq!(at(i32::MAX, u32::MAX), Instant::from_nanos(2_147_483_647_000_000_000 + 4_294_967_295));
     }
 

@@ -2,6 +2,7 @@
 
 pub mod action_msgs;
 pub mod builtin_interfaces;
+pub mod lifecycle_msgs;
 pub mod rcl_interfaces;
 pub mod rosgraph_msgs;
 pub mod unique_identifier_msgs;

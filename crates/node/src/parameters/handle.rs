@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::error::{SetParameterError, UndeclareError};
 use super::slot::Slot;
 use super::store::Store;
-use super::value::ParameterSetting;
+use super::value::{ParameterSetting, ParameterValue};
 use super::variant::ParameterVariant;
 
 /// A parameter of a node, with the type that it was [declared](crate::Node::declare_parameter) with.
@@ -60,9 +60,14 @@ impl<T: ParameterVariant> Parameter<T> {
     /// [served](crate::Node::serve_parameters).
     ///
     /// # Errors
-    /// If it is read-only or undeclared, the value is not in its range, or a callback does not want it.
+    /// If it is read-only or undeclared (also if another one of its name was declared since), the value is not in its range, or a callback does not want it.
     pub fn set(&self, value: T) -> Result<(), SetParameterError> {
-        self.store.set(vec![ParameterSetting { name: self.name().to_owned(), value: value.into_value() }])
+        self.store.set_own(vec![self.setting(value.into_value())])
+    }
+
+    /// What it would be set by.
+    pub(super) fn setting(&self, value: ParameterValue) -> (ParameterSetting, Arc<Slot>) {
+        (ParameterSetting { name: self.name().to_owned(), value }, Arc::clone(&self.slot))
     }
 
     /// Removes it from the node. Publishes an event as [`set`](Self::set).
@@ -70,7 +75,7 @@ impl<T: ParameterVariant> Parameter<T> {
     /// # Errors
     /// If it is read-only, or no longer declared.
     pub fn undeclare(self) -> Result<(), UndeclareError> {
-        self.store.undeclare(&self.name)
+        self.store.undeclare(&self.name, Some(&self.slot))
     }
 }
 

@@ -51,7 +51,7 @@ impl<X: Middleware> Node<X> {
     /// # Errors
     /// If there is none of that name, or it is read-only.
     pub fn undeclare_parameter(&self, name: &str) -> Result<(), UndeclareError> {
-        self.store().undeclare(name)
+        self.store().undeclare(name, None)
     }
 
     /// The value of a parameter, if it is declared. Locks for a moment, and may allocate.
@@ -138,7 +138,7 @@ impl<X: Middleware> Node<X> {
     /// post-set callback.
     ///
     /// It is an entity as any other, and runs when the policy says. What was set several times before it could run is told
-    /// once, with the last value.
+    /// once, with the last value; what was undeclared before is not told.
     ///
     /// ```
     /// # use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};

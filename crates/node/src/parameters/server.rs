@@ -99,6 +99,7 @@ impl<X: Middleware> Node<X> {
     /// Declares the parameter `use_sim_time`, false by default. While it is true, the context's ROS time
     /// [follows `/clock`](Self::use_sim_time): by a group called `clock` on this executor, which is better moved to one that
     /// has nothing else to do. ROS time is the context's, so it does as long as one of its nodes has that parameter set.
+    /// Dropping the server changes no parameter: ROS time then stands still, until somebody follows `/clock` again.
     ///
     /// ```
     /// # use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
@@ -121,11 +122,12 @@ impl<X: Middleware> Node<X> {
         let store = self.store();
         let events = self.publish_parameter_events(executor)?;
         let mut switch = Switch::new(self, executor);
+        // Before the first look at the parameter: what others set meanwhile is told afterwards.
+        let watched = SetParameters::new(store);
         switch.turn(sim_time::declare(store)?)?;
         let group = executor.create_group(GroupOptions::new("parameters").node(self.fully_qualified_name()), switch);
 
         let options = EntityOptions::new(format!("{}/use_sim_time", store.node));
-        let watched = SetParameters::new(store);
         let use_sim_time =
             group.create_source(EntityKind::Waitable, options, watched, |switch, set| switch.after(&set))?;
 

@@ -58,6 +58,11 @@ pub(super) struct Change {
 }
 
 impl Entry {
+    /// Whether it is the parameter that the slot was made for.
+    fn is_at(&self, slot: &Arc<Slot>) -> bool {
+        Arc::ptr_eq(&self.slot, slot)
+    }
+
     /// Whether it can have the value at all.
     fn check(&self, name: &str, value: &ParameterValue) -> Result<(), SetParameterError> {
         check_value(name, self.kind, self.is_optional, &self.spec, value)
@@ -145,7 +150,8 @@ impl Store {
         Ok(Parameter::new(Arc::clone(self), name, slot))
     }
 
-    pub(super) fn undeclare(&self, name: &str) -> Result<(), UndeclareError> {
+    /// Undeclares it; if `slot` is given, only if it is that parameter and not a later one of its name.
+    pub(super) fn undeclare(&self, name: &str, slot: Option<&Arc<Slot>>) -> Result<(), UndeclareError> {
         let name = name.to_owned();
         if InsideCallback::is_here() {
             return Err(UndeclareError::InsideCallback { name });
@@ -153,6 +159,9 @@ impl Store {
         let mut state = self.lock();
         match state.parameters.get(&name) {
             None => return Err(UndeclareError::NotDeclared { name }),
+            Some(entry) if slot.is_some_and(|slot| !entry.is_at(slot)) => {
+                return Err(UndeclareError::NotDeclared { name });
+            }
             Some(entry) if entry.spec.read_only => return Err(UndeclareError::ReadOnly { name }),
             Some(_) => {}
         }
@@ -166,6 +175,17 @@ impl Store {
     pub(super) fn forget(&self, name: &str) {
         let notifiers = self.lock().remove(name.to_owned());
         self.after(notifiers);
+    }
+
+    /// Sets all of them or none; refuses if one of the slots is that of another parameter than of the one that it is with.
+    pub(super) fn set_own(&self, own: Vec<(ParameterSetting, Arc<Slot>)>) -> Result<(), SetParameterError> {
+        let state = self.lock();
+        let is_there = |name: &String, slot| state.parameters.get(name).is_some_and(|entry| entry.is_at(slot));
+        if let Some((gone, _)) = own.iter().find(|(setting, slot)| !is_there(&setting.name, slot)) {
+            return Err(SetParameterError::NotDeclared { name: gone.name.clone() });
+        }
+        drop(state);
+        self.set(own.into_iter().map(|(setting, _)| setting).collect())
     }
 
     /// Sets all of them or none.
@@ -296,7 +316,7 @@ impl State {
     /// Leaves the change where it will be found; whom to notify of it.
     fn tell(&mut self, change: Change) -> Vec<Notifier> {
         self.version += 1;
-        let notifiers = self.watchers.tell(change.new.iter().chain(&change.changed));
+        let notifiers = self.watchers.tell(&change);
         self.outbox.push(change);
         notifiers
     }

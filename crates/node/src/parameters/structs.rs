@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::error::{DeclareError, SetParameterError};
 use super::handle::Parameter;
 use super::options::ParameterOptions;
+use super::slot::Slot;
 use super::store::Store;
 use super::value::ParameterSetting;
 use super::variant::ParameterVariant;
@@ -137,14 +138,14 @@ impl Declarer<'_> {
 /// What has to be set so that parameters are as a struct says. For the derive macro.
 #[doc(hidden)]
 #[derive(Default)]
-pub struct ParameterChanges(Vec<ParameterSetting>);
+pub struct ParameterChanges(Vec<(ParameterSetting, Arc<Slot>)>);
 
 impl ParameterChanges {
     /// That parameter has to have that value.
     pub fn set<T: ParameterVariant>(&mut self, parameter: &Parameter<T>, value: T) {
         let value = value.into_value();
         if parameter.get().into_value() != value {
-            self.0.push(ParameterSetting { name: parameter.name().to_owned(), value });
+            self.0.push(parameter.setting(value));
         }
     }
 }
@@ -172,7 +173,7 @@ impl<S: Parameters> ParameterSet<S> {
     pub fn set(&self, values: S) -> Result<(), SetParameterError> {
         let mut changes = ParameterChanges::default();
         self.store.at_once(|| values.write(&self.handles, &mut changes));
-        self.store.set(changes.0)
+        self.store.set_own(changes.0)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rospin::{Notifier, Pending, Source, TakeError};
 
-use super::store::Store;
+use super::store::{Change, Store};
 use super::value::{ParameterSetting, ParameterValue};
 
 /// Those who are told of what was set.
@@ -24,12 +24,15 @@ struct Watcher {
 
 impl Watchers {
     /// Notes what was set; whom to notify of it.
-    pub(super) fn tell<'a>(&mut self, set: impl Iterator<Item = &'a ParameterSetting> + Clone) -> Vec<Notifier> {
-        if set.clone().next().is_none() {
-            return Vec::new();
-        }
+    pub(super) fn tell(&mut self, change: &Change) -> Vec<Notifier> {
+        let set = || change.new.iter().chain(&change.changed);
         for watcher in &mut self.watchers {
-            watcher.set.extend(set.clone().map(|setting| (setting.name.clone(), setting.value.clone())));
+            watcher.set.extend(set().map(|setting| (setting.name.clone(), setting.value.clone())));
+            // Names that come and go must not pile up.
+            change.deleted.iter().for_each(|gone| _ = watcher.set.remove(&gone.name));
+        }
+        if set().next().is_none() {
+            return Vec::new();
         }
         self.watchers.iter().filter_map(|watcher| watcher.notifier.clone()).collect()
     }
@@ -43,7 +46,6 @@ impl Watchers {
 pub(super) struct SetParameters {
     store: Arc<Store>,
     number: u64,
-    is_empty: bool,
 }
 
 impl SetParameters {
@@ -54,7 +56,7 @@ impl SetParameters {
         let number = watchers.last;
         watchers.watchers.push(Watcher { number, set: BTreeMap::new(), notifier: None });
         drop(state);
-        Self { store: Arc::clone(store), number, is_empty: true }
+        Self { store: Arc::clone(store), number }
     }
 }
 
@@ -71,15 +73,15 @@ impl Source for SetParameters {
 
     fn try_take(&mut self) -> Result<Option<Vec<ParameterSetting>>, TakeError> {
         let set = self.store.lock().watchers.find(self.number).map(|watcher| std::mem::take(&mut watcher.set));
-        self.is_empty = true;
         let set = set.unwrap_or_default();
         let settings = set.into_iter().map(|(name, value)| ParameterSetting { name, value }).collect::<Vec<_>>();
         Ok(Some(settings).filter(|settings| !settings.is_empty()))
     }
 
     fn pending(&self) -> Pending {
-        // A take leaves nothing, and whoever sets parameters later notifies.
-        if self.is_empty { Pending::Empty } else { Pending::Unknown }
+        let mut state = self.store.lock();
+        let watcher = state.watchers.find(self.number);
+        if watcher.is_none_or(|watcher| watcher.set.is_empty()) { Pending::Empty } else { Pending::Unknown }
     }
 }
 
@@ -91,5 +93,39 @@ impl Drop for SetParameters {
         let removed = at.map(|at| watchers.swap_remove(at));
         drop(state);
         drop(removed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters::options::ParameterOptions;
+
+    #[test]
+    fn what_is_set_before_the_entity_is_there_is_not_forgotten() {
+        let store = Store::new("/node".to_owned(), BTreeMap::new());
+        let mut set = SetParameters::new(&store);
+        assert_eq!(set.pending(), Pending::Empty);
+        let rate = store.declare("rate", ParameterOptions::from(1)).unwrap();
+        assert_eq!(set.pending(), Pending::Unknown, "nobody was notified of it");
+        assert_eq!(set.try_take().unwrap().unwrap(), [ParameterSetting::new("rate", 1)]);
+        assert_eq!(set.pending(), Pending::Empty);
+        rate.set(2).unwrap();
+        assert_eq!(set.pending(), Pending::Unknown);
+    }
+
+    #[test]
+    fn what_is_undeclared_again_leaves_nothing_behind() {
+        let store = Store::new("/node".to_owned(), BTreeMap::new());
+        let mut set = SetParameters::new(&store);
+        for n in 0..10 {
+            let name = format!("obstacle{n}");
+            let parameter = store.declare(&name, ParameterOptions::from(n)).unwrap();
+            parameter.undeclare().unwrap();
+            let any = store.declare(&name, ParameterOptions::from(ParameterValue::from(n))).unwrap();
+            any.set(ParameterValue::NotSet).unwrap();
+        }
+        let _rate = store.declare("rate", ParameterOptions::from(1)).unwrap();
+        assert_eq!(set.try_take().unwrap().unwrap(), [ParameterSetting::new("rate", 1)]);
     }
 }

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use futures::channel::oneshot;
 use futures::{FutureExt, StreamExt};
 use rospin::{ExecutorOptions, GroupOptions, IncidentKind, OnPanic, Payload, SpinOptions};
-use rospin_node::{CancelResponse, GoalResponse, GoalState};
+use rospin_node::{ActionServerOptions, CancelResponse, GoalResponse, GoalState};
 
 use crate::set_up::{Goal, Handle, Kind, Log, World, on_both_kinds, seq, watchdog};
 
@@ -151,6 +152,43 @@ fn without_the_clients_executor_there_is_no_feedback() {
         drop(other);
         let goal = world.wait(client.send_goal(Goal { order: 5 })).unwrap();
         assert_eq!(world.heard(&mut goal.take_feedback().unwrap()), (vec![], false));
+    });
+}
+
+#[test]
+fn feedback_ends_although_another_goal_took_the_place_before_the_end_was_heard() {
+    watchdog(|| {
+        for kind in [Kind::Exclusive, Kind::Reentrant] {
+            let world = World::with(kind, ActionServerOptions::new("fibonacci").max_goals(1));
+            let behind = world.context.create_executor(ExecutorOptions::new("behind"));
+            let client = world.node.create_action_client(&behind.handle(), "fibonacci").unwrap();
+            let execute = || {
+                world.clock.advance(Duration::from_millis(1));
+                let accepted = client.send_goal(Goal { order: 5 });
+                world.spin_all();
+                (accepted, world.begun.take().remove(0))
+            };
+            let end = |handle: Handle| {
+                handle.publish_feedback(seq([0])).unwrap();
+                handle.succeed(seq([]));
+            };
+            let (first, handle) = execute();
+            let first = world.wait(first).unwrap();
+            end(handle);
+            let (second, handle) = execute();
+            end(handle);
+            let (third, _handle) = execute();
+
+            let mut feedback = first.take_feedback().unwrap();
+            assert_eq!(world.heard(&mut feedback), (vec![], true), "nothing was heard yet");
+            behind.spin(SpinOptions::spin_all()).unwrap();
+            assert_eq!(world.heard(&mut feedback), (vec![seq([0])], false));
+            // All of it was heard before it was known that the server accepted it.
+            let second = world.wait(second).unwrap();
+            assert_eq!(world.heard(&mut second.take_feedback().unwrap()), (vec![seq([0])], false));
+            let third = world.wait(third).unwrap();
+            assert_eq!(world.heard(&mut third.take_feedback().unwrap()), (vec![], true));
+        }
     });
 }
 

@@ -179,8 +179,11 @@ impl State {
         };
         let goes_on = scheduler.go_on(now, thread, &mut run.activation, arrival);
         if goes_on {
+            let slot = &mut entity.slots[run.callback.slot];
             // Should the entity be removed meanwhile, its slot knows what it runs.
-            entity.slots[run.callback.slot].sequence = Some(run.activation.sequence);
+            slot.sequence = Some(run.activation.sequence);
+            // Whoever woke the one that ended does not mean the next one.
+            slot.woken = false;
         }
         goes_on
     }

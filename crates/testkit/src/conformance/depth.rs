@@ -105,7 +105,8 @@ pub fn a_late_subscription_hears_only_what_follows<F: Fixture>() {
     assert_eq!((late.heard.all(), late.subscription.missed()), (vec![3], 0));
 }
 
-/// A subscription that takes the place of another one begins anew: it gets nothing of what that one had, or left.
+/// A subscription that takes the place of another one begins anew: it gets nothing of what that one had, left, or was about
+/// to get.
 pub fn a_successor_hears_only_what_follows<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -126,15 +127,44 @@ pub fn a_successor_hears_only_what_follows<F: Fixture>() {
     }
 }
 
-/// Publishes `early` to nobody, then one more to a late subscription that asks for what was latched, with a depth of three; and
-/// compares what that one hears.
-fn latched<F: Fixture>(early: std::ops::Range<i64>, expected: &[i64]) {
+/// What has arrived for a subscription, and was not heard when it was dropped, is not for its successor.
+pub fn a_successor_hears_nothing_that_was_left<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let publisher = world.here.create_publisher("numbers").unwrap();
+    let witness = world.listen(&world.there, world.helper(), "numbers");
+    for round in 0..4 {
+        let listener = world.listen(&world.there, &main, "numbers");
+        world.matched(&publisher, &[&witness.subscription, &listener.subscription]);
+        world.spinning(&[&main], || {
+            world.publish(&publisher, number(10 * round));
+            world.wait("it is heard", listener.heard.until_has(10 * round));
+        });
+        world.publish_all(&publisher, [10 * round + 1, 10 * round + 2]);
+        world.wait("others hear what follows", witness.heard.until_has(10 * round + 2));
+        assert_eq!(listener.heard.all(), [10 * round]);
+        drop(listener);
+        world.spin_all(&main);
+        world.until("it is known to be gone", || publisher.subscription_count() == 1);
+    }
+}
+
+/// Publishes `early`, to nobody or to a subscription that hears it, then one more to a late subscription that asks for what was
+/// latched, with a depth of three; and compares what that one hears.
+fn latched<F: Fixture>(early: std::ops::Range<i64>, is_heard: bool, expected: &[i64]) {
     let world = World::<F>::new();
     let main = world.executor("main");
     let options = PublisherOptions::new("numbers").keep_last(3).transient_local();
     let publisher = world.here.create_publisher(options).unwrap();
+    let witness = is_heard.then(|| world.listen(&world.there, world.helper(), "numbers"));
     let next = early.end;
+    if let Some(witness) = &witness {
+        world.matched(&publisher, &[&witness.subscription]);
+    }
     world.publish_all(&publisher, early);
+    if let Some(witness) = &witness {
+        world.wait("the early ones are heard", witness.heard.until_has(next - 1));
+    }
     let late = world.listen(&world.there, &main, SubscriptionOptions::new("numbers").transient_local());
     world.spinning(&[&main], || {
         world.wait("the latched ones are heard", late.heard.until_has(next - 1));
@@ -146,12 +176,12 @@ fn latched<F: Fixture>(early: std::ops::Range<i64>, expected: &[i64]) {
 
 /// A latched publisher keeps its last messages for late subscriptions that ask for them.
 pub fn a_late_subscription_hears_what_was_latched<F: Fixture>() {
-    latched::<F>(0..3, &[0, 1, 2, 3]);
+    latched::<F>(0..3, false, &[0, 1, 2, 3]);
 }
 
-/// It keeps as many as its depth says: older ones are not heard, nor missed.
+/// It keeps as many as its depth says: older ones are not heard, nor missed, once they are not on their way any more.
 pub fn no_more_is_latched_than_the_depth_says<F: Fixture>() {
-    latched::<F>(0..5, &[2, 3, 4, 5]);
+    latched::<F>(0..5, true, &[2, 3, 4, 5]);
 }
 
 /// Two late subscriptions get what was latched, one after the other, and what follows once.
@@ -181,9 +211,13 @@ pub fn what_was_latched_is_only_for_who_asks<F: Fixture>() {
     let main = world.executor("main");
     let options = PublisherOptions::new("numbers").keep_last(3).transient_local();
     let publisher = world.here.create_publisher(options).unwrap();
+    // Somebody hears them: they are not on their way any more when the late one comes.
+    let early = world.listen(&world.there, world.helper(), "numbers");
+    world.matched(&publisher, &[&early.subscription]);
     world.publish_all(&publisher, 0..3);
+    world.wait("the early ones are heard", early.heard.until_count(3));
     let late = world.listen(&world.there, &main, "numbers");
-    world.matched(&publisher, &[&late.subscription]);
+    world.matched(&publisher, &[&early.subscription, &late.subscription]);
     world.spinning(&[&main], || {
         world.publish(&publisher, number(3));
         world.wait("what follows is heard", late.heard.until_has(3));

@@ -64,6 +64,12 @@ pub fn nobody_need_listen<F: Fixture>() {
     for data in 0..500 {
         publisher.publish(number(data)).unwrap();
     }
+    // What follows on another topic is heard: nothing is on its way any more.
+    let others = world.here.create_publisher("others").unwrap();
+    let witness = world.listen(&world.there, world.helper(), "others");
+    world.matched(&others, &[&witness.subscription]);
+    world.publish(&others, number(0));
+    world.wait("what follows is heard", witness.heard.until_count(1));
     let listener = world.listen(&world.there, &main, "numbers");
     world.matched(&publisher, &[&listener.subscription]);
     world.spinning(&[&main], || {

@@ -1,6 +1,6 @@
 //! What the cases send. The types are those of ROS 2, so that a middleware that checks names finds nothing to refuse.
 
-use rospin_node::{Message, Service};
+use rospin_node::{Action, Message, Service};
 use serde::{Deserialize, Serialize};
 
 /// A number.
@@ -64,4 +64,34 @@ impl Summands {
     pub const fn add(self) -> Sum {
         Sum { sum: self.a.wrapping_add(self.b) }
     }
+}
+
+/// How many numbers a [`Fibonacci`] sequence is to have beyond its first two.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Order {
+    /// The count.
+    pub order: i32,
+}
+
+/// Numbers in their order.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Sequence {
+    /// The numbers.
+    pub sequence: Vec<i32>,
+}
+
+/// The numbers in their order.
+#[must_use]
+pub fn sequence(numbers: impl IntoIterator<Item = i32>) -> Sequence {
+    Sequence { sequence: numbers.into_iter().collect() }
+}
+
+/// Takes its time.
+pub enum Fibonacci {}
+
+impl Action for Fibonacci {
+    type Goal = Order;
+    type Result = Sequence;
+    type Feedback = Sequence;
+    const TYPE: &str = "example_interfaces/action/Fibonacci";
 }

@@ -2,11 +2,14 @@
 //!
 //! A middleware's tests supply a [`Fixture`] and call [`conformance!`](macro@crate::conformance), which makes a `#[test]` of every
 //! case. Cases wait for what must happen, with patience; to show that nothing happened they send something after it, and wait
-//! for that. None of them sleeps for luck.
+//! for that. None of them sleeps for luck, and none takes it that what was sent has arrived: not every middleware tells who was
+//! there when something was sent from who is there when it arrives.
 //!
 //! A case is a public function, generic over the fixture, in the file of its topic; it is entered in the list at the end of
 //! this file. The names say what holds.
 
+mod acting;
+pub mod actions;
 pub mod callbacks;
 pub mod contract;
 pub mod depth;
@@ -15,6 +18,7 @@ pub mod graph;
 pub mod matching;
 pub mod messages;
 pub mod order;
+pub mod parameters;
 pub mod removal;
 pub mod seen;
 pub mod services;
@@ -53,6 +57,7 @@ macro_rules! conformance {
                 the_deployment_file_says_the_depth
                 a_late_subscription_hears_only_what_follows
                 a_successor_hears_only_what_follows
+                a_successor_hears_nothing_that_was_left
                 a_late_subscription_hears_what_was_latched
                 no_more_is_latched_than_the_depth_says
                 what_was_latched_is_there_for_everyone
@@ -122,7 +127,31 @@ macro_rules! conformance {
                 sleeps_follow_the_clock
                 time_stands_still_when_nobody_follows
             }
-            // Here `actions { ... }` and `parameters { ... }` follow, each with a file of that name.
+            actions {
+                without_a_server_no_goal_is_sent
+                goals_are_accepted_or_rejected
+                feedback_comes_in_order_and_then_the_result
+                a_goal_is_canceled_while_it_executes_on_one_thread
+                a_server_refuses_to_cancel
+                a_goal_that_has_ended_is_not_canceled
+                clients_hear_their_own_feedback_only
+                results_are_kept_after_the_end
+                results_are_forgotten_in_time
+                a_panic_of_an_execution_aborts_its_goal
+                a_server_is_dropped_while_a_goal_executes
+                a_client_is_dropped_with_goals_under_way
+                a_callback_awaits_an_action_of_its_own_executor
+            }
+            parameters {
+                another_node_reads_lists_and_describes
+                another_node_sets_one_by_one
+                what_does_not_fit_is_refused
+                all_are_set_or_none
+                changes_are_heard_in_their_order
+                a_callback_sets_a_parameter_of_its_own_executor
+                parameters_end_with_their_server
+                use_sim_time_is_switched_on_and_off_by_another_node
+            }
         }
     };
     (@cases $fixture:ty; $($topic:ident { $($case:ident)* })*) => {

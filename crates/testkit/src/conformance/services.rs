@@ -273,7 +273,14 @@ pub fn a_server_is_dropped_with_a_call_under_way<F: Fixture>() {
     let (main, idle) = (world.executor("main"), world.executor("idle"));
     let (server, client) = (serve::<F>(&world.here, &idle), client::<F>(&world.there, &main));
     world.wait("the server is there", client.wait_for_service());
+    let group = main.create_group("other", ());
+    let other = world.here.create_service::<AddTwoInts, _, _>(&group, "other", |(), summands| summands.add());
+    let (_other, asks) = (other.unwrap(), world.there.create_client::<AddTwoInts>(&main.handle(), "other").unwrap());
+    world.wait("the other server is there", asks.wait_for_service());
     let call = client.call(add(1, 2));
+    // A later request has arrived: so has this one.
+    let later = world.spinning(&[&main], || world.wait("a later call is answered", asks.call(add(5, 6))));
+    assert_eq!(later, Ok(Sum { sum: 11 }));
     drop(server);
     drop(idle);
     world.spinning(&[&main], || world.until("the server is gone", || !client.service_is_ready()));

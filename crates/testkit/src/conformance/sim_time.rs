@@ -23,7 +23,7 @@ struct Simulation<F: Fixture> {
 const BACK: JumpThreshold =
     JumpThreshold { min_forward: None, min_backward: Some(Duration::from_nanos(1)), on_clock_change: false };
 
-fn at(millis: u32) -> Instant {
+pub(super) fn at(millis: u32) -> Instant {
     Instant::from_millis(millis.into())
 }
 
@@ -32,8 +32,21 @@ fn clock_at(millis: u32) -> Clock {
 }
 
 /// A timer on ROS time.
-fn every(millis: u64) -> TimerOptions {
+pub(super) fn every(millis: u64) -> TimerOptions {
     TimerOptions::periodic(Duration::from_millis(millis)).clock(ClockKind::Ros)
+}
+
+/// Sends the time until it is heard: best effort may lose it, and who subscribes late does.
+pub(super) fn show<F: Fixture>(world: &World<F>, clock: &Publisher<Clock, F::Middleware>, time: &RosTime, millis: u32) {
+    let mut pause = 0;
+    world.until("time has moved", || {
+        if pause == 0 && time.now() != at(millis) {
+            clock.publish(clock_at(millis)).unwrap();
+        }
+        // Not more of it than has a chance to be heard.
+        pause = (pause + 1) % 8;
+        time.now() == at(millis)
+    });
 }
 
 impl<F: Fixture> Simulation<F> {
@@ -48,17 +61,8 @@ impl<F: Fixture> Simulation<F> {
         Self { world, clock, time, sim_time: Some(sim_time) }
     }
 
-    /// Sends the time until it is heard: best effort may lose it, and who subscribes late does.
     fn show(&self, millis: u32) {
-        let mut pause = 0;
-        self.world.until("time has moved", || {
-            if pause == 0 && self.time.now() != at(millis) {
-                self.clock.publish(clock_at(millis)).unwrap();
-            }
-            // Not more of it than has a chance to be heard.
-            pause = (pause + 1) % 8;
-            self.time.now() == at(millis)
-        });
+        show(&self.world, &self.clock, &self.time, millis);
     }
 
     /// Runs all that is due by now.

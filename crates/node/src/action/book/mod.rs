@@ -42,7 +42,7 @@ pub(crate) struct Entry<T, R, W> {
 #[derive(Debug)]
 struct End<R> {
     result: Arc<R>,
-    expires: Instant,
+    since: Instant,
 }
 
 /// Why a goal cannot be accepted.
@@ -107,16 +107,15 @@ impl<T: Clone, R, W> Book<T, R, W> {
     /// Enters a goal as accepted; returns the ended one that had to go for it, if any.
     pub(crate) fn accept(&mut self, id: GoalId, stamp: Time, goal: T) -> Result<Option<Entry<T, R, W>>, NoRoom> {
         self.check(id)?;
-        let displaced = (self.goals.len() >= self.room).then(|| self.first_to_expire()).flatten();
+        let displaced = (self.goals.len() >= self.room).then(|| self.first_to_end()).flatten();
         let displaced = displaced.map(|index| self.goals.remove(index));
         let state = GoalState::Accepted;
         self.goals.push(Entry { id, stamp, state, goal, waiting: VecDeque::new(), end: None });
         Ok(displaced)
     }
 
-    fn first_to_expire(&self) -> Option<usize> {
-        let ended =
-            self.goals.iter().enumerate().filter_map(|(index, entry)| Some((entry.end.as_ref()?.expires, index)));
+    fn first_to_end(&self) -> Option<usize> {
+        let ended = self.goals.iter().enumerate().filter_map(|(index, entry)| Some((entry.end.as_ref()?.since, index)));
         ended.min().map(|(_, index)| index)
     }
 
@@ -143,16 +142,14 @@ impl<T: Clone, R, W> Book<T, R, W> {
         result: &Arc<R>,
         now: Instant,
     ) -> Option<Finished<R, W>> {
-        let expires = now + self.retention;
         let entry = self.goals.iter_mut().find(|entry| entry.id == id && entry.end.is_none())?;
-        Some(entry.finish(event, result, expires))
+        Some(entry.finish(event, result, now))
     }
 
     /// Ends all goals that have not ended, as aborted.
     pub(crate) fn abort_all(&mut self, result: &Arc<R>, now: Instant) -> Vec<Finished<R, W>> {
-        let expires = now + self.retention;
         let active = self.goals.iter_mut().filter(|entry| entry.end.is_none());
-        active.map(|entry| entry.finish(GoalEvent::Abort, result, expires)).collect()
+        active.map(|entry| entry.finish(GoalEvent::Abort, result, now)).collect()
     }
 
     /// What is kept of all goals that have not ended.
@@ -162,11 +159,13 @@ impl<T: Clone, R, W> Book<T, R, W> {
 
     /// Which goals a request to cancel means, as `action_msgs/srv/CancelGoal` defines it.
     pub(crate) fn select(&self, id: GoalId, stamp: Time) -> Selected<T> {
-        let (any_id, any_time) = (id == GoalId::ZERO, stamp == Time::ZERO);
+        // Others' stamps may have more nanoseconds than a second has.
+        let until_ns = stamp.as_nanos();
+        let (any_id, any_time) = (id == GoalId::ZERO, until_ns == 0);
         let is_meant = |entry: &Entry<T, R, W>| match (any_id, any_time) {
             (true, true) => true,
             (false, true) => entry.id == id,
-            (_, false) => entry.stamp <= stamp || entry.id == id,
+            (_, false) => entry.stamp.as_nanos() <= until_ns || entry.id == id,
         };
         let mut meant = self.goals.iter().filter(|entry| is_meant(entry)).peekable();
         if !any_id && any_time {
@@ -195,21 +194,22 @@ impl<T: Clone, R, W> Book<T, R, W> {
 
     /// Forgets the ended goals whose time is over, and returns them.
     pub(crate) fn expire(&mut self, now: Instant) -> Vec<Entry<T, R, W>> {
-        let is_over = |entry: &mut Entry<T, R, W>| entry.end.as_ref().is_some_and(|end| end.expires <= now);
+        let retention = self.retention;
+        let is_over = |entry: &mut Entry<T, R, W>| entry.end.as_ref().is_some_and(|end| end.since + retention <= now);
         self.goals.extract_if(.., is_over).collect()
     }
 
     /// When the next one's time is over.
     pub(crate) fn next_expiry(&self) -> Option<Instant> {
-        self.goals.iter().filter_map(|entry| entry.end.as_ref()).map(|end| end.expires).min()
+        self.goals.iter().filter_map(|entry| entry.end.as_ref()).map(|end| end.since + self.retention).min()
     }
 }
 
 impl<T, R, W> Entry<T, R, W> {
-    fn finish(&mut self, event: GoalEvent, result: &Arc<R>, expires: Instant) -> Finished<R, W> {
+    fn finish(&mut self, event: GoalEvent, result: &Arc<R>, now: Instant) -> Finished<R, W> {
         let state = self.state.after(GoalEvent::Execute).unwrap_or(self.state);
         self.state = state.after(event).unwrap_or(GoalState::Aborted);
-        self.end = Some(End { result: Arc::clone(result), expires });
+        self.end = Some(End { result: Arc::clone(result), since: now });
         Finished { state: self.state, result: Arc::clone(result), waiting: std::mem::take(&mut self.waiting) }
     }
 }

@@ -207,3 +207,33 @@ fn a_server_that_ends_aborts_what_is_active_and_tells_who_waits() {
     assert!(finished.iter().all(|end| (end.state, *end.result) == (GoalState::Aborted, 0)));
     assert!(book.expire(at(1_000_000)).is_empty(), "kept for ever");
 }
+
+#[test]
+fn a_stamp_from_the_wire_need_not_be_normalized() {
+    let mut book = Book::<u8, (), ()>::new(3, RETENTION);
+    for n in 1..=3 {
+        book.accept(id(n), Time { sec: n.into(), nanosec: 0 }, n).unwrap();
+    }
+    let selected = |id, sec, nanosec| match book.select(id, Time { sec, nanosec }) {
+        Selected::Active(goals) => goals.into_iter().map(|(_, _, _, n)| n).collect::<Vec<_>>(),
+        none => panic!("{none:?}"),
+    };
+    assert_eq!(selected(GoalId::ZERO, 0, 2_000_000_000), [1, 2]);
+    assert_eq!(selected(GoalId::ZERO, -1, 3_500_000_000), [1, 2]);
+    assert_eq!(selected(GoalId::ZERO, i32::MAX, u32::MAX), [1, 2, 3]);
+    assert_eq!(selected(GoalId::ZERO, i32::MIN, 0), [0; 0]);
+    // No time at all, however it is written.
+    assert_eq!(selected(id(3), -1, 1_000_000_000), [3]);
+    assert_eq!(selected(GoalId::ZERO, -4, 4_000_000_000), [1, 2, 3]);
+}
+
+#[test]
+fn of_results_that_are_kept_for_ever_the_oldest_makes_room() {
+    let mut book = Book::<u8, (), ()>::new(2, Duration::MAX);
+    book.accept(id(1), Time::ZERO, 1).unwrap();
+    book.accept(id(2), Time::ZERO, 2).unwrap();
+    book.finish(id(2), GoalEvent::Succeed, &Arc::new(()), at(1)).unwrap();
+    book.finish(id(1), GoalEvent::Succeed, &Arc::new(()), at(2)).unwrap();
+    let displaced = book.accept(id(3), Time::ZERO, 3).unwrap();
+    assert_eq!(displaced.map(|entry| entry.goal), Some(2), "it ended first");
+}

@@ -47,7 +47,7 @@ pub enum ParameterFileError {
 
 /// Values for the parameters of nodes: a YAML file as `ros2 param dump` writes it.
 ///
-/// Nodes are given by names; `*` stands for one part of a name, `**` for any number of them. Of several values for a parameter
+/// Nodes are given by names; `*` stands for one part of a name, `**` for any number of them, also none. Of several values for a parameter
 /// the last one counts.
 ///
 /// ```
@@ -94,7 +94,11 @@ impl ParameterFile {
     }
 
     fn read(file: &str, text: &str) -> Result<Self, ParameterFileError> {
-        let options = serde_saphyr::options! { non_finite_float_policy: NonFiniteFloatPolicy::PassThrough };
+        // Numbers that begin with a zero are octal, as in rcl.
+        let options = serde_saphyr::options! {
+            non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
+            legacy_octal_numbers: true,
+        };
         let yaml = serde_saphyr::from_str_with_options(text, options);
         let yaml =
             yaml.map_err(|error| ParameterFileError::Syntax { file: file.to_owned(), reason: error.to_string() })?;
@@ -116,6 +120,10 @@ impl ParameterFile {
         };
         for (key, below) in entries {
             if key == PARAMETERS {
+                if parts(namespace).is_empty() {
+                    let reason = "belongs to no node; put a node's name above it, or `/**` for all nodes".to_owned();
+                    return Err((PARAMETERS.to_owned(), reason));
+                }
                 let mut parameters = Vec::new();
                 collect("", below, &mut parameters).map_err(|(name, why)| (format!("{namespace} {name}"), why))?;
                 self.sections.push((namespace.to_owned(), parameters));
@@ -142,8 +150,10 @@ fn parts(name: &str) -> Vec<&str> {
 fn matches(pattern: &[&str], name: &[&str]) -> bool {
     match (pattern.split_first(), name.split_first()) {
         (None, None) => true,
-        // One part, and any number of further ones.
-        (Some((&"**", rest)), Some((_, further))) => matches(rest, further) || matches(pattern, further),
+        // No part, or one and any number of further ones.
+        (Some((&"**", rest)), _) => {
+            matches(rest, name) || name.split_first().is_some_and(|(_, further)| matches(pattern, further))
+        }
         (Some((first, rest)), Some((part, further))) => (*first == "*" || first == part) && matches(rest, further),
         _ => false,
     }
@@ -218,6 +228,8 @@ mod tests {
               ros__parameters:
                 bool: true
                 integer: -5
+                hexadecimal: 0x1F
+                octal: 010
                 double: 1.0
                 exponent: 1e3
                 infinite: .inf
@@ -230,9 +242,11 @@ mod tests {
                 below:
                   it: {deep: 7}
         ";
-        let expected: [(&str, ParameterValue); 12] = [
+        let expected: [(&str, ParameterValue); 14] = [
             ("bool", true.into()),
             ("integer", (-5).into()),
+            ("hexadecimal", 31.into()),
+            ("octal", 8.into()),
             ("double", 1.0.into()),
             ("exponent", 1000.0.into()),
             ("infinite", f64::INFINITY.into()),
@@ -257,13 +271,17 @@ mod tests {
             /*/arm: {ros__parameters: {d: 4}}
             /robot/left/arm: {ros__parameters: {e: 5}}
             arm: {ros__parameters: {f: 6}}
+            /**/arm: {ros__parameters: {g: 7}}
+            /robot/**: {ros__parameters: {h: 8}}
+            /robot/arm/**: {ros__parameters: {i: 9}}
         ";
         let names =
             |namespace, name| values(text, namespace, name).into_iter().map(|(name, _)| name).collect::<String>();
-        assert_eq!(names("/robot", "arm"), "abcd");
-        assert_eq!(names("/robot/left", "arm"), "ae");
-        assert_eq!(names("/", "arm"), "af");
-        assert_eq!(names("/robot", "leg"), "ac");
+        assert_eq!(names("/robot", "arm"), "abcdghi");
+        assert_eq!(names("/robot/left", "arm"), "aegh");
+        assert_eq!(names("/", "arm"), "afg");
+        assert_eq!(names("/robot", "leg"), "ach");
+        assert_eq!(names("/", "robot"), "ah");
     }
 
     #[test]
@@ -271,6 +289,8 @@ mod tests {
         let cases = [
             ("a: [1", "is no YAML"),
             ("a: {ros__parameters: {b: 1, b: 2}}", "duplicate"),
+            ("ros__parameters: {b: 1}", "`ros__parameters` belongs to no node"),
+            ("/: {ros__parameters: {b: 1}}", "`ros__parameters` belongs to no node"),
             ("a: 1", "`/a` is an integer; there should be a node's name with `ros__parameters` below it"),
             ("a: {ros__parameters: {b: }}", "`/a b` has no value"),
             ("a: {ros__parameters: {b: {c: []}}}", "`/a b.c` is an empty list"),

@@ -1,0 +1,207 @@
+//! Containers: components, and the executors and threads that run them.
+
+use std::any::Any;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::thread;
+
+use rospin::{Context, Executor, ExecutorHandle, ExecutorOptions, SpinOptions};
+use rospin_node::{Middleware, NameError, NodeName, NodeOptions, ParameterValue};
+use rospin_scenario::components::{self, ComponentFile, ComponentPlan};
+
+use crate::components::{Components, Setup};
+use crate::ending::{ContainerHandle, Ended, Ending};
+use crate::error::{RunError, StartError};
+use crate::signals::Listening;
+
+/// The executor that every container has.
+const OWN_EXECUTOR: &str = "container";
+
+/// Runs components, every executor on a thread of its own, until one of them ends.
+///
+/// See the [crate](crate) for an example.
+#[must_use = "nothing runs before `run` is called"]
+pub struct Container {
+    context: Context,
+    /// The first one is the container's own.
+    executors: Vec<Executor>,
+    components: Vec<Box<dyn Any + Send>>,
+    ending: Arc<Ending>,
+}
+
+impl Container {
+    /// A container without components, and with one executor, called `container`.
+    pub fn new(context: &Context) -> Self {
+        let executors = vec![context.create_executor(ExecutorOptions::new(OWN_EXECUTOR))];
+        Self { context: context.clone(), executors, components: Vec::new(), ending: Arc::default() }
+    }
+
+    /// The executor called `container`: for what the process has only once, such as the discovery of a middleware.
+    #[must_use]
+    pub fn executor(&self) -> ExecutorHandle {
+        self.executors[0].handle()
+    }
+
+    /// What ends the container.
+    #[must_use]
+    pub fn handle(&self) -> ContainerHandle {
+        ContainerHandle { ending: Arc::clone(&self.ending), component: None }
+    }
+
+    /// Creates the components of the file, in its order, on executors that have one thread each unless a deployment file says
+    /// otherwise. None of their callbacks runs before [`run`](Self::run).
+    ///
+    /// May be called several times, also with different middlewares.
+    ///
+    /// # Errors
+    /// With the place in the file, if it names a component that the program does not have, a name is none, or a component
+    /// does not start. Those before it are there then, and go with the container.
+    pub fn start<X: Middleware>(
+        &mut self,
+        components: &Components<X>,
+        middleware: &X,
+        file: &ComponentFile,
+    ) -> Result<(), StartError> {
+        for (number, plan) in file.components().iter().enumerate() {
+            let make = components.maker(&plan.type_name).ok_or_else(|| {
+                let known: Vec<_> = components.type_names().map(|name| format!("`{name}`")).collect();
+                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                let message = format!("the program has no component `{}`; known are: {known}", plan.type_name);
+                StartError::from(file.error(number, "type", message))
+            })?;
+            let (name, options) = node_of(number, plan, file)?;
+            let component = name.to_string();
+            let setup = Setup {
+                name,
+                options,
+                middleware: middleware.clone(),
+                executor: self.executor_called(plan.executor()),
+                container: ContainerHandle { component: Some(component.clone()), ..self.handle() },
+            };
+            let started = catch_unwind(AssertUnwindSafe(|| make(setup)));
+            let started = started.unwrap_or_else(|panic| Err(format!("it panicked: {}", message(&*panic)).into()));
+            self.components.push(started.map_err(|reason| {
+                let what = format!("component `{component}` ({}) did not start: {reason}", plan.type_name);
+                StartError::Failed { place: Box::new(file.error(number, "type", what)), component, reason }
+            })?);
+        }
+        Ok(())
+    }
+
+    /// Runs all executors until a component or a handle [ends](ContainerHandle::end) the container, or one of them is
+    /// halted. Callbacks that run are waited for; then components are dropped, the last one first.
+    ///
+    /// # Errors
+    /// If an executor does not spin: there is no thread for it, a callback panicked in a group that halts then, or the
+    /// program and its deployment file do not go together.
+    pub fn run(self) -> Result<Ended, RunError> {
+        thread::scope(|scope| {
+            for executor in &self.executors {
+                let name = executor.handle().name().to_owned();
+                let (ending, executor_name) = (&self.ending, name.clone());
+                let spin = move || {
+                    let spun = catch_unwind(AssertUnwindSafe(|| executor.spin(SpinOptions::new())));
+                    let executor = executor_name;
+                    ending.set(match spun {
+                        Ok(Ok(_)) => Ok(Ended::Halted { executor }),
+                        Ok(Err(source)) => Err(RunError::Spin { executor, source: Box::new(source) }),
+                        // A bug of the engine: nobody must wait for this thread, and everybody shall hear of it.
+                        Err(panic) => {
+                            ending.set(Ok(Ended::Halted { executor }));
+                            resume_unwind(panic)
+                        }
+                    });
+                };
+                let thread = thread::Builder::new().name(name.replace('\0', ""));
+                if let Err(source) = thread.spawn_scoped(scope, spin) {
+                    self.ending.set(Err(RunError::Thread { executor: name, source }));
+                    break;
+                }
+            }
+            let ended = self.ending.wait();
+            self.executors.iter().for_each(Executor::halt);
+            ended
+        })
+    }
+
+    /// As [`run`](Self::run), and until SIGINT (Ctrl-C) or SIGTERM comes. A second signal ends the process at once, without
+    /// waiting for callbacks.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run), and if signals cannot be received.
+    pub fn run_until_signal(self) -> Result<Ended, RunError> {
+        let _listening = Listening::start(&self.ending).map_err(RunError::Signals)?;
+        self.run()
+    }
+
+    fn executor_called(&mut self, name: &str) -> ExecutorHandle {
+        if let Some(executor) = self.executors.iter().find(|executor| executor.handle().name() == name) {
+            return executor.handle();
+        }
+        let executor = self.context.create_executor(ExecutorOptions::new(name));
+        let handle = executor.handle();
+        self.executors.push(executor);
+        handle
+    }
+}
+
+impl Drop for Container {
+    fn drop(&mut self) {
+        // Those that came later may rest upon those before; and all of them on their executors.
+        while let Some(component) = self.components.pop() {
+            drop(component);
+        }
+    }
+}
+
+impl fmt::Debug for Container {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let executors: Vec<_> = self.executors.iter().map(|executor| executor.handle().name().to_owned()).collect();
+        let mut f = f.debug_struct("Container");
+        f.field("executors", &executors).field("components", &self.components.len()).finish_non_exhaustive()
+    }
+}
+
+/// The node that the file wants, if its names are some.
+fn node_of(number: usize, plan: &ComponentPlan, file: &ComponentFile) -> Result<(NodeName, NodeOptions), StartError> {
+    let wrong = |key, error: NameError| StartError::from(file.error(number, key, error.to_string()));
+    NodeName::new("/", &plan.name).map_err(|error| wrong("name", error))?;
+    let name = NodeName::new(&plan.namespace, &plan.name).map_err(|error| wrong("namespace", error))?;
+    let mut options = NodeOptions::new(&plan.name).namespace(&plan.namespace);
+    for (from, to) in &plan.remap {
+        for side in [from, to] {
+            name.resolve(side).map_err(|error| wrong("remap", error))?;
+        }
+        options = options.remap(from, to);
+    }
+    for (parameter, given) in &plan.parameters {
+        let value = value_of(given).ok_or_else(|| {
+            let message = format!("`{parameter}` is an empty list, of nothing in particular; leave it to its default");
+            StartError::from(file.error(number, "parameters", message))
+        })?;
+        options = options.parameter_override(parameter, value);
+    }
+    Ok((name, options))
+}
+
+/// `None` for an empty list: it does not tell of what.
+fn value_of(given: &components::ParameterValue) -> Option<ParameterValue> {
+    use components::ParameterValue as Given;
+    Some(match given {
+        Given::Bool(value) => ParameterValue::Bool(*value),
+        Given::Integer(value) => ParameterValue::Integer(*value),
+        Given::Double(value) => ParameterValue::Double(*value),
+        Given::String(value) => ParameterValue::String(value.clone()),
+        Given::BoolArray(values) => ParameterValue::BoolArray(values.clone()),
+        Given::IntegerArray(values) => ParameterValue::IntegerArray(values.clone()),
+        Given::DoubleArray(values) => ParameterValue::DoubleArray(values.clone()),
+        Given::StringArray(values) => ParameterValue::StringArray(values.clone()),
+        _ => return None,
+    })
+}
+
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("(a value that is not text)")
+}

@@ -1,0 +1,101 @@
+//! SIGINT and SIGTERM: the first one ends a container, the next one the process.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+use signal_hook::iterator::{Handle, Signals};
+use signal_hook::low_level::emulate_default_handler;
+
+use crate::ending::{Ended, Ending};
+
+/// Listens for signals until it is dropped; from then on they do again what they do by themselves.
+pub(crate) struct Listening {
+    handle: Handle,
+    thread: Option<JoinHandle<()>>,
+    _claim: Claim,
+}
+
+impl Listening {
+    pub(crate) fn start(ending: &Arc<Ending>) -> io::Result<Self> {
+        let claim = Claim::new()?;
+        let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        let handle = signals.handle();
+        let ending = Arc::clone(ending);
+        let listen = move || {
+            let mut has_ended = false;
+            for signal in &mut signals {
+                if has_ended {
+                    // Whoever asks twice does not want to wait for callbacks.
+                    let _ = emulate_default_handler(signal);
+                }
+                has_ended = true;
+                ending.set(Ok(Ended::Signal { signal: if signal == SIGINT { "SIGINT" } else { "SIGTERM" } }));
+            }
+        };
+        let thread = thread::Builder::new().name("signals".to_owned()).spawn(listen)?;
+        Ok(Self { handle, thread: Some(thread), _claim: claim })
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.handle.close();
+        if let Some(thread) = self.thread.take() {
+            // It has nothing that could panic.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Who listens in this process. Once a signal was listened for, the kernel does not end the process any more by itself.
+static LISTENERS: Mutex<Listeners> = Mutex::new(Listeners { count: 0, is_unheard: None });
+
+struct Listeners {
+    count: usize,
+    /// Has signals end the process.
+    is_unheard: Option<Arc<AtomicBool>>,
+}
+
+/// Keeps signals from ending the process.
+struct Claim;
+
+impl Claim {
+    fn new() -> io::Result<Self> {
+        let mut listeners = listeners();
+        if listeners.is_unheard.is_none() {
+            let is_unheard = Arc::new(AtomicBool::new(false));
+            for signal in [SIGINT, SIGTERM] {
+                flag::register_conditional_default(signal, Arc::clone(&is_unheard))?;
+            }
+            listeners.is_unheard = Some(is_unheard);
+        }
+        listeners.count += 1;
+        listeners.tell();
+        Ok(Self)
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let mut listeners = listeners();
+        listeners.count -= 1;
+        listeners.tell();
+    }
+}
+
+impl Listeners {
+    fn tell(&self) {
+        if let Some(is_unheard) = &self.is_unheard {
+            is_unheard.store(self.count == 0, Ordering::Relaxed);
+        }
+    }
+}
+
+fn listeners() -> MutexGuard<'static, Listeners> {
+    // A number and a flag, which agree between any two operations.
+    LISTENERS.lock().unwrap_or_else(PoisonError::into_inner)
+}

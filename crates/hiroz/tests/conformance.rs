@@ -1,0 +1,69 @@
+//! The conformance suite over Zenoh, on the loopback interface: in one session, and between two.
+
+mod common;
+
+use std::sync::{Mutex, PoisonError};
+
+use common::{PATIENT, Place, guest_options, isolated};
+use rospin::{Context, ExecutorHandle};
+use rospin_hiroz::{OpenError, Session, SessionOptions};
+use rospin_testkit::conformance::Fixture;
+
+/// An address of its own. Whoever joins first is found there by the others.
+struct Loopback<const APART: bool>(Mutex<Option<Place>>);
+
+impl<const APART: bool> Fixture for Loopback<APART> {
+    type Middleware = Session;
+    const APART: bool = APART;
+
+    fn deviation(case: &str) -> Option<&'static str> {
+        match case {
+            "a_successor_hears_only_what_follows" if APART => {
+                Some("Zenoh delivers by topic, to whoever listens when a message arrives, and not to whom it was sent")
+            }
+            _ => None,
+        }
+    }
+
+    fn new() -> Self {
+        Self(Mutex::new(None))
+    }
+
+    fn join(&self, _context: &Context, _executor: &ExecutorHandle) -> Session {
+        let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*place {
+            Some(place) => Session::open(patient(guest_options(&place.endpoint))).expect("a session"),
+            None => {
+                let (found, session) = host();
+                *place = Some(found);
+                session
+            }
+        }
+    }
+}
+
+/// What a publisher drops after a millisecond is not what the suite is about.
+fn patient(options: SessionOptions) -> SessionOptions {
+    PATIENT.iter().fold(options, |options, (key, value)| options.setting(*key, *value))
+}
+
+/// A session at a place where nobody else is. Other tests look for one at the same time: somebody may be quicker.
+fn host() -> (Place, Session) {
+    let open = |_| {
+        let place = Place::new();
+        match Session::open(patient(isolated().listen([place.endpoint.as_str()]))) {
+            Ok(session) => Some((place, session)),
+            Err(OpenError::Zenoh { .. }) => None,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    (0..10).find_map(open).expect("a session")
+}
+
+mod in_one_session {
+    rospin_testkit::conformance!(crate::Loopback<false>);
+}
+
+mod between_two_sessions {
+    rospin_testkit::conformance!(crate::Loopback<true>);
+}

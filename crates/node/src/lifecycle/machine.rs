@@ -1,0 +1,316 @@
+//! The states of a managed node and the ways between them: data and pure functions, no callbacks.
+//!
+//! ```text
+//!                     configure            activate
+//!     unconfigured ─────────────▶ inactive ─────────▶ active
+//!           ▲      ◀─────────────          ◀─────────    │
+//!           │         cleanup             deactivate     │
+//!           │            any of the three: shutdown      ▼
+//!     on_error: success                              finalized ◀── on_error: failure, error
+//! ```
+//!
+//! Every arrow leads through a transition state, in which the callback of that name runs; its result chooses the way out.
+
+use std::fmt;
+
+/// A state of a [`LifecycleNode`](crate::LifecycleNode); the numbers are those of ROS 2.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum State {
+    /// What tools say of a node that they know nothing of. No node is in it.
+    Unknown = 0,
+    /// Nothing is set up: the first state.
+    Unconfigured = 1,
+    /// Set up, and idle.
+    Inactive = 2,
+    /// At work.
+    Active = 3,
+    /// At its end; nothing leads out of it.
+    Finalized = 4,
+    /// `on_configure` runs.
+    Configuring = 10,
+    /// `on_cleanup` runs.
+    CleaningUp = 11,
+    /// `on_shutdown` runs.
+    ShuttingDown = 12,
+    /// `on_activate` runs.
+    Activating = 13,
+    /// `on_deactivate` runs.
+    Deactivating = 14,
+    /// `on_error` runs.
+    ErrorProcessing = 15,
+}
+
+impl State {
+    /// All states, in the order of their numbers.
+    pub const ALL: [Self; 11] = [
+        Self::Unknown,
+        Self::Unconfigured,
+        Self::Inactive,
+        Self::Active,
+        Self::Finalized,
+        Self::Configuring,
+        Self::CleaningUp,
+        Self::ShuttingDown,
+        Self::Activating,
+        Self::Deactivating,
+        Self::ErrorProcessing,
+    ];
+
+    /// The number that ROS 2 has for it.
+    #[must_use]
+    pub const fn id(self) -> u8 {
+        self as u8
+    }
+
+    /// The state of that number.
+    #[must_use]
+    pub fn from_id(id: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.id() == id)
+    }
+
+    /// The name that ROS 2 has for it.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Unconfigured => "unconfigured",
+            Self::Inactive => "inactive",
+            Self::Active => "active",
+            Self::Finalized => "finalized",
+            Self::Configuring => "configuring",
+            Self::CleaningUp => "cleaningup",
+            Self::ShuttingDown => "shuttingdown",
+            Self::Activating => "activating",
+            Self::Deactivating => "deactivating",
+            Self::ErrorProcessing => "errorprocessing",
+        }
+    }
+
+    /// Whether a callback of a transition runs in it, after which the node leaves it by itself.
+    #[must_use]
+    pub const fn is_transition(self) -> bool {
+        self.id() >= Self::Configuring.id()
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.label())
+    }
+}
+
+/// What a node can be asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Transition {
+    /// From unconfigured to inactive.
+    Configure,
+    /// From inactive back to unconfigured.
+    Cleanup,
+    /// From inactive to active.
+    Activate,
+    /// From active back to inactive.
+    Deactivate,
+    /// From unconfigured, inactive or active to finalized.
+    Shutdown,
+}
+
+impl Transition {
+    /// The name that ROS 2 has for it.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Configure => "configure",
+            Self::Cleanup => "cleanup",
+            Self::Activate => "activate",
+            Self::Deactivate => "deactivate",
+            Self::Shutdown => "shutdown",
+        }
+    }
+}
+
+impl fmt::Display for Transition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.label())
+    }
+}
+
+/// How the callback of a transition ended, as it chooses the way on.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum End {
+    Success,
+    Failure,
+    Error,
+}
+
+/// One way from a state to another, as ROS 2 numbers and names it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub struct Edge {
+    /// Its number.
+    pub id: u8,
+    /// Its name. The three shutdowns have the same one, and so have equal results of different transitions.
+    pub label: &'static str,
+    /// Where it begins.
+    pub start: State,
+    /// Where it leads.
+    pub goal: State,
+}
+
+const fn edge(id: u8, label: &'static str, start: State, goal: State) -> Edge {
+    Edge { id, label, start, goal }
+}
+
+/// The way out of a transition state; numbers are the state's and the result's.
+const fn end(id: u8, start: State, goal: State) -> Edge {
+    let label = match id % 10 {
+        0 => "transition_success",
+        1 => "transition_failure",
+        _ => "transition_error",
+    };
+    Edge { id, label, start, goal }
+}
+
+/// All ways that there are.
+pub const EDGES: [Edge; 25] = {
+    use State::{
+        Activating, Active, CleaningUp, Configuring, Deactivating, ErrorProcessing, Finalized, Inactive, ShuttingDown,
+        Unconfigured,
+    };
+    [
+        edge(1, "configure", Unconfigured, Configuring),
+        end(10, Configuring, Inactive),
+        end(11, Configuring, Unconfigured),
+        end(12, Configuring, ErrorProcessing),
+        edge(2, "cleanup", Inactive, CleaningUp),
+        end(20, CleaningUp, Unconfigured),
+        end(21, CleaningUp, Inactive),
+        end(22, CleaningUp, ErrorProcessing),
+        edge(3, "activate", Inactive, Activating),
+        end(30, Activating, Active),
+        end(31, Activating, Inactive),
+        end(32, Activating, ErrorProcessing),
+        edge(4, "deactivate", Active, Deactivating),
+        end(40, Deactivating, Inactive),
+        end(41, Deactivating, Active),
+        end(42, Deactivating, ErrorProcessing),
+        edge(5, "shutdown", Unconfigured, ShuttingDown),
+        edge(6, "shutdown", Inactive, ShuttingDown),
+        edge(7, "shutdown", Active, ShuttingDown),
+        end(50, ShuttingDown, Finalized),
+        // Whoever does not want to end ends nevertheless.
+        end(51, ShuttingDown, Finalized),
+        end(52, ShuttingDown, ErrorProcessing),
+        end(60, ErrorProcessing, Unconfigured),
+        end(61, ErrorProcessing, Finalized),
+        end(62, ErrorProcessing, Finalized),
+    ]
+};
+
+/// How somebody asks for a transition.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Ask {
+    Label(String),
+    Id(u8),
+}
+
+impl From<Transition> for Ask {
+    fn from(transition: Transition) -> Self {
+        Self::Label(transition.label().to_owned())
+    }
+}
+
+impl fmt::Display for Ask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Label(label) => write!(f, "`{label}`"),
+            Self::Id(id) => match EDGES.iter().find(|edge| edge.id == *id) {
+                Some(edge) => write!(f, "`{}` (number {id}, of a node that is {})", edge.label, edge.start),
+                None => write!(f, "number {id}"),
+            },
+        }
+    }
+}
+
+/// The ways that somebody can ask for in a state.
+pub(crate) fn ways_from(state: State) -> impl Iterator<Item = &'static Edge> {
+    let edges = EDGES.iter().filter(move |edge| edge.start == state);
+    // Out of a transition state leads only what its callback returns.
+    edges.filter(move |_| !state.is_transition())
+}
+
+/// The way that a node in `state` goes if it is asked for that; `None` if there is none.
+pub(crate) fn begin(state: State, ask: &Ask) -> Option<&'static Edge> {
+    ways_from(state).find(|edge| match ask {
+        Ask::Label(label) => edge.label == label,
+        Ask::Id(id) => edge.id == *id,
+    })
+}
+
+/// The way out of a transition state whose callback ended like that; `None` for any other state.
+pub(crate) fn finish(state: State, end: End) -> Option<&'static Edge> {
+    let digit = match end {
+        End::Success => 0,
+        End::Failure => 1,
+        End::Error => 2,
+    };
+    EDGES.iter().find(|edge| state.is_transition() && edge.start == state && edge.id % 10 == digit)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Where a node is that is asked for `label` in `state`, and whose callback ends like that.
+    fn after(state: State, label: &str, result: End) -> Option<State> {
+        let edge = begin(state, &Ask::Label(label.to_owned()))?;
+        finish(edge.goal, result).map(|edge| edge.goal)
+    }
+
+    #[test]
+    fn every_callback_has_its_three_ways_out() {
+        use State::{Active, ErrorProcessing, Finalized, Inactive, Unconfigured};
+        let ways = [
+            ("configure", Unconfigured, Inactive, Unconfigured),
+            ("cleanup", Inactive, Unconfigured, Inactive),
+            ("activate", Inactive, Active, Inactive),
+            ("deactivate", Active, Inactive, Active),
+            ("shutdown", Unconfigured, Finalized, Finalized),
+            ("shutdown", Inactive, Finalized, Finalized),
+            ("shutdown", Active, Finalized, Finalized),
+        ];
+        for (label, start, success, failure) in ways {
+            assert_eq!(after(start, label, End::Success), Some(success), "{label}");
+            assert_eq!(after(start, label, End::Failure), Some(failure), "{label}");
+            assert_eq!(after(start, label, End::Error), Some(ErrorProcessing), "{label}");
+        }
+        let errors = [End::Success, End::Failure, End::Error].map(|end| finish(ErrorProcessing, end).unwrap().goal);
+        assert_eq!(errors, [Unconfigured, Finalized, Finalized]);
+    }
+
+    #[test]
+    fn only_these_can_be_asked_for() {
+        let ways = |state| ways_from(state).map(|edge| edge.label).collect::<Vec<_>>();
+        assert_eq!(ways(State::Unconfigured), ["configure", "shutdown"]);
+        assert_eq!(ways(State::Inactive), ["cleanup", "activate", "shutdown"]);
+        assert_eq!(ways(State::Active), ["deactivate", "shutdown"]);
+        for state in State::ALL.into_iter().filter(|state| state.is_transition() || state.id() % 4 == 0) {
+            assert!(ways(state).is_empty(), "{state}");
+        }
+        assert_eq!(begin(State::Inactive, &Ask::Id(6)).unwrap().goal, State::ShuttingDown);
+        assert_eq!(begin(State::Inactive, &Ask::Id(5)), None, "that is the shutdown of an unconfigured node");
+        assert_eq!(begin(State::Configuring, &Ask::Id(10)), None, "results are not for asking");
+        assert_eq!(finish(State::Active, End::Success), None);
+    }
+
+    #[test]
+    fn numbers_are_unique_and_lead_back() {
+        assert_eq!(EDGES.iter().map(|edge| edge.id).collect::<BTreeSet<_>>().len(), EDGES.len());
+        for state in State::ALL {
+            assert_eq!(State::from_id(state.id()), Some(state));
+        }
+        assert_eq!(State::from_id(5), None);
+    }
+}

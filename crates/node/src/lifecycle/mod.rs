@@ -1,0 +1,63 @@
+//! Managed nodes: what they are set up for, and when they work, is told them from outside, by the rules that all of ROS 2 has
+//! for it.
+//!
+//! A [`LifecycleNode`] has a state. Tools such as `ros2 lifecycle`, launch files and the program itself ask it for
+//! [transitions](Transition); what it does in them is the [`Lifecycle`] of its payload.
+//!
+//! ```
+//! use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+//! use rospin_node::lifecycle::{Fault, Lifecycle, LifecycleHandle, LifecycleNode, LifecyclePublisher, State, Transition};
+//! use rospin_node::{InProcess, Message};
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Clone, Serialize, Deserialize)]
+//! struct Text {
+//!     data: String,
+//! }
+//!
+//! impl Message for Text {
+//!     const TYPE: &str = "std_msgs/msg/String";
+//! }
+//!
+//! #[derive(Default)]
+//! struct Talker {
+//!     chatter: Option<LifecyclePublisher<Text, InProcess>>,
+//! }
+//!
+//! impl Lifecycle<InProcess> for Talker {
+//!     fn on_configure(&mut self, node: &LifecycleHandle<Self, InProcess>, _: State) -> Result<(), Fault> {
+//!         self.chatter = Some(node.create_publisher("chatter")?);
+//!         Ok(())
+//!     }
+//!
+//!     fn on_cleanup(&mut self, _: &LifecycleHandle<Self, InProcess>, _: State) -> Result<(), Fault> {
+//!         self.chatter = None;
+//!         Ok(())
+//!     }
+//! }
+//!
+//! let context = Context::new(ContextOptions::new());
+//! let executor = context.create_executor(ExecutorOptions::new("main"));
+//! let node = LifecycleNode::new(&InProcess::new(&context), &executor.handle(), "talker", Talker::default())?;
+//!
+//! let configured = node.request(Transition::Configure);
+//! assert_eq!(node.state(), State::Unconfigured, "nothing runs before its executor spins");
+//! assert_eq!(executor.spin_until(configured, SpinOptions::new())??, State::Inactive);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod callbacks;
+mod error;
+mod machine;
+mod node;
+mod publisher;
+mod requests;
+mod run;
+mod services;
+mod stage;
+
+pub use callbacks::{Fault, Lifecycle};
+pub use error::{LifecycleError, TransitionError};
+pub use machine::{EDGES, Edge, State, Transition};
+pub use node::{LifecycleHandle, LifecycleNode};
+pub use publisher::LifecyclePublisher;

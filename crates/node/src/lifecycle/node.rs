@@ -1,0 +1,211 @@
+//! Managed nodes and their handles.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use futures_channel::oneshot;
+use rospin::{CallbackGroup, Entity, EntityKind, EntityOptions, ExecutorHandle, GroupOptions, RosTime};
+
+use super::callbacks::Lifecycle;
+use super::error::{LifecycleError, TransitionError};
+use super::machine::{Ask, Edge, State, Transition};
+use super::publisher::LifecyclePublisher;
+use super::requests::{NotQueued, Request, Requests};
+use super::run;
+use super::services::{self, Services};
+use super::stage::Stage;
+use crate::interfaces::lifecycle_msgs::TransitionEvent;
+use crate::message::Message;
+use crate::middleware::Middleware;
+use crate::node::{Node, NodeOptions};
+use crate::options::PublisherOptions;
+use crate::publisher::Publisher;
+use crate::subscription::TopicError;
+
+/// A managed node: a [`Node`], and a callback group of its own whose payload is the node's [`Lifecycle`].
+///
+/// It begins unconfigured, and without a callback having run. Transitions are asked for by the services that ROS 2's tools
+/// know, and by [`request`](LifecycleHandle::request); all of them wait for their turn on the group. The services that only
+/// ask for the state are in a group `lifecycle` of their own: on an executor with several threads they answer also while a
+/// transition is under way.
+///
+/// Dropping it removes the node's group with its payload and all entities on it. No transition runs then; one that is running
+/// is not waited for, and goes to its end.
+///
+/// See the [module](super) for an example.
+#[must_use = "the node is removed when it is dropped"]
+pub struct LifecycleNode<P: Lifecycle<X>, X: Middleware> {
+    handle: LifecycleHandle<P, X>,
+    _services: Services<X>,
+    _requests: Entity,
+}
+
+impl<P: Lifecycle<X>, X: Middleware> LifecycleNode<P, X> {
+    /// Creates a node on `executor`, in a group that has the node's name; a plain `&str` is the node's name.
+    ///
+    /// # Errors
+    /// If the name is none, the middleware refuses, or the executor is gone.
+    pub fn new(
+        middleware: &X,
+        executor: &ExecutorHandle,
+        options: impl Into<NodeOptions>,
+        payload: P,
+    ) -> Result<Self, LifecycleError> {
+        let node = Node::new(middleware, options)?;
+        let name = node.fully_qualified_name();
+        let group = executor.create_group(GroupOptions::new(node.name().base_name()).node(&name), payload);
+        let queries = executor.create_reentrant_group(GroupOptions::new("lifecycle").node(&name));
+        let handle = LifecycleHandle(Arc::new(Inner {
+            events: node.create_publisher("~/transition_event")?,
+            node,
+            group,
+            stage: Arc::new(Stage::new(State::Unconfigured)),
+            requests: Requests::default(),
+            time: executor.context().ros_time(),
+        }));
+        let removed_on_error = RemoveGroup(&handle);
+        let services = services::create(&handle, &queries)?;
+        let requests = handle.listen()?;
+        std::mem::forget(removed_on_error);
+        Ok(Self { handle, _services: services, _requests: requests })
+    }
+
+    /// What is passed on, to other callbacks and threads.
+    #[must_use]
+    pub fn handle(&self) -> LifecycleHandle<P, X> {
+        self.handle.clone()
+    }
+}
+
+impl<P: Lifecycle<X>, X: Middleware> Deref for LifecycleNode<P, X> {
+    type Target = LifecycleHandle<P, X>;
+
+    fn deref(&self) -> &LifecycleHandle<P, X> {
+        &self.handle
+    }
+}
+
+impl<P: Lifecycle<X>, X: Middleware> Drop for LifecycleNode<P, X> {
+    fn drop(&mut self) {
+        drop(RemoveGroup(&self.handle));
+    }
+}
+
+impl<P: Lifecycle<X>, X: Middleware> fmt::Debug for LifecycleNode<P, X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.handle, f)
+    }
+}
+
+/// Removes a node's group. Handles inside of its payload and its callbacks would keep it for ever.
+struct RemoveGroup<'a, P: Lifecycle<X>, X: Middleware>(&'a LifecycleHandle<P, X>);
+
+impl<P: Lifecycle<X>, X: Middleware> Drop for RemoveGroup<'_, P, X> {
+    fn drop(&mut self) {
+        self.0.0.group.clone().remove();
+    }
+}
+
+/// A managed node for those who do not own it: its callbacks, and whoever asks it for transitions. Cheap to clone.
+pub struct LifecycleHandle<P: Lifecycle<X>, X: Middleware>(Arc<Inner<P, X>>);
+
+struct Inner<P: Lifecycle<X>, X: Middleware> {
+    node: Node<X>,
+    group: CallbackGroup<P>,
+    stage: Arc<Stage>,
+    events: Publisher<TransitionEvent, X>,
+    requests: Requests,
+    time: RosTime,
+}
+
+impl<P: Lifecycle<X>, X: Middleware> LifecycleHandle<P, X> {
+    /// The node, for what is created of it: subscriptions, services and clients.
+    #[must_use]
+    pub fn node(&self) -> &Node<X> {
+        &self.0.node
+    }
+
+    /// The group that the node's transitions run on, for its other callbacks.
+    #[must_use]
+    pub fn group(&self) -> &CallbackGroup<P> {
+        &self.0.group
+    }
+
+    /// The state that the node is in. Neither blocks nor allocates.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.0.stage.get()
+    }
+
+    /// Creates a publisher that is silent while the node is not active; a plain `&str` is its topic.
+    ///
+    /// # Errors
+    /// If the topic's or the type's name is none, or the middleware refuses.
+    pub fn create_publisher<M: Message>(
+        &self,
+        options: impl Into<PublisherOptions>,
+    ) -> Result<LifecyclePublisher<M, X>, TopicError> {
+        Ok(LifecyclePublisher::new(self.0.node.create_publisher(options)?, &self.0.stage))
+    }
+
+    /// Asks the node for a transition. It runs in its turn on the node's group, after those that were asked for before,
+    /// whether the future is awaited or not; the future resolves to the state that it led to.
+    ///
+    /// May be called from anywhere, also in a transition. Allocates, and locks for a moment. A callback of the node's own group
+    /// must not await it: its turn only comes after that.
+    pub fn request(
+        &self,
+        transition: Transition,
+    ) -> impl Future<Output = Result<State, TransitionError>> + Send + use<P, X> {
+        let (answer, answered) = oneshot::channel();
+        let queued = self.0.requests.push(Request { ask: Ask::from(transition), answer });
+        let node = self.name();
+        async move {
+            match queued {
+                Ok(()) => answered.await.unwrap_or(Err(TransitionError::Gone { node })),
+                Err(NotQueued::Full) => Err(TransitionError::TooMany { node }),
+                Err(NotQueued::Closed) => Err(TransitionError::Gone { node }),
+            }
+        }
+    }
+
+    /// The entity that answers [`request`](Self::request).
+    fn listen(&self) -> Result<Entity, LifecycleError> {
+        let options = EntityOptions::new(format!("{}/transitions", self.0.group.name()));
+        let (node, source) = (self.clone(), self.0.requests.source());
+        let entity = self.0.group.create_source(EntityKind::Waitable, options, source, move |payload, request| {
+            let Request { ask, answer } = request;
+            if let Err(Err(unheard)) = answer.send(run::transition(payload, &node, &ask)) {
+                log::warn!(target: "rospin", "{unheard}");
+            }
+        })?;
+        Ok(entity)
+    }
+
+    pub(super) fn name(&self) -> String {
+        self.0.node.fully_qualified_name()
+    }
+
+    /// Goes that way, and tells everybody. Only callbacks of the node's group do.
+    pub(super) fn enter(&self, edge: &Edge) {
+        self.0.stage.set(edge.goal);
+        let event = services::event(edge, self.0.time.now());
+        if let Err(error) = self.0.events.publish(event) {
+            log::warn!(target: "rospin", "node `{}` is {}, and could not say so: {error}", self.name(), edge.goal);
+        }
+    }
+}
+
+impl<P: Lifecycle<X>, X: Middleware> Clone for LifecycleHandle<P, X> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<P: Lifecycle<X>, X: Middleware> fmt::Debug for LifecycleHandle<P, X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.name();
+        f.debug_struct("LifecycleNode").field("name", &name).field("state", &self.state()).finish_non_exhaustive()
+    }
+}

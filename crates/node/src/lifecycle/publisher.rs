@@ -1,0 +1,77 @@
+//! Publishers that only speak while their node is active.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::machine::State;
+use super::stage::Stage;
+use crate::message::Message;
+use crate::middleware::Middleware;
+use crate::publisher::{PublishError, Publisher};
+
+/// Publishes messages on a topic while its [`LifecycleNode`](crate::LifecycleNode) is active, and is silent otherwise: also in
+/// `on_activate` and `on_deactivate`. Cheap to clone; clones are the same publisher.
+///
+/// See [`LifecycleHandle::create_publisher`](super::LifecycleHandle::create_publisher).
+pub struct LifecyclePublisher<M: Message, X: Middleware> {
+    publisher: Publisher<M, X>,
+    stage: Arc<Stage>,
+    silenced: Arc<AtomicU64>,
+}
+
+impl<M: Message, X: Middleware> LifecyclePublisher<M, X> {
+    pub(super) fn new(publisher: Publisher<M, X>, stage: &Arc<Stage>) -> Self {
+        Self { publisher, stage: Arc::clone(stage), silenced: Arc::default() }
+    }
+
+    /// Sends the message to all subscriptions of the topic if the node is active; otherwise it is dropped and counted.
+    ///
+    /// As [`Publisher::publish`] for what it costs; a dropped message costs nothing.
+    ///
+    /// # Errors
+    /// If the node is active and there is no room for the message, or it cannot be encoded.
+    pub fn publish(&self, message: M) -> Result<(), PublishError> {
+        if self.is_activated() {
+            return self.publisher.publish(message);
+        }
+        self.silenced.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Whether it publishes. Spares making a message that nobody would get. Neither blocks nor allocates.
+    #[must_use]
+    pub fn is_activated(&self) -> bool {
+        self.stage.get() == State::Active
+    }
+
+    /// How many messages were dropped because the node was not active. Neither blocks nor allocates.
+    #[must_use]
+    pub fn silenced(&self) -> u64 {
+        self.silenced.load(Ordering::Relaxed)
+    }
+
+    /// The topic's name, as it was given.
+    #[must_use]
+    pub fn topic(&self) -> &str {
+        self.publisher.topic()
+    }
+
+    /// With how many subscriptions it is matched, as far as discovery knows at this moment, whatever the node's state.
+    #[must_use]
+    pub fn subscription_count(&self) -> usize {
+        self.publisher.subscription_count()
+    }
+}
+
+impl<M: Message, X: Middleware> Clone for LifecyclePublisher<M, X> {
+    fn clone(&self) -> Self {
+        Self { publisher: self.publisher.clone(), stage: Arc::clone(&self.stage), silenced: Arc::clone(&self.silenced) }
+    }
+}
+
+impl<M: Message, X: Middleware> fmt::Debug for LifecyclePublisher<M, X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LifecyclePublisher").field("topic", &self.topic()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,93 @@
+//! Transitions at work: callbacks run, states change, everybody is told.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::callbacks::{Fault, Lifecycle};
+use super::error::TransitionError;
+use super::machine::{self, Ask, Edge, End, State};
+use super::node::LifecycleHandle;
+use crate::middleware::Middleware;
+
+/// Does what was asked for, if the node can be asked for it now. Called in callbacks of the node's group only.
+pub(super) fn transition<P: Lifecycle<X>, X: Middleware>(
+    payload: &mut P,
+    node: &LifecycleHandle<P, X>,
+    ask: &Ask,
+) -> Result<State, TransitionError> {
+    let previous = node.state();
+    let Some(edge) = machine::begin(previous, ask) else {
+        return Err(refused(node.name(), ask, previous));
+    };
+    node.enter(edge);
+    let outcome = call(payload, node, previous);
+    let (end, reason) = describe(outcome);
+    let mut state = leave(node, end);
+    if state == State::ErrorProcessing {
+        let (end, no_help) = describe(call(payload, node, previous));
+        state = leave(node, end);
+        let reason = if end == End::Success { reason } else { format!("{reason}, and then: {no_help}") };
+        let broke = TransitionError::Broke { node: node.name(), transition: edge.label, reason, state };
+        // Whoever asked over the network is only told that it did not work.
+        log::error!(target: "rospin", "{broke}");
+        return Err(broke);
+    }
+    match end {
+        End::Success => Ok(state),
+        _ => Err(TransitionError::Failed { node: node.name(), transition: edge.label, reason, state }),
+    }
+}
+
+/// Runs the callback of the transition state that the node is in.
+fn call<P: Lifecycle<X>, X: Middleware>(
+    payload: &mut P,
+    node: &LifecycleHandle<P, X>,
+    previous: State,
+) -> Result<(), Fault> {
+    let callback = match node.state() {
+        State::Configuring => P::on_configure,
+        State::CleaningUp => P::on_cleanup,
+        State::Activating => P::on_activate,
+        State::Deactivating => P::on_deactivate,
+        State::ShuttingDown => P::on_shutdown,
+        _ => P::on_error,
+    };
+    // The payload is as the panic left it, which is for `on_error` to put right.
+    let called = catch_unwind(AssertUnwindSafe(|| callback(payload, node, previous)));
+    called.unwrap_or_else(|panic| Err(Fault::Error(format!("its callback panicked: {}", message(&*panic)))))
+}
+
+/// Leaves a transition state.
+fn leave<P: Lifecycle<X>, X: Middleware>(node: &LifecycleHandle<P, X>, end: End) -> State {
+    if let Some(edge) = machine::finish(node.state(), end) {
+        node.enter(edge);
+    }
+    node.state()
+}
+
+fn describe(outcome: Result<(), Fault>) -> (End, String) {
+    match outcome {
+        Ok(()) => (End::Success, String::new()),
+        Err(Fault::Failure(reason)) => (End::Failure, reason),
+        Err(Fault::Error(reason)) => (End::Error, reason),
+    }
+}
+
+fn refused(node: String, ask: &Ask, state: State) -> TransitionError {
+    let ways: Vec<_> = machine::ways_from(state).map(label).collect();
+    let allowed = if ways.is_empty() {
+        "nothing leads out of that state; create the node anew".to_owned()
+    } else {
+        format!("ask for {}", ways.join(" or "))
+    };
+    TransitionError::Refused { node, asked: ask.to_string(), state, allowed }
+}
+
+fn label(edge: &Edge) -> String {
+    format!("`{}`", edge.label)
+}
+
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("(a value that is not text)")
+}

@@ -1,0 +1,80 @@
+//! How ROS 2's tools see a managed node and ask it for transitions.
+
+use rospin::{Instant, ReentrantGroup};
+
+use super::callbacks::Lifecycle;
+use super::error::LifecycleError;
+use super::machine::{self, Ask, EDGES, Edge, State};
+use super::node::LifecycleHandle;
+use super::run;
+use crate::interfaces::lifecycle_msgs as msgs;
+use crate::middleware::Middleware;
+use crate::service::Server;
+
+/// The servers of a node.
+pub(super) type Services<X> = [Server<X>; 5];
+
+/// Creates them: the one that changes the state on the node's group, those that only ask on `queries`.
+pub(super) fn create<P: Lifecycle<X>, X: Middleware>(
+    handle: &LifecycleHandle<P, X>,
+    queries: &ReentrantGroup,
+) -> Result<Services<X>, LifecycleError> {
+    let node = handle.node();
+    let changed = handle.clone();
+    let change = move |payload: &mut P, request: msgs::ChangeStateRequest| {
+        let outcome = run::transition(payload, &changed, &asked(request));
+        if let Err(reason) = &outcome {
+            log::warn!(target: "rospin", "{reason}");
+        }
+        msgs::ChangeStateResponse { success: outcome.is_ok() }
+    };
+    let (now, here) = (handle.clone(), handle.clone());
+    let state = move |_| msgs::GetStateResponse { current_state: state(now.state()) };
+    let states = |_| msgs::GetAvailableStatesResponse { available_states: State::ALL.map(self::state).to_vec() };
+    let transitions = move |_| described(machine::ways_from(here.state()));
+    let graph = |_| described(EDGES.iter());
+    Ok([
+        node.create_service::<msgs::ChangeState, _, _>(handle.group(), "~/change_state", change)?,
+        node.create_reentrant_service::<msgs::GetState, _>(queries, "~/get_state", state)?,
+        node.create_reentrant_service::<msgs::GetAvailableStates, _>(queries, "~/get_available_states", states)?,
+        node.create_reentrant_service::<msgs::GetAvailableTransitions, _>(
+            queries,
+            "~/get_available_transitions",
+            transitions,
+        )?,
+        node.create_reentrant_service::<msgs::GetAvailableTransitions, _>(queries, "~/get_transition_graph", graph)?,
+    ])
+}
+
+/// A label goes before a number: who gives one leaves the number 0, which is a transition's, too.
+fn asked(request: msgs::ChangeStateRequest) -> Ask {
+    let msgs::Transition { id, label } = request.transition;
+    if label.is_empty() { Ask::Id(id) } else { Ask::Label(label) }
+}
+
+fn state(state: State) -> msgs::State {
+    msgs::State { id: state.id(), label: state.label().to_owned() }
+}
+
+fn transition(edge: &Edge) -> msgs::Transition {
+    msgs::Transition { id: edge.id, label: edge.label.to_owned() }
+}
+
+fn described<'a>(edges: impl Iterator<Item = &'a Edge>) -> msgs::GetAvailableTransitionsResponse {
+    let describe = |edge: &Edge| msgs::TransitionDescription {
+        transition: transition(edge),
+        start_state: state(edge.start),
+        goal_state: state(edge.goal),
+    };
+    msgs::GetAvailableTransitionsResponse { available_transitions: edges.map(describe).collect() }
+}
+
+/// What is told of a node that went that way.
+pub(super) fn event(edge: &Edge, at: Instant) -> msgs::TransitionEvent {
+    msgs::TransitionEvent {
+        timestamp: at.as_nanos(),
+        transition: transition(edge),
+        start_state: state(edge.start),
+        goal_state: state(edge.goal),
+    }
+}

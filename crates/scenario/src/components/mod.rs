@@ -1,0 +1,31 @@
+//! Component files: which nodes a container starts in its process, under which names, on which executors. `crates/ros2-client/examples/container.toml`
+//! explains every key.
+//!
+//! ```
+//! use rospin_scenario::components::{ComponentFile, ParameterValue};
+//!
+//! let file = ComponentFile::parse("robot.toml", r#"
+//!     [[component]]
+//!     type = "demo::Talker"
+//!     name = "talker"
+//!     namespace = "/robot"
+//!     executor = "control"
+//!     remap = { "chatter" = "/news" }
+//!     parameters = { rate = 10.0, limits = { speed = 2 } }
+//! "#)?;
+//! let talker = &file.components()[0];
+//! assert_eq!(talker.executor(), "control");
+//! assert_eq!(talker.parameters["limits.speed"], ParameterValue::Integer(2));
+//!
+//! let error = ComponentFile::parse("robot.toml", "[[component]]\nname = 7").unwrap_err();
+//! assert!(error.to_string().starts_with("robot.toml: line 2, column 8, `name`: "), "{error}");
+//! # Ok::<(), rospin_scenario::components::ComponentFileError>(())
+//! ```
+
+mod model;
+mod parameters;
+mod read;
+
+pub use model::ComponentPlan;
+pub use parameters::ParameterValue;
+pub use read::{ComponentFile, ComponentFileError};

@@ -1,0 +1,76 @@
+//! What a component file consists of.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+
+use super::parameters::{self, ParameterValue};
+use crate::check::{Check, Table};
+use crate::lists;
+
+/// All that the text of a component file says.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "components")]
+pub(super) struct Plan {
+    #[serde(default, rename = "component", deserialize_with = "lists::components")]
+    pub(super) components: Vec<ComponentPlan>,
+}
+
+/// A node that a container starts.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a component")]
+#[non_exhaustive]
+pub struct ComponentPlan {
+    /// What it is: the name that the program registered it under, such as `demo::Talker`.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// The node's name.
+    pub name: String,
+    /// The node's namespace.
+    #[serde(default = "outermost")]
+    pub namespace: String,
+    /// The executor of its callback groups, unless a deployment file puts them elsewhere.
+    #[serde(default)]
+    executor: Option<String>,
+    /// What the node calls its topics and services, and which ones it gets instead.
+    #[serde(default)]
+    pub remap: BTreeMap<String, String>,
+    /// What its parameters begin with. Tables are parameters whose names have dots.
+    #[serde(default, deserialize_with = "parameters::flat")]
+    pub parameters: BTreeMap<String, ParameterValue>,
+}
+
+fn outermost() -> String {
+    "/".to_owned()
+}
+
+impl ComponentPlan {
+    /// The executor of its callback groups. One of its own, with the component's name, if the file does not say.
+    #[must_use]
+    pub fn executor(&self) -> &str {
+        self.executor.as_deref().unwrap_or(&self.name)
+    }
+}
+
+impl Plan {
+    /// Whether it makes sense by itself; which names are a node's, and which components there are, is for others to say.
+    pub(super) fn check(&self) -> Check {
+        let mut seen = BTreeSet::new();
+        for (number, component) in self.components.iter().enumerate() {
+            let table = Table("component", number);
+            let ComponentPlan { type_name, name, namespace, executor, .. } = component;
+            table.require("type", !type_name.is_empty(), || {
+                "a component has no type; write one, as in \"demo::Talker\"".into()
+            })?;
+            table.require("name", !name.is_empty(), || "a component has no name; give it one".into())?;
+            let executor = executor.as_ref().is_none_or(|executor| !executor.is_empty());
+            table.require("executor", executor, || "an executor has a name; leave it out for one of its own".into())?;
+            table.require("name", seen.insert((namespace.trim_end_matches('/'), name)), || {
+                format!(
+                    "there is a component `{name}` in `{namespace}` already; give one of them another name or namespace"
+                )
+            })?;
+        }
+        Ok(())
+    }
+}

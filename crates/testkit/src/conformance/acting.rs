@@ -1,0 +1,120 @@
+//! What the cases of actions begin with: a server, a client, and feedback on its way between them.
+
+use std::time::Duration;
+
+use rospin::{CallbackGroup, ClockKind, Entity, Executor, ExecutorHandle, Payload};
+use rospin_node::{
+    ActionClient, ActionClientOptions, ActionServer, ActionServerOptions, CancelResponse, ClientGoalHandle, GoalHandle,
+    GoalResponse, GoalState, Node,
+};
+
+use super::fixture::Fixture;
+use super::messages::{Fibonacci, Order, Sequence, sequence};
+use super::seen::Seen;
+use super::world::World;
+
+/// The action of all cases.
+pub(super) const ACTION: &str = "fibonacci";
+/// A goal that the server rejects.
+pub(super) const UNWANTED: i32 = -1;
+/// A goal that the server does not cancel.
+pub(super) const STUBBORN: i32 = 13;
+
+pub(super) type Handle = GoalHandle<Fibonacci>;
+pub(super) type Client<F> = ActionClient<Fibonacci, <F as Fixture>::Middleware>;
+pub(super) type Goal<F> = ClientGoalHandle<Fibonacci, <F as Fixture>::Middleware>;
+
+/// A server on a group of its own, with room for the results of a whole case.
+pub(super) fn serve<F: Fixture, Fut: Future<Output = ()> + Send + 'static>(
+    node: &Node<F::Middleware>,
+    executor: &Executor,
+    mut execute: impl FnMut(Handle) -> Fut + Send + 'static,
+) -> ActionServer<F::Middleware> {
+    let options = ActionServerOptions::new(ACTION).result_timeout(Duration::MAX);
+    serve_with::<F, Fut>(node, executor, options, move |_, goal| execute(goal))
+}
+
+pub(super) fn serve_with<F: Fixture, Fut: Future<Output = ()> + Send + 'static>(
+    node: &Node<F::Middleware>,
+    executor: &Executor,
+    options: ActionServerOptions,
+    execute: impl FnMut(Payload<()>, Handle) -> Fut + Send + 'static,
+) -> ActionServer<F::Middleware> {
+    let server = node.create_action_server(
+        &executor.create_group("server", ()),
+        options,
+        |(), _, goal: &Order| {
+            if goal.order == UNWANTED { GoalResponse::Reject } else { GoalResponse::AcceptAndExecute }
+        },
+        |(), _, goal| if goal.order == STUBBORN { CancelResponse::Reject } else { CancelResponse::Accept },
+        execute,
+    );
+    server.expect("an action server")
+}
+
+/// What a goal is about.
+pub(super) fn fibonacci(order: i32) -> Sequence {
+    let mut numbers = vec![0, 1];
+    (0..order.unsigned_abs() as usize).for_each(|n| numbers.push(numbers[n] + numbers[n + 1]));
+    sequence(numbers)
+}
+
+/// An execution that is done at once.
+pub(super) async fn reach(goal: Handle) {
+    let result = fibonacci(goal.goal().order);
+    goal.succeed(result);
+}
+
+impl<F: Fixture> World<F> {
+    /// A client that knows its server.
+    #[track_caller]
+    pub(super) fn action_client(&self, node: &Node<F::Middleware>, executor: &Executor) -> Client<F> {
+        let options = ActionClientOptions::new(ACTION).keep_feedback(100);
+        let client = node.create_action_client(&executor.handle(), options).expect("an action client");
+        self.wait("the server is there", client.wait_for_server());
+        client
+    }
+
+    /// A goal that must be accepted.
+    #[track_caller]
+    pub(super) fn goal(&self, client: &Client<F>, order: i32) -> Goal<F> {
+        self.wait("the goal is accepted", client.send_goal(Order { order })).expect("the server accepts it")
+    }
+
+    /// How a goal ends that must end.
+    #[track_caller]
+    pub(super) fn outcome(&self, goal: &Goal<F>) -> (GoalState, Sequence) {
+        let outcome = self.wait("the goal ends", goal.result()).expect("a result");
+        (outcome.state, outcome.result)
+    }
+}
+
+/// Logs the feedback of a goal.
+pub(super) fn hear<F: Fixture>(group: &CallbackGroup<()>, goal: &Goal<F>, heard: &Seen<Sequence>) -> Entity {
+    let (feedback, log) = (goal.take_feedback().expect("nobody has it"), heard.clone());
+    group.create_stream("feedback", feedback, move |(), sequence| log.push(sequence)).expect("an entity")
+}
+
+pub(super) async fn pause(executor: &ExecutorHandle) {
+    executor.sleep(ClockKind::Steady, Duration::from_millis(10)).await.expect("the executor is there");
+}
+
+/// Publishes feedback, and where the middleware has no room at the moment, once it has.
+pub(super) async fn tell(executor: &ExecutorHandle, goal: &Handle, feedback: Sequence) {
+    while goal.publish_feedback(feedback.clone()).is_err() {
+        pause(executor).await;
+    }
+}
+
+/// Publishes the same feedback until somebody has heard of it: nobody tells a server who listens.
+pub(super) async fn tell_until_heard(
+    executor: &ExecutorHandle,
+    goal: &Handle,
+    feedback: Sequence,
+    heard: &Seen<Sequence>,
+) {
+    while heard.count() == 0 {
+        tell(executor, goal, feedback.clone()).await;
+        pause(executor).await;
+    }
+}
