@@ -3,6 +3,12 @@
 //! Publishers of one topic take turns under the topic's lock, which is held while pointers are pushed and no longer.
 //! Subscriptions never touch it to take: their end of the ring is lock-free.
 
+mod ends;
+mod source;
+
+pub use ends::TopicEnds;
+pub(crate) use source::TopicSource;
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,11 +22,11 @@ use crate::clock::Clock;
 use crate::context::Context;
 use crate::group_core::GroupGone;
 use crate::lock_free::mute::{Mute, published};
-use crate::lock_free::ring::{Consumer, Producer, ring};
+use crate::lock_free::ring::Producer;
 use crate::loss::{LossCause, LossCounters};
-use crate::options::{PublisherOptions, SubscriptionOptions};
+use crate::options::PublisherOptions;
 use crate::registry::TypeMismatch;
-use crate::source::{Notifier, Pending, Source, TakeError};
+use crate::source::Notifier;
 
 /// A topic, as its publishers and subscriptions share it.
 struct Topic<T> {
@@ -111,10 +117,6 @@ impl<T> TopicState<T> {
     fn next_id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id
-    }
-
-    fn counts(&self) -> EndCounts {
-        EndCounts { publishers: self.publishers, subscriptions: self.queues.len() }
     }
 
     fn update_alarms(&mut self) {
@@ -219,7 +221,7 @@ impl<T: Send + Sync + 'static> Publisher<T> {
     /// Who else has this topic.
     #[must_use]
     pub fn ends(&self) -> TopicEnds {
-        TopicEnds(Arc::clone(&self.0.topic) as _)
+        TopicEnds::of(&self.0.topic)
     }
 
     /// Gives the message to every subscription of the topic.
@@ -303,204 +305,5 @@ fn tell(waiting: Vec<oneshot::Sender<()>>) {
     for waiter in waiting {
         // Who lost interest does not mind.
         let _ = waiter.send(());
-    }
-}
-
-/// Who publishes and who subscribes to an in-process topic, whatever it carries.
-#[derive(Clone)]
-pub struct TopicEnds(Arc<dyn Ends>);
-
-/// How many publishers and subscriptions a topic has.
-#[derive(Clone, Copy)]
-struct EndCounts {
-    publishers: usize,
-    subscriptions: usize,
-}
-
-trait Ends: Send + Sync {
-    fn name(&self) -> &str;
-    fn counts(&self) -> EndCounts;
-    /// Resolves when somebody has come, unless it is so already.
-    fn wait_unless(&self, is_so: fn(EndCounts) -> bool) -> Option<oneshot::Receiver<()>>;
-}
-
-impl<T: Send + Sync + 'static> Ends for Topic<T> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn counts(&self) -> EndCounts {
-        self.lock().counts()
-    }
-
-    fn wait_unless(&self, is_so: fn(EndCounts) -> bool) -> Option<oneshot::Receiver<()>> {
-        let mut state = self.lock();
-        if is_so(state.counts()) {
-            return None;
-        }
-        let (sender, receiver) = oneshot::channel();
-        state.waiting.retain(|waiting| !waiting.is_canceled());
-        state.waiting.push(sender);
-        Some(receiver)
-    }
-}
-
-impl TopicEnds {
-    /// How many publishers there are at this moment.
-    #[must_use]
-    pub fn publisher_count(&self) -> usize {
-        self.0.counts().publishers
-    }
-
-    /// How many subscriptions there are at this moment.
-    #[must_use]
-    pub fn subscription_count(&self) -> usize {
-        self.0.counts().subscriptions
-    }
-
-    /// Waits until there is a publisher.
-    pub fn wait_for_publisher(&self) -> impl Future<Output = ()> + Send + use<> {
-        self.clone().wait(|counts| counts.publishers > 0)
-    }
-
-    /// Waits until there is a subscription.
-    pub fn wait_for_subscription(&self) -> impl Future<Output = ()> + Send + use<> {
-        self.clone().wait(|counts| counts.subscriptions > 0)
-    }
-
-    async fn wait(self, is_so: fn(EndCounts) -> bool) {
-        while let Some(change) = self.0.wait_unless(is_so) {
-            let _ = change.await;
-        }
-    }
-}
-
-impl fmt::Debug for TopicEnds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TopicEnds").field("topic", &self.0.name()).finish_non_exhaustive()
-    }
-}
-
-/// A subscription's end of a topic.
-pub(crate) struct TopicSource<T: Send + Sync + 'static> {
-    topic: Arc<Topic<T>>,
-    id: u64,
-    consumer: Consumer<Arc<T>>,
-    /// Of the publishers, while it is known that the queue is not empty: whoever asked has it taken from.
-    mute: Arc<Mute>,
-    losses: Arc<LossCounters>,
-}
-
-impl<T: Send + Sync + 'static> TopicSource<T> {
-    /// From here on messages are queued.
-    pub(crate) fn subscribe(
-        context: &Context,
-        options: &SubscriptionOptions,
-        losses: Arc<LossCounters>,
-    ) -> Result<Self, TopicError> {
-        let topic = Topic::find(context, &options.topic)?;
-        let (mut producer, consumer) = ring(options.depth);
-        let mut state = topic.lock();
-        let id = state.next_id();
-        let mut too_old = Vec::new();
-        if options.transient_local {
-            let mut kept: Vec<_> = state.histories.iter().flat_map(|history| history.messages.iter()).collect();
-            kept.sort_by_key(|(number, _)| *number);
-            // They arrive now, in their old order: a late subscription's first messages are not overdue.
-            let now = context.clock().now().as_nanos();
-            let pushed = kept.into_iter().map(|(_, message)| producer.push(Arc::clone(message), now));
-            // What exceeds the depth was never this subscription's: no loss.
-            too_old.extend(pushed.flatten());
-        }
-        state.queues.push(Queue { id, producer, alarm: None, losses: Arc::clone(&losses) });
-        let waiting = std::mem::take(&mut state.waiting);
-        drop(state);
-        tell(waiting);
-        drop(too_old);
-        Ok(Self { topic, id, consumer, mute: Arc::new(Mute::new()), losses })
-    }
-
-    /// What ends the subscription at once, while its callback may still be running.
-    pub(crate) fn closer(&self) -> impl Fn() + Send + Sync + 'static {
-        let (topic, id) = (Arc::clone(&self.topic), self.id);
-        move || topic.unsubscribe(id)
-    }
-
-    /// Who else has this topic.
-    pub(crate) fn ends(&self) -> TopicEnds {
-        TopicEnds(Arc::clone(&self.topic) as _)
-    }
-
-    /// Takes the oldest message.
-    pub(crate) fn take(&self) -> Option<Arc<T>> {
-        self.consumer.pop()
-    }
-
-    /// Whether there is nothing to take at this moment.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.consumer.oldest_stamp().is_none()
-    }
-
-    /// Has the waker called instead of an executor.
-    pub(crate) fn set_waker(&self, waker: Waker) {
-        self.set_alarm(Alarm::Waker(Arc::new(waker)));
-    }
-
-    /// Counts what is lost from now on there.
-    pub(crate) fn set_losses(&mut self, losses: Arc<LossCounters>) {
-        let mut state = self.topic.lock();
-        if let Some(queue) = state.queues.iter_mut().find(|queue| queue.id == self.id) {
-            queue.losses = Arc::clone(&losses);
-        }
-        drop(state);
-        self.losses = losses;
-    }
-
-    fn set_alarm(&self, alarm: Alarm) {
-        let mut state = self.topic.lock();
-        let queue = state.queues.iter_mut().find(|queue| queue.id == self.id);
-        let before = queue.and_then(|queue| queue.alarm.replace(alarm));
-        let all_before = Arc::clone(&state.alarms);
-        state.update_alarms();
-        drop(state);
-        // A waker is user code: not under the lock.
-        drop((before, all_before));
-    }
-}
-
-impl<T: Send + Sync + 'static> Source for TopicSource<T> {
-    type Item = Arc<T>;
-    type Attachment = ();
-
-    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
-        self.set_alarm(Alarm::Executor(notifier, Arc::clone(&self.mute)));
-        Ok(())
-    }
-
-    fn try_take(&mut self) -> Result<Option<Arc<T>>, TakeError> {
-        let taken = self.take();
-        // The ring may be empty for a moment, while the oldest message makes room.
-        Ok(if taken.is_none() && self.mute.unmute() { self.take() } else { taken })
-    }
-
-    fn pending(&self) -> Pending {
-        let mut oldest = self.consumer.oldest_stamp();
-        if oldest.is_none() && self.mute.unmute() {
-            oldest = self.consumer.oldest_stamp();
-        }
-        let Some(nanos) = oldest else {
-            return Pending::Empty;
-        };
-        // Whoever asks has it taken from: that is what the answer means.
-        self.mute.mute();
-        Pending::Since(Instant::from_nanos(nanos))
-    }
-}
-
-impl<T: Send + Sync + 'static> Drop for TopicSource<T> {
-    fn drop(&mut self) {
-        self.topic.unsubscribe(self.id);
-        let lost = std::iter::from_fn(|| self.consumer.pop()).count();
-        self.losses.add(LossCause::EntityDropped, lost as u64);
     }
 }
