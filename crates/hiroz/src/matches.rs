@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use futures_channel::oneshot;
+use rospin::Waiters;
 use rospin_node::{Matches, Refused};
 use zenoh::Wait;
 use zenoh::pubsub::Subscriber;
@@ -22,7 +22,7 @@ pub struct Matched {
 struct State {
     tokens: BTreeSet<String>,
     /// Who waits for the first one.
-    waiting: Vec<oneshot::Sender<()>>,
+    waiters: Waiters,
 }
 
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
@@ -49,9 +49,9 @@ fn note(state: &Mutex<State>, token: &Sample) {
         SampleKind::Delete => _ = state.tokens.remove(key),
     }
     if !state.tokens.is_empty() {
-        let waiting = std::mem::take(&mut state.waiting);
+        let waiters = state.waiters.take();
         drop(state);
-        waiting.into_iter().for_each(|waiting| _ = waiting.send(()));
+        waiters.wake();
     }
 }
 
@@ -69,12 +69,9 @@ impl Matches for Matched {
                     if !state.tokens.is_empty() {
                         return;
                     }
-                    let (sender, receiver) = oneshot::channel();
-                    state.waiting.retain(|waiting| !waiting.is_canceled());
-                    state.waiting.push(sender);
-                    receiver
+                    state.waiters.wait()
                 };
-                let _ = changed.await;
+                changed.await;
             }
         }
     }

@@ -9,12 +9,11 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as TaskContext, Poll, Waker};
 
-use futures_channel::oneshot;
 use futures_core::Stream;
 use ros2_client::dds::rustdds::{
     DomainParticipantStatusEvent, DomainParticipantStatusListener, GUID, LostReason, StatusEvented,
 };
-use rospin::{Notifier, Pending, Source, TakeError};
+use rospin::{Notifier, Pending, Source, TakeError, Waiters};
 
 use crate::graph::Feed;
 
@@ -33,7 +32,7 @@ struct State {
     /// An entry for each reader and writer of ours that is there.
     remotes: BTreeMap<GUID, BTreeSet<GUID>>,
     /// Who waits for the next change.
-    waiting: Vec<oneshot::Sender<()>>,
+    waiters: Waiters,
     gone: Gone<GUID>,
 }
 
@@ -114,11 +113,9 @@ impl Matches {
             }
             _ => return,
         }
-        let waiting = std::mem::take(&mut state.waiting);
+        let waiters = state.waiters.take();
         drop(state);
-        for waiting in waiting {
-            let _ = waiting.send(());
-        }
+        waiters.wake();
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -154,12 +151,9 @@ impl Matched {
                     if state.remotes.get(&local).is_some_and(|remotes| !remotes.is_empty()) {
                         return;
                     }
-                    let (sender, receiver) = oneshot::channel();
-                    state.waiting.retain(|waiting| !waiting.is_canceled());
-                    state.waiting.push(sender);
-                    receiver
+                    state.waiters.wait()
                 };
-                let _ = changed.await;
+                changed.await;
             }
         }
     }

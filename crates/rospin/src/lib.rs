@@ -65,6 +65,7 @@ mod spin;
 mod state;
 mod timer;
 mod topic;
+mod waiters;
 mod work;
 
 pub use rospin_core::{
@@ -96,6 +97,7 @@ pub use sleep::Sleep;
 pub use source::{Closer, Notifier, Pending, Source, SourceError, TakeError};
 pub use timer::Timer;
 pub use topic::{Delivery, NoSubscription, Publisher, TopicEnds, TopicError};
+pub use waiters::{Waiters, Waiting};
 
 /// The node in the README compiles and ends.
 #[cfg(doctest)]

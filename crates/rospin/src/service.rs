@@ -17,6 +17,7 @@ use crate::loss::{LossCause, LossCounters};
 use crate::options::ServiceOptions;
 use crate::registry::TypeMismatch;
 use crate::source::{Notifier, Pending, Source, TakeError};
+use crate::waiters::Waiters;
 
 /// Why a service or a client could not be created.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -114,7 +115,7 @@ struct EndpointState<Req, Resp> {
     /// Counts services of this name, one after the other.
     servers: u64,
     /// Clients that wait for a service.
-    waiting: Vec<oneshot::Sender<()>>,
+    waiters: Waiters,
 }
 
 struct Server<Req, Resp> {
@@ -130,7 +131,7 @@ impl<Req: Send + 'static, Resp: Send + 'static> Endpoint<Req, Resp> {
     fn find(context: &Context, name: &str) -> Result<Arc<Self>, TypeMismatch> {
         context.services().get_or_insert::<Self, fn(Req) -> Resp>(name, || Self {
             name: name.to_owned(),
-            state: Mutex::new(EndpointState { server: None, servers: 0, waiting: Vec::new() }),
+            state: Mutex::new(EndpointState { server: None, servers: 0, waiters: Waiters::new() }),
         })
     }
 
@@ -217,12 +218,9 @@ impl<Req: Send + 'static, Resp: Send + 'static> Client<Req, Resp> {
                 if state.server.is_some() {
                     return;
                 }
-                let (sender, receiver) = oneshot::channel();
-                state.waiting.retain(|waiting| !waiting.is_canceled());
-                state.waiting.push(sender);
-                receiver
+                state.waiters.wait()
             };
-            let _ = available.await;
+            available.await;
         }
     }
 }
@@ -309,11 +307,9 @@ impl<Req: Send + 'static, Resp: Send + 'static> ServiceSource<Req, Resp> {
         state.servers += 1;
         let id = state.servers;
         state.server = Some(Server { id, producer, notifier: None, losses: Arc::clone(&losses), needs_group });
-        let waiting = std::mem::take(&mut state.waiting);
+        let waiters = state.waiters.take();
         drop(state);
-        for client in waiting {
-            let _ = client.send(());
-        }
+        waiters.wake();
         Ok(Self { endpoint, id, consumer, losses })
     }
 

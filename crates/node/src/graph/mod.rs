@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use futures_channel::oneshot;
+use rospin::{Waiters, Waiting};
 
 pub(crate) use changes::Changes;
 use changes::Watchers;
@@ -52,7 +52,7 @@ struct State {
     last: u64,
     watchers: Watchers,
     /// Who waits for the next change.
-    waiting: Vec<oneshot::Sender<()>>,
+    waiters: Waiters,
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -206,12 +206,8 @@ impl Graph {
     }
 
     /// Resolves with the first change from now on.
-    pub(crate) fn next_change(&self) -> oneshot::Receiver<()> {
-        let (sender, receiver) = oneshot::channel();
-        let mut state = self.lock();
-        state.waiting.retain(|waiting| !waiting.is_canceled());
-        state.waiting.push(sender);
-        receiver
+    pub(crate) fn next_change(&self) -> Waiting {
+        self.lock().waiters.wait()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -230,13 +226,10 @@ impl Graph {
             return;
         }
         let told = state.watchers.tell(&changes);
-        let waiting = std::mem::take(&mut state.waiting);
+        let waiters = state.waiters.take();
         drop(state);
         told.notify();
-        for waiting in waiting {
-            // Who lost interest meanwhile does not mind.
-            let _ = waiting.send(());
-        }
+        waiters.wake();
     }
 }
 
@@ -263,6 +256,9 @@ impl Drop for Presence {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
     use super::*;
 
     fn endpoint(kind: EndpointKind, name: &str) -> Endpoint {
@@ -308,13 +304,14 @@ mod tests {
     fn whoever_waits_is_told_of_changes_only() {
         let graph = Graph::new();
         graph.endpoint_came(b"1", endpoint(EndpointKind::Server, "/a"));
-        let mut changed = graph.next_change();
+        let mut changed = pin!(graph.next_change());
+        let mut has_changed = || changed.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
         graph.endpoint_came(b"1", Endpoint { node: Some("/arm".to_owned()), ..endpoint(EndpointKind::Server, "/a") });
         graph.endpoint_went(b"2");
-        assert_eq!(changed.try_recv(), Ok(None));
+        assert!(!has_changed());
         drop(graph.next_change());
         graph.endpoint_went(b"1");
-        assert_eq!(changed.try_recv(), Ok(Some(())));
-        assert!(graph.lock().waiting.is_empty());
+        assert!(has_changed());
+        assert!(graph.lock().waiters.is_empty());
     }
 }

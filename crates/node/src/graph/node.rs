@@ -85,11 +85,8 @@ impl<X: Middleware> Node<X> {
     /// Waits for the next change of the graph, from this call on and not from the first poll: who calls it before looking at the
     /// graph misses nothing.
     pub fn wait_for_graph_change(&self) -> impl Future<Output = ()> + Send + use<X> {
-        let changed = self.middleware().graph().next_change();
-        async move {
-            // It ends with the middleware, too.
-            let _ = changed.await;
-        }
+        // It ends with the middleware, too.
+        self.middleware().graph().next_change()
     }
 
     /// Has a callback of the group run with each change of the graph from now on, this process' own among them.

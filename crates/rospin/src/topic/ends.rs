@@ -3,9 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use futures_channel::oneshot;
-
 use super::{Topic, TopicState};
+use crate::waiters::Waiting;
 
 /// Who publishes and who subscribes to an in-process topic, whatever it carries.
 #[derive(Clone)]
@@ -22,7 +21,7 @@ trait Ends: Send + Sync {
     fn name(&self) -> &str;
     fn counts(&self) -> EndCounts;
     /// Resolves when somebody has come, unless it is so already.
-    fn wait_unless(&self, is_so: fn(EndCounts) -> bool) -> Option<oneshot::Receiver<()>>;
+    fn wait_unless(&self, is_so: fn(EndCounts) -> bool) -> Option<Waiting>;
 }
 
 impl<T> TopicState<T> {
@@ -40,15 +39,9 @@ impl<T: Send + Sync + 'static> Ends for Topic<T> {
         self.lock().counts()
     }
 
-    fn wait_unless(&self, is_so: fn(EndCounts) -> bool) -> Option<oneshot::Receiver<()>> {
+    fn wait_unless(&self, is_so: fn(EndCounts) -> bool) -> Option<Waiting> {
         let mut state = self.lock();
-        if is_so(state.counts()) {
-            return None;
-        }
-        let (sender, receiver) = oneshot::channel();
-        state.waiting.retain(|waiting| !waiting.is_canceled());
-        state.waiting.push(sender);
-        Some(receiver)
+        if is_so(state.counts()) { None } else { Some(state.waiters.wait()) }
     }
 }
 
@@ -81,7 +74,7 @@ impl TopicEnds {
 
     async fn wait(self, is_so: fn(EndCounts) -> bool) {
         while let Some(change) = self.0.wait_unless(is_so) {
-            let _ = change.await;
+            change.await;
         }
     }
 }

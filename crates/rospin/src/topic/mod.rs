@@ -14,7 +14,6 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-use futures_channel::oneshot;
 use rospin_core::Instant;
 use smallvec::SmallVec;
 
@@ -27,6 +26,7 @@ use crate::loss::{LossCause, LossCounters};
 use crate::options::PublisherOptions;
 use crate::registry::TypeMismatch;
 use crate::source::Notifier;
+use crate::waiters::Waiters;
 
 /// A topic, as its publishers and subscriptions share it.
 struct Topic<T> {
@@ -43,7 +43,7 @@ struct TopicState<T> {
     histories: Vec<History<T>>,
     publishers: usize,
     /// Who waits for a publisher or a subscription.
-    waiting: Vec<oneshot::Sender<()>>,
+    waiters: Waiters,
 }
 
 /// The topic's end of a subscription.
@@ -91,7 +91,7 @@ impl<T: Send + Sync + 'static> Topic<T> {
                 alarms: Arc::new([]),
                 histories: Vec::new(),
                 publishers: 0,
-                waiting: Vec::new(),
+                waiters: Waiters::new(),
             }),
         })
     }
@@ -200,9 +200,9 @@ impl<T: Send + Sync + 'static> Publisher<T> {
             state.histories.push(History { id, depth: options.latched, messages });
         }
         state.publishers += 1;
-        let waiting = std::mem::take(&mut state.waiting);
+        let waiters = state.waiters.take();
         drop(state);
-        tell(waiting);
+        waiters.wake();
         Ok(Self(Arc::new(PublisherInner { topic, clock: context.clock().clone(), history })))
     }
 
@@ -297,13 +297,5 @@ impl<T: Send + Sync + 'static> Drop for PublisherInner<T> {
         let history = at.map(|at| state.histories.swap_remove(at));
         drop(state);
         drop(history);
-    }
-}
-
-/// Wakes who waits for the other end of a topic, without the lock: wakers are user code.
-fn tell(waiting: Vec<oneshot::Sender<()>>) {
-    for waiter in waiting {
-        // Who lost interest does not mind.
-        let _ = waiter.send(());
     }
 }

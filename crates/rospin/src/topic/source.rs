@@ -5,7 +5,7 @@ use std::task::Waker;
 
 use rospin_core::Instant;
 
-use super::{Alarm, Queue, Topic, TopicEnds, TopicError, tell};
+use super::{Alarm, Queue, Topic, TopicEnds, TopicError};
 use crate::context::Context;
 use crate::lock_free::mute::Mute;
 use crate::lock_free::ring::{Consumer, ring};
@@ -45,9 +45,9 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
             too_old.extend(pushed.flatten());
         }
         state.queues.push(Queue { id, producer, alarm: None, losses: Arc::clone(&losses) });
-        let waiting = std::mem::take(&mut state.waiting);
+        let waiters = state.waiters.take();
         drop(state);
-        tell(waiting);
+        waiters.wake();
         drop(too_old);
         Ok(Self { topic, id, consumer, mute: Arc::new(Mute::new()), losses })
     }
