@@ -65,6 +65,7 @@ mod qos;
 mod rosout;
 mod service;
 mod subscription;
+mod watchers;
 
 pub use action::{
     Action, ActionClient, ActionClientOptions, ActionError, ActionServer, ActionServerOptions, CancelError,

@@ -6,22 +6,13 @@ use std::sync::Arc;
 use rospin::{LossCause, Notifier, Pending, Source, TakeError};
 
 use super::{Graph, GraphChange};
+use crate::watchers::Watcher;
 
 /// How many changes wait for a callback: more than come at once when a large system starts.
 const CHANGES_MAX: usize = 4096;
 
 /// Those who are told of changes.
-#[derive(Default)]
-pub(super) struct Watchers {
-    watchers: Vec<Watcher>,
-    last: u64,
-}
-
-struct Watcher {
-    number: u64,
-    changes: VecDeque<GraphChange>,
-    notifier: Option<Notifier>,
-}
+pub(super) type Watchers = crate::watchers::Watchers<VecDeque<GraphChange>>;
 
 /// Whom to notify, and how many changes made room.
 pub(super) struct Told(Vec<(Notifier, usize)>);
@@ -38,21 +29,15 @@ impl Told {
     }
 }
 
-impl Watchers {
-    /// Leaves the changes for everyone; the oldest make room.
-    pub(super) fn tell(&mut self, changes: &[GraphChange]) -> Told {
-        let tell = |watcher: &mut Watcher| {
-            watcher.changes.extend(changes.iter().cloned());
-            let displaced = watcher.changes.len().saturating_sub(CHANGES_MAX);
-            watcher.changes.drain(..displaced);
-            watcher.notifier.clone().map(|notifier| (notifier, displaced))
-        };
-        Told(self.watchers.iter_mut().filter_map(tell).collect())
-    }
-
-    fn find(&mut self, number: u64) -> Option<&mut Watcher> {
-        self.watchers.iter_mut().find(|watcher| watcher.number == number)
-    }
+/// Leaves the changes for everyone; the oldest make room.
+pub(super) fn tell(watchers: &mut Watchers, changes: &[GraphChange]) -> Told {
+    let tell = |watcher: &mut Watcher<VecDeque<GraphChange>>| {
+        watcher.news.extend(changes.iter().cloned());
+        let displaced = watcher.news.len().saturating_sub(CHANGES_MAX);
+        watcher.news.drain(..displaced);
+        watcher.notifier.clone().map(|notifier| (notifier, displaced))
+    };
+    Told(watchers.iter_mut().filter_map(tell).collect())
 }
 
 /// The changes since it was made.
@@ -64,12 +49,7 @@ pub(crate) struct Changes {
 
 impl Changes {
     pub(crate) fn new(graph: &Arc<Graph>) -> Self {
-        let mut state = graph.lock();
-        let watchers = &mut state.watchers;
-        watchers.last += 1;
-        let number = watchers.last;
-        watchers.watchers.push(Watcher { number, changes: VecDeque::new(), notifier: None });
-        drop(state);
+        let number = graph.lock().watchers.add();
         Self { graph: Arc::clone(graph), number, is_empty: false }
     }
 }
@@ -79,11 +59,7 @@ impl Source for Changes {
     type Attachment = ();
 
     fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
-        let mut state = self.graph.lock();
-        if let Some(watcher) = state.watchers.find(self.number) {
-            watcher.notifier = Some(notifier.clone());
-        }
-        drop(state);
+        self.graph.lock().watchers.attach(self.number, notifier.clone());
         // There may be some already.
         notifier.notify();
         Ok(())
@@ -91,7 +67,7 @@ impl Source for Changes {
 
     fn try_take(&mut self) -> Result<Option<GraphChange>, TakeError> {
         let mut state = self.graph.lock();
-        let changes = state.watchers.find(self.number).map(|watcher| &mut watcher.changes);
+        let changes = state.watchers.find(self.number).map(|watcher| &mut watcher.news);
         let (change, is_empty) = changes.map_or((None, true), |changes| (changes.pop_front(), changes.is_empty()));
         drop(state);
         self.is_empty = is_empty;
@@ -105,11 +81,7 @@ impl Source for Changes {
 
 impl Drop for Changes {
     fn drop(&mut self) {
-        let mut state = self.graph.lock();
-        let watchers = &mut state.watchers.watchers;
-        let at = watchers.iter().position(|watcher| watcher.number == self.number);
-        let removed = at.map(|at| watchers.swap_remove(at));
-        drop(state);
+        let removed = self.graph.lock().watchers.remove(self.number);
         drop(removed);
     }
 }
@@ -129,6 +101,6 @@ mod tests {
         assert_eq!(std::iter::from_fn(|| changes.try_take().unwrap()).count(), CHANGES_MAX - 1);
         assert_eq!(changes.pending(), Pending::Empty);
         drop(changes);
-        assert!(graph.lock().watchers.watchers.is_empty());
+        assert!(graph.lock().watchers.is_empty());
     }
 }

@@ -225,7 +225,7 @@ impl Graph {
         if changes.is_empty() {
             return;
         }
-        let told = state.watchers.tell(&changes);
+        let told = changes::tell(&mut state.watchers, &changes);
         let waiters = state.waiters.take();
         drop(state);
         told.notify();

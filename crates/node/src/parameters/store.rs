@@ -16,7 +16,7 @@ use super::options::{ParameterOptions, Spec};
 use super::slot::Slot;
 use super::value::{ParameterKind, ParameterSetting, ParameterValue};
 use super::variant::ParameterVariant;
-use super::watch::Watchers;
+use super::watch::{self, Watchers};
 use crate::interfaces::rcl_interfaces::ParameterDescriptor;
 
 /// How often a change is checked because others changed parameters meanwhile.
@@ -316,7 +316,7 @@ impl State {
     /// Leaves the change where it will be found; whom to notify of it.
     fn tell(&mut self, change: Change) -> Vec<Notifier> {
         self.version += 1;
-        let notifiers = self.watchers.tell(&change);
+        let notifiers = watch::tell(&mut self.watchers, &change);
         self.outbox.push(change);
         notifiers
     }

@@ -8,38 +8,21 @@ use rospin::{Notifier, Pending, Source, TakeError};
 use super::store::{Change, Store};
 use super::value::{ParameterSetting, ParameterValue};
 
-/// Those who are told of what was set.
-#[derive(Default)]
-pub(super) struct Watchers {
-    watchers: Vec<Watcher>,
-    last: u64,
-}
+/// Those who are told of what was set, each with what that is; a parameter once, so it does not grow with the number of changes.
+pub(super) type Watchers = crate::watchers::Watchers<BTreeMap<String, ParameterValue>>;
 
-struct Watcher {
-    number: u64,
-    /// What was set since it was last taken; a parameter once, so it does not grow with the number of changes.
-    set: BTreeMap<String, ParameterValue>,
-    notifier: Option<Notifier>,
-}
-
-impl Watchers {
-    /// Notes what was set; whom to notify of it.
-    pub(super) fn tell(&mut self, change: &Change) -> Vec<Notifier> {
-        let set = || change.new.iter().chain(&change.changed);
-        for watcher in &mut self.watchers {
-            watcher.set.extend(set().map(|setting| (setting.name.clone(), setting.value.clone())));
-            // Names that come and go must not pile up.
-            change.deleted.iter().for_each(|gone| _ = watcher.set.remove(&gone.name));
-        }
-        if set().next().is_none() {
-            return Vec::new();
-        }
-        self.watchers.iter().filter_map(|watcher| watcher.notifier.clone()).collect()
+/// Notes what was set; whom to notify of it.
+pub(super) fn tell(watchers: &mut Watchers, change: &Change) -> Vec<Notifier> {
+    let set = || change.new.iter().chain(&change.changed);
+    for watcher in watchers.iter_mut() {
+        watcher.news.extend(set().map(|setting| (setting.name.clone(), setting.value.clone())));
+        // Names that come and go must not pile up.
+        change.deleted.iter().for_each(|gone| _ = watcher.news.remove(&gone.name));
     }
-
-    fn find(&mut self, number: u64) -> Option<&mut Watcher> {
-        self.watchers.iter_mut().find(|watcher| watcher.number == number)
+    if set().next().is_none() {
+        return Vec::new();
     }
+    watchers.iter_mut().filter_map(|watcher| watcher.notifier.clone()).collect()
 }
 
 /// What was set since it was last taken.
@@ -50,12 +33,7 @@ pub(super) struct SetParameters {
 
 impl SetParameters {
     pub(super) fn new(store: &Arc<Store>) -> Self {
-        let mut state = store.lock();
-        let watchers = &mut state.watchers;
-        watchers.last += 1;
-        let number = watchers.last;
-        watchers.watchers.push(Watcher { number, set: BTreeMap::new(), notifier: None });
-        drop(state);
+        let number = store.lock().watchers.add();
         Self { store: Arc::clone(store), number }
     }
 }
@@ -65,14 +43,12 @@ impl Source for SetParameters {
     type Attachment = ();
 
     fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
-        if let Some(watcher) = self.store.lock().watchers.find(self.number) {
-            watcher.notifier = Some(notifier);
-        }
+        self.store.lock().watchers.attach(self.number, notifier);
         Ok(())
     }
 
     fn try_take(&mut self) -> Result<Option<Vec<ParameterSetting>>, TakeError> {
-        let set = self.store.lock().watchers.find(self.number).map(|watcher| std::mem::take(&mut watcher.set));
+        let set = self.store.lock().watchers.find(self.number).map(|watcher| std::mem::take(&mut watcher.news));
         let set = set.unwrap_or_default();
         let settings = set.into_iter().map(|(name, value)| ParameterSetting { name, value }).collect::<Vec<_>>();
         Ok(Some(settings).filter(|settings| !settings.is_empty()))
@@ -81,17 +57,13 @@ impl Source for SetParameters {
     fn pending(&self) -> Pending {
         let mut state = self.store.lock();
         let watcher = state.watchers.find(self.number);
-        if watcher.is_none_or(|watcher| watcher.set.is_empty()) { Pending::Empty } else { Pending::Unknown }
+        if watcher.is_none_or(|watcher| watcher.news.is_empty()) { Pending::Empty } else { Pending::Unknown }
     }
 }
 
 impl Drop for SetParameters {
     fn drop(&mut self) {
-        let mut state = self.store.lock();
-        let watchers = &mut state.watchers.watchers;
-        let at = watchers.iter().position(|watcher| watcher.number == self.number);
-        let removed = at.map(|at| watchers.swap_remove(at));
-        drop(state);
+        let removed = self.store.lock().watchers.remove(self.number);
         drop(removed);
     }
 }
