@@ -5,12 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as TaskContext, Poll, ready};
 
 use futures_channel::oneshot;
-use futures_core::Stream;
 use ros2_client::dds::rustdds::no_key::DataWriterCdr;
 use ros2_client::dds::rustdds::{GUID, QosPolicies, RTPSEntity, WriteOptionsBuilder};
 use ros2_client::{CreateError, Gid, ReadError};
@@ -24,7 +23,7 @@ use crate::matches::Matched;
 use crate::names;
 use crate::node::{DdsNode, Place, refused};
 use crate::participant::End;
-use crate::reader::{Read, Reader};
+use crate::reader::{Read, Reader, poll_sample};
 
 /// The calls that wait for a response, by the number of their request.
 struct Waiting<T>(Mutex<Calls<T>>);
@@ -87,15 +86,11 @@ impl<T: DeserializeOwned + Send + 'static> Read for Responses<T> {
     type Item = (i64, T);
 
     fn poll_read(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<Option<Self::Item>, ReadError>> {
-        let seed = HeadedSeed::new(self.mapping);
-        // The stream has no state of its own.
-        let stream = pin!(self.subscription.async_stream_seed(seed));
-        Poll::Ready(match ready!(stream.poll_next(cx)) {
-            // DDS brings the responses to all clients of the service.
-            Some(Ok((Headed { header, body }, info))) => Ok(self.number(header, &info).map(|number| (number, body))),
-            Some(Err(error)) => Err(error),
-            None => Err(ReadError::Closed),
-        })
+        let sample = ready!(poll_sample(&self.subscription, HeadedSeed::new(self.mapping), cx));
+        // DDS brings the responses to all clients of the service.
+        Poll::Ready(
+            sample.map(|(Headed { header, body }, info)| self.number(header, &info).map(|number| (number, body))),
+        )
     }
 }
 

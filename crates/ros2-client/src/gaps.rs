@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ros2_client::Gid;
+use ros2_client::{Gid, MessageInfo, ReadError};
 
 /// How many publishers are followed; with more of them, those that are forgotten begin anew.
 const PUBLISHERS_MAX: usize = 1024;
@@ -18,8 +18,17 @@ pub(crate) struct Gaps {
 }
 
 impl Gaps {
+    /// What came, if something did.
+    pub(crate) fn note<T>(&mut self, sample: &Result<(T, MessageInfo), ReadError>) {
+        match sample {
+            Ok((_, info)) => self.taken(info.publisher_gid(), info.sequence_number()),
+            Err(ReadError::Closed) => {}
+            Err(_) => self.failed(),
+        }
+    }
+
     /// A message came.
-    pub(crate) fn taken(&mut self, publisher: Gid, number: i64) {
+    fn taken(&mut self, publisher: Gid, number: i64) {
         if self.last.len() == PUBLISHERS_MAX && !self.last.contains_key(&publisher) {
             self.last.pop_first();
         }
@@ -38,7 +47,7 @@ impl Gaps {
     }
 
     /// A message came that could not be decoded.
-    pub(crate) const fn failed(&mut self) {
+    const fn failed(&mut self) {
         self.failed = self.failed.saturating_add(1);
     }
 }

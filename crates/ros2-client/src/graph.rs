@@ -4,10 +4,9 @@
 //! graph already.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context as TaskContext, Poll, Waker};
+use std::task::{Context as TaskContext, Poll, ready};
 
 use futures_core::Stream;
 use ros2_client::CreateError;
@@ -17,10 +16,11 @@ use ros2_client::dds::rustdds::{
     CDRDeserializerAdapter, DomainParticipant, DomainParticipantStatusEvent, EndpointDescription, GUID, LostReason,
     QosPolicies, QosPolicyBuilder, TopicKind,
 };
-use rospin::{Notifier, Pending, Source, TakeError};
+use rospin::TakeError;
 use rospin_node::{Durability, Endpoint, Graph, History, Reliability};
 use serde::Deserialize;
 
+use crate::listener::Listen;
 use crate::matches::Gone;
 use crate::names;
 use crate::participant::End;
@@ -32,8 +32,7 @@ pub(crate) fn prefix_of(id: &[u8]) -> Prefix {
     std::array::from_fn(|at| id.get(at).copied().unwrap_or_default())
 }
 
-/// How many messages about nodes are dealt with before other callbacks have their turn, and how many are kept until then.
-const MESSAGES_A_TAKE: usize = 16;
+/// How many messages about nodes are kept until they are dealt with.
 const MESSAGES_MAX: i32 = 1024;
 
 /// Enters into the graph what discovery tells of other processes.
@@ -194,11 +193,10 @@ struct NodeEntitiesInfo {
     writers: Vec<[u8; 16]>,
 }
 
-/// What others say of their nodes, as a source. Taking enters it; there is nothing for a callback.
+/// What others say of their nodes.
 pub(crate) struct Nodes {
     reader: SimpleDataReader<ParticipantEntitiesInfo, CDRDeserializerAdapter<ParticipantEntitiesInfo>>,
     feed: Arc<Feed>,
-    waker: Waker,
 }
 
 impl Nodes {
@@ -219,40 +217,20 @@ impl Nodes {
             ("ros_discovery_info".to_owned(), "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_".to_owned());
         let topic = participant.create_topic(name, type_name, &qos, TopicKind::NoKey)?;
         let reader = participant.create_subscriber(&qos)?.create_simple_datareader_no_key(&topic, Some(qos))?;
-        Ok(Self { reader, feed, waker: Waker::noop().clone() })
+        Ok(Self { reader, feed })
     }
 }
 
-impl Source for Nodes {
-    type Item = Infallible;
-    type Attachment = ();
+impl Listen for Nodes {
+    const A_TAKE: usize = 16;
 
-    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
-        self.waker = notifier.into();
-        Ok(())
-    }
-
-    fn try_take(&mut self) -> Result<Option<Infallible>, TakeError> {
-        for _ in 0..MESSAGES_A_TAKE {
-            // The stream has no state of its own.
-            let stream = pin!(self.reader.as_async_stream());
-            match stream.poll_next(&mut TaskContext::from_waker(&self.waker)) {
-                Poll::Ready(Some(Ok(message))) => {
-                    let writer = message.writer_guid();
-                    self.feed.said(writer, message.into_value());
-                }
-                Poll::Ready(Some(Err(error))) => return Err(TakeError::Failed(Box::new(error))),
-                Poll::Ready(None) => return Err(TakeError::Closed),
-                Poll::Pending => return Ok(None),
-            }
-        }
-        // There may be more, after whatever is more urgent.
-        self.waker.wake_by_ref();
-        Ok(None)
-    }
-
-    fn pending(&self) -> Pending {
-        Pending::Unknown
+    fn poll_listen(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<(), TakeError>> {
+        // The stream has no state of its own.
+        let message = ready!(pin!(self.reader.as_async_stream()).poll_next(cx)).ok_or(TakeError::Closed)?;
+        let message = message.map_err(|error| TakeError::Failed(Box::new(error)))?;
+        let writer = message.writer_guid();
+        self.feed.said(writer, message.into_value());
+        Poll::Ready(Ok(()))
     }
 }
 

@@ -65,6 +65,7 @@ mod domain;
 mod gaps;
 mod graph;
 mod headed;
+mod listener;
 mod matches;
 mod middleware;
 mod names;

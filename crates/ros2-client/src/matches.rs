@@ -4,21 +4,18 @@
 //! one reader, for all nodes of the domain.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context as TaskContext, Poll, Waker};
+use std::task::{Context as TaskContext, Poll, ready};
 
 use futures_core::Stream;
 use ros2_client::dds::rustdds::{
     DomainParticipantStatusEvent, DomainParticipantStatusListener, GUID, LostReason, StatusEvented,
 };
-use rospin::{Notifier, Pending, Source, TakeError, Waiters};
+use rospin::{TakeError, Waiters};
 
 use crate::graph::Feed;
-
-/// How many events are dealt with before other callbacks have their turn.
-const EVENTS_A_TAKE: usize = 64;
+use crate::listener::Listen;
 
 /// How many that said goodbye are remembered: more than can be on the middleware's queue of events.
 const GONE_MAX: usize = 4096;
@@ -165,60 +162,42 @@ impl Drop for Matched {
     }
 }
 
-/// The participant's events as a source. Taking notes them; there is nothing for a callback.
-pub(crate) struct Discovery {
+/// The participant's events.
+pub(crate) struct Events {
     listener: DomainParticipantStatusListener,
     matches: Arc<Matches>,
     /// One of the domain's participants tells of the graph.
     feed: Option<Arc<Feed>>,
-    waker: Waker,
 }
 
-impl Discovery {
-    pub(crate) fn new(
+impl Events {
+    pub(crate) const fn new(
         listener: DomainParticipantStatusListener,
         matches: Arc<Matches>,
         feed: Option<Arc<Feed>>,
     ) -> Self {
-        Self { listener, matches, feed, waker: Waker::noop().clone() }
+        Self { listener, matches, feed }
     }
 }
 
-impl Source for Discovery {
-    type Item = Infallible;
-    type Attachment = ();
+impl Listen for Events {
+    const A_TAKE: usize = 64;
 
-    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
-        self.waker = notifier.into();
-        Ok(())
-    }
-
-    fn try_take(&mut self) -> Result<Option<Infallible>, TakeError> {
-        for _ in 0..EVENTS_A_TAKE {
-            let mut stream = self.listener.as_async_status_stream();
-            match Pin::new(&mut stream).poll_next(&mut TaskContext::from_waker(&self.waker)) {
-                Poll::Ready(Some(event)) => {
-                    if let Some(feed) = &self.feed {
-                        feed.apply(&event);
-                    }
-                    self.matches.apply(event);
-                }
-                Poll::Ready(None) => return Err(TakeError::Closed),
-                Poll::Pending => return Ok(None),
-            }
+    fn poll_listen(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<(), TakeError>> {
+        let mut stream = self.listener.as_async_status_stream();
+        let event = ready!(Pin::new(&mut stream).poll_next(cx)).ok_or(TakeError::Closed)?;
+        if let Some(feed) = &self.feed {
+            feed.apply(&event);
         }
-        // There may be more, after whatever is more urgent.
-        self.waker.wake_by_ref();
-        Ok(None)
-    }
-
-    fn pending(&self) -> Pending {
-        Pending::Unknown
+        self.matches.apply(event);
+        Poll::Ready(Ok(()))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+
     use super::*;
 
     fn id(number: u8) -> GUID {

@@ -9,7 +9,8 @@ use rospin::{Entity, EntityKind, EntityOptions, ExecutorHandle, GroupOptions};
 
 use crate::domain::{DomainOptions, JoinError};
 use crate::graph::{Feed, Nodes};
-use crate::matches::{Discovery, Matches};
+use crate::listener::Listener;
+use crate::matches::{Events, Matches};
 
 /// A participant, whose discovery is an entity of a callback group.
 pub(crate) struct Participant {
@@ -50,12 +51,13 @@ impl Participant {
 
         let matches = Arc::<Matches>::default();
         let group = executor.create_group(GroupOptions::new("discovery"), ());
-        let discovery = Discovery::new(listener, Arc::clone(&matches), is_first.then(|| Arc::clone(feed)));
+        let events = Events::new(listener, Arc::clone(&matches), is_first.then(|| Arc::clone(feed)));
         let name = EntityOptions::new("discovery");
-        let discovery = group.create_source(EntityKind::Waitable, name, discovery, |(), event| match event {})?;
+        let discovery =
+            group.create_source(EntityKind::Waitable, name, Listener::new(events), |(), event| match event {})?;
         let read = |nodes| {
             let name = EntityOptions::new("discovery/nodes");
-            group.create_source(EntityKind::Waitable, name, nodes, |(), node| match node {})
+            group.create_source(EntityKind::Waitable, name, Listener::new(nodes), |(), node| match node {})
         };
         let nodes = nodes.map(read).transpose()?;
         Ok(Self { context, matches, _discovery: discovery, _nodes: nodes })

@@ -2,10 +2,13 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::pin::pin;
 use std::task::{Context as TaskContext, Poll, Waker};
 
-use ros2_client::ReadError;
+use futures_core::Stream;
+use ros2_client::{MessageInfo, ReadError};
 use rospin::{LossCause, Notifier, Pending, Source, TakeError};
+use serde::de::DeserializeSeed;
 
 /// Something of the middleware that is read without blocking.
 pub trait Read: Send + 'static {
@@ -23,6 +26,21 @@ pub trait Read: Send + 'static {
     fn missed(&mut self) -> u64 {
         0
     }
+}
+
+/// Takes a sample of a subscription, or has the waker called when there may be one.
+pub(crate) fn poll_sample<T, S>(
+    subscription: &ros2_client::Subscription<T>,
+    seed: S,
+    cx: &mut TaskContext<'_>,
+) -> Poll<Result<(T, MessageInfo), ReadError>>
+where
+    T: 'static,
+    S: for<'de> DeserializeSeed<'de, Value = T> + Clone,
+{
+    // The stream has no state of its own.
+    let stream = pin!(subscription.async_stream_seed(seed));
+    stream.poll_next(cx).map(|sample| sample.unwrap_or(Err(ReadError::Closed)))
 }
 
 /// How many items beyond the depth are looked at in one take: what is more urgent waits for no more than that.

@@ -3,11 +3,9 @@
 //! ros2-client's own servers have no names for the services of actions.
 
 use std::fmt;
-use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, ready};
 
-use futures_core::Stream;
 use ros2_client::dds::rustdds::no_key::DataWriterCdr;
 use ros2_client::dds::rustdds::rpc::SampleIdentity;
 use ros2_client::dds::rustdds::{QosPolicies, SequenceNumber, WriteOptionsBuilder};
@@ -21,7 +19,7 @@ use crate::headed::{Headed, HeadedSeed, Header};
 use crate::names;
 use crate::node::{DdsNode, refused};
 use crate::participant::End;
-use crate::reader::{Read, Reader};
+use crate::reader::{Read, Reader, poll_sample};
 
 type Responses<S> = DataWriterCdr<Headed<<S as Service>::Response>>;
 
@@ -50,20 +48,12 @@ impl<S: Service> Read for DdsRequests<S> {
     type Item = (S::Request, DdsReply<S>);
 
     fn poll_read(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<Option<Self::Item>, ReadError>> {
-        // The stream has no state of its own.
-        let stream = pin!(self.subscription.async_stream_seed(HeadedSeed::new(self.mapping)));
-        Poll::Ready(match ready!(stream.poll_next(cx)) {
-            Some(Ok((Headed { header, body }, info))) => {
-                self.gaps.taken(info.publisher_gid(), info.sequence_number());
-                let responses = Arc::clone(&self.responses);
-                Ok(Some((body, DdsReply { responses, header, request: identity(&info) })))
-            }
-            Some(Err(error)) => {
-                self.gaps.failed();
-                Err(error)
-            }
-            None => Err(ReadError::Closed),
-        })
+        let sample = ready!(poll_sample(&self.subscription, HeadedSeed::new(self.mapping), cx));
+        self.gaps.note(&sample);
+        Poll::Ready(sample.map(|(Headed { header, body }, info)| {
+            let responses = Arc::clone(&self.responses);
+            Some((body, DdsReply { responses, header, request: identity(&info) }))
+        }))
     }
 
     fn forget(&mut self) {

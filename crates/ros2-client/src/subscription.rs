@@ -1,9 +1,8 @@
 //! The messages of a topic.
 
-use std::pin::pin;
+use std::marker::PhantomData;
 use std::task::{Context as TaskContext, Poll, ready};
 
-use futures_core::Stream;
 use ros2_client::ReadError;
 use rospin_node::{Durability, FullName, Message, Qos, Refused, TypeName};
 
@@ -12,7 +11,7 @@ use crate::matches::Matched;
 use crate::names;
 use crate::node::DdsNode;
 use crate::participant::End;
-use crate::reader::{Read, Reader};
+use crate::reader::{Read, Reader, poll_sample};
 
 /// The messages of a DDS topic.
 pub struct DdsMessages<M: Message> {
@@ -24,19 +23,9 @@ impl<M: Message> Read for DdsMessages<M> {
     type Item = M;
 
     fn poll_read(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<Option<M>, ReadError>> {
-        // The stream has no state of its own.
-        let stream = pin!(self.subscription.async_stream());
-        Poll::Ready(match ready!(stream.poll_next(cx)) {
-            Some(Ok((message, info))) => {
-                self.gaps.taken(info.publisher_gid(), info.sequence_number());
-                Ok(Some(message))
-            }
-            Some(Err(error)) => {
-                self.gaps.failed();
-                Err(error)
-            }
-            None => Err(ReadError::Closed),
-        })
+        let sample = ready!(poll_sample(&self.subscription, PhantomData, cx));
+        self.gaps.note(&sample);
+        Poll::Ready(sample.map(|(message, _)| Some(message)))
     }
 
     fn forget(&mut self) {
