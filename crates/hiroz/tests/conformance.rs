@@ -4,9 +4,9 @@ mod common;
 
 use std::sync::{Mutex, PoisonError};
 
-use common::{PATIENT, Place, guest_options, isolated};
+use common::{Place, guest_options, isolated};
 use rospin::{Context, ExecutorHandle};
-use rospin_hiroz::{OpenError, Session, SessionOptions};
+use rospin_hiroz::{OpenError, Session};
 use rospin_testkit::conformance::Fixture;
 
 /// An address of its own. Whoever joins first is found there by the others.
@@ -32,7 +32,7 @@ impl<const APART: bool> Fixture for Loopback<APART> {
     fn join(&self, _context: &Context, _executor: &ExecutorHandle) -> Session {
         let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &*place {
-            Some(place) => Session::open(patient(guest_options(&place.endpoint))).expect("a session"),
+            Some(place) => Session::open(guest_options(&place.endpoint)).expect("a session"),
             None => {
                 let (found, session) = host();
                 *place = Some(found);
@@ -42,16 +42,11 @@ impl<const APART: bool> Fixture for Loopback<APART> {
     }
 }
 
-/// What a publisher drops after a millisecond is not what the suite is about.
-fn patient(options: SessionOptions) -> SessionOptions {
-    PATIENT.iter().fold(options, |options, (key, value)| options.setting(*key, *value))
-}
-
 /// A session at a place where nobody else is. Other tests look for one at the same time: somebody may be quicker.
 fn host() -> (Place, Session) {
     let open = |_| {
         let place = Place::new();
-        match Session::open(patient(isolated().listen([place.endpoint.as_str()]))) {
+        match Session::open(isolated().listen([place.endpoint.as_str()])) {
             Ok(session) => Some((place, session)),
             Err(OpenError::Zenoh { .. }) => None,
             Err(error) => panic!("{error}"),

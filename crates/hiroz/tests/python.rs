@@ -1,9 +1,10 @@
 //! With a peer that shares no code: Eclipse Zenoh under Python, with the keys, tokens and attachments of `rmw_zenoh_cpp`.
 //!
-//! Wants a Python that has the package `eclipse-zenoh`: the one that `ROSPIN_TEST_PYTHON` names, or `python3`. Where there is
-//! none the tests say so and pass, unless `ROSPIN_TEST_REQUIRE_PEERS` is set, as `.ci/run` does.
+//! See `python.rs` in the tests of rospin-ros2-client for what it wants.
 
 mod common;
+#[path = "../../ros2-client/tests/common/python.rs"]
+mod python;
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -11,33 +12,12 @@ use std::process::{Child, Command, Stdio};
 use common::{
     AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, keep_all, spin, take_failures, text, wait,
 };
+use python::python;
 use rospin_hiroz::{PublisherOptions, ServiceOptions};
 
-/// A Python with the package, or why there is none.
-fn python() -> Result<String, String> {
-    let python = std::env::var("ROSPIN_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    match Command::new(&python).args(["-c", "import zenoh; zenoh.Session"]).output() {
-        Ok(output) if output.status.success() => Ok(python),
-        Ok(output) => {
-            let error = String::from_utf8_lossy(&output.stderr).lines().last().unwrap_or_default().to_owned();
-            Err(format!("{python}: {error}; `pip install eclipse-zenoh` helps"))
-        }
-        Err(error) => Err(format!("{python}: {error}")),
-    }
-}
-
 /// Starts the peer, or says that the test is skipped.
-#[expect(clippy::print_stderr, reason = "it says that the test is skipped")]
 fn peer(part: &str, place: &Place) -> Option<Peer> {
-    let python = match python() {
-        Ok(python) => python,
-        Err(why) => {
-            let required = std::env::var_os("ROSPIN_TEST_REQUIRE_PEERS").is_some();
-            assert!(!required, "ROSPIN_TEST_REQUIRE_PEERS is set, but: {why}");
-            eprintln!("SKIPPED for want of a peer: {why}");
-            return None;
-        }
-    };
+    let python = python("eclipse-zenoh", "import zenoh; zenoh.Session")?;
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/zenoh_peer.py");
     let mut command = Command::new(python);
     command.arg(script).args([part, &place.endpoint]).stdin(Stdio::piped());

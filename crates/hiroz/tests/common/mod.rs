@@ -10,44 +10,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rospin::{ClockKind, Context, ContextOptions, Executor, ExecutorOptions, Incident, IncidentKind, SpinOptions};
-use rospin_hiroz::{History, Message, Qos, Service, Session, SessionOptions};
-use serde::{Deserialize, Serialize};
+use rospin_hiroz::{History, Qos, Session, SessionOptions};
+#[allow(unused_imports, reason = "no test uses all of it")]
+pub(crate) use rospin_testkit::conformance::messages::{AddTwoInts, Sum as AddResponse, Summands as AddRequest, Text};
 
 /// Discovery on a loaded machine may take seconds; nothing here takes that long unless it is stuck.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
 
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct Text {
-    pub(crate) data: String,
-}
-
-impl Message for Text {
-    const TYPE: &str = "std_msgs/msg/String";
-    const TYPE_HASH: Option<&str> = Some("RIHS01_df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18");
-}
-
 pub(crate) fn text(data: impl Into<String>) -> Text {
     Text { data: data.into() }
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct AddRequest {
-    pub(crate) a: i64,
-    pub(crate) b: i64,
-}
-
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct AddResponse {
-    pub(crate) sum: i64,
-}
-
-pub(crate) enum AddTwoInts {}
-
-impl Service for AddTwoInts {
-    type Request = AddRequest;
-    type Response = AddResponse;
-    const TYPE: &str = "example_interfaces/srv/AddTwoInts";
-    const TYPE_HASH: Option<&str> = Some("RIHS01_e118de6bf5eeb66a2491b5bda11202e7b68f198d6f67922cf30364858239c81a");
 }
 
 /// The addresses at which the sessions of a test meet.
@@ -92,9 +63,10 @@ pub(crate) const PATIENT: [(&str, &str); 2] = [
     ("transport/link/tx/queue/congestion_control/drop/max_wait_before_drop_fragments", "1000000"),
 ];
 
-/// A session that meets nobody.
+/// A session that meets nobody by itself, and drops nothing for want of time.
 pub(crate) fn isolated() -> SessionOptions {
-    SessionOptions::new().connect([]).listen([])
+    let options = SessionOptions::new().connect([]).listen([]);
+    PATIENT.iter().fold(options, |options, (key, value)| options.setting(*key, *value))
 }
 
 pub(crate) fn guest_options(endpoint: &str) -> SessionOptions {

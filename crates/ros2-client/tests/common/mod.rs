@@ -4,6 +4,7 @@
 
 pub(crate) mod network;
 pub(crate) mod peer;
+mod python;
 
 use std::net::{IpAddr, Ipv4Addr, TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -11,61 +12,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rospin::{Context, ContextOptions, Executor, ExecutorOptions, Incident, IncidentKind, SpinOptions};
-use rospin_ros2_client::{Action, Domain, DomainOptions, Message, Service};
-use serde::{Deserialize, Serialize};
+use rospin_ros2_client::{Domain, DomainOptions};
+#[allow(unused_imports, reason = "no test uses all of it")]
+pub(crate) use rospin_testkit::conformance::messages::{
+    AddTwoInts, Fibonacci, Order, Sequence, Sum as AddResponse, Summands as AddRequest, Text,
+};
 
 /// Discovery on a loaded machine may take seconds; nothing here takes that long unless it is stuck.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
 
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct Text {
-    pub(crate) data: String,
-}
-
-impl Message for Text {
-    const TYPE: &str = "std_msgs/msg/String";
-}
-
 pub(crate) fn text(data: impl Into<String>) -> Text {
     Text { data: data.into() }
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct AddRequest {
-    pub(crate) a: i64,
-    pub(crate) b: i64,
-}
-
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct AddResponse {
-    pub(crate) sum: i64,
-}
-
-pub(crate) enum AddTwoInts {}
-
-impl Service for AddTwoInts {
-    type Request = AddRequest;
-    type Response = AddResponse;
-    const TYPE: &str = "example_interfaces/srv/AddTwoInts";
-}
-
-#[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Order {
-    pub(crate) order: i32,
-}
-
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Sequence {
-    pub(crate) sequence: Vec<i32>,
-}
-
-pub(crate) enum Fibonacci {}
-
-impl Action for Fibonacci {
-    type Goal = Order;
-    type Result = Sequence;
-    type Feedback = Sequence;
-    const TYPE: &str = "example_interfaces/action/Fibonacci";
 }
 
 /// A domain id that nobody else on this machine uses at the moment, for as long as the process lives.

@@ -56,6 +56,7 @@ impl Service for AddTwoInts {
     type Request = Summands;
     type Response = Sum;
     const TYPE: &str = "example_interfaces/srv/AddTwoInts";
+    const TYPE_HASH: Option<&str> = Some("RIHS01_e118de6bf5eeb66a2491b5bda11202e7b68f198d6f67922cf30364858239c81a");
 }
 
 impl Summands {
