@@ -90,8 +90,10 @@
 //!
 //! # Who may join
 //!
-//! TLS and access control are [settings](SessionOptions::setting), or of the [file](SessionOptions::config_file). With access control,
-//! tokens are messages, too: a topic whose messages are denied can still be seen in the graph.
+//! TLS and access control are [settings](SessionOptions::setting), or of the [file](SessionOptions::config_file). TLS is for endpoints
+//! such as `quic/192.168.0.1:7447?multistream=0`: with more than one stream a message may overtake what announces it, and is lost;
+//! and `tls/` is [not safe](OpenError::Tls). With access control, tokens are messages, too: a topic whose messages are denied can
+//! still be seen in the graph.
 //!
 //! # Threads
 //!

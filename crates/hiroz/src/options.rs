@@ -70,6 +70,15 @@ pub enum OpenError {
         /// What Zenoh says.
         reason: String,
     },
+    /// An endpoint with TLS over TCP. Zenoh 1.10 reads and writes such a connection on two threads without a lock: under load
+    /// it breaks, messages are lost, and the process may crash. QUIC encrypts with TLS, too, and takes the same keys.
+    #[error(
+        "`{endpoint}` is not safe with Zenoh 1.10; `quic/` with `?multistream=0` encrypts, too, with the same keys"
+    )]
+    Tls {
+        /// The endpoint.
+        endpoint: String,
+    },
     /// Zenoh could not open it.
     #[error("could not open the session: {reason}")]
     Zenoh {
@@ -238,8 +247,25 @@ impl SessionOptions {
                 reason: error.to_string(),
             })?;
         }
-        Ok(config)
+        match tls_endpoint(&config) {
+            Some(endpoint) => Err(OpenError::Tls { endpoint }),
+            None => Ok(config),
+        }
     }
+}
+
+/// An endpoint with TLS over TCP, if there is one.
+///
+/// The library `zenoh-link-tls` 1.10.2 hands out the one `rustls` connection of a link to whoever reads and to whoever writes,
+/// each under a lock of its own. So it is not compiled in; but another crate of the program may have it compiled in.
+fn tls_endpoint(config: &Config) -> Option<String> {
+    // They may differ by mode, so that this is a list, or a list for each mode.
+    let tls = |key| {
+        let endpoints = config.get_json(key).ok()?;
+        let tls = endpoints.split('"').find(|part| part.starts_with("tls/"))?;
+        Some(tls.to_owned())
+    };
+    tls("listen/endpoints").or_else(|| tls("connect/endpoints"))
 }
 
 impl Default for SessionOptions {
@@ -306,6 +332,8 @@ mod tests {
             (message(from(&[(OVERRIDES, "mode=\"king\"")])), "no `mode` that could be `\"king\"`"),
             (message(Ok(SessionOptions::new().setting("no/such", "1"))), "no `no/such`"),
             (message(from(&[(CONFIG_FILE, "/no/such/file.json5")])), "`/no/such/file.json5`"),
+            (message(Ok(SessionOptions::new().listen(["tcp/[::]:1", "tls/[::]:0"]))), "`tls/[::]:0` is not safe"),
+            (message(from(&[(OVERRIDES, "connect/endpoints={ peer: [\"tls/a:1\"] }")])), "`tls/a:1` is not safe"),
         ];
         for (message, expected) in cases {
             assert!(message.contains(expected), "{message}");

@@ -1,8 +1,9 @@
-//! Who may join, and who may say what: TLS and access control, as Zenoh has them, by settings of the session.
+//! Who may join, and who may say what: TLS, as QUIC has it, and access control, by settings of the session.
 
 mod common;
 
 use std::fs;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::path::PathBuf;
 
 use common::{Place, Text, context, executor, guest_options, isolated, text, wait_until};
@@ -63,10 +64,11 @@ impl Drop for Authority {
     }
 }
 
-/// Where nobody else is at the moment, with TLS.
+/// Where nobody else is at the moment, encrypted, with all that is said in one order.
 fn place() -> Place {
-    let plain = Place::new().endpoint;
-    Place { endpoint: plain.replacen("tcp/127.0.0.1", "tls/localhost", 1) }
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = socket.local_addr().unwrap().port();
+    Place { endpoint: format!("quic/localhost:{port}?multistream=0") }
 }
 
 fn listen(executor: &Executor, node: &Node, topic: &str) -> (Subscription, rospin::CallbackGroup<()>, Heard) {
@@ -99,7 +101,7 @@ fn only_those_with_a_certificate_join() {
         forged.setting("transport/link/tls/connect_private_key", format!("{:?}", stranger.file("guest", "key")));
     let ca = format!("{:?}", authority.file("ca", "pem"));
     let anonymous = client().setting("transport/link/tls/root_ca_certificate", ca);
-    let plain = guest_options(&place.endpoint.replacen("tls", "tcp", 1)).mode(Mode::Client);
+    let plain = guest_options(&place.endpoint.replace("quic", "tcp").replace("?multistream=0", "")).mode(Mode::Client);
     for options in [forged, anonymous, plain] {
         assert!(matches!(Session::open(options), Err(OpenError::Zenoh { .. })));
     }
