@@ -81,7 +81,8 @@ fn listen(executor: &rospin::Executor, node: &Node) {
     executor.spin(SpinOptions::new()).unwrap();
     println!("HEARD");
     drop(subscription);
-    // It serves until the other one has gone.
+    // It serves until the other one has gone. A node is heard of apart from its topics, and maybe after them.
+    until(executor, node, &["/listener", "/talker"]);
     until(executor, node, &["/listener"]);
     println!("ALONE");
 }
