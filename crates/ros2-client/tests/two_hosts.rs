@@ -79,10 +79,11 @@ fn listen(executor: &rospin::Executor, node: &Node) {
     });
     let subscription = subscription.unwrap();
     executor.spin(SpinOptions::new()).unwrap();
+    // A node is heard of apart from its topics, and maybe after them.
+    until(executor, node, &["/listener", "/talker"]);
     println!("HEARD");
     drop(subscription);
-    // It serves until the other one has gone. A node is heard of apart from its topics, and maybe after them.
-    until(executor, node, &["/listener", "/talker"]);
+    // It serves until the other one has gone.
     until(executor, node, &["/listener"]);
     println!("ALONE");
 }
