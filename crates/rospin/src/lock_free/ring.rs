@@ -1,13 +1,17 @@
 //! A ring that keeps the last n messages: one producer at a time, any number of consumers, none of which ever waits.
 //!
-//! `head` and `tail` count messages from the beginning; message `t` is in slot `t % n`. Whoever advances `head` from `t`
-//! to `t + 1` owns message `t`: a consumer to run a callback on it, or the producer to displace it because the ring is
-//! full. A consumer reads the slot before it claims it. That is sound, because the producer overwrites slot `t % n` (with
-//! message `t + n`) only after somebody claimed `t`: if the consumer's claim succeeds, what it read was message `t`, and
-//! if not, it forgets the pointer unused.
+//! `head` and `tail` count messages from the beginning; message `t` is in slot `t % s` of the `s >= n` slots, a power of two.
+//! Whoever advances `head` from `t` to `t + 1` owns message `t`: a consumer to run a callback on it, or the producer to
+//! displace it because the ring is full. A consumer reads the slot before it claims it. That is sound, because the producer
+//! overwrites slot `t % s` (with message `t + s`) only after somebody claimed `t`: if the consumer's claim succeeds, what it
+//! read was message `t`, and if not, it forgets the pointer unused.
 //!
-//! The counts have 64 bits everywhere, so that they never wrap: 32 bits do within days, and then `t % n` jumps unless n is
-//! a power of two, and a consumer that was preempted for long could mistake one message for another.
+//! Each end remembers what it last saw of the other's count, and looks again only when that is no longer enough: the counts
+//! only grow, so what was seen is never too much. As long as the ring is neither full nor empty, neither end reads what the
+//! other one writes all the time.
+//!
+//! The counts have 64 bits everywhere, so that they never wrap: 32 bits do within days, and then a consumer that was preempted
+//! for long could mistake one message for another.
 
 use std::marker::PhantomData;
 use std::ptr;
@@ -61,6 +65,7 @@ struct Slot<T> {
 struct Count(AtomicU64);
 
 struct Shared<P: OwningPointer> {
+    depth: u64,
     slots: Box<[Slot<P::Target>]>,
     head: Count,
     tail: Count,
@@ -73,20 +78,15 @@ unsafe impl<P: OwningPointer + Send> Send for Shared<P> {}
 unsafe impl<P: OwningPointer + Send> Sync for Shared<P> {}
 
 impl<P: OwningPointer> Shared<P> {
-    fn depth(&self) -> u64 {
-        self.slots.len() as u64
-    }
-
     fn slot(&self, ticket: u64) -> &Slot<P::Target> {
-        &self.slots[(ticket % self.depth()) as usize]
+        &self.slots[ticket as usize & (self.slots.len() - 1)]
     }
 
-    /// Takes the oldest message, if `worth_it` of head and tail.
-    fn claim(&self, worth_it: impl Fn(u64, u64) -> bool) -> Option<P> {
+    /// Takes the oldest message, if it is `worth_it` with that head.
+    fn claim(&self, worth_it: impl Fn(u64) -> bool) -> Option<P> {
         let mut head = self.head.0.load(Ordering::Acquire);
         loop {
-            let tail = self.tail.0.load(Ordering::Acquire);
-            if !worth_it(head, tail) {
+            if !worth_it(head) {
                 return None;
             }
             let message = self.slot(head).message.load(Ordering::Acquire);
@@ -101,45 +101,63 @@ impl<P: OwningPointer> Shared<P> {
 
 impl<P: OwningPointer> Drop for Shared<P> {
     fn drop(&mut self) {
-        while self.claim(|head, tail| head != tail).is_some() {}
+        let tail = self.tail.0.load(Ordering::Acquire);
+        while self.claim(|head| head != tail).is_some() {}
     }
 }
 
 /// The producing end.
-pub(crate) struct Producer<P: OwningPointer>(Arc<Shared<P>>);
+pub(crate) struct Producer<P: OwningPointer> {
+    ring: Arc<Shared<P>>,
+    head_seen: u64,
+}
 
 /// A consuming end.
-pub(crate) struct Consumer<P: OwningPointer>(Arc<Shared<P>>);
+pub(crate) struct Consumer<P: OwningPointer> {
+    ring: Arc<Shared<P>>,
+    tail_seen: AtomicU64,
+}
 
 impl<P: OwningPointer> Clone for Consumer<P> {
     fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
+        Self { ring: Arc::clone(&self.ring), tail_seen: AtomicU64::new(0) }
     }
 }
 
 /// A ring that keeps the last `depth` messages (at least one).
 pub(crate) fn ring<P: OwningPointer>(depth: usize) -> (Producer<P>, Consumer<P>) {
     let slot = |_| Slot { message: AtomicPtr::new(ptr::null_mut()), stamp: AtomicU64::new(0) };
-    let shared = Arc::new(Shared {
-        slots: (0..depth.max(1)).map(slot).collect(),
+    let depth = depth.max(1);
+    let ring = Arc::new(Shared {
+        depth: depth as u64,
+        slots: (0..depth.next_power_of_two()).map(slot).collect(),
         head: Count(AtomicU64::new(0)),
         tail: Count(AtomicU64::new(0)),
         owns: PhantomData,
     });
-    (Producer(Arc::clone(&shared)), Consumer(shared))
+    (Producer { ring: Arc::clone(&ring), head_seen: 0 }, Consumer { ring, tail_seen: AtomicU64::new(0) })
 }
 
 impl<P: OwningPointer> Producer<P> {
     /// Appends a message; if the ring was full, returns the oldest one, which had to go.
     pub(crate) fn push(&mut self, message: P, stamp: u64) -> Option<P> {
-        let ring = &*self.0;
         // Only this producer writes `tail`.
-        let tail = ring.tail.0.load(Ordering::Relaxed);
-        let displaced = ring.claim(|head, _| tail - head >= ring.depth());
-        let slot = ring.slot(tail);
+        let tail = self.ring.tail.0.load(Ordering::Relaxed);
+        let displaced = self.make_room(tail);
+        let slot = self.ring.slot(tail);
         slot.stamp.store(stamp, Ordering::Relaxed);
         slot.message.store(message.into_raw(), Ordering::Release);
-        ring.tail.0.store(tail + 1, Ordering::Release);
+        self.ring.tail.0.store(tail + 1, Ordering::Release);
+        displaced
+    }
+
+    fn make_room(&mut self, tail: u64) -> Option<P> {
+        let Shared { depth, head, .. } = &*self.ring;
+        if tail - self.head_seen < *depth {
+            return None;
+        }
+        let displaced = self.ring.claim(|head| tail - head >= *depth);
+        self.head_seen = head.0.load(Ordering::Acquire);
         displaced
     }
 }
@@ -147,15 +165,25 @@ impl<P: OwningPointer> Producer<P> {
 impl<P: OwningPointer> Consumer<P> {
     /// Takes the oldest message.
     pub(crate) fn pop(&self) -> Option<P> {
-        self.0.claim(|head, tail| head != tail)
+        self.ring.claim(|head| self.has(head))
     }
 
     /// When the oldest message was published; `None` if there is none.
     ///
     /// May be the stamp of a later message if the producer displaces this one at the same time.
     pub(crate) fn oldest_stamp(&self) -> Option<u64> {
-        let head = self.0.head.0.load(Ordering::Acquire);
-        let tail = self.0.tail.0.load(Ordering::Acquire);
-        (head != tail).then(|| self.0.slot(head).stamp.load(Ordering::Relaxed))
+        let head = self.ring.head.0.load(Ordering::Acquire);
+        self.has(head).then(|| self.ring.slot(head).stamp.load(Ordering::Relaxed))
+    }
+
+    /// Whether there is a message, if that is the head, or was a moment ago.
+    fn has(&self, head: u64) -> bool {
+        // Whichever thread saw it: it saw the messages, too.
+        if head < self.tail_seen.load(Ordering::Acquire) {
+            return true;
+        }
+        let tail = self.ring.tail.0.load(Ordering::Acquire);
+        self.tail_seen.store(tail, Ordering::Release);
+        head < tail
     }
 }

@@ -64,9 +64,13 @@ enum Alarm {
 }
 
 impl Alarm {
+    fn is_muted(&self) -> bool {
+        matches!(self, Self::Executor(_, mute) if mute.is_muted())
+    }
+
     fn raise(&self, arrival: Instant) {
         match self {
-            Self::Executor(_, mute) if mute.is_muted() => {}
+            _ if self.is_muted() => {}
             Self::Executor(notifier, _) => notifier.notify_at(arrival),
             Self::Waker(waker) => waker.wake_by_ref(),
         }
@@ -233,21 +237,16 @@ impl<T: Send + Sync + 'static> Publisher<T> {
         let stamp = self.0.clock.now();
         let mut displaced = SmallVec::<[Arc<T>; 8]>::new();
         let mut state = self.0.topic.lock();
-        for queue in &mut state.queues {
-            if let Some(oldest) = queue.producer.push(Arc::clone(&message), stamp.as_nanos()) {
-                queue.losses.add(LossCause::QueueFull, 1);
-                displaced.push(oldest);
-            }
-        }
-        let delivery = Delivery { queued: state.queues.len(), displaced: displaced.len() };
         if let Some(id) = self.0.history {
-            displaced.extend(state.remember(id, message));
+            displaced.extend(state.remember(id, Arc::clone(&message)));
         }
-        let alarms = Arc::clone(&state.alarms);
+        let delivery = state.push(message, stamp, &mut displaced);
+        published();
+        let deaf = state.alarms.iter().all(Alarm::is_muted);
+        let alarms = (!deaf).then(|| Arc::clone(&state.alarms));
         // From here on without the lock: waking is a system call, and dropping a message may run user code.
         drop(state);
-        published();
-        for alarm in alarms.iter() {
+        for alarm in alarms.iter().flat_map(|alarms| alarms.iter()) {
             alarm.raise(stamp);
         }
         delivery
@@ -267,6 +266,26 @@ impl<T: Send + Sync + 'static> Publisher<T> {
 }
 
 impl<T> TopicState<T> {
+    /// Appends the message to every queue.
+    fn push(&mut self, message: Arc<T>, stamp: Instant, displaced: &mut SmallVec<[Arc<T>; 8]>) -> Delivery {
+        let before = displaced.len();
+        let Some((last, others)) = self.queues.split_last_mut() else {
+            // Dropped without the lock, as all of them.
+            displaced.push(message);
+            return Delivery::default();
+        };
+        let mut push = |queue: &mut Queue<T>, message| {
+            if let Some(oldest) = queue.producer.push(message, stamp.as_nanos()) {
+                queue.losses.add(LossCause::QueueFull, 1);
+                displaced.push(oldest);
+            }
+        };
+        others.iter_mut().for_each(|queue| push(queue, Arc::clone(&message)));
+        // One owner less to count, and for most topics none.
+        push(last, message);
+        Delivery { queued: self.queues.len(), displaced: displaced.len() - before }
+    }
+
     /// Keeps the message for late subscriptions; returns the one that had to go for it.
     fn remember(&mut self, id: u64, message: Arc<T>) -> Option<Arc<T>> {
         let number = self.next_id();
