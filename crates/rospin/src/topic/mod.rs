@@ -235,6 +235,7 @@ impl<T: Send + Sync + 'static> Publisher<T> {
     pub fn publish(&self, message: impl Into<Arc<T>>) -> Delivery {
         let message = message.into();
         let stamp = self.0.clock.now();
+        // Before the lock, so that it is dropped after it: dropping a message may run user code.
         let mut displaced = SmallVec::<[Arc<T>; 8]>::new();
         let mut state = self.0.topic.lock();
         if let Some(id) = self.0.history {
@@ -242,12 +243,11 @@ impl<T: Send + Sync + 'static> Publisher<T> {
         }
         let delivery = state.push(message, stamp, &mut displaced);
         published();
-        let deaf = state.alarms.iter().all(Alarm::is_muted);
-        let alarms = (!deaf).then(|| Arc::clone(&state.alarms));
-        // From here on without the lock: waking is a system call, and dropping a message may run user code.
-        drop(state);
-        for alarm in alarms.iter().flat_map(|alarms| alarms.iter()) {
-            alarm.raise(stamp);
+        if !state.alarms.iter().all(Alarm::is_muted) {
+            let alarms = Arc::clone(&state.alarms);
+            // Without the lock: waking is a system call.
+            drop(state);
+            alarms.iter().for_each(|alarm| alarm.raise(stamp));
         }
         delivery
     }
@@ -270,7 +270,6 @@ impl<T> TopicState<T> {
     fn push(&mut self, message: Arc<T>, stamp: Instant, displaced: &mut SmallVec<[Arc<T>; 8]>) -> Delivery {
         let before = displaced.len();
         let Some((last, others)) = self.queues.split_last_mut() else {
-            // Dropped without the lock, as all of them.
             displaced.push(message);
             return Delivery::default();
         };
