@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "every test crate uses a part of it")]
 
+pub(crate) mod counting;
 pub(crate) mod timers;
 
 use std::fmt::Debug;
