@@ -39,9 +39,9 @@ impl Tally {
 #[expect(clippy::print_stderr, reason = "the figure is asked for")]
 fn validate(name: &str, kind: Kind, least_ratio: f64, least_bounded: f64) {
     let mut tally = Tally::default();
-    let single = seeds(SYSTEMS).count() < SYSTEMS as usize;
+    let single = seeds::chosen(SYSTEMS).count() < SYSTEMS as usize;
     // Some systems are refused, being overloaded: those come on top.
-    for seed in seeds(SYSTEMS * if single { 1 } else { 2 }) {
+    for seed in seeds::chosen(SYSTEMS * if single { 1 } else { 2 }) {
         let system = random(kind, seed);
         match system.analyse() {
             Ok(report) => {

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io;
 
 use rospin::SpinError;
-use rospin_scenario::components::ComponentFileError;
+use rospin_scenario::FileError;
 
 /// Why a component could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -12,22 +12,22 @@ use rospin_scenario::components::ComponentFileError;
 pub enum StartError {
     /// The file says what cannot be: a component that the program does not have, or a name that is none.
     #[error("{0}")]
-    File(Box<ComponentFileError>),
+    File(Box<FileError>),
     /// The component itself could not, or panicked.
     #[error("{place}")]
     Failed {
         /// The node that it would have been.
         component: String,
         /// Where in the file it stands, and what it says.
-        place: Box<ComponentFileError>,
+        place: Box<FileError>,
         /// What it says.
         #[source]
         reason: Box<dyn Error + Send + Sync>,
     },
 }
 
-impl From<ComponentFileError> for StartError {
-    fn from(error: ComponentFileError) -> Self {
+impl From<FileError> for StartError {
+    fn from(error: FileError) -> Self {
         Self::File(Box::new(error))
     }
 }

@@ -71,4 +71,5 @@ pub use components::{Components, Setup};
 pub use container::Container;
 pub use ending::{ContainerHandle, Ended};
 pub use error::{RunError, StartError};
-pub use rospin_scenario::components::{ComponentFile, ComponentFileError, ComponentPlan};
+pub use rospin_scenario::FileError;
+pub use rospin_scenario::components::{ComponentFile, ComponentPlan};

@@ -57,9 +57,8 @@
 //! what they kept.
 //!
 //! A publisher does not wait for the network: what finds no room on a connection within a millisecond, or 50 of them if it
-//! is longer than a packet, is dropped, reliable or
-//! not. Only one that is reliable *and* keeps [all](History::KeepAll) waits, until the connection has room or is given up.
-//! A subscription that keeps all keeps no more than 8192 messages.
+//! is longer than a packet, is dropped, reliable or not. Only one that is reliable *and* keeps [all](History::KeepAll) waits,
+//! until the connection has room or is given up. A subscription that keeps all keeps no more than 8192 messages.
 //!
 //! With the feature `shared-memory`, large messages can stay on the machine: see `SessionOptions::shared_memory`.
 //!

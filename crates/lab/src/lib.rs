@@ -1,10 +1,12 @@
-//! The `rospin` command: published executor experiments, rerun on this machine.
+//! The `rospin` command: published executor experiments, rerun on this machine; simulation and analysis of described systems;
+//! deployment files; and what a machine can promise.
 //!
 //! A plain `rospin` runs the Autoware reference system under every executor and prints who won.
 
 mod analyze;
 mod callback_order;
 mod children;
+mod choice;
 mod cli;
 mod crunch;
 mod deploy;

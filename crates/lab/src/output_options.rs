@@ -29,7 +29,20 @@ impl OutputOptions {
     }
 }
 
-/// The command, with a help that says where its report goes unless told otherwise.
-pub(crate) fn with_default_report(command: Command, path: &str) -> Command {
-    command.mut_arg("report", |report| report.help(format!("Writes the HTML report to this file [default: {path}]")))
+/// A command with these options, whose help says where its report goes unless told otherwise.
+pub(crate) fn command<O: Args>(name: &'static str, default_report: &str) -> Command {
+    let help = format!("Writes the HTML report to this file [default: {default_report}]");
+    O::augment_args(Command::new(name)).mut_arg("report", |report| report.help(help))
 }
+
+/// Options as a test has them, from the arguments behind the command's name.
+#[cfg(test)]
+pub(crate) trait FromArguments: Args {
+    fn from_arguments(arguments: &[&str]) -> Result<Self, clap::Error> {
+        let command = Self::augment_args(Command::new("x").no_binary_name(true));
+        Self::from_arg_matches(&command.try_get_matches_from(arguments)?)
+    }
+}
+
+#[cfg(test)]
+impl<O: Args> FromArguments for O {}

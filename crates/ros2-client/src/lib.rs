@@ -103,6 +103,8 @@ pub type Rosout = rospin_node::Rosout<Domain>;
 pub type ActionServer = rospin_node::ActionServer<Domain>;
 /// An action client of a [`Node`]'s.
 pub type ActionClient<A> = rospin_node::ActionClient<A, Domain>;
+/// ROS time follows `/clock` for as long as this lives.
+pub type SimTime = rospin_node::SimTime<Domain>;
 
 /// The middleware itself, in the version that this crate uses.
 pub use ros2_client;

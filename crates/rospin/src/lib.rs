@@ -73,6 +73,7 @@ pub use rospin_core::{
     Instant, Order, Overrun, Policy, Priority, PriorityMap, policy, trace,
 };
 
+pub use rospin_scenario::FileError;
 pub use rospin_scenario::deployment;
 pub use rospin_scenario::deployment::{Deployment, DeploymentError};
 

@@ -5,12 +5,12 @@
 
 mod common;
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use common::counting::Counting;
 use common::{Count, threads, watchdog};
 use rospin::{
     ClockKind, Context, ContextOptions, EntityKind, EntityOptions, Executor, ExecutorOptions, Instant, LossCause,
@@ -19,37 +19,15 @@ use rospin::{
 };
 
 thread_local! {
-    /// Where the allocations of this thread are counted, once it is one of an executor.
+    /// Whether the allocations of this thread are counted: once it is one of an executor. Touching it does not allocate: its
+    /// initial value is constant, and it has no destructor.
     static COUNTED: Cell<bool> = const { Cell::new(false) };
 }
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
-struct Counting;
-
-// SAFETY: every call is passed on unchanged to the system's allocator, whose contract is the same; the flag is a
-// constant-initialised thread-local without a destructor, so that touching it does not allocate.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `dealloc`, and `pointer` came from `System`.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
-        // SAFETY: the caller keeps the contract of `realloc`, and `pointer` came from `System`.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static COUNTING: Counting = Counting { count };
 
 fn count() {
     if COUNTED.get() {

@@ -9,7 +9,7 @@ const SCENARIOS: u64 = 3_000;
 
 #[test]
 fn no_rule_is_broken() {
-    for seed in common::seeds(SCENARIOS) {
+    for seed in common::seeds::chosen(SCENARIOS) {
         let scenario = common::random(seed);
         let replay = common::replay("random", "no_rule_is_broken", seed);
         if let Err(error) = oracle::check(&scenario, seed, &replay) {
@@ -25,13 +25,13 @@ fn the_same_seed_gives_the_same_bytes() {
         outcome.trace_text(scenario)
     };
     let mut different = 0;
-    for seed in common::seeds(100) {
+    for seed in common::seeds::chosen(100) {
         let scenario = common::random(seed);
         let first = trace(&scenario, 1);
         assert_eq!(first, trace(&scenario, 1), "{}", common::replay("random", "the_same_seed", seed));
         different += usize::from(first != trace(&scenario, 2));
     }
-    if common::seeds(100).count() > 1 {
+    if common::seeds::chosen(100).count() > 1 {
         assert!(different > 50, "the seed changes little: {different} of 100 traces");
     }
 }
@@ -39,7 +39,7 @@ fn the_same_seed_gives_the_same_bytes() {
 /// What a scenario says as text is what it does.
 #[test]
 fn a_written_scenario_runs_alike() {
-    for seed in common::seeds(200) {
+    for seed in common::seeds::chosen(200) {
         let scenario = common::random(seed);
         let read = Scenario::parse(&scenario.to_toml()).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         assert_eq!(scenario, read, "seed {seed}");
@@ -52,7 +52,7 @@ fn a_written_scenario_runs_alike() {
 #[test]
 fn messages_add_up() {
     use rospin_sim::{Event, What};
-    for seed in common::seeds(300) {
+    for seed in common::seeds::chosen(300) {
         let scenario = common::random(seed);
         let mut arrived = vec![0; scenario.callbacks.len()];
         let mut count = |event: &Event| {

@@ -1,4 +1,7 @@
-//! The layering of the design: arrows point down, and the core is pure.
+//! The layering of the design: arrows point down, the core is pure, and the map of it is complete.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
@@ -93,4 +96,57 @@ fn every_crate_inherits_the_lints() {
         let mut lines = manifest.lines().map(str::trim).skip_while(|line| *line != "[lints]").skip(1);
         assert_eq!(lines.next(), Some("workspace = true"), "[lints] of {}", package.manifest_path);
     }
+}
+
+/// The source files below a folder.
+fn sources(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            all.extend(sources(&path)?);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            all.push(path);
+        }
+    }
+    Ok(all)
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().expect("a name").to_string_lossy().into_owned()
+}
+
+/// Whether one of the lines names a source file, or says of its folder that it has `a file each`.
+fn is_named(file: &Path, lines: &[&str]) -> bool {
+    let any = |name: &str, rest: &str| {
+        let names = |line: &str| line.split_whitespace().any(|word| word.trim_end_matches([',', ';']) == name);
+        lines.iter().any(|line| names(line) && line.contains(rest))
+    };
+    let folder = format!("{}/", name_of(file.parent().expect("a folder")));
+    match name_of(file).as_str() {
+        "lib.rs" | "main.rs" => !lines.is_empty(),
+        "mod.rs" => any(&folder, ""),
+        name => any(name, "") || any(&folder, "a file each"),
+    }
+}
+
+#[test]
+fn the_code_map_names_every_file() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = fs::read_to_string(root.join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
+    let map = text.split("## Code map").nth(1).expect("a code map");
+    let mut missing = Vec::new();
+    for folder in fs::read_dir(root.join("crates")).expect("the crates") {
+        let folder = folder.expect("a crate").path();
+        let name = format!("crates/{}", name_of(&folder));
+        // From the crate's name on, until the next one's.
+        let mut lines = map.lines().skip_while(|line| line.split(' ').next() != Some(&name));
+        let head = lines.next();
+        let lines: Vec<_> = head.into_iter().chain(lines.take_while(|line| line.starts_with(' '))).collect();
+        let unnamed =
+            sources(&folder.join("src")).expect("its files").into_iter().filter(|file| !is_named(file, &lines));
+        missing.extend(unnamed.map(|file| format!("{name}/{}", file.strip_prefix(&folder).expect("inside").display())));
+    }
+    missing.sort();
+    assert!(missing.is_empty(), "say in the code map of ARCHITECTURE.md what these are for:\n{}", missing.join("\n"));
 }

@@ -1,9 +1,12 @@
 //! The dispatch path does not allocate, under any policy that comes with rospin.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+#[path = "../../rospin/tests/common/counting.rs"]
+mod counting;
+
 use std::cell::Cell;
 use std::time::Duration;
 
+use counting::Counting;
 use rospin_core::policy::POLICIES;
 use rospin_core::{
     Activation, EntityId, EntityKind, EntitySpec, GroupKind, Instant, Overrun, Policy, Priority, Scheduler,
@@ -11,35 +14,13 @@ use rospin_core::{
 };
 
 thread_local! {
-    /// Of this thread only: tests run side by side, and the test harness allocates as it likes.
+    /// Of this thread only: tests run side by side, and the test harness allocates as it likes. Touching it does not allocate:
+    /// its initial value is constant, and it has no destructor.
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-struct Counting;
-
-// SAFETY: every call is passed on unchanged to the system's allocator, whose contract is the same; the counter is a
-// constant-initialised thread-local without a destructor, so that touching it does not allocate.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `dealloc`, and `pointer` came from `System`.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
-        // SAFETY: the caller keeps the contract of `realloc`, and `pointer` came from `System`.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static COUNTING: Counting = Counting { count };
 
 fn count() {
     ALLOCATIONS.set(ALLOCATIONS.get() + 1);

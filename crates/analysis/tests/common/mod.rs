@@ -1,24 +1,14 @@
 //! Random systems: a kind of system for each analysis, of 0.3 to 0.95 utilization.
 
+#[path = "../../../sim/tests/common/seeds.rs"]
+pub(crate) mod seeds;
+
 use std::time::Duration;
 
 use rospin_analysis::{Analysis, AnalysisError, Overheads, Report, Reservation};
 use rospin_core::{EntityKind, GroupKind, Overrun};
 use rospin_scenario::draw::Stream;
 use rospin_scenario::{Await, Burst, Callback, Chain, ExecutionTime, Executor, Group, Pattern, Release, Scenario};
-
-/// The seeds that a test tries: `ROSPIN_TEST_COUNT` of them, from `ROSPIN_TEST_SEED` on; that one alone if no count is given.
-pub(crate) fn seeds(count: u64) -> std::ops::Range<u64> {
-    let given = |name: &str| {
-        let value = std::env::var(name).ok()?;
-        Some(value.parse::<u64>().unwrap_or_else(|error| panic!("{name}: {error}")))
-    };
-    let (first, count) = match given("ROSPIN_TEST_SEED") {
-        Some(seed) => (seed, 1),
-        None => (0, count),
-    };
-    first..first + given("ROSPIN_TEST_COUNT").unwrap_or(count)
-}
 
 /// The command that runs one seed of a test again.
 pub(crate) fn replay(name: &str, seed: u64) -> String {

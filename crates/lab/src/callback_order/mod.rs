@@ -14,7 +14,7 @@ mod verdict;
 use std::io::Write;
 use std::time::Duration;
 
-use clap::{ArgMatches, Args, Command, FromArgMatches};
+use clap::{ArgMatches, Command, FromArgMatches};
 
 use crate::experiments::{Experiment, Failure};
 use crate::machine::Machine;
@@ -44,7 +44,7 @@ impl Experiment for CallbackOrder {
     }
 
     fn command(&self) -> Command {
-        output_options::with_default_report(Options::augment_args(Command::new(self.name())), DEFAULT_REPORT)
+        output_options::command::<Options>(self.name(), DEFAULT_REPORT)
     }
 
     fn run(&self, matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
@@ -150,6 +150,7 @@ fn all(time: Time, quiet: bool) -> Result<Vec<CaseResult>, runs::RunError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output_options::FromArguments;
 
     fn comparison() -> Comparison {
         Comparison::new(Time::Virtual, runs::simulate_all().unwrap())
@@ -157,9 +158,8 @@ mod tests {
 
     #[test]
     fn real_time_takes_about_as_long_as_promised() {
-        let command = Options::augment_args(Command::new("x").no_binary_name(true));
-        let matches = command.try_get_matches_from(["--real"]).unwrap();
-        let Time::Real { scale } = Time::of(&Options::from_arg_matches(&matches).unwrap()) else { panic!("real") };
+        let options = Options::from_arguments(&["--real"]).unwrap();
+        let Time::Real { scale } = Time::of(&options) else { panic!("real") };
         assert!((scale * runs::seconds_in_all() - REAL_TIME_S).abs() < 0.2, "{scale}");
     }
 

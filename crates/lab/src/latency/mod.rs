@@ -29,7 +29,7 @@ mod verdict;
 
 use std::io::{self, Write};
 
-use clap::{ArgMatches, Args, Command, FromArgMatches};
+use clap::{ArgMatches, Command, FromArgMatches};
 use rospin::os::{CoreSet, ThreadOptions};
 
 use crate::children;
@@ -61,8 +61,7 @@ impl Experiment for Latency {
     }
 
     fn command(&self) -> Command {
-        let command = Options::augment_args(Command::new(self.name())).about(self.about());
-        output_options::with_default_report(command, DEFAULT_REPORT)
+        output_options::command::<Options>(self.name(), DEFAULT_REPORT).about(self.about())
     }
 
     fn run(&self, matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::choice;
 use crate::number;
 use crate::output_options::OutputOptions;
 
@@ -67,16 +68,7 @@ pub(crate) struct Options {
 impl Options {
     /// The variants to run, each once.
     pub(crate) fn variants(&self) -> Vec<Variant> {
-        if self.variants.is_empty() {
-            return Variant::all().to_vec();
-        }
-        let mut once = Vec::new();
-        for variant in &self.variants {
-            if !once.contains(variant) {
-                once.push(*variant);
-            }
-        }
-        once
+        choice::in_given_order(&self.variants, Variant::all())
     }
 }
 
@@ -90,19 +82,13 @@ fn parse_load(text: &str) -> Result<f64, String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::{Command, FromArgMatches};
-
     use super::super::variant::Structure;
     use super::*;
-
-    fn parse(arguments: &[&str]) -> Result<Options, clap::Error> {
-        let command = Options::augment_args(Command::new("x").no_binary_name(true));
-        Options::from_arg_matches(&command.try_get_matches_from(arguments)?)
-    }
+    use crate::output_options::FromArguments;
 
     #[test]
     fn defaults() {
-        let options = parse(&[]).unwrap();
+        let options = Options::from_arguments(&[]).unwrap();
         assert_eq!((options.runs, options.duration, options.load), (1, Duration::from_secs(6), 90.0));
         assert_eq!(options.variants(), Variant::all());
         assert!(options.core.is_none() && options.outputs.json.is_none() && !options.outputs.quiet);
@@ -110,7 +96,7 @@ mod tests {
 
     #[test]
     fn variants_are_taken_in_order_and_once() {
-        let options = parse(&["--variants", "rospin-rt,nort-tokio", "--variants=rospin-rt"]).unwrap();
+        let options = Options::from_arguments(&["--variants", "rospin-rt,nort-tokio", "--variants=rospin-rt"]).unwrap();
         let nort_tokio = Variant { structure: Structure::Tokio, real_time: false };
         assert_eq!(options.variants(), [Variant::real_time(Structure::RospinRt), nort_tokio]);
     }
@@ -126,7 +112,7 @@ mod tests {
             ("--load", "-1", "percent from 1 to 100"),
             ("--core", "x", "invalid digit"),
         ] {
-            let error = parse(&[option, value]).unwrap_err();
+            let error = Options::from_arguments(&[option, value]).unwrap_err();
             assert_eq!(error.exit_code(), 2);
             let said = error.to_string();
             assert!(said.contains(option) && said.contains(expected), "{said}");

@@ -27,7 +27,7 @@ mod wiring;
 
 use std::io::{self, Write};
 
-use clap::{ArgMatches, Args, Command, FromArgMatches};
+use clap::{ArgMatches, Command, FromArgMatches};
 
 use crate::children;
 use crate::crunch::Calibration;
@@ -54,8 +54,7 @@ impl Experiment for ReferenceSystem {
     }
 
     fn command(&self) -> Command {
-        let command = Options::augment_args(Command::new(self.name())).about(self.about());
-        output_options::with_default_report(command, DEFAULT_REPORT)
+        output_options::command::<Options>(self.name(), DEFAULT_REPORT).about(self.about())
     }
 
     fn run(&self, matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {

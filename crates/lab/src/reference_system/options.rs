@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::choice;
 use crate::output_options::OutputOptions;
 
 use super::kpi::{TAIL, WARM_UP};
@@ -80,17 +81,8 @@ impl Options {
 
     /// The executors to run, each once.
     pub(crate) fn variants(&self) -> Vec<Variant> {
-        if self.executors.is_empty() {
-            let distributed = self.processes > 1;
-            return if distributed { vec![Variant::PrioritySingle] } else { Variant::ALL.to_vec() };
-        }
-        let mut once = Vec::new();
-        for variant in &self.executors {
-            if !once.contains(variant) {
-                once.push(*variant);
-            }
-        }
-        once
+        let all: &[Variant] = if self.processes > 1 { &[Variant::PrioritySingle] } else { &Variant::ALL };
+        choice::in_given_order(&self.executors, all)
     }
 }
 
@@ -145,24 +137,18 @@ fn parse_number(text: &str, unit: &str, min: f64, max: f64) -> Result<f64, Strin
 
 #[cfg(test)]
 mod tests {
-    use clap::{Command, FromArgMatches};
-
     use super::*;
-
-    fn parse(arguments: &[&str]) -> Result<Options, clap::Error> {
-        let command = Options::augment_args(Command::new("x").no_binary_name(true));
-        Options::from_arg_matches(&command.try_get_matches_from(arguments)?)
-    }
+    use crate::output_options::FromArguments;
 
     fn refusal(arguments: &[&str]) -> String {
-        let error = parse(arguments).unwrap_err();
+        let error = Options::from_arguments(arguments).unwrap_err();
         assert_eq!(error.exit_code(), 2);
         error.to_string()
     }
 
     #[test]
     fn defaults() {
-        let options = parse(&[]).unwrap();
+        let options = Options::from_arguments(&[]).unwrap();
         assert_eq!(options.duration, Duration::from_secs(12));
         assert_eq!(options.crunch, Duration::from_millis(7));
         assert_eq!(options.variants(), Variant::ALL);
@@ -171,7 +157,11 @@ mod tests {
 
     #[test]
     fn executors_are_taken_by_comma_and_repeated_in_order_and_once() {
-        let options = parse(&["--executors", "priority-single,fifo-single", "--executors=wait-set-single,fifo-single"]);
+        let options = Options::from_arguments(&[
+            "--executors",
+            "priority-single,fifo-single",
+            "--executors=wait-set-single,fifo-single",
+        ]);
         assert_eq!(options.unwrap().variants(), [Variant::PrioritySingle, Variant::FifoSingle, Variant::WaitSetSingle]);
     }
 
@@ -212,13 +202,13 @@ mod tests {
 
     #[test]
     fn several_processes_need_a_transport_and_an_executor_for_them() {
-        assert_eq!(parse(&["--transport", "in-process"]).unwrap().check(), Ok(()));
-        let refused = |arguments: &[&str]| parse(arguments).unwrap().check().unwrap_err().to_string();
+        assert_eq!(Options::from_arguments(&["--transport", "in-process"]).unwrap().check(), Ok(()));
+        let refused = |arguments: &[&str]| Options::from_arguments(arguments).unwrap().check().unwrap_err().to_string();
         for arguments in [&["--processes", "2"][..], &["--processes", "2", "--transport", "in-process"]] {
             assert!(refused(arguments).contains("add --transport dds or zenoh"));
         }
         if cfg!(feature = "dds") {
-            let distributed = parse(&["--processes", "2", "--transport", "dds"]).unwrap();
+            let distributed = Options::from_arguments(&["--processes", "2", "--transport", "dds"]).unwrap();
             assert_eq!((distributed.check(), distributed.variants()), (Ok(()), vec![Variant::PrioritySingle]));
             let other = ["--processes", "2", "--transport", "dds", "--executors", "wait-set-single"];
             assert!(refused(&other).contains("wait-set-single"));
@@ -232,7 +222,7 @@ mod tests {
 
     #[test]
     fn fractions_are_fine() {
-        let options = parse(&["--duration", "2.5", "--crunch", "0.25"]).unwrap();
+        let options = Options::from_arguments(&["--duration", "2.5", "--crunch", "0.25"]).unwrap();
         assert_eq!(options.duration, Duration::from_millis(2500));
         assert_eq!(options.crunch, Duration::from_micros(250));
     }

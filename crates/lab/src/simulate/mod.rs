@@ -198,14 +198,13 @@ fn print(simulated: &Simulated<'_>, out: &mut dyn Write) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Args;
     use rospin::policy;
 
     use super::*;
+    use crate::output_options::FromArguments;
 
     fn options(file: &str) -> Options {
-        let command = Options::augment_args(Command::new("x").no_binary_name(true));
-        Options::from_arg_matches(&command.try_get_matches_from([file]).unwrap()).unwrap()
+        Options::from_arguments(&[file]).unwrap()
     }
 
     fn render_json(simulated: &Simulated<'_>) -> serde_json::Value {

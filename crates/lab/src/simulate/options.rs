@@ -91,14 +91,8 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::{Command, FromArgMatches};
-
     use super::*;
-
-    fn parse(arguments: &[&str]) -> Result<Options, clap::Error> {
-        let command = Options::augment_args(Command::new("x").no_binary_name(true));
-        Options::from_arg_matches(&command.try_get_matches_from(arguments)?)
-    }
+    use crate::output_options::FromArguments;
 
     #[test]
     fn bad_values_name_option_and_mend() {
@@ -111,15 +105,15 @@ mod tests {
             ("--activations", "some", "all, shown"),
             ("--activations", "all", "--json"),
         ] {
-            let message = parse(&["file", &format!("{option}={value}")]).unwrap_err().to_string();
+            let message = Options::from_arguments(&["file", &format!("{option}={value}")]).unwrap_err().to_string();
             assert!(message.contains(option) && message.contains(mend), "{message}");
         }
     }
 
     #[test]
     fn replay_is_a_command_for_a_shell() {
-        let options = parse(&["my file's.toml", "--duration", "1500 ms", "--policy", "edf"]).unwrap();
+        let options = Options::from_arguments(&["my file's.toml", "--duration", "1500 ms", "--policy", "edf"]).unwrap();
         assert_eq!(options.replay(3), r"rospin simulate 'my file'\''s.toml' --seed 3 --duration '1.5 s' --policy edf");
-        assert_eq!(parse(&["a/b.toml"]).unwrap().replay(0), "rospin simulate a/b.toml --seed 0");
+        assert_eq!(Options::from_arguments(&["a/b.toml"]).unwrap().replay(0), "rospin simulate a/b.toml --seed 0");
     }
 }

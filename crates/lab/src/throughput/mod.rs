@@ -24,7 +24,7 @@ mod workload;
 use std::io::{self, Write};
 use std::time::Duration;
 
-use clap::{ArgMatches, Args, Command, FromArgMatches};
+use clap::{ArgMatches, Command, FromArgMatches};
 
 use crate::children;
 use crate::experiments::{Experiment, Failure};
@@ -51,8 +51,7 @@ impl Experiment for ThroughputExperiment {
     }
 
     fn command(&self) -> Command {
-        let command = Options::augment_args(Command::new(self.name())).about(self.about());
-        output_options::with_default_report(command, DEFAULT_REPORT)
+        output_options::command::<Options>(self.name(), DEFAULT_REPORT).about(self.about())
     }
 
     fn run(&self, matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::choice;
 use crate::number;
 use crate::output_options::OutputOptions;
 
@@ -52,17 +53,13 @@ pub(crate) struct Options {
 impl Options {
     /// The workloads to run, each once, in their own order.
     pub(crate) fn workloads(&self) -> Vec<Workload> {
-        chosen(&self.workloads, &Workload::ALL)
+        choice::in_own_order(&self.workloads, &Workload::ALL)
     }
 
     /// The contenders to run, each once, in their own order.
     pub(crate) fn contenders(&self) -> Vec<Contender> {
-        chosen(&self.contenders, &Contender::ALL)
+        choice::in_own_order(&self.contenders, &Contender::ALL)
     }
-}
-
-fn chosen<T: Copy + PartialEq>(names: &[T], all: &[T]) -> Vec<T> {
-    all.iter().filter(|one| names.is_empty() || names.contains(one)).copied().collect()
 }
 
 fn parse_seconds(text: &str) -> Result<Duration, String> {
@@ -71,25 +68,20 @@ fn parse_seconds(text: &str) -> Result<Duration, String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::{Command, FromArgMatches};
-
     use super::*;
-
-    fn parse(arguments: &[&str]) -> Result<Options, clap::Error> {
-        let command = Options::augment_args(Command::new("x").no_binary_name(true));
-        Options::from_arg_matches(&command.try_get_matches_from(arguments)?)
-    }
+    use crate::output_options::FromArguments;
 
     #[test]
     fn everything_runs_five_times_by_default() {
-        let options = parse(&[]).unwrap();
+        let options = Options::from_arguments(&[]).unwrap();
         assert_eq!((options.workloads(), options.contenders()), (Workload::ALL.to_vec(), Contender::ALL.to_vec()));
         assert_eq!((options.rounds, options.seconds), (5, Duration::from_millis(60)));
     }
 
     #[test]
     fn chosen_ones_run_once_and_in_order() {
-        let options = parse(&["--contenders", "rospin-fifo,limit,limit", "--workloads=fan-in"]).unwrap();
+        let options =
+            Options::from_arguments(&["--contenders", "rospin-fifo,limit,limit", "--workloads=fan-in"]).unwrap();
         assert_eq!(options.contenders(), [Contender::Limit, Contender::RospinFifo]);
         assert_eq!(options.workloads(), [Workload::FanIn]);
     }
@@ -103,7 +95,7 @@ mod tests {
             ("--seconds", "-1"),
             ("--seconds", "x"),
         ] {
-            let error = parse(&[option, value]).unwrap_err();
+            let error = Options::from_arguments(&[option, value]).unwrap_err();
             assert_eq!(error.exit_code(), 2);
             assert!(error.to_string().contains(option), "{error}");
         }

@@ -130,9 +130,8 @@ fn run_cell(
 mod tests {
     use std::cell::RefCell;
 
-    use clap::{Args, Command, FromArgMatches};
-
     use super::*;
+    use crate::output_options::FromArguments;
 
     /// Answers at once, and notes who was asked.
     struct Fake(RefCell<Vec<Contender>>);
@@ -150,10 +149,9 @@ mod tests {
 
     #[test]
     fn contenders_take_turns() {
-        let command = Options::augment_args(Command::new("x").no_binary_name(true));
         let arguments =
             ["--quiet", "--rounds=3", "--workloads=fixed-rate", "--contenders=limit,events-queue,rospin-edf"];
-        let options = Options::from_arg_matches(&command.try_get_matches_from(arguments).unwrap()).unwrap();
+        let options = Options::from_arguments(&arguments).unwrap();
         let fake = Fake(RefCell::default());
         let figures = run(&options, &fake).unwrap();
         let [a, b, c] = [Contender::Limit, Contender::EventsQueue, Contender::RospinEdf];

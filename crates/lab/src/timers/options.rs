@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::choice;
 use crate::number;
 use crate::output_options::OutputOptions;
 
@@ -53,8 +54,7 @@ pub(crate) struct Options {
 impl Options {
     /// Who takes part, in the order of the tables.
     pub(crate) fn contenders(&self) -> Vec<Contender> {
-        let asked = |contender: &Contender| self.contenders.is_empty() || self.contenders.contains(contender);
-        Contender::ALL.into_iter().filter(asked).collect()
+        choice::in_own_order(&self.contenders, &Contender::ALL)
     }
 
     /// The rates, each once, in ascending order.
@@ -87,18 +87,12 @@ fn parse_rate(text: &str) -> Result<u32, String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::{Command, FromArgMatches};
-
     use super::*;
-
-    fn parse(arguments: &[&str]) -> Result<Options, clap::Error> {
-        let command = Options::augment_args(Command::new("x").no_binary_name(true));
-        Options::from_arg_matches(&command.try_get_matches_from(arguments)?)
-    }
+    use crate::output_options::FromArguments;
 
     #[test]
     fn defaults_are_every_contender_at_three_rates() {
-        let options = parse(&[]).unwrap();
+        let options = Options::from_arguments(&[]).unwrap();
         assert_eq!((options.rates(), options.contenders()), (vec![100, 1000, 10_000], Contender::ALL.to_vec()));
         let turn = options.turn(1000, 2);
         assert_eq!((turn.firings, turn.period, turn.phase.as_micros()), (1000, Duration::from_millis(1), 400));
@@ -106,7 +100,8 @@ mod tests {
 
     #[test]
     fn lists_are_put_in_order() {
-        let options = parse(&["--rates=1000,100,1000", "--contenders=rospin,clock-nanosleep"]).unwrap();
+        let options =
+            Options::from_arguments(&["--rates=1000,100,1000", "--contenders=rospin,clock-nanosleep"]).unwrap();
         assert_eq!(options.rates(), [100, 1000]);
         assert_eq!(options.contenders(), [Contender::Floor, Contender::Rospin]);
     }
@@ -122,7 +117,7 @@ mod tests {
             ("--contenders", "rclcpp"),
             ("--core", "-1"),
         ] {
-            let error = parse(&[&format!("{option}={value}")]).unwrap_err();
+            let error = Options::from_arguments(&[&format!("{option}={value}")]).unwrap_err();
             assert_eq!(error.exit_code(), 2);
             assert!(error.to_string().contains(option), "{error}");
         }

@@ -14,7 +14,7 @@ mod testing;
 use std::io::Write;
 use std::time::Duration;
 
-use clap::{ArgMatches, Args, Command, FromArgMatches};
+use clap::{ArgMatches, Command, FromArgMatches};
 
 use crate::experiments::{Experiment, Failure};
 use crate::machine::Machine;
@@ -38,8 +38,7 @@ impl Experiment for TrackerExperiment {
     }
 
     fn command(&self) -> Command {
-        let command = Options::augment_args(Command::new(self.name())).about(self.about());
-        output_options::with_default_report(command, DEFAULT_REPORT)
+        output_options::command::<Options>(self.name(), DEFAULT_REPORT).about(self.about())
     }
 
     fn run(&self, matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {

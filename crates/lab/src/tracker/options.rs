@@ -89,18 +89,12 @@ fn parse_pair_ns(text: &str) -> Result<f64, String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::{Command, FromArgMatches};
-
     use super::*;
-
-    fn parse(arguments: &[&str]) -> Result<Options, clap::Error> {
-        let command = Options::augment_args(Command::new("x").no_binary_name(true));
-        Options::from_arg_matches(&command.try_get_matches_from(arguments)?)
-    }
+    use crate::output_options::FromArguments;
 
     #[test]
     fn defaults_are_the_papers_setup() {
-        let options = parse(&[]).unwrap();
+        let options = Options::from_arguments(&[]).unwrap();
         assert_eq!((options.robot_counts(), options.duration_iterations), (vec![10, 30, 50, 70], 500));
         let times = options.times(50);
         assert_eq!(times.message, Duration::from_micros(25));
@@ -118,11 +112,11 @@ mod tests {
             ("--list-pair-ns", "-1"),
             ("--duration-iterations", "1"),
         ] {
-            let error = parse(&[option, value]).unwrap_err();
+            let error = Options::from_arguments(&[option, value]).unwrap_err();
             assert_eq!(error.exit_code(), 2);
             assert!(error.to_string().contains(option), "{error}");
         }
-        assert!(parse(&["--real-only", "--virtual-only"]).is_err());
-        assert_eq!(parse(&["--robots", "30,10,30"]).unwrap().robot_counts(), [10, 30]);
+        assert!(Options::from_arguments(&["--real-only", "--virtual-only"]).is_err());
+        assert_eq!(Options::from_arguments(&["--robots", "30,10,30"]).unwrap().robot_counts(), [10, 30]);
     }
 }

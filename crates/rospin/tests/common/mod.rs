@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "every test crate uses a part of it")]
 
+pub(crate) mod counting;
+pub(crate) mod ears;
+pub(crate) mod jumps;
 pub(crate) mod timers;
 
 use std::fmt::Debug;

@@ -19,7 +19,7 @@
 //!
 //! let error = ComponentFile::parse("robot.toml", "[[component]]\nname = 7").unwrap_err();
 //! assert!(error.to_string().starts_with("robot.toml: line 2, column 8, `name`: "), "{error}");
-//! # Ok::<(), rospin_scenario::components::ComponentFileError>(())
+//! # Ok::<(), rospin_scenario::FileError>(())
 //! ```
 
 mod model;
@@ -28,4 +28,4 @@ mod read;
 
 pub use model::ComponentPlan;
 pub use parameters::ParameterValue;
-pub use read::{ComponentFile, ComponentFileError};
+pub use read::ComponentFile;

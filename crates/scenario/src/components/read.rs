@@ -1,34 +1,11 @@
 //! Component files as text, and places in them.
 
-use std::fs;
-use std::io;
 use std::path::Path as FilePath;
 
 use super::model::{ComponentPlan, Plan};
-use crate::error::{CheckError, Path, ScenarioError};
+use crate::error::{CheckError, Path};
+use crate::file::{self, FileError};
 use crate::text;
-
-/// Why a component file cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ComponentFileError {
-    /// It cannot be read.
-    #[error("cannot read the component file {file}: {source}")]
-    Unreadable {
-        /// Its path.
-        file: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// It makes no sense.
-    #[error("{file}: {error}")]
-    Text {
-        /// Its path.
-        file: String,
-        /// What is wrong, and where.
-        error: ScenarioError,
-    },
-}
 
 /// What a container starts, and where in a file each of it stands.
 #[derive(Clone, PartialEq, Debug)]
@@ -43,20 +20,16 @@ impl ComponentFile {
     ///
     /// # Errors
     /// If it cannot be read, or the first thing that is wrong with it: where, and what to do about it.
-    pub fn load(file: impl AsRef<FilePath>) -> Result<Self, ComponentFileError> {
-        let file = file.as_ref();
-        let name = file.display().to_string();
-        match fs::read_to_string(file) {
-            Ok(text) => Self::parse(name, text),
-            Err(source) => Err(ComponentFileError::Unreadable { file: name, source }),
-        }
+    pub fn load(file: impl AsRef<FilePath>) -> Result<Self, FileError> {
+        let (file, text) = file::read("component file", file.as_ref())?;
+        Self::parse(file, text)
     }
 
     /// Reads a text; `file` is what errors call it.
     ///
     /// # Errors
     /// The first thing that is wrong with it: where, and what to do about it.
-    pub fn parse(file: impl Into<String>, text: impl Into<String>) -> Result<Self, ComponentFileError> {
+    pub fn parse(file: impl Into<String>, text: impl Into<String>) -> Result<Self, FileError> {
         let (file, text) = (file.into(), text.into());
         let parsed = toml::from_str::<Plan>(&text).map_err(|error| text::syntax(&text, &error));
         let checked = parsed.and_then(|plan| match plan.check() {
@@ -65,7 +38,7 @@ impl ComponentFile {
         });
         match checked {
             Ok(components) => Ok(Self { file, text, components }),
-            Err(error) => Err(ComponentFileError::Text { file, error }),
+            Err(error) => Err(FileError::Text { file, error }),
         }
     }
 
@@ -77,9 +50,9 @@ impl ComponentFile {
 
     /// Says `message` of a key of the component with that number, at its place in the file: for what only the program knows.
     #[must_use]
-    pub fn error(&self, number: usize, key: &'static str, message: impl Into<String>) -> ComponentFileError {
+    pub fn error(&self, number: usize, key: &'static str, message: impl Into<String>) -> FileError {
         let path = Path { section: "component", table: Some(number), key: Some(key) };
         let error = text::locate(&self.text, &CheckError { path, message: message.into() });
-        ComponentFileError::Text { file: self.file.clone(), error }
+        FileError::Text { file: self.file.clone(), error }
     }
 }

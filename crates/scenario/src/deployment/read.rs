@@ -1,33 +1,19 @@
 //! Deployment files as text: reading one or several, writing one.
 
-use std::fs;
-use std::io;
 use std::path::Path;
 
 use super::model::Deployment;
 use crate::error::ScenarioError;
+use crate::file::{self, FileError};
 use crate::text;
 
 /// Why there is no deployment.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeploymentError {
-    /// A file cannot be read.
-    #[error("cannot read the deployment file {file}: {source}")]
-    Unreadable {
-        /// Its path.
-        file: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// A file makes no sense.
-    #[error("{file}: {error}")]
-    Text {
-        /// Its path.
-        file: String,
-        /// What is wrong, and where.
-        error: ScenarioError,
-    },
+    /// A file cannot be read, or makes no sense.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// Two files say something about the same thing.
     #[error("{what} is deployed by {first} and by {second}; leave it out in one of them")]
     Conflict {
@@ -67,16 +53,15 @@ impl Deployment {
     pub fn load<P: AsRef<Path>>(files: impl IntoIterator<Item = P>) -> Result<Self, DeploymentError> {
         let mut read = Vec::new();
         for file in files {
-            let path = file.as_ref();
-            let file = path.display().to_string();
-            let text = fs::read_to_string(path)
-                .map_err(|source| DeploymentError::Unreadable { file: file.clone(), source })?;
-            let deployment = Self::read(&text).map_err(|error| DeploymentError::Text { file: file.clone(), error })?;
-            read.push((file, text, deployment));
+            let (file, text) = file::read("deployment file", file.as_ref())?;
+            match Self::read(&text) {
+                Ok(deployment) => read.push((file, text, deployment)),
+                Err(error) => return Err(FileError::Text { file, error }.into()),
+            }
         }
         if let [(file, text, deployment)] = &read[..] {
-            let in_file = |error| DeploymentError::Text { file: file.clone(), error };
-            deployment.check().map_err(|error| in_file(text::locate(text, &error)))?;
+            let in_file = |error| FileError::Text { file: file.clone(), error: text::locate(text, &error) };
+            deployment.check().map_err(in_file)?;
             return Ok(deployment.clone());
         }
         let files = read.iter().map(|(file, ..)| file.as_str()).collect::<Vec<_>>().join(", ");
@@ -84,6 +69,7 @@ impl Deployment {
         merged.check().map_err(|error| DeploymentError::Together { files, message: error.to_string() })?;
         Ok(merged)
     }
+
     /// Reads a deployment without checking that its names lead somewhere.
     fn read(text: &str) -> Result<Self, ScenarioError> {
         toml::from_str(text).map_err(|error| text::syntax(text, &error))

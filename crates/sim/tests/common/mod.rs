@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub(crate) mod seeds;
+
 use std::time::Duration;
 
 use rospin_core::{ClockKind, EntityKind, GroupKind, Overrun};
@@ -10,19 +12,6 @@ use rospin_scenario::{
     Await, Bin, Burst, Callback, Chain, ExecutionTime, Executor, Fault, Group, Jump, Pattern, Priorities, Release,
     Scenario,
 };
-
-/// The seeds that a test tries: `ROSPIN_TEST_COUNT` of them, from `ROSPIN_TEST_SEED` on; that one alone if no count is given.
-pub(crate) fn seeds(count: u64) -> std::ops::Range<u64> {
-    let given = |name: &str| {
-        let value = std::env::var(name).ok()?;
-        Some(value.parse::<u64>().unwrap_or_else(|error| panic!("{name}: {error}")))
-    };
-    let (first, count) = match given("ROSPIN_TEST_SEED") {
-        Some(seed) => (seed, 1),
-        None => (0, count),
-    };
-    first..first + given("ROSPIN_TEST_COUNT").unwrap_or(count)
-}
 
 /// The command that runs one seed of a test again.
 pub(crate) fn replay(test: &str, name: &str, seed: u64) -> String {
