@@ -139,6 +139,10 @@ pub type Subscription = rospin_node::Subscription<Session>;
 pub type Server = rospin_node::Server<Session>;
 /// A client of a [`Node`]'s.
 pub type Client<S> = rospin_node::Client<S, Session>;
+/// A publisher of a [`Node`]'s, of a type that is known only at run time.
+pub type DynamicPublisher = rospin_node::DynamicPublisher<Session>;
+/// The types of a [`Node`] as others learn of them.
+pub type TypeDescriptionServer = rospin_node::TypeDescriptionServer<Session>;
 /// Runs a callback with each change of the graph.
 pub type GraphCallback = rospin_node::GraphCallback<Session>;
 /// The parameters of a [`Node`] as others get at them.

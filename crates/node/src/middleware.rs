@@ -25,6 +25,9 @@ pub struct Refused(pub String);
 /// needs by itself; they only move bytes and notify.
 ///
 /// Losses that only the middleware sees it counts with [`Notifier::count_lost`](rospin::Notifier::count_lost).
+///
+/// It knows nothing of types but their names: what is sent says to serde how it is [encoded](Encode), and a [seed](Decode) that
+/// comes with a subscription how its messages are decoded. So types that are known only at run time need nothing of it.
 pub trait Middleware: Clone + Send + Sync + 'static {
     /// A node as the graph knows it; it is in the graph as long as this lives.
     type Node: Send + Sync + 'static;
