@@ -177,14 +177,15 @@ fn what_is_wrong_with_an_installed_type_is_told() {
 fn fields_are_found_by_path() {
     let mut description = find("geometry_msgs/msg/Twist").description();
     let fields = &mut description.type_description.fields;
-    let mut many = fields[0].clone();
-    ("path".clone_into(&mut many.name), many.r#type.type_id = id::NESTED_TYPE + id::UNBOUNDED_SEQUENCE);
-    let mut codes = many.clone();
-    (
-        "codes".clone_into(&mut codes.name),
-        codes.r#type.type_id = id::UINT8 + id::BOUNDED_SEQUENCE,
-        codes.r#type.capacity = 2,
-    );
+    let like_first = |name: &str, type_id| {
+        let mut field = fields[0].clone();
+        name.clone_into(&mut field.name);
+        field.r#type.type_id = type_id;
+        field
+    };
+    let many = like_first("path", id::NESTED_TYPE + id::UNBOUNDED_SEQUENCE);
+    let mut codes = like_first("codes", id::UINT8 + id::BOUNDED_SEQUENCE);
+    codes.r#type.capacity = 2;
     fields.extend([many, codes]);
     let of = MessageType::from_description(&description).unwrap();
     let mut message = DynamicMessage::new(&of);

@@ -53,7 +53,7 @@ impl Scalar for f64 {
     fn from_number(number: Number) -> Option<Self> {
         match number {
             Number::Bool(_) => None,
-            #[expect(clippy::cast_precision_loss, reason = "as every literal does")]
+            // It loses precision as every literal does.
             Number::Integer(value) => Some(value as Self),
             Number::Float(value) => Some(value),
         }
@@ -63,10 +63,7 @@ impl Scalar for f64 {
 impl Scalar for f32 {
     fn from_number(number: Number) -> Option<Self> {
         let wide = f64::from_number(number)?;
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "what it loses is precision; what has become infinite is refused"
-        )]
+        // What it loses is precision; what has become infinite is refused.
         let narrow = wide as Self;
         (narrow.is_finite() || !wide.is_finite()).then_some(narrow)
     }

@@ -334,7 +334,7 @@ impl Random {
 
     fn value(&mut self, of: &FieldType) -> Value {
         match of {
-            FieldType::Bool => (self.next() % 2 == 0).into(),
+            FieldType::Bool => self.next().is_multiple_of(2).into(),
             FieldType::String { max } => self.text(max.unwrap_or(12)).into(),
             FieldType::Message(of) => self.message(of).into(),
             FieldType::Array { of, length } => self.values(of, *length),
@@ -349,7 +349,7 @@ impl Random {
 
     fn values(&mut self, of: &FieldType, length: usize) -> Value {
         match of {
-            FieldType::Bool => (0..length).map(|_| self.next() % 2 == 0).collect::<Vec<_>>().into(),
+            FieldType::Bool => (0..length).map(|_| self.next().is_multiple_of(2)).collect::<Vec<_>>().into(),
             FieldType::String { max } => (0..length).map(|_| self.text(max.unwrap_or(12))).collect::<Vec<_>>().into(),
             FieldType::Message(of) => (0..length).map(|_| self.message(of)).collect::<Vec<_>>().into(),
             _ => (0..length).map(|_| i64::try_from(self.next() % 128).unwrap()).collect::<Vec<_>>().into(),
