@@ -1,6 +1,6 @@
 //! From descriptions to types: everything that can be wrong with one is found here, and nowhere else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::message_type::{Field, FieldType, MessageType, Size};
 use super::value::Value;
@@ -142,13 +142,13 @@ impl<'a> Builder<'a> {
             return Err(MessageTypeError::Empty { message_type: message_type() });
         }
         self.under_way.push(type_name);
-        let mut fields: Vec<Field> = Vec::with_capacity(described.fields.len());
+        let (mut fields, mut names) = (Vec::with_capacity(described.fields.len()), BTreeSet::new());
         let mut size = Size { depth: 0, memory: size_of::<super::DynamicMessage>() };
         for field in &described.fields {
             if !is_name(&field.name) {
                 return Err(MessageTypeError::FieldName { message_type: message_type(), field: field.name.clone() });
             }
-            if fields.iter().any(|other| other.name == field.name) {
+            if !names.insert(&field.name) {
                 return Err(MessageTypeError::Duplicate { name: format!("{} of {type_name}", field.name) });
             }
             let field_type = self.field_type(type_name, field)?;

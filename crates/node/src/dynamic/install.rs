@@ -104,6 +104,7 @@ impl MessageType {
     /// # Errors
     /// If it is not there, or there is something wrong with it.
     pub fn find(name: &str) -> Result<Self, FindTypeError> {
+        TypeName::new(name)?;
         let places = std::env::var_os(VARIABLE).unwrap_or_default();
         let places: Vec<PathBuf> = std::env::split_paths(&places).filter(|place| *place != *OsStr::new("")).collect();
         if places.is_empty() {
