@@ -9,8 +9,9 @@ use crate::interfaces::type_description_interfaces::{
 };
 use crate::names::{NameError, TypeName};
 
-/// How deeply messages may nest.
-pub(super) const DEPTH_MAX: usize = 64;
+/// How deeply messages may nest: twice as deeply as those of ROS 2 do. A message of so many messages around one byte takes about
+/// a thousand times that in memory, and no payload can take more.
+pub(super) const DEPTH_MAX: usize = 16;
 
 /// How much memory a message may take before anything is in its sequences, in bytes.
 const MEMORY_MAX: usize = 1 << 26;
