@@ -1,8 +1,10 @@
 //! Messages as bytes: CDR with the four bytes before it that say so.
 
+use std::marker::PhantomData;
+
 use hiroz_cdr::{BigEndian, CdrSerializer, LittleEndian};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, DeserializeSeed};
 use zenoh::bytes::ZBytes;
 
 /// The header of what we send: little-endian, no options.
@@ -27,12 +29,19 @@ pub(crate) fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, hiroz_cdr::Erro
 }
 
 pub(crate) fn decode<T: DeserializeOwned>(payload: &ZBytes) -> Result<T, DecodeError> {
+    decode_with(payload, PhantomData)
+}
+
+pub(crate) fn decode_with<S, T>(payload: &ZBytes, seed: S) -> Result<T, DecodeError>
+where
+    S: for<'de> DeserializeSeed<'de, Value = T>,
+{
     let bytes = payload.to_bytes();
     let (header, body) = bytes.split_first_chunk::<4>().ok_or(DecodeError::Short { length: bytes.len() })?;
     // The other two bytes are options, of which CDR has only padding at the end.
     let decoded = match u16::from_be_bytes([header[0], header[1]]) {
-        0 => hiroz_cdr::from_bytes::<T, BigEndian>(body)?,
-        1 => hiroz_cdr::from_bytes::<T, LittleEndian>(body)?,
+        0 => hiroz_cdr::from_bytes_with::<_, BigEndian>(body, seed)?,
+        1 => hiroz_cdr::from_bytes_with::<_, LittleEndian>(body, seed)?,
         other => return Err(DecodeError::Encoding(other)),
     };
     Ok(decoded.0)

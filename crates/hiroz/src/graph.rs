@@ -59,9 +59,10 @@ impl<'a> Token<'a> {
             "SC" => EndpointKind::Client,
             _ => return None,
         };
-        let [topic, dds_type, _, qos, ..] = rest else { return None };
+        let [topic, dds_type, hash, qos, ..] = rest else { return None };
         let mut endpoint = Endpoint::new(kind, slashes(topic), ros_type_name(dds_type));
         endpoint.node = Some(node);
+        endpoint.type_hash = hash.starts_with("RIHS").then(|| (*hash).to_owned());
         if let Ok(qos) = QosProfile::decode(qos) {
             endpoint.reliability = Some(match qos.reliability {
                 QosReliability::Reliable => Reliability::Reliable,
@@ -103,6 +104,7 @@ mod tests {
             (endpoint.type_name.as_str(), endpoint.node.as_deref()),
             ("std_msgs/msg/String", Some("/robot/talker"))
         );
+        assert_eq!(endpoint.type_hash.as_deref(), Some("RIHS01_df66"));
         assert_eq!(endpoint.reliability, Some(Reliability::BestEffort));
         assert_eq!(endpoint.durability, Some(Durability::TransientLocal));
         assert_eq!(endpoint.history, Some(History::KeepLast(7)));
@@ -113,7 +115,7 @@ mod tests {
             (endpoint.kind, endpoint.type_name.as_str()),
             (EndpointKind::Client, "example_interfaces/srv/AddTwoInts")
         );
-        assert_eq!((endpoint.reliability, endpoint.history), (None, None));
+        assert_eq!((endpoint.reliability, endpoint.history, endpoint.type_hash), (None, None, None));
     }
 
     #[test]

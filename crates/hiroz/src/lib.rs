@@ -46,6 +46,8 @@
 //! `rmw_zenoh_cpp` uses for all types, `TypeHashNotSupported`: such entities meet one another, and nodes on Humble, but none
 //! of a later ROS 2. An action has three hashes, of the services and the message that its type makes: see [`Action`].
 //!
+//! Types that are known only at run time always have theirs, so their publishers and subscriptions meet no nodes on Humble.
+//!
 //! Nodes of the crate ros2-client, where its Zenoh back end is used, know the hashes of a few types. For all others they say
 //! 64 zeros, which no ROS 2 does: to meet them, give a type `RIHS01_` and 64 zeros.
 //!
@@ -138,6 +140,10 @@ pub type Subscription = rospin_node::Subscription<Session>;
 pub type Server = rospin_node::Server<Session>;
 /// A client of a [`Node`]'s.
 pub type Client<S> = rospin_node::Client<S, Session>;
+/// A publisher of a [`Node`]'s, of a type that is known only at run time.
+pub type DynamicPublisher = rospin_node::DynamicPublisher<Session>;
+/// The types of a [`Node`] as others learn of them.
+pub type TypeDescriptionServer = rospin_node::TypeDescriptionServer<Session>;
 /// Runs a callback with each change of the graph.
 pub type GraphCallback = rospin_node::GraphCallback<Session>;
 /// The parameters of a [`Node`] as others get at them.

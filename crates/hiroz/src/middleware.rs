@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rospin::{EntityOptions, ExecutorHandle};
-use rospin_node::{FullName, Graph, Message, Middleware, NodeName, Qos, Refused, Service, TypeName};
+use rospin_node::{Decode, Encode, FullName, Graph, Middleware, NodeName, Qos, Refused, Service, TypeName};
 
 use crate::client::ZenohClient;
 use crate::matches::Matched;
@@ -15,8 +15,8 @@ use crate::subscription::{self, ZenohMessages};
 
 impl Middleware for Session {
     type Node = ZenohNode;
-    type Publisher<M: Message> = ZenohPublisher<M>;
-    type Messages<M: Message> = ZenohMessages<M>;
+    type Publisher<M: Encode> = ZenohPublisher<M>;
+    type Messages<D: Decode> = ZenohMessages<D>;
     type Matches = Matched;
     type Requests<S: Service> = ZenohRequests<S>;
     type Reply<S: Service> = ZenohReply<S>;
@@ -30,7 +30,7 @@ impl Middleware for Session {
         ZenohNode::new(self, name)
     }
 
-    fn create_publisher<M: Message>(
+    fn create_publisher<M: Encode>(
         &self,
         node: &ZenohNode,
         topic: &FullName,
@@ -40,14 +40,15 @@ impl Middleware for Session {
         ZenohPublisher::new(node, topic, message_type, qos)
     }
 
-    fn create_subscription<M: Message>(
+    fn create_subscription<D: Decode>(
         &self,
         node: &ZenohNode,
         topic: &FullName,
         message_type: &TypeName,
         qos: &Qos,
-    ) -> Result<(ZenohMessages<M>, Matched), Refused> {
-        subscription::subscribe(node, topic, message_type, qos)
+        decode: D,
+    ) -> Result<(ZenohMessages<D>, Matched), Refused> {
+        subscription::subscribe(node, topic, message_type, qos, decode)
     }
 
     fn create_service<S: Service>(

@@ -62,7 +62,7 @@ impl Endpoint {
         type_name: &TypeName,
         qos: &Qos,
     ) -> Result<Self, Refused> {
-        let (hash, shown_hash) = match type_name.hash {
+        let (hash, shown_hash) = match type_name.hash.as_deref() {
             Some(text) => (parse_hash(type_name, text)?, text),
             None => (TypeHash::zero(), NO_HASH),
         };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hiroz_protocol::EndpointKind;
 use rospin_node::{
-    Durability, FullName, History, Matches, Message, PublishError, PublisherEnd, Qos, Refused, Reliability, TypeName,
+    Durability, Encode, FullName, History, Matches, PublishError, PublisherEnd, Qos, Refused, Reliability, TypeName,
 };
 use zenoh::Wait;
 use zenoh::liveliness::LivelinessToken;
@@ -40,7 +40,7 @@ struct Output {
     publisher: AdvancedPublisher<'static>,
 }
 
-impl<M: Message> ZenohPublisher<M> {
+impl<M: Encode> ZenohPublisher<M> {
     pub(crate) fn new(node: &ZenohNode, topic: &FullName, message_type: &TypeName, qos: &Qos) -> Result<Self, Refused> {
         let (session, reliable) = (&node.session, qos.reliability == Reliability::Reliable);
         let endpoint = Endpoint::new(node, EndpointKind::Publisher, topic, message_type, qos)?;
@@ -71,7 +71,7 @@ impl<M: Message> ZenohPublisher<M> {
     }
 }
 
-impl<M: Message> PublisherEnd<M> for ZenohPublisher<M> {
+impl<M: Encode> PublisherEnd<M> for ZenohPublisher<M> {
     fn publish(&self, message: M) -> Result<(), PublishError> {
         let failed =
             |reason: &dyn fmt::Display| PublishError::Failed { topic: self.topic.clone(), reason: reason.to_string() };
@@ -84,7 +84,7 @@ impl<M: Message> PublisherEnd<M> for ZenohPublisher<M> {
     }
 }
 
-impl<M: Message> Matches for ZenohPublisher<M> {
+impl<M: Encode> Matches for ZenohPublisher<M> {
     fn count(&self) -> usize {
         self.matched.count()
     }

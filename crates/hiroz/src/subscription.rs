@@ -1,11 +1,10 @@
 //! Subscriptions: messages as a source.
 
-use std::marker::PhantomData;
 use std::time::Duration;
 
 use hiroz_protocol::EndpointKind;
 use rospin::{Notifier, Pending, Source, TakeError};
-use rospin_node::{Durability, FullName, Message, Qos, Refused, Reliability, TypeName};
+use rospin_node::{Decode, Durability, FullName, Qos, Refused, Reliability, TypeName};
 use zenoh::Wait;
 use zenoh::bytes::ZBytes;
 use zenoh::liveliness::LivelinessToken;
@@ -21,12 +20,12 @@ use crate::matches::Matched;
 use crate::names::{Endpoint, ZenohNode, refused};
 
 /// The messages of a subscription.
-pub struct ZenohMessages<M> {
+pub struct ZenohMessages<D> {
     // First out of the graph, then deaf, and only then is counted what was left.
     _token: LivelinessToken,
     _subscriber: Ears,
     inbox: Inbox<ZBytes>,
-    _takes: PhantomData<fn() -> M>,
+    decode: D,
 }
 
 /// What Zenoh calls when something arrived; only latched topics need the costlier kind.
@@ -36,12 +35,13 @@ enum Ears {
 }
 
 /// Creates a subscription.
-pub(crate) fn subscribe<M: Message>(
+pub(crate) fn subscribe<D: Decode>(
     node: &ZenohNode,
     topic: &FullName,
     message_type: &TypeName,
     qos: &Qos,
-) -> Result<(ZenohMessages<M>, Matched), Refused> {
+    decode: D,
+) -> Result<(ZenohMessages<D>, Matched), Refused> {
     let session = &node.session;
     let endpoint = Endpoint::new(node, EndpointKind::Subscription, topic, message_type, qos)?;
     let (inbox, delivery) = Inbox::new(qos);
@@ -59,7 +59,7 @@ pub(crate) fn subscribe<M: Message>(
     };
     let matched = Matched::follow(session, &endpoint)?;
     let token = endpoint.announce(session)?;
-    Ok((ZenohMessages { _token: token, _subscriber: subscriber, inbox, _takes: PhantomData }, matched))
+    Ok((ZenohMessages { _token: token, _subscriber: subscriber, inbox, decode }, matched))
 }
 
 /// What Zenoh's threads do with a sample, and the publisher's own if it is in the same session.
@@ -75,8 +75,8 @@ fn deliver(delivery: Delivery<ZBytes>) -> impl FnMut(Sample) + Send + Sync + 'st
     }
 }
 
-impl<M: Message> Source for ZenohMessages<M> {
-    type Item = M;
+impl<D: Decode> Source for ZenohMessages<D> {
+    type Item = D::Message;
     type Attachment = ();
 
     fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
@@ -84,9 +84,9 @@ impl<M: Message> Source for ZenohMessages<M> {
         Ok(())
     }
 
-    fn try_take(&mut self) -> Result<Option<M>, TakeError> {
+    fn try_take(&mut self) -> Result<Option<D::Message>, TakeError> {
         let Some(payload) = self.inbox.pop() else { return Ok(None) };
-        cdr::decode(&payload).map(Some).map_err(|error| TakeError::Failed(Box::new(error)))
+        cdr::decode_with(&payload, self.decode.clone()).map(Some).map_err(|error| TakeError::Failed(Box::new(error)))
     }
 
     fn pending(&self) -> Pending {

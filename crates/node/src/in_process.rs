@@ -1,5 +1,6 @@
 //! The middleware that needs none: topics and services of a [`Context`].
 
+use std::any::TypeId;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,8 +12,9 @@ use rospin::{
 };
 
 use crate::client::CallError;
+use crate::dynamic::DynamicMessage;
 use crate::graph::Graph;
-use crate::message::{Message, Service};
+use crate::message::{Decode, Encode, Service};
 use crate::middleware::{ClientEnd, Matches, Middleware, PublisherEnd, Refused, ReplyEnd};
 use crate::names::{FullName, NodeName, TypeName};
 use crate::publisher::PublishError;
@@ -21,6 +23,9 @@ use crate::qos::{Durability, Qos};
 /// Nodes of one process that talk through their [`Context`]: nothing is encoded, and a message with one subscription is not even
 /// copied. Histories are kept as they are over DDS; everything is reliable. Whatever has the same name and type is matched,
 /// also where the quality of service would keep a network from it: a latched subscription receives from all publishers.
+///
+/// As nothing is encoded, messages of a [dynamic type](crate::dynamic) are heard by dynamic subscriptions of that type only, and
+/// not by those of a Rust type of the same name.
 #[derive(Clone, Debug)]
 pub struct InProcess(Context, Arc<Graph>);
 
@@ -35,14 +40,22 @@ impl InProcess {
 /// How much is kept where the quality of service has no limit: nothing grows without bound.
 const KEEP_ALL: usize = 8192;
 
+/// What a context calls a topic. Messages of all dynamic types are one Rust type: there, the name keeps them apart.
+fn topic_of<M: 'static>(topic: &FullName, message_type: &TypeName) -> String {
+    if TypeId::of::<M>() != TypeId::of::<DynamicMessage>() {
+        return topic.to_string();
+    }
+    format!("{topic} of {message_type} {}", message_type.hash.as_deref().unwrap_or_default())
+}
+
 fn refused(error: impl std::fmt::Display) -> Refused {
     Refused(error.to_string())
 }
 
 impl Middleware for InProcess {
     type Node = ();
-    type Publisher<M: Message> = TopicPublisher<M>;
-    type Messages<M: Message> = Messages<M>;
+    type Publisher<M: Encode> = TopicPublisher<M>;
+    type Messages<D: Decode> = Messages<D::Message>;
     type Matches = Publishers;
     type Requests<S: Service> = RequestQueue<S::Request, S::Response>;
     type Reply<S: Service> = Reply<S::Response>;
@@ -56,32 +69,34 @@ impl Middleware for InProcess {
         Ok(())
     }
 
-    fn create_publisher<M: Message>(
+    fn create_publisher<M: Encode>(
         &self,
         (): &(),
         topic: &FullName,
-        _message_type: &TypeName,
+        message_type: &TypeName,
         qos: &Qos,
     ) -> Result<TopicPublisher<M>, Refused> {
-        let mut options = PublisherOptions::new(topic.as_str());
+        let mut options = PublisherOptions::new(topic_of::<M>(topic, message_type));
         if qos.durability == Durability::TransientLocal {
             options = options.transient_local(qos.depth().unwrap_or(KEEP_ALL));
         }
         self.0.create_publisher(options).map(TopicPublisher).map_err(refused)
     }
 
-    fn create_subscription<M: Message>(
+    fn create_subscription<D: Decode>(
         &self,
         (): &(),
         topic: &FullName,
-        _message_type: &TypeName,
+        message_type: &TypeName,
         qos: &Qos,
-    ) -> Result<(Messages<M>, Publishers), Refused> {
-        let mut options = SubscriptionOptions::new(topic.as_str()).keep_last(qos.depth().unwrap_or(KEEP_ALL));
+        _decode: D,
+    ) -> Result<(Messages<D::Message>, Publishers), Refused> {
+        let topic = topic_of::<D::Message>(topic, message_type);
+        let mut options = SubscriptionOptions::new(topic).keep_last(qos.depth().unwrap_or(KEEP_ALL));
         if qos.durability == Durability::TransientLocal {
             options = options.transient_local();
         }
-        let queue = self.0.create_queue::<M>(options).map_err(refused)?;
+        let queue = self.0.create_queue::<D::Message>(options).map_err(refused)?;
         let publishers = Publishers(queue.ends());
         Ok((Messages(queue), publishers))
     }
@@ -113,9 +128,9 @@ impl Middleware for InProcess {
 
 /// A publisher of an in-process topic.
 #[derive(Debug)]
-pub struct TopicPublisher<M: Message>(rospin::Publisher<M>);
+pub struct TopicPublisher<M: Encode>(rospin::Publisher<M>);
 
-impl<M: Message> Matches for TopicPublisher<M> {
+impl<M: Encode> Matches for TopicPublisher<M> {
     fn count(&self) -> usize {
         self.0.subscription_count()
     }
@@ -125,7 +140,7 @@ impl<M: Message> Matches for TopicPublisher<M> {
     }
 }
 
-impl<M: Message> PublisherEnd<M> for TopicPublisher<M> {
+impl<M: Encode> PublisherEnd<M> for TopicPublisher<M> {
     fn publish(&self, message: M) -> Result<(), PublishError> {
         // What it displaces is counted where it was.
         self.0.publish(message);
@@ -149,9 +164,9 @@ impl Matches for Publishers {
 
 /// The messages of an in-process topic, each of one's own.
 #[derive(Debug)]
-pub struct Messages<M: Message>(Queue<M>);
+pub struct Messages<M: Clone + Send + Sync + 'static>(Queue<M>);
 
-impl<M: Message> Source for Messages<M> {
+impl<M: Clone + Send + Sync + 'static> Source for Messages<M> {
     type Item = M;
     type Attachment = ();
 

@@ -6,6 +6,7 @@
 //!
 //! - [`Node`]: names, and what can be created under them.
 //! - [`Message`], [`Service`]: what travels, as structs with serde's derives and their ROS 2 type's name.
+//! - [`DynamicMessage`]: what travels, of a [`MessageType`] that is known only at run time.
 //! - [`Parameter`], [`Parameters`]: values of a node that are set from outside, one by one or as a struct.
 //! - [`Graph`]: which nodes there are and what they have, with changes as an entity; nodes tell of it.
 //! - [`Logger`], [`RosoutLog`]: log records on `/rosout`.
@@ -50,6 +51,7 @@
 mod action;
 mod client;
 mod clock;
+pub mod dynamic;
 mod graph;
 mod in_process;
 pub mod interfaces;
@@ -74,10 +76,11 @@ pub use action::{
 };
 pub use client::{CallError, Client};
 pub use clock::SimTime;
+pub use dynamic::{DynamicMessage, DynamicPublisher, MessageType, TypeDescriptionServer, Value};
 pub use graph::{Endpoint, EndpointKind, Graph, GraphCallback, GraphChange, NamesAndTypes};
 pub use in_process::InProcess;
 pub use lifecycle::{Lifecycle, LifecycleHandle, LifecycleNode, LifecyclePublisher};
-pub use message::{Message, Service};
+pub use message::{Decode, Encode, Message, Service};
 pub use middleware::{ClientEnd, Matches, Middleware, PublisherEnd, Refused, ReplyEnd};
 pub use names::{FullName, NameError, NodeName, TypeKind, TypeName};
 pub use node::{Node, NodeError, NodeOptions};

@@ -1,7 +1,29 @@
 //! What travels: messages and services, with the names that ROS 2 knows them by.
 
+use std::marker::PhantomData;
+
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, DeserializeSeed};
+
+/// What a publisher can send: every [`Message`], and messages whose type is known only at run time. Nothing has to be
+/// implemented.
+pub trait Encode: Serialize + Clone + Send + Sync + 'static {}
+
+impl<T: Serialize + Clone + Send + Sync + 'static> Encode for T {}
+
+/// How the messages of a subscription are decoded: by a seed of serde's, which may know more of them than their Rust type says.
+///
+/// For a [`Message`] that is `PhantomData`, which knows nothing and has no size.
+pub trait Decode:
+    for<'de> DeserializeSeed<'de, Value = <Self as Decode>::Message> + Clone + Send + Sync + 'static
+{
+    /// What comes out.
+    type Message: Clone + Send + Sync + 'static;
+}
+
+impl<M: Message> Decode for PhantomData<M> {
+    type Message = M;
+}
 
 /// A message type: a struct with serde's derives whose fields are those of the ROS 2 message, in its order.
 ///

@@ -9,7 +9,7 @@ use rospin::{EntityOptions, ExecutorHandle, Source};
 
 use crate::client::CallError;
 use crate::graph::Graph;
-use crate::message::{Message, Service};
+use crate::message::{Decode, Encode, Service};
 use crate::names::{FullName, NodeName, TypeName};
 use crate::publisher::PublishError;
 use crate::qos::Qos;
@@ -25,13 +25,16 @@ pub struct Refused(pub String);
 /// needs by itself; they only move bytes and notify.
 ///
 /// Losses that only the middleware sees it counts with [`Notifier::count_lost`](rospin::Notifier::count_lost).
+///
+/// It knows nothing of types but their names: what is sent says to serde how it is [encoded](Encode), and a [seed](Decode) that
+/// comes with a subscription how its messages are decoded. So types that are known only at run time need nothing of it.
 pub trait Middleware: Clone + Send + Sync + 'static {
     /// A node as the graph knows it; it is in the graph as long as this lives.
     type Node: Send + Sync + 'static;
     /// See [`create_publisher`](Self::create_publisher).
-    type Publisher<M: Message>: PublisherEnd<M>;
+    type Publisher<M: Encode>: PublisherEnd<M>;
     /// See [`create_subscription`](Self::create_subscription).
-    type Messages<M: Message>: Source<Item = M>;
+    type Messages<D: Decode>: Source<Item = D::Message>;
     /// Whom a subscription is matched with.
     type Matches: Matches;
     /// See [`create_service`](Self::create_service).
@@ -51,11 +54,11 @@ pub trait Middleware: Clone + Send + Sync + 'static {
     /// If it cannot.
     fn create_node(&self, name: &NodeName) -> Result<Self::Node, Refused>;
 
-    /// Creates a publisher.
+    /// Creates a publisher. What it sends says how it is encoded; what type that is, `message_type` says and nothing else.
     ///
     /// # Errors
     /// If it cannot.
-    fn create_publisher<M: Message>(
+    fn create_publisher<M: Encode>(
         &self,
         node: &Self::Node,
         topic: &FullName,
@@ -63,19 +66,21 @@ pub trait Middleware: Clone + Send + Sync + 'static {
         qos: &Qos,
     ) -> Result<Self::Publisher<M>, Refused>;
 
-    /// Creates a subscription: the messages, and whom it is matched with. Only messages that are sent from then on, unless
-    /// `qos` asks for those that were latched. No more than the depth of `qos` is kept; what is
-    /// displaced is counted as [`LossCause::QueueFull`](rospin::LossCause::QueueFull).
+    /// Creates a subscription: the messages, each decoded with a clone of `decode` when it is taken, and whom it is matched with.
+    /// Only messages that are sent from then on, unless `qos` asks for those that were latched. No more than the depth of `qos` is
+    /// kept; what is displaced is counted as [`LossCause::QueueFull`](rospin::LossCause::QueueFull), and what cannot be decoded
+    /// is an error of taking it.
     ///
     /// # Errors
     /// If it cannot.
-    fn create_subscription<M: Message>(
+    fn create_subscription<D: Decode>(
         &self,
         node: &Self::Node,
         topic: &FullName,
         message_type: &TypeName,
         qos: &Qos,
-    ) -> Result<(Self::Messages<M>, Self::Matches), Refused>;
+        decode: D,
+    ) -> Result<(Self::Messages<D>, Self::Matches), Refused>;
 
     /// Creates a server: the requests, each with where its response goes, and none that was sent to a server before it. No more
     /// than the depth of `qos` is kept, as for [subscriptions](Self::create_subscription).

@@ -1,5 +1,6 @@
 //! Names of topics, services, nodes and types, and what is wrong with them.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// A name that ROS 2 would not accept.
@@ -157,6 +158,21 @@ impl TypeKind {
     }
 }
 
+/// A name of a type as it should look.
+const EXAMPLE: &str = "std_msgs/msg/String";
+
+/// Package, kind and name.
+fn take_apart(name: &str) -> Option<(&str, TypeKind, &str)> {
+    let parts: Vec<_> = name.split('/').collect();
+    let [package, kind, base] = parts[..] else { return None };
+    let is_word = |word: &str| {
+        word.starts_with(|c: char| c.is_ascii_alphabetic())
+            && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    let kind = [TypeKind::Msg, TypeKind::Srv, TypeKind::Action].into_iter().find(|each| each.as_str() == kind)?;
+    (is_word(package) && is_word(base)).then_some((package, kind, base))
+}
+
 /// The name of a type, taken apart.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
@@ -168,7 +184,7 @@ pub struct TypeName {
     /// Such as `String`, or for a part of an action `Fibonacci_FeedbackMessage`.
     pub name: String,
     /// `RIHS01_` and 64 digits, if it is known.
-    pub hash: Option<&'static str>,
+    pub hash: Option<Cow<'static, str>>,
 }
 
 impl TypeName {
@@ -177,7 +193,7 @@ impl TypeName {
     /// # Errors
     /// If its name is none.
     pub fn of_message<M: crate::Message>() -> Result<Self, NameError> {
-        Self::parse(M::TYPE, M::TYPE_SUFFIX, M::TYPE_HASH, TypeKind::Msg, "std_msgs/msg/String")
+        Self::parse(M::TYPE, M::TYPE_SUFFIX, M::TYPE_HASH, TypeKind::Msg, EXAMPLE)
     }
 
     /// The type of a service.
@@ -197,19 +213,29 @@ impl TypeName {
     ) -> Result<Self, NameError> {
         // Only parts of actions have a suffix.
         let kind = if suffix.is_empty() { kind } else { TypeKind::Action };
-        let error = || NameError::Type { name: name.to_owned(), example };
-        let parts: Vec<_> = name.split('/').collect();
-        let [package, given, base] = parts[..] else {
-            return Err(error());
-        };
-        let is_word = |word: &str| {
-            word.starts_with(|c: char| c.is_ascii_alphabetic())
-                && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        };
-        if given != kind.as_str() || !is_word(package) || !is_word(base) {
-            return Err(error());
+        let (package, given, base) =
+            take_apart(name).ok_or_else(|| NameError::Type { name: name.to_owned(), example })?;
+        if given != kind {
+            return Err(NameError::Type { name: name.to_owned(), example });
         }
-        Ok(Self { package: package.to_owned(), kind, name: format!("{base}{suffix}"), hash })
+        Ok(Self { package: package.to_owned(), kind, name: format!("{base}{suffix}"), hash: hash.map(Cow::Borrowed) })
+    }
+
+    /// A type of that name, be it a message or what travels of a service or an action.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn new(name: &str) -> Result<Self, NameError> {
+        let error = || NameError::Type { name: name.to_owned(), example: EXAMPLE };
+        let (package, kind, base) = take_apart(name).ok_or_else(error)?;
+        Ok(Self { package: package.to_owned(), kind, name: base.to_owned(), hash: None })
+    }
+
+    /// Sets the hash.
+    #[must_use]
+    pub fn with_hash(mut self, hash: impl Into<Cow<'static, str>>) -> Self {
+        self.hash = Some(hash.into());
+        self
     }
 }
 

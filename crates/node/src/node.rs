@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::dynamic::Known;
 use crate::graph::{Endpoint, EndpointKind, Presence};
 use crate::middleware::{Middleware, Refused};
 use crate::names::{FullName, NameError, NodeName, TypeName};
@@ -114,6 +115,7 @@ struct Inner<X: Middleware> {
     name: NodeName,
     store: Arc<Store>,
     records: Arc<RecordQueue>,
+    known: Arc<Known>,
     /// Both sides absolute.
     remaps: Vec<(FullName, FullName)>,
     _presence: Presence,
@@ -139,7 +141,8 @@ impl<X: Middleware> Node<X> {
         let records = RecordQueue::new(&name);
         let presence = middleware.graph().enter_node(name.to_string());
         let middleware = middleware.clone();
-        Ok(Self(Arc::new(Inner { name, remaps, store, records, _presence: presence, raw, middleware })))
+        let known = Arc::default();
+        Ok(Self(Arc::new(Inner { name, remaps, store, records, known, _presence: presence, raw, middleware })))
     }
 
     /// The name with its namespace, such as `/robot/talker`.
@@ -179,6 +182,11 @@ impl<X: Middleware> Node<X> {
     /// The node's log on its way to `/rosout`.
     pub(crate) fn records(&self) -> &Arc<RecordQueue> {
         &self.0.records
+    }
+
+    /// The types that the node knows at run time.
+    pub(crate) fn known(&self) -> &Arc<Known> {
+        &self.0.known
     }
 
     /// Enters something of this node into the graph, for as long as what it returns lives.

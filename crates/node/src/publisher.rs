@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::graph::{EndpointKind, Presence};
-use crate::message::Message;
+use crate::message::{Encode, Message};
 use crate::middleware::{Matches, Middleware, PublisherEnd};
 use crate::names::TypeName;
 use crate::node::Node;
@@ -21,6 +21,16 @@ pub enum PublishError {
         /// The topic.
         topic: String,
     },
+    /// It is of another type than its topic, which only [dynamic](crate::dynamic) messages can be.
+    #[error("topic `{topic}` is of type {expected}; a message of type {found} was not published")]
+    WrongType {
+        /// The topic.
+        topic: String,
+        /// The type of the topic.
+        expected: String,
+        /// The type of the message.
+        found: String,
+    },
     /// The middleware could not encode or send it.
     #[error("could not publish on topic `{topic}`: {reason}")]
     Failed {
@@ -32,9 +42,9 @@ pub enum PublishError {
 }
 
 /// Publishes messages on a topic. Cheap to clone; clones are the same publisher.
-pub struct Publisher<M: Message, X: Middleware>(Arc<Inner<M, X>>);
+pub struct Publisher<M: Encode, X: Middleware>(Arc<Inner<M, X>>);
 
-struct Inner<M: Message, X: Middleware> {
+struct Inner<M: Encode, X: Middleware> {
     topic: String,
     _presence: Presence,
     raw: X::Publisher<M>,
@@ -50,16 +60,25 @@ impl<X: Middleware> Node<X> {
         &self,
         options: impl Into<PublisherOptions>,
     ) -> Result<Publisher<M, X>, TopicError> {
-        let PublisherOptions { topic, qos } = options.into();
-        let (name, message_type) = (self.resolve(&topic)?, TypeName::of_message::<M>()?);
-        let created = self.middleware().create_publisher(self.raw(), &name, &message_type, &qos);
+        self.create_publisher_of(options.into(), &TypeName::of_message::<M>()?)
+    }
+
+    /// Creates a publisher of what is sent under that type's name.
+    pub(crate) fn create_publisher_of<M: Encode>(
+        &self,
+        options: PublisherOptions,
+        message_type: &TypeName,
+    ) -> Result<Publisher<M, X>, TopicError> {
+        let PublisherOptions { topic, qos } = options;
+        let name = self.resolve(&topic)?;
+        let created = self.middleware().create_publisher(self.raw(), &name, message_type, &qos);
         let raw = created.map_err(|reason| TopicError::Refused { topic: topic.clone(), reason })?;
-        let presence = self.enter(EndpointKind::Publisher, &name, &message_type, &qos);
+        let presence = self.enter(EndpointKind::Publisher, &name, message_type, &qos);
         Ok(Publisher(Arc::new(Inner { topic, _presence: presence, raw, _node: self.clone() })))
     }
 }
 
-impl<M: Message, X: Middleware> Publisher<M, X> {
+impl<M: Encode, X: Middleware> Publisher<M, X> {
     /// The topic's name, as it was given.
     #[must_use]
     pub fn topic(&self) -> &str {
@@ -89,13 +108,13 @@ impl<M: Message, X: Middleware> Publisher<M, X> {
     }
 }
 
-impl<M: Message, X: Middleware> Clone for Publisher<M, X> {
+impl<M: Encode, X: Middleware> Clone for Publisher<M, X> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<M: Message, X: Middleware> fmt::Debug for Publisher<M, X> {
+impl<M: Encode, X: Middleware> fmt::Debug for Publisher<M, X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Publisher").field("topic", &self.topic()).finish_non_exhaustive()
     }

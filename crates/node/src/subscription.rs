@@ -1,11 +1,12 @@
 //! Subscriptions as entities of callback groups.
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use rospin::{CallbackGroup, Entity, EntityKind, EntityOptions, LossCause, Payload, ReentrantGroup, SourceError};
 
 use crate::graph::{EndpointKind, Presence};
-use crate::message::Message;
+use crate::message::{Decode, Message};
 use crate::middleware::{Matches, Middleware, Refused};
 use crate::names::{NameError, TypeName};
 use crate::node::Node;
@@ -85,34 +86,47 @@ impl<X: Middleware> fmt::Debug for Subscription<X> {
 }
 
 /// A subscription without its callback.
-struct Draft<M: Message, X: Middleware> {
+pub(crate) struct Draft<D: Decode, X: Middleware> {
     options: EntityOptions,
-    messages: X::Messages<M>,
+    messages: X::Messages<D>,
     matches: X::Matches,
     presence: Presence,
     node: Node<X>,
 }
 
-impl<M: Message, X: Middleware> Draft<M, X> {
+impl<M: Message, X: Middleware> Draft<PhantomData<M>, X> {
     fn new(
         node: &Node<X>,
         group: &str,
         options: SubscriptionOptions,
         deployed_depth: impl FnOnce(&str) -> Option<usize>,
     ) -> Result<Self, TopicError> {
+        Self::of_type(node, group, options, &TypeName::of_message::<M>()?, PhantomData, deployed_depth)
+    }
+}
+
+impl<D: Decode, X: Middleware> Draft<D, X> {
+    pub(crate) fn of_type(
+        node: &Node<X>,
+        group: &str,
+        options: SubscriptionOptions,
+        message_type: &TypeName,
+        decode: D,
+        deployed_depth: impl FnOnce(&str) -> Option<usize>,
+    ) -> Result<Self, TopicError> {
         let SubscriptionOptions { common, topic, qos } = options;
-        let (name, message_type) = (node.resolve(&topic)?, TypeName::of_message::<M>()?);
+        let name = node.resolve(&topic)?;
         let (options, qos) = common.into_entity(|| format!("{group}/{topic}"), qos, deployed_depth);
-        let created = node.middleware().create_subscription(node.raw(), &name, &message_type, &qos);
+        let created = node.middleware().create_subscription(node.raw(), &name, message_type, &qos, decode);
         let (messages, matches) = created.map_err(|reason| TopicError::Refused { topic, reason })?;
-        let presence = node.enter(EndpointKind::Subscription, &name, &message_type, &qos);
+        let presence = node.enter(EndpointKind::Subscription, &name, message_type, &qos);
         Ok(Self { options, messages, matches, presence, node: node.clone() })
     }
 
     /// Finishes it with the entity that `create` makes of options and source.
-    fn finish(
+    pub(crate) fn finish(
         self,
-        create: impl FnOnce(EntityOptions, X::Messages<M>) -> Result<Entity, SourceError>,
+        create: impl FnOnce(EntityOptions, X::Messages<D>) -> Result<Entity, SourceError>,
     ) -> Result<Subscription<X>, TopicError> {
         let Self { options, messages, matches, presence, node } = self;
         Ok(Subscription { entity: create(options, messages)?, matches, _presence: presence, _node: node })

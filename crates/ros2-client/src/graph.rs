@@ -112,6 +112,7 @@ impl Feed {
             return;
         }
         let mut endpoint = Endpoint::new(kind, name, names::of_type(kind, &found.type_name));
+        endpoint.type_hash = type_hash(&found.user_data);
         endpoint.node = state.said.get(&prefix).and_then(|said| said.owners.get(&id)).cloned();
         endpoint.reliability = Some(reliability(end, &found.qos));
         endpoint.durability = durability(&found.qos);
@@ -151,6 +152,12 @@ impl Feed {
             self.graph.endpoint_belongs_to(end, name);
         }
     }
+}
+
+/// What ROS 2 from Iron on says of a type beside its name: `typehash=` and the hash, among settings that end in semicolons.
+fn type_hash(user_data: &[u8]) -> Option<String> {
+    let settings = std::str::from_utf8(user_data).ok()?;
+    settings.split(';').find_map(|setting| setting.strip_prefix("typehash=")).map(str::to_owned)
 }
 
 /// What is not said on the wire is the standard's default.
@@ -270,6 +277,15 @@ mod tests {
         assert_eq!(names(&feed), ["/robot/arm", "/robot/hand"]);
         says(&feed, 2, 2, &[]);
         assert_eq!(names(&feed), ["/robot/hand"]);
+    }
+
+    #[test]
+    fn the_hash_of_a_type_is_among_the_settings() {
+        assert_eq!(type_hash(b"typehash=RIHS01_df66;").as_deref(), Some("RIHS01_df66"));
+        assert_eq!(type_hash(b"enclave=/;typehash=RIHS01_df66;other=1;").as_deref(), Some("RIHS01_df66"));
+        for none in [&b""[..], b"typehash", b"notypehash=1;", b"\xfftypehash=1;"] {
+            assert_eq!(type_hash(none), None);
+        }
     }
 
     #[test]

@@ -91,6 +91,10 @@ pub type Subscription = rospin_node::Subscription<Domain>;
 pub type Server = rospin_node::Server<Domain>;
 /// A client of a [`Node`]'s.
 pub type Client<S> = rospin_node::Client<S, Domain>;
+/// A publisher of a [`Node`]'s, of a type that is known only at run time.
+pub type DynamicPublisher = rospin_node::DynamicPublisher<Domain>;
+/// The types of a [`Node`] as others learn of them.
+pub type TypeDescriptionServer = rospin_node::TypeDescriptionServer<Domain>;
 /// Runs a callback with each change of the graph.
 pub type GraphCallback = rospin_node::GraphCallback<Domain>;
 /// The parameters of a [`Node`] as others get at them.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rospin::{EntityOptions, ExecutorHandle, GroupOptions};
-use rospin_node::{FullName, Graph, Matches, Message, Middleware, NodeName, Qos, Refused, Service, TypeName};
+use rospin_node::{Decode, Encode, FullName, Graph, Matches, Middleware, NodeName, Qos, Refused, Service, TypeName};
 
 use crate::client::DdsClient;
 use crate::domain::Domain;
@@ -16,8 +16,8 @@ use crate::subscription::{self, DdsMessages};
 
 impl Middleware for Domain {
     type Node = DdsNode;
-    type Publisher<M: Message> = DdsPublisher<M>;
-    type Messages<M: Message> = Reader<DdsMessages<M>>;
+    type Publisher<M: Encode> = DdsPublisher<M>;
+    type Messages<D: Decode> = Reader<DdsMessages<D>>;
     type Matches = Matched;
     type Requests<S: Service> = Reader<DdsRequests<S>>;
     type Reply<S: Service> = DdsReply<S>;
@@ -31,7 +31,7 @@ impl Middleware for Domain {
         DdsNode::new(self, name)
     }
 
-    fn create_publisher<M: Message>(
+    fn create_publisher<M: Encode>(
         &self,
         node: &DdsNode,
         topic: &FullName,
@@ -41,14 +41,15 @@ impl Middleware for Domain {
         DdsPublisher::new(node, topic, message_type, qos)
     }
 
-    fn create_subscription<M: Message>(
+    fn create_subscription<D: Decode>(
         &self,
         node: &DdsNode,
         topic: &FullName,
         message_type: &TypeName,
         qos: &Qos,
-    ) -> Result<(Reader<DdsMessages<M>>, Matched), Refused> {
-        subscription::subscribe(node, topic, message_type, qos)
+        decode: D,
+    ) -> Result<(Reader<DdsMessages<D>>, Matched), Refused> {
+        subscription::subscribe(node, topic, message_type, qos, decode)
     }
 
     fn create_service<S: Service>(

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use ros2_client::WriteError;
-use rospin_node::{FullName, Matches, Message, PublishError, PublisherEnd, Qos, Refused, TypeName};
+use rospin_node::{Encode, FullName, Matches, PublishError, PublisherEnd, Qos, Refused, TypeName};
 
 use crate::matches::Matched;
 use crate::names;
@@ -11,13 +11,13 @@ use crate::node::DdsNode;
 use crate::participant::End;
 
 /// A publisher of a DDS topic.
-pub struct DdsPublisher<M: Message> {
+pub struct DdsPublisher<M: Encode> {
     topic: String,
     publisher: ros2_client::Publisher<M>,
     matched: Matched,
 }
 
-impl<M: Message> DdsPublisher<M> {
+impl<M: Encode> DdsPublisher<M> {
     pub(crate) fn new(node: &DdsNode, topic: &FullName, message_type: &TypeName, qos: &Qos) -> Result<Self, Refused> {
         let dds_name = names::topic(topic);
         let (publisher, matched) = node.create(&dds_name, End::Writers, qos, |place| {
@@ -32,7 +32,7 @@ impl<M: Message> DdsPublisher<M> {
     }
 }
 
-impl<M: Message> PublisherEnd<M> for DdsPublisher<M> {
+impl<M: Encode> PublisherEnd<M> for DdsPublisher<M> {
     fn publish(&self, message: M) -> Result<(), PublishError> {
         self.publisher.publish(message).map_err(|error| {
             let topic = self.topic.clone();
@@ -44,7 +44,7 @@ impl<M: Message> PublisherEnd<M> for DdsPublisher<M> {
     }
 }
 
-impl<M: Message> Matches for DdsPublisher<M> {
+impl<M: Encode> Matches for DdsPublisher<M> {
     fn count(&self) -> usize {
         self.matched.count()
     }
@@ -54,7 +54,7 @@ impl<M: Message> Matches for DdsPublisher<M> {
     }
 }
 
-impl<M: Message> fmt::Debug for DdsPublisher<M> {
+impl<M: Encode> fmt::Debug for DdsPublisher<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DdsPublisher").field("topic", &self.topic).finish_non_exhaustive()
     }

@@ -1,10 +1,9 @@
 //! The messages of a topic.
 
-use std::marker::PhantomData;
 use std::task::{Context as TaskContext, Poll, ready};
 
 use ros2_client::ReadError;
-use rospin_node::{Durability, FullName, Message, Qos, Refused, TypeName};
+use rospin_node::{Decode, Durability, FullName, Qos, Refused, TypeName};
 
 use crate::gaps::Gaps;
 use crate::matches::Matched;
@@ -14,16 +13,17 @@ use crate::participant::End;
 use crate::reader::{Read, Reader, poll_sample};
 
 /// The messages of a DDS topic.
-pub struct DdsMessages<M: Message> {
-    subscription: ros2_client::Subscription<M>,
+pub struct DdsMessages<D: Decode> {
+    subscription: ros2_client::Subscription<D::Message>,
+    decode: D,
     gaps: Gaps,
 }
 
-impl<M: Message> Read for DdsMessages<M> {
-    type Item = M;
+impl<D: Decode> Read for DdsMessages<D> {
+    type Item = D::Message;
 
-    fn poll_read(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<Option<M>, ReadError>> {
-        let sample = ready!(poll_sample(&self.subscription, PhantomData, cx));
+    fn poll_read(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<Option<D::Message>, ReadError>> {
+        let sample = ready!(poll_sample(&self.subscription, self.decode.clone(), cx));
         self.gaps.note(&sample);
         Poll::Ready(sample.map(|(message, _)| Some(message)))
     }
@@ -38,12 +38,13 @@ impl<M: Message> Read for DdsMessages<M> {
 }
 
 /// Subscribes.
-pub(crate) fn subscribe<M: Message>(
+pub(crate) fn subscribe<D: Decode>(
     node: &DdsNode,
     topic: &FullName,
     message_type: &TypeName,
     qos: &Qos,
-) -> Result<(Reader<DdsMessages<M>>, Matched), Refused> {
+    decode: D,
+) -> Result<(Reader<DdsMessages<D>>, Matched), Refused> {
     let dds_name = names::topic(topic);
     let (subscription, matched) = node.create(&dds_name, End::Readers, qos, |place| {
         let dds_topic = place.topic(dds_name.clone(), names::dds_type(message_type, ""))?;
@@ -53,7 +54,7 @@ pub(crate) fn subscribe<M: Message>(
             Ok((subscription, guid))
         })
     })?;
-    let messages = DdsMessages { subscription, gaps: Gaps::default() };
+    let messages = DdsMessages { subscription, decode, gaps: Gaps::default() };
     let reader = Reader::new(messages, qos.depth());
     Ok(match qos.durability {
         Durability::Volatile => (reader.skip_old(), matched),

@@ -11,6 +11,7 @@ use std::time::Duration;
 use common::peer::{Peer, cyclone};
 use common::{AddRequest, AddResponse, AddTwoInts, Text, context, domain_id, executor, options, spin, text, wait};
 use rospin::{ClockKind, ExecutorHandle, SpinOptions};
+use rospin_ros2_client::dynamic::{DynamicMessage, MessageType};
 use rospin_ros2_client::lifecycle::{Fault, State};
 use rospin_ros2_client::{Domain, Lifecycle, LifecycleHandle, LifecycleNode, Message};
 use serde::{Deserialize, Serialize};
@@ -122,6 +123,58 @@ fn a_large_image_goes_there_and_back() {
     publisher.publish(Image::new(0, 0)).unwrap();
     spin(&executor, "the image came back");
     assert!(group.into_payload().unwrap() == Some(large), "it is as it was");
+    drop((subscription, publisher, node, executor));
+    peer.assert_success();
+}
+
+#[test]
+fn an_image_of_a_type_known_at_run_time_goes_there_and_back() {
+    let id = domain_id();
+    let Some(peer) = Peer::start("cyclonedds_peer.py", "image", id) else { return };
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let node = Domain::join(&executor.handle(), options(id)).unwrap().create_node("camera").unwrap();
+    let install = [concat!(env!("CARGO_MANIFEST_DIR"), "/../node/tests/install")];
+    let image_type = MessageType::find_in("sensor_msgs/msg/Image", &install).unwrap();
+    let image = |size: u32| {
+        let mut image = DynamicMessage::new(&image_type);
+        for (path, value) in [("height", size), ("width", size), ("step", size), ("header.stamp.nanosec", 34)] {
+            image.set(path, value).unwrap();
+        }
+        image.set("header.frame_id", "camera").unwrap();
+        image.set("encoding", "mono8").unwrap();
+        image
+            .set("data", (0..size * size).map(|pixel| u8::try_from(pixel % 251).unwrap()).collect::<Vec<_>>())
+            .unwrap();
+        image
+    };
+    let publisher = node.create_dynamic_publisher("image", &image_type).unwrap();
+    let group = executor.create_group("echo", None);
+    let (handle, pings) = (executor.handle(), Arc::new(AtomicU32::new(0)));
+    let heard_pings = Arc::clone(&pings);
+    let heard = move |large: &mut Option<DynamicMessage>, mut image: DynamicMessage| match image.get("height") {
+        Ok(1_u32) => _ = heard_pings.fetch_add(1, Ordering::Relaxed),
+        Ok(0) => handle.halt(),
+        _ => {
+            let mut data: Vec<u8> = image.get("data").unwrap();
+            data.reverse();
+            image.set("data", data).unwrap();
+            *large = Some(image);
+        }
+    };
+    let subscription = node.create_dynamic_subscription(&group, "image_echo", &image_type, heard).unwrap();
+    wait(&executor, "the peer sees", publisher.wait_for_subscription());
+    wait(&executor, "the peer is seen", subscription.wait_for_publisher());
+    wait(&executor, "the peer is there", async {
+        while pings.load(Ordering::Relaxed) == 0 {
+            publisher.publish(image(1)).unwrap();
+            let _ = executor.handle().sleep(ClockKind::Steady, Duration::from_millis(50)).await;
+        }
+    });
+    publisher.publish(image(200)).unwrap();
+    publisher.publish(image(0)).unwrap();
+    spin(&executor, "the image came back");
+    assert!(group.into_payload().unwrap() == Some(image(200)), "it is as it was");
     drop((subscription, publisher, node, executor));
     peer.assert_success();
 }

@@ -1,6 +1,7 @@
 //! Action clients.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use rospin::{Entity, EntityKind, ExecutorHandle, GroupOptions, LossCause};
@@ -138,7 +139,7 @@ struct Inner<A: Action, X: Middleware> {
 }
 
 /// What is read of a part of an action, and what is said of that in the graph.
-type Reading<M, X> = (<X as Middleware>::Messages<M>, <X as Middleware>::Matches, Presence);
+type Reading<M, X> = (<X as Middleware>::Messages<PhantomData<M>>, <X as Middleware>::Matches, Presence);
 
 impl<X: Middleware> Node<X> {
     /// Creates an action client; a plain `&str` is the action's name.
@@ -201,7 +202,7 @@ impl<X: Middleware> Node<X> {
     /// Subscribes to a part of an action.
     fn read<M: Message>(&self, topic: &str, qos: Qos) -> Result<Reading<M, X>, TopicError> {
         let (name, message_type) = (self.name().resolve(topic)?, TypeName::of_message::<M>()?);
-        let created = self.middleware().create_subscription(self.raw(), &name, &message_type, &qos);
+        let created = self.middleware().create_subscription(self.raw(), &name, &message_type, &qos, PhantomData);
         let (messages, matches) = created.map_err(|reason| TopicError::Refused { topic: topic.to_owned(), reason })?;
         Ok((messages, matches, self.enter(EndpointKind::Subscription, &name, &message_type, &qos)))
     }

@@ -98,7 +98,7 @@ mod tests {
     fn the_parts_have_the_names_that_ros_gives_them() {
         assert_eq!(part("robot/fibonacci", "send_goal"), "robot/fibonacci/_action/send_goal");
         let get_result = TypeName::of_service::<GetResult<Fibonacci>>().unwrap();
-        assert_eq!(get_result.hash, Some("RIHS01_1b0d"));
+        assert_eq!(get_result.hash.as_deref(), Some("RIHS01_1b0d"));
         let names = [
             TypeName::of_service::<SendGoal<Fibonacci>>().unwrap(),
             get_result,

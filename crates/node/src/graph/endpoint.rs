@@ -27,6 +27,8 @@ pub struct Endpoint {
     pub name: String,
     /// The name of its type, such as `std_msgs/msg/String`.
     pub type_name: String,
+    /// The hash of its type, `RIHS01_` and 64 digits.
+    pub type_hash: Option<String>,
     /// The fully qualified name of the node that has it.
     pub node: Option<String>,
     /// Whether what the network lost is sent again.
@@ -42,12 +44,13 @@ impl Endpoint {
     #[must_use]
     pub fn new(kind: EndpointKind, name: impl Into<String>, type_name: impl Into<String>) -> Self {
         let (name, type_name) = (name.into(), type_name.into());
-        Self { kind, name, type_name, node: None, reliability: None, durability: None, history: None }
+        Self { kind, name, type_name, type_hash: None, node: None, reliability: None, durability: None, history: None }
     }
 
     /// One of this process, of which everything is known.
     pub(crate) fn ours(kind: EndpointKind, name: &FullName, type_name: &TypeName, qos: &Qos, node: String) -> Self {
         Self {
+            type_hash: type_name.hash.as_deref().map(str::to_owned),
             node: Some(node),
             reliability: Some(qos.reliability),
             durability: Some(qos.durability),

@@ -124,7 +124,7 @@ impl Graph {
     }
 
     /// Enters a publisher, subscription, server or client of another process. One of that id that is there already is
-    /// replaced; where only its node or its quality of service differ, nobody is told.
+    /// replaced; where only its node, the hash of its type or its quality of service differ, nobody is told.
     pub fn endpoint_came(&self, id: &[u8], endpoint: Endpoint) {
         let id = Id::Others(id.to_vec());
         self.change(|state| state.endpoint_came(id, endpoint));

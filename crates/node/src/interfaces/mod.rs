@@ -5,4 +5,5 @@ pub mod builtin_interfaces;
 pub mod lifecycle_msgs;
 pub mod rcl_interfaces;
 pub mod rosgraph_msgs;
+pub mod type_description_interfaces;
 pub mod unique_identifier_msgs;

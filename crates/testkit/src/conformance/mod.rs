@@ -13,6 +13,7 @@ pub mod actions;
 pub mod callbacks;
 pub mod contract;
 pub mod depth;
+pub mod dynamic;
 mod fixture;
 pub mod graph;
 pub mod matching;
@@ -126,6 +127,15 @@ macro_rules! conformance {
                 a_jump_back_tells_its_callbacks_before_time_moves
                 sleeps_follow_the_clock
                 time_stands_still_when_nobody_follows
+            }
+            dynamic {
+                every_kind_of_field_comes_as_it_was
+                dynamic_and_typed_ends_hear_each_other
+                dynamic_subscriptions_are_of_any_group
+                dynamic_messages_beyond_the_depth_are_counted
+                what_is_not_of_the_dynamic_type_is_counted
+                a_type_is_learned_from_who_publishes_it
+                who_does_not_tell_a_type_is_named
             }
             actions {
                 without_a_server_no_goal_is_sent

@@ -1,0 +1,283 @@
+//! From descriptions to types: everything that can be wrong with one is found here, and nowhere else.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::message_type::{Field, FieldType, MessageType, Size};
+use super::value::Value;
+use crate::interfaces::type_description_interfaces::{
+    self as wire, IndividualTypeDescription, TypeDescription, field_type,
+};
+use crate::names::{NameError, TypeName};
+
+/// How deeply messages may nest: twice as deeply as those of ROS 2 do. A message of so many messages around one byte takes about
+/// a thousand times that in memory, and no payload can take more.
+pub(super) const DEPTH_MAX: usize = 16;
+
+/// How much memory a message may take before anything is in its sequences, in bytes.
+const MEMORY_MAX: usize = 1 << 26;
+
+/// Why a description is none of a message that can be had here.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MessageTypeError {
+    /// The text is not what ROS 2 installs.
+    #[error("this is no type in JSON as ROS 2 from Iron on installs it: {reason}")]
+    Json {
+        /// What is wrong, and where.
+        reason: String,
+    },
+    /// The name of a type is none.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The name of a field is none.
+    #[error("`{field}` of {message_type} is no name of a field; use letters, digits and underscores")]
+    FieldName {
+        /// The type.
+        message_type: String,
+        /// The name.
+        field: String,
+    },
+    /// Two types, or two fields of a type, have the same name.
+    #[error("`{name}` is described twice")]
+    Duplicate {
+        /// The name.
+        name: String,
+    },
+    /// A field has a type that is not described.
+    #[error("field `{field}` of {message_type} is of type `{nested}`, which is not described; add its description")]
+    Unknown {
+        /// The type.
+        message_type: String,
+        /// The field.
+        field: String,
+        /// The field's type.
+        nested: String,
+    },
+    /// A type contains itself.
+    #[error("{message_type} contains itself")]
+    Recursive {
+        /// The type.
+        message_type: String,
+    },
+    /// Messages nest more deeply than anybody needs.
+    #[error("messages in {message_type} nest more than {DEPTH_MAX} deep")]
+    Deep {
+        /// The type.
+        message_type: String,
+    },
+    /// A message takes too much memory although there is nothing in it.
+    #[error("a message of type {message_type} takes more than {MEMORY_MAX} bytes before anything is in it")]
+    Large {
+        /// The type.
+        message_type: String,
+    },
+    /// A type has no fields.
+    #[error("{message_type} has no fields; ROS 2 gives such a type a `uint8 structure_needs_at_least_one_member`")]
+    Empty {
+        /// The type.
+        message_type: String,
+    },
+    /// A field is of a kind that is not supported.
+    #[error("field `{field}` of {message_type} is {what}, which is not supported")]
+    Unsupported {
+        /// The type.
+        message_type: String,
+        /// The field.
+        field: String,
+        /// What it is.
+        what: String,
+    },
+    /// A type is not the version that was meant.
+    #[error("{name} should have hash {expected}, and has {hash}: these are two versions of it")]
+    Hash {
+        /// The type.
+        name: String,
+        /// The hash that somebody says it has.
+        expected: String,
+        /// The hash that it has.
+        hash: String,
+    },
+}
+
+impl MessageType {
+    /// The type that is described. What it does not refer to is left out.
+    ///
+    /// # Errors
+    /// If there is something wrong with the description.
+    pub fn from_description(description: &TypeDescription) -> Result<Self, MessageTypeError> {
+        let mut descriptions = BTreeMap::new();
+        let referenced = &description.referenced_type_descriptions;
+        for each in referenced.iter().chain([&description.type_description]) {
+            let before = descriptions.insert(each.type_name.as_str(), each);
+            // Only if they are the same it does not matter which one is taken.
+            if before.is_some_and(|before| before != each) {
+                return Err(MessageTypeError::Duplicate { name: each.type_name.clone() });
+            }
+        }
+        Builder { descriptions, built: BTreeMap::new(), under_way: Vec::new() }.build(&description.type_description)
+    }
+}
+
+struct Builder<'a> {
+    descriptions: BTreeMap<&'a str, &'a IndividualTypeDescription>,
+    built: BTreeMap<&'a str, MessageType>,
+    /// The type that is being built, and those that contain it.
+    under_way: Vec<&'a str>,
+}
+
+impl<'a> Builder<'a> {
+    fn build(&mut self, described: &'a IndividualTypeDescription) -> Result<MessageType, MessageTypeError> {
+        let type_name = described.type_name.as_str();
+        if let Some(built) = self.built.get(type_name) {
+            return Ok(built.clone());
+        }
+        let message_type = || type_name.to_owned();
+        let name = TypeName::new(type_name)?;
+        if self.under_way.contains(&type_name) {
+            return Err(MessageTypeError::Recursive { message_type: message_type() });
+        }
+        if self.under_way.len() == DEPTH_MAX {
+            return Err(MessageTypeError::Deep { message_type: self.under_way[0].to_owned() });
+        }
+        if described.fields.is_empty() {
+            return Err(MessageTypeError::Empty { message_type: message_type() });
+        }
+        self.under_way.push(type_name);
+        let (mut fields, mut names) = (Vec::with_capacity(described.fields.len()), BTreeSet::new());
+        let mut size = Size { depth: 0, memory: size_of::<super::DynamicMessage>() };
+        for field in &described.fields {
+            if !is_name(&field.name) {
+                return Err(MessageTypeError::FieldName { message_type: message_type(), field: field.name.clone() });
+            }
+            if !names.insert(&field.name) {
+                return Err(MessageTypeError::Duplicate { name: format!("{} of {type_name}", field.name) });
+            }
+            let field_type = self.field_type(type_name, field)?;
+            let nested = field_type.size();
+            size.depth = size.depth.max(nested.depth);
+            size.memory = size.memory.saturating_add(nested.memory).saturating_add(size_of::<Value>());
+            fields.push(Field { name: field.name.clone(), field_type });
+        }
+        self.under_way.pop();
+        size.depth += 1;
+        if size.depth > DEPTH_MAX {
+            return Err(MessageTypeError::Deep { message_type: message_type() });
+        }
+        if size.memory > MEMORY_MAX {
+            return Err(MessageTypeError::Large { message_type: message_type() });
+        }
+        let built = MessageType::new(name, fields, described.clone(), size);
+        self.built.insert(type_name, built.clone());
+        Ok(built)
+    }
+
+    fn field_type(&mut self, type_name: &str, field: &'a wire::Field) -> Result<FieldType, MessageTypeError> {
+        let described = &field.r#type;
+        let unsupported = |what: String| MessageTypeError::Unsupported {
+            message_type: type_name.to_owned(),
+            field: field.name.clone(),
+            what,
+        };
+        let capacity = |capacity: u64, what: &str| match usize::try_from(capacity) {
+            Ok(capacity) if capacity > 0 => Ok(capacity),
+            _ => Err(unsupported(format!("{what} of {capacity}"))),
+        };
+        let (shape, kind) = shape_and_kind(described.type_id);
+        let of = match kind {
+            field_type::NESTED_TYPE => {
+                let nested = self.descriptions.get(described.nested_type_name.as_str());
+                let nested = nested.ok_or_else(|| MessageTypeError::Unknown {
+                    message_type: type_name.to_owned(),
+                    field: field.name.clone(),
+                    nested: described.nested_type_name.clone(),
+                })?;
+                FieldType::Message(self.build(nested)?)
+            }
+            field_type::INT8 => FieldType::Int8,
+            field_type::UINT8 | field_type::CHAR | field_type::BYTE => FieldType::UInt8,
+            field_type::INT16 => FieldType::Int16,
+            field_type::UINT16 => FieldType::UInt16,
+            field_type::INT32 => FieldType::Int32,
+            field_type::UINT32 => FieldType::UInt32,
+            field_type::INT64 => FieldType::Int64,
+            field_type::UINT64 => FieldType::UInt64,
+            field_type::FLOAT => FieldType::Float32,
+            field_type::DOUBLE => FieldType::Float64,
+            field_type::BOOLEAN => FieldType::Bool,
+            field_type::STRING => FieldType::String { max: None },
+            field_type::BOUNDED_STRING => {
+                FieldType::String { max: Some(capacity(described.string_capacity, "a string")?) }
+            }
+            // Implementations of DDS do not agree on how wide a wide character is.
+            field_type::WCHAR | field_type::WSTRING | field_type::FIXED_WSTRING | field_type::BOUNDED_WSTRING => {
+                return Err(unsupported("of wide characters".to_owned()));
+            }
+            field_type::LONG_DOUBLE => return Err(unsupported("a long double".to_owned())),
+            field_type::FIXED_STRING => return Err(unsupported("a string of fixed length".to_owned())),
+            _ => return Err(unsupported(format!("of type id {}", described.type_id))),
+        };
+        let of = Box::new(of);
+        Ok(match shape {
+            Shape::One => *of,
+            Shape::Array => FieldType::Array { of, length: capacity(described.capacity, "an array")? },
+            Shape::Bounded => FieldType::Sequence { of, max: Some(capacity(described.capacity, "a sequence")?) },
+            Shape::Unbounded => FieldType::Sequence { of, max: None },
+        })
+    }
+}
+
+enum Shape {
+    One,
+    Array,
+    Bounded,
+    Unbounded,
+}
+
+/// How many there are, and of what; the latter is none that exists where the id is not.
+fn shape_and_kind(type_id: u8) -> (Shape, u8) {
+    let within = |first: u8| (type_id > first).then(|| type_id - first);
+    if let Some(kind) = within(field_type::UNBOUNDED_SEQUENCE) {
+        return (Shape::Unbounded, kind);
+    }
+    if let Some(kind) = within(field_type::BOUNDED_SEQUENCE) {
+        return (Shape::Bounded, kind);
+    }
+    match within(field_type::ARRAY) {
+        Some(kind) => (Shape::Array, kind),
+        None => (Shape::One, type_id),
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+impl FieldType {
+    /// What it takes beside a [`Value`].
+    fn size(&self) -> Size {
+        let memory = match self {
+            Self::Message(message_type) => return message_type.size(),
+            Self::Array { of, length } => {
+                let one = of.size();
+                let memory = one.memory.saturating_add(of.width()).saturating_mul(*length);
+                return Size { memory, ..one };
+            }
+            Self::Sequence { of, .. } => return Size { memory: 0, ..of.size() },
+            _ => 0,
+        };
+        Size { depth: 0, memory }
+    }
+
+    /// What one of many takes.
+    const fn width(&self) -> usize {
+        match self {
+            Self::Bool | Self::Int8 | Self::UInt8 => 1,
+            Self::Int16 | Self::UInt16 => 2,
+            Self::Int32 | Self::UInt32 | Self::Float32 => 4,
+            Self::Int64 | Self::UInt64 | Self::Float64 => 8,
+            Self::String { .. } => size_of::<String>(),
+            // Their own size has it.
+            Self::Message(_) | Self::Array { .. } | Self::Sequence { .. } => 0,
+        }
+    }
+}

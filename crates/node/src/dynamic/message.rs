@@ -1,0 +1,78 @@
+//! Messages.
+
+use std::fmt;
+
+use super::message_type::MessageType;
+use super::value::Value;
+
+/// A message of a [`MessageType`]: it has the fields of the type, with values that fit.
+///
+/// Fields are found by paths: `linear.x`, `poses[2].position`, `ranges[7]`. It is shown as `ros2 topic echo` shows it, no more
+/// than 128 elements and bytes of each field; with `{:#}` all of them.
+///
+/// ```
+/// use rospin_node::dynamic::{DynamicMessage, MessageType};
+///
+/// # let prefixes = [concat!(env!("CARGO_MANIFEST_DIR"), "/tests/install")];
+/// let twist = MessageType::find_in("geometry_msgs/msg/Twist", &prefixes)?;
+/// let mut message = DynamicMessage::new(&twist);
+/// message.set("linear.x", 0.5)?;
+/// assert_eq!(message.get::<f64>("linear.x")?, 0.5);
+/// assert_eq!(message.to_string().lines().take(2).collect::<Vec<_>>(), ["linear:", "  x: 0.5"]);
+///
+/// let error = message.set("linear.w", 0.5).unwrap_err();
+/// assert_eq!(error.to_string(), "`linear.w`: geometry_msgs/msg/Vector3 has no field `w`; it has x, y, z");
+/// let error = message.set("linear.x", "fast").unwrap_err();
+/// assert_eq!(error.to_string(), "`linear.x` is float64, which string is not");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, PartialEq)]
+pub struct DynamicMessage {
+    message_type: MessageType,
+    /// Of the fields, in their order; each fits its field's type.
+    values: Vec<Value>,
+}
+
+impl DynamicMessage {
+    /// One whose fields have their defaults: those that the type says, and otherwise zero, empty or false.
+    #[must_use]
+    pub fn new(message_type: &MessageType) -> Self {
+        let fields = message_type.fields().iter().enumerate();
+        let values = fields.map(|(at, field)| field.field_type().default_value(message_type.default_text(at)));
+        Self { message_type: message_type.clone(), values: values.collect() }
+    }
+
+    /// With these values, which fit.
+    pub(super) const fn with(message_type: MessageType, values: Vec<Value>) -> Self {
+        Self { message_type, values }
+    }
+
+    /// Its type.
+    #[must_use]
+    pub const fn message_type(&self) -> &MessageType {
+        &self.message_type
+    }
+
+    /// Names and values of the fields, in their order.
+    pub fn fields(&self) -> impl ExactSizeIterator<Item = (&str, &Value)> {
+        self.message_type.fields().iter().zip(&self.values).map(|(field, value)| (field.name(), value))
+    }
+
+    pub(super) fn values(&self) -> &[Value] {
+        &self.values
+    }
+
+    pub(super) fn values_mut(&mut self) -> &mut [Value] {
+        &mut self.values
+    }
+}
+
+impl fmt::Debug for DynamicMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct(self.message_type.name());
+        for (name, value) in self.fields() {
+            shown.field(name, value);
+        }
+        shown.finish()
+    }
+}

@@ -1,0 +1,69 @@
+//! Messages of types that are known only at run time: what echoes, records or bridges topics uses them.
+//!
+//! - [`MessageType`]: a type, from a file that ROS 2 installs, from a description, or from a node that has it.
+//! - [`DynamicMessage`]: a message of such a type, whose fields are found by name; it prints as `ros2 topic echo` prints it.
+//! - [`Value`]: what a field is.
+//! - [`DynamicPublisher`], and subscriptions as of any other type: see
+//!   [`create_dynamic_subscription`](crate::Node::create_dynamic_subscription).
+//! - [`TypeDescriptionServer`]: tells other nodes what types this one has.
+//!
+//! They are the same on the wire as those of Rust types, and meet them there. A message takes several times as long to decode,
+//! and a block of memory for each message and string in it: where the type is known, [`Message`](crate::Message) is better.
+//!
+//! ```
+//! use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+//! use rospin_node::dynamic::{DynamicMessage, MessageType};
+//! use rospin_node::{InProcess, Node};
+//!
+//! # let prefixes = [concat!(env!("CARGO_MANIFEST_DIR"), "/tests/install")];
+//! let twist = MessageType::find_in("geometry_msgs/msg/Twist", &prefixes)?;
+//! let context = Context::new(ContextOptions::new());
+//! let executor = context.create_executor(ExecutorOptions::new("main"));
+//! let node = Node::new(&InProcess::new(&context), "driver")?;
+//!
+//! let group = executor.create_group("driver", Vec::new());
+//! let _subscription =
+//!     node.create_dynamic_subscription(&group, "cmd_vel", &twist, |seen: &mut Vec<f64>, message: DynamicMessage| {
+//!         seen.extend(message.get::<f64>("linear.x"));
+//!     })?;
+//! let publisher = node.create_dynamic_publisher("cmd_vel", &twist)?;
+//! let mut message = DynamicMessage::new(&twist);
+//! message.set("linear.x", 1.5)?;
+//! publisher.publish(message)?;
+//! executor.spin(SpinOptions::spin_all())?;
+//! assert_eq!(group.into_payload().unwrap(), [1.5]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod access;
+mod ask;
+mod build;
+mod decode;
+mod default;
+mod encode;
+mod fit;
+mod install;
+mod known;
+mod message;
+mod message_type;
+mod path;
+mod publisher;
+mod server;
+mod subscription;
+mod value;
+mod yaml;
+
+pub use access::{GetFieldError, SetFieldError};
+pub use ask::AskTypeError;
+pub use build::MessageTypeError;
+pub use install::FindTypeError;
+pub(crate) use known::Known;
+pub use message::DynamicMessage;
+pub use message_type::{Field, FieldType, MessageType};
+pub use path::PathError;
+pub use publisher::DynamicPublisher;
+pub use server::{ServeTypesError, TypeDescriptionServer};
+pub use value::{Value, WrongValue};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+//! Where a field is in a message.
+
+use std::borrow::Cow;
+
+use super::message::DynamicMessage;
+use super::message_type::{FieldType, MessageType};
+use super::value::Value;
+
+/// Why there is no field at a path.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PathError {
+    /// It is no path.
+    #[error("`{path}` is no path of a field; write `name`, `name.name` or `name[0].name`")]
+    Malformed {
+        /// The path.
+        path: String,
+    },
+    /// A message has no field of that name.
+    #[error("`{path}`: {message_type} has no field `{name}`; it has {known}")]
+    NoField {
+        /// The path.
+        path: String,
+        /// The type of the message.
+        message_type: String,
+        /// The name.
+        name: String,
+        /// The names that it has.
+        known: String,
+    },
+    /// What is to have a field is no message.
+    #[error("`{path}`: `{name}` is {field_type}, which has no fields")]
+    NoMessage {
+        /// The path.
+        path: String,
+        /// The field.
+        name: String,
+        /// What the field is.
+        field_type: String,
+    },
+    /// What is to have elements has none.
+    #[error("`{path}`: `{name}` is {field_type}, which has no elements")]
+    NoElements {
+        /// The path.
+        path: String,
+        /// The field.
+        name: String,
+        /// What the field is.
+        field_type: String,
+    },
+    /// There are not so many elements.
+    #[error("`{path}`: `{name}` has {length} elements; the first one is `{name}[0]`")]
+    OutOfRange {
+        /// The path.
+        path: String,
+        /// The field.
+        name: String,
+        /// How many elements it has.
+        length: usize,
+    },
+}
+
+/// A path, taken apart: names, each perhaps with the number of an element.
+pub(super) struct Path<'a> {
+    pub(super) whole: &'a str,
+    pub(super) steps: Vec<Step<'a>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Step<'a> {
+    pub(super) name: &'a str,
+    pub(super) index: Option<usize>,
+}
+
+impl<'a> Path<'a> {
+    pub(super) fn parse(whole: &'a str) -> Result<Self, PathError> {
+        let steps = whole.split('.').map(Step::parse).collect::<Option<_>>();
+        steps.map(|steps| Self { whole, steps }).ok_or_else(|| PathError::Malformed { path: whole.to_owned() })
+    }
+
+    /// Which field of the type the step means.
+    pub(super) fn position(&self, step: Step<'_>, message_type: &MessageType) -> Result<usize, PathError> {
+        message_type.position(step.name).ok_or_else(|| PathError::NoField {
+            path: self.whole.to_owned(),
+            message_type: message_type.name().to_owned(),
+            name: step.name.to_owned(),
+            known: message_type.fields().iter().map(|field| field.name()).collect::<Vec<_>>().join(", "),
+        })
+    }
+
+    pub(super) fn no_message(&self, step: Step<'_>, field_type: &FieldType) -> PathError {
+        let (path, name) = (self.whole.to_owned(), step.name.to_owned());
+        PathError::NoMessage { path, name, field_type: field_type.to_string() }
+    }
+
+    /// Checks that there is such an element.
+    pub(super) fn check_index(
+        &self,
+        step: Step<'_>,
+        index: usize,
+        field_type: &FieldType,
+        value: &Value,
+    ) -> Result<(), PathError> {
+        let (path, name) = (self.whole.to_owned(), step.name.to_owned());
+        match value.length() {
+            None => Err(PathError::NoElements { path, name, field_type: field_type.to_string() }),
+            Some(length) if index >= length => Err(PathError::OutOfRange { path, name, length }),
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// What is at the path.
+    pub(super) fn find<'m>(&self, mut message: &'m DynamicMessage) -> Result<Cow<'m, Value>, PathError> {
+        let mut steps = self.steps.iter().copied().peekable();
+        loop {
+            // There is at least one step.
+            let step = steps.next().ok_or_else(|| PathError::Malformed { path: self.whole.to_owned() })?;
+            let at = self.position(step, message.message_type())?;
+            let (field, value) = (&message.message_type().fields()[at], &message.values()[at]);
+            let field_type = field.field_type();
+            step.index.map_or(Ok(()), |index| self.check_index(step, index, field_type, value))?;
+            if steps.peek().is_none() {
+                let element = step.index.and_then(|index| value.element(index));
+                return Ok(element.map_or(Cow::Borrowed(value), Cow::Owned));
+            }
+            message = match (value, step.index) {
+                (Value::Message(message), None) => message,
+                (Value::MessageArray(messages), Some(index)) => &messages[index],
+                _ => return Err(self.no_message(step, field_type)),
+            };
+        }
+    }
+}
+
+impl<'a> Step<'a> {
+    fn parse(text: &'a str) -> Option<Self> {
+        let (name, index) = match text.split_once('[') {
+            None => (text, None),
+            Some((name, rest)) => (name, Some(rest.strip_suffix(']')?.parse().ok()?)),
+        };
+        (!name.is_empty() && !name.contains(']')).then_some(Self { name, index })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_taken_apart() {
+        let step = |name, index| Step { name, index };
+        let steps = |path| Path::parse(path).map(|path| path.steps);
+        assert_eq!(steps("a"), Ok(vec![step("a", None)]));
+        assert_eq!(steps("a.b[3].c"), Ok(vec![step("a", None), step("b", Some(3)), step("c", None)]));
+        for path in ["", ".", "a.", ".a", "a..b", "[0]", "a[", "a[]", "a[-1]", "a[0", "a0]", "a[0]b", "a[0][1]"] {
+            let error = Path::parse(path).err().unwrap();
+            assert!(error.to_string().contains("name[0].name"), "{path}: {error}");
+        }
+    }
+}

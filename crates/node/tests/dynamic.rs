@@ -1,0 +1,230 @@
+//! Dynamic types in process: which ends meet, what is refused, and where types are found.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rospin::{CallbackGroup, Context, ContextOptions, Executor, ExecutorOptions, SpinOptions};
+use rospin_node::dynamic::{
+    AskTypeError, DynamicMessage, FindTypeError, GetFieldError, MessageType, MessageTypeError, PathError,
+    ServeTypesError, SetFieldError, Value,
+};
+use rospin_node::interfaces::type_description_interfaces::{
+    GetTypeDescription, GetTypeDescriptionRequest, TypeSource, field_type as id,
+};
+use rospin_node::{InProcess, Message, Node, PublishError};
+use serde::{Deserialize, Serialize};
+
+struct Fixture {
+    executor: Executor,
+    middleware: InProcess,
+    node: Node<InProcess>,
+    group: CallbackGroup<Vec<DynamicMessage>>,
+}
+
+fn set_up() -> Fixture {
+    let context = Context::new(ContextOptions::new());
+    let executor = context.create_executor(ExecutorOptions::new("main"));
+    let middleware = InProcess::new(&context);
+    let node = Node::new(&middleware, "node").unwrap();
+    let group = executor.create_group("group", Vec::new());
+    Fixture { executor, middleware, node, group }
+}
+
+impl Fixture {
+    fn wait<T>(&self, future: impl Future<Output = T>) -> T {
+        self.executor.spin_until(future, SpinOptions::new().timeout(Duration::from_secs(40))).unwrap()
+    }
+
+    fn spin_all(&self) {
+        self.executor.spin(SpinOptions::spin_all()).unwrap();
+    }
+}
+
+fn install() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/install")
+}
+
+fn find(name: &str) -> MessageType {
+    MessageType::find_in(name, &[install()]).unwrap()
+}
+
+/// The text of an installed type, with something in it replaced.
+fn json(from: &str, to: &str) -> Result<MessageType, MessageTypeError> {
+    let text = std::fs::read_to_string(install().join("share/geometry_msgs/msg/Twist.json")).unwrap();
+    assert!(text.contains(from));
+    MessageType::from_json(&text.replace(from, to))
+}
+
+fn push(heard: &mut Vec<DynamicMessage>, message: DynamicMessage) {
+    heard.push(message);
+}
+
+#[test]
+fn ends_of_one_name_and_type_meet() {
+    let at = set_up();
+    let (twist, text) = (find("geometry_msgs/msg/Twist"), find("std_msgs/msg/String"));
+    let publisher = at.node.create_dynamic_publisher("topic", &twist).unwrap();
+    // Found once more, it is still the same type.
+    let same = at.node.create_dynamic_subscription(&at.group, "topic", &find("geometry_msgs/msg/Twist"), push).unwrap();
+    let other = at.node.create_dynamic_subscription(&at.group, "topic", &text, push).unwrap();
+    assert_eq!((publisher.subscription_count(), same.publisher_count(), other.publisher_count()), (1, 1, 0));
+    at.wait(publisher.wait_for_subscription());
+    let mut message = DynamicMessage::new(&twist);
+    message.set("linear.x", 1).unwrap();
+    publisher.clone().publish(message.clone()).unwrap();
+    let error = publisher.publish(DynamicMessage::new(&text)).unwrap_err();
+    assert!(
+        matches!(&error, PublishError::WrongType { found, .. } if found.starts_with("std_msgs/msg/String (RIHS01_"))
+    );
+    at.spin_all();
+    assert_eq!(at.group.into_payload().unwrap(), [message]);
+}
+
+#[test]
+fn rust_types_of_the_same_name_are_others() {
+    #[derive(Clone, Serialize, Deserialize)]
+    struct Text {
+        data: String,
+    }
+    impl Message for Text {
+        const TYPE: &str = "std_msgs/msg/String";
+    }
+    let at = set_up();
+    let typed = at.node.create_publisher::<Text>("topic").unwrap();
+    let text = find("std_msgs/msg/String");
+    let subscription = at.node.create_dynamic_subscription(&at.group, "topic", &text, push).unwrap();
+    typed.publish(Text { data: "hello".to_owned() }).unwrap();
+    at.spin_all();
+    assert_eq!((typed.subscription_count(), subscription.publisher_count()), (0, 0));
+    assert_eq!(at.group.into_payload().unwrap(), []);
+}
+
+#[test]
+fn publishers_that_do_not_agree_are_told_apart() {
+    let at = set_up();
+    let publishers = ["geometry_msgs/msg/Twist", "std_msgs/msg/String"]
+        .map(|name| at.node.create_dynamic_publisher("topic", &find(name)).unwrap());
+    let error = at.wait(at.node.message_type_of(&at.executor.handle(), "topic")).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "topic `/topic` has publishers of several types: geometry_msgs/msg/Twist, std_msgs/msg/String"
+    );
+    drop(publishers);
+    let error = at.wait(at.node.message_type_of(&at.executor.handle(), "no name")).unwrap_err();
+    assert!(matches!(error, AskTypeError::Name(_)), "{error}");
+}
+
+#[test]
+fn a_node_tells_of_its_types_by_name_and_hash() {
+    let at = set_up();
+    let (twist, handle) = (find("geometry_msgs/msg/Twist"), at.executor.handle());
+    let server = at.node.serve_type_descriptions(&handle).unwrap();
+    let error = at.node.serve_type_descriptions(&handle).unwrap_err();
+    assert!(matches!(&error, ServeTypesError::AlreadyServed { node } if node == "/node"), "{error}");
+    let other = Node::new(&at.middleware, "other").unwrap();
+    let client = other.create_client::<GetTypeDescription>(&handle, "/node/get_type_description").unwrap();
+    let ask = |type_hash: &str, include_type_sources| {
+        let (type_name, type_hash) = (twist.name().to_owned(), type_hash.to_owned());
+        at.wait(client.call(GetTypeDescriptionRequest { type_name, type_hash, include_type_sources })).unwrap()
+    };
+    let unknown = ask(twist.hash(), true);
+    assert!(!unknown.successful && unknown.failure_reason.contains("no type geometry_msgs/msg/Twist"));
+    let _subscription = at.node.create_dynamic_subscription(&at.group, "topic", &twist, push).unwrap();
+    for hash in [twist.hash(), ""] {
+        let known = ask(hash, true);
+        assert!(known.successful && known.failure_reason.is_empty());
+        assert_eq!(known.type_description, twist.description());
+        let sources: Vec<_> =
+            known.type_sources.iter().map(|TypeSource { type_name, .. }| type_name.as_str()).collect();
+        assert_eq!(sources, ["geometry_msgs/msg/Twist", "geometry_msgs/msg/Vector3"]);
+        assert_eq!(known.type_sources[0].encoding, "dynamic");
+    }
+    assert_eq!(ask("", false).type_sources, []);
+    assert!(!ask("RIHS01_00", false).successful);
+    drop(server);
+    assert!(!client.service_is_ready());
+    drop(at.node.serve_type_descriptions(&handle).unwrap());
+}
+
+#[test]
+fn types_are_found_where_they_are_installed() {
+    let twist = find("geometry_msgs/msg/Twist");
+    assert_eq!(twist.fields().iter().map(|field| field.name()).collect::<Vec<_>>(), ["linear", "angular"]);
+    assert_eq!(MessageType::from_description(&twist.description()), Ok(twist));
+    let find = |name: &str, places: &[PathBuf]| MessageType::find_in(name, places).unwrap_err();
+    let error = find("geometry_msgs/msg/Twirl", &["/nowhere".into(), install()]);
+    assert!(error.to_string().contains("no `share/geometry_msgs/msg/Twirl.json` below /nowhere, "), "{error}");
+    assert!(matches!(find("Twist", &[]), FindTypeError::Name(_)));
+    assert!(matches!(find("std_srvs/srv/Empty", &[install()]), FindTypeError::NoMessage { .. }));
+}
+
+#[test]
+fn what_is_wrong_with_an_installed_type_is_told() {
+    let error = json("type_description_msg", "something_else").unwrap_err();
+    assert!(matches!(&error, MessageTypeError::Json { reason } if reason.contains("type_description_msg")), "{error}");
+    let error = json("\"type_id\": 11", "\"type_id\": 10").unwrap_err();
+    let hash = "RIHS01_9c45bf16fe0983d80e3cfe750d6835843d265a9a6c46bd2e609fcddde6fb8d2a";
+    assert!(matches!(&error, MessageTypeError::Hash { expected, .. } if expected == hash), "{error}");
+    let error = json("\"type_id\": 11", "\"type_id\": 18").unwrap_err();
+    assert!(error.to_string().contains("is of wide characters, which is not supported"), "{error}");
+    // Defaults are no part of the hash.
+    let slow = json("\"default_value\": \"\"", "\"default_value\": \"0.25\"").unwrap();
+    assert_eq!(DynamicMessage::new(&slow).get::<f64>("angular.y"), Ok(0.25));
+    assert_eq!(slow, find("geometry_msgs/msg/Twist"));
+}
+
+#[test]
+fn fields_are_found_by_path() {
+    let mut description = find("geometry_msgs/msg/Twist").description();
+    let fields = &mut description.type_description.fields;
+    let like_first = |name: &str, type_id| {
+        let mut field = fields[0].clone();
+        name.clone_into(&mut field.name);
+        field.r#type.type_id = type_id;
+        field
+    };
+    let many = like_first("path", id::NESTED_TYPE + id::UNBOUNDED_SEQUENCE);
+    let mut codes = like_first("codes", id::UINT8 + id::BOUNDED_SEQUENCE);
+    codes.r#type.capacity = 2;
+    fields.extend([many, codes]);
+    let of = MessageType::from_description(&description).unwrap();
+    let mut message = DynamicMessage::new(&of);
+    let mut point = message.get::<DynamicMessage>("linear").unwrap();
+    point.set("y", 2.5_f32).unwrap();
+    message.set("path", vec![point.clone(), point.clone()]).unwrap();
+    message.set("path[1].z", -7).unwrap();
+    message.set("codes", [1, 255]).unwrap();
+    message.set("codes[0]", 9).unwrap();
+    message.set("angular", point).unwrap();
+    assert_eq!(message.get::<f64>("path[1].y"), Ok(2.5));
+    assert_eq!(message.get::<f64>("path[1].z"), Ok(-7.0));
+    assert_eq!(message.get::<f64>("angular.y"), Ok(2.5));
+    assert_eq!(message.get::<Vec<u8>>("codes"), Ok(vec![9, 255]));
+    assert_eq!(message.get::<Value>("codes[1]"), Ok(Value::UInt8(255)));
+    assert_eq!(message.fields().map(|(name, _)| name).collect::<Vec<_>>(), ["linear", "angular", "path", "codes"]);
+
+    let before = message.clone();
+    let path = |error| match error {
+        SetFieldError::Path(error) => error,
+        other => panic!("{other}"),
+    };
+    let no_field = path(message.set("speed", 1).unwrap_err());
+    assert!(no_field.to_string().ends_with("no field `speed`; it has linear, angular, path, codes"), "{no_field}");
+    assert!(matches!(path(message.set("linear.x.y", 1).unwrap_err()), PathError::NoMessage { .. }));
+    assert!(matches!(path(message.set("path.x", 1).unwrap_err()), PathError::NoMessage { .. }));
+    assert!(matches!(path(message.set("linear[0]", 1).unwrap_err()), PathError::NoElements { .. }));
+    assert!(matches!(path(message.set("path[2].x", 1).unwrap_err()), PathError::OutOfRange { length: 2, .. }));
+    assert!(matches!(path(message.set("linear..x", 1).unwrap_err()), PathError::Malformed { .. }));
+    let error = message.set("codes", [1, 2, 3]).unwrap_err();
+    assert_eq!(error.to_string(), "`codes` is uint8[<=2], which a length of 3 does not fit");
+    let error = message.set("codes[0]", 256).unwrap_err();
+    assert_eq!(error.to_string(), "`codes[0]` is uint8, which 256 is not");
+    let error = message.set("linear", DynamicMessage::new(&of)).unwrap_err();
+    assert_eq!(error.to_string(), "`linear` is geometry_msgs/msg/Vector3, which geometry_msgs/msg/Twist is not");
+    let error = message.get::<String>("codes").unwrap_err();
+    assert!(
+        matches!(&error, GetFieldError::WrongType { expected: "string", found, .. } if found == "uint8[]"),
+        "{error}"
+    );
+    assert_eq!(message, before);
+}

@@ -1,0 +1,350 @@
+//! Types that are known only at run time: their messages meet those of Rust types, and others learn of them.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rospin::{Executor, LossCause};
+use rospin_node::dynamic::{AskTypeError, DynamicMessage, DynamicPublisher, MessageType, Value};
+use rospin_node::interfaces::type_description_interfaces::{
+    Field, FieldType, IndividualTypeDescription, TypeDescription, field_type as id,
+};
+use rospin_node::{Message, PublishError, Subscription, SubscriptionOptions};
+use serde::{Deserialize, Serialize};
+
+use super::fixture::Fixture;
+use super::messages::{Number, Text};
+use super::seen::Seen;
+use super::world::World;
+
+fn field(name: &str, type_id: u8) -> Field {
+    let r#type = FieldType { type_id, ..FieldType::default() };
+    Field { name: name.to_owned(), r#type, default_value: String::new() }
+}
+
+fn individual(name: &str, fields: Vec<Field>) -> IndividualTypeDescription {
+    IndividualTypeDescription { type_name: name.to_owned(), fields }
+}
+
+fn of(type_description: IndividualTypeDescription, others: Vec<IndividualTypeDescription>) -> MessageType {
+    let description = TypeDescription { type_description, referenced_type_descriptions: others };
+    MessageType::from_description(&description).expect("a type")
+}
+
+/// The type of [`Number`].
+fn numbers() -> MessageType {
+    of(individual(Number::TYPE, vec![field("data", id::INT64)]), vec![])
+}
+
+/// The type of [`Text`].
+fn texts() -> MessageType {
+    of(individual(Text::TYPE, vec![field("data", id::STRING)]), vec![])
+}
+
+fn a_number(data: i64) -> DynamicMessage {
+    let mut message = DynamicMessage::new(&numbers());
+    message.set("data", data).expect("a number");
+    message
+}
+
+/// A type that has every kind of field, by itself and in arrays and sequences, with bounds and without.
+fn everything() -> MessageType {
+    let scalars = [
+        ("int8", id::INT8),
+        ("uint8", id::UINT8),
+        ("int16", id::INT16),
+        ("uint16", id::UINT16),
+        ("int32", id::INT32),
+        ("uint32", id::UINT32),
+        ("int64", id::INT64),
+        ("uint64", id::UINT64),
+        ("float32", id::FLOAT),
+        ("float64", id::DOUBLE),
+        ("char", id::CHAR),
+        ("bool", id::BOOLEAN),
+        ("byte", id::BYTE),
+        ("string", id::STRING),
+        ("bounded", id::BOUNDED_STRING),
+        ("nested", id::NESTED_TYPE),
+    ];
+    let mut fields = Vec::new();
+    for (shape, offset, capacity) in [
+        ("one", 0, 0),
+        ("array", id::ARRAY, 3),
+        ("at_most", id::BOUNDED_SEQUENCE, 4),
+        ("any", id::UNBOUNDED_SEQUENCE, 0),
+    ] {
+        for (name, kind) in scalars {
+            let mut field = field(&format!("{shape}_{name}"), kind + offset);
+            field.r#type.capacity = capacity;
+            field.r#type.string_capacity = if kind == id::BOUNDED_STRING { 8 } else { 0 };
+            if kind == id::NESTED_TYPE {
+                "test_msgs/msg/Nested".clone_into(&mut field.r#type.nested_type_name);
+            }
+            fields.push(field);
+        }
+    }
+    let nested = individual("test_msgs/msg/Nested", vec![field("on", id::BOOLEAN), field("level", id::DOUBLE)]);
+    of(individual("test_msgs/msg/Everything", fields), vec![nested])
+}
+
+/// A message with values that are not the defaults, so many in each sequence.
+fn filled(length: usize) -> DynamicMessage {
+    let message_type = everything();
+    let mut message = DynamicMessage::new(&message_type);
+    for field in message_type.fields() {
+        let (shape, kind) = field.name().rsplit_once('_').expect("shape and kind");
+        let length = match shape {
+            "one" => 1,
+            "array" => 3,
+            _ => length,
+        };
+        let value = match kind {
+            "bool" => Value::from(vec![true; length]),
+            "string" | "bounded" => Value::from((0..length).map(|n| format!("text {n}")).collect::<Vec<_>>()),
+            "nested" => {
+                let mut nested =
+                    DynamicMessage::new(message.get::<DynamicMessage>("one_nested").unwrap().message_type());
+                nested.set("on", true).unwrap();
+                nested.set("level", -0.5).unwrap();
+                Value::from(vec![nested; length])
+            }
+            _ => Value::from((100..).take(length).collect::<Vec<i32>>()),
+        };
+        let value = if shape == "one" { value.element(0).expect("one") } else { value };
+        message.set(field.name(), value).unwrap_or_else(|error| panic!("{error}"));
+    }
+    message
+}
+
+impl<F: Fixture> World<F> {
+    /// As `publish`, of messages whose type is known at run time.
+    #[track_caller]
+    fn send(&self, publisher: &DynamicPublisher<F::Middleware>, message: DynamicMessage) {
+        let begin = Instant::now();
+        while let Err(error) = publisher.publish(message.clone()) {
+            assert!(matches!(error, PublishError::Full { .. }), "{error}");
+            assert!(begin.elapsed() < F::PATIENCE, "{error}");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[track_caller]
+    fn dynamic_matched(&self, publisher: &DynamicPublisher<F::Middleware>, subs: &[&Subscription<F::Middleware>]) {
+        self.until("the publisher is matched", || publisher.subscription_count() >= subs.len());
+        for subscription in subs {
+            self.wait("the subscription is matched", subscription.wait_for_publisher());
+        }
+    }
+
+    /// Listens on a group of its own; the group goes with the executor.
+    #[track_caller]
+    fn dynamic_listen(
+        &self,
+        executor: &Executor,
+        topic: &str,
+        message_type: &MessageType,
+    ) -> (Subscription<F::Middleware>, Seen<DynamicMessage>) {
+        let (group, heard) = (executor.create_group("listener", ()), Seen::new());
+        let log = heard.clone();
+        let options = SubscriptionOptions::new(topic).keep_last(200);
+        let heard_one = move |(): &mut (), message| log.push(message);
+        let subscription = self.here.create_dynamic_subscription(&group, options, message_type, heard_one);
+        (subscription.expect("a subscription"), heard)
+    }
+}
+
+/// Every kind of field comes as it was sent, with much in it and with nothing.
+pub fn every_kind_of_field_comes_as_it_was<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let publisher = world.there.create_dynamic_publisher("everything", &everything()).unwrap();
+    assert_eq!((publisher.topic(), publisher.message_type().name()), ("everything", "test_msgs/msg/Everything"));
+    let (subscription, heard) = world.dynamic_listen(&main, "everything", &everything());
+    world.dynamic_matched(&publisher, &[&subscription]);
+    let sent = [DynamicMessage::new(&everything()), filled(0), filled(1), filled(4)];
+    world.spinning(&[&main], || {
+        sent.iter().for_each(|message| world.send(&publisher, message.clone()));
+        world.wait("all are heard", heard.until_count(sent.len()));
+    });
+    assert_eq!(heard.all(), sent);
+    assert_eq!(world.panics(), 0);
+}
+
+/// Whether a type is known at run time or when a program is compiled makes no difference on the network.
+pub fn dynamic_and_typed_ends_hear_each_other<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    assert_eq!(Some(numbers().hash()), Number::TYPE_HASH);
+    let typed = world.there.create_publisher("typed").unwrap();
+    let dynamic = world.there.create_dynamic_publisher("dynamic", &numbers()).unwrap();
+    let (of_typed, heard) = world.dynamic_listen(&main, "typed", &numbers());
+    let of_dynamic = world.listen(&world.here, &main, SubscriptionOptions::new("dynamic").keep_last(200));
+    world.matched(&typed, &[&of_typed]);
+    world.dynamic_matched(&dynamic, &[&of_dynamic.subscription]);
+    world.spinning(&[&main], || {
+        world.publish_all(&typed, 0..20);
+        (0..20).for_each(|data| world.send(&dynamic, a_number(data)));
+        world.wait("all are heard", heard.until_count(20));
+        world.wait("all are heard", of_dynamic.heard.until_count(20));
+    });
+    assert_eq!(heard.all(), (0..20).map(a_number).collect::<Vec<_>>());
+    assert_eq!(of_dynamic.heard.all(), (0..20).collect::<Vec<_>>());
+}
+
+/// Dynamic subscriptions are entities as any other: of either kind of group, synchronous or not.
+pub fn dynamic_subscriptions_are_of_any_group<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let publisher = world.there.create_dynamic_publisher("numbers", &numbers()).unwrap();
+    let (exclusive, reentrant) = (main.create_group("group", ()), main.create_reentrant_group("reentrant"));
+    let heard = Seen::new();
+    let log = |form: &'static str| {
+        let heard = heard.clone();
+        move |message: DynamicMessage| heard.push((form, message.get::<i64>("data").expect("a number")))
+    };
+    let options = |name: &str| SubscriptionOptions::new("numbers").name(name);
+    let (one, two, three, four) = (log("one"), log("two"), log("three"), log("four"));
+    let subscriptions = [
+        world.here.create_dynamic_subscription(&exclusive, options("one"), &numbers(), move |(), message| one(message)),
+        world.here.create_dynamic_subscription_async(&exclusive, options("two"), &numbers(), move |_, message| {
+            let two = two.clone();
+            async move { two(message) }
+        }),
+        world.here.create_reentrant_dynamic_subscription(&reentrant, options("three"), &numbers(), three),
+        world.here.create_reentrant_dynamic_subscription_async(
+            &reentrant,
+            options("four"),
+            &numbers(),
+            move |message| {
+                let four = four.clone();
+                async move { four(message) }
+            },
+        ),
+    ]
+    .map(Result::unwrap);
+    world.dynamic_matched(&publisher, &subscriptions.each_ref());
+    world.spinning(&[&main], || {
+        world.send(&publisher, a_number(7));
+        world.wait("all have heard it", heard.until_count(4));
+    });
+    let mut forms = heard.all();
+    forms.sort_unstable();
+    assert_eq!(forms, [("four", 7), ("one", 7), ("three", 7), ("two", 7)]);
+}
+
+/// As of any other subscription, the newest are kept, and the rest is counted.
+pub fn dynamic_messages_beyond_the_depth_are_counted<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let publisher = world.there.create_dynamic_publisher("numbers", &numbers()).unwrap();
+    let (group, heard, gate) = (main.create_group("slow", ()), Seen::new(), world.gate());
+    let (log, wait) = (heard.clone(), gate.clone());
+    let options = SubscriptionOptions::new("numbers").keep_last(4);
+    let slow =
+        world.here.create_dynamic_subscription(&group, options, &numbers(), move |(), message: DynamicMessage| {
+            log.push(message.get::<i64>("data").expect("a number"));
+            wait.pass();
+        });
+    let slow = slow.unwrap();
+    let (witness, witnessed) = world.dynamic_listen(world.helper(), "numbers", &numbers());
+    world.dynamic_matched(&publisher, &[&slow, &witness]);
+    world.spinning(&[&main], || {
+        world.send(&publisher, a_number(-1));
+        world.wait("the first one is heard", heard.until_count(1));
+        (0..20).for_each(|data| world.send(&publisher, a_number(data)));
+        world.wait("all have arrived", witnessed.until_has(a_number(19)));
+        gate.open();
+        world.wait("the last one is heard", heard.until_has(19));
+    });
+    assert_eq!(heard.all(), [-1, 16, 17, 18, 19]);
+    assert_eq!(slow.missed(), 16);
+}
+
+/// A payload that is not of the type is counted and reported, and the callback does not run.
+pub fn what_is_not_of_the_dynamic_type_is_counted<F: Fixture>() {
+    /// Says that it is a string.
+    #[derive(Clone, Serialize, Deserialize)]
+    struct Liar {
+        /// In place of a string's length.
+        length: u32,
+        data: Vec<u8>,
+    }
+    impl Message for Liar {
+        const TYPE: &str = Text::TYPE;
+        const TYPE_HASH: Option<&str> = Text::TYPE_HASH;
+    }
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let (liar, honest) =
+        (world.there.create_publisher("texts").unwrap(), world.there.create_publisher("texts").unwrap());
+    let (subscription, heard) = world.dynamic_listen(&main, "texts", &texts());
+    world.matched(&liar, &[&subscription]);
+    world.matched(&honest, &[&subscription]);
+    world.spinning(&[&main], || {
+        for length in [u32::MAX, 100, 1 << 20] {
+            world.publish(&liar, Liar { length, data: vec![7; 20] });
+        }
+        world.until("they are counted", || subscription.lost(LossCause::TakeFailed) == 3);
+        world.publish(&honest, Text { data: "still there".to_owned() });
+        world.wait("it is heard", heard.until_count(1));
+    });
+    assert_eq!(heard.all()[0].get::<String>("data"), Ok("still there".to_owned()));
+    assert_eq!((subscription.lost(LossCause::TakeFailed), world.incidents.count()), (3, 3));
+}
+
+/// Whoever subscribes to a topic can learn its type from whoever publishes it.
+pub fn a_type_is_learned_from_who_publishes_it<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let learned = world.here.message_type_of(&main.handle(), "everything");
+    let publisher = world.there.create_dynamic_publisher("everything", &everything()).unwrap();
+    let server = world.there.serve_type_descriptions(&main.handle()).unwrap();
+    world.spinning(&[&main], || {
+        let learned = world.wait("the type is learned", learned).unwrap();
+        assert_eq!(learned, everything());
+        let (subscription, heard) = world.dynamic_listen(&main, "everything", &learned);
+        world.dynamic_matched(&publisher, &[&subscription]);
+        world.send(&publisher, filled(2));
+        world.wait("it is heard", heard.until_has(filled(2)));
+    });
+    assert_eq!(server.missed(), 0);
+}
+
+/// Who does not tell is named, with the reason: without the service, or with another version of the type.
+pub fn who_does_not_tell_a_type_is_named<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let publisher = world.there.create_publisher::<Number>("numbers").unwrap();
+    let reason = |asked: Result<MessageType, AskTypeError>| match asked {
+        Err(error @ AskTypeError::NobodyTells { .. }) => error.to_string(),
+        other => panic!("{other:?}"),
+    };
+    world.spinning(&[&main], || {
+        let asked = world.wait("it is given up", world.here.message_type_of(&main.handle(), "numbers"));
+        assert!(reason(asked).contains("`/there` (it has no service `/there/get_type_description`)"));
+        let server = world.there.serve_type_descriptions(&main.handle()).unwrap();
+        assert!(world.there.serve_type_descriptions(&main.handle()).is_err(), "once is enough");
+        let asked = world.wait("it is refused", world.here.message_type_of(&main.handle(), "numbers"));
+        assert!(reason(asked).contains("this node has no type std_msgs/msg/Int64"));
+        // What is known of its hash is another version's.
+        let other = of(individual(Number::TYPE, vec![field("value", id::INT64)]), vec![]);
+        world.there.add_message_type(&other);
+        let asked = world.wait("it is answered", world.here.message_type_of(&main.handle(), "numbers"));
+        let hash = world.here.publishers_info_by_topic("numbers").unwrap().remove(0).type_hash;
+        match &hash {
+            Some(hash) => {
+                assert!(reason(asked).contains(&format!("this node has no type std_msgs/msg/Int64 with hash {hash}")))
+            }
+            // Where the middleware tells no hash, the name is all there is to ask by.
+            None => assert_eq!(asked.unwrap(), other),
+        }
+        world.there.add_message_type(&numbers());
+        let asked = world.wait("it is answered", world.here.message_type_of(&main.handle(), "numbers"));
+        match hash {
+            Some(_) => assert_eq!(asked.unwrap(), numbers()),
+            None => assert!(reason(asked).contains("more than one type std_msgs/msg/Int64")),
+        }
+        drop(server);
+    });
+    drop(publisher);
+}
