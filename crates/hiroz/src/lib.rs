@@ -116,6 +116,9 @@
 mod attachment;
 mod cdr;
 mod client;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod gaps;
 mod graph;
 mod inbox;

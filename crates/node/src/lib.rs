@@ -50,6 +50,9 @@
 mod action;
 mod client;
 mod clock;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod graph;
 mod in_process;
 pub mod interfaces;
