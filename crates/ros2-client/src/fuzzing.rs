@@ -22,7 +22,7 @@ pub fn endpoint(is_writer: bool, topic: &str, dds_type: &str) -> Option<(String,
 ///
 /// # Errors
 /// If it is none.
-pub fn read_headed<'de, T: DeserializeOwned, D: Deserializer<'de>>(
+pub fn read_headed<'de, T: Serialize + DeserializeOwned, D: Deserializer<'de>>(
     mapping: ServiceMapping,
     deserializer: D,
 ) -> Result<impl Serialize, D::Error> {
