@@ -12,25 +12,21 @@ use rospin_node::interfaces::rcl_interfaces;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// What was read is written and read again, as over DDS and as over Zenoh. Compared as bytes, since what is no number is unlike
-/// itself.
+/// What was read is written, and read again by the other end: that of DDS, that of Zenoh. Compared as bytes, since what is no
+/// number is unlike itself.
 struct ThereAndBack;
 
 impl Check for ThereAndBack {
     fn check<T: Serialize + DeserializeOwned>(bytes: &[u8]) {
-        let over_zenoh = hiroz_cdr::from_bytes::<T, LittleEndian>(bytes);
-        if let Ok((value, _)) = &over_zenoh {
-            let written = encode(value);
-            let (again, _) = hiroz_cdr::from_bytes::<T, LittleEndian>(&written).expect("what was written can be read");
+        if let Ok((value, _)) = hiroz_cdr::from_bytes::<T, LittleEndian>(bytes) {
+            let written = encode(&value);
+            let again = decode::<T>(&written).expect("what was written can be read");
             assert_eq!(encode(&again), written);
         }
         let Some(value) = decode::<T>(bytes) else { return };
         let written = encode(&value);
-        let again = decode::<T>(&written).expect("what was written can be read");
+        let (again, _) = hiroz_cdr::from_bytes::<T, LittleEndian>(&written).expect("what was written can be read");
         assert_eq!(encode(&again), written);
-        if let Ok((value, _)) = over_zenoh {
-            assert_eq!(encode(&value), written, "it is one message");
-        }
     }
 }
 
