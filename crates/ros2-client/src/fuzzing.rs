@@ -1,8 +1,8 @@
 //! What the fuzz targets want of the private parts; there is this module under `--cfg fuzzing` only.
 
 use ros2_client::dds::rustdds::GUID;
+use serde::Deserialize;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer};
-use serde::{Deserialize, Serialize};
 
 use crate::domain::ServiceMapping;
 use crate::graph::{Feed, ParticipantEntitiesInfo};
@@ -22,11 +22,12 @@ pub fn endpoint(is_writer: bool, topic: &str, dds_type: &str) -> Option<(String,
 ///
 /// # Errors
 /// If it is none.
-pub fn read_headed<'de, T: Serialize + DeserializeOwned, D: Deserializer<'de>>(
+pub fn read_headed<'de, T: DeserializeOwned, D: Deserializer<'de>>(
     mapping: ServiceMapping,
     deserializer: D,
-) -> Result<impl Serialize, D::Error> {
-    HeadedSeed::<T>::new(mapping).deserialize(deserializer)
+) -> Result<(Option<([u8; 8], i64)>, T), D::Error> {
+    let headed = HeadedSeed::<T>::new(mapping).deserialize(deserializer)?;
+    Ok((headed.header, headed.body))
 }
 
 /// What others say of their nodes.
