@@ -31,13 +31,13 @@ pub(crate) fn follow(session: &zenoh::Session, domain_id: u32, graph: &Arc<Graph
 
 /// A token of the graph.
 #[derive(PartialEq, Eq, Debug)]
-struct Token<'a> {
+pub(crate) struct Token<'a> {
     session: &'a str,
-    says: Says,
+    pub(crate) says: Says,
 }
 
 #[derive(PartialEq, Eq, Debug)]
-enum Says {
+pub(crate) enum Says {
     Node(String),
     Endpoint(Endpoint),
 }
@@ -45,7 +45,7 @@ enum Says {
 impl<'a> Token<'a> {
     /// Takes a key apart: `@ros2_lv`, domain, session, number of the node and of what it is, kind, enclave, namespace, name;
     /// after that for all but nodes topic, type, its hash, quality of service. `None` if it is none, or of a kind that came later.
-    fn parse(key: &'a str) -> Option<Self> {
+    pub(crate) fn parse(key: &'a str) -> Option<Self> {
         let parts: Vec<_> = key.split('/').collect();
         let (["@ros2_lv", _, session, _, _, kind, _, namespace, name], rest) = parts.split_first_chunk()? else {
             return None;

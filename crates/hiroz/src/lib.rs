@@ -60,7 +60,10 @@
 //!
 //! A publisher does not wait for the network: what finds no room on a connection within a millisecond, or 50 of them if it
 //! is longer than a packet, is dropped, reliable or not. Only one that is reliable *and* keeps [all](History::KeepAll) waits,
-//! until the connection has room or is given up. A subscription that keeps all keeps no more than 8192 messages.
+//! until the connection has room or is given up: while a cable is out, the executor that it publishes on stands still, so give it
+//! one of its own. Such publishers have a queue of their own on every connection, Zenoh's priority `DataHigh`: others do not wait
+//! with them, and what those said before may be overtaken. Requests and responses wait for room, too, in the queue of all others,
+//! as in `rmw_zenoh_cpp`. A subscription that keeps all keeps no more than 8192 messages.
 //!
 //! With the feature `shared-memory`, large messages can stay on the machine: see `SessionOptions::shared_memory`.
 //!
@@ -114,6 +117,9 @@
 mod attachment;
 mod cdr;
 mod client;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod gaps;
 mod graph;
 mod inbox;

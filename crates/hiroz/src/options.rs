@@ -129,7 +129,7 @@ impl SessionOptions {
         Self::from_variables(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
     }
 
-    fn from_variables(variable: impl Fn(&'static str) -> Option<String>) -> Result<Self, OpenError> {
+    pub(crate) fn from_variables(variable: impl Fn(&'static str) -> Option<String>) -> Result<Self, OpenError> {
         // An empty one is as good as none, as in ROS 2.
         let variable = |name| variable(name).filter(|value| !value.is_empty());
         let mut options = Self::new();

@@ -11,7 +11,7 @@ use rospin_node::{
 };
 use zenoh::Wait;
 use zenoh::liveliness::LivelinessToken;
-use zenoh::qos::CongestionControl;
+use zenoh::qos::{CongestionControl, Priority};
 use zenoh_ext::{AdvancedPublisher, AdvancedPublisherBuilderExt, CacheConfig, MissDetectionConfig};
 
 use crate::attachment::{Attachment, Gid};
@@ -47,10 +47,12 @@ impl<M: Encode> ZenohPublisher<M> {
         // Only with both, ROS 2 would rather wait than lose something.
         let waits = reliable && qos.history == History::KeepAll;
         let congestion = if waits { CongestionControl::Block } else { CongestionControl::Drop };
+        // Who waits holds the lock of a connection's queue of that priority, and nobody else shall wait for it.
+        let priority = if waits { Priority::DataHigh } else { Priority::Data };
         let reliability =
             if reliable { zenoh::qos::Reliability::Reliable } else { zenoh::qos::Reliability::BestEffort };
         let builder = session.zenoh().declare_publisher(endpoint.key.clone());
-        let mut builder = builder.congestion_control(congestion).reliability(reliability).advanced();
+        let mut builder = builder.congestion_control(congestion).priority(priority).reliability(reliability).advanced();
         if qos.durability == Durability::TransientLocal {
             let cache = CacheConfig::default().max_samples(qos.depth().unwrap_or(KEEP_ALL));
             builder = builder.publisher_detection().cache(cache);

@@ -52,6 +52,9 @@ mod action;
 mod client;
 mod clock;
 pub mod dynamic;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod graph;
 mod in_process;
 pub mod interfaces;

@@ -204,7 +204,7 @@ impl TypeName {
         Self::parse(S::TYPE, S::TYPE_SUFFIX, S::TYPE_HASH, TypeKind::Srv, "example_interfaces/srv/AddTwoInts")
     }
 
-    fn parse(
+    pub(crate) fn parse(
         name: &str,
         suffix: &str,
         hash: Option<&'static str>,

@@ -122,7 +122,7 @@ impl Feed {
     }
 
     /// Enters what a participant says of its nodes: all that it has now. Whoever says something of another one is not believed.
-    fn said(&self, writer: GUID, message: ParticipantEntitiesInfo) {
+    pub(crate) fn said(&self, writer: GUID, message: ParticipantEntitiesInfo) {
         let prefix = prefix_of(&writer.to_bytes());
         if prefix_of(&message.gid) != prefix {
             return;
@@ -187,7 +187,7 @@ fn history(qos: &QosPolicies) -> Option<History> {
 
 /// `rmw_dds_common/msg/ParticipantEntitiesInfo` of ROS 2 from Iron on: which nodes a participant has.
 #[derive(Deserialize)]
-struct ParticipantEntitiesInfo {
+pub(crate) struct ParticipantEntitiesInfo {
     gid: [u8; 16],
     nodes: Vec<NodeEntitiesInfo>,
 }

@@ -62,6 +62,9 @@
 
 mod client;
 mod domain;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod gaps;
 mod graph;
 mod headed;

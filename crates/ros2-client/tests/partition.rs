@@ -7,13 +7,14 @@ mod common;
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use common::network::{ADDRESS, Network, PART};
+use common::ticks::{Ticks, assert_they_went_on};
 use common::{context, executor, wait};
-use rospin::{CallbackGroup, Context, Executor, Instant, LossCause, Tick, Timer};
+use rospin::{Context, Executor};
 use rospin_ros2_client::{Domain, DomainOptions, Message, Node, PublisherOptions, SubscriptionOptions};
 use serde::{Deserialize, Serialize};
 
@@ -21,8 +22,6 @@ use serde::{Deserialize, Serialize};
 const OUTAGE: Duration = Duration::from_secs(10);
 /// How often the talker talks.
 const TALK: Duration = Duration::from_millis(20);
-/// How often the timer fires that has nothing to do with the network.
-const TICK: Duration = Duration::from_millis(5);
 
 #[derive(Clone, Serialize, Deserialize)]
 struct Number {
@@ -54,11 +53,7 @@ fn timers_go_on_and_counts_are_exact_when_the_network_heals() {
     assert!(*published > i64::try_from(OUTAGE.as_millis() / TALK.as_millis()).unwrap() / 2, "it talked all the while");
     assert_eq!((heard + missed, *in_order), (*published, 1));
     for ticks in [talker_ticks, listener_ticks] {
-        let [ticks, overruns, unaccounted, latest_ms] = ticks else { panic!("figures") };
-        assert_eq!(*unaccounted, 0, "every due time is accounted for");
-        let due = i64::try_from(OUTAGE.as_millis() / TICK.as_millis()).unwrap();
-        assert!(ticks + overruns >= due, "it went on all the while");
-        assert!(*latest_ms < 2_000, "a tick was {latest_ms} ms late, as if it had waited for the network");
+        assert_they_went_on(ticks, OUTAGE);
     }
 }
 
@@ -74,50 +69,6 @@ fn the_other_process() {
     match part.as_str() {
         "talker" => talk(&context, &executor, &node),
         _ => hear(&context, &executor, &node),
-    }
-}
-
-/// A timer that has nothing to do with the network, and its due times.
-struct Ticks {
-    timer: Arc<OnceLock<Timer>>,
-    seen: Arc<Mutex<Seen>>,
-    _group: CallbackGroup<()>,
-}
-
-#[derive(Default)]
-struct Seen {
-    ticks: u64,
-    /// Due times before this one that were given up, as known when the callback before it ran.
-    overruns: u64,
-    first: Option<Instant>,
-    unaccounted: u64,
-    latest: Duration,
-}
-
-impl Ticks {
-    fn start(context: &Context, executor: &Executor) -> Self {
-        let (group, seen) = (executor.create_group("ticks", ()), Arc::<Mutex<Seen>>::default());
-        let (clock, log) = (context.clock().clone(), Arc::clone(&seen));
-        let timer = Arc::<OnceLock<Timer>>::default();
-        let own = Arc::clone(&timer);
-        let created = group.create_timer(TICK, move |(), Tick { due, .. }| {
-            let mut seen = log.lock().unwrap();
-            let first = *seen.first.get_or_insert(due);
-            let due_before = due.saturating_since(first).as_nanos() / TICK.as_nanos();
-            seen.unaccounted += u64::from(due_before != u128::from(seen.ticks + seen.overruns));
-            seen.ticks += 1;
-            seen.latest = seen.latest.max(clock.now().saturating_since(due));
-            seen.overruns = own.get().expect("it was there before the spin").lost(LossCause::TimerOverrun);
-        });
-        timer.set(created.unwrap()).expect("it is set once");
-        Self { timer, seen, _group: group }
-    }
-
-    /// Ticks, due times given up, ticks before which others were neither, and by how many milliseconds the worst was late.
-    fn figures(&self) -> String {
-        let seen = self.seen.lock().unwrap();
-        let overruns = self.timer.get().map_or(0, |timer| timer.lost(LossCause::TimerOverrun));
-        format!("{} {overruns} {} {}", seen.ticks, seen.unaccounted, seen.latest.as_millis())
     }
 }
 

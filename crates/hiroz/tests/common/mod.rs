@@ -4,6 +4,8 @@
 
 #[path = "../../../ros2-client/tests/common/network.rs"]
 pub(crate) mod network;
+#[path = "../../../ros2-client/tests/common/ticks.rs"]
+pub(crate) mod ticks;
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};

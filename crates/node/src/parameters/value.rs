@@ -1,6 +1,6 @@
 //! Values of parameters, and their types.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use crate::interfaces::rcl_interfaces::{self as wire, parameter_type};
 
@@ -159,14 +159,55 @@ impl fmt::Display for ParameterValue {
             Self::NotSet => f.write_str("not set"),
             Self::Bool(value) => write!(f, "{value}"),
             Self::Integer(value) => write!(f, "{value}"),
-            Self::Double(value) => write!(f, "{value:?}"),
-            Self::String(value) => write!(f, "{value:?}"),
+            Self::Double(value) => Double(*value).fmt(f),
+            Self::String(value) => Quoted(value).fmt(f),
             Self::ByteArray(values) => write!(f, "{values:?}"),
             Self::BoolArray(values) => write!(f, "{values:?}"),
             Self::IntegerArray(values) => write!(f, "{values:?}"),
-            Self::DoubleArray(values) => write!(f, "{values:?}"),
-            Self::StringArray(values) => write!(f, "{values:?}"),
+            Self::DoubleArray(values) => list(f, values.iter().copied().map(Double)),
+            Self::StringArray(values) => list(f, values.iter().map(|value| Quoted(value))),
         }
+    }
+}
+
+fn list(f: &mut fmt::Formatter<'_>, values: impl Iterator<Item = impl fmt::Display>) -> fmt::Result {
+    f.write_str("[")?;
+    for (number, value) in values.enumerate() {
+        write!(f, "{}{value}", if number == 0 { "" } else { ", " })?;
+    }
+    f.write_str("]")
+}
+
+/// A number as YAML has it.
+struct Double(f64);
+
+impl fmt::Display for Double {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            value if value.is_nan() => f.write_str(".nan"),
+            f64::INFINITY => f.write_str(".inf"),
+            f64::NEG_INFINITY => f.write_str("-.inf"),
+            value => write!(f, "{value:?}"),
+        }
+    }
+}
+
+/// A text in the quotation marks of YAML, which has the escapes of Rust, but writes the numbers of characters in its own way.
+struct Quoted<'a>(&'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("\"")?;
+        for c in self.0.chars() {
+            let escape = c.escape_debug();
+            match u32::from(c) {
+                _ if c == '\'' => f.write_char(c)?,
+                // Neither a character by itself nor a backslash and a letter.
+                code if escape.len() > 2 => write!(f, "\\U{code:08x}")?,
+                _ => write!(f, "{escape}")?,
+            }
+        }
+        f.write_str("\"")
     }
 }
 
@@ -247,6 +288,8 @@ impl From<ParameterSetting> for wire::Parameter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::names::NodeName;
+    use crate::parameters::ParameterFile;
 
     #[test]
     fn values_survive_the_wire() {
@@ -267,6 +310,30 @@ mod tests {
             assert_eq!(ParameterKind::from_code(code), Ok(value.kind()));
             assert_eq!(ParameterValue::try_from(wire::ParameterValue::from(value.clone())), Ok(value));
         }
+    }
+
+    #[test]
+    fn what_is_shown_can_be_put_into_a_parameter_file() {
+        let values: [ParameterValue; 9] = [
+            true.into(),
+            i64::MIN.into(),
+            f64::INFINITY.into(),
+            f64::NEG_INFINITY.into(),
+            1e300.into(),
+            "it's \"quoted\" \\ \n\r\t\0\u{1b}\u{7f}\u{85}\u{feff}\u{301}\u{1F916}\u{e0001}".into(),
+            "".into(),
+            vec![-0.0, f64::INFINITY].into(),
+            vec!["a, b".to_owned(), "\u{7}".to_owned()].into(),
+        ];
+        let node = NodeName::new("/", "arm").unwrap();
+        let read = |value: &ParameterValue| {
+            let file = ParameterFile::parse(&format!("arm: {{ros__parameters: {{it: {value}}}}}"));
+            file.unwrap().of_node(&node).next().expect("it is there").1
+        };
+        for value in values {
+            assert_eq!(read(&value), value, "{value}");
+        }
+        assert!(matches!(read(&f64::NAN.into()), ParameterValue::Double(value) if value.is_nan()));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 pub(crate) mod network;
 pub(crate) mod peer;
 mod python;
+pub(crate) mod ticks;
 
 use std::net::{IpAddr, Ipv4Addr, TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicU16, Ordering};

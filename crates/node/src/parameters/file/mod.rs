@@ -115,7 +115,8 @@ impl ParameterFile {
             Yaml::Null if namespace.is_empty() => Vec::new(),
             other => {
                 let reason = format!("is {}; there should be a node's name with `{PARAMETERS}` below it", other.kind());
-                return Err((namespace.to_owned(), reason));
+                let place = if namespace.is_empty() { "/" } else { namespace };
+                return Err((place.to_owned(), reason));
             }
         };
         for (key, below) in entries {
@@ -148,15 +149,25 @@ fn parts(name: &str) -> Vec<&str> {
 
 /// Whether that is the node's name.
 fn matches(pattern: &[&str], name: &[&str]) -> bool {
-    match (pattern.split_first(), name.split_first()) {
-        (None, None) => true,
-        // No part, or one and any number of further ones.
-        (Some((&"**", rest)), _) => {
-            matches(rest, name) || name.split_first().is_some_and(|(_, further)| matches(pattern, further))
+    let (mut at, mut part) = (0, 0);
+    // What comes after the last `**`, and the first part that it leaves to that. If it is not enough that this one takes more,
+    // it would not help if an earlier one did.
+    let mut last: Option<(usize, usize)> = None;
+    while part < name.len() {
+        match (pattern.get(at), &mut last) {
+            (Some(&"**"), _) => {
+                at += 1;
+                last = Some((at, part));
+            }
+            (Some(wanted), _) if *wanted == "*" || *wanted == name[part] => (at, part) = (at + 1, part + 1),
+            (_, Some((after, taken))) => {
+                *taken += 1;
+                (at, part) = (*after, *taken);
+            }
+            (_, None) => return false,
         }
-        (Some((first, rest)), Some((part, further))) => (*first == "*" || first == part) && matches(rest, further),
-        _ => false,
     }
+    pattern[at..].iter().all(|rest| *rest == "**")
 }
 
 /// Parameters below `prefix`.
@@ -284,6 +295,15 @@ mod tests {
         assert_eq!(names("/", "robot"), "ah");
     }
 
+    /// Every way to share the parts among the wildcards would be tried, if one after the other were.
+    #[test]
+    fn many_wildcards_take_no_time() {
+        let text = format!("/{}none: {{ros__parameters: {{a: 1}}}}", "**/".repeat(40));
+        assert_eq!(values(&text, &"/part".repeat(40), "arm"), []);
+        let text = format!("/{}arm/**: {{ros__parameters: {{a: 1}}}}", "**/part/".repeat(20));
+        assert_eq!(values(&text, &"/part".repeat(40), "arm").len(), 1);
+    }
+
     #[test]
     fn what_is_no_parameter_file_is_refused_with_the_place() {
         let cases = [
@@ -291,6 +311,7 @@ mod tests {
             ("a: {ros__parameters: {b: 1, b: 2}}", "duplicate"),
             ("ros__parameters: {b: 1}", "`ros__parameters` belongs to no node"),
             ("/: {ros__parameters: {b: 1}}", "`ros__parameters` belongs to no node"),
+            ("[1]", "`/` is a list; there should be a node's name with `ros__parameters` below it"),
             ("a: 1", "`/a` is an integer; there should be a node's name with `ros__parameters` below it"),
             ("a: {ros__parameters: {b: }}", "`/a b` has no value"),
             ("a: {ros__parameters: {b: {c: []}}}", "`/a b.c` is an empty list"),

@@ -1,6 +1,4 @@
-//! As `parse`, for deployment files.
-//!
-//! `cd crates/scenario && mkdir -p fuzz/corpus/deployment && cargo +nightly fuzz run deployment fuzz/corpus/deployment deployments -- -max_total_time=60`
+//! Any text is read as a deployment or refused at a line of its own, and what was read is written and read again.
 
 #![no_main]
 

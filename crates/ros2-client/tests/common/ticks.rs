@@ -1,0 +1,63 @@
+//! A timer that has nothing to do with the network, and whether it went on while there was none. The tests of the other
+//! adapters use this file, too.
+
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use rospin::{CallbackGroup, Context, Executor, Instant, LossCause, Tick, Timer};
+
+/// How often it fires.
+const PERIOD: Duration = Duration::from_millis(5);
+
+/// The timer, and its due times.
+pub(crate) struct Ticks {
+    timer: Arc<OnceLock<Timer>>,
+    seen: Arc<Mutex<Seen>>,
+    _group: CallbackGroup<()>,
+}
+
+#[derive(Default)]
+struct Seen {
+    ticks: u64,
+    /// Due times before this one that were given up, as known when the callback before it ran.
+    overruns: u64,
+    first: Option<Instant>,
+    unaccounted: u64,
+    latest: Duration,
+}
+
+impl Ticks {
+    pub(crate) fn start(context: &Context, executor: &Executor) -> Self {
+        let (group, seen) = (executor.create_group("ticks", ()), Arc::<Mutex<Seen>>::default());
+        let (clock, log) = (context.clock().clone(), Arc::clone(&seen));
+        let timer = Arc::<OnceLock<Timer>>::default();
+        let own = Arc::clone(&timer);
+        let created = group.create_timer(PERIOD, move |(), Tick { due, .. }| {
+            let mut seen = log.lock().unwrap();
+            let first = *seen.first.get_or_insert(due);
+            let due_before = due.saturating_since(first).as_nanos() / PERIOD.as_nanos();
+            seen.unaccounted += u64::from(due_before != u128::from(seen.ticks + seen.overruns));
+            seen.ticks += 1;
+            seen.latest = seen.latest.max(clock.now().saturating_since(due));
+            seen.overruns = own.get().expect("it was there before the spin").lost(LossCause::TimerOverrun);
+        });
+        timer.set(created.unwrap()).expect("it is set once");
+        Self { timer, seen, _group: group }
+    }
+
+    /// Ticks, due times given up, ticks before which others were neither, and by how many milliseconds the worst was late.
+    pub(crate) fn figures(&self) -> String {
+        let seen = self.seen.lock().unwrap();
+        let overruns = self.timer.get().map_or(0, |timer| timer.lost(LossCause::TimerOverrun));
+        format!("{} {overruns} {} {}", seen.ticks, seen.unaccounted, seen.latest.as_millis())
+    }
+}
+
+/// Whether a timer with those figures went on during the outage.
+pub(crate) fn assert_they_went_on(figures: &[i64], outage: Duration) {
+    let [ticks, overruns, unaccounted, latest_ms] = figures else { panic!("figures") };
+    assert_eq!(*unaccounted, 0, "every due time is accounted for");
+    let due = i64::try_from(outage.as_millis() / PERIOD.as_millis()).unwrap();
+    assert!(ticks + overruns >= due, "it went on all the while");
+    assert!(*latest_ms < 2_000, "a tick was {latest_ms} ms late, as if it had waited for the network");
+}

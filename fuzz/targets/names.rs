@@ -1,0 +1,39 @@
+//! Names of nodes, topics and types are taken or refused; what a name was resolved to stays as it is, under remapping, too.
+//!
+//! Namespace, name, topic, another topic and a type, a line each.
+
+#![no_main]
+
+use std::sync::LazyLock;
+
+use libfuzzer_sys::fuzz_target;
+use rospin::{Context, ContextOptions};
+use rospin_node::{InProcess, Node, NodeName, NodeOptions, fuzzing};
+
+static MIDDLEWARE: LazyLock<InProcess> = LazyLock::new(|| InProcess::new(&Context::new(ContextOptions::new())));
+
+fuzz_target!(|text: &str| {
+    let mut lines = text.split('\n');
+    let [namespace, name, topic, other, type_name] = std::array::from_fn(|_| lines.next().unwrap_or_default());
+    if let Ok(read) = fuzzing::type_of_message(type_name) {
+        assert_eq!((read.to_string().as_str(), fuzzing::type_of_message(type_name)), (type_name, Ok(read.clone())));
+    }
+    let Ok(node_name) = NodeName::new(namespace, name) else {
+        assert!(Node::new(&*MIDDLEWARE, NodeOptions::new(name).namespace(namespace)).is_err());
+        return;
+    };
+    assert!(node_name.to_string().ends_with(&format!("/{name}")));
+    let resolved = [topic, other].map(|topic| node_name.resolve(topic));
+    for full in resolved.iter().flatten() {
+        assert!(full.as_str().starts_with('/') && !full.as_str().ends_with('/'));
+        assert_eq!(node_name.resolve(full.as_str()).as_ref(), Ok(full));
+    }
+    let options = NodeOptions::new(name).namespace(namespace).remap(topic, other);
+    match (Node::new(&*MIDDLEWARE, options), &resolved) {
+        (Ok(node), [Ok(from), Ok(to)]) => {
+            assert_eq!((node.resolve(topic).as_ref(), node.resolve(from.as_str()).as_ref()), (Ok(to), Ok(to)));
+        }
+        (Err(_), [Err(_), _] | [_, Err(_)]) => {}
+        (node, _) => panic!("{:?}", node.err()),
+    }
+});
