@@ -73,6 +73,7 @@ mod matches;
 mod middleware;
 mod names;
 mod node;
+mod owed;
 mod participant;
 mod publisher;
 mod reader;

@@ -3,7 +3,7 @@
 //! RustDDS tells of matches on one queue a participant. Whoever reads it takes the events from everybody else, so there is
 //! one reader, for all nodes of the domain.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as TaskContext, Poll, ready};
@@ -16,6 +16,7 @@ use rospin::{TakeError, Waiters};
 
 use crate::graph::Feed;
 use crate::listener::Listen;
+use crate::owed::{Debt, Owed, Remotes, ServerEnds};
 
 /// How many that said goodbye are remembered: more than can be on the middleware's queue of events.
 const GONE_MAX: usize = 4096;
@@ -27,9 +28,10 @@ pub(crate) struct Matches(Mutex<State>);
 #[derive(Default)]
 struct State {
     /// An entry for each reader and writer of ours that is there.
-    remotes: BTreeMap<GUID, BTreeSet<GUID>>,
+    remotes: Remotes,
     /// Who waits for the next change.
     waiters: Waiters,
+    owed: Owed,
     gone: Gone<GUID>,
 }
 
@@ -89,6 +91,8 @@ impl Matches {
     /// Notes an event. Events for what is gone change nothing, so that there is never more to remember than there is.
     fn apply(&self, event: DomainParticipantStatusEvent) {
         let mut state = self.lock();
+        // What they hold is the user's: dropped without the lock.
+        let mut hopeless = Vec::new();
         match event {
             DomainParticipantStatusEvent::RemoteReaderMatched { local_writer: local, remote_reader: remote }
             | DomainParticipantStatusEvent::RemoteWriterMatched { local_reader: local, remote_writer: remote } => {
@@ -107,12 +111,28 @@ impl Matches {
             }
             DomainParticipantStatusEvent::ParticipantLost { id, .. } => {
                 state.remotes.values_mut().for_each(|remotes| remotes.retain(|remote| remote.prefix != id));
+                hopeless = state.owed.forget(|debt| debt.requester.prefix == id);
             }
             _ => return,
         }
         let waiters = state.waiters.take();
+        let State { owed, remotes, .. } = &mut *state;
+        let due = owed.due(remotes);
         drop(state);
+        drop(hopeless);
         waiters.wake();
+        due.into_iter().for_each(|debt| (debt.pay)());
+    }
+
+    /// Whether the client's reader is known.
+    pub(crate) fn know(&self, ends: ServerEnds, requester: GUID) -> bool {
+        ends.know(&self.lock().remotes, requester)
+    }
+
+    /// Has it paid as soon as the client's reader is known.
+    pub(crate) fn owe(&self, debt: Debt) {
+        let forgotten = self.lock().owed.add(debt);
+        drop(forgotten);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -131,6 +151,11 @@ impl Matched {
     /// Which reader or writer it is.
     pub(crate) const fn local(&self) -> GUID {
         self.local
+    }
+
+    /// Those of its participant.
+    pub(crate) const fn all(&self) -> &Arc<Matches> {
+        &self.matches
     }
 
     /// With how many readers or writers it is matched at this moment, as far as discovery was listened to.
@@ -158,7 +183,11 @@ impl Matched {
 
 impl Drop for Matched {
     fn drop(&mut self) {
-        self.matches.lock().remotes.remove(&self.local);
+        let mut state = self.matches.lock();
+        state.remotes.remove(&self.local);
+        let hopeless = state.owed.forget(|debt| debt.ends.responses == self.local);
+        drop(state);
+        drop(hopeless);
     }
 }
 

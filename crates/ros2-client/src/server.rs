@@ -8,7 +8,7 @@ use std::task::{Context as TaskContext, Poll, ready};
 
 use ros2_client::dds::rustdds::no_key::DataWriterCdr;
 use ros2_client::dds::rustdds::rpc::SampleIdentity;
-use ros2_client::dds::rustdds::{QosPolicies, SequenceNumber, WriteOptionsBuilder};
+use ros2_client::dds::rustdds::{GUID, QosPolicies, RTPSEntity, SequenceNumber, WriteOptionsBuilder};
 use ros2_client::request_id::RmwRequestId;
 use ros2_client::{CreateError, MessageInfo, ReadError};
 use rospin_node::{FullName, Qos, Refused, ReplyEnd, Service, TypeName};
@@ -16,12 +16,34 @@ use rospin_node::{FullName, Qos, Refused, ReplyEnd, Service, TypeName};
 use crate::domain::ServiceMapping;
 use crate::gaps::Gaps;
 use crate::headed::{Headed, HeadedSeed, Header};
+use crate::matches::Matched;
 use crate::names;
 use crate::node::{DdsNode, refused};
+use crate::owed::{Debt, ServerEnds};
 use crate::participant::End;
 use crate::reader::{Read, Reader, poll_sample};
 
-type Responses<S> = DataWriterCdr<Headed<<S as Service>::Response>>;
+type Writer<S> = DataWriterCdr<Headed<<S as Service>::Response>>;
+
+/// Where responses go.
+struct Responses<S: Service> {
+    writer: Writer<S>,
+    /// Whom responses reach, and whose requests come.
+    readers: Matched,
+    writers: Matched,
+}
+
+impl<S: Service> Responses<S> {
+    fn send(&self, header: Option<Header>, body: S::Response, request: RmwRequestId) -> Result<(), Refused> {
+        let options = WriteOptionsBuilder::new().related_sample_identity(SampleIdentity::from(request)).build();
+        let sent = self.writer.write_with_options(Headed { header, body }, options);
+        sent.map(drop).map_err(|error| refused(error.forget_data()))
+    }
+
+    const fn ends(&self) -> ServerEnds {
+        ServerEnds { requests: self.writers.local(), responses: self.readers.local() }
+    }
+}
 
 /// The requests of a service.
 pub struct DdsRequests<S: Service> {
@@ -52,7 +74,8 @@ impl<S: Service> Read for DdsRequests<S> {
         self.gaps.note(&sample);
         Poll::Ready(sample.map(|(Headed { header, body }, info)| {
             let responses = Arc::clone(&self.responses);
-            Some((body, DdsReply { responses, header, request: identity(&info) }))
+            let requester = GUID::from(info.publisher_gid());
+            Some((body, DdsReply { responses, header, requester, request: identity(&info) }))
         }))
     }
 
@@ -69,15 +92,24 @@ impl<S: Service> Read for DdsRequests<S> {
 pub struct DdsReply<S: Service> {
     responses: Arc<Responses<S>>,
     header: Option<Header>,
+    /// The client's writer.
+    requester: GUID,
     request: RmwRequestId,
 }
 
 impl<S: Service> ReplyEnd<S::Response> for DdsReply<S> {
     fn send(self, body: S::Response) -> Result<(), Refused> {
-        let Self { responses, header, request } = self;
-        let options = WriteOptionsBuilder::new().related_sample_identity(SampleIdentity::from(request)).build();
-        let sent = responses.write_with_options(Headed { header, body }, options);
-        sent.map(drop).map_err(|error| refused(error.forget_data()))
+        let Self { responses, header, requester, request } = self;
+        let (matches, ends) = (responses.readers.all(), responses.ends());
+        if !matches.know(ends, requester) {
+            let (later, again) = (Arc::downgrade(&responses), body.clone());
+            let pay = Box::new(move || {
+                // Nobody can be told: the callback that answered has returned.
+                let _ = later.upgrade().map(|responses| responses.send(header, again, request));
+            });
+            matches.owe(Debt { ends, requester, pay });
+        }
+        responses.send(header, body, request)
     }
 }
 
@@ -97,14 +129,22 @@ pub(crate) fn serve<S: Service>(
 ) -> Result<Reader<DdsRequests<S>>, Refused> {
     let responses_name = names::responses(service);
     let (subscription, responses) = node.create(&responses_name, End::Writers, qos, |place| {
-        let dds = place.participant.context.domain_participant();
+        let (dds, matches) = (place.participant.context.domain_participant(), &place.participant.matches);
         let requests = place.topic(names::requests(service), names::dds_type(service_type, "_Request"))?;
         let responses = place.topic(responses_name.clone(), names::dds_type(service_type, "_Response"))?;
         // The writer first: a client whose request comes can be answered.
         let publisher = dds.create_publisher(&QosPolicies::from(&place.qos))?;
-        let writer = publisher.create_datawriter_no_key(&responses, None)?;
-        let subscription = place.node.create_subscription(&requests, Some(place.qos))?;
-        Ok::<_, CreateError>((subscription, writer))
+        let (writer, readers) = matches.register(|| {
+            let writer: Writer<S> = publisher.create_datawriter_no_key(&responses, None)?;
+            let guid = writer.guid();
+            Ok::<_, CreateError>((writer, guid))
+        })?;
+        let (subscription, writers) = matches.register(|| {
+            let subscription = place.node.create_subscription(&requests, Some(place.qos))?;
+            let guid = subscription.guid();
+            Ok::<_, CreateError>((subscription, guid))
+        })?;
+        Ok::<_, CreateError>((subscription, Responses { writer, readers, writers }))
     })?;
     // Requests to a predecessor are answered by nobody, rather than twice.
     let requests = DdsRequests { subscription, mapping, responses: Arc::new(responses), gaps: Gaps::default() };
