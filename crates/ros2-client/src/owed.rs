@@ -2,7 +2,8 @@
 //!
 //! Discovery tells of the writer of a client's requests and of the reader of its responses apart from each other, so a request may
 //! come before its client can be answered. What is sent to a reader that is not known is lost. So it is sent at once, since the
-//! reader may be known in truth, and once more when it is told of: a response that comes twice is ignored by every client.
+//! reader may be known in truth, and once more when it is told of: a response that comes twice is ignored by every client. That
+//! helps nearly always, and no more: a reader that was matched this moment may still take a response for one from before its time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
