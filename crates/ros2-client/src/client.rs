@@ -12,7 +12,7 @@ use std::task::{Context as TaskContext, Poll, ready};
 use futures_channel::oneshot;
 use ros2_client::dds::rustdds::no_key::DataWriterCdr;
 use ros2_client::dds::rustdds::{GUID, QosPolicies, RTPSEntity, WriteOptionsBuilder};
-use ros2_client::{CreateError, Gid, ReadError};
+use ros2_client::{Gid, ReadError};
 use rospin::{Entity, EntityKind, EntityOptions, LossCause, ReentrantGroup};
 use rospin_node::{CallError, ClientEnd, FullName, Matches, Qos, Refused, Service, TypeName};
 use serde::de::DeserializeOwned;
@@ -129,17 +129,12 @@ impl<S: Service> DdsClient<S> {
             let Place { node, participant, qos } = place;
             let dds_qos = QosPolicies::from(&qos);
             // The reader first: when a server sees the writer, it may answer.
-            let reader = participant.matches.register(|| {
-                let subscription = node.create_subscription(&responses, Some(qos))?;
-                let guid = subscription.guid();
-                Ok::<_, CreateError>((subscription, guid))
-            })?;
-            let writer = participant.matches.register(|| {
-                let publisher = participant.context.domain_participant().create_publisher(&dds_qos)?;
-                let writer: DataWriterCdr<_> = publisher.create_datawriter_no_key(&requests, None)?;
-                let guid = writer.guid();
-                Ok::<_, CreateError>((writer, guid))
-            })?;
+            let matches = &participant.matches;
+            let subscribe = || node.create_subscription(&responses, Some(qos));
+            let reader = matches.register(subscribe, |subscription| subscription.guid())?;
+            let publisher = participant.context.domain_participant().create_publisher(&dds_qos)?;
+            let write = || publisher.create_datawriter_no_key(&requests, None);
+            let writer = matches.register(write, |writer: &DataWriterCdr<_>| writer.guid())?;
             Ok((reader, writer))
         })?;
         let ((subscription, responses), (writer, requests)) = created;

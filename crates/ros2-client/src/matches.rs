@@ -79,11 +79,13 @@ impl Matches {
     /// Creates a reader or writer that is told of from the beginning.
     pub(crate) fn register<T, E>(
         self: &Arc<Self>,
-        create: impl FnOnce() -> Result<(T, GUID), E>,
+        create: impl FnOnce() -> Result<T, E>,
+        id_of: impl FnOnce(&T) -> GUID,
     ) -> Result<(T, Matched), E> {
         // Its first match may be on the queue before we know its id; under the lock nobody reads the queue.
         let mut state = self.lock();
-        let (created, local) = create()?;
+        let created = create()?;
+        let local = id_of(&created);
         state.remotes.insert(local, BTreeSet::new());
         Ok((created, Matched { matches: Arc::clone(self), local }))
     }
@@ -237,7 +239,7 @@ mod tests {
     }
 
     fn matched(matches: &Arc<Matches>, local: GUID) -> Matched {
-        matches.register(|| Ok::<_, Infallible>(((), local))).unwrap().1
+        matches.register(|| Ok::<_, Infallible>(()), |()| local).unwrap().1
     }
 
     #[test]

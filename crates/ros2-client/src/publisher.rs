@@ -22,11 +22,8 @@ impl<M: Encode> DdsPublisher<M> {
         let dds_name = names::topic(topic);
         let (publisher, matched) = node.create(&dds_name, End::Writers, qos, |place| {
             let dds_topic = place.topic(dds_name.clone(), names::dds_type(message_type, ""))?;
-            place.participant.matches.register(|| {
-                let publisher = place.node.create_publisher(&dds_topic, Some(place.qos))?;
-                let guid = publisher.guid();
-                Ok((publisher, guid))
-            })
+            let publish = || place.node.create_publisher(&dds_topic, Some(place.qos));
+            place.participant.matches.register(publish, |publisher| publisher.guid())
         })?;
         Ok(Self { topic: topic.to_string(), publisher, matched })
     }

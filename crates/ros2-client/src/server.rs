@@ -134,16 +134,10 @@ pub(crate) fn serve<S: Service>(
         let responses = place.topic(responses_name.clone(), names::dds_type(service_type, "_Response"))?;
         // The writer first: a client whose request comes can be answered.
         let publisher = dds.create_publisher(&QosPolicies::from(&place.qos))?;
-        let (writer, readers) = matches.register(|| {
-            let writer: Writer<S> = publisher.create_datawriter_no_key(&responses, None)?;
-            let guid = writer.guid();
-            Ok::<_, CreateError>((writer, guid))
-        })?;
-        let (subscription, writers) = matches.register(|| {
-            let subscription = place.node.create_subscription(&requests, Some(place.qos))?;
-            let guid = subscription.guid();
-            Ok::<_, CreateError>((subscription, guid))
-        })?;
+        let write = || publisher.create_datawriter_no_key(&responses, None);
+        let (writer, readers) = matches.register(write, |writer: &Writer<S>| writer.guid())?;
+        let subscribe = || place.node.create_subscription(&requests, Some(place.qos));
+        let (subscription, writers) = matches.register(subscribe, |subscription| subscription.guid())?;
         Ok::<_, CreateError>((subscription, Responses { writer, readers, writers }))
     })?;
     // Requests to a predecessor are answered by nobody, rather than twice.

@@ -48,11 +48,8 @@ pub(crate) fn subscribe<D: Decode>(
     let dds_name = names::topic(topic);
     let (subscription, matched) = node.create(&dds_name, End::Readers, qos, |place| {
         let dds_topic = place.topic(dds_name.clone(), names::dds_type(message_type, ""))?;
-        place.participant.matches.register(|| {
-            let subscription = place.node.create_subscription(&dds_topic, Some(place.qos))?;
-            let guid = subscription.guid();
-            Ok((subscription, guid))
-        })
+        let subscribe = || place.node.create_subscription(&dds_topic, Some(place.qos));
+        place.participant.matches.register(subscribe, |subscription| subscription.guid())
     })?;
     let messages = DdsMessages { subscription, decode, gaps: Gaps::default() };
     let reader = Reader::new(messages, qos.depth());
