@@ -55,6 +55,11 @@ impl Clock {
         }
     }
 
+    /// Whether it passes by itself.
+    pub(crate) const fn passes(&self) -> bool {
+        matches!(self.kind, Kind::Kernel)
+    }
+
     pub(crate) fn system(&self) -> Instant {
         self.read(ClockKind::System)
     }

@@ -40,6 +40,7 @@ mod clock;
 mod companions;
 mod context;
 mod deployed;
+mod distance;
 mod draft;
 mod entity;
 mod executor;

@@ -93,6 +93,10 @@ impl<T: Send + Sync + 'static> Source for Queue<T> {
         self.source.pending()
     }
 
+    fn arm(&self) -> Pending {
+        self.source.arm()
+    }
+
     fn closer(&self) -> Option<Closer> {
         Some(Box::new(self.source.closer()))
     }

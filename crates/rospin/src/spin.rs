@@ -12,6 +12,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use rospin_core::{Instant, ThreadIndex};
 
+use crate::distance::Distance;
 use crate::executor::{SpinEnd, SpinError};
 use crate::lock_free::parker::{Deadline, Ticket};
 use crate::os::named;
@@ -201,7 +202,15 @@ impl<'a> Spin<'a> {
         let _inside = RunsCallbacks::here();
         let mut finished: Option<Run> = None;
         let mut was_parked = false;
+        let mut distance = Distance::new();
         loop {
+            if let Some(run) = &mut finished
+                && run.has_source()
+            {
+                distance.keep(run, self.executor);
+                run.arm();
+            }
+            let arms_later = distance.is_dense();
             if main.as_ref().is_some_and(MainFuture::is_woken) {
                 // First give back what ran: the future must not hold up a group.
                 access.with(|state| self.finish(state, finished.take(), self.executor.now()));
@@ -229,8 +238,8 @@ impl<'a> Spin<'a> {
                 leftovers.deal_with(self.executor);
             }
             match next {
-                Next::Run(run) => finished.insert(run).run(),
-                Next::GoOn => finished.iter_mut().for_each(Run::run),
+                Next::Run(run) => finished.insert(run).run(arms_later),
+                Next::GoOn => finished.iter_mut().for_each(|run| run.run(arms_later)),
                 Next::Park(ticket, deadline) => {
                     let main_woken = main.as_ref().is_some_and(MainFuture::is_woken);
                     if main_woken || self.stopped() || self.executor.wants_attention() {

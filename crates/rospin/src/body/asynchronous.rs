@@ -167,7 +167,7 @@ impl<P, T: Take, C: Invoke<P, T::Item>> AsyncBody<P, T, C> {
         let future = match &mut self.future {
             Some(future) => future,
             None => {
-                let taken = take_into(&mut *self.shared.take.lock().unwrap_or_else(PoisonError::into_inner), cx);
+                let taken = take_into(&mut *self.shared.take.lock().unwrap_or_else(PoisonError::into_inner), cx, false);
                 match taken {
                     Ok(item) => {
                         pass_on(self.more.as_ref(), cx);

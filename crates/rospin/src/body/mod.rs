@@ -25,6 +25,8 @@ pub(crate) struct RunContext {
     pub(crate) payload: Option<AnyPayload>,
     /// What is left in the source. Known as soon as the item is taken, so that a panic does not lose it.
     pub(crate) pending: Pending,
+    /// Whether a source that is empty may be left unarmed, for the thread to look at it again after the run.
+    pub(crate) arms_later: bool,
 }
 
 /// What came of a run.
@@ -46,6 +48,11 @@ pub(crate) trait Body: Any + Send {
 
     /// What is in the source before any take.
     fn pending(&self) -> Pending;
+
+    /// What is left after a run that was allowed to arm later; see [`Source::arm`].
+    fn arm(&self) -> Pending {
+        Pending::Empty
+    }
 
     /// Another body of the same callback, for an activation beside this one's; `None` if it allows no other.
     fn fork(&self) -> Option<Box<dyn Body>> {
@@ -72,6 +79,11 @@ pub(crate) trait Take: Send + 'static {
     fn take(&mut self, release: Instant) -> Result<Option<Self::Item>, TakeError>;
 
     fn pending(&self) -> Pending;
+
+    /// See [`Source::arm`].
+    fn arm(&self) -> Pending {
+        Pending::Empty
+    }
 }
 
 /// A source that is attached for as long as its body lives.
@@ -90,6 +102,10 @@ impl<S: Source> Take for Attached<S> {
 
     fn pending(&self) -> Pending {
         self.source.pending()
+    }
+
+    fn arm(&self) -> Pending {
+        self.source.arm()
     }
 }
 
@@ -117,16 +133,19 @@ impl Take for Due {
 }
 
 /// Takes an item and notes in `cx` what is left, or says why there is none.
-fn take_into<T: Take>(take: &mut T, cx: &mut RunContext) -> Result<T::Item, Ran> {
+fn take_into<T: Take>(take: &mut T, cx: &mut RunContext, arms_later: bool) -> Result<T::Item, Ran> {
     // As long as the source does not say more, also if it panics: what it has must not be forgotten.
     cx.pending = Pending::Unknown;
     match take.take(cx.release) {
         Ok(Some(item)) => {
             cx.pending = take.pending();
+            if cx.pending == Pending::Empty && !arms_later {
+                cx.pending = take.arm();
+            }
             Ok(item)
         }
         Ok(None) => {
-            cx.pending = Pending::Empty;
+            cx.pending = take.arm();
             Err(Ran::Nothing)
         }
         Err(error) => {

@@ -26,7 +26,7 @@ where
     F: FnMut(&mut P, T::Item) + Send + 'static,
 {
     fn run(&mut self, cx: &mut RunContext) -> Ran {
-        let item = match take_into(&mut self.take, cx) {
+        let item = match take_into(&mut self.take, cx, cx.arms_later) {
             Ok(item) => item,
             Err(ran) => return ran,
         };
@@ -37,6 +37,10 @@ where
 
     fn pending(&self) -> Pending {
         self.take.pending()
+    }
+
+    fn arm(&self) -> Pending {
+        self.take.arm()
     }
 }
 
@@ -61,7 +65,7 @@ where
     F: Fn(T::Item) + Send + Sync + 'static,
 {
     fn run(&mut self, cx: &mut RunContext) -> Ran {
-        let taken = take_into(&mut *self.take.lock().unwrap_or_else(PoisonError::into_inner), cx);
+        let taken = take_into(&mut *self.take.lock().unwrap_or_else(PoisonError::into_inner), cx, false);
         let item = match taken {
             Ok(item) => item,
             Err(ran) => return ran,

@@ -205,6 +205,7 @@ impl State {
         let mut callback = run.callback.take()?;
         run.sequence = Some(activation.sequence);
         callback.cx.payload = self.group_mut(activation.group)?.payload.take();
+        callback.is_alone = !self.scheduler.has_candidates();
         Some(Run { activation, callback })
     }
 

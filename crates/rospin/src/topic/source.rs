@@ -110,22 +110,21 @@ impl<T: Send + Sync + 'static> Source for TopicSource<T> {
     }
 
     fn try_take(&mut self) -> Result<Option<Arc<T>>, TakeError> {
-        let taken = self.take();
-        // The ring may be empty for a moment, while the oldest message makes room.
-        Ok(if taken.is_none() && self.mute.unmute() { self.take() } else { taken })
+        // None although one was pending: the oldest message is making room at this moment.
+        Ok(self.take())
     }
 
     fn pending(&self) -> Pending {
-        let mut oldest = self.consumer.oldest_stamp();
-        if oldest.is_none() && self.mute.unmute() {
-            oldest = self.consumer.oldest_stamp();
-        }
-        let Some(nanos) = oldest else {
+        let Some(nanos) = self.consumer.oldest_stamp() else {
             return Pending::Empty;
         };
         // Whoever asks has it taken from: that is what the answer means.
         self.mute.mute();
         Pending::Since(Instant::from_nanos(nanos))
+    }
+
+    fn arm(&self) -> Pending {
+        if self.mute.unmute() { self.pending() } else { Pending::Empty }
     }
 }
 
