@@ -21,13 +21,19 @@ use crate::state::State;
 /// A change to an executor's state, made by an executor thread before its next pick, or at once if nothing spins.
 pub(crate) type Command = Box<dyn FnOnce(&mut State) + Send>;
 
+/// What every notification writes: on one cache line, which nothing else is on.
+#[repr(align(64))]
+pub(crate) struct Bell {
+    pub(crate) inbox: Inbox,
+    pub(crate) parker: Parker,
+}
+
 /// The part of an executor that any thread may touch.
 pub(crate) struct Shared {
     pub(crate) name: String,
     pub(crate) clock: Clock,
-    pub(crate) inbox: Inbox,
+    pub(crate) bell: Bell,
     pub(crate) signals: SignalBox,
-    pub(crate) parker: Parker,
     pub(crate) threads: ThreadSetup,
     report: Reporter,
     /// What it waits for on ROS time.
@@ -51,9 +57,8 @@ impl Shared {
         Self {
             name,
             clock,
-            inbox: Inbox::new(),
+            bell: Bell { inbox: Inbox::new(), parker: Parker::new() },
             signals: SignalBox::default(),
-            parker: Parker::new(),
             threads,
             report,
             ros_watch: Watch::new(),
@@ -138,18 +143,18 @@ impl Shared {
     pub(crate) fn poke(&self) {
         self.news.store(true, Ordering::SeqCst);
         fence(Ordering::SeqCst);
-        self.parker.unpark_one();
+        self.bell.parker.unpark_one();
     }
 
     /// Ends the spin that is going on, or else the next one.
     pub(crate) fn halt(&self) {
         self.halt.store(true, Ordering::Release);
-        self.parker.unpark_all();
+        self.bell.parker.unpark_all();
     }
 
     /// Whether a thread that is about to park should look around once more.
     pub(crate) fn wants_attention(&self) -> bool {
-        !self.inbox.is_empty()
+        !self.bell.inbox.is_empty()
             || self.news.load(Ordering::Acquire)
             || self.halt.load(Ordering::Acquire)
             || self.ros_watch.is_up(&self.clock.driver().dial)

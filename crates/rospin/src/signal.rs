@@ -64,8 +64,8 @@ impl Signal {
     /// See [`Notifier::notify`](crate::Notifier::notify).
     pub(crate) fn notify(&self, arrival: Option<Instant>) {
         let executor = &self.executor;
-        executor.inbox.raise(&self.flag, || arrival.unwrap_or_else(|| executor.now()).as_nanos());
-        executor.parker.unpark_one();
+        executor.bell.inbox.raise(&self.flag, || arrival.unwrap_or_else(|| executor.now()).as_nanos());
+        executor.bell.parker.unpark_one();
     }
 
     /// The number of its flag, as a drain reports it.

@@ -71,7 +71,7 @@ impl Wake for MainWaker {
     fn wake_by_ref(self: &Arc<Self>) {
         self.woken.store(true, Ordering::Release);
         // All, since only the first thread polls it.
-        self.executor.parker.unpark_all();
+        self.executor.bell.parker.unpark_all();
     }
 }
 
@@ -232,7 +232,7 @@ impl<'a> Spin<'a> {
                 (next, leftovers, wake_another)
             });
             if wake_another {
-                self.executor.parker.unpark_one();
+                self.executor.bell.parker.unpark_one();
             }
             if let Some(leftovers) = leftovers {
                 leftovers.deal_with(self.executor);
@@ -243,9 +243,9 @@ impl<'a> Spin<'a> {
                 Next::Park(ticket, deadline) => {
                     let main_woken = main.as_ref().is_some_and(MainFuture::is_woken);
                     if main_woken || self.stopped() || self.executor.wants_attention() {
-                        self.executor.parker.cancel(ticket);
+                        self.executor.bell.parker.cancel(ticket);
                     } else {
-                        self.executor.parker.park(ticket, deadline);
+                        self.executor.bell.parker.park(ticket, deadline);
                     }
                     was_parked = true;
                 }
@@ -261,7 +261,7 @@ impl<'a> Spin<'a> {
         executor.run_commands(state);
         // Read after the commands: a clock that was moved is one of them.
         let now = executor.now();
-        state.drain(&executor.inbox, now);
+        state.drain(&executor.bell.inbox, now);
         let ran_one = self.finish(state, finished, now);
         if self.is_over(state, now, ran_one) {
             return (Next::Stop, false);
@@ -345,7 +345,7 @@ impl<'a> Spin<'a> {
         };
         // With the state in hand: whoever gets it next sees this thread as parked.
         state.parked += 1;
-        Next::Park(self.executor.parker.prepare(), deadline)
+        Next::Park(self.executor.bell.parker.prepare(), deadline)
     }
 
     /// Whether a parked thread should get up: there is more to run, or a timer that no parked thread watches.
@@ -367,7 +367,7 @@ impl<'a> Spin<'a> {
 
     fn stop(&self) {
         if !self.stop.swap(true, Ordering::AcqRel) {
-            self.executor.parker.unpark_all();
+            self.executor.bell.parker.unpark_all();
         }
     }
 

@@ -1,13 +1,15 @@
 //! The inbox: what notifiers raise flags in, and an executor thread empties before every pick.
 //!
-//! Every entity, and every activation that may be suspended, has a flag. A notifier raises it and marks the way to it: the
-//! page that the flag is on, and the inbox. The consumer follows the marks in the opposite order, taking each down before
-//! it looks at what is below.
+//! Every entity, and every activation that may be suspended, has a flag. A notifier raises it and marks the page that it is on.
+//! The consumer takes the mark down before it looks at the page, and the flag before it looks at what is below.
 //!
 //! ```text
-//!   notifier: 1. arrival time, if none is noted   2. flag of the page   3. page of the book   4. dirty
-//!   consumer: 1. dirty   2. page of the book   3. flag of the page   4. arrival time
+//!   notifier: 1. arrival time, if none is noted   2. flag of the page   3. mark of the page
+//!   consumer: 1. mark of the page   2. flag of the page   3. arrival time
 //! ```
+//!
+//! There are as many marks as bits in a word. Executors with more pages than that have several books, and a mark says that a
+//! page of that number in one of the books has a flag up: so a notification touches two cache lines, whatever the size.
 //!
 //! Every notifier does all of its steps, whatever others have done: so a notifier that is preempted between two of them
 //! hides nothing of what others notify, not even of the same entity. Each step is one atomic instruction; nobody waits or
@@ -16,7 +18,7 @@
 //! That the consumer sees what happened before a notification follows from its read-modify-writes: each of them reads from
 //! the notifier's of the same word, or from a later one in its release sequence.
 
-use super::sync::{Arc, AtomicBool, AtomicU64, Ordering};
+use super::sync::{Arc, AtomicU64, Ordering};
 
 /// Flags on a page, and pages in a book: the bits of a word.
 const WORD: usize = if cfg!(rospin_loom) { 2 } else { 64 };
@@ -24,6 +26,8 @@ const WORD: usize = if cfg!(rospin_loom) { 2 } else { 64 };
 /// Flags in a book.
 pub(crate) const BOOK: usize = WORD * WORD;
 
+/// The flags of a small executor are on one cache line, with their times.
+#[repr(C, align(64))]
 struct Page {
     raised: AtomicU64,
     /// By flag: one more than when the first notification since the last drain arrived, 0 if none was noted.
@@ -32,14 +36,13 @@ struct Page {
 
 /// A block of flags. Inboxes grow by whole books, so that a notifier's flag never moves.
 pub(crate) struct Book {
-    touched: AtomicU64,
-    pages: Box<[Page]>,
+    pages: [Page; WORD],
 }
 
 impl Book {
     pub(crate) fn new() -> Arc<Self> {
         let page = |_| Page { raised: AtomicU64::new(0), arrivals_ns: std::array::from_fn(|_| AtomicU64::new(0)) };
-        Arc::new(Self { touched: AtomicU64::new(0), pages: (0..WORD).map(page).collect() })
+        Arc::new(Self { pages: std::array::from_fn(page) })
     }
 }
 
@@ -58,14 +61,14 @@ impl Flag {
     }
 }
 
-/// Tells whether a drain is worthwhile.
+/// The marks of the pages.
 pub(crate) struct Inbox {
-    dirty: AtomicBool,
+    touched: AtomicU64,
 }
 
 impl Inbox {
     pub(crate) fn new() -> Self {
-        Self { dirty: AtomicBool::new(false) }
+        Self { touched: AtomicU64::new(0) }
     }
 
     /// Raises the flag. `arrival_ns` is asked for if this is the first notification since the last drain.
@@ -79,22 +82,18 @@ impl Inbox {
             let _ = noted.compare_exchange(0, arrival_ns().saturating_add(1), Ordering::Relaxed, Ordering::Relaxed);
         }
         page.raised.fetch_or(1 << flag.bit, Ordering::AcqRel);
-        flag.book.touched.fetch_or(1 << flag.page, Ordering::AcqRel);
-        self.dirty.swap(true, Ordering::AcqRel);
+        self.touched.fetch_or(1 << flag.page, Ordering::AcqRel);
     }
 
     /// Whether a drain would find nothing at this moment.
     pub(crate) fn is_empty(&self) -> bool {
-        !self.dirty.load(Ordering::Relaxed)
+        self.touched.load(Ordering::Relaxed) == 0
     }
 
     /// Takes all flags of the books down and gives `found` their numbers and arrival times. For one thread at a time.
     pub(crate) fn drain(&self, books: &[Arc<Book>], mut found: impl FnMut(usize, Option<u64>)) {
-        if self.is_empty() || !self.dirty.swap(false, Ordering::AcqRel) {
-            return;
-        }
-        for (number, book) in books.iter().enumerate() {
-            for page_number in take_bits(&book.touched) {
+        for page_number in take_bits(&self.touched) {
+            for (number, book) in books.iter().enumerate() {
                 let page = &book.pages[page_number];
                 for bit in take_bits(&page.raised) {
                     let arrival_ns = page.arrivals_ns[bit].swap(0, Ordering::Relaxed);

@@ -298,7 +298,7 @@ impl Afterwards {
     fn run(self, dial: &Dial) {
         for executor in self.executors {
             if executor.ros_watch.is_up_now(dial) {
-                executor.parker.unpark_one();
+                executor.bell.parker.unpark_one();
             }
         }
         for waker in self.wakers {

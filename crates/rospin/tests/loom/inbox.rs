@@ -45,7 +45,7 @@ fn notice(model: &Model<AtomicBool>, number: usize) -> Vec<bool> {
 /// Two notifiers of one entity, and a consumer that drains meanwhile. Every notification must be followed by a find that
 /// sees what was written before it.
 ///
-/// Fails with: `raised` without release or acquire, a flag that is not raised again where it is up, `dirty` taken down
+/// Fails with: `raised` without release or acquire, a flag that is not raised again where it is up, `touched` taken down
 /// after the look.
 #[test]
 fn notifications_of_one_entity_are_all_noticed() {
@@ -119,10 +119,16 @@ fn entities_on_two_pages_are_each_found_once() {
     two_entities(1, 2);
 }
 
-/// Fails with: `touched` or `dirty` without release or acquire, `dirty` stored instead of swapped, books left out.
+/// Fails with: `touched` without release or acquire, a mark stored instead of added, books left out.
 #[test]
 fn entities_in_two_books_are_each_found_once() {
     two_entities(1, BOOK + 2);
+}
+
+/// Two pages that share a mark. Fails with: a look at one book only.
+#[test]
+fn entities_under_one_mark_are_each_found_once() {
+    two_entities(1, BOOK + 1);
 }
 
 /// When a notification returns, the consumer can find it, although another notifier of the same entity is stuck halfway.
