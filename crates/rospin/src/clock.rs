@@ -14,7 +14,7 @@ use crate::shared::Shared;
 
 /// How late a timer on the system clock may be after that clock was set forward, where timers on the steady clock are waited
 /// for, too.
-const STEP_NOTICED_AFTER: Duration = Duration::from_secs(1);
+pub(crate) const STEP_NOTICED_AFTER: Duration = Duration::from_secs(1);
 
 /// Reads the clocks of a [`Context`](crate::Context). Cheap to clone; reading neither blocks nor allocates.
 #[derive(Clone)]

@@ -8,7 +8,8 @@ use std::thread::JoinHandle;
 
 use rospin_core::Instant;
 
-use crate::executor::{Executor, ExecutorHandle, SpinError, SpinOptions};
+use crate::executor::{Executor, ExecutorHandle, SpinError};
+use crate::executor_options::SpinOptions;
 use crate::os::{CoreSet, ThreadOptions, named};
 use crate::ros_time::RunsCallbacks;
 use crate::spin::Until;

@@ -4,6 +4,7 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use rospin_core::{Priority, PriorityMap};
 use rospin_scenario::Deployment;
@@ -11,7 +12,8 @@ use rospin_scenario::deployment::{Ambiguous, CallbackPlan, ExecutorPlan, Reactio
 
 use crate::companions::Companions;
 use crate::context::Context;
-use crate::executor::{ExecutorHandle, ExecutorOptions};
+use crate::executor::{Executor, ExecutorHandle};
+use crate::executor_options::ExecutorOptions;
 use crate::os::{CoreSet, OnShortfall, ThreadId, ThreadOptions, cut_off, lock_memory, threads_of_process};
 use crate::shared::Shared;
 
@@ -126,7 +128,7 @@ impl Deployed {
         })?;
         self.find(context, &name).or_else(|| {
             let companions = lock(&self.companions).upgrade()?;
-            Some(companions.get(&name, || self.adjust(ExecutorOptions::new(&name)).build(context)))
+            Some(companions.get(&name, || Executor::build(self.adjust(ExecutorOptions::new(&name)), context)))
         })
     }
 
@@ -287,6 +289,9 @@ fn apply_plan(mut options: ExecutorOptions, plan: &ExecutorPlan, on_shortfall: O
     if let Some(threads) = plan.threads {
         options = options.threads(threads);
     }
+    if let Some(busy_poll) = plan.busy_poll {
+        options = options.busy_poll(busy_poll);
+    }
     options.change_thread(|mut thread| {
         thread = with_placement(thread, plan.scheduling, &plan.cores).on_shortfall(on_shortfall);
         if let Some(slack) = plan.timer_slack {
@@ -306,8 +311,12 @@ pub(crate) fn template(program: &Deployment) -> String {
     plan.executors.retain(|executor| !executor.name.is_empty());
     plan.groups.retain(|group| !group.name.is_empty() && !group.executor.is_empty());
     plan.callbacks.retain(|callback| !callback.name.is_empty());
+    let can_be_said = |duration: &Duration| u64::try_from(duration.as_nanos()).is_ok();
+    for executor in &mut plan.executors {
+        executor.busy_poll = executor.busy_poll.filter(can_be_said);
+    }
     for callback in &mut plan.callbacks {
-        callback.deadline = callback.deadline.filter(|deadline| u64::try_from(deadline.as_nanos()).is_ok());
+        callback.deadline = callback.deadline.filter(can_be_said);
     }
     let executors: Vec<_> = plan.executors.iter().map(|executor| cut_off(&executor.name)).collect();
     // The main thread has the process's name, and an executor's threads have its own.

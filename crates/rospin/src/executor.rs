@@ -2,155 +2,22 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
-use rospin_core::policy::FixedPriority;
-use rospin_core::trace::Trace;
-use rospin_core::{Policy, Scheduler, policy};
-use rospin_scenario::deployment::ExecutorPlan;
+use rospin_core::Scheduler;
 
 use crate::companions::{Along, Companions};
 use crate::context::Context;
 use crate::deployed::DeployError;
+use crate::executor_options::{ExecutorOptions, SpinOptions};
 use crate::group::CallbackGroup;
 use crate::group_core::GroupOptions;
 use crate::incident::Incident;
-use crate::os::{ThreadOptions, ThreadReport, ThreadSetup};
+use crate::main_future::MainFuture;
+use crate::os::{ThreadReport, ThreadSetup};
 use crate::reentrant::ReentrantGroup;
 use crate::shared::Shared;
-use crate::spin::{MainFuture, Spin, Until};
+use crate::spin::{Spin, Until};
 use crate::state::State;
-
-/// How an executor is set up.
-pub struct ExecutorOptions {
-    name: String,
-    policy: Box<dyn Policy>,
-    threads: u16,
-    thread: ThreadOptions,
-    trace: Option<Box<dyn Trace>>,
-}
-
-impl ExecutorOptions {
-    /// One thread, [`FixedPriority`]: with equal priorities that is first in, first out.
-    #[must_use]
-    pub fn new(name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            policy: Box::new(FixedPriority::new()),
-            threads: 1,
-            thread: ThreadOptions::new(),
-            trace: None,
-        }
-    }
-
-    /// Which of the ready callbacks runs next: one of [`policy`](rospin_core::policy), or a policy of your own.
-    #[must_use]
-    pub fn policy(mut self, policy: impl Policy + 'static) -> Self {
-        self.policy = Box::new(policy);
-        self
-    }
-
-    /// As [`policy`](Self::policy), for one that was chosen by name.
-    #[must_use]
-    pub fn boxed_policy(mut self, policy: Box<dyn Policy>) -> Self {
-        self.policy = policy;
-        self
-    }
-
-    /// How many threads run callbacks, the one that calls [`Executor::spin`] included; 0 for as many as there are cores.
-    #[must_use]
-    pub fn threads(mut self, threads: u16) -> Self {
-        let cores = || std::thread::available_parallelism().ok().and_then(|cores| u16::try_from(cores.get()).ok());
-        self.threads = if threads == 0 { cores().unwrap_or(1) } else { threads };
-        self
-    }
-
-    /// Sets what each of its threads has of the operating system while it spins: scheduling class and priority, cores. The
-    /// thread that calls [`Executor::spin`] has what it had before afterwards, as far as the kernel lets it: without rights
-    /// it stays as nice as it was made, which is logged. Every spin takes some system calls for it.
-    ///
-    /// What could not be had is logged, or ends the spin, as the options say; see [`ExecutorHandle::thread_reports`].
-    #[must_use]
-    pub fn thread(mut self, options: ThreadOptions) -> Self {
-        self.thread = options;
-        self
-    }
-
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
-    pub(crate) fn change_thread(mut self, change: impl FnOnce(ThreadOptions) -> ThreadOptions) -> Self {
-        self.thread = change(self.thread);
-        self
-    }
-
-    /// As a deployment file would say it; policies of the user's own have no name there.
-    pub(crate) fn plan(&self) -> ExecutorPlan {
-        let mut plan = ExecutorPlan::new(&self.name);
-        plan.policy = Some(self.policy.name().to_owned()).filter(|name| policy::by_name(name).is_ok());
-        plan.threads = Some(self.threads);
-        self.thread.describe(&mut plan);
-        plan
-    }
-
-    /// The executor itself; deployment files do not matter here.
-    pub(crate) fn build(self, context: &Context) -> Executor {
-        let Self { name, policy, threads, thread, trace } = self;
-        let mut scheduler = Scheduler::new(policy);
-        scheduler.set_trace(trace);
-        let thread = ThreadSetup::new(thread);
-        let shared = Shared::new(name, context.clock().clone(), context.reporter(), thread, State::new(scheduler));
-        let shared = Arc::new(shared);
-        context.clock().wakes(&shared);
-        Executor { handle: ExecutorHandle { shared, context: context.clone(), threads }, companions: None }
-    }
-
-    /// Records what the scheduler decides. Called on the dispatch path: it must not block.
-    #[must_use]
-    pub fn trace(mut self, trace: impl Trace + 'static) -> Self {
-        self.trace = Some(Box::new(trace));
-        self
-    }
-}
-
-/// When [`Executor::spin`] returns.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SpinOptions {
-    pub(crate) until: Until,
-    pub(crate) timeout: Option<Duration>,
-}
-
-impl SpinOptions {
-    /// Until the executor is halted.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Until one callback ran (an asynchronous one: until it first waits or ends). Waits for it if need be.
-    ///
-    /// Callbacks run on the calling thread only.
-    #[must_use]
-    pub fn spin_once() -> Self {
-        Self { until: Until::Once, timeout: None }
-    }
-
-    /// Until nothing is ready, without waiting: all that is ready, and all that becomes ready meanwhile.
-    ///
-    /// Callbacks run on the calling thread only.
-    #[must_use]
-    pub fn spin_all() -> Self {
-        Self { until: Until::Idle, timeout: None }
-    }
-
-    /// No longer than that; it is an error then. A callback that is running is waited for.
-    #[must_use]
-    pub const fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
-        self
-    }
-}
 
 /// Why a spin ended as it should.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -225,10 +92,23 @@ pub struct Executor {
 }
 
 impl Executor {
+    /// The executor itself; deployment files do not matter here.
+    pub(crate) fn build(options: ExecutorOptions, context: &Context) -> Self {
+        let ExecutorOptions { name, policy, threads, thread, busy_poll, trace } = options;
+        let mut scheduler = Scheduler::new(policy);
+        scheduler.set_trace(trace);
+        let thread = ThreadSetup::new(thread);
+        let state = State::new(scheduler);
+        let shared = Shared::new(name, context.clock().clone(), context.reporter(), thread, busy_poll, state);
+        let shared = Arc::new(shared);
+        context.clock().wakes(&shared);
+        Self { handle: ExecutorHandle { shared, context: context.clone(), threads }, companions: None }
+    }
+
     pub(crate) fn new(context: &Context, options: ExecutorOptions) -> Self {
         context.catalog().executor(|| options.plan());
         let Some(deployed) = context.deployed() else {
-            return options.build(context);
+            return Self::build(options, context);
         };
         let companions = deployed.companions();
         let mut executor = match companions.adopt(options.name()) {
@@ -246,7 +126,7 @@ impl Executor {
                 companion.handle.shared.submit(|state| state.scheduler.set_trace(trace));
                 companion
             }
-            None => deployed.adjust(options).build(context),
+            None => Self::build(deployed.adjust(options), context),
         };
         executor.companions = Some(companions);
         deployed.enter(&executor.handle);

@@ -35,6 +35,8 @@ pub(crate) struct Shared {
     pub(crate) bell: Bell,
     pub(crate) signals: SignalBox,
     pub(crate) threads: ThreadSetup,
+    /// How long idle threads look for work before they park.
+    pub(crate) busy_poll: Duration,
     report: Reporter,
     /// What it waits for on ROS time.
     pub(crate) ros_watch: Watch,
@@ -53,13 +55,21 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(name: String, clock: Clock, report: Reporter, threads: ThreadSetup, state: State) -> Self {
+    pub(crate) fn new(
+        name: String,
+        clock: Clock,
+        report: Reporter,
+        threads: ThreadSetup,
+        busy_poll: Duration,
+        state: State,
+    ) -> Self {
         Self {
             name,
             clock,
             bell: Bell { inbox: Inbox::new(), parker: Parker::new() },
             signals: SignalBox::default(),
             threads,
+            busy_poll,
             report,
             ros_watch: Watch::new(),
             jumps_left: AtomicUsize::new(0),
@@ -144,6 +154,16 @@ impl Shared {
         self.news.store(true, Ordering::SeqCst);
         fence(Ordering::SeqCst);
         self.bell.parker.unpark_one();
+    }
+
+    /// Has another thread of the executor look around, which has nothing to do.
+    pub(crate) fn call_another(&self) {
+        if self.busy_poll.is_zero() {
+            self.bell.parker.unpark_one();
+        } else {
+            // Those that look for work are not in the parker.
+            self.poke();
+        }
     }
 
     /// Ends the spin that is going on, or else the next one.

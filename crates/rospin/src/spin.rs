@@ -5,16 +5,16 @@
 
 use std::cell::RefCell;
 use std::panic::resume_unwind;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
 
 use rospin_core::{Instant, ThreadIndex};
 
+use crate::clock::STEP_NOTICED_AFTER;
 use crate::distance::Distance;
 use crate::executor::{SpinEnd, SpinError};
 use crate::lock_free::parker::{Deadline, Ticket};
+use crate::main_future::MainFuture;
 use crate::os::named;
 use crate::ros_time::RunsCallbacks;
 use crate::runtime::Runtime;
@@ -51,47 +51,6 @@ impl Access for Mutex<&mut State> {
     }
 }
 
-/// The future that `spin_until` waits for, as the first thread sees it: polled when woken, says when it is done.
-pub(crate) struct MainFuture<'a> {
-    future: Pin<&'a mut dyn Future<Output = ()>>,
-    woken: Arc<MainWaker>,
-    waker: Waker,
-}
-
-struct MainWaker {
-    woken: AtomicBool,
-    executor: Arc<Shared>,
-}
-
-impl Wake for MainWaker {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.woken.store(true, Ordering::Release);
-        // All, since only the first thread polls it.
-        self.executor.bell.parker.unpark_all();
-    }
-}
-
-impl<'a> MainFuture<'a> {
-    pub(crate) fn new(executor: &Arc<Shared>, future: Pin<&'a mut dyn Future<Output = ()>>) -> Self {
-        let woken = Arc::new(MainWaker { woken: AtomicBool::new(true), executor: Arc::clone(executor) });
-        Self { future, waker: Arc::clone(&woken).into(), woken }
-    }
-
-    /// Polls it if it was woken; says whether it is done.
-    fn poll_if_woken(&mut self) -> bool {
-        self.woken.woken.swap(false, Ordering::AcqRel)
-            && self.future.as_mut().poll(&mut Context::from_waker(&self.waker)) == Poll::Ready(())
-    }
-
-    fn is_woken(&self) -> bool {
-        self.woken.woken.load(Ordering::Acquire)
-    }
-}
-
 /// One call of `spin`.
 pub(crate) struct Spin<'a> {
     pub(crate) executor: &'a Arc<Shared>,
@@ -104,12 +63,24 @@ pub(crate) struct Spin<'a> {
     timed_out: AtomicBool,
 }
 
+/// What one thread has at hand, from step to step.
+struct Seat {
+    thread: ThreadIndex,
+    /// What it runs, or ran and has not given back yet.
+    run: Option<Run>,
+    distance: Distance,
+    idle_since: Option<Instant>,
+    /// Whether the state counts it among those that are parked.
+    was_idle: bool,
+}
+
 /// What a thread does next.
 enum Next {
-    Run(Run),
-    /// What ran goes on with its next activation.
-    GoOn,
+    /// Run what is at hand.
+    Run,
     Park(Ticket, Deadline),
+    /// Look for something to do until then, instead of parking.
+    Poll(Instant),
     /// Look again, once what came up is dealt with.
     Again,
     Stop,
@@ -200,55 +171,54 @@ impl<'a> Spin<'a> {
         // Whatever unwinds through here (a policy, a trace, the awaited future) must not leave other threads behind.
         let _stop = StopOnUnwind(self);
         let _inside = RunsCallbacks::here();
-        let mut finished: Option<Run> = None;
-        let mut was_parked = false;
-        let mut distance = Distance::new();
+        let mut seat = Seat { thread, run: None, distance: Distance::new(), idle_since: None, was_idle: false };
         loop {
-            if let Some(run) = &mut finished
+            if let Some(run) = &mut seat.run
                 && run.has_source()
             {
-                distance.keep(run, self.executor);
+                seat.distance.keep(run, self.executor);
                 run.arm();
             }
-            let arms_later = distance.is_dense();
             if main.as_ref().is_some_and(MainFuture::is_woken) {
                 // First give back what ran: the future must not hold up a group.
-                access.with(|state| self.finish(state, finished.take(), self.executor.now()));
+                access.with(|state| self.finish(state, seat.run.take(), self.executor.now()));
                 if main.as_mut().is_some_and(MainFuture::poll_if_woken) {
                     self.stop();
                 }
             }
             let (next, leftovers, wake_another) = access.with(|state| {
-                if std::mem::take(&mut was_parked) {
+                if std::mem::take(&mut seat.was_idle) {
                     unpark(state, thread);
                 }
-                if let Some(run) = &mut finished
-                    && self.goes_on(state, thread, run)
-                {
-                    return (Next::GoOn, None, false);
+                if self.goes_on(state, &mut seat) {
+                    return (Next::Run, None, false);
                 }
-                let (next, wake_another) = self.step(state, thread, finished.take());
+                let (next, wake_another) = self.step(state, &mut seat);
                 let leftovers = state.has_leftovers().then(|| state.take_leftovers());
                 (next, leftovers, wake_another)
             });
             if wake_another {
-                self.executor.bell.parker.unpark_one();
+                self.executor.call_another();
             }
             if let Some(leftovers) = leftovers {
                 leftovers.deal_with(self.executor);
             }
+            let is_called = || {
+                let main_woken = main.as_ref().is_some_and(MainFuture::is_woken);
+                main_woken || self.stopped() || self.executor.wants_attention()
+            };
             match next {
-                Next::Run(run) => finished.insert(run).run(arms_later),
-                Next::GoOn => finished.iter_mut().for_each(|run| run.run(arms_later)),
-                Next::Park(ticket, deadline) => {
-                    let main_woken = main.as_ref().is_some_and(MainFuture::is_woken);
-                    if main_woken || self.stopped() || self.executor.wants_attention() {
-                        self.executor.bell.parker.cancel(ticket);
-                    } else {
-                        self.executor.bell.parker.park(ticket, deadline);
-                    }
-                    was_parked = true;
+                Next::Run => {
+                    let arms_later = seat.distance.is_dense();
+                    seat.run.iter_mut().for_each(|run| run.run(arms_later));
                 }
+                Next::Poll(until) => {
+                    while !is_called() && self.executor.now() < until {
+                        std::hint::spin_loop();
+                    }
+                }
+                Next::Park(ticket, _) if is_called() => self.executor.bell.parker.cancel(ticket),
+                Next::Park(ticket, deadline) => self.executor.bell.parker.park(ticket, deadline),
                 Next::Again => {}
                 Next::Stop => return,
             }
@@ -256,13 +226,13 @@ impl<'a> Spin<'a> {
     }
 
     /// Everything between two callbacks. Says whether there is something for another thread, too.
-    fn step(&self, state: &mut State, thread: ThreadIndex, finished: Option<Run>) -> (Next, bool) {
+    fn step(&self, state: &mut State, seat: &mut Seat) -> (Next, bool) {
         let executor = self.executor;
         executor.run_commands(state);
         // Read after the commands: a clock that was moved is one of them.
         let now = executor.now();
         state.drain(&executor.bell.inbox, now);
-        let ran_one = self.finish(state, finished, now);
+        let ran_one = self.finish(state, seat.run.take(), now);
         if self.is_over(state, now, ran_one) {
             return (Next::Stop, false);
         }
@@ -271,16 +241,21 @@ impl<'a> Spin<'a> {
             return (Next::Again, false);
         }
         state.advance(executor, now);
-        let started = state.start(now, thread);
+        seat.run = state.start(now, seat.thread);
         state.watch_ros_time(executor);
-        match started {
-            Some(run) => (Next::Run(run), self.threads > 1 && self.others_are_needed(state)),
-            None => (self.idle(state, thread, now), false),
+        if seat.run.is_some() {
+            seat.idle_since = None;
+            (Next::Run, self.threads > 1 && self.others_are_needed(state))
+        } else {
+            (self.idle(state, seat, now), false)
         }
     }
 
     /// The short way from a callback to itself: nothing has happened meanwhile, and no time matters or none has come.
-    fn goes_on(&self, state: &mut State, thread: ThreadIndex, run: &mut Run) -> bool {
+    fn goes_on(&self, state: &mut State, seat: &mut Seat) -> bool {
+        let Some(run) = &mut seat.run else {
+            return false;
+        };
         let executor = self.executor;
         let is_quiet = !executor.wants_attention() && !self.stopped() && self.until != Until::Once;
         if !is_quiet || state.has_leftovers() || state.has_other_timers() {
@@ -293,7 +268,7 @@ impl<'a> Spin<'a> {
         } else {
             executor.now()
         };
-        due.is_none_or(|due| now < due) && !self.is_late(now) && state.go_on(now, thread, run)
+        due.is_none_or(|due| now < due) && !self.is_late(now) && state.go_on(now, seat.thread, run)
     }
 
     /// Gives back what ran; says whether its callback did.
@@ -322,7 +297,7 @@ impl<'a> Spin<'a> {
     }
 
     /// There is nothing to run now.
-    fn idle(&self, state: &mut State, thread: ThreadIndex, now: Instant) -> Next {
+    fn idle(&self, state: &mut State, seat: &mut Seat, now: Instant) -> Next {
         if self.until == Until::Idle {
             self.stop();
             return Next::Stop;
@@ -338,13 +313,19 @@ impl<'a> Spin<'a> {
         let due = self.next_due(state);
         let watches = state.watch.is_none_or(|(_, until)| due.is_some_and(|due| due < until));
         let deadline = if watches {
-            state.watch = due.map(|due| (thread, due));
+            state.watch = due.map(|due| (seat.thread, due));
             clock.deadline([steady, self.deadline].into_iter().flatten().min(), system)
         } else {
             clock.deadline(self.deadline, None)
         };
         // With the state in hand: whoever gets it next sees this thread as parked.
         state.parked += 1;
+        seat.was_idle = true;
+        let poll_until = *seat.idle_since.get_or_insert(now) + self.executor.busy_poll;
+        if now < poll_until && clock.passes() {
+            let ends = [due.filter(|_| watches), self.deadline, Some(now + STEP_NOTICED_AFTER)];
+            return Next::Poll(ends.into_iter().flatten().fold(poll_until, Instant::min));
+        }
         Next::Park(self.executor.bell.parker.prepare(), deadline)
     }
 

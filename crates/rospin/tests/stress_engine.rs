@@ -6,6 +6,7 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use common::{Count, eventually, spin_in_background, threads, watchdog};
 use futures::channel::{mpsc, oneshot};
@@ -66,9 +67,10 @@ fn context() -> Context {
 #[test]
 fn no_notification_is_lost() {
     const EACH: usize = 2_000;
-    for executor_threads in [1, 3] {
+    for (executor_threads, busy_poll_us) in [(1, 0), (3, 0), (1, 20), (3, 20)] {
         watchdog(move || {
-            let executor = ExecutorOptions::new("main").threads(threads(executor_threads));
+            let busy_poll = Duration::from_micros(busy_poll_us);
+            let executor = ExecutorOptions::new("main").threads(threads(executor_threads)).busy_poll(busy_poll);
             let executor = Arc::new(context().create_executor(executor));
             let group = executor.create_reentrant_group("group");
             let taken = Count::new();

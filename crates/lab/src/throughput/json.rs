@@ -17,6 +17,7 @@ pub(crate) fn render(throughput: &Throughput) -> Result<String, serde_json::Erro
         "settings": {
             "rounds": throughput.rounds,
             "seconds": throughput.window.as_secs_f64(),
+            "busy_poll_us": throughput.busy_poll.as_secs_f64() * 1e6,
             "depth": DEPTH,
             "rate_hz": RATE_HZ,
             "timers_hz": TIMERS_HZ,

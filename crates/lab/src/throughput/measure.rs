@@ -26,6 +26,8 @@ pub(crate) struct Order {
     pub(crate) warm_up: Duration,
     pub(crate) window: Duration,
     pub(crate) calibration: Calibration,
+    /// Of rospin's executors.
+    pub(crate) busy_poll: Duration,
 }
 
 /// What was counted in one window.
@@ -52,12 +54,13 @@ pub(crate) struct Sample {
 
 /// Runs it.
 pub(crate) fn run(order: &Order) -> Result<Sample, Failed> {
-    let Order { contender, cell, warm_up, window, calibration } = *order;
+    let Order { contender, cell, warm_up, window, calibration, busy_poll } = *order;
     let threads = contender.threads(&cell).ok_or("it has one thread only")?;
     let whole = warm_up + window;
     let latencies =
         if cell.workload == Workload::FixedRate { (whole.as_secs_f64() * f64::from(RATE_HZ)) as usize * 2 } else { 0 };
-    let (system, tallies) = system::build(&cell, threads, calibration, latencies)?;
+    let (mut system, tallies) = system::build(&cell, threads, calibration, latencies)?;
+    system.busy_poll = busy_poll;
     let mut source = Source::new(&cell, &system.context)?;
     let (control, is_running) = Control::new();
     let cores = Cores::of(cell.workload);
@@ -174,7 +177,8 @@ mod tests {
                 for contender in Contender::ALL.into_iter().filter(|contender| contender.threads(&cell).is_some()) {
                     let (warm_up, window) = (Duration::from_millis(5), Duration::from_millis(20));
                     let calibration = Calibration { divisions_per_ns: 0.1 };
-                    let order = Order { contender, cell, warm_up, window, calibration };
+                    let busy_poll = Duration::ZERO;
+                    let order = Order { contender, cell, warm_up, window, calibration, busy_poll };
                     let is_timed = workload == Workload::FixedRate;
                     let ran = (0..100).any(|_| {
                         let sample = run(&order).unwrap();
@@ -191,7 +195,8 @@ mod tests {
         let cell = Workload::FanIn.cells()[1];
         let duration = Duration::from_millis(7);
         let calibration = Calibration { divisions_per_ns: 0.5 };
-        let order = Order { contender: Contender::RospinFifo, cell, warm_up: duration, window: duration, calibration };
+        let (contender, warm_up, window, busy_poll) = (Contender::RospinFifo, duration, duration, duration);
+        let order = Order { contender, cell, warm_up, window, calibration, busy_poll };
         let text = serde_json::to_string(&order).unwrap();
         assert_eq!(serde_json::from_str::<Order>(&text).unwrap(), order);
         let sample = Sample { runs: 3, latencies_ns: vec![1, 2], ..Sample::default() };

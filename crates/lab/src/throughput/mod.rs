@@ -69,6 +69,7 @@ pub(crate) struct Throughput {
     pub(crate) rounds: u32,
     /// Length of the shortest measurements.
     pub(crate) window: Duration,
+    pub(crate) busy_poll: Duration,
     pub(crate) figures: Figures,
     /// What the reader has to know.
     pub(crate) remarks: Vec<String>,
@@ -91,8 +92,14 @@ fn compare(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     if !runner.counts() {
         remarks.push("allocations were not counted: the program rospin-counting is not beside this one".to_owned());
     }
-    let machine = Machine::read();
-    let throughput = Throughput { machine, rounds: options.rounds, window: options.seconds, figures, remarks };
+    let (machine, busy_poll) = (Machine::read(), options.busy_poll);
+    if !busy_poll.is_zero() {
+        remarks.push(format!(
+            "the threads of rospin's executors looked for something to do for {busy_poll:?} before they slept"
+        ));
+    }
+    let throughput =
+        Throughput { machine, rounds: options.rounds, window: options.seconds, busy_poll, figures, remarks };
     print(&throughput, out)?;
     files.write(out, || json::render(&throughput), || report::render(&throughput))
 }

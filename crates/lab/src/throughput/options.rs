@@ -23,6 +23,7 @@ all alike; the figures are medians over the rounds. `limit` is a thread that cal
 Examples:
   rospin lab throughput
   rospin lab throughput --workloads fixed-rate --rounds 11
+  rospin lab throughput --workloads fixed-rate --busy-poll 200
   rospin lab throughput --contenders limit,rospin-fifo --seconds 0.5 --json throughput.json")]
 pub(crate) struct Options {
     /// Workloads to run, separated by commas; all unless given
@@ -41,6 +42,11 @@ pub(crate) struct Options {
     #[arg(long, value_name = "SECONDS", default_value = "0.06", value_parser = parse_seconds)]
     #[arg(allow_negative_numbers = true)]
     pub(crate) seconds: Duration,
+
+    /// For how many microseconds the threads of rospin's executors look for something to do before they sleep
+    #[arg(long, value_name = "MICROSECONDS", default_value = "0", value_parser = parse_micros)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) busy_poll: Duration,
 
     #[command(flatten)]
     pub(crate) outputs: OutputOptions,
@@ -62,6 +68,10 @@ impl Options {
     }
 }
 
+fn parse_micros(text: &str) -> Result<Duration, String> {
+    number::parse(text, "microseconds", 0.0, 1e6).map(|micros| Duration::from_secs_f64(micros / 1e6))
+}
+
 fn parse_seconds(text: &str) -> Result<Duration, String> {
     number::parse_seconds(text, 0.001, 60.0)
 }
@@ -76,6 +86,7 @@ mod tests {
         let options = Options::from_arguments(&[]).unwrap();
         assert_eq!((options.workloads(), options.contenders()), (Workload::ALL.to_vec(), Contender::ALL.to_vec()));
         assert_eq!((options.rounds, options.seconds), (5, Duration::from_millis(60)));
+        assert_eq!(options.busy_poll, Duration::ZERO);
     }
 
     #[test]
@@ -94,6 +105,7 @@ mod tests {
             ("--rounds", "0"),
             ("--seconds", "-1"),
             ("--seconds", "x"),
+            ("--busy-poll", "-1"),
         ] {
             let error = Options::from_arguments(&[option, value]).unwrap_err();
             assert_eq!(error.exit_code(), 2);

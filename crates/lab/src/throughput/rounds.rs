@@ -107,7 +107,8 @@ fn run_cell(
     progress: &dyn Fn(f64),
 ) -> Result<Vec<Row>, MeasureError> {
     let window = options.seconds * cell.workload.window_factor();
-    let order = |contender, window| Order { contender, cell, warm_up: WARM_UP, window, calibration };
+    let (warm_up, busy_poll) = (WARM_UP, options.busy_poll);
+    let order = |contender, window| Order { contender, cell, warm_up, window, calibration, busy_poll };
     let able: Vec<_> = contenders.iter().copied().filter(|contender| contender.threads(&cell).is_some()).collect();
     let mut samples: Vec<Vec<Sample>> = able.iter().map(|_| Vec::new()).collect();
     for round in 0..options.rounds as usize {

@@ -50,6 +50,8 @@ pub(crate) struct System {
     pub(crate) timers: Vec<Timer>,
     /// That run callbacks.
     pub(crate) threads: usize,
+    /// How long rospin's look for something to do before they sleep.
+    pub(crate) busy_poll: Duration,
 }
 
 /// What callbacks leave behind, for whoever measures.
@@ -148,7 +150,8 @@ pub(crate) fn build(
         Timer { group: number % groups, period, delay, callback: ticks(tallies.add()) }
     });
     let timers = timers.collect();
-    Ok((System { context, groups, subscriptions, timers, threads }, tallies))
+    let busy_poll = Duration::ZERO;
+    Ok((System { context, groups, subscriptions, timers, threads, busy_poll }, tallies))
 }
 
 /// Reads the whole message.

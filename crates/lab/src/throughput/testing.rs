@@ -44,6 +44,7 @@ pub(crate) fn throughput() -> Throughput {
         machine: Machine::made_up(),
         rounds: 5,
         window: Duration::from_millis(80),
+        busy_poll: Duration::ZERO,
         figures: figures(),
         remarks: Vec::new(),
     }

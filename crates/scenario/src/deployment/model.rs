@@ -86,6 +86,9 @@ pub struct ExecutorPlan {
     /// How many threads run its callbacks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<u16>,
+    /// How long its threads look for something to do before they sleep.
+    #[serde(default, with = "text::optional_duration", skip_serializing_if = "Option::is_none")]
+    pub busy_poll: Option<Duration>,
     /// How the kernel schedules its threads.
     #[serde(default, with = "scheduling", skip_serializing_if = "Option::is_none")]
     pub scheduling: Option<OsScheduling>,
@@ -108,6 +111,7 @@ impl ExecutorPlan {
             name: name.into(),
             policy: None,
             threads: None,
+            busy_poll: None,
             scheduling: None,
             cores: Vec::new(),
             timer_slack: None,

@@ -6,9 +6,10 @@ use super::super::system::{Subscription, System, Timer, options};
 use super::{Control, Failed};
 
 pub(super) fn spin(system: System, control: &Control, policy: &str) -> Result<(), Failed> {
-    let System { context, groups, subscriptions, timers, threads } = system;
+    let System { context, groups, subscriptions, timers, threads, busy_poll } = system;
     let threads = u16::try_from(threads)?;
-    let setup = ExecutorOptions::new("main").boxed_policy(policy::by_name(policy)?).threads(threads);
+    let setup =
+        ExecutorOptions::new("main").boxed_policy(policy::by_name(policy)?).threads(threads).busy_poll(busy_poll);
     let executor = context.create_executor(setup);
     let groups: Vec<_> = (0..groups).map(|number| executor.create_group(format!("group{number}"), ())).collect();
     let mut entities = Vec::new();

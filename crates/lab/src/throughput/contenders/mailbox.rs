@@ -92,7 +92,7 @@ async fn keep_time(timer: (Instant, std::time::Duration), number: usize, mailbox
 }
 
 pub(super) fn spin(system: System, control: &Control) -> Result<(), Failed> {
-    let System { context, groups, subscriptions, timers, threads } = system;
+    let System { context, groups, subscriptions, timers, threads, .. } = system;
     let runtime = Builder::new_multi_thread().worker_threads(threads).enable_time().build()?;
     let mut workers: Vec<_> = (0..groups).map(|_| Worker::new()).collect();
     for taken in Taken::all(&context, subscriptions)? {
