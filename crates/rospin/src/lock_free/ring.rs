@@ -16,6 +16,7 @@
 use std::marker::PhantomData;
 use std::ptr;
 
+use super::mute::Mute;
 use super::sync::{Arc, AtomicPtr, AtomicU64, Ordering};
 
 /// A pointer that owns what it points to, taken apart and put together again.
@@ -67,6 +68,8 @@ struct Count(AtomicU64);
 struct Shared<P: OwningPointer> {
     depth: u64,
     slots: Box<[Slot<P::Target>]>,
+    /// Of the producer. Here it costs no cache line: both ends look at this one for the slots, and hardly ever write to it.
+    mute: Mute,
     head: Count,
     tail: Count,
     owns: PhantomData<P>,
@@ -124,6 +127,22 @@ impl<P: OwningPointer> Clone for Consumer<P> {
     }
 }
 
+/// Tells whether a ring's producer is muted, apart from both of its ends.
+pub(crate) struct MuteOf<P: OwningPointer>(Arc<Shared<P>>);
+
+impl<P: OwningPointer> Clone for MuteOf<P> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<P: OwningPointer> MuteOf<P> {
+    /// See [`Mute::is_muted`].
+    pub(crate) fn is_muted(&self) -> bool {
+        self.0.mute.is_muted()
+    }
+}
+
 /// A ring that keeps the last `depth` messages (at least one).
 pub(crate) fn ring<P: OwningPointer>(depth: usize) -> (Producer<P>, Consumer<P>) {
     let slot = |_| Slot { message: AtomicPtr::new(ptr::null_mut()), stamp: AtomicU64::new(0) };
@@ -131,6 +150,7 @@ pub(crate) fn ring<P: OwningPointer>(depth: usize) -> (Producer<P>, Consumer<P>)
     let ring = Arc::new(Shared {
         depth: depth as u64,
         slots: (0..depth.next_power_of_two()).map(slot).collect(),
+        mute: Mute::new(),
         head: Count(AtomicU64::new(0)),
         tail: Count(AtomicU64::new(0)),
         owns: PhantomData,
@@ -163,6 +183,16 @@ impl<P: OwningPointer> Producer<P> {
 }
 
 impl<P: OwningPointer> Consumer<P> {
+    /// Of the producer, while it is known that the ring is not empty: whoever asked has it taken from.
+    pub(crate) fn mute(&self) -> &Mute {
+        &self.ring.mute
+    }
+
+    /// For whoever notifies of messages.
+    pub(crate) fn mute_of(&self) -> MuteOf<P> {
+        MuteOf(Arc::clone(&self.ring))
+    }
+
     /// Takes the oldest message.
     pub(crate) fn pop(&self) -> Option<P> {
         self.ring.claim(|head| self.has(head))

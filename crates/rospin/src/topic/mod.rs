@@ -20,8 +20,8 @@ use smallvec::SmallVec;
 use crate::clock::Clock;
 use crate::context::Context;
 use crate::group_core::GroupGone;
-use crate::lock_free::mute::{Mute, published};
-use crate::lock_free::ring::Producer;
+use crate::lock_free::mute::published;
+use crate::lock_free::ring::{MuteOf, Producer};
 use crate::loss::{LossCause, LossCounters};
 use crate::options::PublisherOptions;
 use crate::registry::TypeMismatch;
@@ -39,7 +39,7 @@ struct TopicState<T> {
     next_id: u64,
     queues: Vec<Queue<T>>,
     /// Of the queues, in their order: to be called without the lock.
-    alarms: Arc<[Alarm]>,
+    alarms: Arc<[Alarm<T>]>,
     histories: Vec<History<T>>,
     publishers: usize,
     /// Who waits for a publisher or a subscription.
@@ -50,20 +50,28 @@ struct TopicState<T> {
 struct Queue<T> {
     id: u64,
     producer: Producer<Arc<T>>,
-    alarm: Option<Alarm>,
+    alarm: Option<Alarm<T>>,
     losses: Arc<LossCounters>,
 }
 
 /// Whom a subscription has called when a message arrived.
-#[derive(Clone)]
-enum Alarm {
+enum Alarm<T> {
     /// Unless it is muted: then it takes on without being told.
-    Executor(Notifier, Arc<Mute>),
+    Executor(Notifier, MuteOf<Arc<T>>),
     /// Shared, since cloning a waker is user code.
     Waker(Arc<Waker>),
 }
 
-impl Alarm {
+impl<T> Clone for Alarm<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Executor(notifier, mute) => Self::Executor(notifier.clone(), mute.clone()),
+            Self::Waker(waker) => Self::Waker(Arc::clone(waker)),
+        }
+    }
+}
+
+impl<T> Alarm<T> {
     fn is_muted(&self) -> bool {
         matches!(self, Self::Executor(_, mute) if mute.is_muted())
     }

@@ -7,7 +7,6 @@ use rospin_core::Instant;
 
 use super::{Alarm, Queue, Topic, TopicEnds, TopicError};
 use crate::context::Context;
-use crate::lock_free::mute::Mute;
 use crate::lock_free::ring::{Consumer, ring};
 use crate::loss::{LossCause, LossCounters};
 use crate::options::SubscriptionOptions;
@@ -18,8 +17,6 @@ pub(crate) struct TopicSource<T: Send + Sync + 'static> {
     topic: Arc<Topic<T>>,
     id: u64,
     consumer: Consumer<Arc<T>>,
-    /// Of the publishers, while it is known that the queue is not empty: whoever asked has it taken from.
-    mute: Arc<Mute>,
     losses: Arc<LossCounters>,
 }
 
@@ -49,7 +46,7 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
         drop(state);
         waiters.wake();
         drop(too_old);
-        Ok(Self { topic, id, consumer, mute: Arc::new(Mute::new()), losses })
+        Ok(Self { topic, id, consumer, losses })
     }
 
     /// What ends the subscription at once, while its callback may still be running.
@@ -88,7 +85,7 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
         self.losses = losses;
     }
 
-    fn set_alarm(&self, alarm: Alarm) {
+    fn set_alarm(&self, alarm: Alarm<T>) {
         let mut state = self.topic.lock();
         let queue = state.queues.iter_mut().find(|queue| queue.id == self.id);
         let before = queue.and_then(|queue| queue.alarm.replace(alarm));
@@ -105,7 +102,7 @@ impl<T: Send + Sync + 'static> Source for TopicSource<T> {
     type Attachment = ();
 
     fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
-        self.set_alarm(Alarm::Executor(notifier, Arc::clone(&self.mute)));
+        self.set_alarm(Alarm::Executor(notifier, self.consumer.mute_of()));
         Ok(())
     }
 
@@ -119,12 +116,12 @@ impl<T: Send + Sync + 'static> Source for TopicSource<T> {
             return Pending::Empty;
         };
         // Whoever asks has it taken from: that is what the answer means.
-        self.mute.mute();
+        self.consumer.mute().mute();
         Pending::Since(Instant::from_nanos(nanos))
     }
 
     fn arm(&self) -> Pending {
-        if self.mute.unmute() { self.pending() } else { Pending::Empty }
+        if self.consumer.mute().unmute() { self.pending() } else { Pending::Empty }
     }
 }
 
