@@ -13,7 +13,7 @@ use crate::ros_time::Driver;
 use crate::shared::Shared;
 
 /// How late a timer on the system clock may be after that clock was set forward, where timers on the steady clock are waited
-/// for, too.
+/// for, too, or where threads look for work instead of sleeping.
 pub(crate) const STEP_NOTICED_AFTER: Duration = Duration::from_secs(1);
 
 /// Reads the clocks of a [`Context`](crate::Context). Cheap to clone; reading neither blocks nor allocates.

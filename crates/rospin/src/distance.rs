@@ -12,15 +12,20 @@ use crate::shared::Shared;
 use crate::source::Pending;
 use crate::work::Run;
 
-/// Runs between two looks at the clock while there is more, and when there is no more.
+/// Runs between two looks at the clock while there is more, and to one when there is no more.
 const RUNS: u32 = 16;
 const RUNS_TO_THE_END: u32 = 8;
-/// Messages are dense if they come at shorter intervals.
-const DENSE: Duration = Duration::from_nanos(1_000);
+/// Messages are dense if they are taken at shorter intervals.
+const DENSE: Duration = micros(1);
 /// A message that is younger is too close to its publisher.
-const CLOSE: Duration = Duration::from_nanos(2_000);
+const CLOSE: Duration = micros(2);
 /// How long messages gather: enough of them for several cache lines, and less than parking and getting up would take.
-const GATHER: Duration = Duration::from_nanos(4_000);
+const GATHER: Duration = micros(4);
+
+/// Code that is not optimized is slower, and is to take the same paths.
+const fn micros(optimized: u64) -> Duration {
+    Duration::from_micros(if cfg!(debug_assertions) { 20 * optimized } else { optimized })
+}
 
 /// How closely a thread follows a publisher.
 pub(crate) struct Distance {
@@ -36,14 +41,23 @@ impl Distance {
         Self { runs: 0, looked: Instant::ZERO, is_dense: false }
     }
 
-    /// After a run: waits for some microseconds if it follows its publisher too closely, unless there is something else to do.
+    /// After a run: waits for some microseconds if it follows its publisher too closely and nothing else is ready. What is
+    /// notified meanwhile ends the wait, what falls due does not.
+    #[inline]
     pub(crate) fn keep(&mut self, run: &Run, executor: &Shared) {
         self.runs += 1;
-        // A clock that is moved by hand would not end the wait.
-        if self.runs < RUNS_TO_THE_END || !run.callback.is_alone || !executor.clock.passes() {
-            return;
+        // Now and then, since looking at the clock is the dearest part.
+        if self.runs >= if run.left() == Pending::Empty { RUNS_TO_THE_END } else { RUNS } {
+            self.look(run, executor);
         }
-        if self.is_too_close(run.left(), || executor.now()) {
+    }
+
+    #[inline(never)]
+    fn look(&mut self, run: &Run, executor: &Shared) {
+        // A clock that is moved by hand would not end the wait.
+        if !run.callback.is_alone || !executor.clock.passes() {
+            *self = Self { runs: 0, is_dense: false, ..*self };
+        } else if self.is_too_close(run.activation.release, run.left(), executor.now()) {
             let until = self.looked + GATHER;
             while !executor.wants_attention() && executor.now() < until {
                 std::hint::spin_loop();
@@ -56,24 +70,16 @@ impl Distance {
         self.is_dense
     }
 
-    /// Looks at the clock now and then, since that is the dearest part.
-    fn is_too_close(&mut self, left: Pending, clock: impl FnOnce() -> Instant) -> bool {
-        let enough = match left {
-            Pending::Empty => RUNS_TO_THE_END,
-            Pending::Since(_) => RUNS,
-            Pending::Unknown => return false,
-        };
-        if self.runs < enough {
-            return false;
-        }
-        let now = clock();
+    /// Begins anew with `now`; says whether to wait, with what arrived at `taken`, and left that.
+    fn is_too_close(&mut self, taken: Instant, left: Pending, now: Instant) -> bool {
         let is_dense = now.saturating_since(self.looked) < DENSE * self.runs;
         *self = Self { runs: 0, looked: now, is_dense };
-        let is_close = match left {
-            Pending::Since(arrival) => now.saturating_since(arrival) < CLOSE,
-            _ => true,
+        let last = match left {
+            Pending::Empty => taken,
+            Pending::Since(next) => next,
+            Pending::Unknown => return false,
         };
-        is_dense && is_close
+        is_dense && now.saturating_since(last) < CLOSE
     }
 }
 
@@ -81,51 +87,36 @@ impl Distance {
 mod tests {
     use super::*;
 
-    fn at(ns: u64) -> Instant {
-        Instant::from_nanos(1_000_000 + ns)
+    /// So many hundredths of what is dense for one message.
+    fn at(hundredths: u32) -> Instant {
+        Instant::from_millis(1_000) + DENSE * hundredths / 100
     }
 
-    fn begun() -> Distance {
-        Distance { looked: at(0), ..Distance::new() }
-    }
-
-    /// After so many runs since zero.
-    fn after(runs: u32, left: Pending, now: Instant) -> bool {
-        Distance { runs, ..begun() }.is_too_close(left, || now)
+    fn after(runs: u32) -> Distance {
+        Distance { runs, looked: at(0), is_dense: false }
     }
 
     #[test]
     fn dense_messages_gather_when_the_last_one_is_taken_or_the_next_one_is_young() {
-        assert!(after(8, Pending::Empty, at(7_900)));
-        assert!(after(16, Pending::Since(at(8_100)), at(10_000)));
-        assert!(!after(16, Pending::Since(at(7_900)), at(10_000)), "far enough behind");
+        assert!(after(8).is_too_close(at(700), Pending::Empty, at(790)));
+        assert!(after(16).is_too_close(at(700), Pending::Since(at(810)), at(1_000)));
+        assert!(!after(16).is_too_close(at(700), Pending::Since(at(790)), at(1_000)), "far enough behind");
+        assert!(!after(8).is_too_close(at(0), Pending::Empty, at(790)), "a burst that is over");
     }
 
     #[test]
     fn messages_at_longer_intervals_are_not_waited_for() {
-        assert!(!after(8, Pending::Empty, at(8_100)));
-        assert!(!after(16, Pending::Since(at(16_000)), at(16_100)));
-        assert!(!after(1_000, Pending::Unknown, at(10_000)));
+        assert!(!after(8).is_too_close(at(800), Pending::Empty, at(810)));
+        assert!(!after(16).is_too_close(at(1_600), Pending::Since(at(1_600)), at(1_610)));
+        assert!(!after(1_000).is_too_close(at(0), Pending::Unknown, at(10)));
     }
 
     #[test]
-    fn few_runs_make_no_rate_and_need_no_clock() {
-        let never = || panic!("no need to look");
-        assert!(!Distance { runs: 15, ..begun() }.is_too_close(Pending::Since(at(0)), never));
-        assert!(!Distance { runs: 7, ..begun() }.is_too_close(Pending::Empty, never));
-    }
-
-    #[test]
-    fn after_a_wait_that_brought_little_there_is_no_other_one() {
-        let mut distance = Distance { runs: 8, ..begun() };
-        assert!(distance.is_too_close(Pending::Empty, || at(5_000)));
-        for runs in 1..8 {
-            distance.runs = runs;
-            assert!(!distance.is_too_close(Pending::Empty, || at(6_000)));
-        }
-        assert!(distance.is_dense());
+    fn each_look_begins_anew() {
+        let mut distance = after(8);
+        assert!(distance.is_too_close(at(500), Pending::Empty, at(510)) && distance.is_dense());
         distance.runs = 8;
-        assert!(!distance.is_too_close(Pending::Empty, || at(15_000)));
-        assert!(!distance.is_dense(), "it is over");
+        assert!(!distance.is_too_close(at(1_490), Pending::Empty, at(1_500)), "too few for that time");
+        assert!(!distance.is_dense() && distance.runs == 0);
     }
 }

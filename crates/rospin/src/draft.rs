@@ -125,7 +125,7 @@ impl<'a> Draft<'a, Attached<JumpSource>> {
     }
 }
 
-impl<'a, T: Send + Sync + 'static> Draft<'a, Attached<TopicSource<T>>> {
+impl<'a, T: Send + Sync + 'static> Draft<'a, TopicSource<T>> {
     pub(crate) fn subscription(
         group: &'a Arc<GroupCore>,
         mut options: SubscriptionOptions,
@@ -137,7 +137,7 @@ impl<'a, T: Send + Sync + 'static> Draft<'a, Attached<TopicSource<T>>> {
         let (name, losses, signal) = begin(group, &mut options.common, Some(&mut options.depth), default_name)?;
         let source = TopicSource::subscribe(&group.context, &options, Arc::clone(&losses))?;
         let closer = Some(Box::new(source.closer()) as Closer);
-        let take = attach_own(source, &signal);
+        let Attached { source: take, .. } = attach_own(source, &signal);
         Ok(Self {
             group,
             kind: EntityKind::Subscription,

@@ -72,9 +72,9 @@ impl ExecutorOptions {
     /// For how long a thread that has nothing to do looks for something before it sleeps; not at all by default, and
     /// [`Duration::MAX`] for ever.
     ///
-    /// A thread that looks starts a callback within a microsecond; to wake one that sleeps takes ten times as long and more,
+    /// A thread that looks starts a callback in about a microsecond; to wake one that sleeps takes ten times as long and more,
     /// part of it on the thread of the publisher. Meanwhile it needs a core of its own: under a real-time class, nothing else
-    /// gets to run there.
+    /// gets to run there. With several threads, each of them looks. Not for clocks that are moved by hand.
     #[must_use]
     pub fn busy_poll(mut self, duration: Duration) -> Self {
         self.busy_poll = duration;

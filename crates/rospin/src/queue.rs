@@ -41,7 +41,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
     /// Takes the oldest message. Neither blocks, nor locks, nor allocates.
     #[must_use]
     pub fn try_take(&self) -> Option<Arc<T>> {
-        self.source.take()
+        self.source.pop()
     }
 
     /// Whether there is nothing to take at this moment.
@@ -90,11 +90,7 @@ impl<T: Send + Sync + 'static> Source for Queue<T> {
     }
 
     fn pending(&self) -> Pending {
-        self.source.pending()
-    }
-
-    fn arm(&self) -> Pending {
-        self.source.arm()
+        Source::pending(&self.source)
     }
 
     fn closer(&self) -> Option<Closer> {

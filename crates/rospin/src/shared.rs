@@ -46,6 +46,8 @@ pub(crate) struct Shared {
     pub(crate) has_jump_callbacks: AtomicBool,
     /// Something besides the inbox wants attention: a command, a moved clock.
     news: AtomicBool,
+    /// A thread that has nothing to do is called.
+    called: AtomicBool,
     /// `None` once the executor is closed.
     commands: Mutex<Option<Vec<Command>>>,
     pub(crate) halt: AtomicBool,
@@ -75,6 +77,7 @@ impl Shared {
             jumps_left: AtomicUsize::new(0),
             has_jump_callbacks: AtomicBool::new(false),
             news: AtomicBool::new(false),
+            called: AtomicBool::new(false),
             commands: Mutex::new(Some(Vec::new())),
             halt: AtomicBool::new(false),
             spinning: AtomicBool::new(false),
@@ -162,7 +165,15 @@ impl Shared {
             self.bell.parker.unpark_one();
         } else {
             // Those that look for work are not in the parker.
-            self.poke();
+            self.called.store(true, Ordering::Release);
+            self.bell.parker.unpark_one();
+        }
+    }
+
+    /// A thread has come, and takes a whole step: if it finds more than it can run, it calls in its turn.
+    pub(crate) fn answer_call(&self) {
+        if self.called.load(Ordering::Relaxed) {
+            self.called.store(false, Ordering::Relaxed);
         }
     }
 
@@ -176,6 +187,7 @@ impl Shared {
     pub(crate) fn wants_attention(&self) -> bool {
         !self.bell.inbox.is_empty()
             || self.news.load(Ordering::Acquire)
+            || self.called.load(Ordering::Relaxed)
             || self.halt.load(Ordering::Acquire)
             || self.ros_watch.is_up(&self.clock.driver().dial)
     }

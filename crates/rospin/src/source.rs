@@ -170,15 +170,6 @@ pub trait Source: Send + 'static {
         Pending::Unknown
     }
 
-    /// What is left, where a take or [`pending`](Self::pending) has just said that nothing is, and the executor will look
-    /// again only when it is notified. A source that need not notify as long as it is taken from switches its notifications
-    /// on here, and looks once more.
-    ///
-    /// Called on an executor thread only, and not on a source that has ended.
-    fn arm(&self) -> Pending {
-        Pending::Empty
-    }
-
     /// What ends the source at once when its entity's handle is dropped; the source itself is dropped before the executor's
     /// next pick only, since its callback may be running. Asked once, when it is attached.
     ///

@@ -173,10 +173,11 @@ impl<'a> Spin<'a> {
         let _inside = RunsCallbacks::here();
         let mut seat = Seat { thread, run: None, distance: Distance::new(), idle_since: None, was_idle: false };
         loop {
-            if let Some(run) = &mut seat.run
-                && run.has_source()
-            {
-                seat.distance.keep(run, self.executor);
+            if let Some(run) = &mut seat.run {
+                // With several threads the others may be waiting for its group.
+                if self.threads == 1 && run.has_source() {
+                    seat.distance.keep(run, self.executor);
+                }
                 run.arm();
             }
             if main.as_ref().is_some_and(MainFuture::is_woken) {
@@ -229,6 +230,7 @@ impl<'a> Spin<'a> {
     fn step(&self, state: &mut State, seat: &mut Seat) -> (Next, bool) {
         let executor = self.executor;
         executor.run_commands(state);
+        executor.answer_call();
         // Read after the commands: a clock that was moved is one of them.
         let now = executor.now();
         state.drain(&executor.bell.inbox, now);

@@ -74,11 +74,18 @@ impl Run {
     }
 
     /// Arms the source, if nothing was left and that was left for later.
+    #[inline]
     pub(crate) fn arm(&mut self) {
+        if self.callback.cx.arms_later {
+            self.arm_now();
+        }
+    }
+
+    fn arm_now(&mut self) {
         let Callback { body, cx, result, .. } = &mut *self.callback;
-        let was_left = std::mem::take(&mut cx.arms_later) && cx.pending == Pending::Empty;
+        cx.arms_later = false;
         // One that failed with nothing left has ended.
-        if was_left && !matches!(result, Ok(Ran::Failed(_))) {
+        if cx.pending == Pending::Empty && !matches!(result, Ok(Ran::Failed(_))) {
             // Foreign code. If it panics, looking again is the safe answer.
             cx.pending = contain(|| body.arm()).unwrap_or(Pending::Unknown);
         }

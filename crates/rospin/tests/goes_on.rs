@@ -8,7 +8,10 @@ use std::sync::{Arc, mpsc};
 use std::task::Poll;
 
 use common::{expect, spin_all, watchdog};
-use rospin::{Context, ContextOptions, ExecutorOptions, Payload, SpinOptions, SubscriptionOptions};
+use rospin::{
+    Context, ContextOptions, EntityKind, EntityOptions, ExecutorOptions, Notifier, Payload, Pending, PublisherOptions,
+    Queue, Source, SpinOptions, SubscriptionOptions, TakeError,
+};
 
 #[test]
 fn what_woke_the_activation_before_does_not_wake_the_next_one() {
@@ -51,4 +54,44 @@ fn what_woke_the_activation_before_does_not_wake_the_next_one() {
         spin_all(&executor);
         assert_eq!(polls.load(Ordering::SeqCst), 1);
     });
+}
+
+/// A queue as the source of an entity, by a wrapper that passes on what a source must have.
+struct Wrapped(Queue<u32>);
+
+impl Source for Wrapped {
+    type Item = Arc<u32>;
+    type Attachment = ();
+
+    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
+        self.0.attach(notifier)
+    }
+
+    fn try_take(&mut self) -> Result<Option<Arc<u32>>, TakeError> {
+        Source::try_take(&mut self.0)
+    }
+
+    fn pending(&self) -> Pending {
+        self.0.pending()
+    }
+}
+
+#[test]
+fn publishers_notify_again_after_a_burst_whatever_wraps_the_queue() {
+    let context = Context::new(ContextOptions::new());
+    let executor = context.create_executor(ExecutorOptions::new("main"));
+    let group = executor.create_group("group", Vec::new());
+    let publisher = context.create_publisher::<u32>(PublisherOptions::new("numbers").transient_local(2)).unwrap();
+    publisher.publish(1);
+    publisher.publish(2);
+    let latched = SubscriptionOptions::new("numbers").keep_last(4).transient_local();
+    let queue = Wrapped(context.create_queue(latched).unwrap());
+    let hear = |heard: &mut Vec<u32>, number: Arc<u32>| heard.push(*number);
+    let _entity = group.create_source(EntityKind::Subscription, EntityOptions::new("queue"), queue, hear).unwrap();
+    spin_all(&executor);
+    for burst in [[3, 4], [5, 6]] {
+        burst.into_iter().for_each(|number| _ = publisher.publish(number));
+        spin_all(&executor);
+    }
+    assert_eq!(group.into_payload().unwrap(), [1, 2, 3, 4, 5, 6]);
 }

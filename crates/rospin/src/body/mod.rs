@@ -49,7 +49,7 @@ pub(crate) trait Body: Any + Send {
     /// What is in the source before any take.
     fn pending(&self) -> Pending;
 
-    /// What is left after a run that was allowed to arm later; see [`Source::arm`].
+    /// What is left after a run that was allowed to arm later; see [`Take::arm`].
     fn arm(&self) -> Pending {
         Pending::Empty
     }
@@ -80,7 +80,8 @@ pub(crate) trait Take: Send + 'static {
 
     fn pending(&self) -> Pending;
 
-    /// See [`Source::arm`].
+    /// What is left where nothing was at the last look, and nobody looks again without being notified: whoever need not notify
+    /// of what is taken anyway has to from here on.
     fn arm(&self) -> Pending {
         Pending::Empty
     }
@@ -102,10 +103,6 @@ impl<S: Source> Take for Attached<S> {
 
     fn pending(&self) -> Pending {
         self.source.pending()
-    }
-
-    fn arm(&self) -> Pending {
-        self.source.arm()
     }
 }
 
@@ -138,10 +135,8 @@ fn take_into<T: Take>(take: &mut T, cx: &mut RunContext, arms_later: bool) -> Re
     cx.pending = Pending::Unknown;
     match take.take(cx.release) {
         Ok(Some(item)) => {
-            cx.pending = take.pending();
-            if cx.pending == Pending::Empty && !arms_later {
-                cx.pending = take.arm();
-            }
+            let left = take.pending();
+            cx.pending = if left == Pending::Empty && !arms_later { take.arm() } else { left };
             Ok(item)
         }
         Ok(None) => {

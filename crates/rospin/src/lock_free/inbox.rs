@@ -9,7 +9,7 @@
 //! ```
 //!
 //! There are as many marks as bits in a word. Executors with more pages than that have several books, and a mark says that a
-//! page of that number in one of the books has a flag up: so a notification touches two cache lines, whatever the size.
+//! page of that number in one of the books has a flag up: so a notification touches two or three cache lines, whatever the size.
 //!
 //! Every notifier does all of its steps, whatever others have done: so a notifier that is preempted between two of them
 //! hides nothing of what others notify, not even of the same entity. Each step is one atomic instruction; nobody waits or

@@ -110,7 +110,7 @@ pub(crate) struct State {
     pub(crate) detached: Vec<Box<dyn std::any::Any + Send>>,
     /// The panic that halted the executor.
     pub(crate) fatal: Option<Incident>,
-    /// Threads that are parked.
+    /// Threads that are parked, or look for work instead.
     pub(crate) parked: u16,
     /// The parked thread that gets up when a timer is due, and when that is.
     pub(crate) watch: Option<(ThreadIndex, Instant)>,

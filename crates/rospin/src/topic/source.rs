@@ -6,6 +6,7 @@ use std::task::Waker;
 use rospin_core::Instant;
 
 use super::{Alarm, Queue, Topic, TopicEnds, TopicError};
+use crate::body::Take;
 use crate::context::Context;
 use crate::lock_free::ring::{Consumer, ring};
 use crate::loss::{LossCause, LossCounters};
@@ -61,7 +62,7 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
     }
 
     /// Takes the oldest message.
-    pub(crate) fn take(&self) -> Option<Arc<T>> {
+    pub(crate) fn pop(&self) -> Option<Arc<T>> {
         self.consumer.pop()
     }
 
@@ -83,6 +84,16 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
         }
         drop(state);
         self.losses = losses;
+    }
+
+    /// What there is to take, for whoever takes it then: publishers are muted if there is something.
+    #[inline]
+    fn look(&self) -> Pending {
+        let Some(nanos) = self.consumer.oldest_stamp() else {
+            return Pending::Empty;
+        };
+        self.consumer.mute().mute();
+        Pending::Since(Instant::from_nanos(nanos))
     }
 
     fn set_alarm(&self, alarm: Alarm<T>) {
@@ -107,21 +118,35 @@ impl<T: Send + Sync + 'static> Source for TopicSource<T> {
     }
 
     fn try_take(&mut self) -> Result<Option<Arc<T>>, TakeError> {
-        // None although one was pending: the oldest message is making room at this moment.
-        Ok(self.take())
+        let taken = self.pop();
+        // The ring may be empty for a moment, while the oldest message makes room.
+        Ok(if taken.is_none() && self.consumer.mute().unmute() { self.pop() } else { taken })
     }
 
     fn pending(&self) -> Pending {
-        let Some(nanos) = self.consumer.oldest_stamp() else {
-            return Pending::Empty;
-        };
-        // Whoever asks has it taken from: that is what the answer means.
-        self.consumer.mute().mute();
-        Pending::Since(Instant::from_nanos(nanos))
+        match self.look() {
+            Pending::Empty if self.consumer.mute().unmute() => self.look(),
+            pending => pending,
+        }
+    }
+}
+
+/// A subscription's callback takes from the topic itself, whose publishers may stay muted while it runs.
+impl<T: Send + Sync + 'static> Take for TopicSource<T> {
+    type Item = Arc<T>;
+
+    #[inline]
+    fn take(&mut self, _: Instant) -> Result<Option<Arc<T>>, TakeError> {
+        // None although one was pending: the oldest message is making room at this moment.
+        Ok(self.pop())
+    }
+
+    fn pending(&self) -> Pending {
+        self.look()
     }
 
     fn arm(&self) -> Pending {
-        if self.consumer.mute().unmute() { self.pending() } else { Pending::Empty }
+        Source::pending(self)
     }
 }
 
@@ -130,5 +155,32 @@ impl<T: Send + Sync + 'static> Drop for TopicSource<T> {
         self.topic.unsubscribe(self.id);
         let lost = std::iter::from_fn(|| self.consumer.pop()).count();
         self.losses.add(LossCause::EntityDropped, lost as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::context::ContextOptions;
+
+    use super::*;
+
+    #[test]
+    fn publishers_stay_muted_until_the_source_is_armed() {
+        let context = Context::new(ContextOptions::new());
+        let options = SubscriptionOptions::new("topic").keep_last(3);
+        let mut source = TopicSource::<u32>::subscribe(&context, &options, context.open_counters("a", "b")).unwrap();
+        let publisher = context.create_publisher::<u32>("topic").unwrap();
+        let is_muted = |source: &TopicSource<u32>| source.consumer.mute().is_muted();
+        publisher.publish(1);
+        publisher.publish(2);
+        assert_eq!(source.try_take().unwrap().as_deref(), Some(&1));
+        assert!(!is_muted(&source));
+        assert!(matches!(Take::pending(&source), Pending::Since(_)) && is_muted(&source));
+        assert_eq!(source.try_take().unwrap().as_deref(), Some(&2));
+        assert!(Take::pending(&source) == Pending::Empty && is_muted(&source));
+        publisher.publish(3);
+        assert!(matches!(source.arm(), Pending::Since(_)) && is_muted(&source), "there is more after all");
+        assert_eq!(source.try_take().unwrap().as_deref(), Some(&3));
+        assert!(source.arm() == Pending::Empty && !is_muted(&source));
     }
 }
