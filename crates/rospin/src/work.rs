@@ -82,12 +82,10 @@ impl Run {
     }
 
     fn arm_now(&mut self) {
-        let Callback { body, cx, result, .. } = &mut *self.callback;
+        let Callback { body, cx, .. } = &mut *self.callback;
         cx.arms_later = false;
-        // One that failed with nothing left has ended.
-        if cx.pending == Pending::Empty && !matches!(result, Ok(Ran::Failed(_))) {
-            // Foreign code. If it panics, looking again is the safe answer.
-            cx.pending = contain(|| body.arm()).unwrap_or(Pending::Unknown);
+        if cx.pending == Pending::Empty {
+            cx.pending = body.arm();
         }
     }
 }

@@ -58,8 +58,8 @@ fn a_thread_that_looks_takes_what_another_one_made_ready() {
         let handle = executor.handle();
         let once = TimerOptions::one_shot(Duration::ZERO);
         let _both = (
-            // Both are due at once; the one that runs first waits for the other.
-            first.create_timer(once.clone(), move |(), _| {
+            // Waits for the other one, which its own thread cannot run meanwhile.
+            first.create_timer(once, move |(), _| {
                 publisher.publish(0);
                 expect(&has_run);
                 handle.halt();

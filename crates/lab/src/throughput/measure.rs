@@ -59,8 +59,7 @@ pub(crate) fn run(order: &Order) -> Result<Sample, Failed> {
     let whole = warm_up + window;
     let latencies =
         if cell.workload == Workload::FixedRate { (whole.as_secs_f64() * f64::from(RATE_HZ)) as usize * 2 } else { 0 };
-    let (mut system, tallies) = system::build(&cell, threads, calibration, latencies)?;
-    system.busy_poll = busy_poll;
+    let (system, tallies) = system::build(&cell, threads, busy_poll, calibration, latencies)?;
     let mut source = Source::new(&cell, &system.context)?;
     let (control, is_running) = Control::new();
     let cores = Cores::of(cell.workload);

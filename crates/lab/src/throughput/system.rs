@@ -120,6 +120,7 @@ pub(crate) fn topic(number: usize) -> String {
 pub(crate) fn build(
     cell: &Cell,
     threads: usize,
+    busy_poll: Duration,
     calibration: Calibration,
     latencies: usize,
 ) -> Result<(System, Tallies), TopicError> {
@@ -150,7 +151,6 @@ pub(crate) fn build(
         Timer { group: number % groups, period, delay, callback: ticks(tallies.add()) }
     });
     let timers = timers.collect();
-    let busy_poll = Duration::ZERO;
     Ok((System { context, groups, subscriptions, timers, threads, busy_poll }, tallies))
 }
 
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn every_cell_has_what_it_says() {
         for cell in Workload::ALL.into_iter().flat_map(Workload::cells) {
-            let (system, tallies) = build(&cell, 1, Calibration { divisions_per_ns: 1.0 }, 0).unwrap();
+            let (system, tallies) = build(&cell, 1, Duration::ZERO, Calibration { divisions_per_ns: 1.0 }, 0).unwrap();
             assert_eq!(system.subscriptions.len(), cell.subscriptions);
             assert_eq!(system.subscriptions.len() + system.timers.len(), cell.entities);
             assert_eq!((tallies.runs(), tallies.runs.len()), (0, cell.entities));
