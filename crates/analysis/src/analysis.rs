@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use rospin_scenario::Scenario;
 
+use crate::budget::{Budget, Monitor, Stop};
 use crate::chains;
 use crate::error::AnalysisError;
 use crate::overheads::{Overheads, Reservation};
 use crate::report::{CallbackBound, CoreLoad, Report};
-use crate::solve::{Solution, solve};
+use crate::solve::{Known, Solution, solve};
 use crate::system::{Policy, System};
 
 /// An analysis that is about to be made.
@@ -32,6 +33,7 @@ pub struct Analysis<'a> {
     scenario: &'a Scenario,
     overheads: Overheads,
     reservations: BTreeMap<String, Reservation>,
+    monitor: Option<Monitor>,
 }
 
 impl<'a> Analysis<'a> {
@@ -39,7 +41,7 @@ impl<'a> Analysis<'a> {
     #[must_use]
     pub const fn new(scenario: &'a Scenario) -> Self {
         let overheads = Overheads { dispatch: Duration::ZERO, wake_up: Duration::ZERO, receive: Duration::ZERO };
-        Self { scenario, overheads, reservations: BTreeMap::new() }
+        Self { scenario, overheads, reservations: BTreeMap::new(), monitor: None }
     }
 
     /// With the costs of a machine.
@@ -56,15 +58,32 @@ impl<'a> Analysis<'a> {
         self
     }
 
-    /// Bounds for all callbacks and chains.
+    /// Under the eyes of a monitor, which can stop it.
+    #[must_use]
+    pub fn monitor(mut self, monitor: &Monitor) -> Self {
+        self.monitor = Some(monitor.clone());
+        self
+    }
+
+    /// Bounds for all callbacks and chains. Ends after a bounded number of steps, whatever the system: what is not proven by
+    /// then is said to be so.
     ///
     /// # Errors
     /// If the scenario makes no sense, lacks an execution time or a release, goes round in circles, asks a core for more
     /// than it has, or is of a kind for which there is no sound bound.
     pub fn run(&self) -> Result<Report, AnalysisError> {
         let system = self.system()?;
-        let solution = solve(&system);
-        Ok(self.report(&system, &solution))
+        let budget = Budget::for_bounds(system.callbacks.len(), self.monitor.as_ref());
+        let solution = solve(&system, &budget);
+        Ok(self.report(&system, &solution, &budget))
+    }
+
+    /// The share of its time that the busiest core is asked for; above 1, it is overloaded.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run), but for the load.
+    pub fn utilization(&self) -> Result<f64, AnalysisError> {
+        Ok(self.unloaded_system()?.loads().into_iter().fold(0.0, f64::max))
     }
 
     pub(crate) fn system(&self) -> Result<System, AnalysisError> {
@@ -78,18 +97,23 @@ impl<'a> Analysis<'a> {
         System::new(self.scenario, &self.overheads, &self.reservations)
     }
 
+    pub(crate) const fn monitored(&self) -> Option<&Monitor> {
+        self.monitor.as_ref()
+    }
+
     pub(crate) const fn scenario(&self) -> &'a Scenario {
         self.scenario
     }
 
     /// The same analysis of another scenario.
     pub(crate) fn of<'b>(&self, scenario: &'b Scenario) -> Analysis<'b> {
-        Analysis { scenario, overheads: self.overheads, reservations: self.reservations.clone() }
+        Analysis { scenario, overheads: self.overheads, reservations: self.reservations.clone(), monitor: None }
     }
 
-    fn report(&self, system: &System, solution: &Solution) -> Report {
+    fn report(&self, system: &System, solution: &Solution, budget: &Budget) -> Report {
+        let known = Known::of(system, solution, budget);
         let callbacks = (0..system.callbacks.len()).map(|number| self.callback(system, solution, number)).collect();
-        let chains = self.scenario.chains.iter().map(|chain| chains::bound(self.scenario, system, solution, chain));
+        let chains = self.scenario.chains.iter().map(|chain| chains::bound(self.scenario, solution, &known, chain));
         let cores = system.cores.iter().zip(system.utilizations()).flat_map(|(core, utilization)| {
             let executors: Vec<_> =
                 core.executors.iter().map(|executor| system.executors[*executor].name.clone()).collect();
@@ -116,6 +140,7 @@ impl<'a> Analysis<'a> {
             executor: system.executors[plan.executor].name.clone(),
             priority: plan.priority,
             bound,
+            not_proven: bound.is_none().then(|| why(solution.found[number].stop)),
             deadline,
             holds: bound.is_some_and(|bound| deadline.is_none_or(|deadline| bound <= deadline)),
             backlog: chains::backlog(system, solution, number),
@@ -161,5 +186,17 @@ impl<'a> Analysis<'a> {
             "Reservations are kept by the operating system, and execution does not stop them.",
         );
         assumptions
+    }
+}
+
+/// Why there is no bound, in words.
+fn why(stop: Stop) -> String {
+    match stop {
+        Stop::Limit(limit) => {
+            let limit = Duration::from_nanos(limit);
+            format!("busy window, or response, longer than {limit:?}: what comes first need not end before")
+        }
+        Stop::Work => "the search ran out of work, or was stopped, before one was found".to_owned(),
+        Stop::Other => "something that it depends on has none, or one activation may be under way when the next comes, for which none is known".to_owned(),
     }
 }

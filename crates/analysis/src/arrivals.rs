@@ -1,7 +1,12 @@
 //! Arrival curves: how many activations can be released in any interval of a length.
 
-use response_time_analysis::arrival::{ArrivalBound, Sporadic};
+use response_time_analysis::arrival::ArrivalBound;
 use response_time_analysis::time::Duration;
+
+/// Of a list, the shortest time that as many take is sought; of more it is put together.
+const SPANS_EXACT: usize = 1_000;
+/// As many curves are kept apart in a sum.
+const PARTS_MAX: usize = 64;
 
 /// A bound on what arrives in any interval.
 ///
@@ -13,6 +18,8 @@ pub(crate) enum Arrivals {
     Repeated { gap: u64, jitter: u64, burst: u64 },
     /// Listed: the shortest interval lengths from the first to the last of 1, 2, 3... arrivals.
     Listed { spans: Vec<u64>, jitter: u64 },
+    /// All at once, and nothing after.
+    Once { count: u64 },
     /// From several sources.
     Sum(Vec<Arrivals>),
 }
@@ -28,7 +35,12 @@ impl Arrivals {
         let mut sorted: Vec<u64> = times.iter().flat_map(|at| (0..burst).map(move |_| *at)).collect();
         sorted.sort_unstable();
         let shortest = |count: usize| sorted.windows(count).map(|part| part[count - 1] - part[0]).min();
-        Self::Listed { spans: (1..=sorted.len()).filter_map(shortest).collect(), jitter: 0 }
+        let mut spans: Vec<u64> = (1..=sorted.len().min(SPANS_EXACT)).filter_map(shortest).collect();
+        // So many take at least as long as those that they consist of, which share one.
+        for count in SPANS_EXACT + 1..=sorted.len() {
+            spans.push(spans[SPANS_EXACT - 1] + spans[count - SPANS_EXACT]);
+        }
+        Self::Listed { spans, jitter: 0 }
     }
 
     /// Whether nothing ever arrives.
@@ -42,17 +54,27 @@ impl Arrivals {
             return 0;
         }
         match self {
-            Self::Repeated { burst, .. } => self.sporadic().number_arrivals(Duration::from(length)) as u64 * burst,
-            Self::Listed { spans, jitter } => spans.partition_point(|span| *span < length + jitter) as u64,
-            Self::Sum(parts) => parts.iter().map(|part| part.number(length)).sum(),
+            Self::Repeated { gap, jitter, burst } => {
+                length.saturating_add(*jitter).div_ceil(*gap).saturating_mul(*burst)
+            }
+            Self::Listed { spans, jitter } => {
+                spans.partition_point(|span| *span < length.saturating_add(*jitter)) as u64
+            }
+            Self::Once { count } => *count,
+            Self::Sum(parts) => parts.iter().fold(0, |sum, part| sum.saturating_add(part.number(length))),
         }
     }
 
     /// The same, each arrival up to `late` later.
     pub(crate) fn later(&self, late: u64) -> Self {
         match self {
-            Self::Repeated { gap, jitter, burst } => Self::Repeated { gap: *gap, jitter: jitter + late, burst: *burst },
-            Self::Listed { spans, jitter } => Self::Listed { spans: spans.clone(), jitter: jitter + late },
+            Self::Repeated { gap, jitter, burst } => {
+                Self::Repeated { gap: *gap, jitter: jitter.saturating_add(late), burst: *burst }
+            }
+            Self::Listed { spans, jitter } => {
+                Self::Listed { spans: spans.clone(), jitter: jitter.saturating_add(late) }
+            }
+            Self::Once { count } => Self::Once { count: *count },
             Self::Sum(parts) => Self::Sum(parts.iter().map(|part| part.later(late)).collect()),
         }
     }
@@ -61,21 +83,104 @@ impl Arrivals {
     pub(crate) fn rate(&self) -> f64 {
         match self {
             Self::Repeated { gap, burst, .. } => *burst as f64 / *gap as f64,
-            Self::Listed { .. } => 0.0,
+            Self::Listed { .. } | Self::Once { .. } => 0.0,
             Self::Sum(parts) => parts.iter().map(Self::rate).sum(),
         }
     }
 
-    /// The interval lengths above which one more may arrive, below `limit`: the steps of [`number`](Self::number).
-    pub(crate) fn steps(&self, limit: u64) -> impl Iterator<Item = u64> + '_ {
-        self.steps_iter().map(u64::from).take_while(move |step| *step <= limit)
+    /// A line that [`number`](Self::number) is never below: a rate, and what it begins with.
+    pub(crate) fn at_least(&self) -> (f64, f64) {
+        match self {
+            Self::Repeated { gap, jitter, burst } => {
+                let rate = *burst as f64 / *gap as f64;
+                (rate, rate * *jitter as f64)
+            }
+            Self::Listed { .. } | Self::Once { .. } => (0.0, 0.0),
+            Self::Sum(parts) => {
+                parts.iter().map(Self::at_least).fold((0.0, 0.0), |sum, part| (sum.0 + part.0, sum.1 + part.1))
+            }
+        }
     }
 
-    fn sporadic(&self) -> Sporadic {
+    /// How many curves it consists of: what a look at it costs.
+    pub(crate) fn weight(&self) -> u64 {
         match self {
-            Self::Repeated { gap, jitter, .. } => Sporadic::new(Duration::from(*gap), Duration::from(*jitter)),
-            _ => Sporadic::new(Duration::from(1), Duration::from(0)),
+            Self::Repeated { .. } | Self::Listed { .. } | Self::Once { .. } => 1,
+            Self::Sum(parts) => parts.iter().map(Self::weight).sum(),
         }
+    }
+
+    /// The first interval length above this one that has more arrivals.
+    pub(crate) fn next_step(&self, length: u64) -> Option<u64> {
+        match self {
+            Self::Repeated { .. } if length == 0 => Some(1),
+            Self::Repeated { gap, jitter, .. } => {
+                let whole = length.saturating_add(*jitter).div_ceil(*gap);
+                Some(whole.checked_mul(*gap)? - jitter + 1)
+            }
+            Self::Listed { spans, jitter } => {
+                let span = spans.get(self.number(length) as usize)?;
+                Some((span.saturating_sub(*jitter) + 1).max(length + 1))
+            }
+            Self::Once { count } => (length == 0 && *count > 0).then_some(1),
+            Self::Sum(parts) => parts.iter().filter_map(|part| part.next_step(length)).min(),
+        }
+    }
+
+    /// Of all of them. Those alike become one; of very many, those of one rate become one that is late as the latest.
+    pub(crate) fn sum(parts: Vec<Self>) -> Self {
+        let mut flat: Vec<Self> = Vec::new();
+        for part in parts {
+            match part {
+                Self::Sum(parts) => flat.extend(parts),
+                single => flat.push(single),
+            }
+        }
+        // Of one rate together, the latest last.
+        let key = |part: &Self| match part {
+            Self::Repeated { gap, jitter, .. } => (*gap, *jitter),
+            Self::Listed { jitter, .. } => (u64::MAX, *jitter),
+            Self::Once { .. } | Self::Sum(_) => (u64::MAX, u64::MAX),
+        };
+        let mut merged: Vec<Self> = Vec::new();
+        for exact in [true, false] {
+            if !exact && merged.len() <= PARTS_MAX {
+                break;
+            }
+            let mut open = if exact { std::mem::take(&mut flat) } else { std::mem::take(&mut merged) };
+            if exact && open.len() < 2 {
+                merged = open;
+                break;
+            }
+            open.sort_by_key(key);
+            for part in open {
+                match (merged.last_mut(), part) {
+                    (
+                        Some(Self::Repeated { gap, jitter, burst }),
+                        Self::Repeated { gap: other_gap, jitter: other_jitter, burst: more },
+                    ) if *gap == other_gap && (!exact || *jitter == other_jitter) => {
+                        *jitter = other_jitter;
+                        *burst = burst.saturating_add(more);
+                    }
+                    (Some(Self::Listed { spans, jitter }), Self::Listed { spans: more, jitter: other })
+                        if !exact || *jitter == other =>
+                    {
+                        *jitter = other.max(*jitter);
+                        spans.extend(more);
+                        spans.sort_unstable();
+                    }
+                    (Some(Self::Once { count }), Self::Once { count: more }) => *count = count.saturating_add(more),
+                    (_, part) => merged.push(part),
+                }
+            }
+        }
+        if merged.len() == 1 { merged.remove(0) } else { Self::Sum(merged) }
+    }
+
+    /// The interval lengths above which one more may arrive, below `limit`: the steps of [`number`](Self::number).
+    #[cfg(test)]
+    pub(crate) fn steps(&self, limit: u64) -> impl Iterator<Item = u64> + '_ {
+        std::iter::successors(self.next_step(0), |step| self.next_step(*step)).take_while(move |step| *step <= limit)
     }
 }
 
@@ -96,6 +201,7 @@ impl ArrivalBound for Arrivals {
                 steps.dedup();
                 Box::new(steps.into_iter().map(Duration::from))
             }
+            Self::Once { count } => Box::new((*count > 0).then_some(Duration::from(1)).into_iter()),
             Self::Sum(parts) => parts.steps_iter(),
         }
     }
@@ -118,13 +224,33 @@ mod tests {
             Arrivals::every(7).later(21),
             Arrivals::listed(&[30, 0, 4, 5], 1),
             Arrivals::listed(&[30, 0, 4, 5], 2).later(2),
+            Arrivals::Once { count: 3 },
             Arrivals::Sum(vec![Arrivals::every(4), Arrivals::every(6).later(5)]),
         ];
         for arrivals in cases {
             let expected: Vec<u64> =
                 (1..100).filter(|length| arrivals.number(*length) > arrivals.number(length - 1)).collect();
             assert_eq!(arrivals.steps(99).collect::<Vec<_>>(), expected, "{arrivals:?}");
+            let (rate, first) = arrivals.at_least();
+            assert!((1..100).all(|length| arrivals.number(length) as f64 >= rate * length as f64 + first - 1e-9));
         }
+    }
+
+    #[test]
+    fn sums_are_exact_until_they_are_long() {
+        let parts = vec![
+            Arrivals::every(7).later(3),
+            Arrivals::every(7),
+            Arrivals::listed(&[0, 4], 1),
+            Arrivals::Sum(vec![Arrivals::every(7), Arrivals::every(5).later(9)]),
+        ];
+        let (plain, sum) = (Arrivals::Sum(parts.clone()), Arrivals::sum(parts));
+        assert_eq!(sum.weight(), 4);
+        assert!((0..100).all(|length| sum.number(length) == plain.number(length)));
+        let many: Vec<_> = (0..1_000).map(|late| Arrivals::every(1_000).later(late)).collect();
+        let (plain, sum) = (Arrivals::Sum(many.clone()), Arrivals::sum(many));
+        assert_eq!(sum.weight(), 1);
+        assert!((0..5_000).all(|length| sum.number(length) >= plain.number(length)));
     }
 
     #[test]
@@ -132,5 +258,16 @@ mod tests {
         let arrivals = Arrivals::listed(&[0, 10, 11], 1);
         assert_eq!([1, 2, 11, 12, 9999].map(|length| arrivals.number(length)), [1, 2, 2, 3, 3]);
         assert!(Arrivals::listed(&[], 1).is_never());
+    }
+
+    #[test]
+    fn long_lists_are_never_below_what_arrives() {
+        let times: Vec<u64> = (0..3_000_u64).map(|number| number * 100 + number * number % 97).collect();
+        let arrivals = Arrivals::listed(&times, 1);
+        for length in [1, 150, 1_000, 99_999, 100_000, 123_456, 299_000, 400_000] {
+            let within = |from: &u64| times.iter().filter(|at| (*from..from + length).contains(at)).count() as u64;
+            assert!(arrivals.number(length) >= times.iter().map(within).max().unwrap(), "{length}");
+        }
+        assert_eq!(arrivals.number(1 << 40), 3_000);
     }
 }

@@ -31,11 +31,13 @@ pub(crate) fn may_lose(system: &System, solution: &Solution, callback: usize) ->
     plan.kind != EntityKind::Timer && backlog(system, solution, callback).is_none_or(|waiting| waiting > plan.depth)
 }
 
-pub(crate) fn bound(scenario: &Scenario, system: &System, solution: &Solution, chain: &Chain) -> ChainBound {
+pub(crate) fn bound(scenario: &Scenario, solution: &Solution, known: &Known<'_>, chain: &Chain) -> ChainBound {
+    let system = known.system;
     let place = |name: &String| scenario.callbacks.iter().position(|callback| callback.name == *name);
     let members: Vec<usize> = chain.callbacks.iter().filter_map(place).collect();
     let sum: Option<u64> = members.iter().map(|member| solution.found[*member].bound).sum();
-    let whole = end_to_end::bound(&Known::of(system, solution), &members);
+    known.budget.begin(known.budget.whole() / 8);
+    let whole = end_to_end::bound(known, &members);
     let latency = sum.into_iter().chain(whole).min();
     let lossy: Vec<_> = members.iter().filter(|member| may_lose(system, solution, **member)).collect();
     let lossless = latency.filter(|_| lossy.is_empty());

@@ -13,12 +13,11 @@ use rospin_core::EntityKind;
 
 use crate::arrivals::Arrivals;
 use crate::inside;
+use crate::search::Search;
 use crate::solve::Known;
 use crate::system::System;
-use crate::uniprocessor::{arrivals_of_work, blocking, fixed_point, supply};
-
-/// As many releases of the first callback are looked at; a busy window with more is given up.
-const RELEASES_MAX: usize = 10_000;
+use crate::uniprocessor::{arrivals_of_work, blocking};
+use crate::window::at_least;
 
 /// The longest time from the release of the first callback to the end of the last one; `None` if nothing is known beyond
 /// the bounds of the callbacks.
@@ -34,21 +33,18 @@ pub(crate) fn bound(known: &Known<'_>, members: &[usize]) -> Option<u64> {
     let all = Window::new(known, least, last, None)?;
     let length = all.longest()?;
     let own = inside::arrivals(known, least, None)?[first].clone();
-    let releases: Vec<u64> =
-        own.steps(length).map(|step| step - 1).filter(|at| *at < length).take(RELEASES_MAX).collect();
-    if releases.len() == RELEASES_MAX {
-        return None;
-    }
-    releases.into_iter().try_fold(0, |longest, at| {
+    let end = |at| {
         // What follows from a callback alone comes after it.
         let follows = u64::from(members.len() > 1);
         let earlier = is_least(system, first, members).then(|| (first, own.number(at + 1).max(1) - 1 + follows));
-        let end = match earlier {
-            Some(_) => Window { own: (1 - follows) * all.cost, ..Window::new(known, least, last, earlier)? }.end(at)?,
-            None => all.end(at)?,
-        };
-        Some(longest.max(end.saturating_sub(at)))
-    })
+        match earlier {
+            Some(_) => Window { own: (1 - follows) * all.cost, ..Window::new(known, least, last, earlier)? }.end(at),
+            None => all.end(at),
+        }
+    };
+    // More releases of the first callback, and so later ends, with each step of its arrivals.
+    let search = Search { budget: known.budget, stretches: vec![(0, length.max(1) - 1)], enough: 0 };
+    search.longest(end, |at| Some(own.next_step(at + 1)? - 1))
 }
 
 /// Whether the first callback is less urgent than all others of the chain.
@@ -97,7 +93,9 @@ impl<'a> Window<'a> {
     }
 
     fn longest(&self) -> Option<u64> {
-        self.solve(1, |length| self.blocking + demand(&self.work, length) + demand(&self.preempting, length))
+        let all = self.work.iter().chain(&self.preempting).map(|(arrivals, cost)| (arrivals, *cost));
+        let start = at_least(self.blocking, all);
+        self.solve(start, |length| self.blocking + demand(&self.work, length) + demand(&self.preempting, length))
     }
 
     /// When the last callback has ended at the latest, in the chain that begins then: once it runs, only preemption delays it.
@@ -111,13 +109,13 @@ impl<'a> Window<'a> {
 
     /// The least length, from `start` on, that gives time for the demand in it.
     fn solve(&self, start: u64, demand: impl Fn(u64) -> u64) -> Option<u64> {
-        let supply = supply(&self.known.system.executors[self.executor]);
-        fixed_point(&supply, self.known.system.limit, start, demand)
+        let weight = self.work.iter().chain(&self.preempting).map(|(arrivals, _)| arrivals.weight()).sum();
+        self.known.fixed_point(self.executor, start, weight, demand)
     }
 }
 
 fn demand(work: &[(Arrivals, u64)], length: u64) -> u64 {
-    work.iter().map(|(arrivals, cost)| arrivals.number(length) * cost).sum()
+    work.iter().fold(0, |sum: u64, (arrivals, cost)| sum.saturating_add(arrivals.number(length).saturating_mul(*cost)))
 }
 
 /// How many messages may wait for a callback that only less urgent ones of its executor release: none of those runs while

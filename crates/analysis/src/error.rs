@@ -32,8 +32,8 @@ pub enum AnalysisError {
     },
     /// A core is asked for more than it has.
     #[error(
-        "core {core} is overloaded: {:.1} % of its time is asked for, by {}; shorten a callback, lengthen a period, or \
-         move an executor to another core", .utilization * 100.0, .executors.join(", ")
+        "core {core} is overloaded: {} of its time is asked for, by {}; shorten a callback, lengthen a period, or \
+         move an executor to another core", share(*.utilization), .executors.join(", ")
     )]
     Overloaded {
         /// The core, or the first of those that a multi-threaded executor has.
@@ -88,6 +88,11 @@ pub enum AnalysisError {
         /// The level at which the search ended; 1 is the lowest.
         level: u32,
     },
+}
+
+/// A load in words: nobody reads ten digits of a percentage.
+fn share(utilization: f64) -> String {
+    if utilization < 10.0 { format!("{:.1} %", utilization * 100.0) } else { "more than ten times 100 %".to_owned() }
 }
 
 impl AnalysisError {

@@ -32,7 +32,7 @@ pub(crate) fn applies(system: &System, executor: usize) -> bool {
         && system.receive == 0
         && !has_peers
         && !plans().any(Callback::is_async)
-        && plans().any(|plan| plan.publishers.iter().any(|publisher| own.callbacks.contains(publisher)))
+        && plans().any(|plan| plan.publishers.iter().any(|publisher| system.callbacks[*publisher].executor == executor))
 }
 
 /// Arrivals in a busy window of the callback's level, by callback; nothing for those of other executors and for less urgent
@@ -48,7 +48,7 @@ pub(crate) fn arrivals(known: &Known<'_>, callback: usize, only: Option<(usize, 
             continue;
         }
         if let Some((_, count)) = only.filter(|(given, _)| *given == receiver) {
-            found[receiver] = Arrivals::listed(&[0], count);
+            found[receiver] = Arrivals::Once { count };
             continue;
         }
         let mut parts = Vec::new();
@@ -58,12 +58,12 @@ pub(crate) fn arrivals(known: &Known<'_>, callback: usize, only: Option<(usize, 
         for publisher in &plan.publishers {
             let sender = &system.callbacks[*publisher];
             parts.push(match sender.executor == level.executor {
-                true if sender.priority < level.priority => Arrivals::listed(&[0], 1),
+                true if sender.priority < level.priority => Arrivals::Once { count: 1 },
                 true => found[*publisher].clone(),
                 false => known.sent(*publisher)?,
             });
         }
-        found[receiver] = if parts.len() == 1 { parts.remove(0) } else { Arrivals::Sum(parts) };
+        found[receiver] = Arrivals::sum(parts);
     }
     Some(found)
 }

@@ -3,7 +3,7 @@
 
 use crate::arrivals::Arrivals;
 use crate::solve::Known;
-use crate::system::{Callback, Executor, Policy};
+use crate::system::{Callback, Executor, Policy, System};
 
 /// How another callback of an executor is ordered with respect to the one under analysis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +40,18 @@ impl Relation {
             },
             Policy::WaitSet { .. } => Self::ALL,
         }
+    }
+
+    /// The same on several threads, of a callback that inherits from members of its group that come before: no matter when
+    /// it is released, it can run before the one under analysis.
+    pub(crate) fn with_inheritance(system: &System, callback: usize, other: usize, delay: u64) -> Self {
+        let (plan, mate) = (&system.callbacks[callback], &system.callbacks[other]);
+        let executor = &system.executors[plan.executor];
+        let own = Self::of(executor, plan, mate, delay);
+        let precedes = |member: &usize| Self::of(executor, plan, &system.callbacks[*member], delay).is_before();
+        let inherits = mate.holds_group() && !plan.mates.contains(&other) && mate.mates.iter().any(precedes);
+        // The emulated wait set knows no inheritance, but there all comes before anyway.
+        if inherits { Self { before: None, ..own } } else { own }
     }
 
     /// Whether any of it comes before.

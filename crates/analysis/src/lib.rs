@@ -43,8 +43,10 @@
 //!   emulated wait set by polling points and busy window, timers outside (E1) or inside (E2).
 //! - Several of them on one core: OS priority between, no preemption inside; with one callback each, the preemptive fixed
 //!   priority of the text books.
-//! - Asynchronous callbacks: segments that are not preempted, suspension counted as jitter, groups that are held.
-//! - Several threads: global non-preemptive fixed priority, or any order. The emulated wait set with several threads and
+//! - Asynchronous callbacks: segments that are not preempted, suspension counted as jitter, groups that are held with
+//!   priority inheritance.
+//! - Several threads: global and non-preemptive, by fixed priority, EDF, first-in first-out or in any order; with a thread
+//!   for each group, each of those as on a thread of its own. The emulated wait set with several threads and
 //!   mutually exclusive groups has no bound: it starves.
 //! - Executors with a [`Reservation`]: the same under a supply bound.
 //! - Chains: latency, reaction time and data age, with the jitter that callbacks pass on; inside one executor with fixed
@@ -58,11 +60,15 @@
 #[cfg(test)]
 mod agreement;
 mod analysis;
+mod apart;
 mod arrivals;
 mod assign;
+mod budget;
 mod chains;
+mod diagnosis;
 mod end_to_end;
 mod error;
+mod global;
 mod inside;
 mod interference;
 mod lower;
@@ -70,16 +76,20 @@ mod overheads;
 mod parallel;
 mod placement;
 mod report;
+mod search;
 mod sensitivity;
 mod solve;
 mod suspension;
 mod system;
+mod trial;
 mod uniprocessor;
 mod window;
 
 pub use analysis::Analysis;
 pub use assign::{Assignment, OsSetting};
+pub use budget::Monitor;
+pub use diagnosis::{Change, Late};
 pub use error::AnalysisError;
 pub use overheads::{Overheads, Reservation};
 pub use report::{CallbackBound, ChainBound, CoreLoad, Report};
-pub use sensitivity::{Margin, Move, Sensitivity};
+pub use sensitivity::{Margin, Sensitivity};

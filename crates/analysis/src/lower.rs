@@ -135,7 +135,7 @@ fn shortest(time: &ExecutionTime) -> u64 {
 fn timer(plan: &Plan) -> (Arrivals, Option<u64>) {
     match (plan.kind, plan.period) {
         (EntityKind::Timer, Some(period)) => (Arrivals::every(nanos(period)), Some(nanos(period))),
-        (EntityKind::Timer, None) => (Arrivals::listed(&[0], 1), None),
+        (EntityKind::Timer, None) => (Arrivals::Once { count: 1 }, None),
         _ => (Arrivals::Sum(Vec::new()), None),
     }
 }

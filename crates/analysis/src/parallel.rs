@@ -3,19 +3,27 @@
 //! The argument is the one for work-conserving global schedulers (Baker, RTSS 2003; for jobs that are not preempted, Guan et
 //! al., RTCSA 2008), over response-time intervals: while an activation waits, either one that excludes it is running, of its
 //! group or an earlier one of itself, or all threads are busy with others. The former is counted in full, the latter is
-//! divided by the number of threads.
+//! divided by the number of threads. Where no group excludes, or there is a thread for each, [`global`] and
+//! [`apart`] know better.
 
 use crate::interference::{Relation, Work};
 use crate::solve::{Found, Known};
-use crate::system::Policy;
+use crate::{apart, global};
 
+const APART: &str = "a thread for each group: busy window of the group";
+const GLOBAL: &str = "global non-preemptive scheduling, by busy windows of all threads (after Guan et al. 2009)";
+const BY_RESPONSES: &str = "work-conserving threads, by interference over the response time";
+
+/// The least of the bounds that apply.
 pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
-    let executor = &known.system.executors[known.system.callbacks[callback].executor];
-    let method = match executor.policy {
-        Policy::FixedPriority => "global non-preemptive fixed priority, by interference over the response time",
-        _ => "work-conserving threads, in any order, by interference over the response time",
-    };
-    Found { bound: response(known, callback), method }
+    let found = [
+        (response(known, callback), BY_RESPONSES),
+        (global::bound(known, callback), GLOBAL),
+        (apart::bound(known, callback), APART),
+    ];
+    let least = found.into_iter().filter(|(bound, _)| bound.is_some()).min();
+    let (bound, method) = least.unwrap_or((None, BY_RESPONSES));
+    Found { bound, method, stop: known.budget.stop() }
 }
 
 /// Time that others can take from a callback.
@@ -43,7 +51,7 @@ fn load(known: &Known<'_>, callback: usize, earlier: u64) -> Option<Load> {
     let mut load = Load::default();
     for &other in executor.callbacks.iter().filter(|other| **other != callback) {
         let mate = &system.callbacks[other];
-        let relation = Relation::of(executor, plan, mate, delay);
+        let relation = Relation::with_inheritance(system, callback, other, delay);
         let excludes = plan.mates.contains(&other);
         let hold = if mate.holds_group() { known.responses[other] } else { Some(mate.cost()) };
         match (excludes, relation.is_before()) {
@@ -76,8 +84,9 @@ fn response(known: &Known<'_>, callback: usize) -> Option<u64> {
     let receiving: Vec<_> = crate::uniprocessor::receive_load(known, executor.core)?.collect();
     let own = plan.cost() + plan.waits + known.delay(callback)?;
     let serial = earlier * plan.cost() + acquisitions * load.holding;
-    let supply = crate::uniprocessor::supply(executor);
-    crate::uniprocessor::fixed_point(&supply, system.limit, known.responses[callback]?, |length| {
+    // Twice: carried-in work takes a division more.
+    let weight = 2 * (2 * load.serial.len() + load.parallel.len() + load.later.len() + receiving.len() + 1) as u64;
+    known.fixed_point(plan.executor, known.responses[callback]?, weight, |length| {
         let waiting = length.saturating_sub(own);
         let receive: u64 = receiving.iter().map(|arrivals| arrivals.number(length) * system.receive).sum();
         let mates: u64 = load.serial.iter().map(|work| work.total(length)).sum();

@@ -3,16 +3,23 @@
 use std::time::Duration;
 
 use crate::analysis::Analysis;
-use crate::arrivals::Arrivals;
-use crate::chains;
+use crate::budget::Budget;
+use crate::diagnosis::{self, Change, Late};
 use crate::error::AnalysisError;
-use crate::solve::solve;
-use crate::system::System;
+use crate::trial::Trial;
 
-/// Halvings of an interval of factors from 0 to [`FACTOR_MAX`]: enough for a part in a million.
-const STEPS: u32 = 26;
 /// Nothing is made longer or more frequent than by this factor.
-const FACTOR_MAX: f64 = 64.0;
+pub(crate) const FACTOR_MAX: f64 = 64.0;
+/// Factors are found to this share of themselves, where one bound is looked at...
+pub(crate) const PRECISION_OF_ONE: f64 = 1e-9;
+/// ...and where all of them are.
+pub(crate) const PRECISION_OF_ALL: f64 = 1.0 / 4096.0;
+/// Halvings are never more than this; below the last of them nothing is left of a callback.
+pub(crate) const HALVINGS: u32 = 40;
+/// Work for all of it, besides a share for each callback and for each two of them.
+const WORK: u64 = 5_000_000;
+const WORK_EACH: u64 = 100_000;
+const WORK_EACH_TWO: u64 = 150;
 
 /// How far each callback can change, alone, with all deadlines met.
 #[derive(Clone, PartialEq, Debug)]
@@ -20,8 +27,12 @@ const FACTOR_MAX: f64 = 64.0;
 pub struct Sensitivity {
     /// By callback, in the scenario's order.
     pub callbacks: Vec<Margin>,
-    /// Executors that could be moved to make all deadlines hold; empty if they hold already.
-    pub moves: Vec<Move>,
+    /// Deadlines that are not proven to hold, and whose execution makes it so; at most eight.
+    pub late: Vec<Late>,
+    /// Single changes of priorities, executors and cores with which all deadlines hold; empty if they hold already.
+    pub changes: Vec<Change>,
+    /// How many callbacks were not looked at, for the work ran out: the last ones.
+    pub unknown: usize,
 }
 
 /// How far a callback can change, alone, with all deadlines met.
@@ -38,25 +49,17 @@ pub struct Margin {
     pub period: Option<Duration>,
     /// The smallest one with which all deadlines hold, down to a 64th, up to 64 times; `None` also if there is none.
     pub period_min: Option<Duration>,
-}
-
-/// An executor that could be moved.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct Move {
-    /// The executor.
-    pub executor: String,
-    /// Where to.
-    pub core: u16,
+    /// True if the work ran out before this was known.
+    pub unknown: bool,
 }
 
 impl Sensitivity {
-    /// What to shorten, what to do less often, what to move, in words, the smallest change first; empty if all deadlines
-    /// hold.
+    /// What would do, in words: other priorities, executors and cores, which cost nothing; then what to shorten and what to
+    /// do less often, the smallest change first. Empty if all deadlines hold.
     #[must_use]
     pub fn advice(&self) -> Vec<String> {
         let mut changes: Vec<(f64, String)> = Vec::new();
-        for Margin { callback, execution, execution_max, period, period_min } in &self.callbacks {
+        for Margin { callback, execution, execution_max, period, period_min, .. } in &self.callbacks {
             if let Some(max) = execution_max.filter(|max| max < execution) {
                 let share = max.as_secs_f64() / execution.as_secs_f64();
                 changes.push((share, format!("shorten `{callback}` from {execution:?} to {max:?}")));
@@ -69,121 +72,39 @@ impl Sensitivity {
             }
         }
         changes.sort_by(|one, other| other.0.total_cmp(&one.0));
-        let moves = self.moves.iter().map(|Move { executor, core }| format!("move `{executor}` to core {core}"));
-        changes.into_iter().map(|(_, text)| text).chain(moves).collect()
+        let free = self.changes.iter().map(Change::describe);
+        free.chain(changes.into_iter().map(|(_, text)| text)).collect()
     }
 }
 
 impl Analysis<'_> {
-    /// For each callback the largest execution time and rate with which all deadlines hold, all else being as it is. Works
-    /// for overloaded systems as well.
+    /// For each callback the largest execution time and rate with which all deadlines hold, all else being as it is, to a
+    /// part in some thousands. Works for overloaded systems as well. Ends after a bounded number of steps: what is not
+    /// known by then is said to be so.
     ///
     /// # Errors
     /// If the system cannot be analysed for other reasons than its load.
     pub fn sensitivity(&self) -> Result<Sensitivity, AnalysisError> {
         let system = self.unloaded_system()?;
-        let callbacks = (0..system.callbacks.len()).map(|callback| self.margin(&system, callback)).collect();
-        let moves = if self.holds(&system) { Vec::new() } else { self.moves() };
-        Ok(Sensitivity { callbacks, moves })
-    }
-
-    fn holds(&self, system: &System) -> bool {
-        if system.check_load().is_err() {
-            return false;
+        let count = system.callbacks.len();
+        let shares = (count as u64).saturating_mul(WORK_EACH + WORK_EACH_TWO * count as u64);
+        let budget = Budget::of(WORK + shares, self.monitored());
+        let holds = Trial::new(self.scenario(), system.clone(), &budget).holds_as_it_is();
+        let (mut late, mut changes) = (Vec::new(), Vec::new());
+        if !holds {
+            // Half of it for what costs nothing.
+            let free = Budget::of(budget.left() / 2, self.monitored());
+            late = diagnosis::late(self, &system, &free);
+            changes = diagnosis::changes(self, &late, &free);
         }
-        let solution = solve(system);
-        let on_time = |(number, plan): (usize, &crate::system::Callback)| {
-            let bound = solution.found[number].bound;
-            bound.is_some_and(|bound| plan.due.is_none_or(|deadline| bound <= deadline))
-        };
-        system.callbacks.iter().enumerate().all(on_time)
-            && self.scenario().chains.iter().all(|chain| chains::bound(self.scenario(), system, &solution, chain).holds)
+        let mut trial = Trial::new(self.scenario(), system, &budget);
+        let callbacks: Vec<_> = (0..count).map(|callback| trial.margin(callback)).collect();
+        let unknown = callbacks.iter().filter(|margin| margin.unknown).count();
+        Ok(Sensitivity { callbacks, late, changes, unknown })
     }
 
-    fn margin(&self, system: &System, callback: usize) -> Margin {
-        let plan = &system.callbacks[callback];
-        let longer = |factor: f64| {
-            let mut changed = system.clone();
-            let segments = &mut changed.callbacks[callback].segments;
-            segments.iter_mut().for_each(|segment| *segment = shrunk(*segment, factor));
-            let shortest = &mut changed.callbacks[callback].shortest;
-            *shortest = scaled(*shortest, factor.min(1.0));
-            self.holds(&changed)
-        };
-        let execution = Duration::from_nanos(plan.cost());
-        let period = match plan.source {
-            Arrivals::Repeated { gap, .. } if plan.publishers.is_empty() => Some(gap),
-            _ => None,
-        };
-        let often = |factor: f64| {
-            let mut changed = system.clone();
-            let changed_plan = &mut changed.callbacks[callback];
-            let gap = scaled(period.unwrap_or(1), 1.0 / factor).max(1);
-            if let Arrivals::Repeated { gap: own, .. } = &mut changed_plan.source {
-                *own = gap;
-            }
-            // A timer that is due by its next due time is so by a nearer one.
-            if changed_plan.due == period && self.scenario().callbacks[callback].deadline.is_none() {
-                changed_plan.due = Some(gap);
-                changed_plan.deadline = Some(gap);
-            }
-            self.holds(&changed)
-        };
-        Margin {
-            callback: plan.name.clone(),
-            execution,
-            execution_max: largest(longer)
-                .map(|factor| Duration::from_nanos(plan.segments.iter().map(|segment| shrunk(*segment, factor)).sum())),
-            period: period.map(Duration::from_nanos),
-            period_min: period.and_then(|gap| Some(Duration::from_nanos(scaled(gap, 1.0 / largest(often)?).max(1)))),
-        }
+    /// True if all deadlines are proven to hold.
+    pub(crate) fn holds(&self, budget: &Budget) -> bool {
+        self.system().is_ok_and(|system| Trial::new(self.scenario(), system, budget).holds_as_it_is())
     }
-
-    /// Single executors that, on another core, make all deadlines hold.
-    fn moves(&self) -> Vec<Move> {
-        let mut moves = Vec::new();
-        for number in 0..self.scenario().executors.len() {
-            for core in 0..self.scenario().core_count() {
-                let mut scenario = self.scenario().clone();
-                if scenario.executors[number].cores == [core] {
-                    continue;
-                }
-                scenario.executors[number].cores = vec![core];
-                let moved = self.of(&scenario);
-                if moved.run().is_ok_and(|report| report.holds()) {
-                    moves.push(Move { executor: scenario.executors[number].name.clone(), core });
-                    break;
-                }
-            }
-        }
-        moves
-    }
-}
-
-/// What takes time still does so.
-fn shrunk(nanos: u64, factor: f64) -> u64 {
-    scaled(nanos, factor).max(nanos.min(1))
-}
-
-/// In whole nanoseconds.
-fn scaled(nanos: u64, factor: f64) -> u64 {
-    (nanos as f64 * factor) as u64
-}
-
-/// The largest factor that holds, if any does; what holds for one holds for all smaller ones.
-fn largest(holds: impl Fn(f64) -> bool) -> Option<f64> {
-    if holds(FACTOR_MAX) {
-        return Some(FACTOR_MAX);
-    }
-    // As it is comes first, so that what just holds is found to do so.
-    let (mut good, mut bad) = if holds(1.0) { (1.0, FACTOR_MAX) } else { (0.0, 1.0) };
-    for _ in 0..STEPS {
-        let middle = f64::midpoint(good, bad);
-        if holds(middle) {
-            good = middle;
-        } else {
-            bad = middle;
-        }
-    }
-    (good > 0.0).then_some(good)
 }

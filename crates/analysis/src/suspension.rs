@@ -4,11 +4,18 @@
 //! is its own execution, its own waits, or it is ready and something else runs or holds its group. What else can run in
 //! that time was released at most its own response time before it (the jitter treatment of self-suspension that Chen et
 //! al., "Many suspensions, many problems", Real-Time Systems 2019, show to be sound).
+//!
+//! A callback that holds its group is as urgent as the most urgent one that waits for it (priority inheritance: Sha,
+//! Rajkumar and Lehoczky 1990). So whoever waits for a group waits for no less urgent callback of other groups, except those
+//! that start while the holder is suspended. And a callback of another group may have to wait for a less urgent
+//! holder: see [`inherited`].
+
+use std::collections::BTreeMap;
 
 use crate::interference::{Relation, Work};
 use crate::solve::{Found, Known};
-use crate::system::{Policy, System};
-use crate::uniprocessor::{fixed_point, receive_load, supply};
+use crate::system::{Callback, Policy, System};
+use crate::uniprocessor::receive_load;
 
 const METHOD: &str = "limited-preemptive segments with suspension as jitter (Chen et al. 2019)";
 
@@ -27,7 +34,7 @@ pub(crate) fn concerns(system: &System, callback: usize) -> bool {
 }
 
 pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
-    Found { bound: response(known, callback), method: METHOD }
+    Found { bound: response(known, callback), method: METHOD, stop: known.budget.stop() }
 }
 
 /// Other callbacks of the executor, with how they are ordered.
@@ -36,52 +43,87 @@ fn others<'a>(known: &'a Known<'_>, callback: usize) -> Option<impl Iterator<Ite
     let plan = &system.callbacks[callback];
     let executor = &system.executors[plan.executor];
     let delay = known.delay(callback)?;
+    // While a mate holds its group, callbacks that are released after this one may start.
+    let waits = plan.mates.iter().any(|mate| system.callbacks[*mate].holds_group());
+    let by_release = executor.policy == Policy::Fifo || (executor.policy == Policy::Edf && plan.deadline.is_none());
     let all = executor.callbacks.iter().copied().filter(move |other| *other != callback);
-    Some(all.map(move |other| (other, Relation::of(executor, plan, &system.callbacks[other], delay))))
+    Some(all.map(move |other| match Relation::of(executor, plan, &system.callbacks[other], delay) {
+        _ if waits && by_release => (other, Relation::ALL),
+        relation => (other, relation),
+    }))
 }
 
-/// Execution, waits, and what keeps each of its segments from starting although it comes after.
-fn alone(known: &Known<'_>, callback: usize) -> Option<u64> {
-    let plan = &known.system.callbacks[callback];
-    let after: Vec<usize> =
-        others(known, callback)?.filter(|(_, relation)| relation.after).map(|(other, _)| other).collect();
-    let longest = |counts: &dyn Fn(&&usize) -> bool| {
-        let segments = after.iter().filter(counts).map(|other| known.system.callbacks[*other].longest_segment());
-        segments.max().unwrap_or(0)
-    };
-    let first = longest(&|_| true);
-    // While it holds its group, nothing of that runs.
-    let later = longest(&|other| !plan.holds_group() || !plan.mates.contains(other));
-    Some(plan.cost() + plan.waits + first + (plan.segments.len() as u64 - 1) * later)
-}
-
-/// From the start to the end of an activation that holds its group: nothing of its group runs meanwhile.
-pub(crate) fn hold(known: &Known<'_>, callback: usize) -> Option<u64> {
+/// How long less urgent callbacks run before this one, because they inherit from more urgent ones: from the time at which it
+/// could run to the time at which it does.
+///
+/// While it could run, no less urgent callback starts. So those that inherit held their groups before: one in each group
+/// that has a more urgent member, and only its resumed segments inherit (Sha, Rajkumar, Lehoczky, "Priority inheritance
+/// protocols", IEEE Transactions on Computers 1990: one critical section for each semaphore).
+pub(crate) fn inherited(known: &Known<'_>, callback: usize) -> Option<u64> {
     let system = known.system;
     let plan = &system.callbacks[callback];
-    let executor = &system.executors[plan.executor];
-    let mut fixed = alone(known, callback)?;
-    let mut works = Vec::new();
-    if executor.threads > 1 {
-        // On threads of their own, with the others beside: as long as all of it takes.
-        fixed = known.responses[callback]?;
-    } else {
-        for (other, relation) in others(known, callback)? {
-            if relation.is_before() && !plan.mates.contains(&other) {
-                // Segments go by the release of the activation, which was up to a response time before the start.
-                works.push(Work::of(known, other, system.callbacks[other].cost())?);
-            }
-        }
-        for other in system.elsewhere(callback) {
-            works.push(Work::of(known, other, system.callbacks[other].cost())?);
-        }
-        for callback in receive_load(known, executor.core)? {
-            works.push(Work::received(callback, known.receiving[executor.core]?, system.receive));
+    let relations: BTreeMap<usize, Relation> = others(known, callback)?.collect();
+    // By the first member of the group.
+    let mut longest = BTreeMap::new();
+    for (&other, &relation) in relations.iter().filter(|(other, _)| !plan.mates.contains(other)) {
+        let holder = &system.callbacks[other];
+        let inherits = || holder.mates.iter().any(|mate| relations[mate].is_before());
+        if holder.holds_group() && is_passed_by(system, callback, relation) && inherits() {
+            let group = holder.mates.iter().copied().fold(other, usize::min);
+            let time = longest.entry(group).or_insert(0);
+            *time = holder.segments[1..].iter().sum::<u64>().max(*time);
         }
     }
-    fixed_point(&supply(executor), system.limit, 1, |length| {
-        fixed + works.iter().map(|work| work.total(length)).sum::<u64>()
-    })
+    Some(longest.values().sum())
+}
+
+/// Whether a callback of that relation can start, although it comes after this one, while this one waits.
+fn is_passed_by(system: &System, callback: usize, relation: Relation) -> bool {
+    relation.after || (is_late(system, callback) && relation.before.is_some())
+}
+
+/// What keeps a callback waiting while those that come after it hold its group or the thread.
+struct Delays {
+    /// What runs when it is released.
+    first: u64,
+    /// What runs when one of its segments is resumed.
+    later: u64,
+    /// What runs when a mate that holds the group is resumed.
+    mate: u64,
+    /// What inherits, each time.
+    inherited: u64,
+}
+
+fn delays(known: &Known<'_>, callback: usize) -> Option<Delays> {
+    let system = known.system;
+    let plan = &system.callbacks[callback];
+    let inherited = inherited(known, callback)?;
+    let mut delays = Delays { first: 0, later: 0, mate: 0, inherited };
+    for (other, relation) in others(known, callback)? {
+        let segment = system.callbacks[other].longest_segment();
+        let is_mate = plan.mates.contains(&other);
+        if relation.after {
+            delays.first = delays.first.max(segment);
+        }
+        if is_passed_by(system, callback, relation) {
+            // While the group is held, nothing of it runs.
+            if !is_mate || !plan.holds_group() {
+                delays.later = delays.later.max(segment);
+            }
+            if !is_mate {
+                delays.mate = delays.mate.max(segment);
+            }
+        }
+    }
+    Some(delays)
+}
+
+impl Delays {
+    /// How long a mate holds the group while the callback waits for it, without what comes before the callback: since the
+    /// mate is then at least as urgent as the callback, nothing else starts but while the mate is suspended.
+    fn hold(&self, mate: &Callback) -> u64 {
+        mate.cost() + mate.waits + (mate.segments.len() as u64 - 1) * (self.mate + self.inherited)
+    }
 }
 
 fn response(known: &Known<'_>, callback: usize) -> Option<u64> {
@@ -90,6 +132,7 @@ fn response(known: &Known<'_>, callback: usize) -> Option<u64> {
     let executor = &system.executors[plan.executor];
     // Activations of its own that are not over when it is released, itself not counted.
     let earlier = known.arrivals[callback].as_ref()?.number(known.responses[callback]?).saturating_sub(1);
+    // What each takes, and what can inherit when it has ended.
     let mut works = Vec::new();
     let mut before = earlier;
     if earlier > 0 && plan.in_flight > 1 {
@@ -98,35 +141,38 @@ fn response(known: &Known<'_>, callback: usize) -> Option<u64> {
             return None;
         }
         // Side by side, whichever of them is ready.
-        works.push(Work::of(known, callback, plan.cost())?);
+        works.push((Work::of(known, callback, plan.cost())?, 0));
         before = 0;
     }
+    let delays = delays(known, callback)?;
     let mut holding = 0;
-    let holds = |other: usize| plan.mates.contains(&other) && system.callbacks[other].holds_group();
-    // By release, what comes after this one can still delay one of its group that waits, and so this one.
-    let unordered = executor.policy == Policy::Fifo && plan.mates.iter().any(|mate| holds(*mate));
     for (other, relation) in others(known, callback)? {
-        let relation = if unordered { Relation::ALL } else { relation };
+        let mate = &system.callbacks[other];
+        let holds = plan.mates.contains(&other) && mate.holds_group();
         if relation.is_before() {
-            let cost = if holds(other) { alone(known, other)? } else { system.callbacks[other].cost() };
-            works.push(Work::of(known, other, cost)?.limited(relation));
+            let (cost, then) = if holds { (delays.hold(mate), delays.inherited) } else { (mate.cost(), 0) };
+            works.push((Work::of(known, other, cost)?.limited(relation), then));
         }
         // One that comes after can hold the group already.
-        if relation.after && holds(other) {
-            holding = holding.max(hold(known, other)?);
+        if relation.after && holds {
+            holding = holding.max(delays.hold(mate));
         }
     }
-    // A group that is free while it waits is asked for before each segment.
-    let acquisitions = if plan.releases_group { plan.segments.len() as u64 } else { 1 };
-    let each = alone(known, callback)? + acquisitions * holding;
+    let resumed = plan.segments.len() as u64 - 1;
+    // Who holds the group accounts for what runs when it is released. A group that is free while it waits is asked for
+    // before each segment.
+    let later = if plan.releases_group { delays.later.max(holding) } else { delays.later };
+    let each =
+        plan.cost() + plan.waits + delays.first.max(holding) + resumed * later + (resumed + 1) * delays.inherited;
     let fixed = (1 + before) * each + known.delay(callback)?;
     for other in system.elsewhere(callback) {
-        works.push(Work::of(known, other, system.callbacks[other].cost())?);
+        works.push((Work::of(known, other, system.callbacks[other].cost())?, 0));
     }
     for arrivals in receive_load(known, executor.core)? {
-        works.push(Work::received(arrivals, known.receiving[executor.core]?, system.receive));
+        works.push((Work::received(arrivals, known.receiving[executor.core]?, system.receive), 0));
     }
-    fixed_point(&supply(executor), system.limit, known.responses[callback]?, |length| {
-        fixed + works.iter().map(|work| work.total(length)).sum::<u64>()
+    known.fixed_point(plan.executor, known.responses[callback]?, works.len() as u64 + 1, |length| {
+        let total = |(work, then): &(Work, u64)| work.total(length) + work.count(length) * then;
+        fixed + works.iter().map(total).sum::<u64>()
     })
 }

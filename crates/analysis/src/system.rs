@@ -12,8 +12,6 @@ use crate::lower;
 use crate::overheads::{Overheads, Reservation};
 use crate::placement::{self, Core};
 
-/// As many steps of arrival curves lie below the limit, at most: bounds every search.
-const STEPS_MAX: f64 = 2e6;
 /// Times are at most this, 36 years, so that sums of them fit.
 const TIME_MAX: u64 = 1 << 60;
 
@@ -180,6 +178,19 @@ impl System {
         self.cores.iter().map(of).collect()
     }
 
+    /// The same of all cores, then of all reservations: what is asked for as a share of what there is.
+    pub(crate) fn loads(&self) -> Vec<f64> {
+        let rates = self.rates();
+        let load = |callback: &usize| rates[*callback] * self.callbacks[*callback].cost() as f64;
+        let reserved = self.executors.iter().filter_map(|executor| {
+            let Reservation { budget, period } = executor.reservation?;
+            let share = nanos(budget) as f64 / nanos(period) as f64;
+            Some(executor.callbacks.iter().map(load).sum::<f64>() / share)
+        });
+        let reserved: Vec<f64> = reserved.collect();
+        self.utilizations().into_iter().chain(reserved).collect()
+    }
+
     /// Whether no core and no reservation is asked for more than it has.
     pub(crate) fn check_load(&self) -> Result<(), AnalysisError> {
         for (core, utilization) in self.cores.iter().zip(self.utilizations()) {
@@ -203,16 +214,13 @@ impl System {
         Ok(())
     }
 
-    /// Long enough for any response time of interest, short enough for a bounded number of steps.
+    /// Long enough for any response time of interest.
     fn divergence_limit(&self) -> u64 {
         let rates = self.rates();
         let longest = |rate: &f64| if *rate > 0.0 { (1.0 / rate) as u64 } else { 0 };
         let period = rates.iter().map(longest).max().unwrap_or(0);
         let once: u64 = self.callbacks.iter().map(|callback| callback.cost() + callback.waits).sum();
-        let wanted = period.saturating_mul(100).saturating_add(once.saturating_mul(100)).min(TIME_MAX);
-        let total: f64 = rates.iter().sum();
-        let countable = if total > 0.0 { (STEPS_MAX / total) as u64 } else { TIME_MAX };
-        wanted.min(countable.max(once.saturating_mul(2)))
+        period.saturating_mul(1_000).saturating_add(once.saturating_mul(1_000)).min(TIME_MAX)
     }
 }
 

@@ -1,19 +1,19 @@
 //! Synchronous callbacks of executors with one thread, alone on their core or not.
 
-use response_time_analysis::demand::{Aggregate, RBF};
-use response_time_analysis::supply::{Dedicated, Periodic, SupplyBound};
+use response_time_analysis::supply::{Dedicated, Periodic};
 use response_time_analysis::time::{Duration, Service};
-use response_time_analysis::{edf, fifo, fixed_priority, wcet};
 use rospin_core::EntityKind;
 
 use crate::arrivals::Arrivals;
+use crate::budget::Budget;
 use crate::end_to_end;
 use crate::inside;
 use crate::overheads::Reservation;
+use crate::search::Search;
 use crate::solve::{Found, Known};
 use crate::suspension;
 use crate::system::{Callback, Executor, Policy, System, nanos};
-use crate::window::{Ahead, Blocker, Interferer, Supply, Window};
+use crate::window::{self, Ahead, Blocker, Interferer, Supply, Window};
 
 const PREEMPTIVE: &str = "preemptive fixed priority (Bozhko and Brandenburg 2020)";
 const FIXED_PRIORITY: &str = "non-preemptive fixed priority (Bozhko and Brandenburg 2020)";
@@ -62,25 +62,6 @@ pub(crate) fn supply(executor: &Executor) -> Supply {
     }
 }
 
-/// The least length, from `start` on, that gives time for the demand in it; the demand of `start` is at least that.
-pub(crate) fn fixed_point(
-    supply: &impl SupplyBound,
-    limit: u64,
-    start: u64,
-    demand: impl Fn(u64) -> u64,
-) -> Option<u64> {
-    let mut length = start.max(1);
-    // Each round but the last makes it longer.
-    while length <= limit {
-        let needed = u64::from(supply.service_time(Service::from(demand(length))));
-        if needed <= length {
-            return Some(length.min(needed.max(start)));
-        }
-        length = needed;
-    }
-    None
-}
-
 /// What the receive thread has to do on a core; nothing if receiving costs nothing.
 pub(crate) fn receive_load(known: &Known<'_>, core: usize) -> Option<impl Iterator<Item = Arrivals>> {
     let system = known.system;
@@ -95,13 +76,17 @@ pub(crate) fn receive_load(known: &Known<'_>, core: usize) -> Option<impl Iterat
 /// How long until a message on this core is received: the receive thread serves them first-in first-out, and nothing
 /// is more urgent.
 pub(crate) fn receiving(known: &Known<'_>, core: usize) -> Option<u64> {
-    let cost = wcet::Scalar::new(Service::from(known.system.receive));
-    let load: Vec<_> = receive_load(known, core)?.map(|arrivals| RBF::new(arrivals, cost)).collect();
+    let load: Vec<_> = receive_load(known, core)?.collect();
     if load.is_empty() {
         return Some(0);
     }
-    let found = fifo::dedicated_uniproc_rta(&Aggregate::new(load), Duration::from(known.system.limit));
-    found.ok().map(u64::from)
+    let (all, cost) = (Arrivals::sum(load), known.system.receive);
+    let demand = |length| all.number(length).saturating_mul(cost);
+    let start = window::at_least(0, std::iter::once((&all, cost)));
+    let limit = known.system.limit;
+    let length = known.budget.fixed_point(&Supply::Whole(Dedicated::new()), limit, start, all.weight(), demand)?;
+    let search = Search { budget: known.budget, stretches: vec![(0, length.max(1) - 1)], enough: 0 };
+    search.longest(|at| Some(demand(at + 1)), |at| Some(all.next_step(at + 1)? - 1))
 }
 
 pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
@@ -109,75 +94,21 @@ pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
     let plan = &system.callbacks[callback];
     let executor = &system.executors[plan.executor];
     let alone = system.neighbours(plan.executor).next().is_none() && system.receive == 0;
-    if executor.reservation.is_none()
-        && let Some(found) = known_instance(known, callback, alone)
-    {
-        return found;
-    }
+    let applies = inside::applies(system, plan.executor);
     let method = match (executor.reservation, alone, executor.policy) {
         (Some(_), _, _) => RESERVED,
+        (None, false, _) if !applies && system.receive == 0 && preempts_like_tasks(system, plan.executor) => PREEMPTIVE,
         (None, false, _) => SHARED,
         (None, true, Policy::Fifo) => FIFO,
-        (None, true, Policy::FixedPriority) if inside::applies(system, plan.executor) => INSIDE,
+        (None, true, Policy::FixedPriority) if applies => INSIDE,
         (None, true, Policy::FixedPriority) => FIXED_PRIORITY,
         (None, true, Policy::Edf) => EDF,
         (None, true, Policy::WaitSet { .. }) => WAIT_SET,
     };
     let bound = window(known, callback).and_then(|window| window.bound()?.checked_add(known.delay(callback)?));
     // Alone it is a chain, too: what follows from its own later releases does not come before it.
-    let bound = bound.into_iter().chain(end_to_end::bound(known, &[callback])).min();
-    Found { bound, method }
-}
-
-/// The analyses that `response-time-analysis` has, where they apply as they are.
-pub(crate) fn known_instance(known: &Known<'_>, callback: usize, alone: bool) -> Option<Found> {
-    let system = known.system;
-    let plan = &system.callbacks[callback];
-    let executor = &system.executors[plan.executor];
-    let unlike = inside::applies(system, plan.executor) || system.callbacks.iter().any(Callback::is_async);
-    if system.receive > 0 || unlike {
-        return None;
-    }
-    let limit = Duration::from(system.limit);
-    let cost = |callback: usize| wcet::Scalar::new(Service::from(system.callbacks[callback].cost()));
-    let demand = |callback: usize| Some(RBF::new(known.seen(callback)?, cost(callback)));
-    let mates = || executor.callbacks.iter().copied().filter(|other| *other != callback);
-    let (found, method) = if !alone && preempts_like_tasks(system, plan.executor) {
-        let higher: Option<Vec<_>> = system.elsewhere(callback).map(demand).collect();
-        let own = demand(callback)?;
-        (fixed_priority::fully_preemptive::dedicated_uniproc_rta(&own, &higher?, limit), PREEMPTIVE)
-    } else if !alone {
-        return None;
-    } else {
-        match executor.policy {
-            Policy::FixedPriority if mates().all(|other| system.callbacks[other].priority != plan.priority) => {
-                use fixed_priority::fully_nonpreemptive::{TaskUnderAnalysis, dedicated_uniproc_rta};
-                let less_urgent = |other: &usize| system.callbacks[*other].priority < plan.priority;
-                let blocking = mates().filter(less_urgent).map(|other| blocking(system, other)).max().unwrap_or(0);
-                let higher: Option<Vec<_>> = mates().filter(|other| !less_urgent(other)).map(demand).collect();
-                let (arrivals, blocking_bound) = (known.seen(callback)?, Service::from(blocking));
-                let task = TaskUnderAnalysis { wcet: cost(callback), arrivals: &arrivals, blocking_bound };
-                (dedicated_uniproc_rta(&task, &higher?, limit), FIXED_PRIORITY)
-            }
-            Policy::Edf if !system.callbacks.iter().any(|plan| plan.instantaneous || plan.deadline.is_none()) => {
-                use edf::fully_nonpreemptive::{InterferingTask, dedicated_uniproc_rta};
-                let others: Option<Vec<_>> = mates().map(|other| known.seen(other)).collect();
-                let others = others?;
-                let deadline = |other: usize| Duration::from(system.callbacks[other].deadline.unwrap_or(0));
-                let task =
-                    |other: usize, arrivals| InterferingTask { wcet: cost(other), arrivals, deadline: deadline(other) };
-                let own = known.seen(callback)?;
-                let others: Vec<_> = mates().zip(&others).map(|(other, arrivals)| task(other, arrivals)).collect();
-                (dedicated_uniproc_rta(&task(callback, &own), &others, limit), EDF)
-            }
-            Policy::Fifo => {
-                let all: Option<Vec<_>> = executor.callbacks.iter().map(|other| demand(*other)).collect();
-                (fifo::dedicated_uniproc_rta(&Aggregate::new(all?), limit), FIFO)
-            }
-            _ => return None,
-        }
-    };
-    Some(Found { bound: found.ok().map(u64::from), method })
+    let bound = if applies { bound.into_iter().chain(end_to_end::bound(known, &[callback])).min() } else { bound };
+    Found { bound, method, stop: known.budget.stop() }
 }
 
 /// How long something less urgent may still run. A nanosecond less than it takes, unless something that takes no time can
@@ -196,7 +127,7 @@ fn preempts_like_tasks(system: &System, executor: usize) -> bool {
 }
 
 /// The busy window of a callback, with everything on its core that matters.
-pub(crate) fn window(known: &Known<'_>, callback: usize) -> Option<ReadyWindow> {
+pub(crate) fn window<'a>(known: &Known<'a>, callback: usize) -> Option<ReadyWindow<'a>> {
     let system = known.system;
     let plan = &system.callbacks[callback];
     let executor = &system.executors[plan.executor];
@@ -225,6 +156,8 @@ pub(crate) fn window(known: &Known<'_>, callback: usize) -> Option<ReadyWindow> 
         blockers: Vec::new(),
         supply: supply(executor),
         limit: system.limit,
+        budget: known.budget,
+        enough: known.enough(callback),
     };
     let mut has_peers = false;
     for other in system.neighbours(plan.executor) {
@@ -258,12 +191,49 @@ pub(crate) fn window(known: &Known<'_>, callback: usize) -> Option<ReadyWindow> 
             Order::After => window.blockers.push(Blocker { cost: blocking(system, other), below: u64::MAX }),
         }
     }
+    if executor.policy == Policy::FixedPriority {
+        // Nothing less urgent starts in the window, so what inherits held its group before.
+        let inherited = suspension::inherited(known, callback)?;
+        if inherited > 0 {
+            window.add(Arrivals::Once { count: 1 }, inherited, Ahead::UntilStart);
+        }
+    }
+    Some(window)
+}
+
+/// The busy window of a callback in which only its group is served, on a thread that is always there.
+pub(crate) fn group_window<'a>(known: &Known<'a>, callback: usize) -> Option<ReadyWindow<'a>> {
+    let system = known.system;
+    let plan = &system.callbacks[callback];
+    let mut window = ReadyWindow {
+        own: known.seen(callback)?,
+        released_after: Vec::new(),
+        cost: plan.cost(),
+        interferers: Vec::new(),
+        blockers: Vec::new(),
+        supply: Supply::Whole(Dedicated::new()),
+        limit: system.limit,
+        budget: known.budget,
+        enough: known.enough(callback),
+    };
+    for &mate in &plan.mates {
+        let cost = system.callbacks[mate].cost();
+        match order_of(known, callback, mate)? {
+            Order::Before(ahead) => window.add(known.seen(mate)?, cost, ahead),
+            Order::Key { lead } => {
+                window.add(known.seen(mate)?, cost, Ahead::ByKey { lead, overtakes: false });
+                let below = u64::try_from(-lead).unwrap_or(0);
+                window.blockers.push(Blocker { cost: blocking(system, mate), below });
+            }
+            Order::After => window.blockers.push(Blocker { cost: blocking(system, mate), below: u64::MAX }),
+        }
+    }
     Some(window)
 }
 
 /// A [`Window`] that owns its arrivals.
 #[derive(Clone, Debug)]
-pub(crate) struct ReadyWindow {
+pub(crate) struct ReadyWindow<'a> {
     own: Arrivals,
     /// What runs when the window begins, and releases the callback when it ends; empty if that is not how it is released.
     released_after: Vec<u64>,
@@ -272,16 +242,18 @@ pub(crate) struct ReadyWindow {
     blockers: Vec<Blocker>,
     supply: Supply,
     limit: u64,
+    budget: &'a Budget,
+    enough: u64,
 }
 
-impl ReadyWindow {
+impl ReadyWindow<'_> {
     fn add(&mut self, arrivals: Arrivals, cost: u64, ahead: Ahead) {
         self.interferers.push(Interferer { arrivals, cost, ahead });
     }
 
     pub(crate) fn bound(self) -> Option<u64> {
-        let Self { own, released_after, cost, interferers, blockers, supply, limit } = self;
-        let window = Window { own: &own, cost, interferers, blockers, supply, limit };
+        let Self { own, released_after, cost, interferers, blockers, supply, limit, budget, enough } = self;
+        let window = Window { own: &own, cost, interferers, blockers, supply, limit, budget, enough };
         if released_after.is_empty() {
             return window.bound();
         }
@@ -295,7 +267,7 @@ pub(crate) fn arrivals_of_work(known: &Known<'_>, callback: usize) -> Option<Arr
 }
 
 /// Where a callback comes in the order of an executor, compared with the one under analysis.
-enum Order {
+pub(crate) enum Order {
     Before(Ahead),
     /// By a key: the time of release plus something; the other one may be released so much later and still go first.
     Key {
@@ -304,7 +276,7 @@ enum Order {
     After,
 }
 
-fn order_of(known: &Known<'_>, callback: usize, other: usize) -> Option<Order> {
+pub(crate) fn order_of(known: &Known<'_>, callback: usize, other: usize) -> Option<Order> {
     let system = known.system;
     let (plan, mate) = (&system.callbacks[callback], &system.callbacks[other]);
     // Keys are times of sending; the later one may have been received when the earlier one is still on its way.

@@ -7,14 +7,15 @@
 //! ready sets of the wait set by the counting argument of Blass et al. (RTSS 2021, Lemmas 8 and 16), with timers inside or
 //! outside. The tests hold it against the crate wherever both apply.
 
-use response_time_analysis::fixed_point;
 use response_time_analysis::supply::{Dedicated, Periodic, SupplyBound};
-use response_time_analysis::time::{Duration, Offset, Service};
+use response_time_analysis::time::{Duration, Service};
 
 use crate::arrivals::Arrivals;
+use crate::budget::Budget;
+use crate::search::Search;
 
-/// As many offsets are looked at; a busy window with more is given up.
-const OFFSETS_MAX: usize = 200_000;
+/// As many starts are remembered in a search, to begin others with.
+const STARTS_MAX: usize = 64;
 
 /// Which activations of another callback run before the job under analysis, which is released at an offset A.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,7 +42,7 @@ pub(crate) struct Interferer {
 
 impl Interferer {
     /// How much of it runs before a job with this offset starts, if that is by `start`.
-    fn before_start(&self, offset: u64, start: u64) -> u64 {
+    pub(crate) fn before_start(&self, offset: u64, start: u64) -> u64 {
         let count = match self.ahead {
             Ahead::UntilStart | Ahead::UntilEnd => self.arrivals.number(start),
             Ahead::ByKey { lead, overtakes } => {
@@ -51,20 +52,25 @@ impl Interferer {
             Ahead::Rounds(more) => self.arrivals.number(start).min(self.arrivals.number(offset) + more),
             Ahead::BeforeRelease => self.arrivals.number(offset.min(start)),
         };
-        count * self.cost
+        count.saturating_mul(self.cost)
     }
 
-    /// The offsets, below `limit`, from which on more of it runs before.
-    fn offsets(&self, limit: u64) -> Box<dyn Iterator<Item = u64> + '_> {
+    fn demand(&self, length: u64) -> u64 {
+        self.arrivals.number(length).saturating_mul(self.cost)
+    }
+
+    /// The first offset after this one from which on more of it runs before.
+    pub(crate) fn next_offset(&self, offset: u64) -> Option<u64> {
         match self.ahead {
-            Ahead::UntilStart | Ahead::UntilEnd => Box::new(std::iter::empty()),
+            Ahead::UntilStart | Ahead::UntilEnd => None,
             Ahead::ByKey { lead, overtakes } => {
-                let last = limit.saturating_add_signed(lead).saturating_add(1);
-                let by_key = self.arrivals.steps(last).map(move |step| (step - 1).saturating_add_signed(-lead));
-                let before = self.arrivals.steps(if overtakes { limit } else { 0 });
-                Box::new(by_key.chain(before))
+                let known = (offset + 1).saturating_add_signed(lead);
+                let step = self.arrivals.next_step(known);
+                let by_key = step.map(|step| (step - 1).saturating_add_signed(-lead).max(offset + 1));
+                let before = self.arrivals.next_step(offset).filter(|_| overtakes);
+                by_key.into_iter().chain(before).min()
             }
-            Ahead::Rounds(_) | Ahead::BeforeRelease => Box::new(self.arrivals.steps(limit)),
+            Ahead::Rounds(_) | Ahead::BeforeRelease => self.arrivals.next_step(offset),
         }
     }
 }
@@ -109,65 +115,115 @@ pub(crate) struct Window<'a> {
     pub(crate) blockers: Vec<Blocker>,
     pub(crate) supply: Supply,
     pub(crate) limit: u64,
+    pub(crate) budget: &'a Budget,
+    /// Bounds up to this are as good as this: 0 to have the least one.
+    pub(crate) enough: u64,
 }
 
 impl Window<'_> {
     /// The longest time from release to end, `None` if there is none below the limit.
     pub(crate) fn bound(&self) -> Option<u64> {
-        let length = self.longest()?;
-        let mut offsets = vec![0];
-        offsets.extend(self.own.steps(length).map(|step| step - 1));
-        for interferer in &self.interferers {
-            offsets.extend(interferer.offsets(length).take(OFFSETS_MAX + 1));
-        }
-        offsets.retain(|offset| *offset < length);
-        offsets.sort_unstable();
-        offsets.dedup();
-        if offsets.len() > OFFSETS_MAX {
-            return None;
-        }
-        offsets.into_iter().try_fold(0, |longest, offset| Some(longest.max(self.at(offset)?)))
+        let last = self.longest()?.max(1) - 1;
+        // Where blocking ends: before and after it, what is released later ends later.
+        let mut cuts: Vec<u64> = self.blockers.iter().map(|blocker| blocker.below).collect();
+        cuts.retain(|cut| (1..=last).contains(cut));
+        cuts.sort_unstable();
+        cuts.dedup();
+        let from = std::iter::once(0).chain(cuts.iter().copied());
+        let to = cuts.iter().map(|cut| cut - 1).chain(std::iter::once(last));
+        let search = Search { budget: self.budget, stretches: from.zip(to).collect(), enough: self.enough };
+        // Starts grow with the offset, so an earlier one is where to begin, as long as the blocking is the same.
+        let mut known: Vec<(u64, u64, u64)> = Vec::new();
+        let end = |offset: u64| {
+            let stretch = cuts.partition_point(|cut| *cut <= offset) as u64;
+            let before = |(place, at, _): &&(u64, u64, u64)| *place == stretch && *at <= offset;
+            let begun = known.iter().filter(before).map(|(_, _, start)| *start).max().unwrap_or(1);
+            let (start, end) = self.at(offset, begun)?;
+            if known.len() < STARTS_MAX {
+                known.push((stretch, offset, start));
+            }
+            Some(end)
+        };
+        search.longest(end, |offset| self.next_offset(offset))
     }
 
     /// The same for a callback that is released once in a window, by the end of what runs when it begins, for so long. A
     /// shorter part of that in the window leaves less time for others to arrive.
     pub(crate) fn after(&self, releaser: u64) -> Option<u64> {
         let blockers = vec![Blocker { cost: releaser, below: u64::MAX }];
-        Window { blockers, ..self.clone() }.at(releaser)
+        let (_, end) = Window { blockers, ..self.clone() }.at(releaser, 1)?;
+        Some(end.saturating_sub(releaser))
+    }
+
+    /// What a look at all arrivals costs.
+    fn weight(&self) -> u64 {
+        self.own.weight() + self.interferers.iter().map(|other| other.arrivals.weight()).sum::<u64>()
+    }
+
+    fn next_offset(&self, offset: u64) -> Option<u64> {
+        let own = self.own.next_step(offset + 1).map(|step| step - 1);
+        self.interferers.iter().filter_map(|other| other.next_offset(offset)).chain(own).min()
     }
 
     /// The longest busy window: everything that arrives in it is done by its end.
     fn longest(&self) -> Option<u64> {
         let blocking = self.blockers.iter().map(|blocker| blocker.cost).max().unwrap_or(0);
-        self.fixed_point(|length| {
-            let others: u64 = self.interferers.iter().map(|other| other.arrivals.number(length) * other.cost).sum();
-            blocking + self.own.number(length) * self.cost + others
+        let all = || {
+            let others = self.interferers.iter().map(|other| (&other.arrivals, other.cost));
+            others.chain(std::iter::once((self.own, self.cost)))
+        };
+        let start = at_least(blocking, all());
+        self.fixed_point(start, |length| {
+            let work = all().map(|(arrivals, cost)| arrivals.number(length).saturating_mul(cost));
+            work.fold(blocking, u64::saturating_add)
         })
     }
 
-    /// Response time of the job that is released at this offset.
-    fn at(&self, offset: u64) -> Option<u64> {
+    /// When the job that is released at this offset has started, not before `begun`, and when it has ended.
+    fn at(&self, offset: u64, begun: u64) -> Option<(u64, u64)> {
         let blockers = self.blockers.iter().filter(|blocker| offset < blocker.below);
         let blocking = blockers.map(|blocker| blocker.cost).max().unwrap_or(0);
-        let own = self.own.number(offset + 1).max(1) * self.cost;
-        let before = |other: &Interferer, start| other.before_start(offset, start);
+        let own = self.own.number(offset + 1).max(1).saturating_mul(self.cost);
+        let always = |other: &&Interferer| matches!(other.ahead, Ahead::UntilStart | Ahead::UntilEnd);
+        let steady = self.interferers.iter().filter(always).map(|other| (&other.arrivals, other.cost));
         // It has started when it has had the first nanosecond.
-        let start = self.fixed_point(|start| {
-            let others: u64 = self.interferers.iter().map(|other| before(other, start)).sum();
-            blocking + own - self.cost + 1 + others
+        let first = blocking.saturating_add(own - self.cost + 1);
+        let begin = begun.max(at_least(first, steady));
+        let start = self.fixed_point(begin, |start| {
+            self.interferers.iter().fold(first, |sum, other| sum.saturating_add(other.before_start(offset, start)))
         })?;
-        let (preempting, others): (Vec<_>, Vec<_>) =
-            self.interferers.iter().partition(|other| other.ahead == Ahead::UntilEnd);
-        let fixed = blocking + own + others.iter().map(|other| before(other, start)).sum::<u64>();
-        let end = self.fixed_point(|end| {
-            fixed + preempting.iter().map(|other| other.arrivals.number(end) * other.cost).sum::<u64>()
+        let (mut fixed, mut preempts) = (blocking.saturating_add(own), false);
+        for other in &self.interferers {
+            match other.ahead {
+                Ahead::UntilEnd => preempts = true,
+                _ => fixed = fixed.saturating_add(other.before_start(offset, start)),
+            }
+        }
+        if !preempts && matches!(self.supply, Supply::Whole(_)) {
+            return Some((start, fixed)).filter(|_| fixed <= self.limit);
+        }
+        let preempting = || self.interferers.iter().filter(|other| other.ahead == Ahead::UntilEnd);
+        let begin = at_least(fixed, preempting().map(|other| (&other.arrivals, other.cost)));
+        let end = self.fixed_point(begin.max(start), |end| {
+            preempting().fold(fixed, |sum, other| sum.saturating_add(other.demand(end)))
         })?;
-        Some(end.saturating_sub(offset))
+        Some((start, end))
     }
 
-    fn fixed_point(&self, demand: impl Fn(u64) -> u64) -> Option<u64> {
-        let demand = |length: Duration| Service::from(demand(length.into()));
-        let found = fixed_point::search_with_offset(&self.supply, Offset::from(0), Duration::from(self.limit), &demand);
-        found.ok().map(u64::from)
+    fn fixed_point(&self, start: u64, demand: impl Fn(u64) -> u64) -> Option<u64> {
+        self.budget.fixed_point(&self.supply, self.limit, start, self.weight(), demand)
     }
+}
+
+/// A length that no solution is below: arrivals are never below a line, and lines meet where a division says (after
+/// Sjödin and Hansson, RTSS 1998).
+pub(crate) fn at_least<'a>(fixed: u64, work: impl Iterator<Item = (&'a Arrivals, u64)>) -> u64 {
+    let (mut rate, mut first) = (0.0, fixed as f64);
+    for (arrivals, cost) in work {
+        let (slope, begin) = arrivals.at_least();
+        rate += slope * cost as f64;
+        first += begin * cost as f64;
+    }
+    // Less by more than what rounding can have added. From load 1 on, there is nothing to divide by.
+    if rate < 0.999_999 { ((first / (1.0 - rate)) * (1.0 - 1e-6)) as u64 } else { 1 }
 }

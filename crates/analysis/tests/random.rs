@@ -131,6 +131,13 @@ validates! {
     asynchronous_fifo: Kind::Asynchronous("fifo"), 0.3, 0.4;
     asynchronous_edf: Kind::Asynchronous("edf"), 0.3, 0.4;
     asynchronous_wait_set: Kind::Asynchronous("wait-set-e2"), 0.0, 0.2;
+    /// Who holds a group inherits, and others wait for that.
+    holding: Kind::Holding("fixed-priority", 1), 0.4, 0.8;
+    holding_edf: Kind::Holding("edf", 1), 0.3, 0.6;
+    holding_fifo: Kind::Holding("fifo", 1), 0.3, 0.9;
+    holding_threads: Kind::Holding("fixed-priority", 2), 0.3, 0.2;
+    holding_threads_edf: Kind::Holding("edf", 2), 0.3, 0.1;
+    holding_threads_fifo: Kind::Holding("fifo", 2), 0.3, 0.1;
     chains: Kind::Chains, 0.5, 0.9;
     linked: Kind::Linked, 0.5, 0.9;
     threads: Kind::Threads, 0.2, 0.4;

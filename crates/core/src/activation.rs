@@ -29,6 +29,8 @@ pub struct Activation {
     pub sequence: u64,
     /// 0 for the first segment, then counted up.
     pub segment: u32,
+    /// Whether the entity [precedes all](crate::EntitySpec::precedes_all). No policy gets such an activation.
+    pub precedes_all: bool,
 }
 
 impl Activation {

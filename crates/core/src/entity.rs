@@ -71,9 +71,11 @@ pub struct EntitySpec {
     pub max_in_flight: u32,
     /// Whether a suspended activation frees its mutually exclusive group until it is resumed.
     pub releases_group_at_await: bool,
-    /// Whether it runs before everything that the policy chooses from, as soon as its group is free.
+    /// Whether it runs before everything that the policy chooses from, as soon as no callback of its group runs.
     ///
-    /// For what must have happened before anything else goes on: a callback for a jump of the time.
+    /// For what must have happened before anything else goes on: a callback for a jump of the time. A suspended callback that
+    /// holds the group may wait for just that, so this one does not wait for its end: it runs between two of its segments.
+    /// It never holds the group while it is suspended itself.
     pub precedes_all: bool,
 }
 

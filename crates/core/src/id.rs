@@ -106,11 +106,4 @@ impl<T> Slots<T> {
     pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.entries.iter_mut().filter_map(|(_, slot)| slot.as_mut())
     }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, u32, &T)> {
-        self.entries
-            .iter()
-            .enumerate()
-            .filter_map(|(index, (generation, slot))| slot.as_ref().map(|value| (index, *generation, value)))
-    }
 }

@@ -32,6 +32,7 @@ mod activation;
 pub mod chain;
 mod entity;
 mod group;
+mod heap;
 mod id;
 mod os;
 pub mod policy;

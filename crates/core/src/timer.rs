@@ -1,9 +1,8 @@
 //! Timers: absolute due times on several clocks, in one heap a clock.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::time::Duration;
 
+use crate::heap::{Heap, Ranked};
 use crate::id::EntityId;
 use crate::time::{Instant, nanos};
 
@@ -15,9 +14,18 @@ pub enum ClockKind {
     #[default]
     Steady,
     /// The time of day (`CLOCK_REALTIME`); may be set forward or back.
+    ///
+    /// Due times are times of day, as with `RCL_SYSTEM_TIME`: if the clock is set back by an hour, a timer waits an hour longer;
+    /// if it is set forward, what lies in between was missed. For something that has to happen at a rate, use
+    /// [`Steady`](Self::Steady) or [`Ros`](Self::Ros).
     System,
     /// Time as a simulator or a recording tells it; it may stand still, and jump either way. The driver says what it shows,
     /// and tells of [jumps](crate::Scheduler::jump).
+    ///
+    /// After a jump back no timer waits for longer than its period. That holds for the system clock, too, while ROS time follows
+    /// it because nobody drives it: a timer goes on at its rate if that clock is set back, unlike one on
+    /// [`System`](Self::System). It is noticed when an executor looks at the time next, within a second at the latest; a step
+    /// back by less than has passed since it looked last delays one tick by as much as the step.
     Ros,
 }
 
@@ -138,47 +146,62 @@ pub(crate) fn next_due(due: Instant, period: Duration, overrun: Overrun, now: In
     }
 }
 
-/// Armed timers of one clock, earliest due first, ties by registration.
+/// Armed timers of one clock, earliest due first, ties by registration. Arming and disarming are logarithmic.
 #[derive(Debug, Default)]
 pub(crate) struct TimerHeap {
-    heap: BinaryHeap<Reverse<(Instant, u64, EntityId)>>,
+    heap: Heap,
+    /// By entity index.
+    armed: Vec<Ranked<Armed>>,
+}
+
+/// What orders a timer, and which it is: of entities that had the same index, at most one is armed.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Armed {
+    due: Instant,
+    registration: u64,
+    entity: EntityId,
 }
 
 impl TimerHeap {
-    /// Makes room, so that arming does not allocate.
-    pub(crate) fn reserve(&mut self, timers: usize) {
-        self.heap.reserve(timers.saturating_sub(self.heap.len()));
+    /// Makes room for a timer that is one of so many, so that arming it does not allocate.
+    pub(crate) fn reserve(&mut self, timers: usize, entity: EntityId) {
+        self.heap.reserve(timers);
+        if self.armed.len() <= entity.index() {
+            let nobody = || Ranked::new(Armed { due: Instant::MAX, registration: 0, entity });
+            self.armed.resize_with(entity.index() + 1, nobody);
+        }
     }
 
+    /// Arms a timer that is not armed and that room was made for.
     pub(crate) fn arm(&mut self, due: Instant, registration: u64, entity: EntityId) {
-        self.heap.push(Reverse((due, registration, entity)));
+        self.armed[entity.index()].rank = Armed { due, registration, entity };
+        self.heap.push(entity.index() as u32, &mut self.armed);
     }
 
-    /// Linear in the number of timers: cancelling is rare, and a heap without dead entries stays bounded.
     pub(crate) fn disarm(&mut self, entity: EntityId) {
-        self.heap.retain(|Reverse((_, _, armed))| *armed != entity);
+        self.heap.remove(entity.index() as u32, &mut self.armed);
     }
 
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<(Instant, EntityId)> {
-        let Reverse((due, _, entity)) = *self.heap.peek()?;
+        let Armed { due, entity, .. } = self.armed[self.heap.peek()? as usize].rank;
         if due > now {
             return None;
         }
-        self.heap.pop();
+        self.heap.pop(&mut self.armed);
         Some((due, entity))
     }
 
-    /// Gives every armed timer the due time that `due` tells; room is kept.
+    /// Gives every armed timer the due time that `due` tells.
     pub(crate) fn rearm_all(&mut self, due: impl Fn(EntityId) -> Option<Instant>) {
-        let mut entries = std::mem::take(&mut self.heap).into_vec();
-        for Reverse((armed, _, entity)) in &mut entries {
-            *armed = due(*entity).unwrap_or(*armed);
+        for place in self.heap.iter() {
+            let armed = &mut self.armed[place as usize].rank;
+            armed.due = due(armed.entity).unwrap_or(armed.due);
         }
-        self.heap = entries.into();
+        self.heap.all_moved(&mut self.armed);
     }
 
     pub(crate) fn earliest(&self) -> Option<Instant> {
-        self.heap.peek().map(|Reverse((due, _, _))| *due)
+        self.heap.peek().map(|first| self.armed[first as usize].rank.due)
     }
 }
 

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use clap::{ArgMatches, Command};
 
 use crate::callback_order::CallbackOrder;
+use crate::inversion::Inversion;
 use crate::latency::Latency;
 use crate::reference_system::ReferenceSystem;
 use crate::throughput::ThroughputExperiment;
@@ -15,7 +16,7 @@ use crate::tracker::TrackerExperiment;
 
 /// Every experiment, in the order in which `rospin lab list` shows them.
 pub(crate) static EXPERIMENTS: &[&dyn Experiment] =
-    &[&ReferenceSystem, &CallbackOrder, &TrackerExperiment, &Latency, &Timers, &ThroughputExperiment];
+    &[&ReferenceSystem, &CallbackOrder, &TrackerExperiment, &Latency, &Timers, &Inversion, &ThroughputExperiment];
 
 /// One experiment: `rospin lab NAME`.
 pub(crate) trait Experiment: Sync {

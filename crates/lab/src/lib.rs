@@ -12,6 +12,7 @@ mod crunch;
 mod deploy;
 mod doctor;
 mod experiments;
+mod inversion;
 mod latency;
 mod machine;
 mod number;

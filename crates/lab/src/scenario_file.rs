@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 
 use rospin_scenario::{Scenario, ScenarioError};
 
+/// A simulation keeps about 120 bytes of each.
+const ACTIVATIONS_MAX: f64 = 1e7;
+
 /// Why there is no scenario in a file.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ScenarioFileError {
@@ -28,6 +31,20 @@ pub(crate) fn read(path: &Path) -> Result<Scenario, ScenarioFileError> {
     let unreadable = |reason| ScenarioFileError::Unreadable { path: path.to_owned(), reason };
     let text = fs::read_to_string(path).map_err(unreadable)?;
     Scenario::parse(&text).map_err(|error| ScenarioFileError::Text { path: path.to_owned(), error })
+}
+
+/// Reads a scenario that is to be simulated, once `change` has changed it.
+///
+/// # Errors
+/// As [`read`] does, and if there is no end to it, or none that one would wait for.
+pub(crate) fn read_to_simulate(path: &Path, change: impl FnOnce(&mut Scenario)) -> Result<Scenario, ScenarioFileError> {
+    let mut scenario = read(path)?;
+    change(&mut scenario);
+    if let Err(error) = scenario.check_flow(ACTIVATIONS_MAX) {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        return Err(ScenarioFileError::Text { path: path.to_owned(), error: ScenarioError::locate(&text, &error) });
+    }
+    Ok(scenario)
 }
 
 #[cfg(test)]

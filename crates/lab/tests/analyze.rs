@@ -142,6 +142,22 @@ period = "40 ms"
 execution = "9 ms"
 "#;
 
+/// Bounds alone, and what callbacks may take only if that is asked for.
+#[test]
+fn without_deadlines_and_without_sensitivity() {
+    let scratch = Scratch::new("bounds");
+    let text_only = LATE.replace("kind = \"timer\"", "kind = \"service\"").replace("period = \"10 ms\"\n", "");
+    let text_only = text_only.replace("period = \"40 ms\"\n", "");
+    let releases =
+        "[[release]]\nto = [\"control\"]\nperiod = \"10 ms\"\n[[release]]\nto = [\"map\"]\nperiod = \"40 ms\"\n";
+    let file = scratch.file("free.toml", &format!("{text_only}{releases}"));
+    let output = rospin(&["analyze", &file, "--no-sensitivity"]);
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{said}{}", text(&output.stderr));
+    assert!(said.contains("There are no deadlines; everything has a bound.") && !said.contains("may take"), "{said}");
+    assert!(text(&rospin(&["analyze", &file]).stdout).contains("may take"));
+}
+
 #[test]
 fn a_failing_deadline_is_code_1_and_says_what_to_change() {
     let scratch = Scratch::new("late");
@@ -150,7 +166,9 @@ fn a_failing_deadline_is_code_1_and_says_what_to_change() {
     let (said, error) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(error.contains("late.toml: Not proven to hold: `control`."), "{error}");
-    assert!(said.contains("FAILS") && said.contains("shorten `map` from 9ms to "), "{said}");
+    assert!(said.contains("NOT PROVEN") && said.contains("shorten `map` from 9ms to "), "{said}");
+    let because = "The bound of `control` is 1ms beyond its deadline, because of `map` (8.999999ms of it).";
+    assert!(said.contains(because), "{said}");
     let (figures, _) = analyze(&scratch, &[&file]);
     assert_eq!(of(&figures, "callbacks", "map")["holds"], true);
     assert!(!figures["advice"].as_array().unwrap().is_empty());
@@ -214,19 +232,19 @@ fn what_cannot_be_analysed_is_code_2_with_place_reason_and_mend() {
     for (file, expected) in [
         (
             with("over.toml", "\"2 ms\"", "\"8 ms\""),
-            "over.toml: core 0 is overloaded: 102.5 % of its time is asked for, by main",
+            "over.toml:6:8: core 0 is overloaded: 102.5 % of its time is asked for, by main",
         ),
-        (with("none.toml", "execution = \"9 ms\"", ""), "none.toml: `map` has no execution time; give it"),
+        (with("none.toml", "execution = \"9 ms\"", ""), "none.toml:20:8: `map` has no execution time; give it"),
         (
             scratch.file("unknown.toml", &format!("{LATE}{chain}")),
             "unknown.toml:28:13: `callbacks`: there is no callback `nobody`",
         ),
         (
             scratch.file("circle.toml", &format!("{LATE}{circle}")),
-            "circle.toml: callbacks release each other in a circle",
+            "circle.toml:27:16: callbacks release each other in a circle",
         ),
         (with("bad.toml", "\"2 ms\"", "\"2\""), "`2` has no unit; write one of"),
-        (shipped("one_core.toml"), "one_core.toml: "),
+        (shipped("one_core.toml"), "one_core.toml:"),
         ("/no/such/file.toml".to_owned(), "/no/such/file.toml: cannot be read ("),
     ] {
         let output = rospin(&["analyze", &file]);

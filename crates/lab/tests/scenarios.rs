@@ -144,3 +144,35 @@ fn help_has_examples() {
         assert!(text(&output.stdout).contains("Examples:"), "{arguments:?}");
     }
 }
+
+/// Two threads, of which more urgent callbacks keep one busy at any time, and the last one's group the other one.
+#[test]
+fn starvation_is_code_1_and_said_first() {
+    let mut toml =
+        "duration = \"60 s\"\n[[executor]]\nname = \"x\"\npolicy = \"fixed-priority\"\nthreads = 2\n".to_owned();
+    for (name, group, priority, execution) in
+        [("tau1", "a", 4, "500 ms"), ("tau2", "b", 3, "500 ms"), ("tau3", "c", 2, "500 ms"), ("tau4", "c", 1, "10 ms")]
+    {
+        if !toml.contains(&format!("[[group]]\nname = \"{group}\"")) {
+            toml += &format!("[[group]]\nname = \"{group}\"\n");
+        }
+        toml +=
+            &format!("[[callback]]\nname = \"{name}\"\nkind = \"timer\"\ngroup = \"{group}\"\npriority = {priority}\n");
+        toml += &format!("period = \"1 s\"\nexecution = \"{execution}\"\n");
+    }
+    let folder = scratch("starvation");
+    let (file, json) = (folder.join("starves.toml"), folder.join("out.json"));
+    fs::write(&file, toml).unwrap();
+    let (file, json) = (file.to_str().unwrap(), json.to_str().unwrap());
+    let output = rospin(&["simulate", file, "--json", json]);
+    let (said, error) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{said}{error}");
+    assert!(error.contains("`tau4` never ran: it had waited for 59 s at the end, 58 due times passed"), "{error}");
+    let first = said.lines().nth(2).unwrap();
+    assert!(first.starts_with("STARVED: `tau4` never ran"), "{said}");
+    let figures: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    let tau4 = &figures["callbacks"][3];
+    assert_eq!((tau4["misses"].as_u64(), tau4["dropped_overrun"].as_u64()), (Some(1), Some(58)), "{tau4}");
+    assert_eq!((tau4["starved"].as_bool(), figures["callbacks"][2]["starved"].as_bool()), (Some(true), Some(false)));
+    fs::remove_dir_all(folder).unwrap();
+}

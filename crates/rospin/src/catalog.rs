@@ -1,7 +1,7 @@
 //! What a program has, until its executors begin to spin: what a deployment file is compared with, and what a template of
 //! one is written from.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use crate::sync::{Mutex, MutexGuard};
 
 use rospin_scenario::Deployment;
 use rospin_scenario::deployment::{CallbackPlan, ExecutorPlan, GroupPlan};
@@ -69,6 +69,6 @@ impl Catalog {
 
     fn lock(&self) -> MutexGuard<'_, Option<Deployment>> {
         // Lists are whole between any two operations.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

@@ -1,7 +1,9 @@
 //! Where executors read the time: the kernel's clocks, or a clock that a test moves by hand; and ROS time.
 
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU64, Ordering};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use rospin_core::{ClockKind, Instant};
@@ -13,7 +15,8 @@ use crate::ros_time::Driver;
 use crate::shared::Shared;
 
 /// How late a timer on the system clock may be after that clock was set forward, where timers on the steady clock are waited
-/// for, too, or where threads look for work instead of sleeping.
+/// for, too, or where threads look for work instead of sleeping. And how long it takes at most until timers on ROS time that
+/// follows the system clock notice that this was set.
 pub(crate) const STEP_NOTICED_AFTER: Duration = Duration::from_secs(1);
 
 /// Reads the clocks of a [`Context`](crate::Context). Cheap to clone; reading neither blocks nor allocates.
@@ -79,8 +82,9 @@ impl Clock {
     /// How long a thread may sleep that is next needed at these times.
     ///
     /// The kernel follows the system clock when it is set, but a thread can sleep on one clock only. With both, it is the
-    /// steady one, so that setting the other delays nothing on it, and no longer than [`STEP_NOTICED_AFTER`] at a time.
-    pub(crate) fn deadline(&self, steady: Option<Instant>, system: Option<Instant>) -> Deadline {
+    /// steady one, so that setting the other delays nothing on it, and no longer than [`STEP_NOTICED_AFTER`] at a time. So it is
+    /// for timers on ROS time: the kernel wakes nobody because the system clock was set back.
+    pub(crate) fn deadline(&self, steady: Option<Instant>, system: Option<SystemDue>) -> Deadline {
         if matches!(self.kind, Kind::Manual(_)) {
             // Whoever moves the clock wakes the sleepers.
             return Deadline::Never;
@@ -88,10 +92,10 @@ impl Clock {
         match (steady, system) {
             (None, None) => Deadline::Never,
             (Some(steady), None) => Deadline::Steady(steady.as_nanos()),
-            (None, Some(system)) => Deadline::System(system.as_nanos()),
-            (Some(steady), Some(system)) => {
+            (None, Some(system)) if !system.follows_steps_back => Deadline::System(system.due.as_nanos()),
+            (steady, Some(system)) => {
                 let remaining = system.saturating_since(self.system()).min(STEP_NOTICED_AFTER);
-                Deadline::Steady(steady.min(self.now() + remaining).as_nanos())
+                Deadline::Steady(steady.unwrap_or(Instant::MAX).min(self.now() + remaining).as_nanos())
             }
         }
     }
@@ -100,7 +104,7 @@ impl Clock {
     pub(crate) fn wakes(&self, executor: &Arc<Shared>) {
         self.driver.wakes(executor);
         if let Kind::Manual(clock) = &self.kind {
-            clock.lock().executors.push(Arc::downgrade(executor));
+            clock.0.executors.lock().push(Arc::downgrade(executor));
         }
     }
 }
@@ -108,6 +112,31 @@ impl Clock {
 impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Clock").field(&self.kind).finish()
+    }
+}
+
+/// When a timer is due by the system clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct SystemDue {
+    pub(crate) due: Instant,
+    /// Whether it is due earlier if that clock is set back: true for timers on ROS time. Those on the system clock itself are
+    /// due at times of day.
+    pub(crate) follows_steps_back: bool,
+}
+
+impl SystemDue {
+    /// What is left to wait when the system clock shows `now`.
+    pub(crate) fn saturating_since(self, now: Instant) -> Duration {
+        self.due.saturating_since(now)
+    }
+
+    /// Whichever is due sooner, with the demands of both.
+    pub(crate) fn sooner(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        let (Some(first), Some(second)) = (one, other) else {
+            return one.or(other);
+        };
+        let follows_steps_back = first.follows_steps_back || second.follows_steps_back;
+        Some(Self { due: first.due.min(second.due), follows_steps_back })
     }
 }
 
@@ -141,13 +170,14 @@ fn read_kernel(clock: ClockId) -> Instant {
 /// executor.spin(SpinOptions::spin_all()).unwrap();
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct ManualClock(Arc<Mutex<Hands>>);
+pub struct ManualClock(Arc<Hands>);
 
 #[derive(Debug, Default)]
 struct Hands {
-    steady: Instant,
-    system: Instant,
-    executors: Vec<Weak<Shared>>,
+    steady_ns: AtomicU64,
+    system_ns: AtomicU64,
+    /// Whom to wake when it is moved. Held while it is.
+    executors: Mutex<Vec<Weak<Shared>>>,
 }
 
 impl ManualClock {
@@ -160,37 +190,52 @@ impl ManualClock {
     /// Moves all clocks forward and wakes the executors that wait for it.
     pub fn advance(&self, by: Duration) {
         self.change(|hands| {
-            hands.steady = hands.steady + by;
-            hands.system = hands.system + by;
+            for clock in [&hands.steady_ns, &hands.system_ns] {
+                let now = Instant::from_nanos(clock.load(Ordering::Relaxed));
+                clock.store((now + by).as_nanos(), Ordering::Release);
+            }
         });
     }
 
     /// Sets the system clock, forward or back.
     pub fn set_system(&self, reading: Instant) {
-        self.change(|hands| hands.system = reading);
+        self.change(|hands| hands.system_ns.store(reading.as_nanos(), Ordering::Release));
     }
 
     fn read(&self, kind: ClockKind) -> Instant {
-        let hands = self.lock();
-        match kind {
-            ClockKind::System => hands.system,
-            _ => hands.steady,
-        }
+        let hand = if kind == ClockKind::System { &self.0.system_ns } else { &self.0.steady_ns };
+        Instant::from_nanos(hand.load(Ordering::Acquire))
     }
 
-    fn change(&self, change: impl FnOnce(&mut Hands)) {
-        let mut hands = self.lock();
-        change(&mut hands);
-        hands.executors.retain(|executor| executor.strong_count() > 0);
-        let executors = hands.executors.clone();
-        drop(hands);
-        for executor in executors.iter().filter_map(Weak::upgrade) {
+    fn change(&self, change: impl FnOnce(&Hands)) {
+        let mut executors = self.0.executors.lock();
+        change(&self.0);
+        executors.retain(|executor| executor.strong_count() > 0);
+        let to_wake = executors.clone();
+        drop(executors);
+        for executor in to_wake.iter().filter_map(Weak::upgrade) {
             executor.poke();
+            // All of its threads: the one that watches the timers sleeps without a deadline under this clock.
+            executor.bell.parker.unpark_all();
         }
     }
+}
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Hands> {
-        // Plain numbers: a panic elsewhere leaves nothing half done.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_does_not_sleep_on_a_clock_that_may_be_set_back_under_it() {
+        let clock = Clock::kernel();
+        let due = clock.system() + Duration::from_secs(3600);
+        let by = |follows_steps_back| clock.deadline(None, Some(SystemDue { due, follows_steps_back }));
+        assert!(matches!(by(false), Deadline::System(at) if at == due.as_nanos()));
+        let latest = (clock.now() + STEP_NOTICED_AFTER * 60).as_nanos();
+        assert!(matches!(by(true), Deadline::Steady(at) if at < latest), "it looks again long before the hour is over");
+        let sooner = SystemDue { due, follows_steps_back: false };
+        let later = SystemDue { due: due + Duration::from_secs(1), follows_steps_back: true };
+        let both = SystemDue::sooner(Some(sooner), Some(later));
+        assert_eq!(both, Some(SystemDue { due, follows_steps_back: true }));
     }
 }

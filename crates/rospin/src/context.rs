@@ -1,9 +1,10 @@
 //! The root of everything: clocks, topics and services, executors.
 
+use crate::sync::Mutex;
 use std::any::type_name;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use rospin_core::{Priority, PriorityMap};
 use rospin_scenario::Deployment;
@@ -311,7 +312,7 @@ impl Context {
         if self.0.catalog.is_closed() {
             return Ok(());
         }
-        let _only_one = self.0.checking.lock().unwrap_or_else(PoisonError::into_inner);
+        let _only_one = self.0.checking.lock();
         if let Some(program) = self.0.catalog.contents() {
             self.begin_with(&program)?;
             self.0.catalog.close();

@@ -1,9 +1,10 @@
 //! A deployment file at work: where groups go, what executors, callbacks and threads have, and whether all of its names are
 //! the program's.
 
+use crate::sync::{Mutex, MutexGuard};
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use rospin_core::{Priority, PriorityMap};
@@ -308,9 +309,10 @@ fn apply_plan(mut options: ExecutorOptions, plan: &ExecutorPlan, on_shortfall: O
 pub(crate) fn template(program: &Deployment) -> String {
     let mut plan = program.clone();
     // What no file can name, or say.
-    plan.executors.retain(|executor| !executor.name.is_empty());
-    plan.groups.retain(|group| !group.name.is_empty() && !group.executor.is_empty());
-    plan.callbacks.retain(|callback| !callback.name.is_empty());
+    let can_be_named = |name: &str| !name.is_empty() && !name.contains(char::is_control);
+    plan.executors.retain(|executor| can_be_named(&executor.name));
+    plan.groups.retain(|group| can_be_named(&group.name) && can_be_named(&group.executor));
+    plan.callbacks.retain(|callback| can_be_named(&callback.name));
     let can_be_said = |duration: &Duration| u64::try_from(duration.as_nanos()).is_ok();
     for executor in &mut plan.executors {
         executor.busy_poll = executor.busy_poll.filter(can_be_said);
@@ -322,7 +324,7 @@ pub(crate) fn template(program: &Deployment) -> String {
     // The main thread has the process's name, and an executor's threads have its own.
     let others = threads_of_process().unwrap_or_default().into_iter().filter(|(thread, _)| !thread.is_main());
     let mut names: Vec<_> =
-        others.map(|(_, name)| name).filter(|name| !name.is_empty() && !executors.contains(name)).collect();
+        others.map(|(_, name)| name).filter(|name| can_be_named(name) && !executors.contains(name)).collect();
     names.sort_unstable();
     names.dedup();
     plan.threads = names.into_iter().map(ThreadPlan::new).collect();
@@ -331,5 +333,5 @@ pub(crate) fn template(program: &Deployment) -> String {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Nothing is left half done under these locks.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }

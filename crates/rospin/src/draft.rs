@@ -1,13 +1,14 @@
 //! The way from options to an entity: a draft knows where items come from, and is finished by the kind of callback.
 
-use std::sync::{Arc, Mutex};
+use crate::sync::Mutex;
+use std::sync::Arc;
 
 use rospin_core::{EntityKind, EntitySpec, GroupKind, Priority, TimerSpec};
 use rospin_scenario::deployment::CallbackPlan;
 
 use crate::body::{AsyncBody, Attached, Body, Direct, Due, ExclusiveBody, Locked, Payload, SharedBody, Take};
 use crate::context::Context;
-use crate::entity::EntityHandle;
+use crate::entity::{EntityHandle, Membership};
 use crate::group_core::{GroupCore, GroupGone, TimerError};
 use crate::loss::LossCounters;
 use crate::options::{Common, EntityOptions, ServiceOptions, SubscriptionOptions, TimerOptions};
@@ -16,7 +17,7 @@ use crate::service::{ServiceError, ServiceSource};
 use crate::signal::Signal;
 use crate::source::{Closer, Notifier, Source, SourceError, TakeError};
 use crate::state::{NewEntity, NewTimer};
-use crate::timer::{self, Timer, TimerFace};
+use crate::timer::{self, Timer, TimerShared};
 use crate::topic::{TopicError, TopicSource};
 
 /// How many activations of an asynchronous callback may be under way by default, where the group allows several.
@@ -29,24 +30,36 @@ pub(crate) struct Draft<'a, T> {
     common: Common,
     name: String,
     losses: Arc<LossCounters>,
-    signal: Arc<Signal>,
+    /// `None` for a timer: it has no source that could notify.
+    signal: Option<Arc<Signal>>,
     timer: Option<NewTimer>,
     /// Ends what feeds the entity as soon as its handle is dropped.
     closer: Option<Closer>,
     take: T,
 }
 
-/// What every draft begins with: a name, counters, and a signal to attach the source to.
+/// What every draft begins with: a name and counters.
 fn begin(
     group: &Arc<GroupCore>,
     common: &mut Common,
     depth: Option<&mut usize>,
     default_name: impl FnOnce() -> String,
-) -> Result<(String, Arc<LossCounters>, Arc<Signal>), GroupGone> {
+) -> Result<(String, Arc<LossCounters>), GroupGone> {
     group.check()?;
     let name = common.name.clone().unwrap_or_else(default_name);
     deploy(&group.context, &name, common, depth);
     let losses = group.context.open_counters(&name, common.name.as_ref().unwrap_or(&group.name));
+    Ok((name, losses))
+}
+
+/// As [`begin`], and a signal to attach the source to.
+fn begin_with_source(
+    group: &Arc<GroupCore>,
+    common: &mut Common,
+    depth: Option<&mut usize>,
+    default_name: impl FnOnce() -> String,
+) -> Result<(String, Arc<LossCounters>, Arc<Signal>), GroupGone> {
+    let (name, losses) = begin(group, common, depth, default_name)?;
     let signal = Signal::new(&group.executor, Some(Arc::clone(&losses)));
     Ok((name, losses, signal))
 }
@@ -73,20 +86,20 @@ fn deploy(context: &Context, name: &str, common: &mut Common, depth: Option<&mut
 
 fn attach<S: Source>(mut source: S, signal: &Arc<Signal>) -> Result<Attached<S>, TakeError> {
     let attachment = source.attach(Notifier(Arc::clone(signal)))?;
-    Ok(Attached { source, _attachment: attachment })
+    Ok(Attached::new(source, attachment))
 }
 
 /// For sources of rospin's own, which can always notify.
 fn attach_own<S: Source<Attachment = ()>>(mut source: S, signal: &Arc<Signal>) -> Attached<S> {
     let attached = source.attach(Notifier(Arc::clone(signal)));
     debug_assert!(attached.is_ok(), "topics and services always notify");
-    Attached { source, _attachment: () }
+    Attached::new(source, ())
 }
 
 impl<'a> Draft<'a, Due> {
     pub(crate) fn timer(group: &'a Arc<GroupCore>, options: TimerOptions) -> Result<Self, TimerError> {
         let TimerOptions { mut common, period, delay, first_due, clock, overrun } = options;
-        let (name, losses, signal) = begin(group, &mut common, None, || group.unnamed(EntityKind::Timer))?;
+        let (name, losses) = begin(group, &mut common, None, || group.unnamed(EntityKind::Timer))?;
         if period.is_some_and(|period| period.is_zero()) {
             return Err(TimerError::ZeroPeriod { timer: name });
         }
@@ -98,15 +111,17 @@ impl<'a> Draft<'a, Due> {
             None if reckoned.is_some() => TimerSpec::one_shot(first_due).delay(delay),
             None => TimerSpec::one_shot(first_due),
         };
-        let face = Arc::new(TimerFace::new(clock, period.is_some(), delay, first_due));
-        let timer = Some(NewTimer { spec: spec.clock(clock).overrun(overrun), face, reckoned });
-        Ok(Self { group, kind: EntityKind::Timer, common, name, losses, signal, timer, closer: None, take: Due })
+        let shared = Arc::new(TimerShared::new(clock, period.is_some(), delay, first_due));
+        let (closes, executor) = (Arc::clone(&shared), Arc::clone(&group.executor));
+        let closer = Some(Box::new(move || closes.take_back_request(&executor)) as Closer);
+        let timer = Some(NewTimer { spec: spec.clock(clock).overrun(overrun), shared, reckoned });
+        Ok(Self { group, kind: EntityKind::Timer, common, name, losses, signal: None, timer, closer, take: Due })
     }
 
     /// Finishes it as `finish` says.
     pub(crate) fn into_timer(self, finish: impl FnOnce(Self) -> EntityHandle) -> Timer {
-        let face = self.timer.as_ref().map(|timer| Arc::clone(&timer.face));
-        Timer::new(finish(self), face.expect("a timer's draft has a timer"))
+        let shared = self.timer.as_ref().map(|timer| Arc::clone(&timer.shared));
+        Timer::new(finish(self), shared.expect("a timer's draft has a timer"))
     }
 }
 
@@ -114,18 +129,18 @@ impl<'a> Draft<'a, Attached<JumpSource>> {
     pub(crate) fn jump(group: &'a Arc<GroupCore>, threshold: JumpThreshold) -> Result<Self, GroupGone> {
         let kind = EntityKind::Waitable;
         let mut common = Common { max_in_flight: Some(1), precedes_all: true, ..Common::default() };
-        let (name, losses, signal) = begin(group, &mut common, None, || group.unnamed(kind))?;
+        let (name, losses, signal) = begin_with_source(group, &mut common, None, || group.unnamed(kind))?;
         let driver = Arc::clone(group.context.clock().driver());
-        let hook = driver.add_hook(threshold, group.key());
+        let hook = driver.add_hook(threshold);
         let source = JumpSource::new(Arc::clone(&driver), hook);
         let take = attach_own(source, &signal);
         // Time does not wait for the executor to remove the entity.
         let closer = Some(Box::new(move || driver.unhook(hook)) as Closer);
-        Ok(Self { group, kind, common, name, losses, signal, timer: None, closer, take })
+        Ok(Self { group, kind, common, name, losses, signal: Some(signal), timer: None, closer, take })
     }
 }
 
-impl<'a, T: Send + Sync + 'static> Draft<'a, TopicSource<T>> {
+impl<'a, T: Send + Sync + 'static> Draft<'a, Attached<TopicSource<T>>> {
     pub(crate) fn subscription(
         group: &'a Arc<GroupCore>,
         mut options: SubscriptionOptions,
@@ -134,17 +149,18 @@ impl<'a, T: Send + Sync + 'static> Draft<'a, TopicSource<T>> {
             let topic = options.topic.clone();
             move || format!("{}/{topic}", group.name)
         };
-        let (name, losses, signal) = begin(group, &mut options.common, Some(&mut options.depth), default_name)?;
+        let (name, losses, signal) =
+            begin_with_source(group, &mut options.common, Some(&mut options.depth), default_name)?;
         let source = TopicSource::subscribe(&group.context, &options, Arc::clone(&losses))?;
         let closer = Some(Box::new(source.closer()) as Closer);
-        let Attached { source: take, .. } = attach_own(source, &signal);
+        let take = attach_own(source, &signal);
         Ok(Self {
             group,
             kind: EntityKind::Subscription,
             common: options.common,
             name,
             losses,
-            signal,
+            signal: Some(signal),
             timer: None,
             closer,
             take,
@@ -158,7 +174,8 @@ impl<'a, Req: Send + 'static, Resp: Send + 'static> Draft<'a, Attached<ServiceSo
             let service = options.service.clone();
             move || format!("{}/{service}", group.name)
         };
-        let (name, losses, signal) = begin(group, &mut options.common, Some(&mut options.depth), default_name)?;
+        let (name, losses, signal) =
+            begin_with_source(group, &mut options.common, Some(&mut options.depth), default_name)?;
         let source = ServiceSource::serve(&group.context, &options, Arc::clone(&losses), group.key())?;
         let closer = Some(Box::new(source.closer()) as Closer);
         let take = attach_own(source, &signal);
@@ -168,7 +185,7 @@ impl<'a, Req: Send + 'static, Resp: Send + 'static> Draft<'a, Attached<ServiceSo
             common: options.common,
             name,
             losses,
-            signal,
+            signal: Some(signal),
             timer: None,
             closer,
             take,
@@ -184,10 +201,10 @@ impl<'a, S: Source> Draft<'a, Attached<S>> {
         source: S,
     ) -> Result<Self, SourceError> {
         let EntityOptions { mut common, mut depth } = options;
-        let (name, losses, signal) = begin(group, &mut common, depth.as_mut(), || group.unnamed(kind))?;
+        let (name, losses, signal) = begin_with_source(group, &mut common, depth.as_mut(), || group.unnamed(kind))?;
         let take = attach(source, &signal)?;
         let closer = take.source.closer();
-        Ok(Self { group, kind, common, name, losses, signal, timer: None, closer, take })
+        Ok(Self { group, kind, common, name, losses, signal: Some(signal), timer: None, closer, take })
     }
 }
 
@@ -198,7 +215,8 @@ impl<T: Take> Draft<'_, T> {
         P: Send + 'static,
         F: FnMut(&mut P, T::Item) + Send + 'static,
     {
-        self.finish(1, |take| Box::new(ExclusiveBody::new(take, callback)))
+        let group = self.group.key();
+        self.finish(1, |take| Box::new(ExclusiveBody::new(take, callback, group)))
     }
 
     /// With an asynchronous callback of a mutually exclusive group.
@@ -243,8 +261,8 @@ impl<T: Take> Draft<'_, T> {
     /// What tells the executor of more items while one is under way, if several may be.
     fn more(&self, in_flight: u32) -> Option<Notifier> {
         // A timer's next activation is the scheduler's business.
-        let is_of_use = self.timer.is_none() && in_flight > 1;
-        is_of_use.then(|| Notifier(Arc::clone(&self.signal)))
+        let signal = self.signal.as_ref().filter(|_| in_flight > 1);
+        signal.map(|signal| Notifier(Arc::clone(signal)))
     }
 
     /// Hands the entity over to its executor.
@@ -253,22 +271,23 @@ impl<T: Take> Draft<'_, T> {
         let body = body(take);
         let priority = common.priority.or_else(|| group.context.priority_of(&name)).unwrap_or_default();
         let excludes = group.kind == GroupKind::MutuallyExclusive;
-        let handle = EntityHandle::new(group, name.clone(), &losses, &signal, closer);
-        let group_id = Arc::clone(&group.id);
-        let executor = Arc::clone(&group.executor);
-        group.executor.submit(move |state| {
+        let membership = Membership::new(&group.executor);
+        let (group_id, member) = (Arc::clone(&group.id), Arc::clone(&membership));
+        let (full_name, counters) = (name.clone(), Arc::clone(&losses));
+        let addition = group.executor.submit(move |state| {
             let Some(group) = group_id.get() else {
+                // Removed meanwhile.
+                state.discard(body);
                 return;
             };
-            let mut spec = EntitySpec::new(name, kind, *group)
+            let mut spec = EntitySpec::new(full_name, kind, *group)
                 .priority(priority)
                 .max_in_flight(max_in_flight)
                 .releases_group_at_await(excludes && common.releases_group_at_await)
                 .precedes_all(common.precedes_all);
             spec.deadline = common.deadline;
-            let now = executor.now();
-            state.add_entity(&executor, NewEntity { spec, timer, body, losses, signal }, now);
+            state.add_entity(NewEntity { spec, timer, body, losses: counters, membership: member, signal });
         });
-        handle
+        EntityHandle::new(group, name, &losses, closer, membership, addition)
     }
 }

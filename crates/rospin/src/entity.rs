@@ -1,12 +1,45 @@
 //! Handles to entities: an entity lives as long as its handle.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use rospin_core::EntityId;
+
+use crate::changes::Ticket;
 use crate::group_core::GroupCore;
 use crate::loss::{LossCause, LossCounters};
-use crate::signal::Signal;
+use crate::shared::Shared;
 use crate::source::Closer;
+use crate::state::State;
+use crate::sync::atomic::{AtomicBool, Ordering};
+
+/// What an entity's handle and its executor know of each other.
+pub(crate) struct Membership {
+    pub(crate) executor: Arc<Shared>,
+    /// Once the executor has added the entity.
+    id: OnceLock<EntityId>,
+    is_over: AtomicBool,
+}
+
+impl Membership {
+    pub(crate) fn new(executor: &Arc<Shared>) -> Arc<Self> {
+        Arc::new(Self { executor: Arc::clone(executor), id: OnceLock::new(), is_over: AtomicBool::new(false) })
+    }
+
+    pub(crate) fn id(&self) -> Option<EntityId> {
+        self.id.get().copied()
+    }
+
+    /// The executor has added the entity.
+    pub(crate) fn begin(&self, id: EntityId) {
+        let _ = self.id.set(id);
+    }
+
+    /// Whether the handle is gone: the callback must not run any more, although the entity may still be there.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
+    }
+}
 
 /// What all handles have in common.
 pub(crate) struct EntityHandle {
@@ -14,7 +47,9 @@ pub(crate) struct EntityHandle {
     pub(crate) group: Arc<GroupCore>,
     pub(crate) name: String,
     pub(crate) losses: Arc<LossCounters>,
-    pub(crate) signal: Arc<Signal>,
+    pub(crate) membership: Arc<Membership>,
+    /// What has the executor add the entity.
+    addition: Option<Ticket>,
     closer: Option<Closer>,
 }
 
@@ -23,26 +58,35 @@ impl EntityHandle {
         group: &Arc<GroupCore>,
         name: String,
         losses: &Arc<LossCounters>,
-        signal: &Arc<Signal>,
         closer: Option<Closer>,
+        membership: Arc<Membership>,
+        addition: Option<Ticket>,
     ) -> Self {
-        Self { group: Arc::clone(group), name, losses: Arc::clone(losses), signal: Arc::clone(signal), closer }
+        Self { group: Arc::clone(group), name, losses: Arc::clone(losses), membership, addition, closer }
     }
 
     pub(crate) fn detach(self) {
-        let executor = Arc::clone(self.signal.executor());
+        let executor = Arc::clone(&self.membership.executor);
         executor.submit(move |state| state.detached.push(Box::new(self)));
     }
 }
 
 impl Drop for EntityHandle {
     fn drop(&mut self) {
+        if self.membership.executor.is_copy() {
+            return;
+        }
         if let Some(close) = &self.closer {
             close();
         }
-        let signal = Arc::clone(&self.signal);
-        self.signal.executor().submit(move |state| {
-            if let Some(id) = signal.entity() {
+        let Membership { executor, is_over, .. } = &*self.membership;
+        is_over.store(true, Ordering::Release);
+        if self.addition.is_some_and(|addition| executor.take_back(addition)) {
+            return;
+        }
+        let membership = Arc::clone(&self.membership);
+        executor.submit(move |state: &mut State| {
+            if let Some(id) = membership.id() {
                 state.remove_entity(id);
             }
         });

@@ -103,7 +103,9 @@ impl<P: Send + 'static> CallbackGroup<P> {
     /// Creates a callback that is told of jumps of ROS time beyond the threshold, before time moves on: see
     /// [`RosTime::set`](crate::RosTime::set).
     ///
-    /// It runs as soon as its group is free, before everything that the policy chooses from. There is none for what happens
+    /// It runs before everything that the policy chooses from, as soon as no callback of its group runs. It does not wait for an
+    /// asynchronous callback that is suspended, even if that holds the group: that one may itself be waiting for ROS time. So it
+    /// can run, and change the payload, between two polls of such a callback, never during one. There is none for what happens
     /// after a jump: what time will be is known before.
     ///
     /// # Errors

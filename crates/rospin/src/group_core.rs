@@ -1,11 +1,12 @@
 //! What a group is apart from its callbacks: options, identity, and how long it lives.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use rospin_core::{EntityKind, GroupId, GroupKind};
 
 use crate::body::GroupKey;
+use crate::changes::Ticket;
 use crate::context::Context;
 use crate::executor::ExecutorHandle;
 use crate::incident::OnPanic;
@@ -85,6 +86,8 @@ pub(crate) struct GroupCore {
     pub(crate) context: Context,
     pub(crate) threads: u16,
     unnamed: AtomicUsize,
+    /// What has the executor add the group.
+    addition: Option<Ticket>,
     removed: AtomicBool,
 }
 
@@ -96,22 +99,22 @@ impl GroupCore {
         payload: Option<P>,
     ) -> Arc<Self> {
         let id = Arc::new(OnceLock::new());
-        let core = Self {
+        let (name, added) = (options.name.as_str().into(), Arc::clone(&id));
+        let addition = executor.shared.submit(move |state| {
+            let payload = payload.map(|payload| Box::new(payload) as _);
+            let _ = added.set(state.add_group(name, kind, payload, options.on_panic));
+        });
+        Arc::new(Self {
             name: options.name,
             kind,
-            id: Arc::clone(&id),
+            id,
             executor: Arc::clone(&executor.shared),
             context: executor.context.clone(),
             threads: executor.threads,
             unnamed: AtomicUsize::new(0),
+            addition,
             removed: AtomicBool::new(false),
-        };
-        let name = core.name.as_str().into();
-        executor.shared.submit(move |state| {
-            let payload = payload.map(|payload| Box::new(payload) as _);
-            let _ = id.set(state.add_group(name, kind, payload, options.on_panic));
-        });
-        Arc::new(core)
+        })
     }
 
     /// A name for an entity that was given none.
@@ -127,7 +130,10 @@ impl GroupCore {
 
     /// Removes the group with its entities.
     pub(crate) fn remove(&self) {
-        self.removed.store(true, Ordering::Relaxed);
+        let was_removed = self.removed.swap(true, Ordering::Relaxed);
+        if was_removed || self.addition.is_some_and(|addition| self.executor.take_back(addition)) {
+            return;
+        }
         let id = Arc::clone(&self.id);
         self.executor.submit(move |state| {
             if let Some(id) = id.get() {

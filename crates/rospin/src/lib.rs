@@ -34,13 +34,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod access;
 mod body;
+mod call;
 mod catalog;
+mod changes;
 mod clock;
 mod companions;
 mod context;
+mod current;
 mod deployed;
-mod distance;
 mod draft;
 mod entity;
 mod executor;
@@ -66,9 +69,11 @@ mod sleep;
 mod source;
 mod spin;
 mod state;
+mod sync;
 mod timer;
 mod topic;
 mod waiters;
+mod waits;
 mod work;
 
 pub use rospin_core::{
@@ -81,6 +86,7 @@ pub use rospin_scenario::deployment;
 pub use rospin_scenario::deployment::{Deployment, DeploymentError};
 
 pub use body::{Payload, Tick};
+pub use call::{Call, CallError, Reply};
 pub use clock::{Clock, ManualClock};
 pub use context::{Context, ContextOptions};
 pub use deployed::{DeployError, check_cores};
@@ -97,8 +103,8 @@ pub use reentrant::ReentrantGroup;
 pub use registry::TypeMismatch;
 pub use request_queue::RequestQueue;
 pub use ros_time::{Barrier, BarrierError, ClockChange, JumpThreshold, RosTime, TimeJump};
-pub use service::{Call, CallError, Client, Reply, ServiceError};
-pub use sleep::Sleep;
+pub use service::{Client, ServiceError};
+pub use sleep::{Sleep, SleepError};
 pub use source::{Closer, Notifier, Pending, Source, SourceError, TakeError};
 pub use timer::Timer;
 pub use topic::{Delivery, NoSubscription, Publisher, TopicEnds, TopicError};

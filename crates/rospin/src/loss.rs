@@ -1,9 +1,11 @@
 //! What was lost, by entity and cause. Nothing is dropped without being counted here.
 
-use std::collections::BTreeMap;
+use crate::os::Process;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU64, Ordering};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 /// Why something was lost.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -69,6 +71,8 @@ pub(crate) struct LossCounters {
     entity: String,
     /// What its losses are kept under when it is gone.
     retire_as: String,
+    /// In the ledger.
+    number: u64,
     counts: Counts,
     ledger: Weak<Ledger>,
 }
@@ -90,7 +94,7 @@ impl LossCounters {
 
 impl Drop for LossCounters {
     fn drop(&mut self) {
-        if let Some(ledger) = self.ledger.upgrade() {
+        if let Some(ledger) = self.ledger.upgrade().filter(|ledger| !ledger.process.is_another()) {
             let mut book = ledger.lock();
             for cause in LossCause::ALL {
                 let count = self.get(cause);
@@ -98,18 +102,25 @@ impl Drop for LossCounters {
                     *book.retired.entry((self.retire_as.clone(), cause)).or_default() += count;
                 }
             }
-            book.live.retain(|counters| counters.strong_count() > 0);
+            let live = book.live.remove(&self.number);
+            drop(book);
+            drop(live);
         }
     }
 }
 
 /// The counters of all entities of a context; what an entity lost is kept under its name after it is gone.
 #[derive(Debug, Default)]
-pub(crate) struct Ledger(Mutex<Book>);
+pub(crate) struct Ledger {
+    book: Mutex<Book>,
+    process: Process,
+}
 
 #[derive(Debug, Default)]
 struct Book {
-    live: Vec<Weak<LossCounters>>,
+    /// By number, so that one that goes need not be looked for.
+    live: HashMap<u64, Weak<LossCounters>>,
+    numbers: u64,
     retired: BTreeMap<(String, LossCause), u64>,
 }
 
@@ -117,20 +128,26 @@ impl Ledger {
     /// Counters for an entity. Those that have a number for a name are kept under `retire_as`, so that the ledger does
     /// not grow with every entity that comes and goes.
     pub(crate) fn open(self: &Arc<Self>, entity: &str, retire_as: &str) -> Arc<LossCounters> {
+        let number = {
+            let mut book = self.lock();
+            book.numbers += 1;
+            book.numbers
+        };
         let counters = Arc::new(LossCounters {
             entity: entity.to_owned(),
             retire_as: retire_as.to_owned(),
+            number,
             counts: Counts::default(),
             ledger: Arc::downgrade(self),
         });
-        self.lock().live.push(Arc::downgrade(&counters));
+        self.lock().live.insert(number, Arc::downgrade(&counters));
         counters
     }
 
     /// All losses so far, by entity name and cause, without the zeros.
     pub(crate) fn losses(&self) -> Vec<Loss> {
         let book = self.lock();
-        let live: Vec<_> = book.live.iter().filter_map(Weak::upgrade).collect();
+        let live: Vec<_> = book.live.values().filter_map(Weak::upgrade).collect();
         let mut totals = book.retired.clone();
         // Before `live` is dropped: the last reference of a counter takes the lock.
         drop(book);
@@ -143,7 +160,7 @@ impl Ledger {
         lost.map(|((entity, cause), count)| Loss { entity, cause, count }).collect()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Book> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> crate::sync::MutexGuard<'_, Book> {
+        self.book.lock()
     }
 }

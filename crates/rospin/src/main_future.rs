@@ -1,8 +1,8 @@
 //! The future that a spin waits for.
 
+use crate::sync::atomic::{AtomicBool, Ordering};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use crate::shared::Shared;

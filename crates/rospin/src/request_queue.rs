@@ -3,9 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::call::Reply;
 use crate::context::Context;
 use crate::options::ServiceOptions;
-use crate::service::{Reply, ServiceError, ServiceSource};
+use crate::service::{ServiceError, ServiceSource};
 use crate::source::{Closer, Notifier, Pending, Source, TakeError};
 
 /// A service without a callback: whoever has it takes the requests and answers them, in whatever order, on any thread.

@@ -1,14 +1,13 @@
 //! In-process services: requests to a callback, replies that can be awaited.
 
+use crate::sync::{Mutex, MutexGuard};
 use std::fmt;
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context as TaskContext, Poll};
+use std::sync::Arc;
 
-use futures_channel::oneshot;
 use rospin_core::Instant;
 
-use crate::body::{GroupKey, holds};
+use crate::body::GroupKey;
+use crate::call::{Call, CallError, Reply, Sent};
 use crate::clock::Clock;
 use crate::context::Context;
 use crate::group_core::GroupGone;
@@ -18,6 +17,7 @@ use crate::options::ServiceOptions;
 use crate::registry::TypeMismatch;
 use crate::source::{Notifier, Pending, Source, TakeError};
 use crate::waiters::Waiters;
+use crate::waits::Waits;
 
 /// Why a service or a client could not be created.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -37,70 +37,16 @@ pub enum ServiceError {
     },
 }
 
-/// Why a call has no response.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum CallError {
-    /// There is no such service at this moment.
-    #[error("there is no service `{service}`; await `Client::wait_for_service` first")]
-    Unavailable {
-        /// The service.
-        service: String,
-    },
-    /// The request was displaced by newer ones before the service could take it.
-    #[error("service `{service}` has too many requests waiting; this one was dropped")]
-    QueueFull {
-        /// The service.
-        service: String,
-    },
-    /// The service was dropped, or its callback panicked, before it answered.
-    #[error("service `{service}` ended without an answer")]
-    Unanswered {
-        /// The service.
-        service: String,
-    },
-    /// Whoever awaits the call holds the mutually exclusive group that the service needs, and would wait for ever. The
-    /// request was sent nevertheless.
-    ///
-    /// Only the direct case is seen: if A waits for B while B waits for A's group, both wait.
-    #[error(
-        "service `{service}` is in the group that its caller holds; put it into another group, or register the caller with \
-         releases_group_at_await"
-    )]
-    SameGroup {
-        /// The service.
-        service: String,
-    },
-}
-
-/// A request on its way, and where its answer goes.
+/// A request on its way, and where its response goes.
 pub(crate) struct Request<Req, Resp> {
     request: Req,
-    reply: oneshot::Sender<Result<Resp, CallError>>,
+    reply: Reply<Resp>,
 }
 
 impl<Req, Resp> Request<Req, Resp> {
     /// The request, and where to send the response.
     pub(crate) fn open(self) -> (Req, Reply<Resp>) {
-        (self.request, Reply(self.reply))
-    }
-}
-
-/// Where the response to a request goes. If it is dropped, the call ends [unanswered](CallError::Unanswered).
-#[must_use = "the call ends unanswered if it is dropped"]
-pub struct Reply<Resp>(oneshot::Sender<Result<Resp, CallError>>);
-
-impl<Resp> fmt::Debug for Reply<Resp> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reply").finish_non_exhaustive()
-    }
-}
-
-impl<Resp> Reply<Resp> {
-    /// Answers. Allocates nothing; wakes whoever awaits the call.
-    pub fn send(self, response: Resp) {
-        // A caller that lost interest does not mind.
-        let _ = self.0.send(Ok(response));
+        (self.request, self.reply)
     }
 }
 
@@ -137,7 +83,7 @@ impl<Req: Send + 'static, Resp: Send + 'static> Endpoint<Req, Resp> {
 
     fn lock(&self) -> MutexGuard<'_, EndpointState<Req, Resp>> {
         // No user code runs under the lock, so a panic left nothing half done.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Ends the service with that number, if it has not ended.
@@ -169,20 +115,27 @@ impl<Req: Send + 'static, Resp: Send + 'static> Endpoint<Req, Resp> {
 pub struct Client<Req: Send + 'static, Resp: Send + 'static> {
     endpoint: Arc<Endpoint<Req, Resp>>,
     clock: Clock,
+    waits: Arc<Waits>,
 }
 
 impl<Req: Send + 'static, Resp: Send + 'static> Client<Req, Resp> {
     pub(crate) fn new(context: &Context, service: &str) -> Result<Self, ServiceError> {
-        Ok(Self { endpoint: Endpoint::find(context, service)?, clock: context.clock().clone() })
+        let endpoint = Endpoint::find(context, service)?;
+        Ok(Self { endpoint, clock: context.clock().clone(), waits: context.shared() })
     }
 
-    /// Sends a request now; the response can be awaited anywhere, inside callbacks, too. A call that nobody awaits is
+    /// Sends a request now; the response can be awaited anywhere, inside asynchronous callbacks, too. A call that nobody awaits is
     /// answered nevertheless.
+    ///
+    /// The call always ends, but no sooner than the service answers: give it a [timeout](Call::timeout) where that may take too
+    /// long. What could never be answered is refused when it is awaited: a call of a service that needs the group that the caller
+    /// [holds](CallError::SameGroup), or one that closes a [cycle](CallError::Cycle) of calls, or one that a synchronous callback
+    /// [blocks](CallError::InCallback) for.
     ///
     /// May wait for another client of the same service, never for the service. Allocates.
     pub fn call(&self, request: Req) -> Call<Resp> {
-        let (reply, receiver) = oneshot::channel();
         let service = self.endpoint.name.clone();
+        let (sent, reply) = Sent::new(&self.clock, &self.waits);
         let stamp = self.clock.now();
         let mut state = self.endpoint.lock();
         let Some(server) = &mut state.server else {
@@ -195,13 +148,14 @@ impl<Req: Send + 'static, Resp: Send + 'static> Client<Req, Resp> {
         }
         let notifier = server.notifier.clone();
         drop(state);
+        let executor = notifier.as_ref().map(|notifier| Arc::clone(notifier.executor()));
         if let Some(notifier) = notifier {
             notifier.notify_at(stamp);
         }
         if let Some(displaced) = displaced {
-            let _ = displaced.reply.send(Err(self.endpoint.displaced()));
+            displaced.reply.finish(Err(self.endpoint.displaced()));
         }
-        Call { service, needs_group, outcome: Outcome::Waiting(receiver) }
+        sent.to(service, needs_group, executor)
     }
 
     /// Whether somebody answers calls at this moment.
@@ -210,7 +164,10 @@ impl<Req: Send + 'static, Resp: Send + 'static> Client<Req, Resp> {
         self.endpoint.lock().server.is_some()
     }
 
-    /// Waits until somebody answers calls.
+    /// Waits until somebody answers calls, for as long as that takes.
+    ///
+    /// Locks for a moment when it is polled, and allocates. In a synchronous callback, nobody who blocks for it lets a service come
+    /// that the same thread would create.
     pub async fn wait_for_service(&self) {
         loop {
             let available = {
@@ -227,58 +184,14 @@ impl<Req: Send + 'static, Resp: Send + 'static> Client<Req, Resp> {
 
 impl<Req: Send + 'static, Resp: Send + 'static> Clone for Client<Req, Resp> {
     fn clone(&self) -> Self {
-        Self { endpoint: Arc::clone(&self.endpoint), clock: self.clock.clone() }
+        let (endpoint, clock, waits) = (Arc::clone(&self.endpoint), self.clock.clone(), Arc::clone(&self.waits));
+        Self { endpoint, clock, waits }
     }
 }
 
 impl<Req: Send + 'static, Resp: Send + 'static> fmt::Debug for Client<Req, Resp> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client").field("service", &self.endpoint.name).finish_non_exhaustive()
-    }
-}
-
-/// A call that was sent: a future of its response.
-#[must_use = "the response is lost unless the call is awaited"]
-pub struct Call<Resp> {
-    service: String,
-    needs_group: Option<GroupKey>,
-    outcome: Outcome<Resp>,
-}
-
-enum Outcome<Resp> {
-    Failed(CallError),
-    Waiting(oneshot::Receiver<Result<Resp, CallError>>),
-}
-
-impl<Resp> Call<Resp> {
-    const fn failed(error: CallError) -> Self {
-        Self { service: String::new(), needs_group: None, outcome: Outcome::Failed(error) }
-    }
-}
-
-impl<Resp> Future for Call<Resp> {
-    type Output = Result<Resp, CallError>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
-        match &mut self.outcome {
-            Outcome::Failed(error) => Poll::Ready(Err(error.clone())),
-            Outcome::Waiting(receiver) => match Pin::new(receiver).poll(cx) {
-                Poll::Ready(Ok(response)) => Poll::Ready(response),
-                Poll::Ready(Err(_)) => {
-                    Poll::Ready(Err(CallError::Unanswered { service: std::mem::take(&mut self.service) }))
-                }
-                Poll::Pending if holds(self.needs_group) => {
-                    Poll::Ready(Err(CallError::SameGroup { service: std::mem::take(&mut self.service) }))
-                }
-                Poll::Pending => Poll::Pending,
-            },
-        }
-    }
-}
-
-impl<Resp> fmt::Debug for Call<Resp> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Call").field("service", &self.service).finish_non_exhaustive()
     }
 }
 
@@ -321,9 +234,11 @@ impl<Req: Send + 'static, Resp: Send + 'static> ServiceSource<Req, Resp> {
 }
 
 impl<Req: Send + 'static, Resp: Send + 'static> ServiceSource<Req, Resp> {
-    /// Takes the oldest request, and where its response goes.
+    /// Takes the oldest request, and where its response goes, which may come from anywhere.
     pub(crate) fn take(&mut self) -> Option<(Req, Reply<Resp>)> {
-        self.consumer.pop().map(|request| request.open())
+        let (request, reply) = self.consumer.pop()?.open();
+        reply.leaves();
+        Some((request, reply))
     }
 
     /// Counts what is lost from now on there.

@@ -1,25 +1,29 @@
 //! What notifiers, handles and executor threads share of one executor.
 
+use crate::changes::{Changes, Ticket};
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use crate::sync::{Mutex, MutexGuard};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use std::time::Duration;
 
 use rospin_core::Instant;
 
 use crate::clock::Clock;
-use crate::incident::{Incident, Reporter};
-use crate::lock_free::dial::Watch;
+use crate::incident::Reporter;
 use crate::lock_free::inbox::Inbox;
 use crate::lock_free::parker::Parker;
-use crate::os::ThreadSetup;
+use crate::os::{Process, ThreadSetup};
 use crate::signal::SignalBox;
+use crate::sleep::{RosWatch, Sleeps};
 use crate::state::State;
 
-/// A change to an executor's state, made by an executor thread before its next pick, or at once if nothing spins.
-pub(crate) type Command = Box<dyn FnOnce(&mut State) + Send>;
+/// How many changes are made between two picks, at most: an urgent callback waits for no more than that.
+pub(crate) const CHANGES_A_STEP: usize = 32;
+
+/// How often whoever ends a spin looks for changes that others asked for just then.
+const LOOKS_AT_THE_END: usize = 16;
 
 /// What every notification writes: on one cache line, which nothing else is on.
 #[repr(align(64))]
@@ -37,19 +41,21 @@ pub(crate) struct Shared {
     pub(crate) threads: ThreadSetup,
     /// How long idle threads look for work before they park.
     pub(crate) busy_poll: Duration,
-    report: Reporter,
+    pub(crate) report: Reporter,
+    process: Process,
     /// What it waits for on ROS time.
-    pub(crate) ros_watch: Watch,
+    pub(crate) ros_watch: RosWatch,
+    /// Who sleeps on it.
+    pub(crate) sleeps: Sleeps,
     /// Jumps of ROS time that its callbacks have yet to be told of.
     pub(crate) jumps_left: AtomicUsize,
     /// Whether it has, or had, callbacks for such jumps.
     pub(crate) has_jump_callbacks: AtomicBool,
-    /// Something besides the inbox wants attention: a command, a moved clock.
+    /// Something besides the inbox wants attention: a change, a moved clock.
     news: AtomicBool,
     /// A thread that has nothing to do is called.
     called: AtomicBool,
-    /// `None` once the executor is closed.
-    commands: Mutex<Option<Vec<Command>>>,
+    changes: Changes,
     pub(crate) halt: AtomicBool,
     pub(crate) spinning: AtomicBool,
     /// Locked by `spin` from beginning to end; its threads share the guard among them.
@@ -73,41 +79,64 @@ impl Shared {
             threads,
             busy_poll,
             report,
-            ros_watch: Watch::new(),
+            process: Process::this(),
+            ros_watch: RosWatch::new(),
+            sleeps: Sleeps::new(),
             jumps_left: AtomicUsize::new(0),
             has_jump_callbacks: AtomicBool::new(false),
             news: AtomicBool::new(false),
             called: AtomicBool::new(false),
-            commands: Mutex::new(Some(Vec::new())),
+            changes: Changes::new(),
             halt: AtomicBool::new(false),
             spinning: AtomicBool::new(false),
             state: Mutex::new(state),
         }
     }
 
-    /// Has `command` done as soon as possible: now if nothing spins, else before the next pick.
+    /// Has `change` made as soon as possible: now if nothing spins, else between two callbacks.
     ///
-    /// Locks, but never waits for a callback. A closed executor forgets it.
-    pub(crate) fn submit(&self, command: impl FnOnce(&mut State) + Send + 'static) {
-        let command: Command = Box::new(command);
-        match &mut *self.lock_commands() {
-            Some(commands) => commands.push(command),
-            None => return,
+    /// Locks, but never waits for a callback. A closed executor forgets it, and returns no ticket.
+    pub(crate) fn submit(&self, change: impl FnOnce(&mut State) + Send + 'static) -> Option<Ticket> {
+        if self.is_copy() {
+            // Locked, perhaps, by a thread that a fork has not copied.
+            std::mem::forget(change);
+            return None;
         }
+        let ticket = match self.changes.ask(Box::new(change)) {
+            Ok(ticket) => ticket,
+            Err(change) => {
+                contain(|| drop(change));
+                return None;
+            }
+        };
         self.poke();
         self.settle();
+        Some(ticket)
     }
 
-    /// Does what was submitted if nothing spins: whoever holds the state does it otherwise, or looks again afterwards.
+    /// Takes back what was submitted; says whether that was in time.
+    pub(crate) fn take_back(&self, ticket: Ticket) -> bool {
+        if self.is_copy() {
+            return true;
+        }
+        let change = self.changes.take_back(ticket);
+        let is_in_time = change.is_some();
+        // It may own a callback.
+        contain(|| drop(change));
+        is_in_time
+    }
+
+    /// Makes the changes that were submitted, if nothing spins: whoever holds the state makes them otherwise, or looks again
+    /// afterwards.
+    ///
+    /// Others may submit changes all the time, and find the state held by the caller each time: then some are left for
+    /// whoever touches the state next, at the latest the next spin.
     pub(crate) fn settle(&self) {
-        loop {
+        for _ in 0..LOOKS_AT_THE_END {
             // Between the unlocking of the state and the look at the news, as the submitter has its locks in between: one
             // of the two sees the other.
             fence(Ordering::SeqCst);
-            if !self.news.load(Ordering::Acquire) {
-                return;
-            }
-            if self.with_idle_state(|_| ()).is_none() {
+            if !self.news.load(Ordering::Acquire) || self.with_idle_state(|_| ()).is_none() {
                 return;
             }
         }
@@ -115,12 +144,9 @@ impl Shared {
 
     /// Runs `f` on the state if nothing spins, after what was submitted; never waits.
     pub(crate) fn with_idle_state<R>(&self, f: impl FnOnce(&mut State) -> R) -> Option<R> {
-        let mut state = match self.state.try_lock() {
-            Ok(state) => state,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return None,
-        };
-        self.run_commands(&mut state);
+        let mut state = self.state.try_lock()?;
+        // As many as there are now, though others may go on submitting.
+        self.make_changes(&mut state, self.changes.count());
         let result = f(&mut state);
         let leftovers = state.take_leftovers();
         drop(state);
@@ -137,18 +163,33 @@ impl Shared {
                 return result;
             }
             // Not a spin: whoever has it may be of a lower priority and need the core.
-            std::thread::sleep(Duration::from_micros(50));
+            crate::sync::thread::sleep(Duration::from_micros(50));
         }
     }
 
-    /// Does what was submitted, in order.
-    pub(crate) fn run_commands(&self, state: &mut State) {
-        if !self.news.load(Ordering::Relaxed) || !self.news.swap(false, Ordering::AcqRel) {
+    /// Makes some of the changes that were submitted, in order.
+    pub(crate) fn make_some_changes(&self, state: &mut State) {
+        if self.news.load(Ordering::Relaxed) {
+            self.make_changes(state, CHANGES_A_STEP);
+        }
+    }
+
+    fn make_changes(&self, state: &mut State, most: usize) {
+        if !self.news.swap(false, Ordering::AcqRel) {
             return;
         }
-        let commands = self.lock_commands().as_mut().map(std::mem::take);
-        for command in commands.unwrap_or_default() {
-            command(state);
+        state.has_changes_left = true;
+        for _ in 0..most {
+            let Some(change) = self.changes.next() else {
+                state.has_changes_left = false;
+                return;
+            };
+            change(state);
+        }
+        // As many as there were, perhaps: then nobody need look again.
+        state.has_changes_left = self.changes.count() > 0;
+        if state.has_changes_left {
+            self.news.store(true, Ordering::Release);
         }
     }
 
@@ -204,27 +245,34 @@ impl Shared {
 
     /// The state, for `spin`, which is the only one to hold it for long.
     pub(crate) fn lock_state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.lock_commands().is_none()
+        self.changes.is_closed()
     }
 
     pub(crate) fn now(&self) -> Instant {
         self.clock.now()
     }
 
-    /// Ends the executor: drops all callbacks and payloads. Signals that are still around do nothing.
-    pub(crate) fn close(&self) {
-        let commands = self.lock_commands().take();
-        let contents = self.lock_state().take_contents();
-        contain(|| drop(contents));
-        contain(|| drop(commands));
+    /// True in a process that was forked off: locks may be held by threads that are not there.
+    pub(crate) fn is_copy(&self) -> bool {
+        self.process.is_another()
     }
 
-    fn lock_commands(&self) -> MutexGuard<'_, Option<Vec<Command>>> {
-        self.commands.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Ends the executor: drops all callbacks and payloads. Signals that are still around do nothing.
+    pub(crate) fn close(&self) {
+        if self.is_copy() {
+            return;
+        }
+        for change in self.changes.close() {
+            contain(|| drop(change));
+        }
+        // Those who sleep elsewhere; the callbacks' own sleeps are dropped with them.
+        self.sleeps.close();
+        let contents = self.lock_state().take_contents();
+        contents.deal_with(self);
     }
 }
 
@@ -234,32 +282,16 @@ impl fmt::Debug for Shared {
     }
 }
 
-/// What came up while the state was borrowed, and is dealt with once it is not: user code runs in both.
-#[derive(Default)]
-#[must_use]
-pub(crate) struct Leftovers {
-    pub(crate) incidents: Vec<Incident>,
-    /// Callbacks and payloads of what was removed.
-    pub(crate) garbage: Vec<Box<dyn std::any::Any + Send>>,
-}
-
-impl Leftovers {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.incidents.is_empty() && self.garbage.is_empty()
-    }
-
-    /// Tells the user of incidents, and drops the garbage. A panic in there is the user's, and ends there.
-    pub(crate) fn deal_with(self, executor: &Shared) {
-        for incident in &self.incidents {
-            contain(|| (executor.report)(incident));
-        }
-        for garbage in self.garbage {
-            contain(|| drop(garbage));
-        }
-    }
-}
-
 /// Runs user code that is no callback, and whose panic must not take the executor down. The panic hook has reported it.
 pub(crate) fn contain<R>(user_code: impl FnOnce() -> R) -> Option<R> {
-    catch_unwind(AssertUnwindSafe(user_code)).ok()
+    match catch_unwind(AssertUnwindSafe(user_code)) {
+        Ok(result) => Some(result),
+        Err(panic) => {
+            // What it panicked with may panic in its turn, and so on: it is given up then.
+            if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+                std::mem::forget(another);
+            }
+            None
+        }
+    }
 }

@@ -1,8 +1,9 @@
 //! Signals: how a source or a waker reaches its executor.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use crate::sync::{Mutex, MutexGuard};
+use std::sync::Arc;
 
-use rospin_core::{EntityId, Instant};
+use rospin_core::Instant;
 
 use crate::lock_free::inbox::{BOOK, Book, Flag};
 use crate::loss::LossCounters;
@@ -13,8 +14,6 @@ pub(crate) struct Signal {
     executor: Arc<Shared>,
     number: usize,
     flag: Flag,
-    /// For an entity's source: the entity, once the executor has added it.
-    entity: OnceLock<EntityId>,
     /// Of the entity, for losses that only its source sees.
     losses: Option<Arc<LossCounters>>,
 }
@@ -37,7 +36,7 @@ impl SignalBox {
     }
 
     fn lock(&self) -> MutexGuard<'_, Flags> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -58,7 +57,7 @@ impl Signal {
     /// A signal with a flag of its own, that the executor does not know the meaning of yet.
     pub(crate) fn new(executor: &Arc<Shared>, losses: Option<Arc<LossCounters>>) -> Arc<Self> {
         let (number, flag) = executor.signals.lock().allocate();
-        Arc::new(Self { executor: Arc::clone(executor), number, flag, entity: OnceLock::new(), losses })
+        Arc::new(Self { executor: Arc::clone(executor), number, flag, losses })
     }
 
     /// See [`Notifier::notify`](crate::Notifier::notify).
@@ -80,19 +79,13 @@ impl Signal {
     pub(crate) fn losses(&self) -> Option<&Arc<LossCounters>> {
         self.losses.as_ref()
     }
-
-    pub(crate) fn entity(&self) -> Option<EntityId> {
-        self.entity.get().copied()
-    }
-
-    /// The executor has added the entity.
-    pub(crate) fn set_entity(&self, id: EntityId) {
-        let _ = self.entity.set(id);
-    }
 }
 
 impl Drop for Signal {
     fn drop(&mut self) {
+        if self.executor.is_copy() {
+            return;
+        }
         // Whoever gets the flag next may find it raised: a spurious notification.
         self.executor.signals.lock().free.push(self.number);
     }

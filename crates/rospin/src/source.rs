@@ -89,7 +89,7 @@ pub enum Pending {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TakeError {
-    /// The source has ended: there will be no more items. Its entity is removed.
+    /// The source has ended: there will be no more items, and it is asked for none. Its entity is removed.
     #[error("the source has ended")]
     Closed,
     /// This item could not be taken and is lost (it could not be decoded, say); the next one may be.
@@ -163,9 +163,14 @@ pub trait Source: Send + 'static {
     ///
     /// # Errors
     /// If the source has ended, or an item was there but could not be taken. The item must be gone then.
+    ///
+    /// # Panics
+    /// A panic is reported, with what the group does [about it](crate::OnPanic), and ends the source, as
+    /// [`TakeError::Closed`] would: it is asked no more, and its entity is removed. A panic of the callback does not.
     fn try_take(&mut self) -> Result<Option<Self::Item>, TakeError>;
 
-    /// What is left, asked after every take. A source that knows saves a futile take.
+    /// What is left, asked after every take. A source that knows saves a futile take. A panic ends the source, see
+    /// [`try_take`](Self::try_take), and loses the item that was just taken.
     fn pending(&self) -> Pending {
         Pending::Unknown
     }

@@ -3,23 +3,24 @@
 //! One loop for any number of threads. With one thread the state is borrowed, with several it is behind a lock that is
 //! held between callbacks only.
 
+use crate::sync::atomic::{AtomicBool, Ordering};
 use std::cell::RefCell;
-use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 
 use rospin_core::{Instant, ThreadIndex};
 
+use crate::access::Access;
 use crate::clock::STEP_NOTICED_AFTER;
-use crate::distance::Distance;
+use crate::current::Seat as SeatOfThread;
 use crate::executor::{SpinEnd, SpinError};
 use crate::lock_free::parker::{Deadline, Ticket};
 use crate::main_future::MainFuture;
-use crate::os::named;
 use crate::ros_time::RunsCallbacks;
 use crate::runtime::Runtime;
-use crate::shared::Shared;
+use crate::shared::{Shared, contain};
 use crate::state::State;
+use crate::sync::{PlainMutex, spawn_scoped, thread};
 use crate::work::Run;
 
 /// When a spin ends by itself.
@@ -32,23 +33,6 @@ pub(crate) enum Until {
     Once,
     /// When nothing is ready any more.
     Idle,
-}
-
-/// Access to the state for the threads of one spin.
-trait Access {
-    fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R;
-}
-
-impl Access for RefCell<&mut State> {
-    fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
-        f(&mut self.borrow_mut())
-    }
-}
-
-impl Access for Mutex<&mut State> {
-    fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
-        f(&mut self.lock().unwrap_or_else(PoisonError::into_inner))
-    }
 }
 
 /// One call of `spin`.
@@ -68,10 +52,15 @@ struct Seat {
     thread: ThreadIndex,
     /// What it runs, or ran and has not given back yet.
     run: Option<Run>,
-    distance: Distance,
+    /// Whether it gave back the run of a callback since the last look at whether the spin is over.
+    ran_one: bool,
     idle_since: Option<Instant>,
     /// Whether the state counts it among those that are parked.
     was_idle: bool,
+    /// Whether the last step was for what the user's code left, so that this one is for callbacks.
+    cleaned_up: bool,
+    /// Whether it has woken sleepers since it last looked for something to run.
+    has_woken: bool,
 }
 
 /// What a thread does next.
@@ -81,8 +70,12 @@ enum Next {
     Park(Ticket, Deadline),
     /// Look for something to do until then, instead of parking.
     Poll(Instant),
-    /// Look again, once what came up is dealt with.
+    /// Tell of incidents, drop something of the user's; then look again.
+    CleanUp,
+    /// Look again: there are more changes to make.
     Again,
+    /// Wake those whose sleep is over at this time, and look again.
+    Wake(Instant),
     Stop,
 }
 
@@ -114,7 +107,7 @@ impl<'a> Spin<'a> {
         let set_up = executor.threads.enter(&executor.name);
         let spun = match &set_up {
             Err(report) => Err(SpinError::Shortfall(report.clone())),
-            Ok(_) if self.threads == 1 || self.until != Until::Halted => {
+            Ok(_) if self.width() == 1 => {
                 let access = RefCell::new(&mut *state);
                 self.runtime.run(|| self.thread(&access, ThreadIndex(0), main));
                 Ok(())
@@ -124,7 +117,9 @@ impl<'a> Spin<'a> {
         drop(set_up);
         let was_halted = executor.halt.swap(false, Ordering::AcqRel);
         let fatal = state.fatal.take();
+        let leftovers = state.take_leftovers();
         drop(state);
+        leftovers.deal_with(executor);
         // What was submitted while the last step was made.
         executor.settle();
         spun?;
@@ -137,14 +132,14 @@ impl<'a> Spin<'a> {
     }
 
     fn spin_threads(&self, state: &mut State, main: Option<MainFuture<'_>>) -> Result<(), SpinError> {
-        let access = &Mutex::new(state);
-        std::thread::scope(|scope| {
+        let access = &PlainMutex::new(state);
+        thread::scope(|scope| {
             let mut others = Vec::new();
             for number in 1..self.threads {
                 let name = format!("{}-{number}", self.executor.name);
-                let builder = named(&name);
-                let body = move || self.other_thread(access, ThreadIndex(number), &name);
-                match builder.spawn_scoped(scope, body) {
+                let (self_, thread_name) = (self, name.clone());
+                let body = move || self_.other_thread(access, ThreadIndex(number), &thread_name);
+                match spawn_scoped(scope, &name, body) {
                     Ok(thread) => others.push(thread),
                     Err(error) => {
                         self.stop();
@@ -166,53 +161,58 @@ impl<'a> Spin<'a> {
         Ok(())
     }
 
-    /// The loop of one thread.
-    fn thread(&self, access: &impl Access, thread: ThreadIndex, mut main: Option<MainFuture<'_>>) {
-        // Whatever unwinds through here (a policy, a trace, the awaited future) must not leave other threads behind.
-        let _stop = StopOnUnwind(self);
+    /// The loop of one thread, and what it leaves if something unwinds through it: a policy, a trace, the awaited future.
+    fn thread(&self, access: &impl Access, thread: ThreadIndex, main: Option<MainFuture<'_>>) {
         let _inside = RunsCallbacks::here();
-        let mut seat = Seat { thread, run: None, distance: Distance::new(), idle_since: None, was_idle: false };
+        let _here = SeatOfThread::take(self.executor, self.width());
+        let mut seat = Seat {
+            thread,
+            run: None,
+            ran_one: false,
+            idle_since: None,
+            was_idle: false,
+            cleaned_up: false,
+            has_woken: false,
+        };
+        let looped = catch_unwind(AssertUnwindSafe(|| self.dispatch(access, &mut seat, main)));
+        if let Err(panic) = looped {
+            // It must neither leave other threads behind, nor a group without its payload.
+            self.stop();
+            contain(|| access.with(|state| state.abandon(seat.run.take())));
+            resume_unwind(panic);
+        }
+    }
+
+    fn dispatch(&self, access: &impl Access, seat: &mut Seat, mut main: Option<MainFuture<'_>>) {
         loop {
-            if let Some(run) = &mut seat.run {
-                // With several threads the others may be waiting for its group.
-                if self.threads == 1 && run.has_source() {
-                    seat.distance.keep(run, self.executor);
-                }
-                run.arm();
-            }
-            if main.as_ref().is_some_and(MainFuture::is_woken) {
-                // First give back what ran: the future must not hold up a group.
-                access.with(|state| self.finish(state, seat.run.take(), self.executor.now()));
-                if main.as_mut().is_some_and(MainFuture::poll_if_woken) {
+            if let Some(main) = main.as_mut().filter(|main| main.is_woken()) {
+                self.let_go(access, seat);
+                if main.poll_if_woken() {
                     self.stop();
                 }
             }
-            let (next, leftovers, wake_another) = access.with(|state| {
+            let (next, wake_another) = access.with(|state| {
                 if std::mem::take(&mut seat.was_idle) {
-                    unpark(state, thread);
+                    unpark(state, seat.thread);
                 }
-                if self.goes_on(state, &mut seat) {
-                    return (Next::Run, None, false);
+                if self.goes_on(state, seat) {
+                    return (Next::Run, false);
                 }
-                let (next, wake_another) = self.step(state, &mut seat);
-                let leftovers = state.has_leftovers().then(|| state.take_leftovers());
-                (next, leftovers, wake_another)
+                let next = self.step(state, seat);
+                // Whoever runs code of the user's leaves the rest to others.
+                let is_busy = matches!(next, Next::Run | Next::CleanUp | Next::Wake(_));
+                (next, is_busy && self.others_are_needed(state))
             });
             if wake_another {
                 self.executor.call_another();
-            }
-            if let Some(leftovers) = leftovers {
-                leftovers.deal_with(self.executor);
             }
             let is_called = || {
                 let main_woken = main.as_ref().is_some_and(MainFuture::is_woken);
                 main_woken || self.stopped() || self.executor.wants_attention()
             };
             match next {
-                Next::Run => {
-                    let arms_later = seat.distance.is_dense();
-                    seat.run.iter_mut().for_each(|run| run.run(arms_later));
-                }
+                Next::Run => seat.run.iter_mut().for_each(Run::run),
+                Next::CleanUp => access.with(State::take_some_leftovers).deal_with(self.executor),
                 Next::Poll(until) => {
                     while !is_called() && self.executor.now() < until {
                         std::hint::spin_loop();
@@ -221,35 +221,65 @@ impl<'a> Spin<'a> {
                 Next::Park(ticket, _) if is_called() => self.executor.bell.parker.cancel(ticket),
                 Next::Park(ticket, deadline) => self.executor.bell.parker.park(ticket, deadline),
                 Next::Again => {}
+                Next::Wake(now) => self.executor.sleeps.wake_due(self.executor, now),
                 Next::Stop => return,
             }
         }
     }
 
-    /// Everything between two callbacks. Says whether there is something for another thread, too.
-    fn step(&self, state: &mut State, seat: &mut Seat) -> (Next, bool) {
+    /// Gives back what ran, and leaves everything else to others: the awaited future is polled next, for as long as it likes.
+    fn let_go(&self, access: &impl Access, seat: &mut Seat) {
+        let wake_another = access.with(|state| {
+            if std::mem::take(&mut seat.was_idle) {
+                unpark(state, seat.thread);
+            }
+            self.finish(state, seat, self.executor.now());
+            self.others_are_needed(state)
+        });
+        if wake_another {
+            self.executor.call_another();
+        }
+    }
+
+    /// How many threads take part.
+    fn width(&self) -> u16 {
+        if self.until == Until::Halted { self.threads } else { 1 }
+    }
+
+    /// Everything between two callbacks.
+    fn step(&self, state: &mut State, seat: &mut Seat) -> Next {
         let executor = self.executor;
-        executor.run_commands(state);
+        executor.make_some_changes(state);
         executor.answer_call();
-        // Read after the commands: a clock that was moved is one of them.
+        // Read after the changes: a clock that was moved is one of them.
         let now = executor.now();
         state.drain(&executor.bell.inbox, now);
-        let ran_one = self.finish(state, seat.run.take(), now);
-        if self.is_over(state, now, ran_one) {
-            return (Next::Stop, false);
+        self.finish(state, seat, now);
+        if self.is_over(state, seat, now) {
+            return Next::Stop;
         }
-        if state.has_leftovers() {
-            // Before the pick: user code must not run between an urgent callback's pick and its start.
-            return (Next::Again, false);
+        // Before the pick: user code must not run between an urgent callback's pick and its start. By turns with callbacks, so
+        // that neither waits for long.
+        if state.has_leftovers() && !seat.cleaned_up {
+            seat.cleaned_up = true;
+            return Next::CleanUp;
+        }
+        seat.cleaned_up = false;
+        // One round before a pick: whoever falls asleep again at once must not keep callbacks from running.
+        if !std::mem::take(&mut seat.has_woken) && executor.sleeps.is_due(executor, now) {
+            seat.has_woken = true;
+            return Next::Wake(now);
         }
         state.advance(executor, now);
         seat.run = state.start(now, seat.thread);
         state.watch_ros_time(executor);
         if seat.run.is_some() {
             seat.idle_since = None;
-            (Next::Run, self.threads > 1 && self.others_are_needed(state))
+            Next::Run
+        } else if state.has_leftovers() || state.has_changes_left {
+            Next::Again
         } else {
-            (self.idle(state, seat, now), false)
+            self.idle(state, seat, now)
         }
     }
 
@@ -263,7 +293,10 @@ impl<'a> Spin<'a> {
         if !is_quiet || state.has_leftovers() || state.has_other_timers() {
             return false;
         }
-        let due = state.scheduler.next_due();
+        if !executor.sleeps.is_empty() && executor.sleeps.has_others() {
+            return false;
+        }
+        let due = executor.sleeps.earlier(state.scheduler.next_due());
         let now = if due.is_none() && self.deadline.is_none() && !state.scheduler.is_traced() {
             // Nobody will ask what time it was, and reading the clock is the dearest part of this way.
             run.activation.release
@@ -273,14 +306,16 @@ impl<'a> Spin<'a> {
         due.is_none_or(|due| now < due) && !self.is_late(now) && state.go_on(now, seat.thread, run)
     }
 
-    /// Gives back what ran; says whether its callback did.
-    fn finish(&self, state: &mut State, finished: Option<Run>, now: Instant) -> bool {
-        finished.is_some_and(|finished| state.finish(self.executor, finished, now))
+    /// Gives back what ran.
+    fn finish(&self, state: &mut State, seat: &mut Seat, now: Instant) {
+        if let Some(finished) = seat.run.take() {
+            seat.ran_one |= state.finish(self.executor, finished, now);
+        }
     }
 
-    fn is_over(&self, state: &State, now: Instant, ran_one: bool) -> bool {
+    fn is_over(&self, state: &State, seat: &mut Seat, now: Instant) -> bool {
         let halted = state.fatal.is_some() || self.executor.halt.load(Ordering::Acquire);
-        let done = ran_one && self.until == Until::Once;
+        let done = std::mem::take(&mut seat.ran_one) && self.until == Until::Once;
         if halted || done {
             self.stop();
         } else if self.until != Until::Once && self.is_late(now) && !self.stopped() {
@@ -300,6 +335,10 @@ impl<'a> Spin<'a> {
 
     /// There is nothing to run now.
     fn idle(&self, state: &mut State, seat: &mut Seat, now: Instant) -> Next {
+        if self.executor.sleeps.is_due(self.executor, now) {
+            seat.has_woken = true;
+            return Next::Wake(now);
+        }
         if self.until == Until::Idle {
             self.stop();
             return Next::Stop;
@@ -309,7 +348,7 @@ impl<'a> Spin<'a> {
             return Next::Stop;
         }
         let clock = &self.executor.clock;
-        let steady = state.scheduler.next_due();
+        let steady = self.executor.sleeps.earlier(state.scheduler.next_due());
         let system = state.next_due_by_system_clock(self.executor);
         // One parked thread watches the timers; the others need not get up for them.
         let due = self.next_due(state);
@@ -335,7 +374,8 @@ impl<'a> Spin<'a> {
     fn others_are_needed(&self, state: &State) -> bool {
         let unwatched = |due| state.watch.is_none_or(|(_, until)| due < until);
         let is_ros_time_up = || self.executor.ros_watch.is_up_now(&self.executor.clock.driver().dial);
-        state.parked > 0
+        self.threads > 1
+            && state.parked > 0
             && (state.scheduler.has_candidates() || self.next_due(state).is_some_and(unwatched) || is_ros_time_up())
     }
 
@@ -345,7 +385,8 @@ impl<'a> Spin<'a> {
             let clock = &self.executor.clock;
             clock.now() + due.saturating_since(clock.system())
         });
-        [state.scheduler.next_due(), system].into_iter().flatten().min()
+        let steady = self.executor.sleeps.earlier(state.scheduler.next_due());
+        [steady, system].into_iter().flatten().min()
     }
 
     fn stop(&self) {
@@ -363,17 +404,6 @@ impl<'a> Spin<'a> {
 fn unpark(state: &mut State, thread: ThreadIndex) {
     state.parked -= 1;
     state.watch = state.watch.filter(|(watcher, _)| *watcher != thread);
-}
-
-/// Ends the spin for all threads if one of them unwinds.
-struct StopOnUnwind<'a>(&'a Spin<'a>);
-
-impl Drop for StopOnUnwind<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.stop();
-        }
-    }
 }
 
 /// Ends the spin however it ends.

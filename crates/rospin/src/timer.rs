@@ -1,14 +1,17 @@
 //! Timers: what their handles ask of the executor, and what they see without asking.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rospin_core::{ClockKind, EntityId, Instant};
 
+use crate::changes::Ticket;
 use crate::clock::Clock;
 use crate::entity::{EntityHandle, handle};
 use crate::loss::LossCause;
+use crate::shared::Shared;
 use crate::state::State;
 
 handle! {
@@ -34,11 +37,14 @@ handle! {
     Timer, shared: Arc<TimerShared>
 }
 
-/// What a timer's handle shares with what it asked for.
+/// A timer, as its handle and its executor share it.
 #[derive(Debug)]
 pub(crate) struct TimerShared {
+    pub(crate) clock: ClockKind,
+    is_periodic: bool,
+    /// When it is due, as the handle sees it while the executor is busy; [`NEVER`] if it is not.
+    due_ns: AtomicU64,
     settings: Mutex<TimerSettings>,
-    face: Arc<TimerFace>,
 }
 
 /// What was asked of a timer.
@@ -49,6 +55,8 @@ struct TimerSettings {
     is_cancelled: bool,
     /// What the executor has yet to do; later requests replace earlier ones, so that they cannot pile up.
     request: Option<TimerRequest>,
+    /// What has the executor do it.
+    ticket: Option<Ticket>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -65,24 +73,27 @@ enum TimerRequest {
 /// A due time that never comes.
 const NEVER: u64 = u64::MAX;
 
-/// When a timer is due, as its handle sees it while the executor is busy.
-#[derive(Debug)]
-pub(crate) struct TimerFace {
-    pub(crate) clock: ClockKind,
-    is_periodic: bool,
-    /// The period, or a one-shot's delay, when it was created.
-    delay: Duration,
-    due_ns: AtomicU64,
-}
-
-impl TimerFace {
-    pub(crate) const fn new(clock: ClockKind, is_periodic: bool, delay: Duration, due: Instant) -> Self {
-        Self { clock, is_periodic, delay, due_ns: AtomicU64::new(due.as_nanos()) }
+impl TimerShared {
+    /// A timer that is due at `due`, and a period (a one-shot: its delay) after it is reset.
+    pub(crate) fn new(clock: ClockKind, is_periodic: bool, wait: Duration, due: Instant) -> Self {
+        let settings = TimerSettings { wait, is_cancelled: false, request: None, ticket: None };
+        Self { clock, is_periodic, due_ns: AtomicU64::new(due.as_nanos()), settings: Mutex::new(settings) }
     }
 
     /// The timer is due then, or not any more.
     pub(crate) fn note_due(&self, due: Option<Instant>) {
         self.due_ns.store(due.map_or(NEVER, Instant::as_nanos), Ordering::Relaxed);
+    }
+
+    /// Whether it was cancelled or reset, and the executor has not seen to that yet.
+    pub(crate) fn has_request(&self) -> bool {
+        self.settings.lock().request.is_some()
+    }
+
+    /// Takes back what was asked of it: its handle is dropped.
+    pub(crate) fn take_back_request(&self, executor: &Shared) {
+        let ticket = self.settings.lock().ticket.take();
+        ticket.map(|ticket| executor.take_back(ticket));
     }
 
     fn due(&self) -> Option<Instant> {
@@ -95,9 +106,8 @@ impl TimerFace {
 /// and may lock; it is done before the executor's next pick, and the last of several changes wins. What asks locks for a
 /// moment, and sees changes at once.
 impl Timer {
-    pub(crate) fn new(handle: EntityHandle, face: Arc<TimerFace>) -> Self {
-        let settings = Mutex::new(TimerSettings { wait: face.delay, is_cancelled: false, request: None });
-        Self { handle, shared: Arc::new(TimerShared { settings, face }) }
+    pub(crate) const fn new(handle: EntityHandle, shared: Arc<TimerShared>) -> Self {
+        Self { handle, shared }
     }
 
     /// Stops the timer. If it has fired but its callback has not started, the callback does not run.
@@ -125,26 +135,26 @@ impl Timer {
     /// A one-shot that has fired was not cancelled.
     #[must_use]
     pub fn is_canceled(&self) -> bool {
-        self.shared.lock().is_cancelled
+        self.shared.settings.lock().is_cancelled
     }
 
     /// The period, `None` if it is a one-shot.
     #[must_use]
     pub fn period(&self) -> Option<Duration> {
-        self.shared.face.is_periodic.then(|| self.shared.lock().wait)
+        self.shared.is_periodic.then(|| self.shared.settings.lock().wait)
     }
 
     /// The time on its clock until it is due, zero if its callback is due to run. `None` if it will not fire: it was
     /// cancelled, or it is a one-shot whose callback has started.
     #[must_use]
     pub fn time_until_next_call(&self) -> Option<Duration> {
-        let asked = self.shared.lock().request;
+        let asked = self.shared.settings.lock().request;
         let due = match asked {
             Some(TimerRequest::Cancel) => return None,
             Some(TimerRequest::Restart { wait, now, .. }) => now + wait,
-            None => self.shared.face.due()?,
+            None => self.shared.due()?,
         };
-        Some(due.saturating_since(self.clock().read(self.shared.face.clock)))
+        Some(due.saturating_since(self.clock().read(self.shared.clock)))
     }
 
     /// Whether its callback is due to run.
@@ -154,7 +164,7 @@ impl Timer {
     }
 
     fn restart(&self, period: Option<Duration>) {
-        let (now, turn) = read(self.clock(), self.shared.face.clock);
+        let (now, turn) = read(self.clock(), self.shared.clock);
         self.request(|settings| {
             settings.wait = period.unwrap_or(settings.wait);
             settings.is_cancelled = false;
@@ -164,32 +174,34 @@ impl Timer {
 
     fn request(&self, change: impl FnOnce(&mut TimerSettings) -> TimerRequest) {
         let is_known = {
-            let mut settings = self.shared.lock();
+            let mut settings = self.shared.settings.lock();
             let request = change(&mut settings);
-            settings.request.replace(request).is_some()
+            // Whoever left the former request may not have submitted it yet, and may be preempted for long.
+            settings.request.replace(request).is_some() && settings.ticket.is_some()
         };
         if is_known {
             return;
         }
-        let (signal, shared) = (Arc::clone(&self.handle.signal), Arc::clone(&self.shared));
+        let (membership, shared) = (Arc::clone(&self.handle.membership), Arc::clone(&self.shared));
         let clock = self.clock().clone();
-        self.handle.signal.executor().submit(move |state| {
-            let request = shared.lock().request.take();
-            if let (Some(id), Some(request)) = (signal.entity(), request) {
+        let ticket = self.handle.membership.executor.submit(move |state| {
+            let request = {
+                let mut settings = shared.settings.lock();
+                settings.ticket = None;
+                settings.request.take()
+            };
+            if let (Some(id), Some(request)) = (membership.id(), request) {
                 state.change_timer(id, |state| request.grant(state, id, &clock));
             }
         });
+        let mut settings = self.shared.settings.lock();
+        if settings.request.is_some() {
+            settings.ticket = ticket;
+        }
     }
 
     fn clock(&self) -> &Clock {
         self.handle.group.context.clock()
-    }
-}
-
-impl TimerShared {
-    fn lock(&self) -> MutexGuard<'_, TimerSettings> {
-        // Held for plain moves, during which nothing panics.
-        self.settings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -216,10 +228,8 @@ impl TimerRequest {
         let mut start = now;
         if kind == ClockKind::Ros {
             let current = state.follow_ros_time(clock);
-            if current.reading.turn != turn {
-                // ROS time jumped since: the wait begins now.
-                start = current.now;
-            }
+            // ROS time jumped since, or the system clock was set back that it follows: the wait begins now.
+            start = if current.reading.turn == turn { start.min(current.now) } else { current.now };
         }
         state.scheduler.set_delay(id, wait);
         state.scheduler.restart_timer(id, start + wait, period);

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use rospin_core::{Activation, EntityKind, Instant};
+use rospin_core::{Activation, Instant};
 
 use crate::body::{Body, Ran, RunContext};
 use crate::incident::{OnPanic, panic_message};
@@ -27,16 +27,14 @@ pub(crate) struct Callback {
     /// The number of its run slot.
     pub(crate) slot: usize,
     pub(crate) cx: RunContext,
-    /// Whether nothing else was ready when it was picked.
-    pub(crate) is_alone: bool,
     /// What came of the last run, or the message of its panic.
     pub(crate) result: Result<Ran, String>,
 }
 
 impl Callback {
     pub(crate) fn new(body: Box<dyn Body>, label: Arc<Label>, slot: usize) -> Box<Self> {
-        let cx = RunContext { release: Instant::ZERO, payload: None, pending: Pending::Empty, arms_later: false };
-        Box::new(Self { body, label, slot, cx, is_alone: false, result: Ok(Ran::Nothing) })
+        let cx = RunContext { release: Instant::ZERO, payload: None, pending: Pending::Empty };
+        Box::new(Self { body, label, slot, cx, result: Ok(Ran::Nothing) })
     }
 }
 
@@ -47,12 +45,11 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Takes and runs; a panic ends here. If it `arms_later`, [`arm`](Self::arm) must be called before it is given back.
-    pub(crate) fn run(&mut self, arms_later: bool) {
+    /// Takes an item and runs the callback; a panic ends here.
+    pub(crate) fn run(&mut self) {
         let Callback { body, cx, result, .. } = &mut *self.callback;
         cx.release = self.activation.release;
         cx.pending = Pending::Empty;
-        cx.arms_later = arms_later;
         // A body that panicked is left alone until it is abandoned, and the payload is the group's to judge.
         *result = catch_unwind(AssertUnwindSafe(|| body.run(cx))).map_err(|panic| {
             let message = panic_message(&*panic);
@@ -61,31 +58,5 @@ impl Run {
             contain(|| drop(panic));
             message
         });
-    }
-
-    /// Whether it took something from somewhere.
-    pub(crate) fn has_source(&self) -> bool {
-        self.activation.kind != EntityKind::Timer
-    }
-
-    /// What it left in its source, as far as it is known without arming that.
-    pub(crate) fn left(&self) -> Pending {
-        self.callback.cx.pending
-    }
-
-    /// Arms the source, if nothing was left and that was left for later.
-    #[inline]
-    pub(crate) fn arm(&mut self) {
-        if self.callback.cx.arms_later {
-            self.arm_now();
-        }
-    }
-
-    fn arm_now(&mut self) {
-        let Callback { body, cx, .. } = &mut *self.callback;
-        cx.arms_later = false;
-        if cx.pending == Pending::Empty {
-            cx.pending = body.arm();
-        }
     }
 }

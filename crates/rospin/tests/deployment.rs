@@ -278,10 +278,13 @@ fn a_template_of_an_odd_program_can_be_loaded() {
     let groups = executors.each_ref().map(|executor| executor.create_group("", ()));
     let odd = TimerOptions::periodic(Duration::MAX).deadline(Duration::MAX).name("a \"b\"\n");
     let _timer = groups[0].create_timer(odd, |(), _| {}).unwrap();
+    let quoted = TimerOptions::periodic(Duration::MAX).name("c \"d\"");
+    let _quoted = groups[0].create_timer(quoted, |(), _| {}).unwrap();
     executors[0].spin(SpinOptions::spin_all()).unwrap();
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::remove_file(file).unwrap();
     Deployment::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assert!(text.contains("d") && !text.contains("a \\\"b"), "what no file can name is left out: {text}");
 }
 
 #[test]

@@ -3,12 +3,15 @@
 mod common;
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::ears::{ear, executor, on, publish};
 use common::{Log, manual, manual_executor, ms, spin_all, watchdog};
 use rospin::policy::{Ordered, View};
-use rospin::{Activation, ExecutorOptions, Order, Policy};
+use rospin::trace::TraceEvent;
+use rospin::{Activation, Context, Executor, ExecutorOptions, Instant, Order, Policy, SpinOptions};
 use rospin_core::{EntityId, EntitySpec, GroupId};
 
 /// Longest relative deadline first.
@@ -95,5 +98,91 @@ fn boxed_policies_are_chosen_by_name() {
         }
         let (_, _context, executor) = manual_executor();
         spin_all(&executor);
+    });
+}
+
+/// First in, first out; panics whenever it is told to, in the middle of what it does.
+struct Moody {
+    stack: Stack,
+    panics_in: Arc<Mutex<Option<&'static str>>>,
+}
+
+impl Moody {
+    fn may_panic(&self, place: &'static str) {
+        if self.panics_in.lock().unwrap().take_if(|at| *at == place).is_some() {
+            panic!("the policy panics in {place}");
+        }
+    }
+}
+
+impl Policy for Moody {
+    fn name(&self) -> &'static str {
+        "moody"
+    }
+    fn register(&mut self, _: EntityId, _: &EntitySpec) {}
+    fn unregister(&mut self, _: EntityId, _: &EntitySpec) {}
+    fn release(&mut self, activation: Activation) {
+        self.stack.release(activation);
+        self.may_panic("release");
+    }
+    fn pick(&mut self, view: &mut View<'_>) -> Option<Activation> {
+        self.may_panic("pick");
+        self.stack.pick(view)
+    }
+    fn group_freed(&mut self, _: GroupId) {
+        self.may_panic("group_freed");
+    }
+    fn withdraw(&mut self, activation: &Activation) {
+        self.stack.withdraw(activation);
+    }
+    fn has_candidates(&self) -> bool {
+        self.stack.has_candidates()
+    }
+}
+
+/// The executor takes two messages, panics over it once `arm` was called, and goes on as if nothing had happened.
+fn goes_on_after_a_panic(context: &Context, executor: &Executor, place: &str, arm: impl FnOnce()) {
+    let group = executor.create_group("group", 0);
+    let _subscription = group.create_subscription("topic", |sum, n: Arc<u32>| *sum += *n).unwrap();
+    let publisher = context.create_publisher::<u32>("topic").unwrap();
+    publisher.publish(1);
+    publisher.publish(10);
+    arm();
+    let spun = catch_unwind(AssertUnwindSafe(|| executor.spin(SpinOptions::spin_all())));
+    assert!(spun.is_err(), "{place}: the panic is the caller's to see");
+    publisher.publish(100);
+    spin_all(executor);
+    let sum = group.into_payload().expect("the payload is there");
+    assert_eq!(sum, 111, "{place}");
+}
+
+#[test]
+fn a_policy_that_panics_leaves_groups_free_and_payloads_where_they_are() {
+    watchdog(|| {
+        for place in ["release", "pick", "group_freed"] {
+            let panics_in = Arc::new(Mutex::new(None));
+            let (_, context) = manual();
+            let policy = Moody { stack: Stack::default(), panics_in: Arc::clone(&panics_in) };
+            let executor = context.create_executor(ExecutorOptions::new("main").policy(policy));
+            goes_on_after_a_panic(&context, &executor, place, || *panics_in.lock().unwrap() = Some(place));
+        }
+    });
+}
+
+#[test]
+fn a_trace_that_panics_leaves_groups_free_and_payloads_where_they_are() {
+    watchdog(|| {
+        for place in ["Released", "Dispatched", "Completed"] {
+            let panics_in = Arc::new(Mutex::new(Some(place)));
+            let (_, context) = manual();
+            let trace = move |_: Instant, event: TraceEvent| {
+                let is_it = |place: &mut &str| format!("{event:?}").starts_with(*place);
+                if panics_in.lock().unwrap().take_if(is_it).is_some() {
+                    panic!("the trace panics");
+                }
+            };
+            let executor = context.create_executor(ExecutorOptions::new("main").trace(trace));
+            goes_on_after_a_panic(&context, &executor, place, || {});
+        }
     });
 }

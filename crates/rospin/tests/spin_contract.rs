@@ -255,3 +255,31 @@ fn all_threads_take_part_the_caller_s_included() {
         }
     });
 }
+
+#[test]
+fn spin_once_beside_an_awaited_future_runs_one_callback() {
+    watchdog(|| {
+        let (_clock, context, executor) = manual_executor();
+        let group = executor.create_group("group", 0);
+        let publisher = context.create_publisher::<u32>("topic").unwrap();
+        let waker = Arc::new(std::sync::Mutex::new(None::<std::task::Waker>));
+        let wakes = Arc::clone(&waker);
+        let _subscription = group
+            .create_subscription("topic", move |count, _: Arc<u32>| {
+                *count += 1;
+                // The future is polled again, but does not resolve.
+                if let Some(waker) = &*wakes.lock().unwrap() {
+                    waker.wake_by_ref();
+                }
+            })
+            .unwrap();
+        (0..5).for_each(|n| _ = publisher.publish(n));
+        let future = std::future::poll_fn(|cx| {
+            *waker.lock().unwrap() = Some(cx.waker().clone());
+            std::task::Poll::<()>::Pending
+        });
+        let spun = executor.spin_until(future, SpinOptions::spin_once());
+        assert!(matches!(spun, Err(SpinError::Halted)), "{spun:?}");
+        assert_eq!(group.into_payload().unwrap(), 1);
+    });
+}

@@ -3,13 +3,13 @@
 mod common;
 
 use std::future::poll_fn;
-use std::task::Poll;
+use std::task::{Poll, Waker};
 use std::thread;
 
-use common::{Count, manual, manual_executor, spin_all, threads, watchdog};
-use futures::StreamExt;
+use common::{Count, Log, manual, manual_executor, spin_all, threads, watchdog, with_incidents};
 use futures::channel::{mpsc, oneshot};
-use rospin::{Context, ContextOptions, EntityOptions, ExecutorOptions, SpinOptions};
+use futures::{FutureExt, StreamExt};
+use rospin::{Context, ContextOptions, EntityOptions, ExecutorOptions, IncidentKind, SpinOptions};
 
 #[test]
 fn channels_are_streams() {
@@ -134,5 +134,66 @@ fn several_streams_share_a_spin_with_a_future() {
         });
         executor.spin_until(all, SpinOptions::new()).unwrap();
         drop(streams);
+    });
+}
+
+#[test]
+fn a_stream_that_panicked_is_over() {
+    watchdog(|| {
+        for count in [1, 3] {
+            let (context, incidents) = with_incidents();
+            let executor = context.create_executor(ExecutorOptions::new("main").threads(threads(count)));
+            let polls = Count::new();
+            let group = executor.create_group("group", Vec::new());
+            let (counter, drops) = (polls.clone(), Count::new());
+            let held = drops.on_drop();
+            let stream = futures::stream::poll_fn(move |_| {
+                held.touch();
+                match counter.up() {
+                    3 => panic!("the stream breaks"),
+                    n => Poll::Ready(Some(n)),
+                }
+            });
+            let _entity = group.create_stream("broken", stream, |seen, n| seen.push(n));
+            spin_all(&executor);
+            let incidents = incidents.take();
+            assert_eq!(incidents.len(), 1, "{incidents:?}");
+            assert_eq!(incidents[0].kind, IncidentKind::Panicked("the stream breaks".into()));
+            assert_eq!((polls.get(), drops.get()), (3, 1));
+            assert_eq!(group.into_payload().unwrap(), [1, 2]);
+        }
+    });
+}
+
+#[test]
+fn a_stream_that_ended_is_not_polled_again_while_a_callback_is_under_way() {
+    watchdog(|| {
+        for ending in [|| Poll::Ready(None), || panic!("the stream breaks")] {
+            let (context, incidents) = with_incidents();
+            let executor = context.create_executor(ExecutorOptions::new("main"));
+            let (polls, wakers) = (Count::new(), Log::new());
+            let (counter, log) = (polls.clone(), wakers.clone());
+            let stream = futures::stream::poll_fn(move |cx| {
+                log.push(cx.waker().clone());
+                if counter.up() == 1 { Poll::Ready(Some(())) } else { ending() }
+            });
+            let (key, gate) = oneshot::channel::<()>();
+            let gate = gate.shared();
+            let group = executor.create_reentrant_group("group");
+            let _entity = group.create_stream_async("stream", stream, move |()| {
+                let gate = gate.clone();
+                async move { gate.await.unwrap() }
+            });
+            spin_all(&executor);
+            assert_eq!(polls.get(), 2);
+            for _ in 0..3 {
+                wakers.take().iter().for_each(Waker::wake_by_ref);
+                spin_all(&executor);
+            }
+            assert_eq!(polls.get(), 2);
+            key.send(()).unwrap();
+            spin_all(&executor);
+            assert!(incidents.len() <= 1);
+        }
     });
 }

@@ -25,7 +25,7 @@ pub(crate) struct Table(pub(crate) &'static str, pub(crate) usize);
 impl Table {
     pub(crate) fn wrong<T>(self, key: &'static str, message: impl Into<String>) -> Result<T, CheckError> {
         let path = Path { section: self.0, table: Some(self.1), key: Some(key) };
-        Err(CheckError { path, message: message.into() })
+        Err(CheckError { path, message: printable(&message.into()) })
     }
 
     pub(crate) fn require(self, key: &'static str, holds: bool, message: impl FnOnce() -> String) -> Check {
@@ -35,7 +35,22 @@ impl Table {
 
 fn top(key: &'static str, holds: bool, message: impl Into<String>) -> Check {
     let path = Path { section: key, table: None, key: None };
-    if holds { Ok(()) } else { Err(CheckError { path, message: message.into() }) }
+    if holds { Ok(()) } else { Err(CheckError { path, message: printable(&message.into()) }) }
+}
+
+/// True for what makes a terminal do something, or shows text in another order than it has.
+fn is_control(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
+}
+
+/// With escapes in place of what must not reach a terminal.
+pub(crate) fn printable(text: &str) -> String {
+    let mut printable = String::with_capacity(text.len());
+    for c in text.chars() {
+        // Messages of the TOML reader have lines.
+        if is_control(c) && c != '\n' { printable.extend(c.escape_default()) } else { printable.push(c) }
+    }
+    printable
 }
 
 impl Scenario {
@@ -46,6 +61,7 @@ impl Scenario {
     pub fn check(&self) -> Result<(), CheckError> {
         top("duration", !self.duration.is_zero(), "the scenario lasts no time; give it a duration above zero")?;
         top("seed", i64::try_from(self.seed).is_ok(), "a seed is at most 9223372036854775807")?;
+        top("name", !self.name.contains(is_control), "the name has control characters in it; leave them out")?;
         let cores = format!("a machine has 1 to {CORES_MAX} cores");
         top("cores", self.cores.is_none_or(|cores| (1..=CORES_MAX).contains(&cores)), cores)?;
         top("executor", !self.executors.is_empty(), "nothing runs callbacks; add an [[executor]] with a `name`")?;
@@ -113,6 +129,8 @@ impl Scenario {
         let mut topics = BTreeSet::new();
         for topic in &self.topics {
             top("topics", !topic.is_empty(), "a topic has no name; give it one")?;
+            let message = || format!("topic `{topic}` has control characters in it; leave them out");
+            top("topics", !topic.contains(is_control), message())?;
             top("topics", topics.insert(topic), format!("topic `{topic}` is there twice; leave one out"))?;
             let callback = self.callbacks.iter().any(|callback| callback.name == *topic);
             top("topics", !callback, format!("a topic and a callback are called `{topic}`; rename one of them"))?;
@@ -151,6 +169,9 @@ impl Scenario {
     fn check_chains(&self) -> Check {
         for (number, chain) in self.chains.iter().enumerate() {
             let table = Table("chain", number);
+            table.require("name", !chain.name.contains(is_control), || {
+                format!("`{}` has control characters in it; leave them out", chain.name)
+            })?;
             let names = || self.callbacks.iter().map(|callback| callback.name.as_str());
             chain.callbacks.iter().try_for_each(|name| known(table, "callbacks", "callback", name, names()))?;
         }
@@ -263,6 +284,9 @@ pub(crate) fn unique<'a>(section: &'static str, names: impl Iterator<Item = &'a 
     for (number, name) in names.enumerate() {
         let table = Table(section, number);
         table.require("name", !name.is_empty(), || format!("this {section} has no name; give it one"))?;
+        table.require("name", !name.contains(is_control), || {
+            format!("`{name}` has control characters in it; leave them out")
+        })?;
         table.require("name", seen.insert(name), || {
             format!("there is a {section} `{name}` already; rename one of them")
         })?;

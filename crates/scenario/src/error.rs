@@ -1,5 +1,7 @@
 //! What is wrong with a scenario, and where.
 
+use crate::check::printable;
+
 /// What a scenario that was built by a program breaks; [`ScenarioError`] adds where that is in a text.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{}: {message}", .path.describe())]
@@ -9,6 +11,25 @@ pub struct CheckError {
     pub(crate) path: Path,
     /// What is wrong and what to do about it.
     pub message: String,
+}
+
+impl CheckError {
+    /// About a callback, by its number in the scenario.
+    #[must_use]
+    pub fn of_callback(number: usize, message: impl Into<String>) -> Self {
+        Self::of("callback", number, message)
+    }
+
+    /// About an executor, by its number in the scenario.
+    #[must_use]
+    pub fn of_executor(number: usize, message: impl Into<String>) -> Self {
+        Self::of("executor", number, message)
+    }
+
+    fn of(section: &'static str, number: usize, message: impl Into<String>) -> Self {
+        let path = Path { section, table: Some(number), key: Some("name") };
+        Self { path, message: printable(&message.into()) }
+    }
 }
 
 /// A place in a scenario.
@@ -63,7 +84,13 @@ impl ScenarioError {
         let line = (before.matches('\n').count() + 1).min(text.lines().count().max(1));
         let column = text[line_start..offset].chars().count() + 1;
         let key = key.map_or_else(|| key_before(&text[line_start..offset]), str::to_owned);
-        Self { line, column, key, message }
+        Self { line, column, key: printable(&key), message: printable(&message) }
+    }
+
+    /// Where in a text something stands that a check of the [`Scenario`](crate::Scenario) complains about.
+    #[must_use]
+    pub fn locate(text: &str, error: &CheckError) -> Self {
+        crate::text::locate(text, error)
     }
 }
 

@@ -53,6 +53,7 @@ pub mod draw;
 pub mod duration;
 mod error;
 mod file;
+mod flow;
 mod lists;
 mod model;
 mod text;

@@ -300,29 +300,43 @@ impl<'a> Driver<'a> {
     }
 
     fn finish(self) -> Outcome {
+        let over = self.end;
+        let left: Vec<_> = (0..self.callbacks.len()).map(|callback| self.unfinished(callback, over)).collect();
+        let left_of_chains: Vec<_> =
+            (0..self.instances.len()).map(|chain| self.unfinished_instances(chain, over)).collect();
         let mut by_callback: Vec<Vec<&Run>> = vec![Vec::new(); self.callbacks.len()];
         self.runs.iter().for_each(|run| by_callback[run.callback].push(run));
         let callbacks = by_callback.iter().enumerate().map(|(number, runs)| {
             let (plan, callback) = (&self.scenario.callbacks[number], &self.callbacks[number]);
             let deadline = plan.relative_deadline();
+            let left = &left[number];
+            let late = |time: &std::time::Duration| deadline.is_some_and(|limit| *time > limit);
+            let missed = runs.iter().filter(|run| late(&run.response())).count()
+                + left.waited.iter().filter(|time| late(time)).count();
             CallbackOutcome {
                 name: plan.name.clone(),
                 response: Statistics::of(runs.iter().map(|run| run.response())),
                 wait: Statistics::of(runs.iter().map(|run| run.start.saturating_since(run.release))),
-                misses: runs.iter().filter(|run| deadline.is_some_and(|limit| run.response() > limit)).count() as u64,
+                misses: missed as u64,
+                unfinished: left.waited.len() as u64,
+                waited: left.waited.iter().max().copied().unwrap_or_default(),
                 empty: self.tallies[number].empty,
                 dropped: self.tallies[number].dropped,
-                overruns: self.executors[callback.executor].scheduler.overruns(callback.id),
+                overruns: self.executors[callback.executor].scheduler.overruns(callback.id) + left.lost,
                 queued: callback.queue.len() as u64,
             }
         });
         let callbacks = callbacks.collect();
-        let chains = self.instances.into_iter().zip(&self.scenario.chains).map(|(instances, chain)| ChainOutcome {
-            name: chain.name.clone(),
-            latency: Statistics::of(instances.iter().map(|(_, latency)| *latency)),
-            misses: instances.iter().filter(|(_, latency)| chain.deadline.is_some_and(|limit| *latency > limit)).count()
-                as u64,
-            instances,
+        let chains = self.instances.into_iter().zip(&self.scenario.chains).zip(left_of_chains);
+        let chains = chains.map(|((instances, chain), left)| {
+            let late = |time: &&std::time::Duration| chain.deadline.is_some_and(|limit| **time > limit);
+            let ended = instances.iter().map(|(_, latency)| latency).filter(late).count();
+            ChainOutcome {
+                name: chain.name.clone(),
+                latency: Statistics::of(instances.iter().map(|(_, latency)| *latency)),
+                misses: (ended + left.iter().filter(late).count()) as u64,
+                instances,
+            }
         });
         let chains = chains.collect();
         let end = self.runs.iter().map(|run| run.end).max().unwrap_or(Instant::ZERO).max(self.end);

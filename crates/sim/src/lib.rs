@@ -73,6 +73,7 @@ mod simulation;
 mod statistics;
 mod system;
 mod thread;
+mod unfinished;
 
 pub use event::{Event, Observer, What, render};
 pub use outcome::{CallbackOutcome, ChainOutcome, Outcome, PollingPoint, Run};

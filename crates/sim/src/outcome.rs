@@ -58,16 +58,31 @@ pub struct CallbackOutcome {
     pub response: Statistics,
     /// From release to start, of the same.
     pub wait: Statistics,
-    /// Activations that ended later than their deadline.
+    /// Activations that ended later than their deadline, and those that had not run by the end, which was later than that.
     pub misses: u64,
+    /// Activations that were released and had not run by the end; messages that wait are such, a timer has one, and as many
+    /// more as it would catch up with.
+    pub unfinished: u64,
+    /// For how long the oldest of them had waited.
+    pub waited: Duration,
     /// Activations that found nothing to take: notified for nothing.
     pub empty: u64,
     /// Messages that made room for newer ones.
     pub dropped: u64,
-    /// Timers: due times that were given up.
+    /// Timers: due times that were given up, those that passed while it waited at the end included.
     pub overruns: u64,
     /// Messages that are left in the queue.
     pub queued: u64,
+}
+
+impl CallbackOutcome {
+    /// True if it was released and never ran, although the end was later than its deadline, or if at the end it had waited
+    /// for half of a simulation that was so long.
+    #[must_use]
+    pub fn is_starved(&self, simulated: Duration) -> bool {
+        let never = self.response.count == 0 && self.misses > 0;
+        self.unfinished > 0 && (never || self.waited >= simulated / 2 && self.waited > 2 * self.response.max)
+    }
 }
 
 /// What came of a chain.
@@ -78,7 +93,7 @@ pub struct ChainOutcome {
     pub name: String,
     /// From the release of its first callback to the end of its last one, where data went all the way.
     pub latency: Statistics,
-    /// Instances that ended later than the deadline.
+    /// Instances that ended later than the deadline, and those that had not ended by the end, which was later than that.
     pub misses: u64,
     /// Releases and latencies, in the order of the ends.
     pub instances: Vec<(Instant, Duration)>,

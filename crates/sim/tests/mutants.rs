@@ -93,6 +93,8 @@ enum Flaw {
     Forgets,
     /// Has nothing every seventh time.
     IsLazy,
+    /// Believes that no suspended callback holds its group, and so has none inherit.
+    InheritsNothing,
 }
 
 impl Flawed {
@@ -111,7 +113,8 @@ impl Policy for Flawed {
         "flawed"
     }
     fn register(&mut self, id: EntityId, spec: &EntitySpec) {
-        self.inner.register(id, spec);
+        let gives_group_away = spec.releases_group_at_await || self.flaw == Flaw::InheritsNothing;
+        self.inner.register(id, &spec.clone().releases_group_at_await(gives_group_away));
     }
     fn unregister(&mut self, id: EntityId, spec: &EntitySpec) {
         self.inner.unregister(id, spec);
@@ -159,6 +162,12 @@ fn a_policy_that_forgets() {
 fn a_policy_that_is_lazy() {
     let policy: Change = |inner| Flawed::boxed(inner, Flaw::IsLazy);
     assert_found(&Mutant { policy: Some(policy), ..Mutant::default() }, Rule::WorkConservation);
+}
+
+#[test]
+fn a_policy_without_priority_inheritance() {
+    let policy: Change = |inner| Flawed::boxed(inner, Flaw::InheritsNothing);
+    assert_found(&Mutant { policy: Some(policy), ..Mutant::default() }, Rule::Order);
 }
 
 #[test]

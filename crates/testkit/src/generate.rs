@@ -20,6 +20,7 @@ struct Mixture {
     deadlines_percent: u64,
     in_flight_most: u64,
     releasing_percent: u64,
+    preceding_percent: u64,
     backdate_most_ms: u64,
     advance_most_ms: u64,
     /// Weights of the operations, in the order of `Mixture::op`.
@@ -51,6 +52,7 @@ impl Mixture {
             deadlines_percent: rng.pick(&[0, 50, 100]),
             in_flight_most: rng.pick(&[1, 1, 3]),
             releasing_percent: rng.pick(&[0, 50, 100]),
+            preceding_percent: rng.pick(&[0, 0, 25]),
             backdate_most_ms: rng.pick(&[0, 3]),
             advance_most_ms: rng.pick(&[1, 4, 20]),
             weights,
@@ -80,6 +82,7 @@ impl Mixture {
             // Once in a while a limit of 0, which must be refused.
             max_in_flight: if rng.chance(1) { 0 } else { rng.between(1, self.in_flight_most) as u32 },
             releases_group_at_await: rng.chance(self.releasing_percent),
+            precedes_all: rng.chance(self.preceding_percent),
             timer,
         })
     }

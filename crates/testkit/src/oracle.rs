@@ -93,8 +93,12 @@ impl Oracle {
         };
         self.ready.remove(at);
         if self.groups[decision.group] == GroupKind::MutuallyExclusive {
-            let holder = self.holders().find(|holder| holder.group == decision.group);
-            if let Some(holder) = holder.filter(|holder| holder.identity() != decision.identity()) {
+            let of_group = |other: &&Decision| other.group == decision.group;
+            if let Some(other) = self.running.iter().find(of_group) {
+                return Err(format!("{decision} was dispatched while {other} runs in the group"));
+            }
+            let holder = self.holders().find(of_group).filter(|holder| holder.identity() != decision.identity());
+            if let Some(holder) = holder.filter(|_| !self.plans[decision.entity].precedes_all) {
                 return Err(format!("{decision} was dispatched while {holder} holds the group"));
             }
         }
@@ -102,11 +106,14 @@ impl Oracle {
         Ok(())
     }
 
-    /// What holds its group, if that is mutually exclusive: what runs, and what waits in the middle without freeing it.
+    /// What holds its group without running, if that is mutually exclusive: what waits in the middle without freeing it.
     fn holders(&self) -> impl Iterator<Item = &Decision> {
-        let keeps = |decision: &&Decision| !self.plans[decision.entity].releases_group_at_await;
+        let keeps = |decision: &&Decision| {
+            let plan = &self.plans[decision.entity];
+            !plan.releases_group_at_await && !plan.precedes_all
+        };
         let resumed = self.ready.iter().filter(|decision| decision.segment > 0);
-        self.running.iter().chain(self.suspended.iter().chain(resumed).filter(keeps))
+        self.suspended.iter().chain(resumed).filter(keeps)
     }
 
     /// Nothing runs or can run any more.

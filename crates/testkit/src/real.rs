@@ -94,7 +94,8 @@ fn spec(number: usize, plan: &EntityPlan, group: GroupId) -> EntitySpec {
     let spec = EntitySpec::new(format!("e{number}"), plan.kind, group)
         .priority(Priority(plan.priority))
         .max_in_flight(plan.max_in_flight)
-        .releases_group_at_await(plan.releases_group_at_await);
+        .releases_group_at_await(plan.releases_group_at_await)
+        .precedes_all(plan.precedes_all);
     match plan.deadline_ms {
         Some(ms) => spec.deadline(Duration::from_millis(ms)),
         None => spec,

@@ -23,6 +23,8 @@ pub struct EntityPlan {
     pub max_in_flight: u32,
     /// Whether a suspended activation frees its group.
     pub releases_group_at_await: bool,
+    /// Whether it runs before whatever the policy would choose, even while a suspended activation holds its group.
+    pub precedes_all: bool,
     /// When it fires, if it is a timer.
     pub timer: Option<TimerPlan>,
 }
@@ -204,6 +206,9 @@ impl fmt::Display for EntityPlan {
         }
         if self.releases_group_at_await {
             f.write_str(", releases its group at await")?;
+        }
+        if self.precedes_all {
+            f.write_str(", precedes all")?;
         }
         Ok(())
     }

@@ -108,6 +108,7 @@ fn plainer_entity(plan: EntityPlan) -> Vec<EntityPlan> {
         EntityPlan { deadline_ms: None, ..plan },
         EntityPlan { max_in_flight: 1, ..plan },
         EntityPlan { releases_group_at_await: false, ..plan },
+        EntityPlan { precedes_all: false, ..plan },
     ];
     forms.extend(
         plan.timer.map(|timer| EntityPlan { timer: Some(TimerPlan { overrun: Overrun::Skip, ..timer }), ..plan }),

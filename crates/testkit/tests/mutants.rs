@@ -39,6 +39,12 @@ enum Flaw {
     DeniesCandidates,
     /// A thread other than the first gets nothing.
     OnlyOneThread,
+    /// Who holds a group is as urgent as it is, whoever waits.
+    InheritsNothing,
+    /// Who holds a group is as urgent as whoever was released first of those that wait, not the most urgent.
+    InheritsFromTheFirst,
+    /// Who holds a group inherits the priority of those that wait, but no tie-breaker.
+    InheritsHalf,
 }
 
 /// Fixed priority over a plain vector, with a flaw.
@@ -58,6 +64,25 @@ impl Flawed {
             Flaw::IgnoresRelease => (urgency, Instant::ZERO, registration, sequence),
             Flaw::PriorityUpsideDown => (Reverse(u32::MAX - priority.0), release, registration, sequence),
             _ => (urgency, release, registration, sequence),
+        }
+    }
+
+    /// Priority inheritance: whom its group admits although it is held holds it, and all others of the group wait.
+    fn inherited(&self, ready: &Activation, view: &View<'_>) -> (Reverse<u32>, Instant, u64, u64) {
+        let own = self.key(ready);
+        let holds = view.groups.admits(ready) && !view.groups.is_free(ready.group);
+        if !holds || self.flaw == Flaw::InheritsNothing {
+            return own;
+        }
+        let waiting = self.ready.iter().filter(|waiting| waiting.group == ready.group && *waiting != ready);
+        let best = match self.flaw {
+            Flaw::InheritsFromTheFirst => waiting.min_by_key(|waiting| waiting.sequence).map(|first| self.key(first)),
+            _ => waiting.map(|waiting| self.key(waiting)).min(),
+        };
+        match best {
+            Some(best) if self.flaw == Flaw::InheritsHalf => (best.0.min(own.0), own.1, own.2, own.3),
+            Some(best) => best.min(own),
+            None => own,
         }
     }
 
@@ -89,7 +114,7 @@ impl Policy for Flawed {
 
     fn pick(&mut self, view: &mut View<'_>) -> Option<Activation> {
         let admitted = self.ready.iter().filter(|ready| self.admits(ready, view));
-        let chosen = admitted.min_by_key(|ready| self.key(ready)).copied();
+        let chosen = admitted.min_by_key(|ready| self.inherited(ready, view)).copied();
         if self.flaw == Flaw::DropsTheBlocked {
             self.ready.retain(|ready| view.groups.admits(ready));
         }
@@ -143,6 +168,9 @@ fn every_flaw_is_found_and_made_small() {
         Flaw::WithdrawsTooMuch,
         Flaw::DeniesCandidates,
         Flaw::OnlyOneThread,
+        Flaw::InheritsNothing,
+        Flaw::InheritsFromTheFirst,
+        Flaw::InheritsHalf,
     ];
     for flaw in flaws {
         let Err(failure) = play(flaw) else {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use counting::Counting;
 use rospin_core::policy::POLICIES;
 use rospin_core::{
-    Activation, EntityId, EntityKind, EntitySpec, GroupKind, Instant, Overrun, Policy, Priority, Scheduler,
+    Activation, ClockKind, EntityId, EntityKind, EntitySpec, GroupKind, Instant, Overrun, Policy, Priority, Scheduler,
     ThreadIndex, TimerSpec,
 };
 
@@ -118,6 +118,35 @@ fn entities_that_come_and_go_leave_no_debt() {
             .entities
             .extend([system.scheduler.add_entity(spec.clone()), system.scheduler.add_entity(spec)].map(Result::unwrap));
         let count = allocations(|| (20..2_000).for_each(|number| round(&mut system, number, false)));
+        assert_eq!(count, 0, "allocations under {}", policy.name);
+    }
+}
+
+#[test]
+fn what_is_withdrawn_leaves_no_debt() {
+    for policy in POLICIES {
+        let mut system = system((policy.build)());
+        let Fixture { scheduler, entities } = &mut system;
+        let group = scheduler.entity(entities[0]).unwrap().group;
+        let timers = [1, 2].map(|number| {
+            let spec = EntitySpec::new(format!("t{number}"), EntityKind::Timer, group);
+            scheduler.add_timer(spec, TimerSpec::one_shot(Instant::MAX)).unwrap()
+        });
+        // One that is ready all the time, ahead of those that are withdrawn.
+        scheduler.release(Instant::ZERO, entities[0]);
+        let count = allocations(|| {
+            for number in 0..5_000 {
+                let now = Instant::from_millis(number);
+                timers.iter().for_each(|timer| assert!(scheduler.restart_timer(*timer, now, None)));
+                scheduler.advance(ClockKind::Steady, now, now);
+                // Some are withdrawn while their group is held, and where blocked activations wait.
+                let holder = scheduler.next(now, ThreadIndex(0));
+                let blocked = scheduler.next(now, ThreadIndex(1));
+                timers.iter().for_each(|timer| assert!(scheduler.cancel_timer(*timer)));
+                [holder, blocked].iter().flatten().for_each(|activation| scheduler.complete(now, activation));
+                scheduler.release(now, entities[number as usize % entities.len()]);
+            }
+        });
         assert_eq!(count, 0, "allocations under {}", policy.name);
     }
 }

@@ -3,6 +3,7 @@
 //! The bounds of an executor depend on which others are more urgent, not on their order; the same is true of callbacks
 //! inside. So whatever can have the lowest level may as well have it.
 
+use crate::budget::Budget;
 use crate::error::AnalysisError;
 use crate::solve::solve;
 use crate::system::{Policy, System};
@@ -28,7 +29,7 @@ pub(super) fn assign(system: &mut System) -> Result<(), AnalysisError> {
         }
     }
     // Where bounds depend on each other, what held on the way need not hold now.
-    let solution = solve(system);
+    let solution = solve(system, &budget(system));
     match (0..system.callbacks.len()).find(|callback| !holds(system, *callback, solution.found[*callback].bound)) {
         Some(callback) => Err(refusal(system, callback, system.callbacks[callback].priority)),
         None => Ok(()),
@@ -39,7 +40,7 @@ pub(super) fn assign(system: &mut System) -> Result<(), AnalysisError> {
 fn inside(system: &mut System, executor: usize) -> Result<(), AnalysisError> {
     let mut open = system.executors[executor].callbacks.clone();
     if system.executors[executor].policy != Policy::FixedPriority {
-        let solution = solve(system);
+        let solution = solve(system, &budget(system));
         let late = open.into_iter().find(|callback| !holds(system, *callback, solution.found[*callback].bound));
         return late.map_or(Ok(()), |callback| Err(refusal(system, callback, 1)));
     }
@@ -49,7 +50,7 @@ fn inside(system: &mut System, executor: usize) -> Result<(), AnalysisError> {
         let fits = |callback: &usize| {
             let mut candidate = system.clone();
             candidate.callbacks[*callback].priority = level;
-            holds(&candidate, *callback, solve(&candidate).found[*callback].bound)
+            holds(&candidate, *callback, solve(&candidate, &budget(&candidate)).found[*callback].bound)
         };
         let Some(place) = open.iter().position(fits) else {
             return Err(refusal(system, open[0], level));
@@ -58,6 +59,10 @@ fn inside(system: &mut System, executor: usize) -> Result<(), AnalysisError> {
         system.callbacks[callback].priority = level;
     }
     Ok(())
+}
+
+fn budget(system: &System) -> Budget {
+    Budget::for_bounds(system.callbacks.len(), None)
 }
 
 fn holds(system: &System, callback: usize, bound: Option<u64>) -> bool {

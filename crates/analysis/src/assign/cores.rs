@@ -1,52 +1,260 @@
-//! Which executor gets which core: a chain on one core where it fits (Choi et al. 2022).
+//! Which executor gets which core, and which is the more urgent: a chain on one core where it fits (Choi et al. 2022), then a
+//! search for what holds more deadlines.
+//!
+//! To pack executors onto cores so that all deadlines hold is bin packing with worse: no exact method ends in time. So there
+//! are some first allocations, and a local search from the best of them: one executor moves to another core, two change
+//! places, or one becomes more urgent. Every step is judged by the analysis, so what comes out is what the analysis proves.
+//! The random numbers have a seed and steps are counted: the same system gives the same assignment.
 
 use std::cmp::Reverse;
 
 use rospin_scenario::Scenario;
+use rospin_scenario::draw::Stream;
 
+use crate::analysis::Analysis;
+use crate::budget::Budget;
+use crate::chains;
+use crate::error::AnalysisError;
+use crate::solve::{Known, solve};
 use crate::system::System;
 
-/// Cores by executor, for those with one thread; executors with several keep what they have.
-///
-/// Chains in the order of their criticality, each on the least loaded core that has room for all of its executors that
-/// have none yet; those of a chain that fits nowhere, and those in no chain, one by one on the least loaded core.
-pub(super) fn allocate(scenario: &Scenario, system: &System) -> Vec<(String, Vec<u16>)> {
-    let rates = system.rates();
-    let cost = |callback: &usize| rates[*callback] * system.callbacks[*callback].cost() as f64;
-    let load: Vec<f64> = system.executors.iter().map(|executor| executor.callbacks.iter().map(cost).sum()).collect();
-    let mut left: Vec<usize> = (0..system.executors.len())
-        .filter(|number| system.executors[*number].threads == 1 && !system.executors[*number].callbacks.is_empty())
-        .collect();
-    let mut used = vec![0.0; usize::from(scenario.core_count())];
-    let mut found = Vec::new();
-    let mut put = |members: &[usize], used: &mut Vec<f64>, core: usize| {
-        for member in members {
-            used[core] += load[*member];
-            found.push((system.executors[*member].name.clone(), vec![core as u16]));
+/// As many allocations are judged.
+const TRIALS: u64 = 10_000;
+/// For one of them.
+const WORK_EACH: u64 = 400_000;
+/// For all of them.
+const WORK: u64 = 600_000_000;
+/// Without a better one after as many, it goes on from elsewhere.
+const PATIENCE: u64 = 250;
+
+/// What there is to choose: a core and a rank for each executor with one thread, the smallest rank most urgent.
+#[derive(Clone)]
+struct Choice {
+    cores: Vec<u16>,
+    ranks: Vec<usize>,
+}
+
+/// How far an allocation is from holding all deadlines; the smaller the better.
+#[derive(Clone, PartialEq, PartialOrd, Debug)]
+struct Score {
+    /// What cores are asked for beyond what they have.
+    excess: f64,
+    /// Chains that do not hold, by criticality, the most critical ones first: no number of others makes up for one of those.
+    chains: Vec<usize>,
+    /// Callbacks that do not hold.
+    callbacks: usize,
+    /// By how much they do not hold, all together.
+    late: f64,
+    /// The bounds of chains as shares of their deadlines, all together.
+    long: f64,
+}
+
+/// The scenario with cores and OS priorities for its executors: `top` is that of the most urgent one. `is_free` tells
+/// whether their order is to be chosen, too, or follows from the rule that set it.
+pub(super) fn allocate(
+    analysis: &Analysis<'_>,
+    scenario: &Scenario,
+    top: u8,
+    is_free: bool,
+) -> Result<Scenario, AnalysisError> {
+    let mut search = Search::new(analysis, scenario, top)?;
+    let order = search.first_ranks();
+    let mut best: Option<(Score, Choice)> = None;
+    for cores in [search.by_chains(), search.by_load()] {
+        let choice = Choice { cores, ranks: order.clone() };
+        let score = search.judge(&choice);
+        if best.as_ref().is_none_or(|(known, _)| score < *known) {
+            best = Some((score, choice));
         }
-    };
-    let mut chains: Vec<_> = scenario.chains.iter().collect();
-    chains.sort_by_key(|chain| Reverse(chain.criticality));
-    for chain in chains {
-        let is_in = |executor: &usize| {
-            let callbacks = &system.executors[*executor].callbacks;
-            callbacks.iter().any(|callback| chain.callbacks.contains(&system.callbacks[*callback].name))
+    }
+    let Some((mut best_score, mut best)) = best else { return Ok(scenario.clone()) };
+    let (mut here_score, mut here) = (best_score.clone(), best.clone());
+    let rng = &mut Stream::new(1, "assign");
+    let mut since = 0;
+    while search.trials < TRIALS && search.work > 0 && best_score.open() && search.movable.len() > 1 {
+        since += 1;
+        if since > PATIENCE {
+            // From the best one so far, some steps aside.
+            here = best.clone();
+            for _ in 0..3 {
+                search.step(rng, &mut here, is_free);
+            }
+            here_score = search.judge(&here);
+            since = 0;
+        }
+        let mut next = here.clone();
+        search.step(rng, &mut next, is_free);
+        let score = search.judge(&next);
+        if score <= here_score {
+            since = if score < here_score { 0 } else { since };
+            (here_score, here) = (score, next);
+            if here_score < best_score {
+                (best_score, best) = (here_score.clone(), here.clone());
+            }
+        }
+    }
+    Ok(search.scenario(&best))
+}
+
+impl Score {
+    /// Whether something is left to be found.
+    fn open(&self) -> bool {
+        self.excess > 0.0 || self.chains.iter().any(|count| *count > 0) || self.callbacks > 0
+    }
+}
+
+struct Search<'a> {
+    analysis: &'a Analysis<'a>,
+    base: Scenario,
+    /// Executors with callbacks and one thread; the others keep what they have.
+    movable: Vec<usize>,
+    /// By executor: share of a core that it asks for.
+    loads: Vec<f64>,
+    /// By executor.
+    system: System,
+    /// Criticalities of the chains, the largest first.
+    levels: Vec<u32>,
+    top: u8,
+    trials: u64,
+    work: u64,
+}
+
+impl<'a> Search<'a> {
+    fn new(analysis: &'a Analysis<'a>, scenario: &Scenario, top: u8) -> Result<Self, AnalysisError> {
+        let mut base = scenario.clone();
+        // Somewhere, for they must be; where they are to be is not known yet.
+        base.executors
+            .iter_mut()
+            .filter(|executor| executor.threads == 1)
+            .for_each(|executor| executor.cores = vec![0]);
+        let system = match analysis.of(&base).unloaded_system() {
+            Ok(system) => system,
+            // Those with several threads are in the way there.
+            Err(_) => analysis.of(scenario).unloaded_system()?,
         };
-        let members: Vec<usize> = left.iter().copied().filter(is_in).collect();
-        let together: f64 = members.iter().map(|member| load[*member]).sum();
-        let core = least_loaded(&used);
-        if used[core] + together <= 1.0 {
-            left.retain(|executor| !members.contains(executor));
-            put(&members, &mut used, core);
+        let rates = system.rates();
+        let cost = |callback: &usize| rates[*callback] * system.callbacks[*callback].cost() as f64;
+        let loads = system.executors.iter().map(|executor| executor.callbacks.iter().map(cost).sum()).collect();
+        let movable =
+            |number: &usize| system.executors[*number].threads == 1 && !system.executors[*number].callbacks.is_empty();
+        let movable = (0..system.executors.len()).filter(movable).collect();
+        let mut levels: Vec<u32> = scenario.chains.iter().map(|chain| chain.criticality).collect();
+        levels.sort_unstable_by_key(|level| Reverse(*level));
+        levels.dedup();
+        Ok(Self { analysis, base: scenario.clone(), movable, loads, system, levels, top, trials: 0, work: WORK })
+    }
+
+    /// The order in which they are.
+    fn first_ranks(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.loads.len()).collect();
+        order.sort_by_key(|executor| Reverse(self.system.executors[*executor].os_priority));
+        let mut ranks = vec![0; order.len()];
+        order.into_iter().enumerate().for_each(|(rank, executor)| ranks[executor] = rank);
+        ranks
+    }
+
+    fn core_count(&self) -> usize {
+        usize::from(self.base.core_count())
+    }
+
+    /// Chains in the order of their criticality, each on the least loaded core that has room for all of its executors that
+    /// have none yet; those of a chain that fits nowhere, and those in no chain, the heaviest first.
+    fn by_chains(&self) -> Vec<u16> {
+        let (mut cores, mut used) = (vec![0; self.loads.len()], vec![0.0; self.core_count()]);
+        let mut left = self.movable.clone();
+        let mut chains: Vec<_> = self.base.chains.iter().collect();
+        chains.sort_by_key(|chain| Reverse(chain.criticality));
+        for chain in chains {
+            let is_in = |executor: &usize| {
+                let callbacks = &self.system.executors[*executor].callbacks;
+                callbacks.iter().any(|callback| chain.callbacks.contains(&self.system.callbacks[*callback].name))
+            };
+            let members: Vec<usize> = left.iter().copied().filter(is_in).collect();
+            let together: f64 = members.iter().map(|member| self.loads[*member]).sum();
+            let core = least_loaded(&used);
+            if used[core] + together <= 1.0 {
+                left.retain(|executor| !members.contains(executor));
+                members.iter().for_each(|member| cores[*member] = core as u16);
+                used[core] += together;
+            }
+        }
+        self.spread(left, &mut cores, &mut used);
+        cores
+    }
+
+    /// The heaviest first, each on the least loaded core.
+    fn by_load(&self) -> Vec<u16> {
+        let (mut cores, mut used) = (vec![0; self.loads.len()], vec![0.0; self.core_count()]);
+        self.spread(self.movable.clone(), &mut cores, &mut used);
+        cores
+    }
+
+    fn spread(&self, mut left: Vec<usize>, cores: &mut [u16], used: &mut [f64]) {
+        left.sort_by(|one, other| self.loads[*other].total_cmp(&self.loads[*one]));
+        for executor in left {
+            let core = least_loaded(used);
+            used[core] += self.loads[executor];
+            cores[executor] = core as u16;
         }
     }
-    // The heaviest first: what is light fits into what is left.
-    left.sort_by(|one, other| load[*other].total_cmp(&load[*one]));
-    for executor in left {
-        let core = least_loaded(&used);
-        put(&[executor], &mut used, core);
+
+    /// One thing is changed.
+    fn step(&self, rng: &mut Stream, choice: &mut Choice, is_free: bool) {
+        let any = |rng: &mut Stream| self.movable[rng.below(self.movable.len() as u64) as usize];
+        let (one, other) = (any(rng), any(rng));
+        match rng.below(if is_free { 3 } else { 2 }) {
+            0 => choice.cores[one] = rng.below(self.core_count() as u64) as u16,
+            1 => choice.cores.swap(one, other),
+            _ => choice.ranks.swap(one, other),
+        }
     }
-    found
+
+    fn scenario(&self, choice: &Choice) -> Scenario {
+        let mut scenario = self.base.clone();
+        for &executor in &self.movable {
+            scenario.executors[executor].cores = vec![choice.cores[executor]];
+        }
+        for (executor, rank) in scenario.executors.iter_mut().zip(&choice.ranks) {
+            executor.os_priority = self.top.saturating_sub(u8::try_from(*rank).unwrap_or(u8::MAX)).max(1);
+        }
+        scenario
+    }
+
+    fn judge(&mut self, choice: &Choice) -> Score {
+        self.trials += 1;
+        let chains = vec![0; self.levels.len()];
+        let nothing = Score { excess: f64::MAX, chains, callbacks: 0, late: 0.0, long: 0.0 };
+        let scenario = self.scenario(choice);
+        let Ok(system) = self.analysis.of(&scenario).unloaded_system() else { return nothing };
+        let excess: f64 = system.loads().into_iter().map(|load| (load - 1.0 - 1e-9).max(0.0)).sum();
+        if excess > 0.0 {
+            self.work = self.work.saturating_sub(1_000);
+            return Score { excess, ..nothing };
+        }
+        let budget = Budget::of(WORK_EACH, None);
+        let solution = solve(&system, &budget);
+        let known = Known::of(&system, &solution, &budget);
+        let mut score = Score { excess: 0.0, ..nothing };
+        for chain in &scenario.chains {
+            let found = chains::bound(&scenario, &solution, &known, chain);
+            let level = self.levels.iter().position(|level| *level == chain.criticality).unwrap_or(0);
+            score.chains[level] += usize::from(!found.holds);
+            if let Some(deadline) = chain.deadline {
+                let share =
+                    found.latency.map_or(100.0, |latency| latency.as_secs_f64() / deadline.as_secs_f64().max(1e-9));
+                score.late += (share.min(100.0) - 1.0).max(0.0);
+                score.long += share.min(100.0);
+            }
+        }
+        for (plan, found) in system.callbacks.iter().zip(&solution.found) {
+            let due = plan.due.unwrap_or(u64::MAX);
+            let share = found.bound.map_or(100.0, |bound| bound as f64 / due.max(1) as f64).min(100.0);
+            score.callbacks += usize::from(found.bound.is_none_or(|bound| bound > due));
+            score.late += (share - 1.0).max(0.0);
+        }
+        self.work = self.work.saturating_sub(WORK_EACH - budget.left());
+        score
+    }
 }
 
 fn least_loaded(used: &[f64]) -> usize {

@@ -57,20 +57,21 @@ pub struct OsSetting {
 
 impl Assignment {
     /// By the rules of PiCAS (Choi et al., RTAS 2021; Choi et al. 2022): callback priorities from criticality and position
-    /// in the chains, executors in the order of their most urgent callback, a chain on one core where it fits.
+    /// in the chains, executors in the order of their most urgent callback, a chain on one core where it fits. Where deadlines
+    /// are not proven to hold that way, a search for other cores, and another order of executors, with which more of them are.
     ///
     /// # Errors
     /// If the system cannot be analysed.
     pub fn picas(analysis: &Analysis<'_>) -> Result<Self, AnalysisError> {
         let scenario = analysis.scenario();
-        let system = analysis.unloaded_system()?;
+        let system = anywhere(analysis)?;
         let chains: Vec<_> = scenario.chains.iter().map(Chain::to_core).collect();
         let priorities = PriorityMap::picas(&chains)?;
         let urgency = |callback: usize| {
             let priority = priorities.get(&system.callbacks[callback].name);
             Reverse(priority.map_or(0, |priority| priority.0))
         };
-        Ok(Self::by_urgency(scenario, &system, urgency))
+        Self::by_urgency(analysis, &system, urgency, true)
     }
 
     /// Rate monotonic (Liu and Layland 1973): what comes more often first; executors in the order of their most frequent
@@ -79,11 +80,11 @@ impl Assignment {
     /// # Errors
     /// If the system cannot be analysed.
     pub fn rate_monotonic(analysis: &Analysis<'_>) -> Result<Self, AnalysisError> {
-        let system = analysis.unloaded_system()?;
+        let system = anywhere(analysis)?;
         let rates = system.rates();
         // As a period, so that it can be compared; what comes a few times only is last.
         let period = |callback: usize| if rates[callback] > 0.0 { (1.0 / rates[callback]) as u64 } else { u64::MAX };
-        Ok(Self::by_urgency(analysis.scenario(), &system, period))
+        Self::by_urgency(analysis, &system, period, false)
     }
 
     /// Deadline monotonic (Leung and Whitehead 1982): the shorter deadline first; a callback without one has that of its
@@ -93,26 +94,35 @@ impl Assignment {
     /// If the system cannot be analysed.
     pub fn deadline_monotonic(analysis: &Analysis<'_>) -> Result<Self, AnalysisError> {
         let scenario = analysis.scenario();
-        let system = analysis.unloaded_system()?;
+        let system = anywhere(analysis)?;
         let deadline = |callback: usize| {
             let plan = &scenario.callbacks[callback];
             let chains = scenario.chains.iter().filter(|chain| chain.callbacks.contains(&plan.name));
             let of_chain = || chains.filter_map(|chain| chain.deadline).min();
             plan.relative_deadline().or_else(of_chain).unwrap_or(Duration::MAX)
         };
-        Ok(Self::by_urgency(scenario, &system, deadline))
+        Self::by_urgency(analysis, &system, deadline, false)
     }
 
     /// Audsley's optimal assignment (1991; for callbacks that are not preempted George et al. 1996): from the lowest
-    /// priority up, whichever can have it and still meets its deadline. Cores stay as they are. It finds an order whenever
+    /// priority up, whichever can have it and still meets its deadline. Cores stay as they are, if they can. It finds an order whenever
     /// there is one, for systems without chains and asynchronous callbacks; for others, it finds one or does not.
     ///
     /// # Errors
     /// If no order is found, or the system cannot be analysed.
     pub fn audsley(analysis: &Analysis<'_>) -> Result<Self, AnalysisError> {
-        let mut system = analysis.system()?;
+        let scenario = match analysis.system() {
+            Ok(_) => analysis.scenario().clone(),
+            // Cores first, where they are missing or asked for too much.
+            Err(error @ (AnalysisError::Overloaded { .. } | AnalysisError::NotAnalyzable { .. })) => {
+                let placed = Self::deadline_monotonic(analysis).map_err(|_| error)?;
+                placed.apply(analysis.scenario())
+            }
+            Err(error) => return Err(error),
+        };
+        let mut system = analysis.of(&scenario).system()?;
         audsley::assign(&mut system)?;
-        Ok(Self::of(analysis.scenario(), &system))
+        Ok(Self::of(&scenario, &system))
     }
 
     /// The scenario with these priorities and cores. What is not named stays as it is.
@@ -132,7 +142,13 @@ impl Assignment {
     }
 
     /// The smaller value is the more urgent one; equal callbacks stay in their order, with priorities of their own.
-    fn by_urgency<K: Ord>(scenario: &Scenario, system: &System, urgency: impl Fn(usize) -> K) -> Self {
+    /// `is_free`: whether executors may get another order than their first callbacks have, where that holds more deadlines.
+    fn by_urgency<K: Ord>(
+        analysis: &Analysis<'_>,
+        system: &System,
+        urgency: impl Fn(usize) -> K,
+        is_free: bool,
+    ) -> Result<Self, AnalysisError> {
         let mut callbacks: Vec<usize> = (0..system.callbacks.len()).collect();
         callbacks.sort_by_key(|callback| urgency(*callback));
         let mut system = system.clone();
@@ -151,13 +167,15 @@ impl Assignment {
             let below = u8::try_from(number).unwrap_or(u8::MAX);
             system.executors[*executor].os_priority = OS_PRIORITY_TOP.saturating_sub(below).max(1);
         }
-        let mut assignment = Self::of(scenario, &system);
-        for (executor, cores) in cores::allocate(scenario, &system) {
-            if let Some(setting) = assignment.executors.get_mut(&executor) {
-                setting.cores = cores;
+        let ranked = Self::of(analysis.scenario(), &system).apply(analysis.scenario());
+        let placed = cores::allocate(analysis, &ranked, OS_PRIORITY_TOP, is_free)?;
+        let mut assignment = Self::of(&placed, &system);
+        for executor in &placed.executors {
+            if let Some(setting) = assignment.executors.get_mut(&executor.name) {
+                setting.priority = executor.os_priority;
             }
         }
-        assignment
+        Ok(assignment)
     }
 
     /// What the system has.
@@ -169,4 +187,20 @@ impl Assignment {
         let callbacks = system.callbacks.iter().map(|callback| (callback.name.clone(), callback.priority));
         Self { executors: executors.collect(), callbacks: callbacks.collect() }
     }
+}
+
+/// The system, all executors with one thread on the first core if they do not fit on those that they may have: where they are
+/// to be is sought.
+fn anywhere(analysis: &Analysis<'_>) -> Result<System, AnalysisError> {
+    let error = match analysis.unloaded_system() {
+        Err(error @ AnalysisError::NotAnalyzable { .. }) => error,
+        found => return found,
+    };
+    let mut scenario = analysis.scenario().clone();
+    scenario
+        .executors
+        .iter_mut()
+        .filter(|executor| executor.threads == 1)
+        .for_each(|executor| executor.cores = vec![0]);
+    analysis.of(&scenario).unloaded_system().map_err(|_| error)
 }

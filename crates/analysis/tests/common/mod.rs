@@ -24,6 +24,8 @@ pub(crate) enum Kind {
     Alone(&'static str),
     /// The same, with callbacks that wait in the middle.
     Asynchronous(&'static str),
+    /// Many of those, in up to three groups that they may hold: with so many threads; if one, perhaps with another executor on its core.
+    Holding(&'static str, u16),
     /// Several executors on one core, of all policies.
     Shared,
     /// An executor with several threads.
@@ -100,6 +102,8 @@ pub(crate) fn random(kind: Kind, seed: u64) -> System {
     let mut utilization = 0.3 + rng.below(650) as f64 / 1000.0;
     match kind {
         // Groups keep threads idle: half of what they have.
+        // Most systems would have no bound.
+        Kind::Holding(_, threads) => utilization *= 0.5 * f64::from(threads),
         Kind::Threads => utilization *= f64::from(system.scenario.executors[0].threads) / 2.0,
         Kind::Reserved => {
             let period = us(pick(rng, &[200, 500, 1_000]));
@@ -110,7 +114,10 @@ pub(crate) fn random(kind: Kind, seed: u64) -> System {
         Kind::Chains | Kind::Linked => utilization *= 1.2,
         _ => {}
     }
-    let count = if kind == Kind::Threads { 4 + rng.below(4) } else { 2 + rng.below(4) } as usize;
+    let count = match kind {
+        Kind::Threads | Kind::Holding(..) => 4 + rng.below(4),
+        _ => 2 + rng.below(4),
+    } as usize;
     let shares = shares(rng, count, utilization);
     for (number, share) in shares.into_iter().enumerate() {
         callback(rng, &mut system.scenario, kind, number, share);
@@ -156,6 +163,17 @@ fn place(rng: &mut Stream, scenario: &mut Scenario, kind: Kind) {
     let any = pick(rng, &["fixed-priority", "edf", "fifo", "wait-set-e1", "wait-set-e2"]);
     match kind {
         Kind::Alone(policy) | Kind::Asynchronous(policy) => executor(rng, scenario, policy, 2),
+        Kind::Holding(policy, threads) => {
+            let groups = 1 + rng.below(3);
+            executor(rng, scenario, policy, groups);
+            scenario.executors[0].threads = threads;
+            scenario.cores = Some(threads);
+            scenario.groups.iter_mut().for_each(|group| group.kind = GroupKind::MutuallyExclusive);
+            if threads == 1 && percent(rng, 20) {
+                executor(rng, scenario, any, 1);
+                scenario.executors[1].os_priority = pick(rng, &[5, 10, 20]);
+            }
+        }
         // With their callbacks.
         Kind::Preemptive => {}
         Kind::Reserved => executor(rng, scenario, any, 1),
@@ -210,7 +228,13 @@ fn callback(rng: &mut Stream, scenario: &mut Scenario, kind: Kind, number: usize
     let cost = period.mul_f64(share).max(us(1));
     callback.execution = execution(rng, cost);
     callback.deadline = percent(rng, 70).then(|| us(period_us / 2 + rng.below(period_us)));
-    if matches!(kind, Kind::Asynchronous(_)) && percent(rng, 40) || kind == Kind::Threads && percent(rng, 15) {
+    let asynchronous = match kind {
+        Kind::Asynchronous(_) => 40,
+        Kind::Holding(..) => 50,
+        Kind::Threads => 15,
+        _ => 0,
+    };
+    if asynchronous > 0 && percent(rng, asynchronous) {
         wait(rng, &mut callback, cost, period);
     }
     // The longest one, usually, just before all others: the critical instant of what does not preempt.

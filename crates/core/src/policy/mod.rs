@@ -6,7 +6,10 @@
 mod edf;
 mod fifo;
 mod fixed_priority;
+mod holders;
 mod ordered;
+mod places;
+mod queue;
 mod wait_set;
 
 pub use edf::{ByDeadline, Edf};
@@ -58,7 +61,9 @@ impl<'a> View<'a> {
 /// exactly once, by [`pick`](Policy::pick) or [`withdraw`](Policy::withdraw). All methods run on the dispatch path; they
 /// should neither block nor allocate once [`register`](Policy::register) has made room.
 ///
-/// Most policies only differ in how they compare two activations: implement [`Order`] and use [`Ordered`].
+/// Most policies only differ in how they compare two activations: implement [`Order`] and use [`Ordered`], which has priority
+/// inheritance, too. A policy that is written from scratch sees who holds a group by this: its group [admits](Groups::admits)
+/// it although it is not [free](Groups::is_free). Everything else of that group waits for it.
 pub trait Policy: Send {
     /// Name for tables and traces, as in [`POLICIES`].
     fn name(&self) -> &'static str;
@@ -77,7 +82,8 @@ pub trait Policy: Send {
     /// It must be one that [`Groups::admits`]; `None` if there is none.
     fn pick(&mut self, view: &mut View<'_>) -> Option<Activation>;
 
-    /// A mutually exclusive group is free again.
+    /// A mutually exclusive group is free again; or the activation that holds it may go on, since what
+    /// [preceded all](EntitySpec::precedes_all) has run.
     fn group_freed(&mut self, group: GroupId);
 
     /// Takes an activation out of the ready set without running it.

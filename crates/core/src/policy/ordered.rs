@@ -1,13 +1,12 @@
 //! A ready set in a total order: what all of rospin's own policies share.
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
-
+use super::holders::Holders;
+use super::places::{Places, room_for};
+use super::queue::{Entry, Queue};
 use super::{Policy, View};
 use crate::activation::Activation;
 use crate::entity::EntitySpec;
 use crate::id::{EntityId, GroupId};
-use crate::time::Instant;
 
 /// How a policy compares activations.
 ///
@@ -42,60 +41,39 @@ pub trait Order: Send {
     fn key(&self, activation: &Activation) -> Self::Key;
 }
 
-/// What orders an activation, and where it is. Small, since a heap moves its entries about.
-struct Entry<K> {
-    key: K,
-    tie_breaker: (Instant, u64, u64),
-    /// In [`Ordered::activations`].
-    at: u32,
-}
-
-impl<K: Ord> Entry<K> {
-    fn precedes(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Greater
-    }
-}
-
-impl<K: Ord> Ord for Entry<K> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        // Reversed: `BinaryHeap` pops the greatest.
-        other.key.cmp(&self.key).then_with(|| other.tie_breaker.cmp(&self.tie_breaker))
-    }
-}
-
-impl<K: Ord> PartialOrd for Entry<K> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<K: Ord> PartialEq for Entry<K> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl<K: Ord> Eq for Entry<K> {}
-
-type Heap<K> = BinaryHeap<Entry<K>>;
-
 /// The policy that runs the ready activation with the smallest key of an [`Order`].
 ///
-/// Activations of a group that is held wait in a heap of their own, so that picking never searches past them. The
-/// invariant: if a group is free and has ready activations, the best of them is in `ready`.
+/// A suspended callback that holds its mutually exclusive group inherits: once it is resumed, it is as urgent as the most
+/// urgent of itself and the ready activations of that group, for these wait for it; with all that orders them, tie-breakers
+/// included. Otherwise what is neither as urgent as they, nor waits for anybody, could keep them waiting without bound (the
+/// priority inheritance protocol of Sha, Rajkumar and Lehoczky 1990). It ends when the callback ends or is suspended again,
+/// or when nobody waits any more. Callbacks that
+/// [give their group away](EntitySpec::releases_group_at_await) hold nothing, and inherit nothing.
+///
+/// Activations of a group that is held wait in a queue of their own, so that picking never searches past them. The
+/// invariant: if a group is free and has ready activations, the best of them is in `ready`. Nobody looks whether a group is
+/// held before an activation comes to the top of `ready`; then it goes to that queue, and its holder inherits.
 pub struct Ordered<O: Order> {
     order: O,
-    /// Those that are ready, and stale ones in the places that are free.
-    activations: Vec<Activation>,
-    /// Free places in `activations`.
-    free: Vec<u32>,
-    ready: Heap<O::Key>,
+    places: Places,
+    /// What may run, and what has not been found to be blocked; without the holders.
+    ready: Queue<O::Key>,
+    /// Resumed segments that hold their group.
+    holders: Holders<O::Key>,
     /// By group index.
-    blocked: Vec<Heap<O::Key>>,
-    /// How many activations can be ready at once: the room to keep in `ready`.
+    groups: Vec<Waiting<O::Key>>,
+    /// By entity index: whether its suspended activations hold their group, should it be mutually exclusive.
+    keeps_group: Vec<bool>,
+}
+
+/// What waits for a group.
+struct Waiting<K> {
+    /// Ready activations that found the group held.
+    blocked: Queue<K>,
+    /// How many activations of the group can be ready at once: the room to keep in `blocked`.
     room: usize,
-    /// The same by group index, for `blocked`.
-    room_by_group: Vec<usize>,
+    /// The place of the resumed segment that holds the group, while it waits for a guest to leave.
+    parked: Option<u32>,
 }
 
 impl<O: Order + Default> Ordered<O> {
@@ -118,30 +96,75 @@ impl<O: Order> Ordered<O> {
     pub const fn with(order: O) -> Self {
         Self {
             order,
-            activations: Vec::new(),
-            free: Vec::new(),
-            ready: BinaryHeap::new(),
-            blocked: Vec::new(),
-            room: 0,
-            room_by_group: Vec::new(),
+            places: Places::new(),
+            ready: Queue::new(),
+            holders: Holders::new(),
+            groups: Vec::new(),
+            keeps_group: Vec::new(),
         }
     }
 
-    fn entry(&self, activation: &Activation, at: u32) -> Entry<O::Key> {
-        Entry { key: self.order.key(activation), tie_breaker: activation.tie_breaker(), at }
+    /// Whether nothing is ready.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.places.is_empty()
     }
 
-    /// Makes the best blocked activation of a group that may be free a candidate again.
+    fn entry(&self, activation: &Activation, place: u32) -> Entry<O::Key> {
+        Entry { key: self.order.key(activation), tie_breaker: activation.tie_breaker(), place }
+    }
+
+    /// Makes the best blocked activation of a group that may be free a candidate again, or its holder, which must come first.
     fn promote(&mut self, group: GroupId) {
-        if let Some(entry) = self.blocked.get_mut(group.index()).and_then(BinaryHeap::pop) {
+        let Some(waiting) = self.groups.get_mut(group.index()) else {
+            return;
+        };
+        if let Some(place) = waiting.parked.take() {
+            let entry = self.with_inheritance(group, place);
+            self.holders.push(group, entry);
+        } else if let Some(entry) = waiting.blocked.pop(&mut self.places) {
+            if let Some(slot) = self.places.get(entry.place, entry.sequence()) {
+                slot.is_blocked = false;
+            }
             self.ready.push(entry);
         }
     }
-}
 
-/// An entity's released activation and its resumed segments.
-fn room_for(spec: &EntitySpec) -> usize {
-    spec.max_in_flight as usize + 1
+    /// A resumed segment at `place`, which holds its group, in the order that it runs in: its own, or the order of the best
+    /// that is known to be blocked by it.
+    fn with_inheritance(&mut self, group: GroupId, place: u32) -> Entry<O::Key> {
+        let own = self.entry(self.places.activation(place), place);
+        let blocked = self.groups.get_mut(group.index()).and_then(|waiting| waiting.blocked.first(&mut self.places));
+        match blocked.filter(|blocked| **blocked < own).map(|blocked| blocked.place) {
+            Some(blocked) => self.entry(self.places.activation(blocked), place),
+            None => own,
+        }
+    }
+
+    /// What was the first of `ready` finds its group held.
+    #[cold]
+    fn block(&mut self, entry: Entry<O::Key>) {
+        let Some(slot) = self.places.get(entry.place, entry.sequence()) else {
+            return;
+        };
+        slot.is_blocked = true;
+        let activation = &slot.activation;
+        let group = activation.group;
+        if self.holders.has(group) {
+            // It came before all that is ready, and so before its holder.
+            let (key, tie_breaker) = (self.order.key(activation), activation.tie_breaker());
+            self.holders.change(group, |place| Entry { key, tie_breaker, place });
+        }
+        self.groups[group.index()].blocked.push(entry);
+    }
+
+    /// Whether a holder comes before everything in `ready`.
+    fn holder_is_next(&self) -> bool {
+        match (self.holders.first(), self.ready.peek()) {
+            (None, _) => false,
+            (Some(_), None) => true,
+            (Some(holder), Some(ready)) => holder < ready,
+        }
+    }
 }
 
 impl<O: Order> Policy for Ordered<O> {
@@ -149,85 +172,111 @@ impl<O: Order> Policy for Ordered<O> {
         self.order.name()
     }
 
-    fn register(&mut self, _: EntityId, spec: &EntitySpec) {
+    fn register(&mut self, id: EntityId, spec: &EntitySpec) {
+        let room = self.places.register(id, spec);
+        self.ready.reserve(room);
         let group = spec.group.index();
-        if self.blocked.len() <= group {
-            self.blocked.resize_with(group + 1, BinaryHeap::new);
-            self.room_by_group.resize(group + 1, 0);
+        if self.groups.len() <= group {
+            self.groups.resize_with(group + 1, || Waiting { blocked: Queue::new(), room: 0, parked: None });
+            self.holders.reserve(group + 1);
         }
-        self.room += room_for(spec);
-        self.room_by_group[group] += room_for(spec);
-        self.activations.reserve(self.room.saturating_sub(self.activations.len()));
-        self.free.reserve(self.room.saturating_sub(self.free.len()));
-        reserve(&mut self.ready, self.room);
-        reserve(&mut self.blocked[group], self.room_by_group[group]);
+        let waiting = &mut self.groups[group];
+        waiting.room += room_for(spec);
+        waiting.blocked.reserve(waiting.room);
+        if self.keeps_group.len() <= id.index() {
+            self.keeps_group.resize(id.index() + 1, false);
+        }
+        // What precedes all can run while somebody else holds the group, and inherits from nobody.
+        self.keeps_group[id.index()] = !spec.releases_group_at_await && !spec.precedes_all;
     }
 
     fn unregister(&mut self, _: EntityId, spec: &EntitySpec) {
-        self.room -= room_for(spec);
-        self.room_by_group[spec.group.index()] -= room_for(spec);
+        self.places.unregister(spec);
+        self.groups[spec.group.index()].room -= room_for(spec);
     }
 
     fn release(&mut self, activation: Activation) {
-        let at = match self.free.pop() {
-            Some(at) => {
-                self.activations[at as usize] = activation;
-                at
-            }
-            None => {
-                self.activations.push(activation);
-                // Four billion ready activations do not fit in memory.
-                (self.activations.len() - 1) as u32
-            }
-        };
-        self.ready.push(self.entry(&activation, at));
+        let place = self.places.insert(&activation);
+        let group = activation.group;
+        let holds = activation.segment > 0
+            && self.keeps_group.get(activation.entity.index()).is_some_and(|keeps| *keeps)
+            // There is one in a mutually exclusive group. In a reentrant one nobody waits, and any order of theirs will do.
+            && !self.holders.has(group);
+        if holds {
+            let entry = self.with_inheritance(group, place);
+            self.holders.push(group, entry);
+        } else {
+            self.ready.push(self.entry(&activation, place));
+        }
     }
 
     fn pick(&mut self, view: &mut View<'_>) -> Option<Activation> {
-        while let Some(entry) = self.ready.pop() {
-            let activation = &self.activations[entry.at as usize];
-            if view.groups.admits(activation) {
-                self.free.push(entry.at);
-                return Some(*activation);
+        loop {
+            if !self.holders.is_empty() && self.holder_is_next() {
+                let place = self.holders.pop()?;
+                let activation = self.places.activation(place);
+                if view.groups.admits(activation) {
+                    return Some(self.places.remove(place));
+                }
+                self.groups[activation.group.index()].parked = Some(place);
+                continue;
             }
-            self.blocked[activation.group.index()].push(entry);
+            let entry = self.ready.pop_any()?;
+            let Some(slot) = self.places.get(entry.place, entry.sequence()) else {
+                self.ready.was_stale();
+                continue;
+            };
+            if view.groups.admits(&slot.activation) {
+                return Some(self.places.remove(entry.place));
+            }
+            self.block(entry);
         }
-        None
     }
 
     fn group_freed(&mut self, group: GroupId) {
-        self.promote(group);
+        // Most groups have nothing that waits.
+        let waits = |waiting: &Waiting<O::Key>| !waiting.blocked.is_empty() || waiting.parked.is_some();
+        if self.groups.get(group.index()).is_some_and(waits) {
+            self.promote(group);
+        }
     }
 
     fn withdraw(&mut self, activation: &Activation) {
-        let Self { activations, free, ready, blocked, .. } = self;
-        let mut keep = |entry: &Entry<O::Key>| {
-            let is_it = activations[entry.at as usize].sequence == activation.sequence;
-            if is_it {
-                free.push(entry.at);
-            }
-            !is_it
+        let Some(place) = self.places.find(activation) else {
+            return;
         };
-        ready.retain(&mut keep);
-        if let Some(blocked) = blocked.get_mut(activation.group.index()) {
-            blocked.retain(keep);
+        let group = activation.group;
+        let was_blocked = self.places.get(place, activation.sequence).is_some_and(|slot| slot.is_blocked);
+        self.places.remove(place);
+        let waiting = &mut self.groups[group.index()];
+        if self.holders.remove(group, place) || waiting.parked.take_if(|parked| *parked == place).is_some() {
+            return;
         }
-        // It may have been the group's candidate.
-        self.promote(activation.group);
+        if was_blocked {
+            self.groups[group.index()].blocked.one_is_stale(&mut self.places);
+        } else {
+            self.ready.one_is_stale(&mut self.places);
+            // It may have been the group's candidate.
+            self.promote(group);
+        }
+        if let Some(holder) = self.holders.of(group) {
+            // It may have been the one that was inherited from.
+            let entry = self.with_inheritance(group, holder);
+            self.holders.change(group, |_| entry);
+        }
     }
 
     fn has_candidates(&self) -> bool {
-        !self.ready.is_empty()
+        self.ready.has_some() || !self.holders.is_empty()
     }
 
     fn would_pick(&self, activation: &Activation) -> bool {
         let entry = self.entry(activation, 0);
-        let precedes = |other: Option<&Entry<O::Key>>| other.is_none_or(|other| entry.precedes(other));
-        // The best of another group that is held counts, too: then the answer is no although it might be yes.
-        precedes(self.ready.peek()) && precedes(self.blocked.get(activation.group.index()).and_then(BinaryHeap::peek))
+        let precedes = |other: Option<&Entry<O::Key>>| other.is_none_or(|other| entry < *other);
+        // The best of another group that is held counts, too, and so does one that was withdrawn: then the answer is no
+        // although it might be yes.
+        precedes(self.ready.peek())
+            && precedes(self.holders.first())
+            && precedes(self.groups.get(activation.group.index()).and_then(|waiting| waiting.blocked.peek()))
     }
-}
-
-fn reserve<K: Ord>(heap: &mut Heap<K>, room: usize) {
-    heap.reserve(room.saturating_sub(heap.len()));
 }

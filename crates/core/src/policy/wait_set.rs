@@ -4,6 +4,7 @@
 //! waitables, by registration within each; nothing enters it before the next polling point (Casini et al., ECRTS 2019;
 //! Dust et al. 2023).
 
+use super::places::Places;
 use super::{Policy, View};
 use crate::activation::Activation;
 use crate::entity::{EntityKind, EntitySpec};
@@ -30,58 +31,96 @@ pub enum Timers {
 ///
 /// With several threads, each one that finds nothing to run in the ready set polls anew and throws away what is left in
 /// it. Entities of a group that is held are not polled for, so they can be left out for ever: two timers of one mutually
-/// exclusive group that are always due together starve the one registered later. rclcpp does that, so this does.
+/// exclusive group that are always due together starve the one registered later. rclcpp does that, so this does. Nor does a
+/// callback that holds its group inherit the urgency of those that wait for it: there is no order here to be inherited.
 pub struct WaitSet {
     timers: Timers,
     /// Everything that is ready, polled for or not.
-    available: Vec<Activation>,
-    /// The ready set of the last polling point, in reverse: the next one to run is last.
-    ready_set: Vec<Activation>,
-    room: usize,
+    places: Places,
+    /// The places that are taken, in no particular order.
+    available: Vec<u32>,
+    /// By place: where it is in `available`.
+    positions: Vec<u32>,
+    /// The ready set of the last polling point, in reverse: the next one to run is last. What has been run or withdrawn
+    /// since stays until the next polling point, unless it is last.
+    ready_set: Vec<Polled>,
+}
+
+/// What was ready at the polling point. Its place may be another's since.
+#[derive(Clone, Copy)]
+struct Polled {
+    place: u32,
+    sequence: u64,
+    segment: u32,
 }
 
 impl WaitSet {
     /// An empty wait set.
     #[must_use]
     pub const fn new(timers: Timers) -> Self {
-        Self { timers, available: Vec::new(), ready_set: Vec::new(), room: 0 }
+        Self { timers, places: Places::new(), available: Vec::new(), positions: Vec::new(), ready_set: Vec::new() }
     }
 
     /// E1 only: the first-registered timer that is due.
     fn take_timer(&mut self, view: &View<'_>) -> Option<Activation> {
-        let due = |activation: &&Activation| activation.kind == EntityKind::Timer && view.groups.admits(activation);
-        let first = *self.available.iter().filter(due).min_by_key(|timer| (timer.registration, timer.sequence))?;
-        self.forget(&first);
-        Some(first)
+        let due = |place: &u32| {
+            let activation = self.places.activation(*place);
+            activation.kind == EntityKind::Timer && view.groups.admits(activation)
+        };
+        let order = |place: &u32| {
+            let timer = self.places.activation(*place);
+            (timer.registration, timer.sequence)
+        };
+        let first = self.available.iter().copied().filter(due).min_by_key(order)?;
+        Some(self.take(first))
     }
 
     fn take_from_ready_set(&mut self, view: &View<'_>) -> Option<Activation> {
-        let at = self.ready_set.iter().rposition(|activation| view.groups.admits(activation))?;
-        let next = self.ready_set[at];
-        self.forget(&next);
+        let admitted = |polled: &Polled| self.ready(polled).is_some_and(|activation| view.groups.admits(activation));
+        let at = self.ready_set.iter().rposition(admitted)?;
+        let next = self.take(self.ready_set[at].place);
+        while self.ready_set.last().is_some_and(|polled| self.ready(polled).is_none()) {
+            self.ready_set.pop();
+        }
         Some(next)
+    }
+
+    /// The activation that was polled, `None` if it is not ready any more.
+    fn ready(&self, polled: &Polled) -> Option<&Activation> {
+        let there = self.places.activation(polled.place);
+        ((there.sequence, there.segment) == (polled.sequence, polled.segment)).then_some(there)
     }
 
     /// The polling point: a new ready set of all that is ready and whose group is free.
     fn poll(&mut self, view: &mut View<'_>) {
-        let inside = |activation: &&Activation| {
-            (self.timers == Timers::Inside || activation.kind != EntityKind::Timer) && view.groups.admits(activation)
+        let Self { timers, places, available, ready_set, .. } = self;
+        let inside = |activation: &Activation| {
+            (*timers == Timers::Inside || activation.kind != EntityKind::Timer) && view.groups.admits(activation)
         };
-        self.ready_set.clear();
-        self.ready_set.extend(self.available.iter().filter(inside));
-        self.ready_set.sort_unstable_by_key(|activation| {
-            std::cmp::Reverse((activation.kind, activation.registration, activation.sequence))
+        let inside =
+            available.iter().map(|place| (*place, places.activation(*place))).filter(|(_, ready)| inside(ready));
+        ready_set.clear();
+        ready_set.extend(inside.map(|(place, ready)| {
+            let Activation { sequence, segment, .. } = *ready;
+            Polled { place, sequence, segment }
+        }));
+        ready_set.sort_unstable_by_key(|polled| {
+            let Activation { kind, registration, sequence, .. } = *places.activation(polled.place);
+            std::cmp::Reverse((kind, registration, sequence))
         });
         // An empty one is not served: rclcpp would go on waiting.
-        if !self.ready_set.is_empty() {
-            view.record_polling_point(self.ready_set.iter().rev());
+        if !ready_set.is_empty() {
+            view.record_polling_point(ready_set.iter().rev().map(|polled| places.activation(polled.place)));
         }
     }
 
-    fn forget(&mut self, activation: &Activation) {
-        let other = |ready: &Activation| ready.sequence != activation.sequence;
-        self.available.retain(other);
-        self.ready_set.retain(other);
+    fn take(&mut self, place: u32) -> Activation {
+        let position = self.positions[place as usize] as usize;
+        self.available.swap_remove(position);
+        if let Some(moved) = self.available.get(position) {
+            self.positions[*moved as usize] = position as u32;
+        }
+        self.places.remove(place)
     }
 }
 
@@ -93,18 +132,25 @@ impl Policy for WaitSet {
         }
     }
 
-    fn register(&mut self, _: EntityId, spec: &EntitySpec) {
-        self.room += spec.max_in_flight as usize + 1;
-        self.available.reserve(self.room.saturating_sub(self.available.len()));
-        self.ready_set.reserve(self.room.saturating_sub(self.ready_set.len()));
+    fn register(&mut self, id: EntityId, spec: &EntitySpec) {
+        let room = self.places.register(id, spec);
+        self.available.reserve(room.saturating_sub(self.available.len()));
+        self.positions.reserve(room.saturating_sub(self.positions.len()));
+        self.ready_set.reserve(room.saturating_sub(self.ready_set.len()));
     }
 
     fn unregister(&mut self, _: EntityId, spec: &EntitySpec) {
-        self.room -= spec.max_in_flight as usize + 1;
+        self.places.unregister(spec);
     }
 
     fn release(&mut self, activation: Activation) {
-        self.available.push(activation);
+        let place = self.places.insert(&activation);
+        let position = self.available.len() as u32;
+        match self.positions.get_mut(place as usize) {
+            Some(known) => *known = position,
+            None => self.positions.push(position),
+        }
+        self.available.push(place);
     }
 
     fn pick(&mut self, view: &mut View<'_>) -> Option<Activation> {
@@ -123,7 +169,9 @@ impl Policy for WaitSet {
     fn group_freed(&mut self, _: GroupId) {}
 
     fn withdraw(&mut self, activation: &Activation) {
-        self.forget(activation);
+        if let Some(place) = self.places.find(activation) {
+            self.take(place);
+        }
     }
 
     fn has_candidates(&self) -> bool {

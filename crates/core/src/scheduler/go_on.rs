@@ -28,13 +28,14 @@ impl Scheduler {
             return false;
         }
         self.sequence += 1;
-        self.groups.hold(&next);
+        self.groups.hand_on(&next);
+        // Before anybody is told: should the trace panic, the driver still has what holds the group.
+        let completed = std::mem::replace(activation, next);
         if self.trace.is_some() {
             self.record(release, TraceEvent::Released(next));
-            self.record(now, TraceEvent::Completed(*activation));
+            self.record(now, TraceEvent::Completed(completed));
             self.record(now, TraceEvent::Dispatched(thread, next));
         }
-        *activation = next;
         true
     }
 }

@@ -38,19 +38,15 @@ impl Scheduler {
 
     /// Removes a group and all of its entities; says whether it was there.
     pub fn remove_group(&mut self, group: GroupId) -> bool {
-        let members: Vec<EntityId> = self.members(group).collect();
-        for entity in members {
-            self.remove_entity(entity);
+        while let Some(entity) = self.groups.members(group).last() {
+            self.remove_entity(*entity);
         }
         self.groups.remove(group)
     }
 
     /// The entities of a group, in no particular order.
     pub fn members(&self, group: GroupId) -> impl Iterator<Item = EntityId> {
-        self.entities
-            .iter()
-            .filter(move |(_, _, entity)| entity.spec.group == group)
-            .map(|(index, generation, _)| EntityId::new(index, generation))
+        self.groups.members(group).iter().copied()
     }
 
     /// Adds an entity that is released by [`release`](Self::release).
@@ -73,6 +69,7 @@ impl Scheduler {
         let (index, generation) = self.entities.insert(EntityState {
             spec,
             registration,
+            place_in_group: 0,
             pending: None,
             in_flight: 0,
             suspended: Vec::new(),
@@ -80,7 +77,8 @@ impl Scheduler {
             timer,
         });
         let id = EntityId::new(index, generation);
-        if let Some(entity) = self.entities.get(index, generation) {
+        if let Some(entity) = self.entities.get_mut(index, generation) {
+            entity.place_in_group = self.groups.add_member(entity.spec.group, id);
             self.ready.register(id, &entity.spec);
         }
         Ok(id)
@@ -94,18 +92,28 @@ impl Scheduler {
         let Some(entity) = self.entities.remove(id.index(), id.generation()) else {
             return false;
         };
+        if let Some(moved) = self.groups.remove_member(entity.spec.group, entity.place_in_group)
+            && let Some(moved) = self.entity_mut(moved)
+        {
+            moved.place_in_group = entity.place_in_group;
+        }
         if let Some(timer) = &entity.timer {
             let clock = timer.spec.clock.index();
             self.timer_counts[clock] -= 1;
             self.timers[clock].disarm(id);
+        }
+        // Before the policy, which is foreign code, hears of anything.
+        let mut is_freed = false;
+        for ended in entity.suspended.iter().chain(&entity.resumed) {
+            is_freed |= self.groups.leave(ended);
         }
         let pending = entity.pending.as_ref().filter(|_| entity.may_start());
         for ready in pending.into_iter().chain(&entity.resumed) {
             self.ready.withdraw(ready);
         }
         self.ready.unregister(id, &entity.spec);
-        for ended in entity.suspended.iter().chain(&entity.resumed) {
-            self.free_group(ended);
+        if is_freed {
+            self.ready.group_freed(entity.spec.group);
         }
         true
     }

@@ -5,6 +5,8 @@ mod members;
 mod ready;
 mod timers;
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
 use crate::activation::Activation;
 use crate::entity::EntitySpec;
 use crate::group::Groups;
@@ -33,6 +35,8 @@ pub enum Release {
 struct EntityState {
     spec: EntitySpec,
     registration: u64,
+    /// Among the members of its group.
+    place_in_group: usize,
     /// Released, not picked yet: in the policy's hands, or kept here while `max_in_flight` are under way.
     pending: Option<Activation>,
     in_flight: u32,
@@ -49,6 +53,11 @@ impl EntityState {
         self.spec.deadline.or_else(period).map_or(Instant::MAX, |relative| release + relative)
     }
 
+    /// Whether its suspended activations leave their group to others.
+    const fn gives_group_away(&self) -> bool {
+        self.spec.releases_group_at_await || self.spec.precedes_all
+    }
+
     /// Whether `pending` is in the policy's hands.
     fn may_start(&self) -> bool {
         self.in_flight < self.spec.max_in_flight
@@ -59,6 +68,9 @@ impl EntityState {
 ///
 /// Pure: it never reads a clock, blocks or starts a thread. Once entities are added,
 /// [`release`](Self::release), [`next`](Self::next) and [`complete`](Self::complete) do not allocate.
+///
+/// Should the policy or the trace panic, whoever catches that can go on: no group is held by an activation that nobody has.
+/// What the policy itself forgot, it forgot.
 pub struct Scheduler {
     ready: Ready,
     entities: Slots<EntityState>,
@@ -135,11 +147,12 @@ impl Scheduler {
             registration: entity.registration,
             sequence,
             segment: 0,
+            precedes_all: entity.spec.precedes_all,
         };
         self.sequence += 1;
         entity.pending = Some(activation);
         if entity.may_start() {
-            self.ready.release(activation, entity.spec.precedes_all);
+            self.ready.release(activation);
         }
         self.record(release, TraceEvent::Released(activation));
         Release::Ready
@@ -173,39 +186,47 @@ impl Scheduler {
         self.advance(ClockKind::Steady, now, now);
         let trace = self.trace.as_mut().map(|trace| &mut **trace as &mut dyn Trace);
         let activation = self.ready.pick(&mut View::new(now, thread, &self.groups, trace))?;
-        if !self.groups.admits(&activation) {
+        if !self.groups.try_run(&activation) {
             // A policy of the user's that breaks its promise must not break the group's.
             debug_assert!(false, "the policy picked from a group that is held");
             self.ready.policy.release(activation);
             return None;
         }
-        self.groups.hold(&activation);
-        if activation.segment > 0 {
-            if let Some(entity) = self.entity_mut(activation.entity) {
+        let mut missed = 0;
+        if let Some(entity) = self.entity_mut(activation.entity) {
+            if activation.segment > 0 {
                 entity.resumed.retain(|resumed| resumed.sequence != activation.sequence);
+            } else {
+                entity.pending = None;
+                entity.in_flight += 1;
+                if entity.timer.is_some() {
+                    missed = self.rearm(activation.entity);
+                }
             }
-        } else if let Some(entity) = self.entity_mut(activation.entity) {
-            entity.pending = None;
-            entity.in_flight += 1;
-            self.rearm(now, activation.entity);
         }
-        self.record(now, TraceEvent::Dispatched(thread, activation));
+        if self.trace.is_some() {
+            self.record_dispatch(now, thread, activation, missed);
+        }
         Some(activation)
     }
 
     /// The activation ended, whether its callback ran, panicked or found nothing to take.
     pub fn complete(&mut self, now: Instant, activation: &Activation) {
-        self.free_group(activation);
-        self.record(now, TraceEvent::Completed(*activation));
-        let Some(entity) = self.entity_mut(activation.entity) else {
-            return;
-        };
-        let held_back = !entity.may_start();
-        entity.in_flight = entity.in_flight.saturating_sub(1);
-        if held_back && let Some(pending) = entity.pending {
-            let precedes_all = entity.spec.precedes_all;
-            self.ready.release(pending, precedes_all);
+        // Policy and trace are foreign code, and come last: should they panic, this activation is over all the same.
+        let has_left = self.groups.leave(activation);
+        let mut held_back = false;
+        if let Some(entity) = self.entity_mut(activation.entity) {
+            let was_at_limit = !entity.may_start();
+            entity.in_flight = entity.in_flight.saturating_sub(1);
+            held_back = was_at_limit && entity.pending.is_some();
         }
+        if held_back && let Some(pending) = self.entity_mut(activation.entity).and_then(|entity| entity.pending) {
+            self.ready.release(pending);
+        }
+        if has_left {
+            self.ready.group_freed(activation.group);
+        }
+        self.record(now, TraceEvent::Completed(*activation));
     }
 
     /// Whether somebody is told what happens, and when.
@@ -216,7 +237,8 @@ impl Scheduler {
 
     /// The activation's callback waits for something; the thread is free for others.
     ///
-    /// Its group stays held, unless the entity [releases it](EntitySpec::releases_group_at_await).
+    /// Its group stays held, unless the entity [releases it](EntitySpec::releases_group_at_await). Only what
+    /// [precedes all](EntitySpec::precedes_all) runs in a group whose holder is suspended.
     pub fn suspend(&mut self, now: Instant, activation: &Activation) {
         let Some(entity) = self.entity_mut(activation.entity) else {
             // Removed while it ran: it will not be resumed.
@@ -224,8 +246,10 @@ impl Scheduler {
             return;
         };
         entity.suspended.push(*activation);
-        if entity.spec.releases_group_at_await {
+        if entity.gives_group_away() {
             self.free_group(activation);
+        } else if self.groups.pause(activation) {
+            self.ready.group_paused(activation.group);
         }
         self.record(now, TraceEvent::Suspended(*activation));
     }
@@ -242,8 +266,7 @@ impl Scheduler {
         segment.segment += 1;
         segment.release = now;
         entity.resumed.push(segment);
-        let precedes_all = entity.spec.precedes_all;
-        self.ready.release(segment, precedes_all);
+        self.ready.release(segment);
         self.record(now, TraceEvent::Released(segment));
         true
     }
@@ -269,14 +292,48 @@ impl Scheduler {
     /// Whether another thread that asked now might be given something; may err towards yes.
     #[must_use]
     pub fn has_candidates(&self) -> bool {
-        self.ready.has_candidates(&self.groups)
+        self.ready.has_candidates()
     }
 
     // ---- helpers ----
 
+    /// Records that the activation was picked, and how many due times its timer gave up. If that panics, the driver gets no
+    /// activation, and nobody would ever free its group: then it is ready again.
+    fn record_dispatch(&mut self, now: Instant, thread: ThreadIndex, activation: Activation, missed: u64) {
+        let recorded = catch_unwind(AssertUnwindSafe(|| {
+            if missed > 0 {
+                self.record(now, TraceEvent::Overrun(activation.entity, missed));
+            }
+            self.record(now, TraceEvent::Dispatched(thread, activation));
+        }));
+        if let Err(panic) = recorded {
+            self.put_back(activation);
+            resume_unwind(panic);
+        }
+    }
+
+    /// What was picked was not: it is ready as before.
+    fn put_back(&mut self, activation: Activation) {
+        let Some(entity) = self.entities.get_mut(activation.entity.index(), activation.entity.generation()) else {
+            return;
+        };
+        if activation.segment > 0 {
+            entity.resumed.push(activation);
+        } else {
+            entity.pending = Some(activation);
+            entity.in_flight -= 1;
+        }
+        if activation.segment > 0 && !entity.gives_group_away() {
+            self.groups.pause(&activation);
+        } else {
+            self.groups.leave(&activation);
+        }
+        self.ready.release(activation);
+    }
+
     fn free_group(&mut self, activation: &Activation) {
-        if self.groups.free(activation) {
-            self.ready.policy.group_freed(activation.group);
+        if self.groups.leave(activation) {
+            self.ready.group_freed(activation.group);
         }
     }
 

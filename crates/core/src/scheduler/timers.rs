@@ -7,7 +7,6 @@ use crate::entity::{EntityKind, EntitySpec};
 use crate::id::EntityId;
 use crate::time::{Instant, nanos};
 use crate::timer::{ClockKind, TimerSpec, next_due, shifted};
-use crate::trace::TraceEvent;
 
 #[derive(Debug)]
 pub(super) struct TimerState {
@@ -52,7 +51,7 @@ impl Scheduler {
         let id = self.add(spec, Some(state))?;
         let clock = timer.clock.index();
         self.timer_counts[clock] += 1;
-        self.timers[clock].reserve(self.timer_counts[clock]);
+        self.timers[clock].reserve(self.timer_counts[clock], id);
         self.arm(id, timer.first_due);
         Ok(id)
     }
@@ -148,24 +147,25 @@ impl Scheduler {
         entity.and_then(|entity| entity.timer.as_ref()).map_or(0, |timer| timer.overruns)
     }
 
-    /// The timer runs now: arm its next due time.
-    pub(super) fn rearm(&mut self, now: Instant, id: EntityId) {
-        let clocks = self.clocks;
-        let Some(timer) = self.timer_mut(id) else {
-            return;
+    /// The timer runs now: arms its next due time; returns how many it gave up.
+    pub(super) fn rearm(&mut self, id: EntityId) -> u64 {
+        let Self { entities, timers, clocks, .. } = self;
+        let Some(entity) = entities.get_mut(id.index(), id.generation()) else {
+            return 0;
+        };
+        let Some(timer) = entity.timer.as_mut().filter(|timer| !timer.armed && !timer.cancelled) else {
+            return 0;
         };
         let Some(period) = timer.spec.period else {
-            return;
+            return 0;
         };
-        if timer.armed || timer.cancelled {
-            return;
-        }
-        let (due, missed) = next_due(timer.due, period, timer.spec.overrun, clocks[timer.spec.clock.index()]);
+        let clock = timer.spec.clock.index();
+        let (due, missed) = next_due(timer.due, period, timer.spec.overrun, clocks[clock]);
         timer.overruns += missed;
-        self.arm(id, due);
-        if missed > 0 {
-            self.record(now, TraceEvent::Overrun(id, missed));
-        }
+        timer.due = due;
+        timer.armed = true;
+        timers[clock].arm(due, entity.registration, id);
+        missed
     }
 
     fn arm(&mut self, id: EntityId, due: Instant) {

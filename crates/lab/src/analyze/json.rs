@@ -19,6 +19,7 @@ pub(super) fn render(analyzed: &Analyzed) -> Result<String, serde_json::Error> {
         "callbacks": callbacks(analyzed),
         "chains": chains(analyzed),
         "cores": cores(analyzed),
+        "causes": analyzed.causes(),
         "advice": analyzed.advice(),
         "method": analyzed.report.method,
         "assumptions": analyzed.report.assumptions,
@@ -42,6 +43,8 @@ fn units() -> Value {
         "reaction_time_bound_ms": "milliseconds from an event to the end of the last callback that knows of it; null if \
             messages may be lost on the way",
         "data_age_bound_ms": "milliseconds that the data behind the newest output can be old; null if messages may be lost",
+        "margins_known": "false if the work ran out before the four above were known; null with --no-sensitivity",
+        "not_proven": "why there is no bound; null if there is one",
         "utilization": "share of the core's time that is asked for",
     })
 }
@@ -87,6 +90,8 @@ fn callbacks(analyzed: &Analyzed) -> Vec<Value> {
             "execution_max_ms": ms(margin.and_then(|margin| margin.execution_max)),
             "period_ms": ms(margin.and_then(|margin| margin.period)),
             "period_min_ms": ms(margin.and_then(|margin| margin.period_min)),
+            "margins_known": margin.map(|margin| !margin.unknown),
+            "not_proven": callback.not_proven,
             "backlog": callback.backlog,
             "may_lose": callback.may_lose,
             "method": callback.method,

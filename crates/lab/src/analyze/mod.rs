@@ -8,13 +8,16 @@ mod report;
 mod rows;
 mod simulated;
 mod tables;
+mod watch;
 
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use rospin_analysis::{Analysis, AnalysisError, Assignment, Overheads, Report, Sensitivity};
-use rospin_scenario::{Deployment, Scenario};
+use rospin_analysis::{Analysis, AnalysisError, Assignment, Monitor, Overheads, Report, Sensitivity};
+use rospin_scenario::{CheckError, Deployment, Scenario, ScenarioError};
 use rospin_sim::SimulationError;
 
 use crate::deploy::write_new;
@@ -26,6 +29,7 @@ use crate::scenario_file;
 use self::options::{Options, Rule};
 use self::rows::Row;
 use self::simulated::Seen;
+use self::watch::Watch;
 
 pub(crate) const NAME: &str = "analyze";
 
@@ -35,12 +39,37 @@ const ADVICE_MAX: usize = 8;
 /// Why a scenario cannot be analysed.
 #[derive(Debug, thiserror::Error)]
 enum InputError {
-    #[error("{}: {error}", path.display())]
+    #[error("{}{}: {error}", path.display(), place(path, error).unwrap_or_default())]
     Analysis { path: PathBuf, error: AnalysisError },
     #[error("{}: {error}", path.display())]
     Simulation { path: PathBuf, error: SimulationError },
     #[error("--deploy {}: {reason}; name a file that is not there, in an existing folder", path.display())]
     Deploy { path: PathBuf, reason: String },
+}
+
+/// `:line:column` of what an error is about, if it is about something that stands in the file.
+fn place(path: &Path, error: &AnalysisError) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let scenario = Scenario::parse(&text).ok()?;
+    let callback = |name: &String| {
+        let number = scenario.callbacks.iter().position(|callback| callback.name == *name);
+        number.map(|number| CheckError::of_callback(number, ""))
+    };
+    let about = match error {
+        AnalysisError::NoExecutionTime { callback: name }
+        | AnalysisError::NeverReleased { callback: name }
+        | AnalysisError::NoFeasiblePriorities { callback: name, .. }
+        | AnalysisError::NotAnalyzable { callback: name, .. } => callback(name),
+        AnalysisError::Cycle { path } => callback(path.first()?),
+        AnalysisError::Overloaded { executors, .. } => {
+            let first = executors.first()?;
+            let number = scenario.executors.iter().position(|executor| executor.name == *first);
+            number.map(|number| CheckError::of_executor(number, ""))
+        }
+        _ => None,
+    };
+    let place = ScenarioError::locate(&text, &about?);
+    Some(format!(":{}:{}", place.line, place.column))
 }
 
 /// What the tables, the JSON file and the report show.
@@ -52,7 +81,8 @@ struct Analyzed {
     assigned: Option<Rule>,
     overheads: Overheads,
     report: Report,
-    sensitivity: Sensitivity,
+    /// `None` until it is known, or if nobody asked for it.
+    sensitivity: Option<Sensitivity>,
     seen: Option<Seen>,
 }
 
@@ -71,11 +101,23 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
         return Err(Failure::input(InputError::Deploy { path, reason }));
     }
     let overheads = overheads::read(&options.overheads).map_err(Failure::input)?;
-    let scenario = scenario_file::read(&options.file).map_err(Failure::input)?;
-    let analyzed = analyze(&options, scenario, overheads)?;
+    let scenario = if options.simulate {
+        scenario_file::read_to_simulate(&options.file, |_| {}).map_err(Failure::input)?
+    } else {
+        scenario_file::read(&options.file).map_err(Failure::input)?
+    };
+    let watch = Watch::begin(options.outputs.quiet);
+    let mut analyzed = analyze(&options, scenario, overheads, watch.monitor())?;
     let mut silent = io::sink();
     let out: &mut dyn Write = if options.outputs.quiet { &mut silent } else { out };
-    print(&analyzed, out)?;
+    // Before anything that may take longer: whoever stops it then has this.
+    print_bounds(&analyzed, out)?;
+    out.flush()?;
+    if !options.no_sensitivity {
+        analyzed.look_around(watch.monitor(), &options.file)?;
+    }
+    watch.end();
+    print_rest(&analyzed, out)?;
     if let Some(path) = &options.deploy {
         deploy(&analyzed, path).map_err(Failure::input)?;
         writeln!(out, "Deployment: {}", path.display())?;
@@ -84,7 +126,12 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
     analyzed.judge()
 }
 
-fn analyze(options: &Options, scenario: Scenario, overheads: Overheads) -> Result<Analyzed, Failure> {
+fn analyze(
+    options: &Options,
+    scenario: Scenario,
+    overheads: Overheads,
+    monitor: &Monitor,
+) -> Result<Analyzed, Failure> {
     let path = &options.file;
     let refused = |error| {
         let error = InputError::Analysis { path: path.clone(), error };
@@ -98,9 +145,7 @@ fn analyze(options: &Options, scenario: Scenario, overheads: Overheads) -> Resul
         None => scenario,
         Some(rule) => assign(rule, &scenario, overheads).map_err(refused)?,
     };
-    let analysis = Analysis::new(&scenario).overheads(overheads);
-    let report = analysis.run().map_err(refused)?;
-    let sensitivity = analysis.sensitivity().map_err(refused)?;
+    let report = Analysis::new(&scenario).overheads(overheads).monitor(monitor).run().map_err(refused)?;
     let seen = if options.simulate {
         let mut progress = LateProgress::begin(NAME, options.outputs.quiet);
         let seen = simulated::simulate(&scenario, options.seeds, &mut |share| progress.at(share));
@@ -111,7 +156,7 @@ fn analyze(options: &Options, scenario: Scenario, overheads: Overheads) -> Resul
         None
     };
     let (machine, file, assigned) = (Machine::read(), path.clone(), options.assign);
-    Ok(Analyzed { machine, file, scenario, assigned, overheads, report, sensitivity, seen })
+    Ok(Analyzed { machine, file, scenario, assigned, overheads, report, sensitivity: None, seen })
 }
 
 fn assign(rule: Rule, scenario: &Scenario, overheads: Overheads) -> Result<Scenario, AnalysisError> {
@@ -153,6 +198,14 @@ impl Analyzed {
         format!("{}{}; overheads: {overheads}", executors.join(", "), priorities.unwrap_or_default())
     }
 
+    /// How far callbacks can change, and what to change.
+    fn look_around(&mut self, monitor: &Monitor, path: &Path) -> Result<(), Failure> {
+        let analysis = Analysis::new(&self.scenario).overheads(self.overheads).monitor(monitor);
+        let refused = |error| Failure::input(InputError::Analysis { path: path.to_owned(), error });
+        self.sensitivity = Some(analysis.sensitivity().map_err(refused)?);
+        Ok(())
+    }
+
     /// Callbacks, then chains, that have a deadline which fails, or no bound.
     fn failing(&self) -> Vec<Row> {
         rows::callbacks(self).into_iter().chain(rows::chains(self)).filter(|row| !row.holds).collect()
@@ -167,23 +220,57 @@ impl Analyzed {
     fn verdict(&self) -> String {
         let failing = self.failing();
         if failing.is_empty() {
-            return "All deadlines hold.".to_owned();
+            let judged = rows::callbacks(self).into_iter().chain(rows::chains(self));
+            let none = judged.filter(|row| row.deadline.is_some()).count() == 0;
+            let text = if none { "There are no deadlines; everything has a bound." } else { "All deadlines hold." };
+            return text.to_owned();
         }
         let names: Vec<_> = failing.iter().map(|row| format!("`{}`", row.name)).collect();
         format!("Not proven to hold: {}.", names.join(", "))
+    }
+
+    /// Why there is no bound, for those that have none: a line for each reason.
+    fn reasons(&self) -> Vec<String> {
+        let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+        for callback in &self.report.callbacks {
+            let Some(reason) = &callback.not_proven else { continue };
+            match reasons.iter_mut().find(|(known, _)| known == reason) {
+                Some((_, names)) => names.push(&callback.name),
+                None => reasons.push((reason, vec![&callback.name])),
+            }
+        }
+        let line = |(reason, names): (&str, Vec<&str>)| format!("{}: no bound: {reason}", names.join(", "));
+        reasons.into_iter().map(line).collect()
     }
 
     fn advice(&self) -> Vec<String> {
         if self.report.holds() {
             return Vec::new();
         }
-        let mut advice = self.sensitivity.advice();
+        let Some(sensitivity) = &self.sensitivity else { return Vec::new() };
+        let mut advice = sensitivity.advice();
         if advice.is_empty() {
             let text = "no single change makes all deadlines hold: lighten more than one callback, add a core, or try --assign";
             advice.push(text.to_owned());
         }
         advice.truncate(ADVICE_MAX);
         advice
+    }
+
+    /// By how much deadlines are not proven, and whose execution makes it so: a line each.
+    fn causes(&self) -> Vec<String> {
+        let Some(sensitivity) = &self.sensitivity else { return Vec::new() };
+        let cause = |(name, shorter): &(String, Option<Duration>)| match shorter {
+            Some(shorter) => format!("`{name}` ({shorter:?} of it)"),
+            None => format!("`{name}` (without it there is a bound)"),
+        };
+        let line = |late: &rospin_analysis::Late| {
+            let by = late.by.map_or("has no bound".to_owned(), |by| format!("is {by:?} beyond its deadline"));
+            let causes: Vec<_> = late.causes.iter().map(cause).collect();
+            let because = if causes.is_empty() { "its own execution".to_owned() } else { causes.join(", ") };
+            format!("The bound of `{}` {by}, because of {because}.", late.name)
+        };
+        sensitivity.late.iter().map(line).collect()
     }
 
     /// What the exit code says.
@@ -205,7 +292,7 @@ impl Analyzed {
     }
 }
 
-fn print(analyzed: &Analyzed, out: &mut dyn Write) -> io::Result<()> {
+fn print_bounds(analyzed: &Analyzed, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}: {}\n", analyzed.title(), analyzed.describe())?;
     write!(out, "{}", tables::callbacks(analyzed).text())?;
     if !analyzed.report.chains.is_empty() {
@@ -215,8 +302,19 @@ fn print(analyzed: &Analyzed, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}\n", tables::legend(analyzed))?;
     write!(out, "{}", plot::text(analyzed))?;
     writeln!(out, "{}", analyzed.verdict())?;
-    for line in analyzed.advice() {
-        writeln!(out, "  {line}")?;
+    analyzed.reasons().iter().try_for_each(|line| writeln!(out, "  {line}"))
+}
+
+fn print_rest(analyzed: &Analyzed, out: &mut dyn Write) -> io::Result<()> {
+    if let Some(margins) = tables::margins(analyzed) {
+        write!(out, "\n{}", margins.text())?;
+        writeln!(out, "{}", tables::margins_legend(analyzed))?;
+    }
+    analyzed.causes().iter().try_for_each(|line| writeln!(out, "\n{line}"))?;
+    let advice = analyzed.advice();
+    if !advice.is_empty() {
+        writeln!(out, "\nWhat would do, each of these alone:")?;
+        advice.iter().try_for_each(|line| writeln!(out, "  {line}"))?;
     }
     writeln!(out, "\nMethod: {}.", analyzed.report.method)?;
     writeln!(out, "Assumptions:")?;

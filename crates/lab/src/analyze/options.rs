@@ -9,8 +9,9 @@ use crate::output_options::OutputOptions;
 
 /// Proves or refutes that every deadline of a scenario holds, for any phase of timers and messages.
 ///
-/// Prints a bound for every callback and chain, and what to shorten or move where a deadline fails. Exit code 0: all
-/// deadlines hold; 1: some do not; 2: the scenario cannot be analysed, or asks a core for more than it has.
+/// Prints a bound for every callback and chain, and what to shorten or move where a deadline is not proven to hold. Always
+/// ends: after a bounded number of steps it says what it could not prove. Ctrl-C ends it with what is known. Exit code 0:
+/// all deadlines hold; 1: some are not proven to; 2: the scenario cannot be analysed, or asks a core for more than it has.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
@@ -31,6 +32,10 @@ pub(crate) struct Options {
     /// Writes a deployment file with priorities and cores to this file, which must not be there
     #[arg(long, value_name = "OUT")]
     pub(crate) deploy: Option<PathBuf>,
+
+    /// Leaves out how far each callback can change, which comes after the bounds and takes longer
+    #[arg(long)]
+    pub(crate) no_sensitivity: bool,
 
     /// Puts the longest times of simulations beside the bounds
     #[arg(long)]

@@ -14,10 +14,11 @@ pub(super) fn render(analyzed: &Analyzed) -> Result<String, ReportError> {
     writeln!(page, "<h1>{}</h1>", escape(&analyzed.title()))?;
     writeln!(page, "<p class=\"soft\">{}</p>", escape(&analyzed.describe()))?;
     writeln!(page, "<p class=\"verdict\">{}</p>", escape(&analyzed.verdict()))?;
+    list(&mut page, &analyzed.causes())?;
     list(&mut page, &analyzed.advice())?;
     if let Some(plot) = plot::svg(analyzed)? {
         writeln!(page, "<h2>Bounds against deadlines</h2>\n<ul class=\"legend\">")?;
-        for (RGBColor(r, g, b), name) in [(plot::HOLDS, "holds"), (plot::FAILS, "fails, or has no bound")] {
+        for (RGBColor(r, g, b), name) in [(plot::HOLDS, "holds"), (plot::FAILS, "not proven, or has no bound")] {
             writeln!(page, "<li><span class=\"chip\" style=\"background:rgb({r},{g},{b})\"></span>{name}</li>")?;
         }
         if analyzed.seen.is_some() {
@@ -34,6 +35,11 @@ pub(super) fn render(analyzed: &Analyzed) -> Result<String, ReportError> {
     writeln!(page, "<h2>Cores</h2>")?;
     table(&mut page, &tables::cores(analyzed))?;
     writeln!(page, "<p class=\"soft\">{}</p>", escape(&tables::legend(analyzed)))?;
+    if let Some(margins) = tables::margins(analyzed) {
+        writeln!(page, "<h2>How far each callback can change</h2>")?;
+        table(&mut page, &margins)?;
+        writeln!(page, "<p class=\"soft\">{}</p>", escape(&tables::margins_legend(analyzed)))?;
+    }
     writeln!(page, "<h2>What must be true for this to be true</h2>")?;
     list(&mut page, &analyzed.report.assumptions)?;
     writeln!(page, "<h2>How it was analysed</h2>")?;

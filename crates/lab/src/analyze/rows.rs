@@ -24,13 +24,14 @@ impl Row {
         Some(deadline.as_nanos() as f64 / 1e6 - bound.as_nanos() as f64 / 1e6)
     }
 
-    /// In one word.
-    pub(super) const fn verdict(&self) -> &'static str {
+    /// In a word or two. A bound beyond the deadline proves nothing; a simulation that misses it does.
+    pub(super) fn verdict(&self) -> &'static str {
         match (self.bound, self.deadline, self.holds) {
+            (_, Some(deadline), _) if self.seen.is_some_and(|seen| seen > deadline) => "MISSES",
             (None, ..) => "NO BOUND",
             (Some(_), None, _) => "bounded",
             (Some(_), Some(_), true) => "holds",
-            (Some(_), Some(_), false) => "FAILS",
+            (Some(_), Some(_), false) => "NOT PROVEN",
         }
     }
 
@@ -69,5 +70,5 @@ pub(super) fn chains(analyzed: &Analyzed) -> Vec<Row> {
 
 /// How far a callback can change, by its name.
 pub(super) fn margin<'a>(analyzed: &'a Analyzed, callback: &str) -> Option<&'a Margin> {
-    analyzed.sensitivity.callbacks.iter().find(|margin| margin.callback == callback)
+    analyzed.sensitivity.as_ref()?.callbacks.iter().find(|margin| margin.callback == callback)
 }

@@ -21,16 +21,21 @@ impl Figures {
 /// What the columns mean.
 pub(super) fn legend(analyzed: &Analyzed) -> String {
     let mut text = "\
-Times in ms. bound: from release to end at most, whatever the phases. run, every: longest execution time and shortest
-period; can be: the longest and the shortest one with which all deadlines hold, this one changed alone."
+Times in ms. bound: from release to end at most, whatever the phases. slack: from the bound to the deadline."
         .to_owned();
     if !analyzed.report.chains.is_empty() {
         text += "\nreaction: from an event to the end of the chain. age: of the data behind the newest output. lost: samples may be.";
     }
+    if !analyzed.report.holds() {
+        text += "\nNOT PROVEN: the bound is beyond the deadline; that need not happen.";
+    }
     if let Some(seen) = &analyzed.seen {
         let overheads =
             if super::overheads::describe(&analyzed.overheads).is_some() { ", without overheads" } else { "" };
-        text += &format!("\nsimulated: the longest time in simulations with {} seeds{overheads}.", seen.seeds);
+        text += &format!(
+            "\nsimulated: the longest time in simulations with {} seeds{overheads}. MISSES: one of them did.",
+            seen.seeds
+        );
     }
     text
 }
@@ -38,21 +43,45 @@ period; can be: the longest and the shortest one with which all deadlines hold, 
 /// One row a callback.
 pub(super) fn callbacks(analyzed: &Analyzed) -> Figures {
     let row = |(row, callback): (Row, &rospin_analysis::CallbackBound)| {
-        let margin = rows::margin(analyzed, &row.name);
         let mut cells = vec![row.name.clone(), callback.executor.clone(), callback.priority.to_string()];
         cells.extend(times(analyzed, &row));
-        cells.push(ms(margin.map(|margin| margin.execution)));
-        cells.push(ms(margin.and_then(|margin| margin.execution_max)));
-        cells.push(ms(margin.and_then(|margin| margin.period)));
-        cells.push(ms(margin.and_then(|margin| margin.period_min)));
         cells.push(row.verdict().to_owned());
         cells
     };
     let mut header = vec![("callback", Side::Left), ("executor", Side::Left), ("priority", Side::Right)];
     header.extend(titles(analyzed));
-    header.extend(["run", "can be", "every", "can be"].map(|title| (title, Side::Right)));
     header.push(("verdict", Side::Left));
     Figures { header, rows: rows::callbacks(analyzed).into_iter().zip(&analyzed.report.callbacks).map(row).collect() }
+}
+
+/// How far each callback can change: one row a callback; `None` if that was not asked for.
+pub(super) fn margins(analyzed: &Analyzed) -> Option<Figures> {
+    let sensitivity = analyzed.sensitivity.as_ref()?;
+    let row = |margin: &rospin_analysis::Margin| {
+        let or_unknown = |time: Option<Duration>| if margin.unknown { "?".to_owned() } else { ms(time) };
+        vec![
+            margin.callback.clone(),
+            ms(Some(margin.execution)),
+            or_unknown(margin.execution_max),
+            ms(margin.period),
+            or_unknown(margin.period_min),
+        ]
+    };
+    let mut header = vec![("callback", Side::Left)];
+    header.extend(["takes", "may take", "comes every", "may come every"].map(|title| (title, Side::Right)));
+    Some(Figures { header, rows: sensitivity.callbacks.iter().map(row).collect() })
+}
+
+/// What the columns of [`margins`] mean.
+pub(super) fn margins_legend(analyzed: &Analyzed) -> String {
+    let mut text = "\
+may take: the longest execution time with which all deadlines hold, this one changed alone; up to 64 times as long.
+may come every: the shortest period of that kind. -: none does."
+        .to_owned();
+    if let Some(unknown) = analyzed.sensitivity.as_ref().map(|known| known.unknown).filter(|unknown| *unknown > 0) {
+        text += &format!("\n?: not known of {unknown} callbacks: the search ran out of work, or was stopped.");
+    }
+    text
 }
 
 /// One row a chain.

@@ -66,25 +66,22 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
     let out: &mut dyn Write = if options.outputs.quiet { &mut silent } else { out };
     print(&simulated, out)?;
     files.write(out, || json::render(&simulated), || report::render(&simulated))?;
-    match simulated.violations {
-        None => Ok(()),
-        Some(text) => Err(Failure::Run(text.into())),
-    }
+    simulated.judge()
 }
 
 /// The scenario, with what the options change in it.
 fn read(options: &Options) -> Result<Scenario, ScenarioFileError> {
-    let mut scenario = scenario_file::read(&options.file)?;
-    if let Some(seed) = options.seed {
-        scenario.seed = seed;
-    }
-    if let Some(duration) = options.duration {
-        scenario.duration = duration;
-    }
-    if let Some(policy) = &options.policy {
-        scenario.executors.iter_mut().for_each(|executor| executor.policy.clone_from(policy));
-    }
-    Ok(scenario)
+    scenario_file::read_to_simulate(&options.file, |scenario| {
+        if let Some(seed) = options.seed {
+            scenario.seed = seed;
+        }
+        if let Some(duration) = options.duration {
+            scenario.duration = duration;
+        }
+        if let Some(policy) = &options.policy {
+            scenario.executors.iter_mut().for_each(|executor| executor.policy.clone_from(policy));
+        }
+    })
 }
 
 /// With `policies` in the executors of these names, whatever the scenario says.
@@ -173,6 +170,37 @@ impl Simulated<'_> {
         ]
     }
 
+    /// What waited and never ran, or had waited for very long at the end, a line each.
+    fn starved(&self) -> Vec<String> {
+        let simulated = self.scenario.duration;
+        let line = |callback: &rospin_sim::CallbackOutcome| {
+            let waited = rospin_scenario::duration::format(callback.waited);
+            let lost = match (callback.overruns, callback.dropped) {
+                (0, 0) => String::new(),
+                (0, dropped) => format!(", {dropped} messages dropped"),
+                (overruns, _) => format!(", {overruns} due times passed"),
+            };
+            let ran = match callback.response.count {
+                0 => "never ran".to_owned(),
+                count => format!("ran {count} times, then no more"),
+            };
+            format!("`{}` {ran}: it had waited for {waited} at the end{lost}", callback.name)
+        };
+        self.outcome.callbacks.iter().filter(|callback| callback.is_starved(simulated)).map(line).collect()
+    }
+
+    /// What the exit code says.
+    fn judge(&self) -> Result<(), Failure> {
+        if let Some(text) = &self.violations {
+            return Err(Failure::Run(text.clone().into()));
+        }
+        let starved = self.starved();
+        if starved.is_empty() {
+            return Ok(());
+        }
+        Err(Failure::Run(format!("{}: starvation: {}", self.file.display(), starved.join("; ")).into()))
+    }
+
     fn oracle_line(&self) -> &'static str {
         match self.violations {
             None => {
@@ -185,6 +213,11 @@ impl Simulated<'_> {
 
 fn print(simulated: &Simulated<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}: {}\n", simulated.title(), simulated.describe())?;
+    let starved = simulated.starved();
+    starved.iter().try_for_each(|line| writeln!(out, "STARVED: {line}."))?;
+    if !starved.is_empty() {
+        writeln!(out)?;
+    }
     write!(out, "{}", tables::callbacks(simulated.scenario, &simulated.outcome).text())?;
     if !simulated.outcome.chains.is_empty() {
         write!(out, "\n{}", tables::chains(simulated.scenario, &simulated.outcome).text())?;

@@ -16,6 +16,9 @@ pub(super) fn render(simulated: &Simulated<'_>) -> Result<String, ReportError> {
     if let Some(violations) = &simulated.violations {
         writeln!(page, "<pre class=\"scroll\">{}</pre>", escape(violations))?;
     }
+    for line in simulated.starved() {
+        writeln!(page, "<p class=\"verdict\">Starved: {}.</p>", escape(&line))?;
+    }
     writeln!(page, "<h2>Response times</h2>")?;
     table(&mut page, &tables::callbacks(simulated.scenario, &simulated.outcome))?;
     if !simulated.outcome.chains.is_empty() {

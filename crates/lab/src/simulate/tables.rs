@@ -15,8 +15,8 @@ pub(super) struct Figures {
 
 /// What the columns mean.
 pub(super) const LEGEND: &str = "\
-Times in ms from release to end, over the runs that ended. misses: ended after the deadline.
-Drops by cause: overflow, messages that made room for newer ones; overrun, due times that a timer gave up.
+Times in ms from release to end, over the runs that ended. misses: ended after the deadline, or late and not run at the end.
+Drops by cause: overflow, messages that made room for newer ones; overrun, due times that a timer gave up or that passed.
 queued: messages left at the end. empty: notified for nothing.";
 
 impl Figures {

@@ -1,15 +1,15 @@
 //! Asynchronous callbacks: a future an activation, polled on the executor's threads.
 
-use std::cell::Cell;
+use crate::sync::thread::{self, ThreadId};
+use crate::sync::{Mutex, MutexGuard};
 use std::marker::PhantomData;
-use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::thread::{self, ThreadId};
 
 use super::{AnyPayload, Body, Ran, RunContext, Take, pass_on, take_into};
+use crate::current::{GroupKey, Noted, Running};
 use crate::source::{Notifier, Pending};
 
 /// An asynchronous callback's way to its group's payload.
@@ -91,7 +91,7 @@ impl<P> Payload<P> {
 
     fn lock(&self) -> MutexGuard<'_, Option<Lent<P>>> {
         // Held for a move, during which nothing panics.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -114,7 +114,7 @@ where
 
     fn invoke(&self, payload: Payload<P>, item: T) -> Fut {
         // Never contended: the group sees to it.
-        (self.0.lock().unwrap_or_else(PoisonError::into_inner))(payload, item)
+        (self.0.lock())(payload, item)
     }
 }
 
@@ -148,6 +148,8 @@ pub(crate) struct AsyncBody<P, T: Take, C: Invoke<P, T::Item>> {
     waker: Waker,
     /// The group that its activations hold while they wait, if they do.
     holds: Option<GroupKey>,
+    /// The calls that its activation waits for while it holds the group.
+    waits: Noted,
     /// See [`pass_on`].
     more: Option<Notifier>,
     item: PhantomData<fn(T::Item)>,
@@ -160,31 +162,47 @@ impl<P, T: Take, C: Invoke<P, T::Item>> AsyncBody<P, T, C> {
 
     fn over(shared: Arc<Shared<T, C>>, holds: Option<GroupKey>, more: Option<Notifier>) -> Self {
         let waker = Waker::noop().clone();
-        Self { shared, future: None, payload: Payload::empty(), waker, holds, more, item: PhantomData }
+        Self {
+            shared,
+            future: None,
+            payload: Payload::empty(),
+            waker,
+            holds,
+            waits: Noted::default(),
+            more,
+            item: PhantomData,
+        }
     }
 
     fn step(&mut self, cx: &mut RunContext) -> Ran {
-        let future = match &mut self.future {
-            Some(future) => future,
-            None => {
-                let taken = take_into(&mut *self.shared.take.lock().unwrap_or_else(PoisonError::into_inner), cx, false);
-                match taken {
-                    Ok(item) => {
-                        pass_on(self.more.as_ref(), cx);
-                        let future = self.shared.callback.invoke(self.payload.handle(), item);
-                        self.future.insert(Box::pin(future))
-                    }
-                    Err(ran) => return ran,
-                }
+        // What is taken before the callback runs: a source holds no group.
+        let item = if self.future.is_none() {
+            let taken = take_into(&mut *self.shared.take.lock(), cx);
+            match taken {
+                Ok(item) => Some(item),
+                Err(ran) => return ran,
             }
+        } else {
+            None
         };
-        match future.as_mut().poll(&mut Context::from_waker(&self.waker)) {
-            Poll::Ready(()) => {
-                self.future = None;
-                Ran::Done
-            }
-            Poll::Pending => Ran::Suspended,
+        let _running = Running::asynchronous(self.holds).enter();
+        if let Some(item) = item {
+            pass_on(self.more.as_ref(), cx);
+            self.future = Some(Box::pin(self.shared.callback.invoke(self.payload.handle(), item)));
         }
+        let polled = self.future.as_mut().map(|future| future.as_mut().poll(&mut Context::from_waker(&self.waker)));
+        if polled == Some(Poll::Pending) {
+            self.waits.keep();
+            return Ran::Suspended;
+        }
+        self.forget();
+        Ran::Done
+    }
+
+    /// The activation is over.
+    fn forget(&mut self) {
+        self.waits.end();
+        self.future = None;
     }
 }
 
@@ -195,7 +213,6 @@ where
     C: Invoke<P, T::Item>,
 {
     fn run(&mut self, cx: &mut RunContext) -> Ran {
-        let _held = Held::enter(self.holds);
         // The payload is lent for this poll only; a panic gives it back, too.
         let payload = cx.payload.take().and_then(|payload| payload.downcast().ok());
         *self.payload.lock() = payload.map(|payload| Lent { payload, to: thread::current().id() });
@@ -205,7 +222,7 @@ where
     }
 
     fn pending(&self) -> Pending {
-        self.shared.take.lock().unwrap_or_else(PoisonError::into_inner).pending()
+        self.shared.take.lock().pending()
     }
 
     fn fork(&self) -> Option<Box<dyn Body>> {
@@ -221,42 +238,6 @@ where
     }
 
     fn abandon(&mut self) {
-        self.future = None;
-    }
-}
-
-/// A mutually exclusive group, as its callbacks and those who wait for them know it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct GroupKey(NonZeroUsize);
-
-impl GroupKey {
-    /// The address of something that lives as long as the group.
-    pub(crate) fn of<T>(group: &Arc<T>) -> Option<Self> {
-        NonZeroUsize::new(Arc::as_ptr(group) as usize).map(Self)
-    }
-}
-
-thread_local! {
-    /// The group that the activation being polled on this thread holds.
-    static HELD: Cell<Option<GroupKey>> = const { Cell::new(None) };
-}
-
-/// Whether the calling callback holds the group: what needs the group would wait for ever.
-pub(crate) fn holds(group: Option<GroupKey>) -> bool {
-    group.is_some() && HELD.get() == group
-}
-
-/// Marks the group as held by this thread while it lives.
-struct Held(Option<GroupKey>);
-
-impl Held {
-    fn enter(group: Option<GroupKey>) -> Self {
-        Self(HELD.replace(group))
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        HELD.set(self.0);
+        self.forget();
     }
 }

@@ -4,14 +4,16 @@ mod asynchronous;
 mod sync;
 
 pub use asynchronous::Payload;
-pub(crate) use asynchronous::{AsyncBody, Direct, GroupKey, Locked, holds};
+pub(crate) use asynchronous::{AsyncBody, Direct, Locked};
 pub(crate) use sync::{ExclusiveBody, SharedBody};
 
 use std::any::Any;
+use std::cell::Cell;
 use std::task::Waker;
 
 use rospin_core::Instant;
 
+pub(crate) use crate::current::GroupKey;
 use crate::source::{Notifier, Pending, Source, TakeError};
 
 /// The payload of a mutually exclusive group. Whoever has it runs the group's callback: ownership is the exclusion.
@@ -25,8 +27,6 @@ pub(crate) struct RunContext {
     pub(crate) payload: Option<AnyPayload>,
     /// What is left in the source. Known as soon as the item is taken, so that a panic does not lose it.
     pub(crate) pending: Pending,
-    /// Whether a source that is empty may be left unarmed, for the thread to look at it again after the run.
-    pub(crate) arms_later: bool,
 }
 
 /// What came of a run.
@@ -48,11 +48,6 @@ pub(crate) trait Body: Any + Send {
 
     /// What is in the source before any take.
     fn pending(&self) -> Pending;
-
-    /// What is left after a run that was allowed to arm later; see [`Take::arm`].
-    fn arm(&self) -> Pending {
-        Pending::Empty
-    }
 
     /// Another body of the same callback, for an activation beside this one's; `None` if it allows no other.
     fn fork(&self) -> Option<Box<dyn Body>> {
@@ -78,31 +73,49 @@ pub(crate) trait Take: Send + 'static {
     /// Takes an item for an activation that was released at `release`.
     fn take(&mut self, release: Instant) -> Result<Option<Self::Item>, TakeError>;
 
+    /// What is left. To be asked before the first take, and after every one that had an item.
     fn pending(&self) -> Pending;
-
-    /// What is left where nothing was at the last look, and nobody looks again without being notified: whoever need not notify
-    /// of what is taken anyway has to from here on.
-    fn arm(&self) -> Pending {
-        Pending::Empty
-    }
 }
 
 /// A source that is attached for as long as its body lives.
+///
+/// It is asked no more once it has ended: when it said so, or when it panicked.
 pub(crate) struct Attached<S: Source> {
     pub(crate) source: S,
+    is_over: Cell<bool>,
     // Dropped after the source: detaching is the last thing that happens to it.
-    pub(crate) _attachment: S::Attachment,
+    _attachment: S::Attachment,
+}
+
+impl<S: Source> Attached<S> {
+    pub(crate) const fn new(source: S, attachment: S::Attachment) -> Self {
+        Self { source, is_over: Cell::new(false), _attachment: attachment }
+    }
 }
 
 impl<S: Source> Take for Attached<S> {
     type Item = S::Item;
 
     fn take(&mut self, _: Instant) -> Result<Option<S::Item>, TakeError> {
-        self.source.try_take()
+        // It is over until it returns: a panic ends it.
+        if self.is_over.replace(true) {
+            return Err(TakeError::Closed);
+        }
+        match self.source.try_take() {
+            // It is asked what is left, which may panic, too.
+            Ok(Some(item)) => Ok(Some(item)),
+            Err(TakeError::Closed) => Err(TakeError::Closed),
+            other => {
+                self.is_over.set(false);
+                other
+            }
+        }
     }
 
     fn pending(&self) -> Pending {
-        self.source.pending()
+        let pending = self.source.pending();
+        self.is_over.set(false);
+        pending
     }
 }
 
@@ -130,17 +143,17 @@ impl Take for Due {
 }
 
 /// Takes an item and notes in `cx` what is left, or says why there is none.
-fn take_into<T: Take>(take: &mut T, cx: &mut RunContext, arms_later: bool) -> Result<T::Item, Ran> {
-    // As long as the source does not say more, also if it panics: what it has must not be forgotten.
+fn take_into<T: Take>(take: &mut T, cx: &mut RunContext) -> Result<T::Item, Ran> {
+    // As long as the source does not say more. If it panics, the next take finds that it has ended.
     cx.pending = Pending::Unknown;
     match take.take(cx.release) {
         Ok(Some(item)) => {
-            let left = take.pending();
-            cx.pending = if left == Pending::Empty && !arms_later { take.arm() } else { left };
+            cx.pending = take.pending();
             Ok(item)
         }
         Ok(None) => {
-            cx.pending = take.arm();
+            // A source that was empty notifies of what comes.
+            cx.pending = Pending::Empty;
             Err(Ran::Nothing)
         }
         Err(error) => {

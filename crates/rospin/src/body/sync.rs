@@ -1,21 +1,24 @@
 //! Synchronous callbacks.
 
+use crate::sync::Mutex;
 use std::marker::PhantomData;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::{Body, Ran, RunContext, Take, pass_on, take_into};
+use crate::current::{GroupKey, Running};
 use crate::source::{Notifier, Pending};
 
 /// A callback of a mutually exclusive group, which it gets the payload of.
 pub(crate) struct ExclusiveBody<T, P, F> {
     take: T,
     callback: F,
+    running: Running,
     payload: PhantomData<fn(P)>,
 }
 
 impl<T, P, F> ExclusiveBody<T, P, F> {
-    pub(crate) const fn new(take: T, callback: F) -> Self {
-        Self { take, callback, payload: PhantomData }
+    pub(crate) fn new(take: T, callback: F, group: Option<GroupKey>) -> Self {
+        Self { take, callback, running: Running::synchronous(group), payload: PhantomData }
     }
 }
 
@@ -26,21 +29,18 @@ where
     F: FnMut(&mut P, T::Item) + Send + 'static,
 {
     fn run(&mut self, cx: &mut RunContext) -> Ran {
-        let item = match take_into(&mut self.take, cx, cx.arms_later) {
+        let item = match take_into(&mut self.take, cx) {
             Ok(item) => item,
             Err(ran) => return ran,
         };
         let payload = cx.payload.as_mut().and_then(|payload| payload.downcast_mut());
+        let _running = self.running.enter();
         (self.callback)(payload.expect("a group's payload has the type of its handle"), item);
         Ran::Done
     }
 
     fn pending(&self) -> Pending {
         self.take.pending()
-    }
-
-    fn arm(&self) -> Pending {
-        self.take.arm()
     }
 }
 
@@ -65,18 +65,19 @@ where
     F: Fn(T::Item) + Send + Sync + 'static,
 {
     fn run(&mut self, cx: &mut RunContext) -> Ran {
-        let taken = take_into(&mut *self.take.lock().unwrap_or_else(PoisonError::into_inner), cx, false);
+        let taken = take_into(&mut *self.take.lock(), cx);
         let item = match taken {
             Ok(item) => item,
             Err(ran) => return ran,
         };
         pass_on(self.more.as_ref(), cx);
+        let _running = Running::synchronous(None).enter();
         (self.callback)(item);
         Ran::Done
     }
 
     fn pending(&self) -> Pending {
-        self.take.lock().unwrap_or_else(PoisonError::into_inner).pending()
+        self.take.lock().pending()
     }
 
     fn fork(&self) -> Option<Box<dyn Body>> {

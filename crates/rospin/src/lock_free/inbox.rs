@@ -20,8 +20,14 @@
 
 use super::sync::{Arc, AtomicU64, Ordering};
 
-/// Flags on a page, and pages in a book: the bits of a word.
-const WORD: usize = if cfg!(rospin_loom) { 2 } else { 64 };
+/// Flags on a page, and pages in a book: the bits of a word. Model checkers get small books, and more than one of them.
+const WORD: usize = if cfg!(rospin_loom) {
+    2
+} else if cfg!(rospin_shuttle) {
+    4
+} else {
+    64
+};
 
 /// Flags in a book.
 pub(crate) const BOOK: usize = WORD * WORD;

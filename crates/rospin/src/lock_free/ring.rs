@@ -171,6 +171,12 @@ impl<P: OwningPointer> Producer<P> {
         displaced
     }
 
+    /// Whether the next message displaces one, unless the consumer takes it first.
+    pub(crate) fn is_full(&self) -> bool {
+        let tail = self.ring.tail.0.load(Ordering::Relaxed);
+        tail - self.ring.head.0.load(Ordering::Relaxed) >= self.ring.depth
+    }
+
     fn make_room(&mut self, tail: u64) -> Option<P> {
         let Shared { depth, head, .. } = &*self.ring;
         if tail - self.head_seen < *depth {

@@ -1,11 +1,11 @@
-//! The standard library's atomics, or loom's in its own test.
+//! The standard library's atomics, or those of a model checker: loom's in its own test, shuttle's under `tests/explore.rs`.
 
-#[cfg(all(rospin_loom, test))]
+#[cfg(any(all(rospin_loom, test), rospin_shuttle))]
 pub(crate) use self::model::*;
-#[cfg(not(all(rospin_loom, test)))]
+#[cfg(not(any(all(rospin_loom, test), rospin_shuttle)))]
 pub(crate) use self::native::*;
 
-#[cfg(not(all(rospin_loom, test)))]
+#[cfg(not(any(all(rospin_loom, test), rospin_shuttle)))]
 mod native {
     pub(crate) use std::sync::Arc;
     pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
@@ -47,11 +47,25 @@ mod native {
     }
 }
 
-#[cfg(all(rospin_loom, test))]
+#[cfg(any(all(rospin_loom, test), rospin_shuttle))]
 mod model {
-    pub(crate) use loom::sync::Arc;
-    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
+    #[cfg(not(rospin_shuttle))]
+    use loom as checker;
+    #[cfg(rospin_shuttle)]
+    use shuttle as checker;
 
+    pub(crate) use checker::sync::Arc;
+    pub(crate) use checker::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
+
+    #[cfg(not(rospin_shuttle))]
+    pub(crate) use super::loom_futex::Futex;
+    #[cfg(rospin_shuttle)]
+    pub(crate) use super::shuttle_futex::Futex;
+}
+
+#[cfg(all(rospin_loom, test, not(rospin_shuttle)))]
+mod loom_futex {
+    use loom::sync::atomic::{AtomicU32, Ordering};
     use loom::sync::{Condvar, Mutex};
 
     use super::super::parker::Deadline;
@@ -64,7 +78,7 @@ mod model {
             Self(AtomicU32::new(0), Mutex::new(()), Condvar::new())
         }
 
-        /// Deadlines never pass in the model: what only a timeout could end, loom reports as a deadlock.
+        /// Deadlines never pass in the model: what only a timeout could end is reported as a deadlock.
         pub(crate) fn wait(&self, expected: u32, _: Deadline) {
             let guard = self.1.lock().unwrap();
             if self.0.load(Ordering::SeqCst) == expected {
@@ -80,5 +94,71 @@ mod model {
                 self.2.notify_all();
             }
         }
+    }
+}
+
+#[cfg(rospin_shuttle)]
+mod shuttle_futex {
+    use std::sync::atomic::AtomicBool as PlainBool;
+    use std::sync::{Arc, Mutex, PoisonError};
+    use std::task::{Poll, Waker};
+
+    use shuttle::sync::atomic::{AtomicU32, Ordering};
+
+    use super::super::parker::Deadline;
+
+    /// A thread that sleeps, or is about to.
+    struct Sleeper {
+        is_woken: PlainBool,
+        waker: Mutex<Option<Waker>>,
+    }
+
+    /// What the kernel does for a futex. The lock is the standard library's, and nothing of the model happens under it.
+    pub(crate) struct Futex(pub(crate) AtomicU32, Mutex<Vec<Arc<Sleeper>>>);
+
+    impl Futex {
+        pub(crate) fn new() -> Self {
+            Self(AtomicU32::new(0), Mutex::default())
+        }
+
+        /// Deadlines never pass in the model: what only a timeout could end is reported as a deadlock.
+        pub(crate) fn wait(&self, expected: u32, _: Deadline) {
+            let me = Arc::new(Sleeper { is_woken: PlainBool::new(false), waker: Mutex::default() });
+            lock(&self.1).push(Arc::clone(&me));
+            if self.0.load(Ordering::SeqCst) == expected {
+                shuttle::future::block_on(std::future::poll_fn(|cx| {
+                    *lock(&me.waker) = Some(cx.waker().clone());
+                    if me.is_woken.load(Ordering::Relaxed) { Poll::Ready(()) } else { Poll::Pending }
+                }));
+                return;
+            }
+            lock(&self.1).retain(|sleeper| !Arc::ptr_eq(sleeper, &me));
+            if me.is_woken.load(Ordering::Relaxed) {
+                // The kernel would not have seen this thread sleep, and would have woken another one.
+                self.wake_sleepers(1);
+            }
+        }
+
+        pub(crate) fn wake(&self, threads: u32) {
+            // A step of the model.
+            self.0.load(Ordering::Relaxed);
+            self.wake_sleepers(threads);
+        }
+
+        fn wake_sleepers(&self, threads: u32) {
+            let mut sleepers = lock(&self.1);
+            let count = sleepers.len().min(threads as usize);
+            let woken: Vec<_> = sleepers.drain(..count).collect();
+            drop(sleepers);
+            for sleeper in woken {
+                sleeper.is_woken.store(true, Ordering::Relaxed);
+                let waker = lock(&sleeper.waker).take();
+                waker.iter().for_each(Waker::wake_by_ref);
+            }
+        }
+    }
+
+    fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+        mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -65,6 +65,12 @@ fn attributes(attr: &libc::sched_attr) -> Attributes {
     Attributes { scheduling, reset_on_fork: attr.sched_flags & RESET_ON_FORK != 0 }
 }
 
+/// Whether the calling thread runs before all ordinary ones.
+#[cfg(not(rospin_shuttle))]
+pub(crate) fn is_real_time() -> bool {
+    read(None).is_ok_and(|now| now.scheduling.is_real_time())
+}
+
 /// Has the kernel schedule `thread`, or the calling one, like that.
 pub(crate) fn write(thread: Option<Pid>, attributes: Attributes) -> io::Result<()> {
     let mut attr = EMPTY;
@@ -105,6 +111,14 @@ fn set(thread: Option<Pid>, attr: &libc::sched_attr) -> io::Result<()> {
     // SAFETY: `attr` is a `sched_attr` that says its size, valid for reading during the call.
     let status = unsafe { libc::syscall(libc::SYS_sched_setattr, id(thread), std::ptr::from_ref(attr), 0) };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Has `run` called in every process that is forked off by the C library's `fork`, before anything else there.
+pub(crate) fn in_forked_child(run: extern "C" fn()) {
+    // SAFETY: a function is there as long as the process.
+    let status = unsafe { libc::pthread_atfork(None, None, Some(run)) };
+    // For want of memory, which matters only to who forks.
+    debug_assert_eq!(status, 0);
 }
 
 /// The lowest address of the calling thread's stack.

@@ -1,8 +1,9 @@
 //! The threads of an executor: what they are to have while they spin, and what they had.
 
+use crate::sync::{Mutex, MutexGuard};
+use std::cell::RefCell;
 use std::ffi::CString;
 use std::marker::PhantomData;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::apply::Applied;
 use super::options::{OnShortfall, ThreadOptions};
@@ -16,11 +17,12 @@ pub(crate) struct ThreadSetup {
     reports: Mutex<Vec<ThreadReport>>,
 }
 
-/// A thread that has what it should until this is dropped.
+/// A thread of an executor's, which has what it should until this is dropped.
 #[derive(Debug)]
 pub(crate) struct SetUp {
-    _applied: Applied,
+    _applied: Option<Applied>,
     _named: Option<Named>,
+    _here: Here,
 }
 
 impl ThreadSetup {
@@ -28,13 +30,14 @@ impl ThreadSetup {
         Self { options, reports: Mutex::default() }
     }
 
-    /// Gives the calling thread what it is to have, if anything, and a name.
+    /// The calling thread is one of the executor's. Gives it what it is to have, if anything, and a name.
     ///
     /// # Errors
     /// What is missing, if that is to be an error.
-    pub(crate) fn enter(&self, name: &str) -> Result<Option<SetUp>, Box<ThreadReport>> {
+    pub(crate) fn enter(&self, name: &str) -> Result<SetUp, Box<ThreadReport>> {
+        let here = Here::new(self);
         if self.options.is_empty() {
-            return Ok(None);
+            return Ok(SetUp { _applied: None, _named: None, _here: here });
         }
         let named = Named::new(name);
         let applied = self.options.apply_for_now();
@@ -46,7 +49,13 @@ impl ThreadSetup {
                 OnShortfall::Fail => return Err(Box::new(report)),
             }
         }
-        Ok(Some(SetUp { _applied: applied, _named: named }))
+        Ok(SetUp { _applied: Some(applied), _named: named, _here: here })
+    }
+
+    /// Whether the calling thread is one of the executor's, and runs one of its callbacks therefore.
+    pub(crate) fn is_here(&self) -> bool {
+        let address = std::ptr::from_ref(self).addr();
+        EXECUTORS.with(|executors| executors.borrow().contains(&address))
     }
 
     /// A new spin begins.
@@ -63,7 +72,29 @@ impl ThreadSetup {
 
     fn lock(&self) -> MutexGuard<'_, Vec<ThreadReport>> {
         // A list is whole between any two operations.
-        self.reports.lock().unwrap_or_else(PoisonError::into_inner)
+        self.reports.lock()
+    }
+}
+
+crate::sync::thread_local! {
+    /// The executors whose callbacks this thread runs, by the addresses of their setups: a callback may spin another executor.
+    static EXECUTORS: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The thread is one of an executor's.
+#[derive(Debug)]
+struct Here(PhantomData<*const ()>);
+
+impl Here {
+    fn new(setup: &ThreadSetup) -> Self {
+        EXECUTORS.with(|executors| executors.borrow_mut().push(std::ptr::from_ref(setup).addr()));
+        Self(PhantomData)
+    }
+}
+
+impl Drop for Here {
+    fn drop(&mut self) {
+        EXECUTORS.with(|executors| executors.borrow_mut().pop());
     }
 }
 

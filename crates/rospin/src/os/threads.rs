@@ -42,11 +42,6 @@ impl fmt::Display for ThreadId {
     }
 }
 
-/// For a thread of that name, as far as a thread can have it.
-pub(crate) fn named(name: &str) -> std::thread::Builder {
-    std::thread::Builder::new().name(name.replace('\0', ""))
-}
-
 /// A name as the kernel keeps it and [`threads_of_process`] tells it.
 pub(crate) fn cut_off(name: &str) -> String {
     String::from_utf8_lossy(&name.as_bytes()[..name.len().min(15)]).into_owned()

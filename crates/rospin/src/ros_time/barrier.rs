@@ -1,16 +1,18 @@
 //! Waiting until time has moved.
 
+use crate::sync::thread::{self, Thread};
 use std::cell::Cell;
 use std::fmt;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
 
 use super::Driver;
 
 /// What ROS time was asked to show is shown once this is over. Await it, [wait](Self::wait) for it, or drop it: time
 /// moves all the same.
+///
+/// An asynchronous callback may await it even if it holds the group of a jump callback: that one runs meanwhile.
 pub struct Barrier {
     driver: Arc<Driver>,
     ticket: u64,
@@ -23,11 +25,6 @@ pub enum BarrierError {
     /// The calling thread runs callbacks, perhaps the very ones that are to be waited for.
     #[error("blocking in a callback could last for ever; await the barrier in an asynchronous callback instead")]
     InCallback,
-    /// The asynchronous callback that awaits it holds the group of a jump callback that has to run first.
-    #[error(
-        "the callback holds the group that a jump callback waits for; use `releases_group_at_await`, or another group"
-    )]
-    SameGroup,
 }
 
 impl Barrier {
@@ -53,14 +50,14 @@ impl Barrier {
             }
         }
 
-        if !self.is_over() && RUNS_CALLBACKS.get() {
+        if !self.is_over() && RUNS_CALLBACKS.with(Cell::get) {
             return Err(BarrierError::InCallback);
         }
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
         let mut barrier = pin!(self);
         loop {
-            if let Poll::Ready(result) = barrier.as_mut().poll(&mut Context::from_waker(&waker)) {
-                return result;
+            if barrier.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
+                return Ok(());
             }
             thread::park();
         }
@@ -69,7 +66,7 @@ impl Barrier {
 
 /// May be polled anywhere; locks for a moment, and allocates when it is polled first.
 impl Future for Barrier {
-    type Output = Result<(), BarrierError>;
+    type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         self.driver.poll_over(self.ticket, cx.waker())
@@ -88,7 +85,7 @@ impl fmt::Debug for Barrier {
     }
 }
 
-thread_local! {
+crate::sync::thread_local! {
     /// Whether this thread is one of an executor that spins.
     static RUNS_CALLBACKS: Cell<bool> = const { Cell::new(false) };
 }
@@ -98,17 +95,12 @@ pub(crate) struct RunsCallbacks(bool);
 
 impl RunsCallbacks {
     pub(crate) fn here() -> Self {
-        Self(RUNS_CALLBACKS.replace(true))
-    }
-
-    /// Whether the calling thread is one.
-    pub(crate) fn is_here() -> bool {
-        RUNS_CALLBACKS.get()
+        Self(RUNS_CALLBACKS.with(|runs| runs.replace(true)))
     }
 }
 
 impl Drop for RunsCallbacks {
     fn drop(&mut self) {
-        RUNS_CALLBACKS.set(self.0);
+        RUNS_CALLBACKS.with(|runs| runs.set(self.0));
     }
 }

@@ -1,14 +1,14 @@
 //! Moves ROS time: at once, or once the jump callbacks ran.
 
-use std::sync::atomic::{Ordering, fence};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use crate::sync::atomic::{Ordering, fence};
+use crate::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Weak};
 use std::task::{Poll, Waker};
 
 use rospin_core::Instant;
 use smallvec::SmallVec;
 
-use super::{Barrier, BarrierError, ClockChange, JumpThreshold, TimeJump, Told};
-use crate::body::{GroupKey, holds};
+use super::{Barrier, ClockChange, JumpThreshold, TimeJump, Told};
 use crate::clock::Clock;
 use crate::lock_free::dial::Dial;
 use crate::shared::Shared;
@@ -51,7 +51,6 @@ struct Books {
 struct Hook {
     number: u64,
     threshold: JumpThreshold,
-    group: Option<GroupKey>,
     /// From when the entity is attached.
     notifier: Option<Notifier>,
     /// What it has to be told of. Jumps that an executor slept through become one.
@@ -136,11 +135,11 @@ impl Driver {
     // ---- jump callbacks ----
 
     /// Enters a jump callback; it is told of nothing before it is [hooked up](Self::hook_up).
-    pub(crate) fn add_hook(&self, threshold: JumpThreshold, group: Option<GroupKey>) -> u64 {
+    pub(crate) fn add_hook(&self, threshold: JumpThreshold) -> u64 {
         let mut books = self.open();
         books.hook_numbers += 1;
         let number = books.hook_numbers;
-        books.hooks.push(Hook { number, threshold, group, notifier: None, told: None });
+        books.hooks.push(Hook { number, threshold, notifier: None, told: None });
         number
     }
 
@@ -175,16 +174,12 @@ impl Driver {
         ticket <= self.open().over
     }
 
-    pub(super) fn poll_over(&self, ticket: u64, waker: &Waker) -> Poll<Result<(), BarrierError>> {
+    pub(super) fn poll_over(&self, ticket: u64, waker: &Waker) -> Poll<()> {
         // Cloned and dropped while the books are closed: it is foreign code.
         let waker = waker.clone();
         let mut books = self.open();
         if ticket <= books.over {
-            return Poll::Ready(Ok(()));
-        }
-        let is_stuck = |hook: &Hook| holds(hook.group) && hook.told.as_ref().is_some_and(|told| told.is_waited_for);
-        if books.hooks.iter().any(is_stuck) {
-            return Poll::Ready(Err(BarrierError::SameGroup));
+            return Poll::Ready(());
         }
         let former = match books.waiters.iter_mut().find(|(waiter, _)| *waiter == ticket) {
             Some((_, former)) => Some(std::mem::replace(former, waker)),
@@ -207,7 +202,7 @@ impl Driver {
     }
 
     fn open(&self) -> MutexGuard<'_, Books> {
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+        self.books.lock()
     }
 }
 
@@ -228,8 +223,6 @@ impl Books {
             self.next = Some((target, ticket));
             if let Some(jump) = self.jump_to(target, clock) {
                 self.tell(jump);
-                // Who holds the group of a jump callback must not wait for it.
-                self.wake(&mut afterwards);
             }
         }
         afterwards

@@ -1,7 +1,7 @@
 //! Jumps of ROS time, and the source of the callbacks that are told of them.
 
+use crate::sync::atomic::Ordering;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rospin_core::Instant;

@@ -3,6 +3,10 @@
 //! It is driven from outside of the executors. What it shows is on a [`Dial`] that anyone reads without a lock. The books of
 //! the [`Driver`] say what is to come: a target, if jump callbacks have to run before time may move there, and one more that
 //! was asked for meanwhile. Only time that moves takes their lock, for a moment; no user code runs under it.
+//!
+//! Time waits for jump callbacks, so these must not wait for time. A suspended callback that holds their group may: it sleeps
+//! on ROS time, awaits a [`Barrier`], or waits for somebody who does. So a jump callback runs while the holder of its group is
+//! suspended, between two polls of it, and waits only for callbacks that run.
 
 mod barrier;
 mod driver;
@@ -19,7 +23,7 @@ pub use barrier::{Barrier, BarrierError};
 pub(crate) use driver::Driver;
 pub use jump::{ClockChange, JumpThreshold, TimeJump};
 pub(crate) use jump::{JumpSource, Told};
-pub(crate) use view::RosView;
+pub(crate) use view::{Follower, Leap, RosView};
 
 use crate::clock::Clock;
 
@@ -28,7 +32,10 @@ use crate::clock::Clock;
 /// As in rclcpp it is the system clock's time until it is [activated](Self::set_active) (`use_sim_time`). From then on it
 /// stands still but for being [set](Self::set). Timers on [`ClockKind::Ros`] follow it: time that was set forward has passed,
 /// and what was missed is dealt with by the timer's [overrun policy](crate::Overrun). When it was set back, no timer
-/// waits for longer than its period; when its source changed, what was left to wait is waited for on the new one.
+/// waits for longer than its period; when its source changed, what was left to wait is waited for on the new one. While it is
+/// the system clock's time and somebody sets that clock back, what was left to wait is waited for, too: a timer goes on at its
+/// rate, where one on [`ClockKind::System`] waits until the time of day is again what it was. Jump callbacks are not told, as
+/// in rclcpp: nobody knew before.
 ///
 /// Cheap to clone; clones are the same time. May be driven from any thread and from callbacks.
 ///
@@ -84,8 +91,8 @@ impl RosTime {
     /// in order: first the jump callbacks run, on all executors that spin; then time moves, all at once. So this returns at
     /// once, and what it returns says when time has moved. Executors that do not spin are not waited for: their jump
     /// callbacks are the first thing that runs when they do, and their timers see no new time before that. If an executor is
-    /// halted meanwhile, the same holds for it. A group that is busy is waited for, and an executor that is dropped, a group
-    /// or a callback that is removed, is not.
+    /// halted meanwhile, the same holds for it. A callback of the group that runs is waited for; one that is suspended is not,
+    /// even if it holds the group, nor is an executor that is dropped, or a group or a callback that is removed.
     ///
     /// What is asked for while jump callbacks run is done afterwards; of several, the last. Locks for a moment, wakes
     /// executors whose timers are due, runs no callbacks. May allocate.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rospin_core::{ClockKind, EntityId, GroupId, GroupKind, Instant};
+use rospin_core::{ClockKind, EntityId, GroupId, GroupKind};
 
 use super::{EntitySlot, GroupSlot, NewEntity, NewTimer, RunSlot, State, Target};
 use crate::body::AnyPayload;
@@ -46,9 +46,10 @@ impl State {
         self.group_mut(id).map(|group| &mut group.payload)
     }
 
-    /// Adds the entity; `now` is the release of what its source may have already.
-    pub(crate) fn add_entity(&mut self, executor: &Arc<Shared>, new: NewEntity, now: Instant) {
-        let NewEntity { spec, timer, body, losses, signal } = new;
+    /// Adds the entity. What its source may have already, if it does not know since when, is released now.
+    pub(crate) fn add_entity(&mut self, new: NewEntity) {
+        let NewEntity { spec, timer, body, losses, membership, signal } = new;
+        let executor = &Arc::clone(&membership.executor);
         let Some(group) = self.group_mut(spec.group) else {
             // Removed meanwhile; the entity goes with it.
             self.leftovers.garbage.push(body);
@@ -61,16 +62,18 @@ impl State {
             losses: Arc::clone(&losses),
         });
         let max_in_flight = spec.max_in_flight;
-        let is_timer = timer.is_some();
-        let (added, face) = match timer {
-            Some(NewTimer { spec: mut timer, face, reckoned }) => {
+        let (added, timer) = match timer {
+            Some(NewTimer { spec: mut timer, shared, reckoned }) => {
                 if timer.clock == ClockKind::Ros {
                     let current = self.follow_ros_time(&executor.clock);
-                    // ROS time jumped since: the delay begins now.
-                    let jumped = reckoned.filter(|(turn, _)| *turn != current.reading.turn);
-                    timer.first_due = jumped.map_or(timer.first_due, |(_, delay)| current.now + delay);
+                    if let Some((turn, delay)) = reckoned {
+                        // ROS time jumped since, or the system clock was set back that it follows: the delay begins now.
+                        let jumped = turn != current.reading.turn;
+                        let from_now = current.now + delay;
+                        timer.first_due = if jumped { from_now } else { timer.first_due.min(from_now) };
+                    }
                 }
-                (self.scheduler.add_timer(spec, timer), Some(face))
+                (self.scheduler.add_timer(spec, timer), Some(shared))
             }
             None => (self.scheduler.add_entity(spec), None),
         };
@@ -79,10 +82,14 @@ impl State {
             self.leftovers.garbage.push(body);
             return;
         };
-        signal.set_entity(id);
-        let mut signals = vec![signal.number()];
-        self.set_target(executor, signal.number(), Target::Source(id));
-        let pending = contain(|| body.pending()).unwrap_or(Pending::Unknown);
+        membership.begin(id);
+        let mut signals = Vec::new();
+        let mut pending = Pending::Empty;
+        if let Some(signal) = signal {
+            signals.push(signal.number());
+            self.set_target(executor, signal.number(), Target::Source(id));
+            pending = contain(|| body.pending()).unwrap_or(Pending::Unknown);
+        }
         let forks: Vec<_> = (1..max_in_flight).map_while(|_| body.fork()).collect();
         let mut slots = Vec::with_capacity(forks.len() + 1);
         for mut body in std::iter::once(body).chain(forks) {
@@ -95,12 +102,10 @@ impl State {
             let callback = Some(Callback::new(body, Arc::clone(&label), slots.len()));
             slots.push(RunSlot { callback, sequence: None, suspended: false, woken: false });
         }
-        let slot = EntitySlot { id, slots, losses, closing: false, signals, face };
+        let slot = EntitySlot { id, slots, losses, closing: false, signals, membership, timer };
         slot.note_due(&self.scheduler);
         put(&mut self.entities, id.index(), slot);
-        if !is_timer {
-            self.release_pending(id, pending, now);
-        }
+        self.release_pending(id, pending, executor.now());
     }
 
     pub(crate) fn remove_entity(&mut self, id: EntityId) {

@@ -3,26 +3,28 @@
 //! Only whoever has the state's lock sees it. What runs is moved out: a callback and its group's payload belong to the
 //! thread that runs them, so no lock is held meanwhile and no two threads can have the same payload.
 
+mod leftovers;
 mod members;
 mod time;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use rospin_core::policy::Fifo;
 use rospin_core::{Activation, EntityId, EntityKind, EntitySpec, GroupId, Instant, Scheduler};
 use rospin_core::{ThreadIndex, TimerSpec};
 
 use crate::body::{AnyPayload, Body, Ran};
+use crate::entity::Membership;
 use crate::incident::{Incident, IncidentKind, OnPanic};
 use crate::lock_free::inbox::{Book, Inbox};
 use crate::loss::{LossCause, LossCounters};
 use crate::ros_time::RosView;
-use crate::shared::{Leftovers, Shared};
+use crate::shared::Shared;
 use crate::signal::Signal;
 use crate::source::{Pending, TakeError};
-use crate::timer::TimerFace;
+use crate::timer::TimerShared;
 use crate::work::{Callback, Label, Run};
+use leftovers::Leftovers;
 
 /// One of the activations that an entity may have under way.
 struct RunSlot {
@@ -43,15 +45,20 @@ struct EntitySlot {
     closing: bool,
     /// Numbers of its signals.
     signals: Vec<usize>,
-    /// Where its handle sees when the timer is due.
-    face: Option<Arc<TimerFace>>,
+    membership: Arc<Membership>,
+    timer: Option<Arc<TimerShared>>,
 }
 
 impl EntitySlot {
     fn note_due(&self, scheduler: &Scheduler) {
-        if let Some(face) = &self.face {
-            face.note_due(scheduler.timer_due(self.id));
+        if let Some(timer) = &self.timer {
+            timer.note_due(scheduler.timer_due(self.id));
         }
+    }
+
+    /// Whether its handle is gone, or wants another due time, and the executor has not got round to that yet.
+    fn is_outdated(&self) -> bool {
+        self.membership.is_over() || self.timer.as_ref().is_some_and(|timer| timer.has_request())
     }
 }
 
@@ -80,19 +87,29 @@ impl Target {
     }
 }
 
+/// What became of an entity while its callback was lent out.
+struct PutBack {
+    /// The activation's waker was called.
+    woken: bool,
+    /// Its source has ended.
+    closing: bool,
+}
+
 /// Everything that [`State::add_entity`] needs to know.
 pub(crate) struct NewEntity {
     pub(crate) spec: EntitySpec,
     pub(crate) timer: Option<NewTimer>,
     pub(crate) body: Box<dyn Body>,
     pub(crate) losses: Arc<LossCounters>,
-    pub(crate) signal: Arc<Signal>,
+    pub(crate) membership: Arc<Membership>,
+    /// What its source notifies by.
+    pub(crate) signal: Option<Arc<Signal>>,
 }
 
 /// A timer that is to be added.
 pub(crate) struct NewTimer {
     pub(crate) spec: TimerSpec,
-    pub(crate) face: Arc<TimerFace>,
+    pub(crate) shared: Arc<TimerShared>,
     /// The turn of ROS time that the first due time was reckoned in, from `delay`; `None` if it was given.
     pub(crate) reckoned: Option<(u64, Duration)>,
 }
@@ -108,6 +125,8 @@ pub(crate) struct State {
     leftovers: Leftovers,
     /// Handles that were detached: they live as long as the executor.
     pub(crate) detached: Vec<Box<dyn std::any::Any + Send>>,
+    /// Some changes that were asked for are still to be made: handles may be gone whose entities are here.
+    pub(crate) has_changes_left: bool,
     /// The panic that halted the executor.
     pub(crate) fatal: Option<Incident>,
     /// Threads that are parked, or look for work instead.
@@ -127,6 +146,7 @@ impl State {
             targets: Vec::new(),
             leftovers: Leftovers::default(),
             detached: Vec::new(),
+            has_changes_left: false,
             fatal: None,
             parked: 0,
             watch: None,
@@ -159,7 +179,7 @@ impl State {
             let activation = self.scheduler.next(now, thread)?;
             match self.lend(activation) {
                 Some(run) => return Some(run),
-                // Only if a policy invents activations; never hold its group for ever.
+                // What it belongs to is about to be removed; or a policy invents activations, which must hold no group for ever.
                 None => self.scheduler.complete(now, &activation),
             }
         }
@@ -193,19 +213,24 @@ impl State {
         let id = activation.entity;
         let (overruns, due) =
             if is_timer { (self.scheduler.overruns(id), self.scheduler.timer_due(id)) } else { (0, None) };
+        let has_changes_left = self.has_changes_left;
         let entity = self.entity_mut(id)?;
+        // A source that has ended is not taken from again, though another activation of its entity is still under way.
+        let has_ended = entity.closing && activation.segment == 0;
+        if has_ended || has_changes_left && entity.is_outdated() {
+            return None;
+        }
         if is_timer {
             entity.losses.set(LossCause::TimerOverrun, overruns);
         }
-        if let Some(face) = &entity.face {
-            face.note_due(due);
+        if let Some(timer) = &entity.timer {
+            timer.note_due(due);
         }
         let wanted = if activation.segment > 0 { Some(activation.sequence) } else { None };
         let run = entity.slots.iter_mut().find(|slot| slot.sequence == wanted)?;
         let mut callback = run.callback.take()?;
         run.sequence = Some(activation.sequence);
         callback.cx.payload = self.group_mut(activation.group)?.payload.take();
-        callback.is_alone = !self.scheduler.has_candidates();
         Some(Run { activation, callback })
     }
 
@@ -215,8 +240,12 @@ impl State {
         let id = activation.entity;
         let pending = callback.cx.pending;
         let result = std::mem::replace(&mut callback.result, Ok(Ran::Nothing));
-        self.return_payload(activation.group, callback.cx.payload.take());
         let suspended = matches!(result, Ok(Ran::Suspended));
+        let ran = !matches!(result, Ok(Ran::Nothing | Ran::Failed(_)));
+        // Only then somebody asks for it.
+        let failed = matches!(result, Err(_) | Ok(Ran::Failed(_))).then(|| Arc::clone(&callback.label));
+        // Before the scheduler is told, whose policy and trace may be the user's, and panic.
+        let PutBack { woken, closing } = self.put_back(&activation, callback, suspended);
         // Before the end: what arrived while it ran has been released, and must not count as older than what was there.
         self.release_pending(id, pending, now);
         if suspended {
@@ -224,16 +253,47 @@ impl State {
         } else {
             self.scheduler.complete(now, &activation);
         }
-        let ran = !matches!(result, Ok(Ran::Nothing | Ran::Failed(_)));
-        let is_removed = self.judge(executor, &activation, &callback.label, result);
-        let Some(entity) = self.entity_mut(id).filter(|_| !is_removed) else {
+        let has_failed = failed.is_some();
+        if failed.is_some_and(|label| self.judge(executor, &activation, &label, result)) {
+            // It was removed for that.
+            return ran;
+        }
+        if suspended && woken {
+            self.scheduler.resume(now, id, activation.sequence);
+        }
+        if !closing && !has_failed {
+            return ran;
+        }
+        let is_done =
+            |entity: &mut EntitySlot| entity.closing && entity.slots.iter().all(|slot| slot.sequence.is_none());
+        if self.entity_mut(id).is_some_and(is_done) {
+            self.remove_entity(id);
+        }
+        ran
+    }
+
+    /// As [`finish`](Self::finish), after a policy or a trace panicked: what was lent is put back, and runs no more.
+    pub(crate) fn abandon(&mut self, lent: Option<Run>) {
+        if let Some(Run { activation, callback }) = lent {
+            let pending = callback.cx.pending;
+            self.put_back(&activation, callback, false);
+            self.release_pending(activation.entity, pending, activation.release);
+            self.scheduler.complete(activation.release, &activation);
+        }
+    }
+
+    /// Puts callback and payload back to where they belong.
+    fn put_back(&mut self, activation: &Activation, mut callback: Box<Callback>, suspended: bool) -> PutBack {
+        self.return_payload(activation.group, callback.cx.payload.take());
+        let Some(entity) = self.entity_mut(activation.entity) else {
             // Removed meanwhile, by whomever.
             if suspended {
                 callback.label.losses.add(LossCause::Cancelled, 1);
             }
             self.leftovers.garbage.push(callback);
-            return ran;
+            return PutBack { woken: false, closing: false };
         };
+        let closing = entity.closing;
         let run = &mut entity.slots[callback.slot];
         run.callback = Some(callback);
         let woken = std::mem::take(&mut run.woken);
@@ -241,14 +301,7 @@ impl State {
         if !suspended {
             run.sequence = None;
         }
-        let is_over = entity.closing && entity.slots.iter().all(|slot| slot.sequence.is_none());
-        if suspended && woken {
-            self.scheduler.resume(now, id, activation.sequence);
-        }
-        if is_over {
-            self.remove_entity(id);
-        }
-        ran
+        PutBack { woken, closing }
     }
 
     fn return_payload(&mut self, group: GroupId, payload: Option<AnyPayload>) {
@@ -333,27 +386,6 @@ impl State {
             // Running: poll it once more. Resumed already: it will be polled.
             run.woken = run.callback.is_none();
         }
-    }
-
-    // ---- what is dealt with once the state is free again ----
-
-    pub(crate) fn has_leftovers(&self) -> bool {
-        !self.leftovers.is_empty()
-    }
-
-    pub(crate) fn take_leftovers(&mut self) -> Leftovers {
-        std::mem::take(&mut self.leftovers)
-    }
-
-    /// Everything that holds user code, to be dropped where no lock is held.
-    pub(crate) fn take_contents(&mut self) -> impl Sized + use<> {
-        (
-            std::mem::take(&mut self.entities),
-            std::mem::take(&mut self.groups),
-            std::mem::take(&mut self.detached),
-            std::mem::replace(&mut self.scheduler, Scheduler::new(Box::new(Fifo::new()))),
-            self.take_leftovers(),
-        )
     }
 
     fn entity_mut(&mut self, id: EntityId) -> Option<&mut EntitySlot> {

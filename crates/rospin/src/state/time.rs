@@ -1,11 +1,11 @@
 //! Time passes on the clocks besides the scheduler's own.
 
-use std::sync::atomic::Ordering;
+use crate::sync::atomic::Ordering;
 
 use rospin_core::{ClockKind, EntityId, Instant};
 
 use super::State;
-use crate::clock::{Clock, RosReading};
+use crate::clock::{Clock, RosReading, SystemDue};
 use crate::shared::Shared;
 
 impl State {
@@ -15,7 +15,7 @@ impl State {
             self.scheduler.advance(ClockKind::System, executor.clock.system(), now);
         }
         if self.scheduler.has_timers(ClockKind::Ros) {
-            let reading = self.follow_ros_time(&executor.clock);
+            let reading = self.follow_ros_time_at(&executor.clock, now);
             // After the reading: a jump that it shows was counted before.
             if executor.jumps_left.load(Ordering::SeqCst) == 0 {
                 self.scheduler.advance(ClockKind::Ros, reading.now, now);
@@ -30,7 +30,12 @@ impl State {
 
     /// Reads ROS time, and tells its timers if it was turned.
     pub(crate) fn follow_ros_time(&mut self, clock: &Clock) -> RosReading {
-        let (current, jumped) = self.ros.follow(&mut self.scheduler, clock);
+        self.follow_ros_time_at(clock, clock.now())
+    }
+
+    /// The same while the steady clock shows `now`.
+    fn follow_ros_time_at(&mut self, clock: &Clock, now: Instant) -> RosReading {
+        let (current, jumped) = self.ros.follow(&mut self.scheduler, clock, now);
         if jumped {
             for entity in self.entities.iter().flatten() {
                 entity.note_due(&self.scheduler);
@@ -39,15 +44,18 @@ impl State {
         current
     }
 
-    /// Says what is waited for on ROS time. Free without timers on it.
+    /// Says what is waited for on ROS time. Free without timers on it and without those who sleep on it.
     pub(crate) fn watch_ros_time(&mut self, executor: &Shared) {
         self.ros.watch(&self.scheduler, executor);
+        executor.sleeps.watch_ros_time(executor);
     }
 
     /// When the next timer is due by the system clock, which ROS time may follow.
-    pub(crate) fn next_due_by_system_clock(&self, executor: &Shared) -> Option<Instant> {
+    pub(crate) fn next_due_by_system_clock(&self, executor: &Shared) -> Option<SystemDue> {
         let ros = self.ros.next_due_by_system_clock(&self.scheduler, executor);
-        [self.scheduler.next_due_on(ClockKind::System), ros].into_iter().flatten().min()
+        let system = self.scheduler.next_due_on(ClockKind::System);
+        let system = system.map(|due| SystemDue { due, follows_steps_back: false });
+        executor.sleeps.earlier_by_system_clock(executor, SystemDue::sooner(system, ros))
     }
 
     /// Cancels the timer, or has it start anew.

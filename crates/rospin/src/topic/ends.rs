@@ -40,8 +40,9 @@ impl<T: Send + Sync + 'static> Ends for Topic<T> {
     }
 
     fn wait_unless(&self, is_so: fn(EndCounts) -> bool) -> Option<Waiting> {
-        let mut state = self.lock();
-        if is_so(state.counts()) { None } else { Some(state.waiters.wait()) }
+        // Whoever comes is counted before the waiters are woken.
+        let mut waiters = self.waiters.lock();
+        if is_so(self.lock().counts()) { None } else { Some(waiters.wait()) }
     }
 }
 

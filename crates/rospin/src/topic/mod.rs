@@ -2,16 +2,23 @@
 //!
 //! Publishers of one topic take turns under the topic's lock, which is held while pointers are pushed and no longer.
 //! Subscriptions never touch it to take: their end of the ring is lock-free.
+//!
+//! An urgent publisher waits for whoever has the lock, so that nobody allocates or frees memory under it, nor runs anything of
+//! the user's: who comes or goes brings the room that the lists need (`room.rs`), and takes away what is left over. Under the
+//! lock there are only moves of pointers, as many as the topic has publishers, subscriptions and kept messages.
 
 mod ends;
+mod room;
 mod source;
 
 pub use ends::TopicEnds;
+use room::{INLINE, Room};
 pub(crate) use source::TopicSource;
 
+use crate::sync::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::Waker;
 
 use rospin_core::Instant;
@@ -24,6 +31,7 @@ use crate::lock_free::mute::published;
 use crate::lock_free::ring::{MuteOf, Producer};
 use crate::loss::{LossCause, LossCounters};
 use crate::options::PublisherOptions;
+use crate::os::Process;
 use crate::registry::TypeMismatch;
 use crate::source::Notifier;
 use crate::waiters::Waiters;
@@ -31,19 +39,20 @@ use crate::waiters::Waiters;
 /// A topic, as its publishers and subscriptions share it.
 struct Topic<T> {
     name: String,
+    process: Process,
     state: Mutex<TopicState<T>>,
+    /// Who waits for a publisher or a subscription: woken after the state was changed, and looking at it under this lock.
+    waiters: Mutex<Waiters>,
 }
 
 struct TopicState<T> {
     /// Counts what has an order: ends of the topic, and kept messages.
     next_id: u64,
     queues: Vec<Queue<T>>,
-    /// Of the queues, in their order: to be called without the lock.
-    alarms: Arc<[Alarm<T>]>,
+    /// Of the queues, in their order: to be called without the lock. Those at its end may be nobody's.
+    alarms: Arc<[Option<Alarm<T>>]>,
     histories: Vec<History<T>>,
     publishers: usize,
-    /// Who waits for a publisher or a subscription.
-    waiters: Waiters,
 }
 
 /// The topic's end of a subscription.
@@ -97,31 +106,42 @@ impl<T: Send + Sync + 'static> Topic<T> {
     fn find(context: &Context, name: &str) -> Result<Arc<Self>, TypeMismatch> {
         context.topics().get_or_insert::<Self, T>(name, || Self {
             name: name.to_owned(),
+            process: Process::this(),
             state: Mutex::new(TopicState {
                 next_id: 0,
                 queues: Vec::new(),
                 alarms: Arc::new([]),
                 histories: Vec::new(),
                 publishers: 0,
-                waiters: Waiters::new(),
             }),
+            waiters: Mutex::new(Waiters::new()),
         })
+    }
+
+    /// Somebody has come.
+    fn wake_waiters(&self) {
+        let waiters = self.waiters.lock().take();
+        waiters.wake();
     }
 
     /// From here on the subscription's queue gets nothing more.
     fn unsubscribe(&self, id: u64) {
-        let mut state = self.lock();
+        if self.process.is_another() {
+            // The lock may be one of a thread that a fork has not copied.
+            return;
+        }
+        let mut room = Room::new();
+        let mut state = self.lock_with(&mut room, |_| 0);
         let at = state.queues.iter().position(|queue| queue.id == id);
         let queue = at.map(|at| state.queues.remove(at));
-        let alarms = Arc::clone(&state.alarms);
-        state.update_alarms();
+        state.update_alarms(&mut room);
         drop(state);
-        drop((queue, alarms));
+        drop((queue, room));
     }
 
     fn lock(&self) -> MutexGuard<'_, TopicState<T>> {
         // No user code runs under the lock, so a panic left nothing half done.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
@@ -129,10 +149,6 @@ impl<T> TopicState<T> {
     fn next_id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id
-    }
-
-    fn update_alarms(&mut self) {
-        self.alarms = self.queues.iter().filter_map(|queue| queue.alarm.clone()).collect();
     }
 }
 
@@ -205,16 +221,17 @@ struct PublisherInner<T: Send + Sync + 'static> {
 impl<T: Send + Sync + 'static> Publisher<T> {
     pub(crate) fn new(context: &Context, options: PublisherOptions) -> Result<Self, TopicError> {
         let topic = Topic::find(context, &options.topic)?;
-        let mut state = topic.lock();
+        let messages = VecDeque::with_capacity(options.latched);
+        let mut room = Room::new();
+        let mut state = topic.lock_with(&mut room, |_| 0);
         let history = (options.latched > 0).then(|| state.next_id());
         if let Some(id) = history {
-            let messages = VecDeque::with_capacity(options.latched);
-            state.histories.push(History { id, depth: options.latched, messages });
+            state.add_history(History { id, depth: options.latched, messages }, &mut room);
         }
         state.publishers += 1;
-        let waiters = state.waiters.take();
         drop(state);
-        waiters.wake();
+        drop(room);
+        topic.wake_waiters();
         Ok(Self(Arc::new(PublisherInner { topic, clock: context.clock().clone(), history })))
     }
 
@@ -238,24 +255,25 @@ impl<T: Send + Sync + 'static> Publisher<T> {
 
     /// Gives the message to every subscription of the topic.
     ///
-    /// May wait for another publisher of the same topic, never for a subscription or a callback. Allocates only to put
-    /// a message into an `Arc` that is not in one, and if more than 8 queues are full.
+    /// May wait for another publisher of the same topic, or for who comes to it or leaves it, never for a subscription or a
+    /// callback; and not for longer than they take, since they [inherit](crate::os#what-urgent-threads-may-wait-for) the
+    /// caller's priority. Allocates only to put a message into an `Arc` that is not in one, and if more than 7 queues are full.
     pub fn publish(&self, message: impl Into<Arc<T>>) -> Delivery {
         let message = message.into();
         let stamp = self.0.clock.now();
         // Before the lock, so that it is dropped after it: dropping a message may run user code.
-        let mut displaced = SmallVec::<[Arc<T>; 8]>::new();
-        let mut state = self.0.topic.lock();
+        let mut displaced = SmallVec::<[Arc<T>; INLINE]>::new();
+        let mut state = self.0.topic.lock_to_push(&mut displaced);
         if let Some(id) = self.0.history {
             displaced.extend(state.remember(id, Arc::clone(&message)));
         }
         let delivery = state.push(message, stamp, &mut displaced);
         published();
-        if !state.alarms.iter().all(Alarm::is_muted) {
+        if !state.alarms.iter().flatten().all(Alarm::is_muted) {
             let alarms = Arc::clone(&state.alarms);
             // Without the lock: waking is a system call.
             drop(state);
-            alarms.iter().for_each(|alarm| alarm.raise(stamp));
+            alarms.iter().flatten().for_each(|alarm| alarm.raise(stamp));
         }
         delivery
     }
@@ -275,7 +293,7 @@ impl<T: Send + Sync + 'static> Publisher<T> {
 
 impl<T> TopicState<T> {
     /// Appends the message to every queue.
-    fn push(&mut self, message: Arc<T>, stamp: Instant, displaced: &mut SmallVec<[Arc<T>; 8]>) -> Delivery {
+    fn push(&mut self, message: Arc<T>, stamp: Instant, displaced: &mut SmallVec<[Arc<T>; INLINE]>) -> Delivery {
         let before = displaced.len();
         let Some((last, others)) = self.queues.split_last_mut() else {
             displaced.push(message);
@@ -317,6 +335,9 @@ impl<T: Send + Sync + 'static> fmt::Debug for Publisher<T> {
 
 impl<T: Send + Sync + 'static> Drop for PublisherInner<T> {
     fn drop(&mut self) {
+        if self.topic.process.is_another() {
+            return;
+        }
         let mut state = self.topic.lock();
         state.publishers -= 1;
         let at = self.history.and_then(|id| state.histories.iter().position(|history| history.id == id));

@@ -5,8 +5,7 @@ use std::task::Waker;
 
 use rospin_core::Instant;
 
-use super::{Alarm, Queue, Topic, TopicEnds, TopicError};
-use crate::body::Take;
+use super::{Alarm, Queue, Room, Topic, TopicEnds, TopicError, TopicState};
 use crate::context::Context;
 use crate::lock_free::ring::{Consumer, ring};
 use crate::loss::{LossCause, LossCounters};
@@ -30,23 +29,36 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
     ) -> Result<Self, TopicError> {
         let topic = Topic::find(context, &options.topic)?;
         let (mut producer, consumer) = ring(options.depth);
-        let mut state = topic.lock();
-        let id = state.next_id();
+        let mut room = Room::new();
         let mut too_old = Vec::new();
+        let kept = |state: &TopicState<T>| {
+            let kept = || state.histories.iter().map(|history| history.messages.len()).sum();
+            if options.transient_local { kept() } else { 0 }
+        };
+        let mut state = loop {
+            let state = topic.lock_with(&mut room, kept);
+            if kept(&state) <= too_old.capacity() {
+                break state;
+            }
+            drop(state);
+            too_old.reserve(room.kept.capacity());
+        };
+        let id = state.next_id();
         if options.transient_local {
-            let mut kept: Vec<_> = state.histories.iter().flat_map(|history| history.messages.iter()).collect();
-            kept.sort_by_key(|(number, _)| *number);
+            let messages = state.histories.iter().flat_map(|history| history.messages.iter());
+            room.kept.extend(messages.map(|(number, message)| (*number, Arc::clone(message))));
+            room.kept.sort_unstable_by_key(|(number, _)| *number);
             // They arrive now, in their old order: a late subscription's first messages are not overdue.
             let now = context.clock().now().as_nanos();
-            let pushed = kept.into_iter().map(|(_, message)| producer.push(Arc::clone(message), now));
+            let pushed = room.kept.drain(..).map(|(_, message)| producer.push(message, now));
             // What exceeds the depth was never this subscription's: no loss.
             too_old.extend(pushed.flatten());
         }
-        state.queues.push(Queue { id, producer, alarm: None, losses: Arc::clone(&losses) });
-        let waiters = state.waiters.take();
+        let queue = Queue { id, producer, alarm: None, losses: Arc::clone(&losses) };
+        state.add_queue(queue, &mut room);
         drop(state);
-        waiters.wake();
-        drop(too_old);
+        drop((room, too_old));
+        topic.wake_waiters();
         Ok(Self { topic, id, consumer, losses })
     }
 
@@ -97,14 +109,14 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
     }
 
     fn set_alarm(&self, alarm: Alarm<T>) {
-        let mut state = self.topic.lock();
+        let mut room = Room::new();
+        let mut state = self.topic.lock_with(&mut room, |_| 0);
         let queue = state.queues.iter_mut().find(|queue| queue.id == self.id);
         let before = queue.and_then(|queue| queue.alarm.replace(alarm));
-        let all_before = Arc::clone(&state.alarms);
-        state.update_alarms();
+        state.update_alarms(&mut room);
         drop(state);
         // A waker is user code: not under the lock.
-        drop((before, all_before));
+        drop((before, room));
     }
 }
 
@@ -131,25 +143,6 @@ impl<T: Send + Sync + 'static> Source for TopicSource<T> {
     }
 }
 
-/// A subscription's callback takes from the topic itself, whose publishers may stay muted while it runs.
-impl<T: Send + Sync + 'static> Take for TopicSource<T> {
-    type Item = Arc<T>;
-
-    #[inline]
-    fn take(&mut self, _: Instant) -> Result<Option<Arc<T>>, TakeError> {
-        // None although one was pending: the oldest message is making room at this moment.
-        Ok(self.pop())
-    }
-
-    fn pending(&self) -> Pending {
-        self.look()
-    }
-
-    fn arm(&self) -> Pending {
-        Source::pending(self)
-    }
-}
-
 impl<T: Send + Sync + 'static> Drop for TopicSource<T> {
     fn drop(&mut self) {
         self.topic.unsubscribe(self.id);
@@ -165,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn publishers_stay_muted_until_the_source_is_armed() {
+    fn publishers_are_muted_while_it_is_known_that_there_is_more() {
         let context = Context::new(ContextOptions::new());
         let options = SubscriptionOptions::new("topic").keep_last(3);
         let mut source = TopicSource::<u32>::subscribe(&context, &options, context.open_counters("a", "b")).unwrap();
@@ -175,12 +168,10 @@ mod tests {
         publisher.publish(2);
         assert_eq!(source.try_take().unwrap().as_deref(), Some(&1));
         assert!(!is_muted(&source));
-        assert!(matches!(Take::pending(&source), Pending::Since(_)) && is_muted(&source));
-        assert_eq!(source.try_take().unwrap().as_deref(), Some(&2));
-        assert!(Take::pending(&source) == Pending::Empty && is_muted(&source));
+        assert!(matches!(source.pending(), Pending::Since(_)) && is_muted(&source));
         publisher.publish(3);
-        assert!(matches!(source.arm(), Pending::Since(_)) && is_muted(&source), "there is more after all");
+        assert_eq!(source.try_take().unwrap().as_deref(), Some(&2));
         assert_eq!(source.try_take().unwrap().as_deref(), Some(&3));
-        assert!(source.arm() == Pending::Empty && !is_muted(&source));
+        assert!(source.pending() == Pending::Empty && !is_muted(&source));
     }
 }

@@ -9,9 +9,11 @@ pub(crate) mod timers;
 
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Poll, Wake, Waker};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -169,4 +171,22 @@ pub(crate) fn with_incidents() -> (Context, Log<Incident>) {
     let options = ContextOptions::new().manual_clock(ManualClock::new());
     let context = Context::new(options.on_incident(move |incident| log.push(incident.clone())));
     (context, incidents)
+}
+
+/// Waits for a future on a thread that runs nothing else meanwhile.
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(thread::Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut std::task::Context::from_waker(&waker)) {
+            return output;
+        }
+        thread::park();
+    }
 }

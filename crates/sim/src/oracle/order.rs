@@ -54,10 +54,15 @@ impl<'a> OrderRule<'a> {
         Ok(())
     }
 
-    /// The eligible one with the smallest key; equal ones by release, registration, sequence.
+    /// The eligible one with the smallest key; equal ones by release, registration, sequence. Who holds a group inherits all
+    /// that from who waits for it.
     fn first<K: Ord>(&self, executor: usize, key: impl Fn(&Activation) -> K) -> Option<&(usize, Activation)> {
-        let order = |(_, ready): &&(usize, Activation)| (key(ready), ready.release, ready.registration, ready.sequence);
-        self.books.eligible(executor).min_by_key(order)
+        let own = |ready: &Activation| (key(ready), ready.release, ready.registration, ready.sequence);
+        let inherited = |(callback, ready): &&(usize, Activation)| {
+            let waiting = self.books.waiting_for(executor, *callback, ready);
+            waiting.map(|(_, waiting)| own(waiting)).min().map_or(own(ready), |best| best.min(own(ready)))
+        };
+        self.books.eligible(executor).min_by_key(inherited)
     }
 
     /// The timer that was registered first, of those that are due.

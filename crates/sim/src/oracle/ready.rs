@@ -100,10 +100,35 @@ impl<'a> Books<'a> {
                 return Some(format!("its group is held by {}", plans[*holder].name));
             }
         }
+        let own = self.under_way(executor, callback, activation);
+        (activation.segment == 0 && own >= in_flight as usize).then(|| format!("{own} of it are under way"))
+    }
+
+    /// How many other activations of the callback are under way.
+    fn under_way(&self, executor: usize, callback: usize, activation: &Activation) -> usize {
+        let book = &self.of[executor];
         let resumed = book.ready.iter().filter(|(_, ready)| ready.segment > 0);
         let under_way = book.running.iter().chain(&book.suspended).chain(resumed);
-        let own = under_way.filter(|(other, known)| *other == callback && !same(known, activation)).count();
-        (activation.segment == 0 && own >= in_flight as usize).then(|| format!("{own} of it are under way"))
+        under_way.filter(|(other, known)| *other == callback && !same(known, activation)).count()
+    }
+
+    /// What is ready and waits for a resumed activation, which holds the group of both; nothing if that holds none.
+    pub(super) fn waiting_for(
+        &self,
+        executor: usize,
+        callback: usize,
+        activation: &Activation,
+    ) -> impl Iterator<Item = &(usize, Activation)> {
+        let plans = &self.scenario.callbacks;
+        let holds = activation.segment > 0
+            && self.limits[callback].0 == GroupKind::MutuallyExclusive
+            && !plans[callback].releases_group_at_await;
+        let (group, activation) = (&plans[callback].group, *activation);
+        self.of[executor].ready.iter().filter(move |(other, ready)| {
+            let is_below_limit =
+                ready.segment > 0 || self.under_way(executor, *other, ready) < self.limits[*other].1 as usize;
+            holds && plans[*other].group == *group && !same(ready, &activation) && is_below_limit
+        })
     }
 
     /// What may run in an executor.

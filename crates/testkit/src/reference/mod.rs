@@ -22,6 +22,8 @@ struct Group {
     removed: bool,
     /// The activation that holds it, if it is mutually exclusive: entity and sequence.
     holder: Option<(usize, u64)>,
+    /// The activation of it that a thread has at the moment, if it is mutually exclusive.
+    running: Option<(usize, u64)>,
 }
 
 #[derive(Clone, Debug)]
@@ -73,10 +75,24 @@ impl Reference {
         pending.chain(self.resumed.iter().copied()).collect()
     }
 
-    /// Whether the group lets it run: reentrant, free, or held by that very activation.
+    /// Whether the group lets it run: reentrant, or nothing of it runs, and it is free, or held by that very activation, or
+    /// this is one that precedes all.
     fn admits(&self, decision: &Decision) -> bool {
         let group = &self.groups[decision.group];
-        group.kind == GroupKind::Reentrant || group.holder.is_none_or(|holder| holder == decision.identity())
+        let nothing_runs = group.running.is_none();
+        let is_free_for_it = group.holder.is_none_or(|holder| holder == decision.identity());
+        group.kind == GroupKind::Reentrant || nothing_runs && (is_free_for_it || self.precedes_all(decision))
+    }
+
+    fn precedes_all(&self, decision: &Decision) -> bool {
+        self.entities[decision.entity].plan.precedes_all
+    }
+
+    fn runs_no_more(&mut self, decision: &Decision) {
+        let group = &mut self.groups[decision.group];
+        if group.running == Some(decision.identity()) {
+            group.running = None;
+        }
     }
 
     fn free_group_held_by(&mut self, decision: &Decision) {
@@ -93,7 +109,7 @@ impl Reference {
 
 impl Subject for Reference {
     fn add_group(&mut self, kind: GroupKind) {
-        self.groups.push(Group { kind, removed: false, holder: None });
+        self.groups.push(Group { kind, removed: false, holder: None, running: None });
     }
 
     fn remove_group(&mut self, group: usize) -> bool {
@@ -177,7 +193,11 @@ impl Subject for Reference {
         self.release_due_timers(now);
         let picked = self.pick()?;
         if self.groups[picked.group].kind == GroupKind::MutuallyExclusive {
-            self.groups[picked.group].holder = Some(picked.identity());
+            let group = &mut self.groups[picked.group];
+            group.running = Some(picked.identity());
+            if group.holder.is_none() {
+                group.holder = Some(picked.identity());
+            }
         }
         if picked.segment == 0 {
             self.entities[picked.entity].pending = None;
@@ -191,12 +211,14 @@ impl Subject for Reference {
     }
 
     fn complete(&mut self, now: Instant, decision: &Decision) {
+        self.runs_no_more(decision);
         self.free_group_held_by(decision);
         self.entities[decision.entity].in_flight -= 1;
         self.note(now, Note::Completed(*decision));
     }
 
     fn suspend(&mut self, now: Instant, decision: &Decision) {
+        self.runs_no_more(decision);
         let entity = &mut self.entities[decision.entity];
         if entity.removed {
             // Suspended activations end at the removal of their entity: this one as soon as it is suspended. Neither
@@ -205,7 +227,7 @@ impl Subject for Reference {
             self.free_group_held_by(decision);
             return;
         }
-        if entity.plan.releases_group_at_await {
+        if entity.plan.releases_group_at_await || entity.plan.precedes_all {
             self.free_group_held_by(decision);
         }
         self.suspended.push(*decision);

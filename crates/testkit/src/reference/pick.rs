@@ -39,11 +39,28 @@ impl ReferencePolicy {
 impl Reference {
     /// The activation to run now; leaves it where it is, except that the wait set's ready set is brought up to date.
     pub(super) fn pick(&mut self) -> Option<Decision> {
-        let admitted = self.admitted();
+        let (first, admitted): (Vec<Decision>, Vec<Decision>) =
+            self.admitted().into_iter().partition(|decision| self.precedes_all(decision));
+        if !first.is_empty() {
+            return first.into_iter().min_by_key(|decision| ReferencePolicy::Fifo.key(decision));
+        }
         match self.policy {
             ReferencePolicy::WaitSet(timers) => self.pick_from_wait_set(timers, &admitted),
-            policy => admitted.into_iter().min_by_key(|decision| policy.key(decision)),
+            policy => admitted.into_iter().min_by_key(|decision| self.inherited_key(policy, decision)),
         }
+    }
+
+    /// Priority inheritance: whoever holds its group is as urgent as the most urgent of those that are ready in that group,
+    /// for they all wait for it.
+    fn inherited_key(&self, policy: ReferencePolicy, decision: &Decision) -> Key {
+        let own = policy.key(decision);
+        if self.groups[decision.group].holder != Some(decision.identity()) {
+            return own;
+        }
+        // What precedes all does not wait for a holder.
+        let waits = |waiting: &Decision| waiting.group == decision.group && !self.precedes_all(waiting);
+        let of_group = self.ready().into_iter().filter(waits);
+        of_group.map(|waiting| policy.key(&waiting)).min().unwrap_or(own)
     }
 
     fn admitted(&self) -> Vec<Decision> {

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Runs random programs on the engine under controlled interleavings (crates/rospin/tests/explore.rs). With the numbers below
+# it takes about a minute on two cores, the build included.
+#
+#   .ci/explore.sh                              as in .ci/run
+#   EXPLORE_PROGRAMS=1000000 .ci/explore.sh     for the night
+#   EXPLORE_FIRST=500000 .ci/explore.sh         other programs: those from that number on
+#   EXPLORE_SEED=4711 .ci/explore.sh            that program again, which is made small if it fails
+#
+# A program that breaks a rule is told with the rule, made small, and ends the run.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# Flags of its own, so a folder of its own: other builds stay as they are.
+export CARGO_INCREMENTAL=0 CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/explore"
+export RUSTFLAGS="--cfg rospin_shuttle"
+built=$(cargo test -p rospin --no-default-features --release --test explore --no-run --message-format=json)
+program=$(grep -o '"executable":"[^"]*explore-[^"]*"' <<<"$built" | tail -1 | cut -d'"' -f4)
+
+export EXPLORE_PROGRAMS="${EXPLORE_PROGRAMS:-10000}" EXPLORE_PARTS
+EXPLORE_PARTS=$(nproc)
+if [ -n "${EXPLORE_SEED:-}" ]; then
+    EXPLORE_PARTS=1
+fi
+
+# One process a core; each of them writes down which program it runs, in case it does not come back.
+folder=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$folder"' EXIT
+parts=()
+for ((part = 0; part < EXPLORE_PARTS; part++)); do
+    EXPLORE_PART=$part EXPLORE_PROGRESS="$folder/$part" \
+        "$program" --exact random_programs --nocapture >"$folder/$part.txt" 2>/dev/null &
+    parts+=($!)
+done
+failed=0
+for ((part = 0; part < EXPLORE_PARTS; part++)); do
+    wait "${parts[part]}" && status=0 || status=$?
+    grep -v '^running\|^test \|^$' "$folder/$part.txt" || true
+    if [ "$status" -gt 1 ]; then
+        echo "FAILED: the process ended (status $status) while it ran program $(cat "$folder/$part")"
+        echo "EXPLORE_SEED=$(cat "$folder/$part") .ci/explore.sh runs it again"
+    fi
+    [ "$status" -eq 0 ] || failed=1
+done
+exit $failed

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Looks for mistakes that were put into a copy of the engine on purpose (crates/rospin/tests/explore/mutants.toml), with the
+# random programs of crates/rospin/tests/explore.rs, and prints which of them it finds, by which rule and after how many
+# programs. Needs Python 3.11. Takes some minutes.
+#
+#   .ci/mutants.sh                                 all of them
+#   .ci/mutants.sh no-last-look                    that one
+#   MUTANT_PROGRAMS=20000 .ci/mutants.sh           looks for longer
+set -euo pipefail
+cd "$(dirname "$0")/.."
+only="${1:-}"
+export MUTANT_PROGRAMS="${MUTANT_PROGRAMS:-10000}"
+
+# The sources as they are, in a folder of their own.
+target="${CARGO_TARGET_DIR:-target}"
+mkdir -p "$target/mutants"
+target=$(cd "$target" && pwd)
+copy="$target/mutants/work"
+rm -rf "$copy"
+mkdir -p "$copy"
+git ls-files -z Cargo.toml Cargo.lock README.md crates | tar --null -cf - -T - | tar -xf - -C "$copy"
+names=$(python3 .ci/mutants.py "$copy")
+
+export CARGO_INCREMENTAL=0 CARGO_TARGET_DIR="$target/mutants/build"
+built=$(cd "$copy" && RUSTFLAGS="--cfg rospin_shuttle" cargo test -p rospin --no-default-features --release --test explore \
+    --no-run --message-format=json 2>/dev/null) || {
+    echo "the mistakes do not compile:"
+    (cd "$copy" && RUSTFLAGS="--cfg rospin_shuttle" cargo test -p rospin --no-default-features --release --test explore --no-run)
+    exit 1
+}
+MUTANT_PROGRAM=$(grep -o '"executable":"[^"]*explore-[^"]*"' <<<"$built" | tail -1 | cut -d'"' -f4)
+export MUTANT_PROGRAM
+
+look() {
+    local name=$1 progress out status=0 said
+    progress=$(mktemp)
+    out=$(ROSPIN_MUTANT=$name EXPLORE_PLAIN=1 EXPLORE_PROGRESS=$progress EXPLORE_PROGRAMS=$MUTANT_PROGRAMS \
+        timeout 300 "$MUTANT_PROGRAM" --exact random_programs --nocapture 2>/dev/null) || status=$?
+    said=$(grep -m1 '^FAILED' <<<"$out" | cut -c9-110 || true)
+    local programs=$(($(cat "$progress") + 1))
+    rm -f "$progress"
+    case $status in
+    0) printf '%-36s NOT FOUND after %s programs\n' "$name" "$MUTANT_PROGRAMS" ;;
+    1) printf '%-36s after %6s  %s\n' "$name" "$programs" "$said" ;;
+    124) printf '%-36s after %6s  Engine: it goes on for ever\n' "$name" "$programs" ;;
+    *) printf '%-36s after %6s  Engine: the process ends\n' "$name" "$programs" ;;
+    esac
+}
+export -f look
+
+# Programs that fail without any mistake say nothing about those.
+EXPLORE_SKIP=$(EXPLORE_KEEP_GOING=1 EXPLORE_PROGRAMS=$MUTANT_PROGRAMS "$MUTANT_PROGRAM" --exact random_programs --nocapture \
+    2>/dev/null | grep -oE '^[0-9]+: [A-Z]' | cut -d: -f1 | paste -sd, || true)
+export EXPLORE_SKIP
+if [ -n "$EXPLORE_SKIP" ]; then
+    echo "without any mistake, these programs fail and are left out: $EXPLORE_SKIP"
+fi
+
+if [ -n "$only" ]; then echo "$only"; else sort -u <<<"$names"; fi |
+    xargs -P "$(nproc)" -I{} bash -c 'look {}' | tee "$target/mutants/table.txt"
+echo "$(grep -vc 'NOT FOUND' "$target/mutants/table.txt") of $(wc -l <"$target/mutants/table.txt") found"

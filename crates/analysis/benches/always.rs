@@ -1,0 +1,68 @@
+//! How long 10,000 random systems take, and how large ones do: bounds, then sensitivity. Fails if one takes longer than it
+//! may, or has no answer. Times are processor time, so that what else runs on the machine does not matter.
+//!
+//! `cargo bench -p rospin-analysis`, or with a first seed and how many: `cargo bench -p rospin-analysis -- 0 1000`.
+
+#![expect(clippy::print_stdout, reason = "the figures are what it is for")]
+
+use std::time::{Duration, Instant};
+
+use rospin_analysis::{Analysis, AnalysisError};
+use rospin_scenario::Scenario;
+
+mod systems;
+
+const SYSTEMS: u64 = 10_000;
+/// For bounds and sensitivity of one of them.
+const EACH_MAX: Duration = Duration::from_secs(2);
+
+fn main() {
+    let numbers: Vec<u64> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
+    let (first, count) = (numbers.first().copied().unwrap_or(0), numbers.get(1).copied().unwrap_or(SYSTEMS));
+    let large = [(100, Duration::from_millis(300)), (1_000, Duration::from_secs(10))];
+    for (callbacks, most) in large.into_iter().filter(|_| numbers.is_empty()) {
+        for seed in 0..10 {
+            let (took, text) = timed(&systems::sized(seed, 4, callbacks, 0.8));
+            println!("{callbacks} callbacks, {seed}: {took:?}, {text}");
+            assert!(took <= most, "longer than {most:?}");
+        }
+    }
+    let (mut longest, mut whole, mut refused) = (Duration::ZERO, Duration::ZERO, 0);
+    for seed in first..first + count {
+        let (took, text) = timed(&systems::random(seed));
+        refused += u64::from(text.starts_with("refused"));
+        whole += took;
+        if took > longest {
+            longest = took;
+            println!("{seed}: {took:?}, {text}");
+        }
+        assert!(took <= EACH_MAX, "{seed} takes {took:?}");
+    }
+    println!("{count} systems: mean {:?}, longest {longest:?}; {refused} refused", whole / count.max(1) as u32);
+}
+
+fn timed(scenario: &Scenario) -> (Duration, String) {
+    let began = processor_time();
+    let analysis = Analysis::new(scenario);
+    let text = match analysis.run() {
+        Ok(report) => {
+            let bounds = report.callbacks.iter().filter(|callback| callback.bound.is_some()).count();
+            let ran = processor_time() - began;
+            let unknown = analysis.sensitivity().expect("what has bounds").unknown;
+            format!("{bounds} of {} bounds in {ran:?}; {unknown} margins unknown", report.callbacks.len())
+        }
+        Err(AnalysisError::NotAnalyzable { reason, .. }) => format!("refused: {reason}"),
+        Err(error) => panic!("{}: {error}", scenario.name),
+    };
+    (processor_time() - began, text)
+}
+
+/// Of this process, which has one thread; where the system does not tell, the time that passes.
+fn processor_time() -> Duration {
+    static BEGAN: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    match text.split(' ').next().map(str::parse) {
+        Some(Ok(nanos)) => Duration::from_nanos(nanos),
+        _ => BEGAN.get_or_init(Instant::now).elapsed(),
+    }
+}

@@ -1,0 +1,50 @@
+//! Several threads, and enough of them: no group ever waits for a thread.
+//!
+//! A mutually exclusive group keeps one thread busy at most, and what excludes nothing as many as it may have activations
+//! under way. Where those numbers add up to no more than there are threads, whatever is ready and free to run starts at once.
+//! So each group is served as one thread serves an executor of its own, and the analyses of one processor hold for it, as
+//! they are; what excludes nothing takes its own time.
+
+use crate::global::at_once;
+use crate::solve::Known;
+use crate::system::Policy;
+use crate::uniprocessor::group_window;
+
+/// The bound of a callback in such an executor; `None` if it is none, or nothing is found.
+pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Option<u64> {
+    let system = known.system;
+    let plan = &system.callbacks[callback];
+    let executor = &system.executors[plan.executor];
+    let ordered = !matches!(executor.policy, Policy::WaitSet { .. });
+    if system.receive > 0 || plan.is_async() || !ordered || busy_at_most(known, plan.executor) > executor.threads {
+        return None;
+    }
+    if plan.mates.iter().any(|mate| system.callbacks[*mate].is_async()) {
+        return None;
+    }
+    let alone = plan.mates.is_empty();
+    if alone && at_once(known, callback)? <= u64::from(plan.in_flight) {
+        return Some(plan.cost());
+    }
+    if alone && plan.in_flight > 1 {
+        return None;
+    }
+    group_window(known, callback)?.bound()
+}
+
+/// How many threads an executor can keep busy at once: what waits, in the middle of a group, keeps none.
+fn busy_at_most(known: &Known<'_>, executor: usize) -> u64 {
+    let system = known.system;
+    let mut count = 0_u64;
+    for &callback in &system.executors[executor].callbacks {
+        let plan = &system.callbacks[callback];
+        // Of a group, its first callback counts.
+        if plan.mates.iter().any(|mate| *mate < callback) {
+            continue;
+        }
+        let may = u64::from(plan.in_flight);
+        let most = if plan.mates.is_empty() { at_once(known, callback).unwrap_or(may).min(may) } else { 1 };
+        count = count.saturating_add(most);
+    }
+    count
+}

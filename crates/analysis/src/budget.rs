@@ -1,0 +1,221 @@
+//! A budget of work, so that every analysis ends and ends in the same place on every machine.
+//!
+//! Work is counted, not timed: one unit is one look at one arrival curve, some nanoseconds. What runs out of it stops
+//! early and says so: a search over offsets answers with what it has not ruled out, which is a bound, too; a fixed point
+//! goes on in strides that double, and ends at a solution that need not be the least one, which is a bound, too.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use response_time_analysis::supply::SupplyBound;
+use response_time_analysis::time::Service;
+
+/// For one analysis of a system with so many callbacks, besides a share for each.
+const BASE: u64 = 40_000_000;
+/// For each callback.
+const SHARE: u64 = 250_000;
+/// A fixed point takes as many plain steps; then its strides double. At a load of 99 % a few hundred are usual.
+const PLAIN_STEPS: u32 = 4_096;
+/// Halvings between a solution that was strode to and what is known to be none.
+const HALVINGS: u32 = 24;
+
+/// Watches an analysis, and stops it: for progress, and for Ctrl-C.
+///
+/// ```
+/// use rospin_analysis::Monitor;
+///
+/// let monitor = Monitor::default();
+/// assert_eq!(monitor.share(), 0.0);
+/// monitor.stop(); // Whatever is analysed under it says what it knows by now.
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Monitor {
+    inner: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    stopped: AtomicBool,
+    done: AtomicU64,
+    whole: AtomicU64,
+}
+
+impl Monitor {
+    /// Lets the analysis end with what it knows. May be called from any thread; does not block.
+    pub fn stop(&self) {
+        self.inner.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// True if it was stopped.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.inner.stopped.load(Ordering::Relaxed)
+    }
+
+    /// How much of the budget that runs now is spent, 0 to 1; most analyses end long before 1.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        let whole = self.inner.whole.load(Ordering::Relaxed).max(1);
+        (self.inner.done.load(Ordering::Relaxed) as f64 / whole as f64).min(1.0)
+    }
+}
+
+/// Why there is no bound.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stop {
+    /// What is sought is longer than this.
+    Limit(u64),
+    /// The work for it ran out.
+    Work,
+    /// Another callback on which it depends has none.
+    Other,
+}
+
+/// What may be spent, and what stopped the last search.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    whole: u64,
+    left: Cell<u64>,
+    /// Of the search that is under way.
+    portion: Cell<u64>,
+    stop: Cell<Option<Stop>>,
+    monitor: Option<Monitor>,
+}
+
+impl Budget {
+    /// For the bounds of so many callbacks.
+    pub(crate) fn for_bounds(callbacks: usize, monitor: Option<&Monitor>) -> Self {
+        Self::of(BASE + SHARE * callbacks as u64, monitor)
+    }
+
+    pub(crate) fn of(work: u64, monitor: Option<&Monitor>) -> Self {
+        if let Some(monitor) = monitor {
+            monitor.inner.whole.store(work, Ordering::Relaxed);
+            monitor.inner.done.store(0, Ordering::Relaxed);
+        }
+        Self {
+            whole: work,
+            left: Cell::new(work),
+            portion: Cell::new(work),
+            stop: Cell::new(None),
+            monitor: monitor.cloned(),
+        }
+    }
+
+    /// Takes so much from it. Never fails: who cares asks [`is_out`](Self::is_out).
+    pub(crate) fn spend(&self, work: u64) {
+        self.left.set(self.left.get().saturating_sub(work));
+        self.portion.set(self.portion.get().saturating_sub(work));
+        if let Some(monitor) = &self.monitor {
+            monitor.inner.done.store(self.whole - self.left.get(), Ordering::Relaxed);
+            if monitor.is_stopped() {
+                self.left.set(0);
+            }
+        }
+    }
+
+    pub(crate) fn whole(&self) -> u64 {
+        self.whole
+    }
+
+    pub(crate) fn left(&self) -> u64 {
+        self.left.get()
+    }
+
+    /// The next search may spend so much, if there is as much.
+    pub(crate) fn begin(&self, portion: u64) {
+        self.portion.set(portion);
+        self.stop.set(None);
+    }
+
+    /// True if nothing is left at all.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.left.get() == 0
+    }
+
+    /// True if the search under way, or the whole budget, has nothing left.
+    pub(crate) fn is_out(&self) -> bool {
+        self.portion.get() == 0 || self.is_spent()
+    }
+
+    /// Why the last search ended without a bound.
+    pub(crate) fn stop(&self) -> Stop {
+        self.stop.get().unwrap_or(Stop::Other)
+    }
+
+    /// The least length, from `start` on, that gives time for the demand in it, up to `limit`; or a longer one that does,
+    /// if the least one takes too many steps to find. `start` is no longer than the least one; a look at the demand
+    /// costs `weight`.
+    pub(crate) fn fixed_point(
+        &self,
+        supply: &impl SupplyBound,
+        limit: u64,
+        start: u64,
+        weight: u64,
+        demand: impl Fn(u64) -> u64,
+    ) -> Option<u64> {
+        let needs = |length: u64| {
+            self.spend(weight);
+            u64::from(supply.service_time(Service::from(demand(length))))
+        };
+        let mut length = start.max(1);
+        for _ in 0..PLAIN_STEPS {
+            if length > limit || self.is_out() {
+                break;
+            }
+            let needed = needs(length);
+            if needed <= length {
+                return Some(length.min(needed.max(start)));
+            }
+            length = needed;
+        }
+        let mut stride = 0_u64;
+        while length <= limit {
+            let needed = needs(length);
+            if needed <= length {
+                return Some(shortened(length - stride.min(length), length, needs));
+            }
+            stride = stride.saturating_mul(2).max(needed - length);
+            length = needed.saturating_add(stride);
+        }
+        self.stop.set(Some(Stop::Limit(limit)));
+        None
+    }
+}
+
+/// A solution between what may be none and one that is.
+fn shortened(mut bad: u64, mut good: u64, needs: impl Fn(u64) -> u64) -> u64 {
+    for _ in 0..HALVINGS {
+        let middle = bad + (good - bad) / 2;
+        if middle == bad {
+            break;
+        }
+        if needs(middle) <= middle {
+            good = middle;
+        } else {
+            bad = middle;
+        }
+    }
+    good
+}
+
+#[cfg(test)]
+mod tests {
+    use response_time_analysis::supply::Dedicated;
+
+    use super::*;
+
+    #[test]
+    fn what_runs_out_of_work_still_finds_a_solution() {
+        // Ten of twelve are taken, and 1000 before: the least solution is 6000.
+        let demand = |length: u64| 1_000 + length.div_ceil(12) * 10;
+        let (plain, out) = (Budget::of(1 << 30, None), Budget::of(0, None));
+        let least = plain.fixed_point(&Dedicated::new(), 1 << 40, 1, 1, demand).unwrap();
+        assert_eq!(least, demand(least));
+        let other = out.fixed_point(&Dedicated::new(), 1 << 40, 1, 1, demand).unwrap();
+        assert!(demand(other) <= other && other >= least && other < 2 * least, "{other}, least {least}");
+        assert_eq!(out.fixed_point(&Dedicated::new(), 1 << 40, 1, 1, |length| length + 1), None);
+        assert_eq!(out.stop(), Stop::Limit(1 << 40));
+    }
+}

@@ -1,0 +1,272 @@
+//! Why a deadline is not proven to hold: by how much, and whose execution makes it so; and what would do that costs nothing
+//! but a line in a deployment file.
+//!
+//! Whose execution: the bound with and without it. What would do: priorities, OS priorities, other executors and cores are
+//! tried one by one, and what is told was proven by the analysis to make all deadlines hold.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use rospin_scenario::{Executor, Scenario};
+
+use crate::analysis::Analysis;
+use crate::budget::Budget;
+use crate::chains;
+use crate::solve::{Known, Solution, solve};
+use crate::system::System;
+
+/// As many deadlines are looked into.
+const LATE_MAX: usize = 8;
+/// As many callbacks are named for each.
+const CAUSES_MAX: usize = 3;
+/// As many changes of each kind are tried.
+const TRIES_MAX: usize = 64;
+
+/// A deadline that is not proven to hold.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Late {
+    /// The callback or chain.
+    pub name: String,
+    /// By how much its bound is beyond its deadline; `None` if it has no bound.
+    pub by: Option<Duration>,
+    /// Other callbacks, and by how much the bound is shorter if they take no time, the largest part first. `None`: without
+    /// it there is a bound.
+    pub causes: Vec<(String, Option<Duration>)>,
+}
+
+/// A change that makes all deadlines hold.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Change {
+    /// Another priority inside its executor.
+    Priority {
+        /// The callback.
+        callback: String,
+        /// What it has.
+        from: u32,
+        /// What it should have.
+        to: u32,
+    },
+    /// Another OS priority.
+    OsPriority {
+        /// The executor.
+        executor: String,
+        /// What it has.
+        from: u8,
+        /// What it should have.
+        to: u8,
+    },
+    /// A callback group goes to another executor.
+    Group {
+        /// The group.
+        group: String,
+        /// Where to: an executor that is there, or a new one.
+        executor: String,
+        /// The core of the new one; `None` if it is there.
+        core: Option<u16>,
+    },
+    /// An executor goes to another core.
+    Core {
+        /// The executor.
+        executor: String,
+        /// Where to.
+        core: u16,
+    },
+}
+
+impl Change {
+    /// In words.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Priority { callback, from, to } => format!("give `{callback}` priority {to} instead of {from}"),
+            Self::OsPriority { executor, from, to } => {
+                format!("give executor `{executor}` OS priority {to} instead of {from}")
+            }
+            Self::Group { group, executor, core: None } => format!("move group `{group}` to executor `{executor}`"),
+            Self::Group { group, executor, core: Some(core) } => {
+                format!("move group `{group}` to an executor of its own, `{executor}`, on core {core}")
+            }
+            Self::Core { executor, core } => format!("move `{executor}` to core {core}"),
+        }
+    }
+
+    /// The scenario with this change.
+    #[must_use]
+    pub fn apply(&self, scenario: &Scenario) -> Scenario {
+        let mut changed = scenario.clone();
+        match self {
+            Self::Priority { callback, to, .. } => {
+                let found = changed.callbacks.iter_mut().filter(|plan| plan.name == *callback);
+                found.for_each(|plan| plan.priority = Some(*to));
+            }
+            Self::OsPriority { executor, to, .. } => {
+                let found = changed.executors.iter_mut().filter(|plan| plan.name == *executor);
+                found.for_each(|plan| plan.os_priority = *to);
+            }
+            Self::Group { group, executor, core } => {
+                let of = changed.groups.iter().find(|plan| plan.name == *group).map(|plan| plan.executor.clone());
+                let like = changed.executors.iter().find(|plan| Some(&plan.name) == of.as_ref()).cloned();
+                if let (Some(core), Some(like)) = (core, like) {
+                    let mut own = Executor::new(executor);
+                    own.policy.clone_from(&like.policy);
+                    own.os_priority = like.os_priority;
+                    own.cores = vec![*core];
+                    changed.executors.push(own);
+                    changed.cores = Some(scenario.core_count());
+                }
+                let found = changed.groups.iter_mut().filter(|plan| plan.name == *group);
+                found.for_each(|plan| plan.executor.clone_from(executor));
+            }
+            Self::Core { executor, core } => {
+                let found = changed.executors.iter_mut().filter(|plan| plan.name == *executor);
+                found.for_each(|plan| plan.cores = vec![*core]);
+            }
+        }
+        changed
+    }
+}
+
+/// Deadlines that are not proven to hold, and why; none if some core has too much to do.
+pub(crate) fn late(analysis: &Analysis<'_>, system: &System, budget: &Budget) -> Vec<Late> {
+    if system.check_load().is_err() {
+        return Vec::new();
+    }
+    let scenario = analysis.scenario();
+    let count = system.callbacks.len();
+    let bounds = |system: &System, solution: &Solution| -> Vec<Option<u64>> {
+        let known = Known::of(system, solution, budget);
+        let chains = scenario.chains.iter().map(|chain| chains::bound(scenario, solution, &known, chain).latency);
+        let chains = chains.map(|latency| latency.map(crate::system::nanos));
+        solution.found.iter().map(|found| found.bound).chain(chains).collect()
+    };
+    let dues = system.callbacks.iter().map(|plan| plan.due);
+    let dues: Vec<Option<u64>> =
+        dues.chain(scenario.chains.iter().map(|chain| chain.deadline.map(crate::system::nanos))).collect();
+    let now = bounds(system, &solve(system, budget));
+    let is_late = |place: &usize| dues[*place].is_some_and(|due| now[*place].is_none_or(|bound| bound > due));
+    let places: Vec<usize> = (0..now.len()).filter(is_late).take(LATE_MAX).collect();
+    let mut causes = vec![Vec::new(); places.len()];
+    if !places.is_empty() {
+        let mut changed = system.clone();
+        for callback in 0..count {
+            if budget.is_spent() {
+                break;
+            }
+            let plan = changed.callbacks[callback].clone();
+            changed.callbacks[callback].segments.iter_mut().for_each(|segment| *segment = 1);
+            changed.callbacks[callback].shortest = 0;
+            let without = bounds(&changed, &solve(&changed, budget));
+            changed.callbacks[callback] = plan;
+            for (place, causes) in places.iter().zip(&mut causes) {
+                let shorter = match (now[*place], without[*place]) {
+                    (Some(now), Some(without)) => Some(now.saturating_sub(without)),
+                    (None, Some(_)) => None,
+                    (_, None) => continue,
+                };
+                let own = *place == callback;
+                if !own && shorter != Some(0) {
+                    causes.push((shorter, callback));
+                }
+            }
+        }
+    }
+    let name = |place: usize| match place.checked_sub(count) {
+        Some(chain) => scenario.chains[chain].name.clone(),
+        None => system.callbacks[place].name.clone(),
+    };
+    let told = |(place, mut causes): (usize, Vec<(Option<u64>, usize)>)| {
+        causes.sort_by_key(|(shorter, callback)| (std::cmp::Reverse(shorter.unwrap_or(u64::MAX)), *callback));
+        let named = causes.into_iter().take(CAUSES_MAX);
+        let named = named.map(|(shorter, other)| (name(other), shorter.map(Duration::from_nanos)));
+        let by = now[place].zip(dues[place]).map(|(bound, due)| Duration::from_nanos(bound.saturating_sub(due)));
+        Late { name: name(place), by, causes: named.collect() }
+    };
+    places.into_iter().zip(causes).map(told).collect()
+}
+
+/// Single changes with which all deadlines hold, those that change least first.
+pub(crate) fn changes(analysis: &Analysis<'_>, late: &[Late], budget: &Budget) -> Vec<Change> {
+    let scenario = analysis.scenario();
+    let holds = |change: &Change| !budget.is_spent() && analysis.of(&change.apply(scenario)).holds(budget);
+    let mut found = Vec::new();
+    for candidates in [priorities(analysis, late), os_priorities(scenario), cores(scenario), groups(scenario)] {
+        let mut subjects = BTreeSet::new();
+        for (subject, change) in candidates.into_iter().take(TRIES_MAX) {
+            // Of several that would do for one thing, the first.
+            if !subjects.contains(&subject) && holds(&change) {
+                subjects.insert(subject);
+                found.push(change);
+            }
+        }
+    }
+    found
+}
+
+/// Late callbacks, and those of late chains, above those of their executor, as little as possible.
+fn priorities(analysis: &Analysis<'_>, late: &[Late]) -> Vec<(String, Change)> {
+    let Ok(system) = analysis.unloaded_system() else { return Vec::new() };
+    let chains = &analysis.scenario().chains;
+    let in_late_chain = |name: &str| {
+        let of = |chain: &&rospin_scenario::Chain| late.iter().any(|late| late.name == chain.name);
+        chains.iter().filter(of).any(|chain| chain.callbacks.iter().any(|member| member == name))
+    };
+    let mut found = Vec::new();
+    for plan in system
+        .callbacks
+        .iter()
+        .filter(|plan| late.iter().any(|late| late.name == plan.name) || in_late_chain(&plan.name))
+    {
+        let others = system.executors[plan.executor].callbacks.iter().map(|other| system.callbacks[*other].priority);
+        let above: BTreeSet<u32> = others.filter(|other| *other >= plan.priority).collect();
+        for level in above {
+            let change =
+                Change::Priority { callback: plan.name.clone(), from: plan.priority, to: level.saturating_add(1) };
+            found.push((plan.name.clone(), change));
+        }
+    }
+    found
+}
+
+fn os_priorities(scenario: &Scenario) -> Vec<(String, Change)> {
+    let mut found = Vec::new();
+    for executor in &scenario.executors {
+        let levels: BTreeSet<u8> = scenario.executors.iter().map(|other| other.os_priority).collect();
+        for level in levels.into_iter().filter(|level| *level >= executor.os_priority && *level < 99) {
+            let (name, from) = (executor.name.clone(), executor.os_priority);
+            if scenario.executors.len() > 1 {
+                found.push((name.clone(), Change::OsPriority { executor: name, from, to: level + 1 }));
+            }
+        }
+    }
+    found
+}
+
+fn cores(scenario: &Scenario) -> Vec<(String, Change)> {
+    let mut found = Vec::new();
+    for executor in &scenario.executors {
+        for core in (0..scenario.core_count()).filter(|core| executor.cores != [*core]) {
+            found.push((executor.name.clone(), Change::Core { executor: executor.name.clone(), core }));
+        }
+    }
+    found
+}
+
+/// Groups to executors that are there, then to one of their own.
+fn groups(scenario: &Scenario) -> Vec<(String, Change)> {
+    let mut found = Vec::new();
+    for group in &scenario.groups {
+        let is_alone = scenario.groups.iter().filter(|other| other.executor == group.executor).count() < 2;
+        let name = || group.name.clone();
+        for executor in scenario.executors.iter().filter(|executor| executor.name != group.executor) {
+            found.push((name(), Change::Group { group: name(), executor: executor.name.clone(), core: None }));
+        }
+        let own = format!("{} alone", group.name);
+        let is_new = scenario.executors.iter().all(|executor| executor.name != own);
+        for core in (0..scenario.core_count()).filter(|_| !is_alone && is_new) {
+            found.push((name(), Change::Group { group: name(), executor: own.clone(), core: Some(core) }));
+        }
+    }
+    found
+}

@@ -1,0 +1,90 @@
+//! The longest response over all offsets of a busy window, without a look at each of them.
+//!
+//! In a busy window, what is released later ends later. So of all that is released between two offsets, none takes longer
+//! than from the first of them to the end that belongs to the second. A stretch of offsets for which that is no longer
+//! than what was found already is passed over; one for which it is longer is halved, the most promising first (branch and
+//! bound, Land and Doig 1960). Windows have millions of offsets where periods differ by as much; a few dozen decide.
+
+use std::collections::BinaryHeap;
+
+use crate::budget::Budget;
+
+/// Offsets between which nothing was ruled out.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Stretch {
+    /// No response in it is longer.
+    ceiling: u64,
+    from: u64,
+    to: u64,
+    /// Of what is released at `to`.
+    end: u64,
+}
+
+/// What is to be searched.
+pub(crate) struct Search<'a> {
+    pub(crate) budget: &'a Budget,
+    /// First and last offsets of stretches; in each, `end` grows with the offset.
+    pub(crate) stretches: Vec<(u64, u64)>,
+    /// All that is asked, unless it is 0: whether a response is longer than this. The answer is this if none is, and
+    /// something longer otherwise.
+    pub(crate) enough: u64,
+}
+
+impl Search<'_> {
+    /// The longest time from an offset to its `end`, or something longer if the work for that runs out; `None` if there is
+    /// an offset without an end. `next` tells the offset from which on, after another one, ends may be later.
+    pub(crate) fn longest(
+        self,
+        mut end: impl FnMut(u64) -> Option<u64>,
+        next: impl Fn(u64) -> Option<u64>,
+    ) -> Option<u64> {
+        let mut open = BinaryHeap::new();
+        for (from, to) in self.stretches {
+            let end = end(to)?;
+            open.push(Stretch { ceiling: end.saturating_sub(from), from, to, end });
+        }
+        let mut longest = self.enough;
+        while let Some(Stretch { ceiling, from, to, end: last }) = open.pop() {
+            if ceiling <= longest || longest > self.enough && self.enough > 0 {
+                break;
+            }
+            if self.budget.is_out() {
+                return Some(ceiling);
+            }
+            let first = if from == to { last } else { end(from)? };
+            longest = longest.max(first.saturating_sub(from));
+            let Some(from) = next(from).filter(|from| *from <= to) else { continue };
+            if first == last {
+                continue;
+            }
+            let middle = from + (to - from) / 2;
+            let middle_end = if middle == to { last } else { end(middle)? };
+            open.push(Stretch { ceiling: middle_end.saturating_sub(from), from, to: middle, end: middle_end });
+            if let Some(from) = next(middle).filter(|from| *from <= to) {
+                open.push(Stretch { ceiling: last.saturating_sub(from), from, to, end: last });
+            }
+        }
+        Some(longest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ends of what comes at multiples of 10, the later the slower.
+    fn end(at: u64) -> Option<u64> {
+        let number = at / 10;
+        Some(number * 9 + 13 + if number >= 40 { 30 } else { 0 })
+    }
+
+    #[test]
+    fn finds_the_longest_and_is_above_it_without_work() {
+        let next = |at: u64| Some((at / 10 + 1) * 10);
+        let exact = (0..=999).map(|at| end(at).unwrap().saturating_sub(at)).max();
+        let search = |budget: &Budget, enough| Search { budget, stretches: vec![(0, 999)], enough }.longest(end, next);
+        assert_eq!(search(&Budget::of(1, None), 0), exact);
+        assert_eq!(search(&Budget::of(1, None), 100), Some(100));
+        assert!(search(&Budget::of(0, None), 0) > exact);
+    }
+}

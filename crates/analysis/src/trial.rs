@@ -1,0 +1,237 @@
+//! What if a callback took longer, or came more often: whether all deadlines still hold, and until when.
+//!
+//! Where the bounds of callbacks do not depend on each other, the largest change is found one deadline at a time: most of
+//! them hold with the largest change that those before them allow, which takes one look; only one that does not is halved
+//! towards. With the tightest deadline first, that is one search for each change instead of one for each deadline.
+
+use std::time::Duration;
+
+use rospin_scenario::Scenario;
+
+use crate::arrivals::Arrivals;
+use crate::budget::Budget;
+use crate::chains;
+use crate::sensitivity::{FACTOR_MAX, HALVINGS, Margin, PRECISION_OF_ALL, PRECISION_OF_ONE};
+use crate::solve::{Known, Manner, Solution, seek};
+use crate::system::{Callback, System};
+
+/// What is changed of a callback, by a factor.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum What {
+    Execution,
+    Rate,
+}
+
+/// A system in which one callback is changed at a time.
+pub(crate) struct Trial<'a> {
+    scenario: &'a Scenario,
+    system: System,
+    budget: &'a Budget,
+    /// As it is, if no core has too much to do.
+    solution: Option<Solution>,
+    holds: bool,
+    /// Callbacks by core, the tightest deadline first; those whose bounds do not depend on each other only.
+    tightest: Vec<Vec<usize>>,
+    /// Cores on which all deadlines hold as it is.
+    fine: Vec<bool>,
+}
+
+impl<'a> Trial<'a> {
+    pub(crate) fn new(scenario: &'a Scenario, system: System, budget: &'a Budget) -> Self {
+        let fits = system.check_load().is_ok();
+        let solution = fits.then(|| seek(&system, budget, Manner::default())).flatten();
+        let mut trial =
+            Self { scenario, system, budget, solution, holds: false, tightest: Vec::new(), fine: Vec::new() };
+        let system = &trial.system;
+        let bound = |callback: usize| trial.solution.as_ref().and_then(|solution| solution.found[callback].bound);
+        let share = |callback: usize| {
+            let due = system.callbacks[callback].due.unwrap_or(u64::MAX) as f64;
+            bound(callback).map_or(f64::MAX, |bound| bound as f64 / due)
+        };
+        trial.fine = vec![fits; system.cores.len()];
+        let mut tightest = vec![Vec::new(); system.cores.len()];
+        for (callback, plan) in system.callbacks.iter().enumerate() {
+            let core = system.executors[plan.executor].core;
+            tightest[core].push(callback);
+            trial.fine[core] &= bound(callback).is_some_and(|bound| plan.due.is_none_or(|due| bound <= due));
+        }
+        tightest.iter_mut().for_each(|core| core.sort_by(|one, other| share(*other).total_cmp(&share(*one))));
+        trial.holds = trial.fine.iter().all(|fine| *fine)
+            && trial.solution.as_ref().is_some_and(|solution| trial.chains_hold(&trial.system, solution));
+        trial.tightest = tightest;
+        trial
+    }
+
+    pub(crate) fn holds_as_it_is(&self) -> bool {
+        self.holds
+    }
+
+    /// How far a callback can change.
+    pub(crate) fn margin(&mut self, callback: usize) -> Margin {
+        let plan = self.system.callbacks[callback].clone();
+        let period = match plan.source {
+            Arrivals::Repeated { gap, .. } if plan.publishers.is_empty() => Some(gap),
+            _ => None,
+        };
+        let longer = self.largest(callback, What::Execution);
+        let often = period.and_then(|_| self.largest(callback, What::Rate));
+        let known = !self.budget.is_spent();
+        let execution = |factor| Duration::from_nanos(plan.segments.iter().map(|time| shrunk(*time, factor)).sum());
+        Margin {
+            callback: plan.name.clone(),
+            execution: Duration::from_nanos(plan.cost()),
+            execution_max: longer.filter(|_| known).map(execution),
+            period: period.map(Duration::from_nanos),
+            period_min: period
+                .zip(often)
+                .filter(|_| known)
+                .map(|(gap, factor)| Duration::from_nanos(scaled(gap, 1.0 / factor).max(1))),
+            unknown: !known,
+        }
+    }
+
+    /// The largest factor that holds, if any does; what holds for one holds for all smaller ones.
+    fn largest(&mut self, callback: usize, what: What) -> Option<f64> {
+        let plan = self.system.callbacks[callback].clone();
+        let core = self.system.executors[plan.executor].core;
+        let factor = self.room(callback, what)?;
+        let linked = self.scenario.chains.iter().any(|chain| chain.callbacks.len() > 1);
+        let found = if linked || self.system.is_interdependent() {
+            self.halved(callback, what, factor, None)
+        } else if (0..self.fine.len()).any(|other| other != core && !self.fine[other]) {
+            None
+        } else {
+            let members = self.tightest[core].clone();
+            members.into_iter().try_fold(factor, |factor, member| self.halved(callback, what, factor, Some(member)))
+        };
+        self.system.callbacks[callback] = plan;
+        found
+    }
+
+    /// The largest factor up to this one with which a deadline holds, or all of them.
+    fn halved(&mut self, callback: usize, what: What, factor: f64, member: Option<usize>) -> Option<f64> {
+        let plan = self.system.callbacks[callback].clone();
+        let good_to = |trial: &mut Self, factor: f64| {
+            trial.change(callback, &plan, what, factor);
+            let holds = trial.works(member, factor);
+            trial.system.callbacks[callback] = plan.clone();
+            holds
+        };
+        if good_to(self, factor) {
+            return Some(factor);
+        }
+        // As it is comes first, so that what just holds is found to do so.
+        let as_it_is = factor > 1.0 && good_to(self, 1.0);
+        let (mut good, mut bad) = if as_it_is { (1.0, factor) } else { (0.0, factor.min(1.0)) };
+        let precision = if member.is_some() { PRECISION_OF_ONE } else { PRECISION_OF_ALL };
+        for _ in 0..HALVINGS {
+            if bad - good <= good * precision || bad < 1e-9 || self.budget.is_spent() {
+                break;
+            }
+            let middle = if good > 0.0 && bad > 4.0 * good { 2.0 * good } else { f64::midpoint(good, bad) };
+            if good_to(self, middle) {
+                good = middle;
+            } else {
+                bad = middle;
+            }
+        }
+        (good > 0.0).then_some(good)
+    }
+
+    /// The factor with which some core has no time left; at most [`FACTOR_MAX`], none if nothing helps.
+    fn room(&mut self, callback: usize, what: What) -> Option<f64> {
+        let plan = self.system.callbacks[callback].clone();
+        let now = self.system.loads();
+        self.change(callback, &plan, what, 2.0);
+        let twice = self.system.loads();
+        self.system.callbacks[callback] = plan;
+        let mut factor = FACTOR_MAX;
+        for (now, twice) in now.into_iter().zip(twice) {
+            let each = twice - now;
+            if each > 1e-12 {
+                factor = factor.min(1.0 + (1.0 + 1e-10 - now) / each);
+            } else if now > 1.0 + 1e-9 {
+                return None;
+            }
+        }
+        (factor > 0.0).then_some(factor)
+    }
+
+    fn change(&mut self, callback: usize, plan: &Callback, what: What, factor: f64) {
+        let changed = &mut self.system.callbacks[callback];
+        match what {
+            What::Execution => {
+                for (segment, given) in changed.segments.iter_mut().zip(&plan.segments) {
+                    *segment = shrunk(*given, factor);
+                }
+                changed.shortest = scaled(plan.shortest, factor.min(1.0));
+            }
+            What::Rate => {
+                let Arrivals::Repeated { gap, jitter, burst } = plan.source else { return };
+                let shorter = scaled(gap, 1.0 / factor).max(1);
+                changed.source = Arrivals::Repeated { gap: shorter, jitter, burst };
+                // A timer that is due by its next due time is so by a nearer one.
+                if plan.due == Some(gap) && self.scenario.callbacks[callback].deadline.is_none() {
+                    changed.due = Some(shorter);
+                    changed.deadline = Some(shorter);
+                }
+            }
+        }
+    }
+
+    /// True if this deadline holds in the system as it was changed, or all of them.
+    fn works(&self, member: Option<usize>, factor: f64) -> bool {
+        if self.budget.is_spent() || self.system.check_load().is_err() {
+            return false;
+        }
+        let Some(member) = member else {
+            // Where all grows, no bound gets shorter.
+            let from = self.solution.as_ref().filter(|_| factor >= 1.0 && self.holds);
+            let from: Option<Vec<_>> = from.map(|solution| solution.found.iter().map(|found| found.bound).collect());
+            let manner = Manner { only_if_due: true, from: from.as_deref() };
+            let solution = seek(&self.system, self.budget, manner);
+            return solution.is_some_and(|solution| self.chains_hold(&self.system, &solution));
+        };
+        let due = self.system.callbacks[member].due;
+        let mut thresholds = vec![0; self.system.callbacks.len()];
+        thresholds[member] = due.unwrap_or(self.system.limit);
+        let known = Known {
+            system: &self.system,
+            budget: self.budget,
+            arrivals: self.system.callbacks.iter().map(|plan| Some(plan.source.clone())).collect(),
+            responses: vec![Some(0); self.system.callbacks.len()],
+            receiving: vec![Some(0); self.system.cores.len()],
+            thresholds,
+        };
+        self.budget.begin(self.budget.whole() / 64);
+        let bound = known.bound(member).bound;
+        let hold = bound.is_some_and(|bound| due.is_none_or(|due| bound <= due));
+        hold && self.chains_of_hold(member, bound)
+    }
+
+    /// Where bounds do not depend on each other, chains have one callback each.
+    fn chains_of_hold(&self, member: usize, bound: Option<u64>) -> bool {
+        let name = &self.system.callbacks[member].name;
+        let ours = self.scenario.chains.iter().filter(|chain| chain.callbacks.contains(name));
+        let limit = ours.filter_map(|chain| chain.deadline).map(crate::system::nanos).min();
+        limit.is_none_or(|limit| bound.is_some_and(|bound| bound <= limit))
+    }
+
+    fn chains_hold(&self, system: &System, solution: &Solution) -> bool {
+        if self.scenario.chains.is_empty() {
+            return true;
+        }
+        let known = Known::of(system, solution, self.budget);
+        self.scenario.chains.iter().all(|chain| chains::bound(self.scenario, solution, &known, chain).holds)
+    }
+}
+
+/// What takes time still does so.
+fn shrunk(nanos: u64, factor: f64) -> u64 {
+    scaled(nanos, factor).max(nanos.min(1))
+}
+
+/// In whole nanoseconds.
+fn scaled(nanos: u64, factor: f64) -> u64 {
+    (nanos as f64 * factor) as u64
+}

@@ -1,0 +1,287 @@
+//! Several threads: no bound below the worst case that a search through all schedules finds, none above the published formula.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use rospin_analysis::{Analysis, Report};
+use rospin_core::{EntityKind, GroupKind};
+use rospin_scenario::draw::Stream;
+use rospin_scenario::{Callback, ExecutionTime, Executor, Group, Pattern, Release, Scenario};
+
+/// Of each kind; with 400, which take minutes, it was run before bounds changed.
+const SYSTEMS: u64 = if cfg!(debug_assertions) { 25 } else { 80 };
+/// Systems with more are left out.
+const STATES_MAX: usize = 20_000;
+
+/// A callback: execution time up to `cost`, at least `gap` between two releases; the larger priority goes first.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    cost: u8,
+    gap: u8,
+    priority: u8,
+    /// Callbacks of one group exclude each other.
+    group: u8,
+}
+
+fn scenario(policy: &str, threads: u16, plans: &[Plan], unit: Duration) -> Scenario {
+    let mut scenario = Scenario::default();
+    scenario.duration = Duration::from_secs(1);
+    scenario.cores = Some(threads);
+    let mut executor = Executor::new("x");
+    policy.clone_into(&mut executor.policy);
+    executor.threads = threads;
+    scenario.executors.push(executor);
+    for (number, plan) in plans.iter().enumerate() {
+        let group = format!("g{}", plan.group);
+        if scenario.groups.iter().all(|known| known.name != group) {
+            let mut group = Group::new(&group, "x");
+            group.kind = GroupKind::MutuallyExclusive;
+            scenario.groups.push(group);
+        }
+        let mut callback = Callback::new(format!("c{number}"), EntityKind::Service, group);
+        callback.priority = Some(u32::from(plan.priority));
+        callback.execution = ExecutionTime::Uniform(unit, unit * u32::from(plan.cost));
+        let period = unit * u32::from(plan.gap);
+        let pattern = Pattern::Sporadic { offset: Duration::ZERO, min: period, max: period };
+        scenario.releases.push(Release::new([&callback.name], pattern));
+        scenario.callbacks.push(callback);
+    }
+    scenario
+}
+
+fn bounds(report: &Report) -> Vec<Option<u64>> {
+    report.callbacks.iter().map(|callback| callback.bound.map(|bound| bound.as_nanos() as u64)).collect()
+}
+
+/// An activation: its age, and what is left of it at most, 0 if it has not started.
+type Job = (u8, u8);
+
+/// What can happen next depends on this alone.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct State {
+    /// By callback, time since its last release, up to its gap.
+    since: Vec<u8>,
+    /// By callback, in the order of release.
+    jobs: Vec<Vec<Job>>,
+}
+
+/// Every schedule of sporadic callbacks in whole units: whichever may be released is or is not, whatever runs ends after any
+/// unit. The longest responses by callback; `None` if one exceeds `limit`, or there are too many states.
+fn search(by_priority: bool, threads: u8, plans: &[Plan], limit: u8) -> Option<Vec<u64>> {
+    let count = plans.len();
+    let first = State { since: plans.iter().map(|plan| plan.gap).collect(), jobs: vec![Vec::new(); count] };
+    let (mut seen, mut open) = (HashSet::from([first.clone()]), vec![first]);
+    let mut longest = vec![0; count];
+    while let Some(state) = open.pop() {
+        if seen.len() > STATES_MAX {
+            return None;
+        }
+        for released in 0..1_u32 << count {
+            let mut next = state.clone();
+            let allowed = (0..count).all(|callback| {
+                let is = released >> callback & 1 == 1;
+                if is {
+                    next.since[callback] = 0;
+                    next.jobs[callback].push((0, 0));
+                }
+                !is || state.since[callback] >= plans[callback].gap
+            });
+            if !allowed {
+                continue;
+            }
+            dispatch(by_priority, threads, plans, &mut next);
+            let running: Vec<usize> =
+                (0..count).filter(|callback| next.jobs[*callback].first().is_some_and(|job| job.1 > 0)).collect();
+            for ended in 0..1_u32 << running.len() {
+                let mut after = next.clone();
+                for (callback, plan) in plans.iter().enumerate() {
+                    after.since[callback] = (after.since[callback] + 1).min(plan.gap);
+                    after.jobs[callback].iter_mut().for_each(|job| job.0 += 1);
+                    if after.jobs[callback].iter().any(|job| job.0 > limit) {
+                        return None;
+                    }
+                }
+                for (place, callback) in running.iter().enumerate() {
+                    let job = &mut after.jobs[*callback][0];
+                    if job.1 == 1 || ended >> place & 1 == 1 {
+                        longest[*callback] = longest[*callback].max(u64::from(job.0));
+                        after.jobs[*callback].remove(0);
+                    } else {
+                        job.1 -= 1;
+                    }
+                }
+                if seen.insert(after.clone()) {
+                    open.push(after);
+                }
+            }
+        }
+    }
+    Some(longest)
+}
+
+/// Idle threads take what is most urgent, or came first, of what is not excluded.
+fn dispatch(by_priority: bool, threads: u8, plans: &[Plan], state: &mut State) {
+    loop {
+        let runs = |callback: usize| state.jobs[callback].first().is_some_and(|job| job.1 > 0);
+        let busy = (0..plans.len()).filter(|callback| runs(*callback)).count();
+        let free = |callback: &usize| {
+            !state.jobs[*callback].is_empty()
+                && (0..plans.len()).all(|other| !runs(other) || plans[other].group != plans[*callback].group)
+        };
+        let key = |callback: &usize| {
+            let age = state.jobs[*callback][0].0;
+            let urgent = if by_priority { plans[*callback].priority } else { 0 };
+            (std::cmp::Reverse(urgent), std::cmp::Reverse(age), *callback)
+        };
+        let Some(next) = (0..plans.len()).filter(free).min_by_key(key).filter(|_| busy < usize::from(threads)) else {
+            return;
+        };
+        state.jobs[next][0].1 = plans[next].cost;
+    }
+}
+
+fn random(seed: u64, count: u64, groups: bool) -> (u16, Vec<Plan>) {
+    let rng = &mut Stream::new(seed, "threads");
+    let threads = 2 + (rng.below(4) == 0) as u16;
+    let plan = |number: u64, rng: &mut Stream| {
+        let gap = 3 + rng.below(5) as u8;
+        let cost = 1 + rng.below(u64::from(gap) - 1).min(3) as u8;
+        let group = if groups && rng.below(2) == 0 { 0 } else { 1 + number as u8 };
+        Plan { cost, gap, priority: rng.below(4) as u8, group }
+    };
+    (threads, (0..count).map(|number| plan(number, rng)).collect())
+}
+
+/// How often a bound was met by a search, and how near.
+#[test]
+#[expect(clippy::print_stderr, reason = "the figure is asked for")]
+fn no_schedule_exceeds_a_bound() {
+    for (policy, groups) in [("fixed-priority", false), ("fixed-priority", true), ("fifo", false), ("fifo", true)] {
+        let (mut compared, mut exact, mut ratios, mut unbounded) = (0, 0, 0.0, 0);
+        let systems = SYSTEMS;
+        for seed in 0..systems {
+            let (threads, plans) = random(seed, 3 + seed % 2, groups);
+            let Ok(report) = Analysis::new(&scenario(policy, threads, &plans, Duration::from_nanos(1))).run() else {
+                continue;
+            };
+            let Some(longest) = search(policy == "fixed-priority", threads as u8, &plans, 60) else { continue };
+            for (callback, bound) in bounds(&report).into_iter().enumerate() {
+                let Some(bound) = bound else {
+                    unbounded += 1;
+                    continue;
+                };
+                let seen = longest[callback];
+                assert!(
+                    seen <= bound,
+                    "{policy}, seed {seed}: c{callback} takes {seen}, bound {bound}: {plans:?} on {threads}"
+                );
+                compared += 1;
+                exact += u32::from(seen == bound);
+                ratios += bound as f64 / seen.max(1) as f64;
+            }
+        }
+        let mean = ratios / f64::from(compared.max(1));
+        eprintln!(
+            "{policy}, groups {groups}: {compared} bounds, {exact} exact, mean bound / worst case {mean:.3}; {unbounded} unbounded"
+        );
+        assert!(compared > SYSTEMS as u32 / 2, "{compared}");
+    }
+}
+
+/// The formula for global non-preemptive fixed priorities, in whole nanoseconds, of independent callbacks, the first one most
+/// urgent: S = lfp floor((1/m)(m largest less urgent + sum of ceil((S + 1 + R) / T) C)), R = S + C.
+fn formula(threads: u64, tasks: &[(u64, u64)]) -> Option<Vec<u64>> {
+    let mut responses: Vec<u64> = Vec::new();
+    for (number, (cost, period)) in tasks.iter().enumerate() {
+        let mut lower: Vec<u64> = tasks[number + 1..].iter().map(|task| task.0).collect();
+        lower.sort_unstable_by(|one, other| other.cmp(one));
+        let blocking: u64 = lower.iter().take(threads as usize).sum();
+        let mut start = 0;
+        loop {
+            let higher = tasks[..number].iter().zip(&responses);
+            let work: u64 =
+                higher.map(|((cost, period), response)| (start + 1 + response).div_ceil(*period) * cost).sum();
+            let next = (blocking + work) / threads;
+            if next + cost > *period {
+                return None;
+            }
+            if next <= start {
+                break;
+            }
+            start = next;
+        }
+        responses.push(start + cost);
+    }
+    Some(responses)
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "the figure is asked for")]
+fn never_longer_than_the_formula() {
+    let (mut compared, mut ratios, mut worst) = (0, 0.0, 0.0_f64);
+    for seed in 0..2_000 {
+        let rng = &mut Stream::new(seed, "formula");
+        let threads = 2 + rng.below(3);
+        let tasks: Vec<(u64, u64)> = (0..4 + rng.below(5))
+            .map(|_| {
+                let period = 1_000 * (1 + rng.below(100));
+                (1 + period * rng.below(40) / 100, period)
+            })
+            .collect();
+        let Some(expected) = formula(threads, &tasks) else { continue };
+        let mut scenario = Scenario::default();
+        scenario.duration = Duration::from_secs(1);
+        scenario.cores = Some(threads as u16);
+        let mut executor = Executor::new("x");
+        "fixed-priority".clone_into(&mut executor.policy);
+        executor.threads = threads as u16;
+        scenario.executors.push(executor);
+        for (number, (cost, period)) in tasks.iter().enumerate() {
+            scenario.groups.push(Group::new(format!("g{number}"), "x"));
+            let mut callback = Callback::new(format!("c{number}"), EntityKind::Timer, format!("g{number}"));
+            callback.priority = Some(100 - number as u32);
+            callback.period = Some(Duration::from_nanos(*period));
+            callback.execution = ExecutionTime::Fixed(Duration::from_nanos(*cost));
+            scenario.callbacks.push(callback);
+        }
+        let report = Analysis::new(&scenario).run().unwrap();
+        for (bound, expected) in bounds(&report).into_iter().zip(expected) {
+            let ratio = bound.map_or(f64::MAX, |bound| bound as f64 / expected as f64);
+            assert!(ratio <= 1.0, "seed {seed}: {bound:?}, the formula says {expected}: {tasks:?}");
+            compared += 1;
+            ratios += ratio;
+            worst = worst.max(ratio);
+        }
+    }
+    let mean = ratios / f64::from(compared);
+    eprintln!("{compared} bounds, mean of bound / formula {mean:.3}, worst {worst:.3}");
+    assert!(compared > 1_000);
+}
+
+/// Nothing else wants the threads: the two of a group take turns, as on one thread.
+#[test]
+fn an_exclusive_pair_is_exact() {
+    let plans = [Plan { cost: 250, gap: 0, priority: 2, group: 0 }, Plan { cost: 250, gap: 0, priority: 1, group: 0 }];
+    let mut pair = scenario("fixed-priority", 2, &plans, Duration::from_nanos(1));
+    for (release, callback) in pair.releases.iter_mut().zip(&mut pair.callbacks) {
+        let period = Duration::from_nanos(600);
+        release.pattern = Pattern::Periodic { period, offset: Duration::ZERO, jitter: Duration::ZERO };
+        callback.execution = ExecutionTime::Fixed(Duration::from_nanos(250));
+    }
+    assert_eq!(bounds(&Analysis::new(&pair).run().unwrap()), [Some(499), Some(500)]);
+}
+
+/// Half of what two threads have, first in, first out.
+#[test]
+fn first_in_first_out_on_two_threads_has_bounds() {
+    let plans = [(51, 100), (50, 100), (30, 60), (25, 50)].map(|(cost, gap)| Plan {
+        cost: cost / 2,
+        gap,
+        priority: 0,
+        group: 0,
+    });
+    let plans: Vec<Plan> =
+        plans.into_iter().enumerate().map(|(number, plan)| Plan { group: number as u8, ..plan }).collect();
+    let report = Analysis::new(&scenario("fifo", 2, &plans, Duration::from_nanos(1))).run().unwrap();
+    assert!(bounds(&report).iter().all(|bound| bound.is_some_and(|bound| bound <= 90)), "{:?}", bounds(&report));
+}

@@ -1,0 +1,223 @@
+//! A heap that knows where each of its entries is, so that any of them can be taken out.
+//!
+//! Entries are numbers of places. What orders a place stands in a table, beside the place's position in its heap. The table
+//! is the owner's, and several heaps may share it: a place is in one of them at a time. So moving an entry moves four
+//! bytes, and taking one out of the middle costs no more than taking the first.
+
+use std::cmp::Ordering;
+
+/// What the table has of a place.
+#[derive(Debug)]
+pub(crate) struct Ranked<R> {
+    /// What orders it; the smallest comes first. If it changes while the place is in a heap, [`Heap::moved`] or [`Heap::all_moved`] must follow.
+    pub(crate) rank: R,
+    /// In its heap; anything if it is in none.
+    position: u32,
+}
+
+impl<R> Ranked<R> {
+    pub(crate) const fn new(rank: R) -> Self {
+        Self { rank, position: u32::MAX }
+    }
+}
+
+/// How many children an entry has. More make a heap flatter, which is what arming and disarming timers costs.
+const ARITY: usize = 4;
+
+/// Places in the order of their ranks. Every method that takes a table must be given the same one.
+#[derive(Debug, Default)]
+pub(crate) struct Heap {
+    /// Each precedes its children, which begin at `ARITY * its position + 1`.
+    places: Vec<u32>,
+}
+
+impl Heap {
+    pub(crate) const fn new() -> Self {
+        Self { places: Vec::new() }
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// Makes room for so many in all, so that pushing does not allocate.
+    pub(crate) fn reserve(&mut self, room: usize) {
+        self.places.reserve(room.saturating_sub(self.places.len()));
+    }
+
+    /// The first place.
+    pub(crate) fn peek(&self) -> Option<u32> {
+        self.places.first().copied()
+    }
+
+    /// Puts in a place that is in no heap.
+    #[inline]
+    pub(crate) fn push<R: Ord>(&mut self, place: u32, table: &mut [Ranked<R>]) {
+        let end = self.places.len();
+        self.places.push(place);
+        self.rise(end, place, table);
+    }
+
+    /// Takes out the first place.
+    #[inline]
+    pub(crate) fn pop<R: Ord>(&mut self, table: &mut [Ranked<R>]) -> Option<u32> {
+        let last = self.places.pop()?;
+        let Some(first) = self.places.first().copied() else {
+            return Some(last);
+        };
+        self.fill(0, last, table);
+        Some(first)
+    }
+
+    /// Takes out a place; says whether it was in this heap.
+    pub(crate) fn remove<R: Ord>(&mut self, place: u32, table: &mut [Ranked<R>]) -> bool {
+        let Some(position) = self.position(place, table) else {
+            return false;
+        };
+        if let Some(last) = self.places.pop()
+            && last != place
+        {
+            self.fill(position, last, table);
+        }
+        true
+    }
+
+    /// The rank of a place has changed: moves it to where it belongs, if it is in this heap.
+    pub(crate) fn moved<R: Ord>(&mut self, place: u32, table: &mut [Ranked<R>]) {
+        if let Some(position) = self.position(place, table) {
+            self.fill(position, place, table);
+        }
+    }
+
+    /// Any number of ranks have changed. Linear.
+    pub(crate) fn all_moved<R: Ord>(&mut self, table: &mut [Ranked<R>]) {
+        self.places.sort_unstable_by(|a, b| table[*a as usize].rank.cmp(&table[*b as usize].rank));
+        for (position, place) in self.places.iter().enumerate() {
+            table[*place as usize].position = position as u32;
+        }
+    }
+
+    /// Its places, in no particular order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
+        self.places.iter().copied()
+    }
+
+    /// A position says nothing about a place that is in another heap, or in none; the entry there does.
+    fn position<R>(&self, place: u32, table: &[Ranked<R>]) -> Option<usize> {
+        let position = table.get(place as usize)?.position as usize;
+        (self.places.get(position) == Some(&place)).then_some(position)
+    }
+
+    /// Puts `place` where the entry at `hole` was taken out: down along the smaller ones to the end, and up from there. The
+    /// entry usually came from the end, and belongs near it.
+    fn fill<R: Ord>(&mut self, mut hole: usize, place: u32, table: &mut [Ranked<R>]) {
+        let places = self.places.as_mut_slice();
+        loop {
+            let first = ARITY * hole + 1;
+            let Some(children) = places.get(first..places.len().min(first + ARITY)).filter(|some| !some.is_empty())
+            else {
+                break;
+            };
+            let (mut smaller, mut smallest) = (first, &table[children[0] as usize].rank);
+            for (nth, child) in children.iter().enumerate().skip(1) {
+                let rank = &table[*child as usize].rank;
+                if rank.cmp(smallest) == Ordering::Less {
+                    (smaller, smallest) = (first + nth, rank);
+                }
+            }
+            let moves = places[smaller];
+            places[hole] = moves;
+            table[moves as usize].position = hole as u32;
+            hole = smaller;
+        }
+        self.rise(hole, place, table);
+    }
+
+    /// Puts `place` at `hole`, or as far above it as it belongs.
+    #[inline]
+    fn rise<R: Ord>(&mut self, mut hole: usize, place: u32, table: &mut [Ranked<R>]) {
+        let places = self.places.as_mut_slice();
+        while let Some(parent) = hole.checked_sub(1).map(|above| above / ARITY) {
+            let other = places[parent];
+            if table[place as usize].rank.cmp(&table[other as usize].rank) != Ordering::Less {
+                break;
+            }
+            places[hole] = other;
+            table[other as usize].position = hole as u32;
+            hole = parent;
+        }
+        places[hole] = place;
+        table[place as usize].position = hole as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As random as it has to be, and the same every time.
+    struct Dice(u64);
+
+    impl Dice {
+        fn below(&mut self, limit: u64) -> u64 {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) % limit
+        }
+    }
+
+    fn table(ranks: impl IntoIterator<Item = u64>) -> Vec<Ranked<u64>> {
+        ranks.into_iter().map(Ranked::new).collect()
+    }
+
+    /// The heap's places in order; a plain list is the judge.
+    fn drained(mut heap: Heap, table: &mut [Ranked<u64>]) -> Vec<u32> {
+        std::iter::from_fn(|| heap.pop(table)).collect()
+    }
+
+    #[test]
+    fn whatever_is_taken_out_the_rest_stays_in_order() {
+        let dice = &mut Dice(1);
+        for _ in 0..2_000 {
+            let count = 1 + dice.below(40) as u32;
+            // All ranks differ, as those of activations and timers do.
+            let mut table = table((0..u64::from(count)).map(|number| dice.below(20) * 64 + number));
+            let mut heaps = [Heap::default(), Heap::default()];
+            let mut lists: [Vec<u32>; 2] = Default::default();
+            for _ in 0..dice.below(120) {
+                let (place, which) = (dice.below(u64::from(count)) as u32, dice.below(2) as usize);
+                let is_in_none = lists.iter().all(|list| !list.contains(&place));
+                let (heap, list) = (&mut heaps[which], &mut lists[which]);
+                list.sort_by_key(|place| table[*place as usize].rank);
+                assert_eq!(heap.peek(), list.first().copied());
+                match dice.below(6) {
+                    0 | 1 if is_in_none => {
+                        heap.push(place, &mut table);
+                        list.push(place);
+                    }
+                    2 => {
+                        let first = if list.is_empty() { None } else { Some(list.remove(0)) };
+                        assert_eq!(heap.pop(&mut table), first);
+                    }
+                    3 => {
+                        assert_eq!(heap.remove(place, &mut table), list.contains(&place));
+                        list.retain(|other| *other != place);
+                    }
+                    4 => {
+                        table[place as usize].rank = dice.below(20) * 64 + u64::from(place);
+                        heaps.iter_mut().for_each(|heap| heap.moved(place, &mut table));
+                    }
+                    5 if dice.below(10) == 0 => {
+                        table.iter_mut().for_each(|ranked| ranked.rank = ranked.rank * 7 % (20 * 64));
+                        (0..).zip(&mut table).for_each(|(place, ranked)| ranked.rank = ranked.rank / 64 * 64 + place);
+                        heaps.iter_mut().for_each(|heap| heap.all_moved(&mut table));
+                    }
+                    _ => {}
+                }
+            }
+            for (heap, mut list) in heaps.into_iter().zip(lists) {
+                list.sort_by_key(|place| table[*place as usize].rank);
+                assert_eq!(drained(heap, &mut table), list);
+            }
+        }
+    }
+}

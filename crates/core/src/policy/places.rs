@@ -1,0 +1,145 @@
+//! Where ready activations are kept: each at a place of its own, found by its entity.
+
+use crate::activation::Activation;
+use crate::entity::EntitySpec;
+use crate::id::EntityId;
+
+/// No place.
+const NONE: u32 = u32::MAX;
+
+/// In a free place, instead of an activation's sequence number.
+const NOBODY: u64 = u64::MAX;
+
+/// The ready activations by place. A place stays the same while its activation is ready, and is used again afterwards.
+///
+/// The activations of one entity are chained, so that one of them is found without a look at others: an entity has few,
+/// most have one.
+pub(super) struct Places {
+    slots: Vec<Slot>,
+    /// Free places.
+    free: Vec<u32>,
+    /// By entity index: the first place of its chain.
+    first: Vec<u32>,
+    /// How many activations can be ready at once.
+    room: usize,
+}
+
+pub(super) struct Slot {
+    /// While the place is free, stale but for the sequence number.
+    pub(super) activation: Activation,
+    /// The next place of the same entity.
+    next: u32,
+    /// Whether it waits for its group, with those policies that keep such activations apart.
+    pub(super) is_blocked: bool,
+}
+
+/// An entity's released activation and its resumed segments.
+pub(super) fn room_for(spec: &EntitySpec) -> usize {
+    spec.max_in_flight as usize + 1
+}
+
+impl Places {
+    pub(super) const fn new() -> Self {
+        Self { slots: Vec::new(), free: Vec::new(), first: Vec::new(), room: 0 }
+    }
+
+    /// Makes room for the activations of one more entity; returns for how many there must be room now.
+    pub(super) fn register(&mut self, id: EntityId, spec: &EntitySpec) -> usize {
+        self.room += room_for(spec);
+        self.slots.reserve(self.room.saturating_sub(self.slots.len()));
+        self.free.reserve(self.room.saturating_sub(self.free.len()));
+        self.know(id);
+        self.room
+    }
+
+    pub(super) fn unregister(&mut self, spec: &EntitySpec) {
+        self.room = self.room.saturating_sub(room_for(spec));
+    }
+
+    /// Takes in an activation; returns its place.
+    #[inline(always)]
+    pub(super) fn insert(&mut self, activation: &Activation) -> u32 {
+        if activation.entity.index() >= self.first.len() {
+            self.know(activation.entity);
+        }
+        let first = &mut self.first[activation.entity.index()];
+        let place = match self.free.pop() {
+            Some(place) => {
+                let slot = &mut self.slots[place as usize];
+                slot.activation = *activation;
+                slot.next = *first;
+                slot.is_blocked = false;
+                place
+            }
+            None => {
+                self.slots.push(Slot { activation: *activation, next: *first, is_blocked: false });
+                // Four billion ready activations do not fit in memory.
+                (self.slots.len() - 1) as u32
+            }
+        };
+        *first = place;
+        place
+    }
+
+    /// What is at the place, if it is that activation, or a segment of it.
+    #[inline]
+    pub(super) fn get(&mut self, place: u32, sequence: u64) -> Option<&mut Slot> {
+        self.slots.get_mut(place as usize).filter(|slot| slot.activation.sequence == sequence)
+    }
+
+    /// The activation at a place that is taken.
+    pub(super) fn activation(&self, place: u32) -> &Activation {
+        &self.slots[place as usize].activation
+    }
+
+    /// Frees a place that is taken; returns its activation.
+    #[inline(always)]
+    pub(super) fn remove(&mut self, place: u32) -> Activation {
+        let slot = &mut self.slots[place as usize];
+        let (activation, after) = (slot.activation, slot.next);
+        slot.activation.sequence = NOBODY;
+        let first = &mut self.first[activation.entity.index()];
+        if *first == place {
+            *first = after;
+        } else {
+            let first = *first;
+            self.unchain(place, first, after);
+        }
+        self.free.push(place);
+        activation
+    }
+
+    #[cold]
+    fn unchain(&mut self, place: u32, first: u32, after: u32) {
+        let mut before = first as usize;
+        while self.slots[before].next != place {
+            before = self.slots[before].next as usize;
+        }
+        self.slots[before].next = after;
+    }
+
+    /// The place of a ready activation, `None` if it is not here.
+    pub(super) fn find(&self, activation: &Activation) -> Option<u32> {
+        let mut place = *self.first.get(activation.entity.index())?;
+        while place != NONE {
+            let slot = &self.slots[place as usize];
+            if slot.activation.sequence == activation.sequence {
+                return Some(place);
+            }
+            place = slot.next;
+        }
+        None
+    }
+
+    /// Whether no activation is ready.
+    pub(super) fn is_empty(&self) -> bool {
+        self.free.len() == self.slots.len()
+    }
+
+    #[cold]
+    fn know(&mut self, id: EntityId) {
+        if self.first.len() <= id.index() {
+            self.first.resize(id.index() + 1, NONE);
+        }
+    }
+}

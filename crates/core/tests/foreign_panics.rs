@@ -1,0 +1,198 @@
+//! A policy or a trace that panics: whoever catches that finds a scheduler in which no group is held by nobody.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rospin_core::policy::{Fifo, Policy, View};
+use rospin_core::trace::TraceEvent;
+use rospin_core::{
+    Activation, EntityId, EntityKind, EntitySpec, GroupId, GroupKind, Instant, Release, Scheduler, ThreadIndex,
+    TimerSpec,
+};
+
+const THREAD: ThreadIndex = ThreadIndex(0);
+
+const fn at(millis: u64) -> Instant {
+    Instant::from_millis(millis)
+}
+
+/// Whether the next one that is asked panics.
+#[derive(Clone, Default)]
+struct Mine(Arc<AtomicBool>);
+
+impl Mine {
+    fn lay(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn step_on(&self) {
+        assert!(!self.0.swap(false, Ordering::Relaxed), "on purpose");
+    }
+}
+
+/// First in, first out, with a mine in one of its methods.
+struct Mined {
+    fifo: Fifo,
+    pick: Mine,
+    group_freed: Mine,
+    withdraw: Mine,
+}
+
+impl Policy for Mined {
+    fn name(&self) -> &'static str {
+        "mined"
+    }
+    fn register(&mut self, id: EntityId, spec: &EntitySpec) {
+        self.fifo.register(id, spec);
+    }
+    fn unregister(&mut self, id: EntityId, spec: &EntitySpec) {
+        self.fifo.unregister(id, spec);
+    }
+    fn release(&mut self, activation: Activation) {
+        self.fifo.release(activation);
+    }
+    fn pick(&mut self, view: &mut View<'_>) -> Option<Activation> {
+        self.pick.step_on();
+        self.fifo.pick(view)
+    }
+    fn group_freed(&mut self, group: GroupId) {
+        self.fifo.group_freed(group);
+        self.group_freed.step_on();
+    }
+    fn withdraw(&mut self, activation: &Activation) {
+        self.fifo.withdraw(activation);
+        self.withdraw.step_on();
+    }
+    fn has_candidates(&self) -> bool {
+        self.fifo.has_candidates()
+    }
+}
+
+/// Two subscriptions of one group.
+fn pair(scheduler: &mut Scheduler) -> [EntityId; 2] {
+    let group = scheduler.add_group(GroupKind::MutuallyExclusive);
+    ["a", "b"].map(|name| scheduler.add_entity(EntitySpec::new(name, EntityKind::Subscription, group)).unwrap())
+}
+
+fn release_all(scheduler: &mut Scheduler, now: Instant, entities: [EntityId; 2]) {
+    for entity in entities {
+        scheduler.release(now, entity);
+    }
+}
+
+/// A trace that panics at the next event of a kind, if the mine is laid.
+fn mined_trace(scheduler: &mut Scheduler, kind: fn(&TraceEvent) -> bool) -> Mine {
+    let mine = Mine::default();
+    let laid = mine.clone();
+    scheduler.set_trace(Some(Box::new(move |_: Instant, event: TraceEvent| {
+        if kind(&event) {
+            laid.step_on();
+        }
+    })));
+    mine
+}
+
+fn panics<T>(work: impl FnOnce() -> T) {
+    assert!(catch_unwind(AssertUnwindSafe(work)).is_err());
+}
+
+/// Runs what is ready to its end; in which order.
+fn run(scheduler: &mut Scheduler, now: Instant) -> Vec<EntityId> {
+    let mut ran = Vec::new();
+    while let Some(activation) = scheduler.next(now, THREAD) {
+        ran.push(activation.entity);
+        scheduler.complete(now, &activation);
+    }
+    ran
+}
+
+#[test]
+fn what_could_not_be_recorded_as_dispatched_is_ready_again() {
+    let mut scheduler = Scheduler::new(Box::new(Fifo::new()));
+    let [a, b] = pair(&mut scheduler);
+    let mine = mined_trace(&mut scheduler, |event| matches!(event, TraceEvent::Dispatched(..)));
+    release_all(&mut scheduler, at(1), [a, b]);
+    mine.lay();
+    panics(|| scheduler.next(at(1), THREAD));
+    assert_eq!(scheduler.release(at(2), a), Release::AlreadyReady);
+    assert_eq!(run(&mut scheduler, at(2)), [a, b]);
+
+    // A segment whose activation holds the group.
+    scheduler.release(at(3), a);
+    let holder = scheduler.next(at(3), THREAD).unwrap();
+    scheduler.suspend(at(3), &holder);
+    scheduler.release(at(3), b);
+    assert!(scheduler.resume(at(4), a, holder.sequence));
+    mine.lay();
+    panics(|| scheduler.next(at(4), THREAD));
+    assert_eq!(run(&mut scheduler, at(4)), [a, b]);
+}
+
+#[test]
+fn a_timer_whose_overrun_could_not_be_recorded_is_ready_again() {
+    let mut scheduler = Scheduler::new(Box::new(Fifo::new()));
+    let group = scheduler.add_group(GroupKind::MutuallyExclusive);
+    let spec = EntitySpec::new("timer", EntityKind::Timer, group);
+    let timer = scheduler.add_timer(spec, TimerSpec::periodic(at(10), Duration::from_millis(10))).unwrap();
+    let mine = mined_trace(&mut scheduler, |event| matches!(event, TraceEvent::Overrun(..)));
+    mine.lay();
+    panics(|| scheduler.next(at(35), THREAD));
+    assert_eq!(run(&mut scheduler, at(35)), [timer]);
+    assert_eq!((run(&mut scheduler, at(40)), scheduler.overruns(timer)), (vec![timer], 2));
+}
+
+#[test]
+fn what_could_not_be_recorded_as_completed_is_over() {
+    let mut scheduler = Scheduler::new(Box::new(Fifo::new()));
+    let [a, b] = pair(&mut scheduler);
+    let mine = mined_trace(&mut scheduler, |event| matches!(event, TraceEvent::Completed(_)));
+    scheduler.release(at(1), a);
+    let activation = scheduler.next(at(1), THREAD).unwrap();
+    release_all(&mut scheduler, at(2), [a, b]);
+    mine.lay();
+    panics(|| scheduler.complete(at(2), &activation));
+    assert_eq!(run(&mut scheduler, at(2)), [a, b]);
+}
+
+#[test]
+fn an_activation_that_went_on_is_in_the_driver_s_hands_before_anybody_is_told() {
+    let mut scheduler = Scheduler::new(Box::new(Fifo::new()));
+    let [a, b] = pair(&mut scheduler);
+    let mine = mined_trace(&mut scheduler, |event| matches!(event, TraceEvent::Released(_)));
+    scheduler.release(at(1), a);
+    let mut activation = scheduler.next(at(1), THREAD).unwrap();
+    mine.lay();
+    panics(|| scheduler.go_on(at(2), THREAD, &mut activation, at(2)));
+    scheduler.complete(at(2), &activation);
+    scheduler.release(at(3), b);
+    assert_eq!(run(&mut scheduler, at(3)), [b]);
+}
+
+#[test]
+fn a_policy_that_panics_leaves_no_group_held() {
+    let (pick, group_freed, withdraw) = (Mine::default(), Mine::default(), Mine::default());
+    let mined =
+        Mined { fifo: Fifo::new(), pick: pick.clone(), group_freed: group_freed.clone(), withdraw: withdraw.clone() };
+    let mut scheduler = Scheduler::new(Box::new(mined));
+    let [a, b] = pair(&mut scheduler);
+    release_all(&mut scheduler, at(1), [a, b]);
+    pick.lay();
+    panics(|| scheduler.next(at(1), THREAD));
+    let activation = scheduler.next(at(1), THREAD).unwrap();
+    group_freed.lay();
+    panics(|| scheduler.complete(at(1), &activation));
+    scheduler.release(at(2), a);
+    assert_eq!(run(&mut scheduler, at(2)), [b, a], "it is over, and so can begin again");
+
+    // While the holder is resumed, and goes.
+    scheduler.release(at(3), a);
+    let holder = scheduler.next(at(3), THREAD).unwrap();
+    scheduler.suspend(at(3), &holder);
+    scheduler.resume(at(3), a, holder.sequence);
+    scheduler.release(at(3), b);
+    withdraw.lay();
+    panics(|| scheduler.remove_entity(a));
+    assert_eq!(run(&mut scheduler, at(4)), [b]);
+}

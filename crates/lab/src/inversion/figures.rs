@@ -1,0 +1,85 @@
+//! What came of the cases: one row each.
+
+use crate::stats::percentile;
+
+use super::interference::Case;
+
+/// Percentiles of waits, in microseconds.
+#[derive(Clone, Copy, PartialEq, Debug, Default, serde::Serialize)]
+pub(crate) struct Waits {
+    pub(crate) p50: f64,
+    pub(crate) p99: f64,
+    pub(crate) p999: f64,
+    pub(crate) max: f64,
+}
+
+impl Waits {
+    /// `None` without any.
+    fn of(us: &[f64]) -> Option<Self> {
+        let at = |percent| percentile(us, percent);
+        Some(Self { p50: at(50.0)?, p99: at(99.0)?, p999: at(99.9)?, max: at(100.0)? })
+    }
+}
+
+/// What came of a case.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub(crate) case: Case,
+    pub(crate) expected: u64,
+    /// From due time to start of the timer's callback, ascending, in microseconds.
+    pub(crate) timer_us: Vec<f64>,
+    pub(crate) timer: Option<Waits>,
+    /// What the callback took for the calls that ordinary threads make, too.
+    pub(crate) own: Option<Waits>,
+    /// From before its publication to the start of the subscription's callback.
+    pub(crate) message: Option<Waits>,
+    /// Of the ordinary threads.
+    pub(crate) operations: u64,
+    /// Of the hog.
+    pub(crate) bursts: u64,
+}
+
+impl Row {
+    pub(crate) fn new(
+        case: Case,
+        expected: u64,
+        mut timer_us: Vec<f64>,
+        own_ns: &[u64],
+        message_ns: &[u64],
+        operations: u64,
+        bursts: u64,
+    ) -> Self {
+        let us = |ns: &[u64]| Waits::of(&ns.iter().map(|ns| *ns as f64 / 1e3).collect::<Vec<_>>());
+        timer_us.sort_by(f64::total_cmp);
+        let timer = Waits::of(&timer_us);
+        Self { case, expected, timer, timer_us, own: us(own_ns), message: us(message_ns), operations, bursts }
+    }
+
+    pub(crate) fn fired(&self) -> u64 {
+        self.timer_us.len() as u64
+    }
+
+    /// Fired as often as it should, give or take one.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.fired().abs_diff(self.expected) <= 1
+    }
+
+    /// The worst of everything that the urgent side waited for, at the 99.9th percentile.
+    pub(crate) fn worst_p999(&self) -> Option<f64> {
+        let all = [self.timer, self.own, self.message];
+        all.into_iter().flatten().map(|waits| waits.p999).max_by(f64::total_cmp)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_is_of_timer_message_and_own_calls() {
+        let row = Row::new(Case::All, 4, vec![3.0, 1.0, 2.0], &[5000, 1000], &[4000], 1, 1);
+        assert_eq!((row.timer_us.clone(), row.worst_p999()), (vec![1.0, 2.0, 3.0], Some(5.0)));
+        assert!(row.is_complete());
+        assert_eq!(Row::new(Case::All, 4, Vec::new(), &[], &[], 0, 0).worst_p999(), None);
+    }
+}

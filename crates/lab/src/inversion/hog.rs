@@ -1,0 +1,20 @@
+//! The hog: less urgent than the executor, more urgent than ordinary threads, and busy.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use crate::wake_up::now_ns;
+
+use super::interference::Turn;
+
+/// Runs and pauses until it is told to stop.
+pub(super) fn run(turn: Turn, stop: &AtomicBool, bursts: &AtomicU64) {
+    while !stop.load(Ordering::Relaxed) {
+        thread::sleep(turn.pause);
+        let over_ns = now_ns() + turn.burst.as_nanos() as u64;
+        while now_ns() < over_ns && !stop.load(Ordering::Relaxed) {
+            std::hint::spin_loop();
+        }
+        bursts.fetch_add(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,203 @@
+//! What ordinary threads do beside the urgent executor, on its core.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use clap::builder::PossibleValue;
+use rospin::os::ThreadOptions;
+use rospin::{ServiceError, SpinError, TimerError, TopicError};
+
+use super::hog;
+
+/// What an ordinary thread does before anything is measured.
+const WARM_UP: u32 = 10;
+/// How long it is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Why a row has no figures.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TurnError {
+    #[error("cannot start a thread: {0}")]
+    Thread(#[from] io::Error),
+    #[error(transparent)]
+    Timer(#[from] TimerError),
+    #[error(transparent)]
+    Topic(#[from] TopicError),
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+    #[error(transparent)]
+    Spin(#[from] SpinError),
+    #[error("the callback group is still in use")]
+    Group,
+    #[error("{0} panicked")]
+    Panicked(&'static str),
+}
+
+/// One row: what the ordinary threads do, and the urgent timer's callback once each time, too.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Case {
+    /// There are none.
+    Nothing,
+    /// They publish on the topic that the urgent executor publishes on and subscribes to.
+    Publish,
+    /// They reset timers of the urgent executor.
+    Reset,
+    /// They create and drop entities of the urgent executor.
+    Entities,
+    /// They call a service of the urgent executor.
+    Service,
+    /// All of it, on a thread each.
+    All,
+    /// No executor: an urgent loop and an ordinary thread with a `std::sync::Mutex` between them.
+    StdMutex,
+}
+
+impl Case {
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Nothing, Self::Publish, Self::Reset, Self::Entities, Self::Service, Self::All, Self::StdMutex];
+
+    /// What one ordinary thread can do.
+    pub(super) const SINGLE: [Self; 4] = [Self::Publish, Self::Reset, Self::Entities, Self::Service];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Publish => "publish",
+            Self::Reset => "reset",
+            Self::Entities => "entities",
+            Self::Service => "service",
+            Self::All => "all",
+            Self::StdMutex => "std-mutex",
+        }
+    }
+
+    pub(crate) const fn about(self) -> &'static str {
+        match self {
+            Self::Nothing => "no ordinary threads: what the hog alone costs",
+            Self::Publish => {
+                "an ordinary thread publishes on the urgent executor's topic, which has nine subscriptions"
+            }
+            Self::Reset => "an ordinary thread resets timers of the urgent executor",
+            Self::Entities => "an ordinary thread creates and drops subscriptions and timers of the urgent executor",
+            Self::Service => "an ordinary thread calls a service of the urgent executor",
+            Self::All => "all four of them, on a thread each",
+            Self::StdMutex => {
+                "no executor: an urgent loop and an ordinary thread that take turns with a std::sync::Mutex, held for a \
+                 microsecond, to show what the hog does to an ordinary lock"
+            }
+        }
+    }
+
+    /// Whether rospin is in it.
+    pub(crate) const fn is_rospin(self) -> bool {
+        !matches!(self, Self::StdMutex)
+    }
+
+    /// Whether that is among it.
+    pub(super) fn has(self, single: Self) -> bool {
+        self == single || (self == Self::All && Self::SINGLE.contains(&single))
+    }
+}
+
+impl clap::ValueEnum for Case {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.name()).help(self.about()))
+    }
+}
+
+/// How a row is run.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Turn {
+    pub(crate) period: Duration,
+    pub(crate) firings: u64,
+    /// How long the hog runs at a time, and how long it pauses then.
+    pub(crate) burst: Duration,
+    pub(crate) pause: Duration,
+}
+
+/// The hog and the ordinary threads, until they are stopped.
+pub(super) struct Others {
+    stop: Arc<AtomicBool>,
+    /// How many ordinary threads are.
+    at_work: Arc<AtomicU64>,
+    operations: Arc<AtomicU64>,
+    bursts: Arc<AtomicU64>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Others {
+    /// The hog only.
+    pub(super) fn start(options: &ThreadOptions, turn: Turn) -> io::Result<Self> {
+        let mut others = Self {
+            stop: Arc::default(),
+            at_work: Arc::default(),
+            operations: Arc::default(),
+            bursts: Arc::default(),
+            threads: Vec::new(),
+        };
+        let (stop, bursts) = (Arc::clone(&others.stop), Arc::clone(&others.bursts));
+        others.spawn("hog", options, move || hog::run(turn, &stop, &bursts))?;
+        Ok(others)
+    }
+
+    /// An ordinary thread, that does `operation` again and again.
+    pub(super) fn repeat(
+        &mut self,
+        options: &ThreadOptions,
+        mut operation: impl FnMut() + Send + 'static,
+    ) -> io::Result<()> {
+        let (stop, operations) = (Arc::clone(&self.stop), Arc::clone(&self.operations));
+        let at_work = Arc::clone(&self.at_work);
+        self.spawn("ordinary", options, move || {
+            (0..WARM_UP).for_each(|_| operation());
+            at_work.fetch_add(1, Ordering::Relaxed);
+            while !stop.load(Ordering::Relaxed) {
+                operation();
+                operations.fetch_add(1, Ordering::Relaxed);
+            }
+        })
+    }
+
+    fn spawn(&mut self, name: &str, options: &ThreadOptions, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let options = options.clone();
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
+            let _ = options.apply();
+            body();
+        })?;
+        self.threads.push(thread);
+        Ok(())
+    }
+
+    /// Waits until each ordinary thread is at it, and has touched what it needs.
+    pub(super) fn wait_until_at_work(&self) {
+        let begun = Instant::now();
+        while self.at_work.load(Ordering::Relaxed) + 1 < self.threads.len() as u64 && begun.elapsed() < PATIENCE {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// How often they did what they do, and how often the hog ran.
+    pub(super) fn stop(mut self) -> Result<(u64, u64), TurnError> {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in std::mem::take(&mut self.threads) {
+            thread.join().map_err(|_| TurnError::Panicked("an ordinary thread"))?;
+        }
+        Ok((self.operations.load(Ordering::Relaxed), self.bursts.load(Ordering::Relaxed)))
+    }
+}
+
+impl Drop for Others {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}

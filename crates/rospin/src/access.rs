@@ -1,0 +1,25 @@
+//! How the threads of a spin get at the executor's state: one has it to itself, several take turns.
+
+use std::cell::RefCell;
+use std::sync::PoisonError;
+
+use crate::state::State;
+use crate::sync::PlainMutex;
+
+/// Access to the state for the threads of one spin.
+pub(crate) trait Access {
+    fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R;
+}
+
+impl Access for RefCell<&mut State> {
+    fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
+        f(&mut self.borrow_mut())
+    }
+}
+
+/// Threads of one executor are equally urgent, so that there is nothing to inherit.
+impl Access for PlainMutex<&mut State> {
+    fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
+        f(&mut self.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

@@ -1,0 +1,111 @@
+//! Shuttle's locks and threads, in the same shape.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, PoisonError, TryLockError};
+use std::task::{Context, Poll, Waker};
+
+pub(crate) use shuttle::sync::atomic;
+pub(crate) use shuttle::sync::{Condvar, Mutex as PlainMutex, MutexGuard as PlainMutexGuard};
+pub(crate) use shuttle::thread;
+pub(crate) use shuttle::thread_local;
+
+/// A mutex that is never poisoned.
+#[derive(Debug, Default)]
+pub(crate) struct Mutex<T>(shuttle::sync::Mutex<T>);
+
+pub(crate) type MutexGuard<'a, T> = shuttle::sync::MutexGuard<'a, T>;
+
+impl<T> Mutex<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        Self(shuttle::sync::Mutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        match self.0.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}
+
+/// Starts a thread within a scope.
+///
+/// Shuttle's scopes have the last of their threads unblock whoever opened the scope, whatever that one waits for at that
+/// moment, and wait for nobody after a panic. So a thread ends only once it is joined, and is joined at the latest when its
+/// handle is dropped.
+pub(crate) fn spawn_scoped<'scope, T: Send + 'scope>(
+    scope: &'scope thread::Scope<'scope, '_>,
+    _name: &str,
+    body: impl FnOnce() -> T + Send + 'scope,
+) -> io::Result<Scoped<'scope, T>> {
+    let end = Arc::<End>::default();
+    let may_end = Arc::clone(&end);
+    let handle = scope.spawn(move || {
+        let result = catch_unwind(AssertUnwindSafe(body));
+        shuttle::future::block_on(std::future::poll_fn(|cx| may_end.poll(cx)));
+        result
+    });
+    Ok(Scoped { handle: Some(handle), end })
+}
+
+/// A thread of a scope.
+pub(crate) struct Scoped<'scope, T> {
+    /// Until it is joined.
+    handle: Option<thread::ScopedJoinHandle<'scope, thread::Result<T>>>,
+    end: Arc<End>,
+}
+
+impl<T> Scoped<'_, T> {
+    pub(crate) fn join(mut self) -> thread::Result<T> {
+        self.wait().unwrap_or_else(|| unreachable!("it is joined once"))
+    }
+
+    fn wait(&mut self) -> Option<thread::Result<T>> {
+        let handle = self.handle.take()?;
+        self.end.allow();
+        Some(handle.join().and_then(|result| result))
+    }
+}
+
+impl<T> Drop for Scoped<'_, T> {
+    fn drop(&mut self) {
+        drop(self.wait());
+    }
+}
+
+/// Whether a thread may end. The lock is the standard library's, and nothing of the model happens under it.
+#[derive(Default)]
+struct End(std::sync::Mutex<(bool, Option<Waker>)>);
+
+impl End {
+    fn allow(&self) {
+        let mut end = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        end.0 = true;
+        let waker = end.1.take();
+        drop(end);
+        waker.iter().for_each(Waker::wake_by_ref);
+    }
+
+    fn poll(&self, cx: &Context<'_>) -> Poll<()> {
+        let mut end = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if end.0 {
+            return Poll::Ready(());
+        }
+        end.1 = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+/// Starts a thread of that name.
+pub(crate) fn spawn<T: Send + 'static>(
+    name: &str,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<thread::JoinHandle<T>> {
+    thread::Builder::new().name(name.to_owned()).spawn(body)
+}

@@ -1,0 +1,137 @@
+//! Which groups wait for which: calls that wait for each other in a circle are found here, and told.
+//!
+//! While a callback holds its group and awaits a call, its group waits for the group of the service. If that leads from group
+//! to group and back to the one that is held, none of them can go on.
+
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+
+use crate::call::Progress;
+use crate::current::GroupKey;
+
+/// All waits between groups of a context. Touched only when a call is awaited that has no response yet.
+#[derive(Default)]
+pub(crate) struct Waits(Mutex<Vec<Arc<Wait>>>);
+
+/// A group that is held waits for another one.
+pub(crate) struct Wait {
+    holder: GroupKey,
+    needs: GroupKey,
+    /// The service that is called.
+    service: String,
+    progress: Arc<Progress>,
+    /// The callback ended, or lost interest in the call.
+    is_over: AtomicBool,
+}
+
+impl Wait {
+    pub(crate) fn new(holder: GroupKey, needs: GroupKey, service: &str, progress: &Arc<Progress>) -> Self {
+        let (service, progress) = (service.to_owned(), Arc::clone(progress));
+        Self { holder, needs, service, progress, is_over: AtomicBool::new(false) }
+    }
+
+    pub(crate) fn is_by(&self, holder: GroupKey) -> bool {
+        self.holder == holder && !self.is_over.load(Ordering::Acquire)
+    }
+
+    /// Nobody waits like this any more.
+    pub(crate) fn end(&self) {
+        self.is_over.store(true, Ordering::Release);
+    }
+
+    /// Whether it still holds up its group.
+    pub(crate) fn is_on(&self) -> bool {
+        !self.is_over.load(Ordering::Acquire) && !self.progress.is_answered()
+    }
+}
+
+impl Waits {
+    /// Notes the wait.
+    ///
+    /// # Errors
+    /// If it would close a cycle: the services that are called on it, this one's first.
+    pub(crate) fn add(&self, wait: Wait) -> Result<Arc<Wait>, Vec<String>> {
+        let mut waits = self.0.lock();
+        // What ended with its callback is still here.
+        waits.retain(|wait| wait.is_on());
+        if let Some(services) = cycle(&waits, &wait) {
+            return Err(services);
+        }
+        let wait = Arc::new(wait);
+        waits.push(Arc::clone(&wait));
+        Ok(wait)
+    }
+
+    pub(crate) fn remove(&self, wait: &Arc<Wait>) {
+        wait.end();
+        self.0.lock().retain(|other| !Arc::ptr_eq(other, wait));
+    }
+}
+
+/// The services on the way from what `last` needs to what it holds, if there is one. Each group is looked at once.
+fn cycle(waits: &[Arc<Wait>], last: &Wait) -> Option<Vec<String>> {
+    /// A wait on the way, and the place of the one before it.
+    struct Step<'a>(&'a Wait, Option<usize>);
+
+    let mut steps = vec![Step(last, None)];
+    let mut at = 0;
+    while let Some(&Step(wait, _)) = steps.get(at) {
+        if wait.needs == last.holder {
+            let before = |at: &usize| steps[*at].1;
+            let way = std::iter::successors(Some(at), before);
+            let mut services: Vec<_> = way.map(|at| steps[at].0.service.clone()).collect();
+            services.reverse();
+            return Some(services);
+        }
+        for next in waits.iter().filter(|next| next.holder == wait.needs) {
+            if steps.iter().all(|Step(known, _)| !std::ptr::eq(*known, &**next)) {
+                steps.push(Step(next, Some(at)));
+            }
+        }
+        at += 1;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Four groups: the addresses of four words that are there as long as the program.
+    fn groups<const N: usize>() -> [GroupKey; N] {
+        static GROUPS: std::sync::LazyLock<[Arc<usize>; 4]> =
+            std::sync::LazyLock::new(|| std::array::from_fn(Arc::new));
+        std::array::from_fn(|n| GroupKey::of(&GROUPS[n]).unwrap())
+    }
+
+    fn wait(holder: GroupKey, needs: GroupKey, service: &str) -> Wait {
+        Wait::new(holder, needs, service, &Arc::default())
+    }
+
+    #[test]
+    fn the_wait_that_closes_a_cycle_is_refused() {
+        let ([a, b, c, d], waits) = (groups(), Waits::default());
+        waits.add(wait(a, b, "b")).unwrap();
+        let d_for_b = waits.add(wait(d, b, "b")).unwrap();
+        waits.add(wait(b, c, "c")).unwrap();
+        assert!(waits.add(wait(b, d, "d")).is_err(), "d waits for b");
+        assert_eq!(waits.add(wait(c, a, "a")).err().unwrap(), ["a", "b", "c"]);
+        waits.remove(&d_for_b);
+        waits.add(wait(b, d, "d")).unwrap();
+        assert_eq!(waits.add(wait(d, a, "a")).err().unwrap(), ["a", "b", "d"]);
+    }
+
+    #[test]
+    fn what_is_answered_or_over_is_no_wait() {
+        let ([a, b], waits) = (groups(), Waits::default());
+        let progress = Arc::<Progress>::default();
+        let is_over = waits.add(wait(a, b, "b")).unwrap();
+        is_over.end();
+        waits.add(Wait::new(a, b, "b", &progress)).unwrap();
+        assert!(waits.add(wait(b, a, "a")).is_err(), "not answered yet");
+        drop(Progress::answerer(&progress));
+        waits.add(wait(b, a, "a")).unwrap();
+        assert_eq!(waits.0.lock().len(), 1);
+    }
+}

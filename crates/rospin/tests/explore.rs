@@ -1,0 +1,96 @@
+//! Random programs on the engine's public API, under a scheduler that decides at every lock and every atomic access which
+//! thread goes on, with time that the program moves: whatever rule is broken is told with the program, made small.
+//!
+//! `.ci/explore.sh` runs it; it says how to run more programs, and how to run one of them again.
+#![cfg(rospin_shuttle)]
+#![expect(clippy::print_stdout, reason = "it tells what it ran, and what to run again")]
+
+#[path = "explore/create.rs"]
+mod create;
+#[path = "explore/drive.rs"]
+mod drive;
+#[path = "explore/generate.rs"]
+mod generate;
+#[path = "explore/model/mod.rs"]
+mod model;
+#[path = "explore/program.rs"]
+mod program;
+#[path = "explore/rng.rs"]
+mod rng;
+#[path = "explore/schedule.rs"]
+mod schedule;
+#[path = "explore/script.rs"]
+mod script;
+#[path = "explore/search.rs"]
+mod search;
+#[path = "explore/shrink.rs"]
+mod shrink;
+#[path = "explore/world.rs"]
+mod world;
+
+use std::time::Instant;
+
+use search::{Failure, be_quiet, search};
+
+/// A number from the environment.
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().filter(|text| !text.is_empty()).map(|text| text.parse().expect("a number"))
+}
+
+#[test]
+fn random_programs() {
+    be_quiet();
+    let part = number("EXPLORE_PART").unwrap_or(0);
+    let parts = number("EXPLORE_PARTS").unwrap_or(1);
+    let first = number("EXPLORE_FIRST").unwrap_or(0);
+    let count = number("EXPLORE_PROGRAMS").unwrap_or(500);
+    let seeds = match number("EXPLORE_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => first..first + count,
+    };
+    let progress = std::env::var("EXPLORE_PROGRESS").ok();
+    let before = move |seed: u64| {
+        if let Some(file) = &progress {
+            // Where the process ends for good, this is all that is left of it.
+            let _ = std::fs::write(file, seed.to_string());
+        }
+    };
+    let goes_on = std::env::var_os("EXPLORE_KEEP_GOING").is_some();
+    // Programs that fail anyway, for who looks for what else does.
+    let skipped = std::env::var("EXPLORE_SKIP").unwrap_or_default();
+    let skipped: Vec<u64> = skipped.split(',').filter_map(|seed| seed.parse().ok()).collect();
+    let start = Instant::now();
+    let (mut ran, mut next, mut failures) = (0, seeds.start, 0);
+    loop {
+        let skipped = skipped.clone();
+        let is_ours = move |seed: &u64| seed % parts == part && !skipped.contains(seed);
+        let rest = (next..seeds.end).filter(is_ours);
+        let (count, failed) = search(rest, before.clone());
+        ran += count;
+        let Some((seed, failure)) = failed else {
+            break;
+        };
+        if !goes_on {
+            report(seed, failure);
+        }
+        println!("{seed}: {:?}: {}", failure.broken.rule, failure.broken.message);
+        (next, failures) = (seed + 1, failures + 1);
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    println!("part {part}: {ran} programs in {seconds:.1} s, {failures} failures");
+}
+
+fn report(seed: u64, failure: Failure) -> ! {
+    println!("FAILED: {:?}: {}", failure.broken.rule, failure.broken.message);
+    println!("EXPLORE_SEED={seed} .ci/explore.sh runs it again");
+    if std::env::var_os("EXPLORE_PLAIN").is_some() {
+        std::process::exit(1);
+    }
+    if std::env::var_os("EXPLORE_WHOLE").is_some() {
+        println!("{}\n{}", failure.job.program, failure.broken.story);
+    }
+    let small = shrink::shrink(failure);
+    println!("\n{:?}: {}\nthe program, made small:\n{}", small.broken.rule, small.broken.message, small.job.program);
+    println!("what led to it (schedule {}):\n{}", small.job.schedule, small.broken.story);
+    std::process::exit(1);
+}

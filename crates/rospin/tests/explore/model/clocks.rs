@@ -1,0 +1,251 @@
+//! What the clocks show, as far as it is known.
+
+use super::super::program::{Clock, Ms};
+use super::{At, Change, Event, Model};
+
+/// What a clock shows at least and at most; the same, unless it is just being moved.
+#[derive(Clone, Copy, Default, Debug)]
+struct Span {
+    min: Ms,
+    max: Ms,
+}
+
+impl Span {
+    fn settle(&mut self) {
+        self.min = self.max;
+    }
+}
+
+#[derive(Default, Debug)]
+pub(crate) struct Clocks {
+    steady: Span,
+    system: Span,
+    /// When the steady clock had got how far.
+    steps: Vec<(At, Ms)>,
+    /// The same for the most that the system clock showed.
+    system_steps: Vec<(At, Ms)>,
+    /// When the system clock was set last.
+    system_set: At,
+    /// What ROS time was asked to show, and when.
+    asked: Vec<Asked>,
+    /// How many ask just now, and what may be the last that was asked.
+    asking: usize,
+    times: Vec<Ms>,
+    actives: Vec<bool>,
+    /// What it showed when all threads were blocked last.
+    pub(crate) ros_quiet: Ms,
+    pub(crate) ros_was_active: bool,
+    quiet: At,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    at: At,
+    time: Option<Ms>,
+    active: Option<bool>,
+}
+
+impl Clocks {
+    pub(crate) fn reading_min(&self, clock: Clock) -> Ms {
+        match clock {
+            Clock::Steady => self.steady.min,
+            Clock::System => self.system.min,
+            Clock::Ros => self.ros_candidates().min().unwrap_or(0),
+        }
+    }
+
+    pub(crate) fn reading_max(&self, clock: Clock) -> Ms {
+        match clock {
+            Clock::Steady => self.steady.max,
+            Clock::System => self.system.max,
+            Clock::Ros => self.ros_candidates().max().unwrap_or(0),
+        }
+    }
+
+    /// The most that the clock may have shown since then.
+    pub(crate) fn most_since(&self, clock: Clock, since: At) -> Ms {
+        let steps = self.system_steps.iter().filter(|(at, _)| *at >= since).map(|(_, reading)| *reading);
+        let system = steps.fold(self.system.max, Ms::max);
+        match clock {
+            Clock::Steady => self.steady.max,
+            Clock::System => system,
+            Clock::Ros => self.reading_max(clock).max(system),
+        }
+    }
+
+    /// Everything that ROS time may have shown since all threads were blocked last, or may show now.
+    fn ros_candidates(&self) -> impl Iterator<Item = Ms> + '_ {
+        let recent = self.asked.iter().rev().take_while(|asked| asked.at > self.quiet).filter_map(|asked| asked.time);
+        // One may have been under way before.
+        let before = self.asked.iter().filter_map(|asked| asked.time);
+        let may_follow_system = !self.ros_was_active || self.asked.iter().any(|asked| asked.at > self.quiet);
+        let system = may_follow_system.then_some([self.system.min, self.system.max]);
+        recent.chain(before).chain(system.into_iter().flatten()).chain([self.ros_quiet])
+    }
+
+    /// The most that the clock showed since then, `None` if it may have jumped so that this says nothing.
+    pub(crate) fn highest_since(&self, clock: Clock, since: At) -> Option<Ms> {
+        match clock {
+            Clock::Steady => Some(self.steady.max),
+            Clock::System => {
+                let later = self.system_steps.iter().filter(|(at, _)| *at >= since).map(|(_, reading)| *reading);
+                Some(later.fold(self.system.max, Ms::max))
+            }
+            Clock::Ros => {
+                let is_old = |asked: &Asked| asked.at < since.min(self.quiet);
+                // What was asked for before may be waiting for a jump callback, and be shown later.
+                let is_pending = !self.ros_is_as_asked(self.ros_quiet, self.ros_was_active);
+                let turned = is_pending || self.asked.iter().any(|asked| !is_old(asked)) || self.system_set >= since;
+                (!turned).then_some(if self.ros_was_active { self.ros_quiet } else { self.system.max })
+            }
+        }
+    }
+
+    /// What the steady clock surely showed at that note.
+    pub(crate) fn steady_at(&self, at: At) -> Ms {
+        self.steps.iter().rev().find(|(step, _)| *step <= at).map_or(0, |(_, reading)| *reading)
+    }
+
+    /// Whether ROS time shows what it was asked to show last.
+    pub(crate) fn ros_is_as_asked(&self, ros: Ms, is_active: bool) -> bool {
+        let as_active = self.actives.contains(&is_active) || (self.actives.is_empty() && !is_active);
+        let as_set = self.times.contains(&ros) || (self.times.is_empty() && ros == 0);
+        as_active && (!is_active || as_set)
+    }
+
+    /// Whether it was asked to follow another clock.
+    fn ros_activity_asked_since(&self, since: At) -> bool {
+        self.asked.iter().any(|asked| asked.at >= since && asked.active.is_some())
+    }
+}
+
+impl Model {
+    pub(crate) fn advances(&mut self, task: usize, by: Ms, all_are_blocked: bool) {
+        let at = self.note(task, Event::Advances { by });
+        let clocks = &mut self.clocks;
+        clocks.steady.max += by;
+        clocks.system.max += by;
+        if all_are_blocked {
+            self.woken_by_clock = at;
+            // All threads are blocked until the clock wakes them: whatever they do next, they have seen it.
+            clocks.steps.push((at, clocks.steady.max));
+        }
+    }
+
+    pub(crate) fn advanced(&mut self, task: usize) {
+        let at = self.note(task, Event::Advanced);
+        let clocks = &mut self.clocks;
+        clocks.steady.settle();
+        clocks.system.settle();
+        clocks.steps.push((at, clocks.steady.min));
+        clocks.system_steps.push((at, clocks.system.max));
+    }
+
+    pub(crate) fn sets_system(&mut self, task: usize, to: Ms) {
+        // Before it is done: from now on it may show either.
+        let at = self.note(task, Event::SetsSystem { to });
+        let clocks = &mut self.clocks;
+        clocks.system_steps.push((at, clocks.system.max.max(to)));
+        clocks.system = Span { min: clocks.system.min.min(to), max: clocks.system.max.max(to) };
+        clocks.system_set = at;
+    }
+
+    pub(crate) fn set_system(&mut self, task: usize, to: Ms) {
+        let at = self.note(task, Event::Did("set the system clock"));
+        // What is picked now may have been picked just before.
+        let before = self.clocks.system.max;
+        self.clocks.system_steps.push((at, before));
+        self.clocks.system = Span { min: to, max: to };
+    }
+
+    pub(crate) fn asks_ros(&mut self, task: usize, time: Option<Ms>, active: Option<bool>) {
+        let at = self.note(task, Event::AsksRos { time, active });
+        let clocks = &mut self.clocks;
+        clocks.asked.push(Asked { at, time, active });
+        if let Some(time) = time {
+            if clocks.asking == 0 {
+                clocks.times.clear();
+            }
+            clocks.times.push(time);
+        }
+        if let Some(active) = active {
+            if clocks.asking == 0 {
+                clocks.actives.clear();
+            }
+            clocks.actives.push(active);
+        }
+        clocks.asking += 1;
+    }
+
+    pub(crate) fn asked_ros(&mut self, task: usize) {
+        self.note(task, Event::AskedRos);
+        self.clocks.asking -= 1;
+    }
+
+    /// All threads are blocked, and the clocks show this.
+    pub(crate) fn clocks_are_quiet(&mut self, steady: Ms, system: Ms, ros: Ms, ros_active: bool) {
+        let task = 0;
+        let at = self.note(task, Event::Quiet { steady, system, ros, ros_active });
+        self.follow_ros(ros, ros_active);
+        self.clocks.ros_quiet = ros;
+        self.clocks.ros_was_active = ros_active;
+        self.clocks.quiet = at;
+        self.last_quiet = at;
+    }
+
+    /// Corrects when timers on ROS time are due at last: jumps since the last time may have moved that.
+    fn follow_ros(&mut self, ros: Ms, ros_active: bool) {
+        let (since, now) = (self.clocks.quiet, self.notes.len());
+        let changed = ros_active != self.clocks.ros_was_active;
+        // That it shows less than before means that it jumped back, and that the last jump led to no more than this.
+        let back = ros < self.clocks.ros_quiet;
+        let maybe = self.clocks.ros_activity_asked_since(since);
+        let follow = |due_by: Ms, longest: Ms| {
+            if changed {
+                ros + longest
+            } else if maybe {
+                due_by.max(ros) + longest
+            } else if back {
+                due_by.min(ros + longest)
+            } else {
+                due_by
+            }
+        };
+        // A busy executor looks later, and sees one jump where there were several.
+        let looks: Vec<bool> = (0..self.executors.len()).map(|executor| self.idle(executor) > 0).collect();
+        let has_missed: Vec<bool> = self.executors.iter().map(|executor| executor.looked_at < since).collect();
+        for life in &mut self.lives {
+            let Some(timer) = life.timer.as_mut().filter(|timer| timer.clock == Clock::Ros) else {
+                continue;
+            };
+            let longest = timer.longest();
+            if has_missed[life.executor] || !looks[life.executor] {
+                timer.follow_ros(|due_by| due_by.max(ros + longest));
+            } else {
+                timer.follow_ros(|due_by| follow(due_by, longest));
+            }
+        }
+        for (executor, looks) in self.executors.iter_mut().zip(looks) {
+            if looks {
+                executor.looked_at = now;
+            }
+        }
+        let longest = 1_000;
+        let sleeps = self.runs.iter_mut().filter_map(|run| run.waits_on.as_mut());
+        for on in sleeps.chain(self.waits.iter_mut().map(|wait| &mut wait.on)) {
+            if let super::WaitOn::Sleep { clock: Clock::Ros, due_by, .. } = on
+                && (changed || maybe)
+            {
+                *due_by = (*due_by).max(ros) + longest;
+            }
+        }
+    }
+
+    /// A change of a timer that sets it going, in terms of its clock.
+    pub(crate) const fn period_of(change: Change) -> Option<Ms> {
+        match change {
+            Change::Period(period) => Some(period),
+            Change::Cancel | Change::Reset => None,
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! What is noted.
+
+use super::super::program::{Clock, Ms, SpinPlan};
+use super::At;
+
+/// How a spin ended.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum SpinResult {
+    Done,
+    Halted,
+    /// The awaited future resolved.
+    Resolved,
+    /// It did not before the end.
+    Unresolved,
+    Timeout,
+    Panicked,
+    AlreadySpinning,
+    Other(String),
+}
+
+/// A change of a timer by its handle.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Change {
+    Cancel,
+    Reset,
+    Period(Ms),
+}
+
+/// What something waits for.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum WaitOn {
+    /// On that executor and clock, until between these times.
+    Sleep { executor: usize, clock: Clock, not_before: Ms, due_by: Ms },
+    /// The response to that request.
+    Call { item: usize },
+    /// ROS time to move.
+    Barrier,
+    /// A wake-up that has come already.
+    Itself,
+}
+
+/// Something that waits, besides callbacks.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Wait {
+    pub(crate) task: usize,
+    pub(crate) since: At,
+    pub(crate) on: WaitOn,
+    /// The future that a spin of that executor awaits; none for an outside thread.
+    pub(crate) main_of: Option<usize>,
+}
+
+/// Something that happened. Numbers are those of the model's lists.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Event {
+    SpinBegins {
+        executor: usize,
+        plan: SpinPlan,
+    },
+    SpinEnded {
+        executor: usize,
+        result: SpinResult,
+    },
+    DropsExecutor {
+        executor: usize,
+    },
+    DroppedExecutor {
+        executor: usize,
+    },
+    Creates {
+        entity: usize,
+        life: usize,
+    },
+    Created {
+        life: usize,
+        failed: Option<String>,
+    },
+    Drops {
+        life: usize,
+    },
+    Dropped {
+        life: usize,
+    },
+    Detached {
+        life: usize,
+    },
+    RemovesGroup {
+        group: usize,
+    },
+    RemovedGroup {
+        group: usize,
+    },
+    Changes {
+        life: usize,
+        change: Change,
+    },
+    Changed {
+        life: usize,
+    },
+    /// A callback begins, on the item that it took.
+    Starts {
+        entity: usize,
+        life: usize,
+        run: usize,
+        item: Option<usize>,
+    },
+    /// A callback that had waited goes on.
+    GoesOn {
+        run: usize,
+    },
+    Waits {
+        run: usize,
+        on: WaitOn,
+    },
+    Suspends {
+        run: usize,
+    },
+    Ends {
+        run: usize,
+    },
+    Panics {
+        run: usize,
+    },
+    /// The future was dropped before its end.
+    Abandoned {
+        run: usize,
+    },
+    Publishes {
+        topic: usize,
+        item: usize,
+    },
+    Published {
+        item: usize,
+        queued: usize,
+        displaced: usize,
+    },
+    Calls {
+        service: usize,
+        item: usize,
+    },
+    Called {
+        item: usize,
+    },
+    Answered {
+        item: usize,
+        outcome: String,
+    },
+    Slept {
+        ok: bool,
+    },
+    Halts {
+        executor: usize,
+    },
+    Halted {
+        executor: usize,
+    },
+    Advances {
+        by: Ms,
+    },
+    Advanced,
+    SetsSystem {
+        to: Ms,
+    },
+    AsksRos {
+        time: Option<Ms>,
+        active: Option<bool>,
+    },
+    AskedRos,
+    RosMoved {
+        outcome: String,
+    },
+    TakesLong {
+        executor: Option<usize>,
+    },
+    HasTakenLong,
+    Incident {
+        entity: String,
+        text: String,
+    },
+    Blocked {
+        task_waits: Option<WaitOn>,
+    },
+    Unblocked,
+    /// All threads are blocked.
+    Quiet {
+        steady: Ms,
+        system: Ms,
+        ros: Ms,
+        ros_active: bool,
+    },
+    /// Any other thing that a script did.
+    Did(&'static str),
+}

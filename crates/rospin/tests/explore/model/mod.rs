@@ -1,0 +1,179 @@
+//! What must hold, judged from what happens.
+//!
+//! Callbacks, outside threads and the main thread note what they do, in the order of the model's steps; no note is a step of
+//! its own. From the notes the model knows what surely is so, and what may be so: a publication, say, is surely in the queue
+//! once `publish` returned, and may be from when it was called. A rule is broken only where it is for sure.
+//!
+//! A thread of an executor looks at what was asked of it between two callbacks. So what came before the last thing that its
+//! callbacks noted (`outside`) is what it must have seen when it picked the next one; what came later it may not have seen.
+
+mod clocks;
+mod conservation;
+mod event;
+mod lives;
+mod order;
+mod quiet;
+mod runs;
+mod spins;
+mod timers;
+
+use std::sync::Arc;
+
+pub(crate) use clocks::Clocks;
+pub(crate) use event::{Change, Event, SpinResult, Wait, WaitOn};
+pub(crate) use lives::Place;
+pub(crate) use lives::{Item, Life};
+pub(crate) use order::Picked;
+pub(crate) use quiet::Seen;
+pub(crate) use runs::{Run, RunState};
+pub(crate) use spins::ExecutorState;
+
+use super::program::Program;
+
+/// A position in the notes.
+pub(crate) type At = usize;
+
+/// What is judged.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Rule {
+    /// Nothing runs before it is due.
+    TooEarly,
+    /// Nothing runs after it was dropped or cancelled, or its group or executor was.
+    Gone,
+    /// Nothing runs before a spin begins or after it returned.
+    OutsideSpin,
+    /// One callback of a mutually exclusive group at a time.
+    Exclusion,
+    /// Nothing that is ready waits while a thread that may run it is idle.
+    Forgotten,
+    /// What the policy prefers runs first.
+    Order,
+    /// Every message is taken, kept or counted as lost.
+    Loss,
+    /// A spin ends when it was told to, and says why.
+    SpinEnd,
+    /// Every future resolves once what it waits for has come or is gone.
+    Future,
+    /// ROS time moves once the jump callbacks that can run have run.
+    RosTime,
+    /// Everything that was made is dropped, once.
+    Memory,
+    /// Streams are not polled after their end.
+    Stream,
+    /// Every panic is reported once.
+    Incident,
+    /// The engine neither panics nor goes on for ever.
+    Engine,
+}
+
+/// A rule that was broken.
+#[derive(Clone, Debug)]
+pub(crate) struct Violation {
+    pub(crate) rule: Rule,
+    pub(crate) message: String,
+}
+
+/// What is known of a program that runs.
+pub(crate) struct Model {
+    pub(crate) program: Arc<Program>,
+    pub(crate) notes: Vec<(usize, Event)>,
+    /// The first rule that was broken, and after how many notes.
+    pub(crate) violation: Option<(Violation, At)>,
+    pub(crate) clocks: Clocks,
+    /// By thread: the last note that shows it outside of the engine.
+    outside: Vec<At>,
+    pub(crate) executors: Vec<ExecutorState>,
+    /// By the number of the group: from when to when it was removed.
+    pub(crate) removals: Vec<Option<(At, Option<At>)>>,
+    pub(crate) lives: Vec<Life>,
+    pub(crate) runs: Vec<Run>,
+    /// Messages, requests and responses, by their number.
+    pub(crate) items: Vec<Item>,
+    /// What outside threads and awaited futures wait for, by thread or spin.
+    pub(crate) waits: Vec<Wait>,
+    pub(crate) panics: usize,
+    pub(crate) incidents: usize,
+    /// Threads that block until the next round, and the executor that they belong to if they run no callback.
+    gated: Vec<(usize, Option<usize>)>,
+    /// By thread: what the trace said last that it picked.
+    picked: Vec<Option<Picked>>,
+    /// What traces said that threads picked.
+    dispatched: Vec<order::Pick>,
+    /// When a spin ended last, and whether that was within a callback.
+    last_end: (At, bool),
+    /// The last time that the clock began to move while all threads were blocked.
+    woken_by_clock: At,
+    /// The last time that all threads were blocked.
+    pub(crate) last_quiet: At,
+}
+
+impl Model {
+    pub(crate) fn new(program: Arc<Program>) -> Self {
+        let groups = program.groups.iter().map(|group| group.id + 1).max().unwrap_or(0);
+        let executors = ExecutorState::all(&program);
+        Self {
+            program,
+            notes: Vec::new(),
+            violation: None,
+            clocks: Clocks::default(),
+            outside: Vec::new(),
+            executors,
+            removals: vec![None; groups],
+            lives: Vec::new(),
+            runs: Vec::new(),
+            items: Vec::new(),
+            waits: Vec::new(),
+            panics: 0,
+            incidents: 0,
+            gated: Vec::new(),
+            picked: Vec::new(),
+            dispatched: Vec::new(),
+            last_end: (0, false),
+            woken_by_clock: 0,
+            last_quiet: 0,
+        }
+    }
+
+    /// Where the next note will be.
+    pub(crate) fn now(&self) -> At {
+        self.notes.len() + 1
+    }
+
+    /// Takes a note of the thread `task`.
+    pub(crate) fn note(&mut self, task: usize, event: Event) -> At {
+        let at = self.now();
+        self.notes.push((task, event));
+        self.set_outside(task, at);
+        at
+    }
+
+    pub(crate) fn broken(&mut self, rule: Rule, message: String) {
+        let at = self.notes.len();
+        self.violation.get_or_insert((Violation { rule, message }, at));
+    }
+
+    /// What the thread must have seen when it picked what it begins now.
+    pub(crate) fn seen_by(&self, task: usize, executor: usize) -> At {
+        let outside = self.outside.get(task).copied().unwrap_or(0);
+        let spin = self.spin_began(executor).unwrap_or(0);
+        outside.max(spin).max(self.last_quiet).max(self.woken_by_clock)
+    }
+
+    fn set_outside(&mut self, task: usize, at: At) {
+        if self.outside.len() <= task {
+            self.outside.resize(task + 1, 0);
+        }
+        self.outside[task] = at;
+        for pick in self.dispatched.iter_mut().filter(|pick| pick.task == task && pick.begun.is_none()) {
+            pick.begun = Some(at);
+        }
+    }
+
+    /// The notes as text, the last ones only.
+    pub(crate) fn story(&self, count: usize) -> String {
+        let end = self.violation.as_ref().map_or(self.notes.len(), |(_, at)| (at + 3).min(self.notes.len()));
+        let from = end.saturating_sub(count);
+        let lines = self.notes[from..end].iter().zip(from + 1..);
+        lines.map(|((task, event), at)| format!("{at:4} thread {task}: {event:?}\n")).collect()
+    }
+}

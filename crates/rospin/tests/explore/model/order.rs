@@ -1,0 +1,268 @@
+//! What is surely ready, and what should have run before what.
+
+use super::super::program::{Clock, Kind, Ms, PolicyKind, Role};
+use super::{At, Life, Model, Rule, RunState, WaitOn};
+
+/// Something that is ready for sure.
+pub(super) struct Ready {
+    what: String,
+    life: usize,
+    priority: u32,
+    /// Released by then, on the steady clock.
+    release_by: Ms,
+    /// It has begun already, and waited.
+    goes_on: bool,
+}
+
+/// What the scheduler's trace says of what a thread picked, in milliseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Picked {
+    pub(crate) priority: u32,
+    pub(crate) release: Ms,
+    pub(crate) deadline: Ms,
+}
+
+/// A pick that a trace told of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pick {
+    executor: usize,
+    priority: u32,
+    pub(super) task: usize,
+    at: At,
+    /// The next note of the thread: then what it picked has begun, or there was nothing to take.
+    pub(super) begun: Option<At>,
+}
+
+impl Model {
+    /// Whether its callback could begin, if there was something for it, for who saw what came until `seen`.
+    pub(super) fn is_free(&self, number: usize, seen: At) -> bool {
+        let life = &self.lives[number];
+        let group = self.program.group(life.group);
+        if self.threads_of(life.executor) > 1
+            && self.last_quiet != self.notes.len()
+            && !self.is_given_back(number, seen)
+        {
+            return false;
+        }
+        life.is_alive(seen)
+            && self.in_flight(number) < self.limit(number)
+            && group.is_some_and(|group| group.reentrant || self.holder(group.id, usize::MAX).is_none())
+    }
+
+    /// Whether the threads that had left callbacks of its group have surely given them back when `seen` was noted.
+    fn is_given_back(&self, number: usize, seen: At) -> bool {
+        let group = self.lives[number].group;
+        let left = self.runs.iter().filter(|run| self.lives[run.life].group == group && run.left > 0);
+        let mut threads = left.map(|run| (run.task, run.left));
+        threads.all(|(task, left)| {
+            let since = self.notes.get(left..seen).unwrap_or_default();
+            left < self.last_quiet || since.iter().any(|(by, _)| *by == task)
+        })
+    }
+
+    /// Whether a thread may just have picked something of the group when `seen` was noted, or since.
+    fn may_be_picked(&self, group: usize, seen: At) -> bool {
+        let entities = self.program.entities.iter().filter(|plan| plan.group == group);
+        let executor = self.program.group(group).map(|group| self.program.runs(group));
+        let mut priorities = entities.map(|plan| plan.priority);
+        priorities.any(|priority| {
+            let of_entity = |pick: &&Pick| Some(pick.executor) == executor && pick.priority == priority;
+            let is_open = |pick: &Pick| pick.begun.is_none_or(|begun| begun > seen) && pick.at >= self.last_quiet;
+            self.dispatched.iter().filter(of_entity).any(is_open)
+        })
+    }
+
+    /// The release of what is surely waiting for the callback to begin.
+    pub(super) fn surely_waiting(&self, life: &Life, seen: At) -> Option<Ms> {
+        let plan = self.program.entity(life.entity)?;
+        match plan.kind {
+            Kind::Subscription { .. } | Kind::Service { .. } => self.surely_queued(life, seen),
+            Kind::Timer { clock, .. } => {
+                let due_by = life.timer.as_ref()?.due_by(seen)?;
+                let is_quiet = seen >= self.last_quiet && self.last_quiet == self.notes.len();
+                let reading = match clock {
+                    Clock::Steady => self.clocks.steady_at(seen),
+                    Clock::System if is_quiet => self.clocks.reading_min(clock),
+                    // Jump callbacks see new time first.
+                    Clock::Ros if is_quiet && self.nobody_holds_ros_time() => self.clocks.ros_quiet,
+                    Clock::System | Clock::Ros => return None,
+                };
+                (due_by <= reading).then_some(due_by)
+            }
+            Kind::Stream { .. } | Kind::Source { .. } | Kind::Jump { .. } => None,
+        }
+    }
+
+    /// Everything of the executor that is ready for sure.
+    pub(super) fn ready(&self, executor: usize, seen: At) -> impl Iterator<Item = Ready> + '_ {
+        let of_executor = move |life: &Life| life.executor == executor;
+        let begin =
+            (0..self.lives.len()).filter(move |number| of_executor(&self.lives[*number])).filter_map(move |number| {
+                let life = &self.lives[number];
+                let release_by =
+                    if self.is_free(number, seen) { self.surely_waiting(life, seen)? } else { return None };
+                let what = format!("entity {} (life {number})", life.entity);
+                Some(Ready { what, life: number, priority: self.plan_of(number).priority, release_by, goes_on: false })
+            });
+        let go_on = self.runs.iter().enumerate().filter_map(move |(number, run)| {
+            let life = &self.lives[run.life];
+            let plan = self.plan_of(run.life);
+            let reentrant = self.program.group(life.group).is_some_and(|group| group.reentrant);
+            let holds = !reentrant && !plan.releases_group;
+            let has_group = reentrant || holds || self.holder(life.group, usize::MAX).is_none();
+            let waits = run.state == RunState::Suspended && run.suspended <= seen && life.is_alive(seen);
+            let is_it = life.executor == executor && waits && has_group;
+            let is_over = |on| self.is_over(on, Some(executor), seen);
+            if !is_it || !run.waits_on.is_some_and(is_over) {
+                return None;
+            }
+            let what = format!("run {number} of entity {}, which has waited for {:?}", life.entity, run.waits_on);
+            let inherited = if holds { self.inherited(life.group, seen) } else { 0 };
+            Some(Ready {
+                what,
+                life: run.life,
+                priority: plan.priority.max(inherited),
+                release_by: Ms::MAX,
+                goes_on: true,
+            })
+        });
+        begin.chain(go_on)
+    }
+
+    /// The highest priority of what is surely kept waiting by who holds the group.
+    fn inherited(&self, group: usize, seen: At) -> u32 {
+        let lives = (0..self.lives.len()).filter(|number| self.lives[*number].group == group);
+        let waiting = lives.filter(|number| {
+            let life = &self.lives[*number];
+            life.is_alive(seen) && self.in_flight(*number) == 0 && self.surely_waiting(life, seen).is_some()
+        });
+        waiting.map(|number| self.plan_of(number).priority).max().unwrap_or(0)
+    }
+
+    /// Whether what is waited for has surely come, for who waits in a callback or a spin of `on_executor`.
+    pub(super) fn is_over(&self, on: WaitOn, on_executor: Option<usize>, seen: At) -> bool {
+        let is_quiet = self.last_quiet == self.notes.len();
+        match on {
+            WaitOn::Sleep { executor, clock, due_by, .. } => {
+                // Whoever polls a sleep looks after it; threads that are no executor's leave that to the one they asked.
+                let tends = on_executor.unwrap_or(executor);
+                let state = self.executors.get(tends);
+                if state.is_some_and(|state| state.dropped.is_some_and(|dropped| dropped <= seen)) {
+                    return is_quiet;
+                }
+                let serves = if is_quiet { self.idle(tends) > 0 } else { on_executor.is_some() };
+                let reading = match clock {
+                    Clock::Steady => self.clocks.steady_at(seen),
+                    Clock::System if is_quiet => self.clocks.reading_min(clock),
+                    // Jump callbacks see new time first.
+                    Clock::Ros if is_quiet && self.nobody_holds_ros_time() => self.clocks.ros_quiet,
+                    Clock::System | Clock::Ros => return false,
+                };
+                serves && due_by <= reading
+            }
+            WaitOn::Call { item } => is_quiet && self.is_answered(item),
+            WaitOn::Itself => true,
+            WaitOn::Barrier => is_quiet && self.nobody_holds_ros_time(),
+        }
+    }
+
+    /// Whether the request has an answer, or can have none any more.
+    fn is_answered(&self, item: usize) -> bool {
+        let mut takers = self.runs.iter().filter(|run| run.item == Some(item)).peekable();
+        if takers.peek().is_some() {
+            return takers.all(|run| run.state == RunState::Ended);
+        }
+        let sent = &self.items[item];
+        let served = |life: &Life| {
+            let is_service = matches!(self.program.entity(life.entity).map(|plan| plan.kind),
+                Some(Kind::Service { name, .. }) if super::lives::Place::Service(name) == sent.place);
+            is_service && life.creating < sent.sent.unwrap_or(At::MAX)
+        };
+        self.lives.iter().filter(|life| served(life)).all(|life| life.gone)
+    }
+
+    /// The first thing that is ready for sure, as text.
+    pub(super) fn first_ready(&self, executor: usize, seen: At) -> Option<String> {
+        self.ready(executor, seen).next().map(|ready| ready.what)
+    }
+
+    /// `run` begins or goes on: nothing goes before it that was surely ready when it was picked.
+    pub(super) fn judge_order(&mut self, task: usize, run: usize, seen: At) {
+        let life = self.runs[run].life;
+        let executor = self.lives[life].executor;
+        let plan = self.plan_of(life);
+        if matches!(plan.kind, Kind::Jump { .. }) {
+            return;
+        }
+        let Some(policy) = self.program.executor(executor).map(|executor| executor.policy) else {
+            return;
+        };
+        let threads = self.threads_of(executor);
+        // Where several threads pick, it must be known what each of them has picked.
+        if threads == 0 || threads > 1 && !self.is_traced(executor) {
+            return;
+        }
+        let is_segment = self.runs[run].segments > 0;
+        let priority = if is_segment {
+            // It may have been as urgent as whatever it kept waiting.
+            let group = self.lives[life].group;
+            let lives = (0..self.lives.len()).filter(|other| self.lives[*other].group == group);
+            lives.map(|other| self.plan_of(other).priority).max().unwrap_or(0)
+        } else {
+            plan.priority
+        };
+        let picked = self.picked.get(task).copied().flatten();
+        let deadline_of = |life: usize| {
+            let plan = self.plan_of(life);
+            let longest = self.lives[life].timer.as_ref().map(|timer| timer.longest());
+            let period = longest.filter(|_| matches!(plan.kind, Kind::Timer { periodic: true, .. }));
+            plan.deadline.or(period)
+        };
+        let goes_first = |ready: &Ready| {
+            let is_other = ready.life != life && (threads == 1 || !ready.goes_on);
+            if !is_other || threads > 1 && self.may_be_picked(self.lives[ready.life].group, seen) {
+                return false;
+            }
+            match (policy, picked) {
+                (PolicyKind::FixedPriority, _) => ready.priority > priority,
+                (PolicyKind::Fifo, Some(picked)) if !is_segment => ready.release_by < picked.release,
+                (PolicyKind::Edf, Some(picked)) if !is_segment => {
+                    let deadline = deadline_of(ready.life);
+                    deadline.is_some_and(|deadline| ready.release_by.saturating_add(deadline) < picked.deadline)
+                }
+                _ => false,
+            }
+        };
+        let first = self.ready(executor, seen).find(goes_first);
+        if let Some(first) = first {
+            let entity = self.lives[life].entity;
+            let Ready { what, priority: urgent, release_by, .. } = first;
+            let message = format!(
+                "entity {entity} (run {run}, priority {priority}, {picked:?}) runs before {what} \
+                 (priority {urgent}, released by {release_by}) under {policy:?}"
+            );
+            self.broken(Rule::Order, message);
+        }
+    }
+
+    /// Whether the scheduler of that executor tells what it does.
+    pub(crate) fn is_traced(&self, executor: usize) -> bool {
+        let plan = self.program.executor(executor);
+        plan.is_some_and(|plan| {
+            // A trace changes the way that the engine takes: only where a judge needs it.
+            let orders = matches!(plan.policy, PolicyKind::Fifo | PolicyKind::Edf);
+            let several = plan.policy == PolicyKind::FixedPriority && plan.threads > 1 && plan.id % 2 == 0;
+            plan.role != Role::Companion && (orders || several)
+        })
+    }
+
+    /// The trace says that this thread picked it, on that executor.
+    pub(crate) fn picked(&mut self, task: usize, executor: usize, picked: Picked) {
+        let at = self.notes.len();
+        self.dispatched.push(Pick { executor, priority: picked.priority, task, at, begun: None });
+        if self.picked.len() <= task {
+            self.picked.resize(task + 1, None);
+        }
+        self.picked[task] = Some(picked);
+    }
+}

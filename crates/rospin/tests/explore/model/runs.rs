@@ -1,0 +1,220 @@
+//! Callbacks while they run and wait.
+
+use super::super::program::{Clock, EntityPlan, Kind, PanicPlan};
+use super::{At, Event, Life, Model, Rule, WaitOn};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RunState {
+    Running,
+    Suspended,
+    Ended,
+}
+
+/// An activation: from the beginning of a callback to its end.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    pub(crate) life: usize,
+    pub(crate) task: usize,
+    pub(crate) state: RunState,
+    /// How often it went on after it had waited.
+    pub(crate) segments: usize,
+    pub(crate) waits_on: Option<WaitOn>,
+    /// When it was suspended last.
+    pub(crate) suspended: At,
+    /// When its thread left it last.
+    pub(crate) left: At,
+    /// The request that it answers.
+    pub(crate) item: Option<usize>,
+}
+
+impl Model {
+    pub(crate) fn plan_of(&self, life: usize) -> &EntityPlan {
+        self.program.entity(self.lives[life].entity).expect("lives have plans")
+    }
+
+    /// A callback begins; returns the number of the activation.
+    pub(crate) fn starts(&mut self, task: usize, life: usize, item: Option<usize>) -> usize {
+        let executor = self.lives[life].executor;
+        let seen = self.seen_by(task, executor);
+        let run = self.runs.len();
+        let entity = self.lives[life].entity;
+        let at = self.note(task, Event::Starts { entity, life, run, item });
+        let waits_on = None;
+        let state = RunState::Running;
+        self.runs.push(Run { life, task, state, segments: 0, waits_on, suspended: 0, left: 0, item });
+        self.begins(task, run, seen);
+        let what = format!("entity {entity} (life {life})");
+        let clocks = &self.clocks;
+        let timer = self.lives[life].timer.as_mut().map(|timer| timer.starts(at, seen, clocks));
+        if let Some(Err((rule, why))) = timer {
+            self.broken(rule, format!("timer {what} runs at {:?}: {why}", self.readings()));
+        }
+        self.lives[life].taken.extend(item);
+        run
+    }
+
+    fn readings(&self) -> String {
+        let read = |clock| self.clocks.reading_max(clock);
+        let (steady, system) = (read(Clock::Steady), read(Clock::System));
+        format!("steady {steady}, system {system}, ROS when last blocked {}", self.clocks.ros_quiet)
+    }
+
+    /// A callback that had waited goes on.
+    pub(crate) fn goes_on(&mut self, task: usize, run: usize) {
+        let executor = self.lives[self.runs[run].life].executor;
+        let seen = self.seen_by(task, executor);
+        self.note(task, Event::GoesOn { run });
+        let state = &mut self.runs[run];
+        state.task = task;
+        state.segments += 1;
+        state.state = RunState::Running;
+        self.begins(task, run, seen);
+    }
+
+    /// What holds for every beginning of a callback, or of a part of it.
+    fn begins(&mut self, task: usize, run: usize, seen: At) {
+        let life = self.runs[run].life;
+        let Life { entity, executor, group, dropped, .. } = self.lives[life].clone();
+        let what = format!("entity {entity} (life {life}, run {run})");
+        if dropped.is_some_and(|dropped| dropped <= seen) {
+            self.broken(Rule::Gone, format!("{what} runs after it was dropped"));
+        }
+        if !self.may_run(executor) {
+            self.broken(Rule::OutsideSpin, format!("{what} runs while executor {executor} does not spin"));
+        }
+        let reentrant = self.program.group(group).is_some_and(|group| group.reentrant);
+        // Who is told of a jump of ROS time does not wait for those of its group that wait themselves.
+        let is_jump = matches!(self.plan_of(life).kind, Kind::Jump { .. });
+        let excludes = |other: &usize| !is_jump || self.runs[*other].state == RunState::Running;
+        if !reentrant && let Some(other) = self.holder(group, run).filter(excludes) {
+            let other = self.runs[other].life;
+            self.broken(Rule::Exclusion, format!("{what} runs while life {other} has group {group}"));
+        }
+        let running = self.runs.iter().filter(|other| other.state == RunState::Running);
+        let same = running.filter(|other| other.life == life).count();
+        if same > self.limit(life) {
+            self.broken(Rule::Exclusion, format!("{what} runs {same} times at once"));
+        }
+        self.count_start(executor, task);
+        self.judge_order(task, run, seen);
+    }
+
+    /// The activation other than `but` that has the mutually exclusive group.
+    ///
+    /// Of several, one that runs: jump callbacks run beside one that waits.
+    pub(crate) fn holder(&self, group: usize, but: usize) -> Option<usize> {
+        let holds = |number: &usize| {
+            let run = &self.runs[*number];
+            let life = &self.lives[run.life];
+            let plan = self.plan_of(run.life);
+            let is_there = || life.dropping.is_none() && !life.broken;
+            let waiting = || run.state == RunState::Suspended && !plan.releases_group && is_there();
+            life.group == group && *number != but && (run.state == RunState::Running || waiting())
+        };
+        let mut holders = (0..self.runs.len()).filter(holds);
+        let first = holders.next()?;
+        let runs = |number: &usize| self.runs[*number].state == RunState::Running;
+        Some(holders.chain([first]).find(runs).unwrap_or(first))
+    }
+
+    /// How many activations of it may be under way.
+    pub(crate) fn limit(&self, life: usize) -> usize {
+        let plan = self.plan_of(life);
+        let group = self.program.group(plan.group).expect("its group is there");
+        let threads = self.program.executor(self.lives[life].executor).map_or(1, |executor| executor.threads);
+        let default = if plan.asynchronous { 16 } else { usize::from(threads) };
+        let several = group.reentrant || (plan.asynchronous && plan.releases_group);
+        match plan.kind {
+            Kind::Jump { .. } => 1,
+            _ if several => plan.max_in_flight.map_or(default, |count| count as usize),
+            _ => 1,
+        }
+    }
+
+    pub(crate) fn in_flight(&self, life: usize) -> usize {
+        self.runs.iter().filter(|run| run.life == life && run.state != RunState::Ended).count()
+    }
+
+    pub(crate) fn waits(&mut self, task: usize, run: usize, on: WaitOn) {
+        self.note(task, Event::Waits { run, on });
+        self.runs[run].waits_on = Some(on);
+    }
+
+    pub(crate) fn waited(&mut self, run: usize) {
+        self.runs[run].waits_on = None;
+    }
+
+    pub(crate) fn suspends(&mut self, task: usize, run: usize) {
+        let at = self.note(task, Event::Suspends { run });
+        let run = &mut self.runs[run];
+        run.state = RunState::Suspended;
+        run.suspended = at;
+        run.left = at;
+    }
+
+    pub(crate) fn ends(&mut self, task: usize, run: usize) {
+        let at = self.note(task, Event::Ends { run });
+        self.runs[run].state = RunState::Ended;
+        self.runs[run].left = at;
+    }
+
+    pub(crate) fn abandoned(&mut self, task: usize, run: usize) {
+        if self.runs[run].state == RunState::Ended {
+            return;
+        }
+        let at = self.note(task, Event::Abandoned { run });
+        self.runs[run].state = RunState::Ended;
+        self.runs[run].left = at;
+        let life = &self.lives[self.runs[run].life];
+        if life.dropping.is_none() && !life.broken {
+            self.broken(Rule::Future, format!("the future of run {run} was dropped before its end"));
+        }
+    }
+
+    /// The callback is about to panic.
+    pub(crate) fn panics(&mut self, task: usize, run: usize) {
+        let at = self.note(task, Event::Panics { run });
+        self.runs[run].state = RunState::Ended;
+        self.runs[run].left = at;
+        self.panics += 1;
+        let life = self.runs[run].life;
+        let group = self.program.group(self.lives[life].group).expect("its group is there");
+        match group.on_panic {
+            PanicPlan::Continue => {}
+            PanicPlan::Remove => {
+                self.lives[life].dropping.get_or_insert(at);
+                self.lives[life].removed_by_panic = true;
+            }
+            PanicPlan::Halt => {
+                let executor = self.lives[life].executor;
+                self.executors[executor].panicked = Some(at);
+            }
+        }
+    }
+}
+
+impl Model {
+    /// An incident was reported.
+    pub(crate) fn incident(&mut self, task: usize, entity: &str, text: String) {
+        let at = self.note(task, Event::Incident { entity: entity.to_owned(), text });
+        self.incidents += 1;
+        // What is removed after a panic is removed before that is reported.
+        let number = entity.strip_prefix('e').and_then(|number| number.parse::<usize>().ok());
+        let is_it = |life: &&mut Life| Some(life.entity) == number && life.removed_by_panic && life.dropped.is_none();
+        if let Some(life) = self.lives.iter_mut().find(is_it) {
+            life.dropped = Some(at);
+        }
+    }
+
+    /// A stream is about to panic.
+    pub(crate) fn stream_panics(&mut self, task: usize, life: usize) {
+        let at = self.note(task, Event::Did("a stream panics"));
+        self.panics += 1;
+        self.lives[life].broken = true;
+        let group = self.program.group(self.lives[life].group).expect("its group is there");
+        if group.on_panic == PanicPlan::Halt {
+            let executor = self.lives[life].executor;
+            self.executors[executor].panicked = Some(at);
+        }
+    }
+}

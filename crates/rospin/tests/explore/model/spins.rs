@@ -1,0 +1,245 @@
+//! Spins: what runs in them, and how they end.
+
+use super::super::program::{Clock, Ms, Program, Role, SpinPlan, Until};
+use super::{At, Event, Model, Rule, SpinResult};
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ExecutorState {
+    /// The spins under way: several if threads try to spin it while another one does.
+    pub(crate) spins: Vec<Spin>,
+    pub(crate) halts_begun: usize,
+    /// When the last halt began that is done.
+    pub(crate) halted: Option<At>,
+    /// Threads that halt it just now, and since when.
+    halting: Vec<(usize, At)>,
+    halted_ends: usize,
+    /// A callback panicked in a group that halts then.
+    pub(crate) panicked: Option<At>,
+    pub(crate) dropping: Option<At>,
+    pub(crate) dropped: Option<At>,
+    pub(crate) is_companion: bool,
+    pub(crate) threads: usize,
+    /// The last time that all threads were blocked and it had an idle one.
+    pub(super) looked_at: At,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Spin {
+    pub(crate) plan: SpinPlan,
+    pub(crate) task: usize,
+    pub(crate) began: At,
+    pub(super) began_ms: Ms,
+    /// Known once all threads were blocked.
+    pub(super) began_max: Option<Ms>,
+    /// Callbacks, or parts of them, that ran in it.
+    pub(crate) started: usize,
+    pub(crate) main_done: bool,
+    /// A halt has been asked for since it began, or was under way then.
+    pub(super) may_be_halted: bool,
+    /// No other thread has tried to spin it meanwhile.
+    is_alone: bool,
+    /// Since when no other thread tries to.
+    pub(super) alone_since: At,
+}
+
+impl Spin {
+    /// When its time is surely over.
+    pub(super) fn ends_by(&self) -> Option<Ms> {
+        Some(self.began_max? + self.plan.timeout?)
+    }
+}
+
+impl ExecutorState {
+    /// The spin under way, if there is no doubt which one it is.
+    pub(crate) fn spin(&self) -> Option<&Spin> {
+        self.spins.first().filter(|_| self.spins.len() == 1)
+    }
+
+    pub(super) fn all(program: &Program) -> Vec<Self> {
+        let count = program.executors.iter().map(|executor| executor.id + 1).max().unwrap_or(0);
+        let mut all = vec![Self::default(); count];
+        for executor in &program.executors {
+            all[executor.id].is_companion = executor.role == Role::Companion;
+            all[executor.id].threads = usize::from(executor.threads);
+        }
+        all
+    }
+}
+
+impl Model {
+    pub(crate) fn spin_begins(&mut self, task: usize, executor: usize, plan: SpinPlan) {
+        let began = self.note(task, Event::SpinBegins { executor, plan });
+        let began_ms = self.clocks.reading_min(Clock::Steady);
+        let state = &mut self.executors[executor];
+        let may_be_halted = state.halts_begun > state.halted_ends;
+        let spins = &mut state.spins;
+        spins.push(Spin {
+            plan,
+            task,
+            began,
+            began_ms,
+            began_max: None,
+            started: 0,
+            main_done: false,
+            may_be_halted,
+            is_alone: true,
+            alone_since: began,
+        });
+        if spins.len() > 1 {
+            spins.iter_mut().for_each(|spin| spin.is_alone = false);
+        }
+    }
+
+    pub(crate) fn spin_ended(&mut self, task: usize, executor: usize, result: SpinResult) {
+        let seen = self.seen_by(task, executor);
+        // What the spin leaves to be dropped is dropped after its end, and companions are waited for.
+        let last = self.notes.iter().rev().find(|(by, _)| *by == task).map(|(_, event)| event);
+        let is_late = self.has_companions() || matches!(last, Some(Event::HasTakenLong | Event::Incident { .. }));
+        self.note(task, Event::SpinEnded { executor, result: result.clone() });
+        self.waits.retain(|wait| wait.main_of != Some(executor));
+        let spins = &mut self.executors[executor].spins;
+        let Some(at) = spins.iter().rposition(|spin| spin.task == task) else {
+            return;
+        };
+        let spin = spins.remove(at);
+        let now = self.notes.len();
+        self.last_end = (now, self.runs.iter().any(|run| run.task == task && run.state == super::RunState::Running));
+        let spins = &mut self.executors[executor].spins;
+        if let [other] = &mut spins[..] {
+            other.alone_since = now;
+        }
+        let may_be_refused = !spin.is_alone || self.has_companions();
+        if result != SpinResult::AlreadySpinning || !may_be_refused {
+            self.judge_spin_end(executor, &spin, &result, if is_late { 0 } else { seen });
+        }
+    }
+
+    fn has_companions(&self) -> bool {
+        self.executors.iter().any(|executor| executor.is_companion)
+    }
+
+    fn judge_spin_end(&mut self, executor: usize, spin: &Spin, result: &SpinResult, seen: At) {
+        let plan = spin.plan;
+        let what = format!("the spin of executor {executor} ended with {result:?}");
+        let steady = self.clocks.reading_max(Clock::Steady);
+        let companions_panicked = self.executors.iter().any(|other| other.is_companion && other.panicked.is_some());
+        let state = &mut self.executors[executor];
+        let fits = match result {
+            SpinResult::Done => plan.until != Until::Halted && plan.main.is_none(),
+            SpinResult::Halted => {
+                state.halted_ends += 1;
+                state.halted_ends <= state.halts_begun && plan.main.is_none()
+            }
+            SpinResult::Resolved => plan.main.is_some(),
+            SpinResult::Unresolved => plan.main.is_some() && (plan.until != Until::Halted || state.halts_begun > 0),
+            SpinResult::Timeout => plan.timeout.is_some_and(|timeout| spin.began_ms + timeout <= steady),
+            SpinResult::Panicked => state.panicked.take().is_some() || companions_panicked,
+            SpinResult::AlreadySpinning => false,
+            SpinResult::Other(_) => companions_panicked,
+        };
+        if !fits {
+            self.broken(Rule::SpinEnd, format!("{what}, for no reason"));
+        }
+        if spin.is_alone && plan.until == Until::Once && spin.started > 1 {
+            self.broken(Rule::SpinEnd, format!("{what} after {} callbacks, and was to end after one", spin.started));
+        }
+        let is_done = spin.is_alone && *result == SpinResult::Done && plan.until == Until::All;
+        if is_done && let Some(waiting) = self.first_ready(executor, seen) {
+            self.broken(Rule::Forgotten, format!("{what}, while {waiting} was ready"));
+        }
+    }
+
+    /// Whether its callbacks may run now.
+    pub(crate) fn may_run(&self, executor: usize) -> bool {
+        let state = &self.executors[executor];
+        // Companions spin along with any of the others. If the last of these was within a callback of a companion, it cannot
+        // wait for what that does afterwards.
+        let along = || self.executors.iter().any(|other| !other.spins.is_empty()) || self.last_end.1;
+        !state.spins.is_empty() || (state.is_companion && along())
+    }
+
+    /// When the spin under way began.
+    pub(crate) fn spin_began(&self, executor: usize) -> Option<At> {
+        self.executors[executor].spins.iter().map(|spin| spin.began).min()
+    }
+
+    /// How many threads its spin has.
+    pub(crate) fn threads_of(&self, executor: usize) -> usize {
+        let state = &self.executors[executor];
+        match state.spin() {
+            Some(spin) if spin.plan.until != Until::Halted => 1,
+            Some(_) => state.threads,
+            None if state.is_companion && self.executors.iter().any(|other| !other.spins.is_empty()) => state.threads,
+            None => 0,
+        }
+    }
+
+    pub(super) fn count_start(&mut self, executor: usize, task: usize) {
+        let Some(spin) = self.executors[executor].spins.first_mut().filter(|spin| spin.is_alone) else {
+            return;
+        };
+        spin.started += 1;
+        let (until, owner) = (spin.plan.until, spin.task);
+        if until != Until::Halted && owner != task {
+            let message =
+                format!("a callback of executor {executor} runs on thread {task}, but thread {owner} spins it");
+            self.broken(Rule::SpinEnd, message);
+        }
+    }
+
+    pub(crate) fn halts(&mut self, task: usize, executor: usize) {
+        let at = self.note(task, Event::Halts { executor });
+        self.executors[executor].halts_begun += 1;
+        self.executors[executor].halting.push((task, at));
+        self.executors[executor].spins.iter_mut().for_each(|spin| spin.may_be_halted = true);
+    }
+
+    pub(crate) fn halted(&mut self, task: usize, executor: usize) {
+        self.note(task, Event::Halted { executor });
+        let state = &mut self.executors[executor];
+        if let Some(at) = state.halting.iter().position(|(halting, _)| *halting == task) {
+            let (_, began) = state.halting.swap_remove(at);
+            state.halted = state.halted.max(Some(began));
+        }
+    }
+
+    pub(crate) fn drops_executor(&mut self, task: usize, executor: usize) {
+        let at = self.note(task, Event::DropsExecutor { executor });
+        let mut gone = vec![executor];
+        // Companions go with the last of the others, or at some time before.
+        gone.extend((0..self.executors.len()).filter(|other| self.executors[*other].is_companion));
+        for executor in gone {
+            self.executors[executor].dropping.get_or_insert(at);
+            for life in self.lives.iter_mut().filter(|life| life.executor == executor) {
+                life.dropping.get_or_insert(at);
+            }
+        }
+    }
+
+    pub(crate) fn dropped_executor(&mut self, task: usize, executor: usize) {
+        let at = self.note(task, Event::DroppedExecutor { executor });
+        self.executors[executor].dropped = Some(at);
+        let of = self.program.clone();
+        let left = |other: &usize| {
+            let is_there = of.executor(*other).is_some_and(|other| other.role != Role::Companion);
+            is_there && self.executors[*other].dropped.is_none()
+        };
+        let all_gone = (0..self.executors.len()).all(|other| !left(&other));
+        let companion = (0..self.executors.len()).filter(|other| all_gone && self.executors[*other].is_companion);
+        for executor in companion.chain([executor]).collect::<Vec<_>>() {
+            self.executors[executor].dropped = Some(at);
+            for life in self.lives.iter_mut().filter(|life| life.executor == executor) {
+                life.dropped.get_or_insert(at);
+            }
+        }
+    }
+}
+
+impl Model {
+    /// The future that the spin awaits has resolved.
+    pub(crate) fn main_is_done(&mut self, executor: usize) {
+        if let Some(spin) = self.executors[executor].spins.first_mut() {
+            spin.main_done = true;
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! When timers may run, and when they must have run.
+
+use super::super::program::{Clock, EntityPlan, Kind, Ms};
+use super::clocks::Clocks;
+use super::{At, Change, Event, Model, Rule};
+
+/// What was asked of a timer, and what that means for its next due time.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    task: usize,
+    begin: At,
+    end: Option<At>,
+    is_cancel: bool,
+    /// What its clock showed at least when it was asked for.
+    asked_at: Ms,
+    due_by: Ms,
+    /// Starts that surely came after it was done.
+    starts: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct TimerModel {
+    pub(crate) clock: Clock,
+    is_periodic: bool,
+    /// All that were ever set: two threads may have set them at once.
+    waits: Vec<Ms>,
+    asked: Vec<Asked>,
+    /// By when it is due after its last start, and the last start.
+    after_start: Option<(At, Ms)>,
+}
+
+impl TimerModel {
+    /// The timer of that plan, which is being created.
+    pub(super) fn created(task: usize, plan: &EntityPlan, at: At, clocks: &Clocks) -> Option<Self> {
+        let Kind::Timer { clock, wait, periodic, .. } = plan.kind else {
+            return None;
+        };
+        let mut timer = Self { clock, is_periodic: periodic, waits: vec![wait], asked: Vec::new(), after_start: None };
+        timer.change(task, at, Change::Reset, clocks);
+        Some(timer)
+    }
+
+    fn change(&mut self, task: usize, at: At, change: Change, clocks: &Clocks) {
+        self.waits.extend(Model::period_of(change));
+        self.asked.push(Asked {
+            task,
+            begin: at,
+            end: None,
+            is_cancel: change == Change::Cancel,
+            asked_at: clocks.reading_min(self.clock),
+            due_by: Ms::MAX,
+            starts: 0,
+        });
+    }
+
+    /// The change that this thread had under way ended.
+    pub(super) fn change_ended(&mut self, task: usize, at: At, clocks: &Clocks) {
+        let longest = self.longest();
+        let clock = self.clock;
+        if let Some(asked) = self.asked.iter_mut().find(|asked| asked.end.is_none() && asked.task == task) {
+            asked.end = Some(at);
+            asked.due_by = clocks.most_since(clock, asked.begin) + longest;
+        }
+    }
+
+    pub(super) fn longest(&self) -> Ms {
+        self.waits.iter().copied().max().unwrap_or(0)
+    }
+
+    /// Those that may have been the last one to be done, for who saw what was done until `seen`.
+    fn candidates(&self, seen: At) -> impl Iterator<Item = usize> + '_ {
+        let is_superseded = move |asked: &Asked| {
+            let Some(end) = asked.end else {
+                return false;
+            };
+            self.asked.iter().any(|later| later.begin > end && later.end.is_some_and(|end| end <= seen))
+        };
+        (0..self.asked.len()).filter(move |at| !is_superseded(&self.asked[*at]))
+    }
+
+    /// Its callback begins. Says what is wrong with that.
+    pub(super) fn starts(&mut self, at: At, seen: At, clocks: &Clocks) -> Result<(), (Rule, String)> {
+        let shortest = self.waits.iter().copied().min().unwrap_or(0);
+        let period = if self.is_periodic { shortest } else { 0 };
+        let candidates: Vec<_> = self.candidates(seen).collect();
+        let may_fire = |asked: &&Asked| !asked.is_cancel && (self.is_periodic || asked.starts == 0);
+        let bound = |asked: &Asked| asked.asked_at + shortest + period * asked.starts;
+        let is_due =
+            |asked: &Asked| clocks.highest_since(self.clock, asked.begin).is_none_or(|highest| highest >= bound(asked));
+        let causes: Vec<_> = candidates.iter().map(|number| &self.asked[*number]).filter(may_fire).collect();
+        let verdict = match causes.iter().map(|asked| bound(asked)).min() {
+            None => Err((Rule::Gone, "it was cancelled, or has fired already".to_owned())),
+            Some(bound) if !causes.iter().any(|asked| is_due(asked)) => {
+                Err((Rule::TooEarly, format!("it is due at {bound} at the earliest")))
+            }
+            Some(_) => Ok(()),
+        };
+        for number in candidates {
+            let asked = &mut self.asked[number];
+            asked.starts += u64::from(asked.end.is_some_and(|end| end <= seen));
+        }
+        // It may have been released long before, when its clock showed more.
+        let before = self.after_start.map_or(0, |(at, _)| at).min(seen);
+        self.after_start = Some((at, clocks.most_since(self.clock, before) + self.longest()));
+        verdict
+    }
+
+    /// By when it is due, on its clock, if that is known for what was seen.
+    pub(super) fn due_by(&self, seen: At) -> Option<Ms> {
+        if self.asked.iter().any(|asked| asked.end.is_none_or(|end| end > seen)) {
+            return None;
+        }
+        let mut due_by = 0;
+        let mut first = At::MAX;
+        for number in self.candidates(seen) {
+            let asked = &self.asked[number];
+            if asked.is_cancel {
+                return None;
+            }
+            due_by = due_by.max(asked.due_by);
+            first = first.min(asked.begin);
+        }
+        if let Some((at, after_start)) = self.after_start.filter(|(at, _)| *at > first) {
+            if !self.is_periodic || at > seen {
+                return None;
+            }
+            due_by = due_by.max(after_start);
+        }
+        Some(due_by)
+    }
+
+    /// ROS time has jumped, or may have: changes by when it is due.
+    pub(super) fn follow_ros(&mut self, follow: impl Fn(Ms) -> Ms) {
+        for asked in self.asked.iter_mut().filter(|asked| asked.due_by != Ms::MAX) {
+            asked.due_by = follow(asked.due_by);
+        }
+        if let Some((_, due_by)) = &mut self.after_start {
+            *due_by = follow(*due_by);
+        }
+    }
+}
+
+impl Model {
+    pub(crate) fn changes(&mut self, task: usize, life: usize, change: Change) {
+        let at = self.note(task, Event::Changes { life, change });
+        let clocks = &self.clocks;
+        if let Some(timer) = &mut self.lives[life].timer {
+            timer.change(task, at, change, clocks);
+        }
+    }
+
+    pub(crate) fn changed(&mut self, task: usize, life: usize) {
+        let at = self.note(task, Event::Changed { life });
+        let clocks = &self.clocks;
+        if let Some(timer) = &mut self.lives[life].timer {
+            timer.change_ended(task, at, clocks);
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! Programs: what a user's code might do with the engine, as data.
+//!
+//! Everything that is named has a number that stays the same when other parts are taken out, so that a failing program can
+//! be made smaller. What refers to something that is not there does nothing.
+
+use std::fmt;
+
+/// Milliseconds of the model's clocks.
+pub(crate) type Ms = u64;
+
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Program {
+    pub(crate) executors: Vec<ExecutorPlan>,
+    pub(crate) groups: Vec<GroupPlan>,
+    pub(crate) entities: Vec<EntityPlan>,
+    /// What threads that belong to no executor do.
+    pub(crate) threads: Vec<Vec<Action>>,
+    /// What the main thread does, step by step. Between two rounds it waits until all threads are blocked, and judges.
+    pub(crate) rounds: Vec<Round>,
+    /// In which order things are dropped in the end.
+    pub(crate) handles_first: bool,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct ExecutorPlan {
+    pub(crate) id: usize,
+    pub(crate) threads: u16,
+    pub(crate) policy: PolicyKind,
+    pub(crate) role: Role,
+    /// One after the other, on a thread of its own; after the last one it is spun until it is halted in the end.
+    pub(crate) spins: Vec<SpinPlan>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Role {
+    /// Spun by a thread of its own.
+    Own,
+    /// Spun by whoever has an [`Action::Spin`].
+    Spare,
+    /// Known to the deployment file only.
+    Companion,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PolicyKind {
+    FixedPriority,
+    Fifo,
+    Edf,
+    WaitSet,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Until {
+    Halted,
+    Once,
+    All,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct SpinPlan {
+    pub(crate) until: Until,
+    pub(crate) timeout: Option<Ms>,
+    pub(crate) main: Option<Main>,
+}
+
+impl SpinPlan {
+    pub(crate) const HALTED: Self = Self { until: Until::Halted, timeout: None, main: None };
+}
+
+/// The future that `spin_until` gets.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Main {
+    /// Sleeps on the executor of that number.
+    Sleep(usize, Clock, Ms),
+    Call(usize),
+    /// Wakes itself that often.
+    Yields(u64),
+    /// The same, and every poll blocks its thread until the next round.
+    Gates(u64),
+    /// Is woken by what is sent to that channel, twice, and blocks its thread until the next round then.
+    Listens(usize),
+    Never,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct GroupPlan {
+    pub(crate) id: usize,
+    pub(crate) executor: usize,
+    /// The companion that the deployment file puts it on.
+    pub(crate) moved_to: Option<usize>,
+    pub(crate) reentrant: bool,
+    pub(crate) on_panic: PanicPlan,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PanicPlan {
+    Continue,
+    Remove,
+    Halt,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct EntityPlan {
+    pub(crate) id: usize,
+    pub(crate) group: usize,
+    pub(crate) kind: Kind,
+    /// Different for every entity.
+    pub(crate) priority: u32,
+    pub(crate) deadline: Option<Ms>,
+    pub(crate) asynchronous: bool,
+    pub(crate) releases_group: bool,
+    pub(crate) max_in_flight: Option<u32>,
+    /// Otherwise an action creates it.
+    pub(crate) at_start: bool,
+    /// Its callback has captured something whose drop panics.
+    pub(crate) bomb: bool,
+    /// Its callback has captured something whose drop blocks its thread until the next round.
+    pub(crate) slow: bool,
+    pub(crate) script: Vec<Action>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Clock {
+    Steady,
+    System,
+    Ros,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum OverrunPlan {
+    Skip,
+    CatchUp(u32),
+    ShiftPhase,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Kind {
+    Timer {
+        clock: Clock,
+        wait: Ms,
+        periodic: bool,
+        overrun: OverrunPlan,
+    },
+    Subscription {
+        topic: usize,
+        depth: usize,
+    },
+    Service {
+        name: usize,
+        depth: usize,
+    },
+    /// A stream over a channel of the tests.
+    Stream {
+        channel: usize,
+    },
+    /// A source over a channel of the tests.
+    Source {
+        channel: usize,
+    },
+    /// Told of jumps of ROS time back, or of both directions and changes of the source.
+    Jump {
+        all: bool,
+    },
+}
+
+/// Something that is done by a callback, by an outside thread, or between rounds.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Action {
+    Publish(usize),
+    /// Awaits the response if it can.
+    Call(usize),
+    /// Sends a request and forgets it.
+    CallAndForget(usize),
+    Send(usize),
+    CloseChannel(usize),
+    /// The channel's stream panics when it is polled, until the item is gone.
+    Poison(usize),
+    Create(usize),
+    Drop(usize),
+    Detach(usize),
+    Cancel(usize),
+    Reset(usize),
+    SetPeriod(usize, Ms),
+    /// Sleeps on that executor, if it can await.
+    Sleep(usize, Clock, Ms),
+    /// Makes a sleep and drops it.
+    SleepAndForget(usize, Clock, Ms),
+    /// Lets others go first.
+    Yield,
+    /// A callback that takes long: blocks its thread until the next round.
+    Gate,
+    Panic,
+    Halt(usize),
+    SetRos(Ms),
+    ActivateRos(bool),
+    /// Sets ROS time, and awaits the barrier if it can.
+    AwaitRos(Ms),
+    RemoveGroup(usize),
+    /// Uses the group's payload once more.
+    Touch,
+    /// Spins a spare executor.
+    Spin(usize, SpinPlan),
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Round {
+    pub(crate) before: Vec<Action>,
+    /// All clocks but a ROS time that is active move by so much.
+    pub(crate) advance: Ms,
+    /// Afterwards the system clock is set to that.
+    pub(crate) set_system: Option<Ms>,
+    /// Whether the time moves while all threads are blocked, or while they are busy.
+    pub(crate) while_blocked: bool,
+}
+
+impl Program {
+    pub(crate) fn executor(&self, id: usize) -> Option<&ExecutorPlan> {
+        self.executors.iter().find(|executor| executor.id == id)
+    }
+
+    pub(crate) fn group(&self, id: usize) -> Option<&GroupPlan> {
+        self.groups.iter().find(|group| group.id == id)
+    }
+
+    pub(crate) fn entity(&self, id: usize) -> Option<&EntityPlan> {
+        self.entities.iter().find(|entity| entity.id == id)
+    }
+
+    /// The executor that runs the group: the companion if it is moved to one that is there.
+    pub(crate) fn runs(&self, group: &GroupPlan) -> usize {
+        let moved = group.moved_to.filter(|to| self.executor(*to).is_some());
+        moved.unwrap_or(group.executor)
+    }
+
+    /// How much there is of it, for the search of a smaller one.
+    pub(crate) fn size(&self) -> usize {
+        let scripts: usize = self.entities.iter().map(|entity| entity.script.len()).sum();
+        let threads: usize = self.threads.iter().map(|actions| actions.len() + 1).sum();
+        let rounds: usize = self.rounds.iter().map(|round| round.before.len() + 1).sum();
+        let spins: usize = self.executors.iter().map(|executor| executor.spins.len() + 1).sum();
+        self.groups.len() + self.entities.len() + scripts + threads + rounds + spins
+    }
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for executor in &self.executors {
+            let ExecutorPlan { id, threads, policy, role, spins } = executor;
+            writeln!(f, "executor {id}: {policy:?}, {threads} threads, {role:?}")?;
+            spins.iter().try_for_each(|spin| writeln!(f, "    {}", plain(spin)))?;
+        }
+        for group in &self.groups {
+            let GroupPlan { id, executor, moved_to, reentrant, on_panic } = group;
+            let kind = if *reentrant { "reentrant" } else { "exclusive" };
+            write!(f, "group {id} on executor {executor}: {kind}, on panic {on_panic:?}")?;
+            moved_to.iter().try_for_each(|to| write!(f, ", moved to executor {to}"))?;
+            writeln!(f)?;
+            for entity in self.entities.iter().filter(|entity| entity.group == *id) {
+                write_entity(f, entity)?;
+            }
+        }
+        for (number, actions) in self.threads.iter().enumerate() {
+            writeln!(f, "thread {number}")?;
+            actions.iter().try_for_each(|action| writeln!(f, "    {action:?}"))?;
+        }
+        for (number, round) in self.rounds.iter().enumerate() {
+            let Round { before, advance, set_system, while_blocked } = round;
+            let when = if *while_blocked { "while all are blocked" } else { "meanwhile" };
+            writeln!(f, "round {number}: {advance} ms pass {when}, before that {before:?}")?;
+            set_system.iter().try_for_each(|to| writeln!(f, "    the system clock is set to {to}"))?;
+        }
+        writeln!(f, "in the end {} first", if self.handles_first { "handles" } else { "executors" })
+    }
+}
+
+fn write_entity(f: &mut fmt::Formatter<'_>, entity: &EntityPlan) -> fmt::Result {
+    let EntityPlan { id, kind, priority, deadline, asynchronous, releases_group, max_in_flight, .. } = entity;
+    write!(f, "  entity {id}: {}, priority {priority}", plain(kind))?;
+    deadline.iter().try_for_each(|deadline| write!(f, ", deadline {deadline}"))?;
+    let words = [
+        (*asynchronous, "async"),
+        (*releases_group, "releases its group"),
+        (!entity.at_start, "not at the start"),
+        (entity.bomb, "panics when dropped"),
+        (entity.slow, "takes long to drop"),
+    ];
+    words.iter().filter(|(holds, _)| *holds).try_for_each(|(_, word)| write!(f, ", {word}"))?;
+    max_in_flight.iter().try_for_each(|count| write!(f, ", {count} in flight"))?;
+    writeln!(f)?;
+    entity.script.iter().try_for_each(|action| writeln!(f, "      {action:?}"))
+}
+
+/// As `{:?}`, without the braces.
+fn plain(value: &impl fmt::Debug) -> String {
+    format!("{value:?}").replace(['{', '}'], "").split_whitespace().collect::<Vec<_>>().join(" ")
+}

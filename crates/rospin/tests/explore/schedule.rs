@@ -1,0 +1,106 @@
+//! Which thread goes on at each step, from a seed; and the moments at which all threads are blocked.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use shuttle::scheduler::{Schedule, Scheduler, Task, TaskId};
+
+use super::rng::Rng;
+use super::search::Jobs;
+
+/// How the next thread is chosen.
+#[derive(Clone, Copy, Debug)]
+enum Style {
+    /// Any of those that can go on.
+    Random,
+    /// The same one, in so many of a hundred cases.
+    Sticky(u64),
+    /// The first of a random order, which changes now and then (Burckhardt et al., ASPLOS 2010).
+    Priorities,
+}
+
+/// Lets the main thread wait until all others are blocked.
+#[derive(Default, Debug)]
+pub(crate) struct Quiet(AtomicBool);
+
+impl Quiet {
+    /// To be called by the main thread, which is the first one. Returns when no other thread can go on.
+    pub(crate) fn wait(&self) {
+        self.0.store(true, Ordering::Relaxed);
+        shuttle::thread::yield_now();
+    }
+}
+
+/// Chooses the steps of one program after the other.
+pub(crate) struct Steps {
+    jobs: Arc<Jobs>,
+    quiet: Arc<Quiet>,
+    rng: Rng,
+    style: Style,
+    /// By thread, for [`Style::Priorities`].
+    priorities: Vec<u64>,
+}
+
+impl Steps {
+    pub(crate) fn new(jobs: Arc<Jobs>, quiet: Arc<Quiet>) -> Self {
+        Self { jobs, quiet, rng: Rng::new(0), style: Style::Random, priorities: Vec::new() }
+    }
+
+    fn choose(&mut self, runnable: &[TaskId], current: Option<TaskId>, is_yielding: bool) -> TaskId {
+        let stays = current.filter(|current| !is_yielding && runnable.contains(current));
+        match self.style {
+            Style::Sticky(percent) if stays.is_some() && self.rng.percent(percent) => stays.unwrap_or(runnable[0]),
+            Style::Priorities => self.most_urgent(runnable, current, is_yielding),
+            Style::Random | Style::Sticky(_) => *self.rng.pick(runnable),
+        }
+    }
+
+    fn most_urgent(&mut self, runnable: &[TaskId], current: Option<TaskId>, is_yielding: bool) -> TaskId {
+        let last = runnable.iter().copied().chain(current).map(usize::from).max().unwrap_or(0);
+        while self.priorities.len() <= last {
+            let priority = self.rng.next() >> 8;
+            self.priorities.push(priority);
+        }
+        if let Some(current) = current
+            && (is_yielding || self.rng.below(150) == 0)
+        {
+            // Behind all others, for now.
+            let priority = self.rng.next() >> 40;
+            self.priorities[usize::from(current)] = priority;
+        }
+        runnable.iter().copied().max_by_key(|task| self.priorities[usize::from(*task)]).unwrap_or(runnable[0])
+    }
+}
+
+impl Scheduler for Steps {
+    fn new_execution(&mut self) -> Option<Schedule> {
+        let seed = self.jobs.next()?;
+        self.quiet.0.store(false, Ordering::Relaxed);
+        self.rng = Rng::new(seed);
+        self.priorities.clear();
+        self.style = match self.rng.below(4) {
+            0 => Style::Random,
+            1 => Style::Sticky(60),
+            2 => Style::Sticky(90),
+            _ => Style::Priorities,
+        };
+        Some(Schedule::new(seed))
+    }
+
+    fn next_task(&mut self, runnable: &[&Task], current: Option<TaskId>, is_yielding: bool) -> Option<TaskId> {
+        let main = TaskId::from(0);
+        let mut ids: Vec<TaskId> = runnable.iter().map(|task| task.id()).collect();
+        if self.quiet.0.load(Ordering::Relaxed) {
+            if ids == [main] {
+                self.quiet.0.store(false, Ordering::Relaxed);
+            } else {
+                ids.retain(|task| *task != main);
+            }
+        }
+        Some(self.choose(&ids, current, is_yielding))
+    }
+
+    fn next_u64(&mut self) -> u64 {
+        self.rng.next()
+    }
+}

@@ -1,0 +1,172 @@
+//! What goes from callback to callback: circles of messages, and how many activations there will be.
+
+use std::time::Duration;
+
+use rospin_core::EntityKind;
+
+use crate::check::Table;
+use crate::error::CheckError;
+use crate::model::Scenario;
+use crate::traffic::Pattern;
+
+impl Scenario {
+    /// Whether the scenario can be simulated from its beginning to its end: messages come to an end, and there are at most
+    /// `activations_max` activations.
+    ///
+    /// # Errors
+    /// A callback of a circle of messages, or the one that runs most often, and what to do about it.
+    pub fn check_flow(&self, activations_max: f64) -> Result<(), CheckError> {
+        let (order, rest) = self.flow();
+        if let Some(first) = rest.first() {
+            let circle = self.circle(*first, &rest);
+            let names: Vec<_> = circle.iter().map(|callback| self.callbacks[*callback].name.as_str()).collect();
+            let message = format!(
+                "callbacks release each other in a circle: {}; break it where data is only cached, with a timer",
+                names.join(" -> ")
+            );
+            return Table("callback", circle[0]).wrong("publishes", message);
+        }
+        let counts = self.own_releases();
+        let all: f64 = self.activations(counts.clone(), &order).iter().sum();
+        if all <= activations_max {
+            return Ok(());
+        }
+        let most = (0..counts.len()).max_by(|one, other| counts[*one].total_cmp(&counts[*other])).unwrap_or(0);
+        let fits = Duration::from_secs_f64(self.duration.as_secs_f64() * (activations_max / all).min(1.0));
+        let plan = &self.callbacks[most];
+        let message = format!(
+            "`{}` alone is released {:.0} times in {}, and a simulation has at most {activations_max:.0} activations; simulate at \
+             most {}, or let it run less often",
+            plan.name,
+            counts[most],
+            crate::duration::format(self.duration),
+            crate::duration::format(rounded(fits)),
+        );
+        let key = if plan.kind == EntityKind::Timer { "period" } else { "name" };
+        Table("callback", most).wrong(key, message)
+    }
+
+    /// Callbacks, publishers before receivers, and what is left because of circles.
+    fn flow(&self) -> (Vec<usize>, Vec<usize>) {
+        let receivers = self.all_receivers();
+        let mut open = vec![0_usize; self.callbacks.len()];
+        receivers.iter().flatten().for_each(|receiver| open[*receiver] += 1);
+        let mut order: Vec<usize> = (0..open.len()).filter(|callback| open[*callback] == 0).collect();
+        let mut done = 0;
+        while let Some(callback) = order.get(done).copied() {
+            done += 1;
+            for receiver in &receivers[callback] {
+                open[*receiver] -= 1;
+                if open[*receiver] == 0 {
+                    order.push(*receiver);
+                }
+            }
+        }
+        (order, (0..open.len()).filter(|callback| open[*callback] > 0).collect())
+    }
+
+    /// By callback, whom it publishes to; as often as it does.
+    fn all_receivers(&self) -> Vec<Vec<usize>> {
+        let of = |name: &String| self.receivers(name).map(|(receiver, _)| receiver).collect::<Vec<_>>();
+        self.callbacks.iter().map(|callback| callback.publishes.iter().flat_map(of).collect()).collect()
+    }
+
+    /// A circle that can be reached against the flow from one of those that are left; its first callback is repeated.
+    fn circle(&self, from: usize, rest: &[usize]) -> Vec<usize> {
+        let receivers = self.all_receivers();
+        let mut path = vec![from];
+        while let Some(last) = path.last() {
+            let Some(before) = rest.iter().copied().find(|other| receivers[*other].contains(last)) else { break };
+            let seen = path.iter().position(|known| *known == before);
+            path.push(before);
+            if let Some(start) = seen {
+                path.drain(..start);
+                break;
+            }
+        }
+        path.reverse();
+        path
+    }
+
+    /// How often each callback is released by a timer or from outside, at most.
+    fn own_releases(&self) -> Vec<f64> {
+        let seconds = self.duration.as_secs_f64();
+        let every = |period: Duration| seconds / period.as_secs_f64().max(1e-9) + 1.0;
+        let timers = self.callbacks.iter().map(|callback| callback.period.map_or(0.0, every));
+        let mut counts: Vec<f64> = timers.collect();
+        for release in &self.releases {
+            let burst = release.burst.map_or(1.0, |burst| f64::from(burst.count));
+            let count = match &release.pattern {
+                Pattern::Periodic { period, .. } => every(*period),
+                Pattern::Sporadic { min, .. } => every(*min),
+                Pattern::List(times) => times.len() as f64,
+            };
+            for (receiver, _) in release.to.iter().flat_map(|name| self.receivers(name)) {
+                counts[receiver] += count * burst;
+            }
+        }
+        counts
+    }
+
+    /// The same with what callbacks publish to each other.
+    fn activations(&self, mut counts: Vec<f64>, order: &[usize]) -> Vec<f64> {
+        let receivers = self.all_receivers();
+        for callback in order {
+            for receiver in &receivers[*callback] {
+                counts[*receiver] += counts[*callback];
+            }
+        }
+        counts
+    }
+}
+
+/// To two digits, down.
+fn rounded(time: Duration) -> Duration {
+    let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).max(1);
+    let unit = 10_u64.pow(nanos.ilog10().saturating_sub(1));
+    Duration::from_nanos(nanos / unit * unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SYSTEM: &str = r#"
+        duration = "10 s"
+        [[executor]]
+        name = "x"
+        [[group]]
+        name = "g"
+        [[callback]]
+        name = "a"
+        kind = "timer"
+        period = "2 ns"
+        publishes = ["b"]
+        [[callback]]
+        name = "b"
+        kind = "service"
+        [[callback]]
+        name = "c"
+        kind = "service"
+        publishes = ["d"]
+        [[callback]]
+        name = "d"
+        kind = "service"
+    "#;
+
+    #[test]
+    fn too_much_to_simulate_names_the_most_frequent_callback() {
+        let scenario = Scenario::parse(SYSTEM).unwrap();
+        assert_eq!(scenario.check_flow(2e10), Ok(()));
+        let error = scenario.check_flow(1e7).unwrap_err().to_string();
+        assert!(error.contains("`a` alone is released 5000000001 times in 10 s"), "{error}");
+        assert!(error.contains("simulate at most 9.9 ms") || error.contains("simulate at most 10 ms"), "{error}");
+    }
+
+    #[test]
+    fn circles_are_named() {
+        let circle = SYSTEM.replace("2 ns", "1 s") + "publishes = [\"c\"]\n";
+        let error = Scenario::parse(&circle).unwrap().check_flow(1e7).unwrap_err().to_string();
+        assert!(error.contains("in a circle: ") && error.contains("c -> d"), "{error}");
+    }
+}

@@ -1,0 +1,148 @@
+//! What was released and had not run by the end: late activations, due times that passed.
+
+use rospin_core::{Instant, Overrun};
+
+use crate::driver::Driver;
+
+/// Of a callback, when its executor stopped.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Unfinished {
+    /// For how long each of them had waited, the longest first.
+    pub(crate) waited: Vec<std::time::Duration>,
+    /// Due times of a timer that passed and that it will not make up for.
+    pub(crate) lost: u64,
+}
+
+impl Driver<'_> {
+    /// When the executor of a callback stopped looking for something to run.
+    fn stopped(&self, executor: usize, end: Instant) -> Instant {
+        self.scenario.executors[executor].stop.map_or(end, |stop| end.min(Instant::ZERO + stop))
+    }
+
+    /// What is left of a callback when everything has ended; `end` is when the scenario's time is over.
+    pub(crate) fn unfinished(&self, callback: usize, end: Instant) -> Unfinished {
+        let own = &self.callbacks[callback];
+        let stopped = self.stopped(own.executor, end);
+        if !own.is_timer {
+            let waited = own.queue.iter().filter(|message| message.arrival < stopped);
+            let waited = waited.map(|message| stopped.saturating_since(message.arrival)).collect();
+            return Unfinished { waited, lost: 0 };
+        }
+        let scheduler = &self.executors[own.executor].scheduler;
+        let (Some(due), Some(timer)) = (scheduler.timer_due(own.id), scheduler.timer(own.id)) else {
+            return Unfinished::default();
+        };
+        let reading = self.clocks.read(timer.clock, stopped);
+        if due >= reading {
+            return Unfinished::default();
+        }
+        let first = reading.saturating_since(due);
+        let Some(period) = timer.period.filter(|period| !period.is_zero()) else {
+            return Unfinished { waited: vec![first], lost: 0 };
+        };
+        // Due times after the first one that passed, too.
+        let passed = u64::try_from((first.as_nanos() - 1) / period.as_nanos()).unwrap_or(u64::MAX);
+        let made_up = match timer.overrun {
+            Overrun::CatchUp(limit) => passed.min(u64::from(limit)),
+            _ => 0,
+        };
+        // Those that are made up for are the last ones.
+        let later = (passed - made_up + 1..=passed).map(|number| {
+            let after = period.saturating_mul(u32::try_from(number).unwrap_or(u32::MAX));
+            first.saturating_sub(after)
+        });
+        Unfinished { waited: std::iter::once(first).chain(later).collect(), lost: passed - made_up }
+    }
+
+    /// How long instances of a chain had been under way that did not come to its end: in messages that nobody took, and in
+    /// what would have started them.
+    pub(crate) fn unfinished_instances(&self, chain: usize, end: Instant) -> Vec<std::time::Duration> {
+        let names = &self.scenario.chains[chain].callbacks;
+        let place = |name: &String| self.scenario.callbacks.iter().position(|callback| callback.name == *name);
+        let first = names.first().and_then(place);
+        let mut waited = first.map(|first| self.unfinished(first, end).waited).unwrap_or_default();
+        for (number, callback) in self.callbacks.iter().enumerate() {
+            if Some(number) == first {
+                continue;
+            }
+            let stopped = self.stopped(callback.executor, end);
+            let comes_by = |position: usize| callback.chains.contains(&(chain, position + 1));
+            for message in &callback.queue {
+                let under_way =
+                    message.origins.iter().find(|origin| origin.chain == chain && comes_by(origin.position));
+                waited.extend(under_way.map(|origin| stopped.saturating_since(origin.release)));
+            }
+        }
+        waited
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rospin_scenario::Scenario;
+
+    use crate::Simulation;
+
+    /// A timer takes all time; what is less urgent is never served.
+    const FULL: &str = r#"
+        duration = "1 s"
+        [[executor]]
+        name = "x"
+        policy = "fixed-priority"
+        [[group]]
+        name = "g"
+        [[callback]]
+        name = "busy"
+        kind = "timer"
+        offset = "0 s"
+        period = "100 ms"
+        execution = "100 ms"
+        priority = 2
+        [[callback]]
+        name = "timer"
+        kind = "timer"
+        offset = "50 ms"
+        period = "200 ms"
+        execution = "1 ms"
+        priority = 1
+        [[callback]]
+        name = "messages"
+        kind = "service"
+        deadline = "300 ms"
+        depth = 3
+        execution = "1 ms"
+        priority = 1
+        [[chain]]
+        name = "chain"
+        callbacks = ["messages"]
+        deadline = "500 ms"
+        [[release]]
+        to = ["messages"]
+        period = "250 ms"
+        offset = "10 ms"
+    "#;
+
+    #[test]
+    fn what_never_ran_is_late_and_lost() {
+        for (overrun, unfinished, lost) in [("\"skip\"", 1, 4), ("{ catch-up = 2 }", 3, 2), ("\"shift-phase\"", 1, 4)] {
+            let text = FULL.replace("offset = \"50 ms\"", &format!("offset = \"50 ms\"\noverrun = {overrun}"));
+            let scenario = Scenario::parse(&text).unwrap();
+            let outcome = Simulation::new(&scenario).unwrap().run().unwrap();
+            let [busy, timer, messages] = &outcome.callbacks[..] else { panic!("three callbacks") };
+            assert_eq!((busy.response.count, busy.unfinished, busy.misses), (10, 0, 0));
+            // Due at 50, 250, 450, 650, 850 ms.
+            assert_eq!(
+                (timer.unfinished, timer.overruns, timer.waited),
+                (unfinished, lost, Duration::from_millis(950))
+            );
+            assert_eq!(timer.misses, if unfinished == 3 { 2 } else { 1 }, "{overrun}: late are 950 and 350 ms");
+            // At 260, 510 and 760 ms, the first one having made room; waiting since then.
+            assert_eq!((messages.unfinished, messages.dropped, messages.misses), (3, 1, 2));
+            assert!(timer.is_starved(scenario.duration) && messages.is_starved(scenario.duration));
+            assert!(!busy.is_starved(scenario.duration));
+            assert_eq!(outcome.chains[0].misses, 1);
+        }
+    }
+}
