@@ -178,6 +178,11 @@ impl Shared {
         if !self.news.swap(false, Ordering::AcqRel) {
             return;
         }
+        if !self.clock.passes() {
+            // The news may be that the clock was moved. A thread that read it before, and is about to park, has counted itself
+            // as waiting while it had the state: it parks without a deadline, so it must look again, too.
+            self.bell.parker.unpark_all();
+        }
         state.has_changes_left = true;
         for _ in 0..most {
             let Some(change) = self.changes.next() else {
