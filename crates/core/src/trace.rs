@@ -10,7 +10,8 @@ use crate::time::Instant;
 pub enum TraceEvent {
     /// An activation, or a further segment of one, became eligible.
     Released(Activation),
-    /// An activation that was released already, but is held back, turned out to be released earlier.
+    /// An activation that was released already turned out to be released earlier. It takes the place of the one that its
+    /// entity had, perhaps under a new sequence number.
     Antedated(Activation),
     /// A thread was an activation to run.
     Dispatched(ThreadIndex, Activation),

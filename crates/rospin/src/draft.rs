@@ -112,10 +112,8 @@ impl<'a> Draft<'a, Due> {
             None => TimerSpec::one_shot(first_due),
         };
         let shared = Arc::new(TimerShared::new(clock, period.is_some(), delay, first_due));
-        let (closes, executor) = (Arc::clone(&shared), Arc::clone(&group.executor));
-        let closer = Some(Box::new(move || closes.take_back_request(&executor)) as Closer);
         let timer = Some(NewTimer { spec: spec.clock(clock).overrun(overrun), shared, reckoned });
-        Ok(Self { group, kind: EntityKind::Timer, common, name, losses, signal: None, timer, closer, take: Due })
+        Ok(Self { group, kind: EntityKind::Timer, common, name, losses, signal: None, timer, closer: None, take: Due })
     }
 
     /// Finishes it as `finish` says.
@@ -274,6 +272,7 @@ impl<T: Take> Draft<'_, T> {
         let membership = Membership::new(&group.executor);
         let (group_id, member) = (Arc::clone(&group.id), Arc::clone(&membership));
         let (full_name, counters) = (name.clone(), Arc::clone(&losses));
+        let timer_shared = timer.as_ref().map(|timer| Arc::clone(&timer.shared));
         let addition = group.executor.submit(move |state| {
             let Some(group) = group_id.get() else {
                 // Removed meanwhile.
@@ -288,6 +287,6 @@ impl<T: Take> Draft<'_, T> {
             spec.deadline = common.deadline;
             state.add_entity(NewEntity { spec, timer, body, losses: counters, membership: member, signal });
         });
-        EntityHandle::new(group, name, &losses, closer, membership, addition)
+        EntityHandle { group: Arc::clone(group), name, losses, membership, addition, closer, timer: timer_shared }
     }
 }

@@ -10,6 +10,7 @@ use crate::group_core::GroupCore;
 use crate::loss::{LossCause, LossCounters};
 use crate::shared::Shared;
 use crate::source::Closer;
+use crate::timer::TimerShared;
 use crate::state::State;
 use crate::sync::atomic::{AtomicBool, Ordering};
 
@@ -49,22 +50,13 @@ pub(crate) struct EntityHandle {
     pub(crate) losses: Arc<LossCounters>,
     pub(crate) membership: Arc<Membership>,
     /// What has the executor add the entity.
-    addition: Option<Ticket>,
-    closer: Option<Closer>,
+    pub(crate) addition: Option<Ticket>,
+    pub(crate) closer: Option<Closer>,
+    /// What was asked of it, if it is a timer.
+    pub(crate) timer: Option<Arc<TimerShared>>,
 }
 
 impl EntityHandle {
-    pub(crate) fn new(
-        group: &Arc<GroupCore>,
-        name: String,
-        losses: &Arc<LossCounters>,
-        closer: Option<Closer>,
-        membership: Arc<Membership>,
-        addition: Option<Ticket>,
-    ) -> Self {
-        Self { group: Arc::clone(group), name, losses: Arc::clone(losses), membership, addition, closer }
-    }
-
     pub(crate) fn detach(self) {
         let executor = Arc::clone(&self.membership.executor);
         executor.submit(move |state| state.detached.push(Box::new(self)));
@@ -81,15 +73,16 @@ impl Drop for EntityHandle {
         }
         let Membership { executor, is_over, .. } = &*self.membership;
         is_over.store(true, Ordering::Release);
-        if self.addition.is_some_and(|addition| executor.take_back(addition)) {
-            return;
+        if !self.addition.is_some_and(|addition| executor.take_back(addition)) {
+            let membership = Arc::clone(&self.membership);
+            executor.submit(move |state: &mut State| {
+                if let Some(id) = membership.id() {
+                    state.remove_entity(id);
+                }
+            });
         }
-        let membership = Arc::clone(&self.membership);
-        executor.submit(move |state: &mut State| {
-            if let Some(id) = membership.id() {
-                state.remove_entity(id);
-            }
-        });
+        // After the removal is asked for: the timer must not fire meanwhile as if it had not been cancelled.
+        self.timer.iter().for_each(|timer| timer.take_back_request(executor));
     }
 }
 

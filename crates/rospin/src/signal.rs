@@ -63,7 +63,7 @@ impl Signal {
     /// See [`Notifier::notify`](crate::Notifier::notify).
     pub(crate) fn notify(&self, arrival: Option<Instant>) {
         let executor = &self.executor;
-        executor.bell.inbox.raise(&self.flag, || arrival.unwrap_or_else(|| executor.now()).as_nanos());
+        executor.bell.inbox.raise(&self.flag, arrival.map(Instant::as_nanos), || executor.now().as_nanos());
         executor.bell.parker.unpark_one();
     }
 

@@ -59,7 +59,14 @@ impl Oracle {
         match note {
             Note::Released(decision) => self.released(decision),
             Note::Antedated(decision) => {
-                end(&mut self.ready, decision, "was antedated")?;
+                let of_entity = |known: &Decision| known.entity == decision.entity && known.segment == 0;
+                let Some(at) = self.ready.iter().position(of_entity) else {
+                    return Err(format!("{decision} was antedated without being ready"));
+                };
+                if self.ready.remove(at).release <= decision.release {
+                    return Err(format!("{decision} was antedated to a later release"));
+                }
+                self.sequences = self.sequences.max(Some(decision.sequence));
                 self.ready.push(*decision);
                 Ok(())
             }

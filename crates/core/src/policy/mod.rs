@@ -92,6 +92,12 @@ pub trait Policy: Send {
     /// Whether another thread that asked now might be given something; may err towards yes.
     fn has_candidates(&self) -> bool;
 
+    /// Whether it matters when activations were released. Then one that turns out to have been released earlier while it is
+    /// ready is withdrawn, and released again with its earlier release.
+    fn orders_by_release(&self) -> bool {
+        false
+    }
+
     /// Whether `activation` would be picked next if it were released and its group free; may err towards no.
     ///
     /// The scheduler asks so that an entity with more to do can go on, without a way through the ready set.

@@ -270,6 +270,11 @@ impl<O: Order> Policy for Ordered<O> {
         self.ready.has_some() || !self.holders.is_empty()
     }
 
+    fn orders_by_release(&self) -> bool {
+        // Ties are broken by it, whatever the order is.
+        true
+    }
+
     fn would_pick(&self, activation: &Activation) -> bool {
         let entry = self.entry(activation, 0);
         let precedes = |other: Option<&Entry<O::Key>>| other.is_none_or(|other| entry < *other);

@@ -117,8 +117,9 @@ impl Scheduler {
 
     /// An entity has something to do, since `release`.
     ///
-    /// Releases before its activation is picked are one with it: memory is bounded by entities, not by events. While the
-    /// entity is at its [limit](EntitySpec::max_in_flight) the earliest of them counts, otherwise the first.
+    /// Releases before its activation is picked are one with it: memory is bounded by entities, not by events. The earliest
+    /// of them counts, since a thread may learn of a later item before the earlier one that a running callback left. Under a
+    /// policy that does not [order by release](Policy::orders_by_release), the first of them counts once it is ready.
     pub fn release(&mut self, release: Instant, id: EntityId) -> Release {
         let sequence = self.sequence;
         let Some(entity) = self.entities.get_mut(id.index(), id.generation()) else {
@@ -127,12 +128,22 @@ impl Scheduler {
         let deadline = entity.deadline_of(release);
         let held_back = !entity.may_start();
         if let Some(pending) = &mut entity.pending {
-            // A thread may learn of a later item before the earlier one that the running callback left. The policy must
-            // not see its order change, but it does not have this one yet.
-            if held_back && release < pending.release {
+            if release < pending.release && (held_back || self.ready.orders_by_release(pending)) {
+                let known = *pending;
                 pending.release = release;
                 pending.deadline = deadline;
-                let pending = *pending;
+                let pending = if held_back {
+                    // The policy does not have it yet.
+                    *pending
+                } else {
+                    // An order must not change under a policy: it gets another activation instead.
+                    pending.sequence = sequence;
+                    let antedated = *pending;
+                    self.sequence += 1;
+                    self.ready.withdraw(&known);
+                    self.ready.release(antedated);
+                    antedated
+                };
                 self.record(release, TraceEvent::Antedated(pending));
             }
             return Release::AlreadyReady;

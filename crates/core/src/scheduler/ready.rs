@@ -66,6 +66,10 @@ impl Ready {
         self.policy.group_freed(group);
     }
 
+    pub(super) fn orders_by_release(&self, activation: &Activation) -> bool {
+        activation.precedes_all || self.policy.orders_by_release()
+    }
+
     pub(super) fn would_pick(&self, activation: &Activation) -> bool {
         (self.preceding == 0 || self.ahead.is_empty()) && self.policy.would_pick(activation)
     }

@@ -4,7 +4,7 @@
 //! The consumer takes the mark down before it looks at the page, and the flag before it looks at what is below.
 //!
 //! ```text
-//!   notifier: 1. arrival time, if none is noted   2. flag of the page   3. mark of the page
+//!   notifier: 1. arrival time, unless an earlier one is noted   2. flag of the page   3. mark of the page
 //!   consumer: 1. mark of the page   2. flag of the page   3. arrival time
 //! ```
 //!
@@ -36,9 +36,12 @@ pub(crate) const BOOK: usize = WORD * WORD;
 #[repr(C, align(64))]
 struct Page {
     raised: AtomicU64,
-    /// By flag: one more than when the first notification since the last drain arrived, 0 if none was noted.
+    /// By flag: when the first notification since the last drain arrived, [`NONE`] if there was none.
     arrivals_ns: [AtomicU64; WORD],
 }
+
+/// In place of an arrival time, which is smaller.
+const NONE: u64 = u64::MAX;
 
 /// A block of flags. Inboxes grow by whole books, so that a notifier's flag never moves.
 pub(crate) struct Book {
@@ -47,7 +50,7 @@ pub(crate) struct Book {
 
 impl Book {
     pub(crate) fn new() -> Arc<Self> {
-        let page = |_| Page { raised: AtomicU64::new(0), arrivals_ns: std::array::from_fn(|_| AtomicU64::new(0)) };
+        let page = |_| Page { raised: AtomicU64::new(0), arrivals_ns: std::array::from_fn(|_| AtomicU64::new(NONE)) };
         Arc::new(Self { pages: std::array::from_fn(page) })
     }
 }
@@ -77,15 +80,19 @@ impl Inbox {
         Self { touched: AtomicU64::new(0) }
     }
 
-    /// Raises the flag. `arrival_ns` is asked for if this is the first notification since the last drain.
+    /// Raises the flag. Whoever drains it learns of the earliest arrival since the last drain, whichever notifier was faster.
+    /// Without an `arrival_ns`, `now_ns` is asked for it, and only if none is noted: one that is noted is not later.
     ///
     /// What the caller wrote before is visible to whoever drains the flag. The consumer must be unparked afterwards.
-    pub(crate) fn raise(&self, flag: &Flag, arrival_ns: impl FnOnce() -> u64) {
+    pub(crate) fn raise(&self, flag: &Flag, arrival_ns: Option<u64>, now_ns: impl FnOnce() -> u64) {
         let page = &flag.book.pages[usize::from(flag.page)];
         let noted = &page.arrivals_ns[usize::from(flag.bit)];
-        if noted.load(Ordering::Relaxed) == 0 {
-            // If another notifier is faster, its arrival is as good.
-            let _ = noted.compare_exchange(0, arrival_ns().saturating_add(1), Ordering::Relaxed, Ordering::Relaxed);
+        let noted_ns = noted.load(Ordering::Relaxed);
+        if arrival_ns.is_some() || noted_ns == NONE {
+            let arrival_ns = arrival_ns.unwrap_or_else(now_ns).min(NONE - 1);
+            if arrival_ns < noted_ns {
+                noted.fetch_min(arrival_ns, Ordering::Relaxed);
+            }
         }
         page.raised.fetch_or(1 << flag.bit, Ordering::AcqRel);
         self.touched.fetch_or(1 << flag.page, Ordering::AcqRel);
@@ -102,8 +109,8 @@ impl Inbox {
             for (number, book) in books.iter().enumerate() {
                 let page = &book.pages[page_number];
                 for bit in take_bits(&page.raised) {
-                    let arrival_ns = page.arrivals_ns[bit].swap(0, Ordering::Relaxed);
-                    found(number * BOOK + page_number * WORD + bit, arrival_ns.checked_sub(1));
+                    let arrival_ns = page.arrivals_ns[bit].swap(NONE, Ordering::Relaxed);
+                    found(number * BOOK + page_number * WORD + bit, (arrival_ns != NONE).then_some(arrival_ns));
                 }
             }
         }

@@ -30,7 +30,7 @@ fn notify(office: &(Parker, Inbox), books: &[Arc<Book>], desk: &Desk, count: usi
         // SAFETY: see `Desk`: the consumer has read the last one and does not look before it is notified again, but for
         // spurious notifications, of which there are none after a letter is read: each flag has one notifier.
         unsafe { *desk.letter.get() = letter };
-        inbox.raise(&flag, || 1);
+        inbox.raise(&flag, Some(1), || 1);
         parker.unpark_one();
         while desk.read.load(Ordering::Acquire) < letter {
             thread::yield_now();

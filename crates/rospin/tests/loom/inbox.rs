@@ -22,7 +22,7 @@ impl<T> Model<T> {
 
     fn raise(&self, number: usize, arrival_ns: u64) {
         let flag = Flag::new(Arc::clone(&self.books[number / BOOK]), number % BOOK);
-        self.inbox.raise(&flag, || arrival_ns);
+        self.inbox.raise(&flag, Some(arrival_ns), || arrival_ns);
     }
 
     fn drain(&self, mut found: impl FnMut(usize)) {
@@ -158,6 +158,27 @@ fn a_stuck_notifier_hides_no_other() {
         let early = consumer.join().unwrap();
         assert!(early[0] || notice(&model, 1)[0]);
         stuck.join().unwrap();
+    });
+}
+
+/// Two notifiers of one entity, the later arrival perhaps ahead of the earlier one: once both have notified, the earliest
+/// arrival has been reported with the first find that could know of it.
+///
+/// Fails with: an arrival that keeps an earlier one out.
+#[test]
+fn the_earliest_arrival_is_reported() {
+    loom::model(|| {
+        let model = Model::new(1, vec![()]);
+        let notifiers = [2, 1].map(|arrival_ns| {
+            let model = Arc::clone(&model);
+            thread::spawn(move || model.raise(1, arrival_ns))
+        });
+        for notifier in notifiers {
+            notifier.join().unwrap();
+        }
+        let mut arrivals_ns = Vec::new();
+        model.inbox.drain(&model.books, |_, arrival_ns| arrivals_ns.push(arrival_ns));
+        assert_eq!(arrivals_ns, [Some(1)]);
     });
 }
 

@@ -132,13 +132,13 @@ fn a_notification_wakes_the_consumer() {
         let stuck = thread::spawn({
             let (shared, flag) = (Arc::clone(&shared), flag.clone());
             // Then preempted for as long as the consumer sleeps: it does not get to unpark.
-            move || shared.1.raise(&flag, || 1)
+            move || shared.1.raise(&flag, None, || 1)
         });
         let urgent = thread::spawn({
             let shared = Arc::clone(&shared);
             move || {
                 shared.2.store(true, Ordering::Relaxed);
-                shared.1.raise(&flag, || 2);
+                shared.1.raise(&flag, None, || 2);
                 shared.0.unpark_one();
             }
         });

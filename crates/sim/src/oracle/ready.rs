@@ -64,7 +64,7 @@ impl<'a> Books<'a> {
                 book.ready.push((callback, *activation));
             }
             TraceEvent::Antedated(activation) => {
-                book.ready.retain(|(_, ready)| !same(ready, activation));
+                book.ready.retain(|(_, ready)| ready.entity != activation.entity || ready.segment > 0);
                 book.ready.push((callback, *activation));
             }
             TraceEvent::Dispatched(_, activation) => {

@@ -164,7 +164,12 @@ impl Subject for Reference {
         let relative = plan.deadline_ms.map(Duration::from_millis).or(period);
         let at_limit = known.in_flight >= plan.max_in_flight;
         if let Some(pending) = &mut self.entities[entity].pending {
-            if at_limit && release < pending.release {
+            let minds = !matches!(self.policy, ReferencePolicy::WaitSet(_));
+            if release < pending.release && (at_limit || minds) {
+                if !at_limit {
+                    pending.sequence = self.sequences;
+                    self.sequences += 1;
+                }
                 pending.release = release;
                 pending.deadline = relative.map_or(Instant::MAX, |relative| release + relative);
                 let antedated = Note::Antedated(*pending);

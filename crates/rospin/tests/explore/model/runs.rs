@@ -201,7 +201,9 @@ impl Model {
         // What is removed after a panic is removed before that is reported.
         let number = entity.strip_prefix('e').and_then(|number| number.parse::<usize>().ok());
         let is_it = |life: &&mut Life| Some(life.entity) == number && life.removed_by_panic && life.dropped.is_none();
-        if let Some(life) = self.lives.iter_mut().find(is_it) {
+        let mut candidates = self.lives.iter_mut().filter(is_it);
+        // Of several lives of that entity, the report does not say which.
+        if let (Some(life), None) = (candidates.next(), candidates.next()) {
             life.dropped = Some(at);
         }
     }
@@ -209,6 +211,9 @@ impl Model {
     /// A stream is about to panic.
     pub(crate) fn stream_panics(&mut self, task: usize, life: usize) {
         let at = self.note(task, Event::Did("a stream panics"));
+        // Its thread has the group until it gives that back.
+        let (state, waits_on, item) = (RunState::Ended, None, None);
+        self.runs.push(Run { life, task, state, segments: 0, waits_on, suspended: 0, left: at, item });
         self.panics += 1;
         self.lives[life].broken = true;
         let group = self.program.group(self.lives[life].group).expect("its group is there");
