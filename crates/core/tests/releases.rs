@@ -16,7 +16,8 @@ fn order(policy: Box<dyn Policy>) -> Vec<(&'static str, Instant)> {
     let group = scheduler.add_group(GroupKind::Reentrant);
     let names = ["a", "b"];
     let ids = names.map(|name| {
-        let spec = EntitySpec::new(name, EntityKind::Subscription, group).deadline(std::time::Duration::from_millis(20));
+        let spec =
+            EntitySpec::new(name, EntityKind::Subscription, group).deadline(std::time::Duration::from_millis(20));
         scheduler.add_entity(spec).unwrap()
     });
     assert_eq!(scheduler.release(at(13), ids[0]), Release::Ready);

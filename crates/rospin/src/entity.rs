@@ -10,9 +10,9 @@ use crate::group_core::GroupCore;
 use crate::loss::{LossCause, LossCounters};
 use crate::shared::Shared;
 use crate::source::Closer;
-use crate::timer::TimerShared;
 use crate::state::State;
 use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::timer::TimerShared;
 
 /// What an entity's handle and its executor know of each other.
 pub(crate) struct Membership {

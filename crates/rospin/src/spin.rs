@@ -1,4 +1,4 @@
-//! The dispatch loop: drain, pick, run, complete; park when there is nothing.
+//! The dispatch loop: drain, pick, run, complete; park when there is nothing. What it decides in between is in `turn`.
 //!
 //! One loop for any number of threads. With one thread the state is borrowed, with several it is behind a lock that is
 //! held between callbacks only.
@@ -11,7 +11,6 @@ use std::sync::Arc;
 use rospin_core::{Instant, ThreadIndex};
 
 use crate::access::Access;
-use crate::clock::STEP_NOTICED_AFTER;
 use crate::current::Seat as SeatOfThread;
 use crate::executor::{SpinEnd, SpinError};
 use crate::lock_free::parker::{Deadline, Ticket};
@@ -22,6 +21,8 @@ use crate::shared::{Shared, contain};
 use crate::state::State;
 use crate::sync::{PlainMutex, spawn_scoped, thread};
 use crate::work::Run;
+
+mod turn;
 
 /// When a spin ends by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -61,6 +62,8 @@ struct Seat {
     cleaned_up: bool,
     /// Whether it has woken sleepers since it last looked for something to run.
     has_woken: bool,
+    /// Whether the awaited future is woken, and polled after the next look for something to run.
+    main_waits: bool,
 }
 
 /// What a thread does next.
@@ -173,6 +176,7 @@ impl<'a> Spin<'a> {
             was_idle: false,
             cleaned_up: false,
             has_woken: false,
+            main_waits: false,
         };
         let looped = catch_unwind(AssertUnwindSafe(|| self.dispatch(access, &mut seat, main)));
         if let Err(panic) = looped {
@@ -185,7 +189,10 @@ impl<'a> Spin<'a> {
 
     fn dispatch(&self, access: &impl Access, seat: &mut Seat, mut main: Option<MainFuture<'_>>) {
         loop {
-            if let Some(main) = main.as_mut().filter(|main| main.is_woken()) {
+            let woken = main.as_mut().filter(|main| main.is_woken());
+            // Between a round of wake-ups and its pick the future would take its time, and the pick miss who is due meanwhile.
+            seat.main_waits = seat.has_woken && woken.is_some();
+            if let Some(main) = woken.filter(|_| !seat.main_waits) {
                 self.let_go(access, seat);
                 if main.poll_if_woken() {
                     self.stop();
@@ -244,149 +251,6 @@ impl<'a> Spin<'a> {
     /// How many threads take part.
     fn width(&self) -> u16 {
         if self.until == Until::Halted { self.threads } else { 1 }
-    }
-
-    /// Everything between two callbacks.
-    fn step(&self, state: &mut State, seat: &mut Seat) -> Next {
-        let executor = self.executor;
-        executor.make_some_changes(state);
-        executor.answer_call();
-        // Read after the changes: a clock that was moved is one of them.
-        let now = executor.now();
-        state.drain(&executor.bell.inbox, now);
-        self.finish(state, seat, now);
-        if self.is_over(state, seat, now) {
-            return Next::Stop;
-        }
-        // Before the pick: user code must not run between an urgent callback's pick and its start. By turns with callbacks, so
-        // that neither waits for long.
-        if state.has_leftovers() && !seat.cleaned_up {
-            seat.cleaned_up = true;
-            return Next::CleanUp;
-        }
-        seat.cleaned_up = false;
-        // One round before a pick: whoever falls asleep again at once must not keep callbacks from running.
-        if !std::mem::take(&mut seat.has_woken) && executor.sleeps.is_due(executor, now) {
-            seat.has_woken = true;
-            return Next::Wake(now);
-        }
-        state.advance(executor, now);
-        seat.run = state.start(now, seat.thread);
-        state.watch_ros_time(executor);
-        if seat.run.is_some() {
-            seat.idle_since = None;
-            Next::Run
-        } else if state.has_leftovers() || state.has_changes_left {
-            Next::Again
-        } else {
-            self.idle(state, seat, now)
-        }
-    }
-
-    /// The short way from a callback to itself: nothing has happened meanwhile, and no time matters or none has come.
-    fn goes_on(&self, state: &mut State, seat: &mut Seat) -> bool {
-        let Some(run) = &mut seat.run else {
-            return false;
-        };
-        let executor = self.executor;
-        let is_quiet = !executor.wants_attention() && !self.stopped() && self.until != Until::Once;
-        if !is_quiet || state.has_leftovers() || state.has_other_timers() {
-            return false;
-        }
-        if !executor.sleeps.is_empty() && executor.sleeps.has_others() {
-            return false;
-        }
-        let due = executor.sleeps.earlier(state.scheduler.next_due());
-        let now = if due.is_none() && self.deadline.is_none() && !state.scheduler.is_traced() {
-            // Nobody will ask what time it was, and reading the clock is the dearest part of this way.
-            run.activation.release
-        } else {
-            executor.now()
-        };
-        due.is_none_or(|due| now < due) && !self.is_late(now) && state.go_on(now, seat.thread, run)
-    }
-
-    /// Gives back what ran.
-    fn finish(&self, state: &mut State, seat: &mut Seat, now: Instant) {
-        if let Some(finished) = seat.run.take() {
-            seat.ran_one |= state.finish(self.executor, finished, now);
-        }
-    }
-
-    fn is_over(&self, state: &State, seat: &mut Seat, now: Instant) -> bool {
-        let halted = state.fatal.is_some() || self.executor.halt.load(Ordering::Acquire);
-        let done = std::mem::take(&mut seat.ran_one) && self.until == Until::Once;
-        if halted || done {
-            self.stop();
-        } else if self.until != Until::Once && self.is_late(now) && !self.stopped() {
-            self.time_out();
-        }
-        self.stopped()
-    }
-
-    fn is_late(&self, now: Instant) -> bool {
-        self.deadline.is_some_and(|deadline| deadline <= now)
-    }
-
-    fn time_out(&self) {
-        self.timed_out.store(true, Ordering::Release);
-        self.stop();
-    }
-
-    /// There is nothing to run now.
-    fn idle(&self, state: &mut State, seat: &mut Seat, now: Instant) -> Next {
-        if self.executor.sleeps.is_due(self.executor, now) {
-            seat.has_woken = true;
-            return Next::Wake(now);
-        }
-        if self.until == Until::Idle {
-            self.stop();
-            return Next::Stop;
-        }
-        if self.is_late(now) {
-            self.time_out();
-            return Next::Stop;
-        }
-        let clock = &self.executor.clock;
-        let steady = self.executor.sleeps.earlier(state.scheduler.next_due());
-        let system = state.next_due_by_system_clock(self.executor);
-        // One parked thread watches the timers; the others need not get up for them.
-        let due = self.next_due(state);
-        let watches = state.watch.is_none_or(|(_, until)| due.is_some_and(|due| due < until));
-        let deadline = if watches {
-            state.watch = due.map(|due| (seat.thread, due));
-            clock.deadline([steady, self.deadline].into_iter().flatten().min(), system)
-        } else {
-            clock.deadline(self.deadline, None)
-        };
-        // With the state in hand: whoever gets it next sees this thread as parked.
-        state.parked += 1;
-        seat.was_idle = true;
-        let poll_until = *seat.idle_since.get_or_insert(now) + self.executor.busy_poll;
-        if now < poll_until && clock.passes() {
-            let ends = [due.filter(|_| watches), self.deadline, Some(now + STEP_NOTICED_AFTER)];
-            return Next::Poll(ends.into_iter().flatten().fold(poll_until, Instant::min));
-        }
-        Next::Park(self.executor.bell.parker.prepare(), deadline)
-    }
-
-    /// Whether a parked thread should get up: there is more to run, or a timer that no parked thread watches.
-    fn others_are_needed(&self, state: &State) -> bool {
-        let unwatched = |due| state.watch.is_none_or(|(_, until)| due < until);
-        let is_ros_time_up = || self.executor.ros_watch.is_up_now(&self.executor.clock.driver().dial);
-        self.threads > 1
-            && state.parked > 0
-            && (state.scheduler.has_candidates() || self.next_due(state).is_some_and(unwatched) || is_ros_time_up())
-    }
-
-    /// When the next timer of a clock that passes by itself is due, on the steady clock as it stands now.
-    fn next_due(&self, state: &State) -> Option<Instant> {
-        let system = state.next_due_by_system_clock(self.executor).map(|due| {
-            let clock = &self.executor.clock;
-            clock.now() + due.saturating_since(clock.system())
-        });
-        let steady = self.executor.sleeps.earlier(state.scheduler.next_due());
-        [steady, system].into_iter().flatten().min()
     }
 
     fn stop(&self) {

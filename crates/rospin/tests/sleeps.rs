@@ -61,6 +61,44 @@ fn a_callback_that_slept_goes_on_at_its_own_priority() {
 }
 
 #[test]
+fn what_is_due_when_the_awaited_future_returns_goes_on_at_its_priority() {
+    watchdog(|| {
+        let (clock, context) = manual();
+        let executor = context.create_executor(ExecutorOptions::new("main").policy(FixedPriority::new()));
+        let log = Log::new();
+        let urgent = TimerOptions::one_shot(ms(0)).priority(Priority(30));
+        let (handle, noted) = (executor.handle(), log.clone());
+        let _urgent = executor.create_group("urgent", ()).create_timer_async(urgent, move |_, _| {
+            let (sleep, noted) = (handle.sleep(STEADY, ms(7)), noted.clone());
+            async move {
+                sleep.await.unwrap();
+                noted.push("urgent");
+            }
+        });
+        spin_all(&executor);
+        let noted = log.clone();
+        let _other = executor.create_group("other", ()).create_timer(TimerOptions::one_shot(ms(6)), move |(), _| {
+            noted.push("other");
+        });
+        // Somebody else's sleep is over first, which leads to a round of wake-ups between the two polls.
+        let mut early = pin!(executor.handle().sleep(STEADY, ms(2)));
+        assert!(early.as_mut().poll(&mut TaskContext::from_waker(Waker::noop())).is_pending());
+        let mut moves = [ms(5), ms(2), ms(0), ms(0)].into_iter();
+        let main = poll_fn(|cx| {
+            let Some(by) = moves.next() else {
+                return Poll::Ready(());
+            };
+            clock.advance(by);
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        });
+        executor.spin_until(main, SpinOptions::new()).unwrap();
+        spin_all(&executor);
+        assert_eq!(log.take(), ["urgent", "other"]);
+    });
+}
+
+#[test]
 fn a_callback_that_a_deployment_moved_sleeps_on_its_own_executor() {
     watchdog(|| {
         let deployment = "[[executor]]\nname = \"other\"\n\n[[group]]\nname = \"moved\"\nexecutor = \"other\"\n";

@@ -35,6 +35,8 @@ pub(crate) struct Clocks {
     /// What it showed when all threads were blocked last.
     pub(crate) ros_quiet: Ms,
     pub(crate) ros_was_active: bool,
+    /// When it was seen last to have jumped.
+    ros_turned: At,
     quiet: At,
 }
 
@@ -95,6 +97,7 @@ impl Clocks {
                 let is_old = |asked: &Asked| asked.at < since.min(self.quiet);
                 // What was asked for before may be waiting for a jump callback, and be shown later.
                 let is_pending = !self.ros_is_as_asked(self.ros_quiet, self.ros_was_active);
+                let is_pending = is_pending || self.ros_turned >= since;
                 let turned = is_pending || self.asked.iter().any(|asked| !is_old(asked)) || self.system_set >= since;
                 (!turned).then_some(if self.ros_was_active { self.ros_quiet } else { self.system.max })
             }
@@ -187,9 +190,11 @@ impl Model {
         let task = 0;
         let at = self.note(task, Event::Quiet { steady, system, ros, ros_active });
         self.follow_ros(ros, ros_active);
-        self.clocks.ros_quiet = ros;
-        self.clocks.ros_was_active = ros_active;
-        self.clocks.quiet = at;
+        let clocks = &mut self.clocks;
+        if ros_active != clocks.ros_was_active || (ros_active && ros != clocks.ros_quiet) {
+            clocks.ros_turned = at;
+        }
+        (clocks.ros_quiet, clocks.ros_was_active, clocks.quiet) = (ros, ros_active, at);
         self.last_quiet = at;
     }
 

@@ -95,8 +95,8 @@ pub(crate) struct Model {
     pub(crate) incidents: usize,
     /// Threads that block until the next round, and the executor that they belong to if they run no callback.
     gated: Vec<(usize, Option<usize>)>,
-    /// By thread: what the trace said last that it picked.
-    picked: Vec<Option<Picked>>,
+    /// By thread: what a trace said last that it picked, and of which executor.
+    picked: Vec<Option<(usize, Picked)>>,
     /// What traces said that threads picked.
     dispatched: Vec<order::Pick>,
     /// When a spin ended last, and whether that was within a callback.

@@ -1,6 +1,6 @@
 //! What is surely ready, and what should have run before what.
 
-use super::super::program::{Clock, Kind, Ms, PolicyKind, Role};
+use super::super::program::{Clock, EntityPlan, Kind, Ms, PolicyKind, Role};
 use super::{At, Life, Model, Rule, RunState, WaitOn};
 
 /// Something that is ready for sure.
@@ -46,7 +46,7 @@ impl Model {
         }
         life.is_alive(seen)
             && self.in_flight(number) < self.limit(number)
-            && group.is_some_and(|group| group.reentrant || self.holder(group.id, usize::MAX).is_none())
+            && group.is_some_and(|group| group.reentrant || !self.may_be_held(group.id))
     }
 
     /// Whether the threads that had left callbacks of its group have surely given them back when `seen` was noted.
@@ -64,7 +64,9 @@ impl Model {
     fn may_be_picked(&self, group: usize, seen: At) -> bool {
         let entities = self.program.entities.iter().filter(|plan| plan.group == group);
         let executor = self.program.group(group).map(|group| self.program.runs(group));
-        let mut priorities = entities.map(|plan| plan.priority);
+        // Jump callbacks go before everything, and have no priority.
+        let of = |plan: &EntityPlan| if matches!(plan.kind, Kind::Jump { .. }) { 0 } else { plan.priority };
+        let mut priorities = entities.map(of);
         priorities.any(|priority| {
             let of_entity = |pick: &&Pick| Some(pick.executor) == executor && pick.priority == priority;
             let is_open = |pick: &Pick| pick.begun.is_none_or(|begun| begun > seen) && pick.at >= self.last_quiet;
@@ -109,7 +111,7 @@ impl Model {
             let plan = self.plan_of(run.life);
             let reentrant = self.program.group(life.group).is_some_and(|group| group.reentrant);
             let holds = !reentrant && !plan.releases_group;
-            let has_group = reentrant || holds || self.holder(life.group, usize::MAX).is_none();
+            let has_group = reentrant || holds || !self.may_be_held(life.group);
             let waits = run.state == RunState::Suspended && run.suspended <= seen && life.is_alive(seen);
             let is_it = life.executor == executor && waits && has_group;
             let is_over = |on| self.is_over(on, Some(executor), seen);
@@ -212,6 +214,8 @@ impl Model {
             plan.priority
         };
         let picked = self.picked.get(task).copied().flatten();
+        // Within a callback another executor may be spun, whose pick this would be.
+        let picked = picked.filter(|(of, _)| *of == executor).map(|(_, picked)| picked);
         let deadline_of = |life: usize| {
             let plan = self.plan_of(life);
             let longest = self.lives[life].timer.as_ref().map(|timer| timer.longest());
@@ -263,6 +267,6 @@ impl Model {
         if self.picked.len() <= task {
             self.picked.resize(task + 1, None);
         }
-        self.picked[task] = Some(picked);
+        self.picked[task] = Some((executor, picked));
     }
 }

@@ -117,6 +117,15 @@ impl Model {
         Some(holders.chain([first]).find(runs).unwrap_or(first))
     }
 
+    /// Whether an activation has the mutually exclusive group, or may still have it.
+    pub(super) fn may_be_held(&self, group: usize) -> bool {
+        // Between two moments at which all threads are blocked, what was dropped keeps its group until its future is dropped.
+        let keeps = |run: &Run| run.state == RunState::Suspended && !self.plan_of(run.life).releases_group;
+        let lingers = self.last_quiet != self.notes.len()
+            && self.runs.iter().any(|run| self.lives[run.life].group == group && keeps(run));
+        lingers || self.holder(group, usize::MAX).is_some()
+    }
+
     /// How many activations of it may be under way.
     pub(crate) fn limit(&self, life: usize) -> usize {
         let plan = self.plan_of(life);
@@ -200,11 +209,11 @@ impl Model {
         self.incidents += 1;
         // What is removed after a panic is removed before that is reported.
         let number = entity.strip_prefix('e').and_then(|number| number.parse::<usize>().ok());
-        let is_it = |life: &&mut Life| Some(life.entity) == number && life.removed_by_panic && life.dropped.is_none();
+        let is_it = |life: &&mut Life| Some(life.entity) == number && life.removed_by_panic;
         let mut candidates = self.lives.iter_mut().filter(is_it);
         // Of several lives of that entity, the report does not say which.
         if let (Some(life), None) = (candidates.next(), candidates.next()) {
-            life.dropped = Some(at);
+            life.dropped.get_or_insert(at);
         }
     }
 

@@ -94,7 +94,9 @@ impl Model {
         let seen = self.seen_by(task, executor);
         // What the spin leaves to be dropped is dropped after its end, and companions are waited for.
         let last = self.notes.iter().rev().find(|(by, _)| *by == task).map(|(_, event)| event);
-        let is_late = self.has_companions() || matches!(last, Some(Event::HasTakenLong | Event::Incident { .. }));
+        let is_left =
+            |event: &Event| matches!(event, Event::HasTakenLong | Event::Incident { .. } | Event::Abandoned { .. });
+        let is_late = self.has_companions() || last.is_some_and(is_left);
         self.note(task, Event::SpinEnded { executor, result: result.clone() });
         self.waits.retain(|wait| wait.main_of != Some(executor));
         let spins = &mut self.executors[executor].spins;

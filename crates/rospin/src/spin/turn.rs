@@ -1,0 +1,153 @@
+//! What a thread does between two callbacks: drain, give back, wake, pick; or prepare to park.
+
+use crate::sync::atomic::Ordering;
+
+use rospin_core::Instant;
+
+use super::{Next, Seat, Spin, Until};
+use crate::clock::STEP_NOTICED_AFTER;
+use crate::state::State;
+
+impl Spin<'_> {
+    /// Everything between two callbacks.
+    pub(super) fn step(&self, state: &mut State, seat: &mut Seat) -> Next {
+        let executor = self.executor;
+        executor.make_some_changes(state);
+        executor.answer_call();
+        // Read after the changes: a clock that was moved is one of them.
+        let now = executor.now();
+        state.drain(&executor.bell.inbox, now);
+        self.finish(state, seat, now);
+        if self.is_over(state, seat, now) {
+            return Next::Stop;
+        }
+        // Before the pick: user code must not run between an urgent callback's pick and its start. By turns with callbacks, so
+        // that neither waits for long.
+        if state.has_leftovers() && !seat.cleaned_up {
+            seat.cleaned_up = true;
+            return Next::CleanUp;
+        }
+        seat.cleaned_up = false;
+        // One round before a pick: whoever falls asleep again at once must not keep callbacks from running.
+        if !std::mem::take(&mut seat.has_woken) && executor.sleeps.is_due(executor, now) {
+            seat.has_woken = true;
+            return Next::Wake(now);
+        }
+        state.advance(executor, now);
+        seat.run = state.start(now, seat.thread);
+        state.watch_ros_time(executor);
+        if seat.run.is_some() {
+            seat.idle_since = None;
+            Next::Run
+        } else if seat.main_waits || state.has_leftovers() || state.has_changes_left {
+            Next::Again
+        } else {
+            self.idle(state, seat, now)
+        }
+    }
+
+    /// The short way from a callback to itself: nothing has happened meanwhile, and no time matters or none has come.
+    pub(super) fn goes_on(&self, state: &mut State, seat: &mut Seat) -> bool {
+        let Some(run) = &mut seat.run else {
+            return false;
+        };
+        let executor = self.executor;
+        let is_quiet = !executor.wants_attention() && !self.stopped() && self.until != Until::Once;
+        if !is_quiet || state.has_leftovers() || state.has_other_timers() {
+            return false;
+        }
+        if !executor.sleeps.is_empty() && executor.sleeps.has_others() {
+            return false;
+        }
+        let due = executor.sleeps.earlier(state.scheduler.next_due());
+        let now = if due.is_none() && self.deadline.is_none() && !state.scheduler.is_traced() {
+            // Nobody will ask what time it was, and reading the clock is the dearest part of this way.
+            run.activation.release
+        } else {
+            executor.now()
+        };
+        due.is_none_or(|due| now < due) && !self.is_late(now) && state.go_on(now, seat.thread, run)
+    }
+
+    /// Gives back what ran.
+    pub(super) fn finish(&self, state: &mut State, seat: &mut Seat, now: Instant) {
+        if let Some(finished) = seat.run.take() {
+            seat.ran_one |= state.finish(self.executor, finished, now);
+        }
+    }
+
+    fn is_over(&self, state: &State, seat: &mut Seat, now: Instant) -> bool {
+        let halted = state.fatal.is_some() || self.executor.halt.load(Ordering::Acquire);
+        let done = std::mem::take(&mut seat.ran_one) && self.until == Until::Once;
+        if halted || done {
+            self.stop();
+        } else if self.until != Until::Once && !seat.main_waits && self.is_late(now) && !self.stopped() {
+            self.time_out();
+        }
+        self.stopped()
+    }
+
+    fn is_late(&self, now: Instant) -> bool {
+        self.deadline.is_some_and(|deadline| deadline <= now)
+    }
+
+    fn time_out(&self) {
+        self.timed_out.store(true, Ordering::Release);
+        self.stop();
+    }
+
+    /// There is nothing to run now.
+    fn idle(&self, state: &mut State, seat: &mut Seat, now: Instant) -> Next {
+        if self.executor.sleeps.is_due(self.executor, now) {
+            return Next::Wake(now);
+        }
+        if self.until == Until::Idle {
+            self.stop();
+            return Next::Stop;
+        }
+        if self.is_late(now) {
+            self.time_out();
+            return Next::Stop;
+        }
+        let clock = &self.executor.clock;
+        let steady = self.executor.sleeps.earlier(state.scheduler.next_due());
+        let system = state.next_due_by_system_clock(self.executor);
+        // One parked thread watches the timers; the others need not get up for them.
+        let due = self.next_due(state);
+        let watches = state.watch.is_none_or(|(_, until)| due.is_some_and(|due| due < until));
+        let deadline = if watches {
+            state.watch = due.map(|due| (seat.thread, due));
+            clock.deadline([steady, self.deadline].into_iter().flatten().min(), system)
+        } else {
+            clock.deadline(self.deadline, None)
+        };
+        // With the state in hand: whoever gets it next sees this thread as parked.
+        state.parked += 1;
+        seat.was_idle = true;
+        let poll_until = *seat.idle_since.get_or_insert(now) + self.executor.busy_poll;
+        if now < poll_until && clock.passes() {
+            let ends = [due.filter(|_| watches), self.deadline, Some(now + STEP_NOTICED_AFTER)];
+            return Next::Poll(ends.into_iter().flatten().fold(poll_until, Instant::min));
+        }
+        Next::Park(self.executor.bell.parker.prepare(), deadline)
+    }
+
+    /// Whether a parked thread should get up: there is more to run, or a timer that no parked thread watches.
+    pub(super) fn others_are_needed(&self, state: &State) -> bool {
+        let unwatched = |due| state.watch.is_none_or(|(_, until)| due < until);
+        let is_ros_time_up = || self.executor.ros_watch.is_up_now(&self.executor.clock.driver().dial);
+        self.threads > 1
+            && state.parked > 0
+            && (state.scheduler.has_candidates() || self.next_due(state).is_some_and(unwatched) || is_ros_time_up())
+    }
+
+    /// When the next timer of a clock that passes by itself is due, on the steady clock as it stands now.
+    fn next_due(&self, state: &State) -> Option<Instant> {
+        let system = state.next_due_by_system_clock(self.executor).map(|due| {
+            let clock = &self.executor.clock;
+            clock.now() + due.saturating_since(clock.system())
+        });
+        let steady = self.executor.sleeps.earlier(state.scheduler.next_due());
+        [steady, system].into_iter().flatten().min()
+    }
+}
