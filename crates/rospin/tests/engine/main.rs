@@ -1,0 +1,42 @@
+//! The engine's tests that can share a process: one program to build instead of one a file.
+//!
+//! Those that fork, count allocations, look at the threads of their process or need another build have programs of their own.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod async_callbacks;
+mod calls;
+mod churn;
+mod companions;
+mod destructors;
+mod examples;
+mod goes_on;
+mod groups;
+mod inheritance;
+mod jump_barriers;
+mod jumps;
+mod own_policies;
+mod panics;
+mod priorities;
+mod rclcpp_order;
+mod recycled;
+mod removal;
+mod ros_time;
+mod ros_time_awake;
+mod services;
+mod set_back;
+mod several_threads;
+mod sleeps;
+mod sleeps_on_ros_time;
+mod sources;
+mod spin_contract;
+mod spin_ends;
+mod streams;
+mod stress_engine;
+mod timer_handles;
+mod timers;
+mod tokio_callbacks;
+mod topics;
+mod trace;
+mod wakers;
