@@ -37,8 +37,8 @@ for ((part = 0; part < EXPLORE_PARTS; part++)); do
     wait "${parts[part]}" && status=0 || status=$?
     grep -v '^running\|^test \|^$' "$folder/$part.txt" || true
     if [ "$status" -gt 1 ]; then
-        echo "FAILED: the process ended (status $status) while it ran program $(cat "$folder/$part")"
-        echo "EXPLORE_SEED=$(cat "$folder/$part") .ci/explore.sh runs it again"
+        echo "FAILED: the process ended (status $status) while it ran program $(tr -d ' ' <"$folder/$part")"
+        echo "EXPLORE_SEED=$(tr -d ' ' <"$folder/$part") .ci/explore.sh runs it again"
     fi
     [ "$status" -eq 0 ] || failed=1
 done

@@ -259,6 +259,7 @@ impl<'a> Spin<'a> {
         }
     }
 
+    #[inline]
     fn stopped(&self) -> bool {
         self.stop.load(Ordering::Acquire)
     }

@@ -28,6 +28,9 @@ mod shrink;
 #[path = "explore/world.rs"]
 mod world;
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 use std::time::Instant;
 
 use search::{Failure, be_quiet, search};
@@ -48,11 +51,13 @@ fn random_programs() {
         Some(seed) => seed..seed + 1,
         None => first..first + count,
     };
-    let progress = std::env::var("EXPLORE_PROGRESS").ok();
+    let progress = std::env::var_os("EXPLORE_PROGRESS").map(|file| File::create(file).expect("a file to write to"));
+    let progress = progress.map(Arc::new);
     let before = move |seed: u64| {
         if let Some(file) = &progress {
-            // Where the process ends for good, this is all that is left of it.
-            let _ = std::fs::write(file, seed.to_string());
+            // Where the process ends for good, this is all that is left of it. Written over in place: file systems take their
+            // time over files that are made anew.
+            let _ = file.write_all_at(format!("{seed:<20}").as_bytes(), 0);
         }
     };
     let goes_on = std::env::var_os("EXPLORE_KEEP_GOING").is_some();

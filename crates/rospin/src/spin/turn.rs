@@ -10,6 +10,7 @@ use crate::state::State;
 
 impl Spin<'_> {
     /// Everything between two callbacks.
+    #[inline]
     pub(super) fn step(&self, state: &mut State, seat: &mut Seat) -> Next {
         let executor = self.executor;
         executor.make_some_changes(state);
@@ -47,6 +48,7 @@ impl Spin<'_> {
     }
 
     /// The short way from a callback to itself: nothing has happened meanwhile, and no time matters or none has come.
+    #[inline]
     pub(super) fn goes_on(&self, state: &mut State, seat: &mut Seat) -> bool {
         let Some(run) = &mut seat.run else {
             return false;
@@ -70,6 +72,7 @@ impl Spin<'_> {
     }
 
     /// Gives back what ran.
+    #[inline]
     pub(super) fn finish(&self, state: &mut State, seat: &mut Seat, now: Instant) {
         if let Some(finished) = seat.run.take() {
             seat.ran_one |= state.finish(self.executor, finished, now);
@@ -87,6 +90,7 @@ impl Spin<'_> {
         self.stopped()
     }
 
+    #[inline]
     fn is_late(&self, now: Instant) -> bool {
         self.deadline.is_some_and(|deadline| deadline <= now)
     }
@@ -133,6 +137,7 @@ impl Spin<'_> {
     }
 
     /// Whether a parked thread should get up: there is more to run, or a timer that no parked thread watches.
+    #[inline]
     pub(super) fn others_are_needed(&self, state: &State) -> bool {
         let unwatched = |due| state.watch.is_none_or(|(_, until)| due < until);
         let is_ros_time_up = || self.executor.ros_watch.is_up_now(&self.executor.clock.driver().dial);
