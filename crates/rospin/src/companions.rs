@@ -50,6 +50,8 @@ struct State {
     cores: Option<CoreSet>,
     /// What companions do once they are halted, if the last leader's spin was a short one: what is ready.
     rest: Option<SpinOptions>,
+    /// The last leader leaves, and waits for the companions' end: what they fail with is for it, and not for who comes next.
+    is_leaving: bool,
     /// Why a companion ended before its leaders, until the last of them has left.
     failure: Option<SpinError>,
     /// A panic of the engine itself on a companion's thread, until the last leader has left.
@@ -117,15 +119,18 @@ impl Companions {
         options: SpinOptions,
     ) -> Result<Along, SpinError> {
         let mut state = self.0.lock();
-        while state.leaders.is_empty() && state.is_any_spinning() && !state.is_here() {
+        let is_last_round_over = |state: &State| !state.is_any_spinning() && !state.is_leaving;
+        while state.leaders.is_empty() && !is_last_round_over(&state) && !state.is_here() {
             state = self.0.wait(state);
         }
         if state.leaders.is_empty() {
-            // Of a round that ended in a companion's callback, which did not wait for it.
-            let (failure, panic) = (state.failure.take(), state.panic.0.take());
-            if failure.is_some() || panic.is_some() {
-                drop(state);
-                return Err(panic.map_or(failure.unwrap_or(SpinError::Halted), |panic| resume_unwind(panic)));
+            if !state.is_leaving {
+                // Of a round that ended in a companion's callback, which did not wait for it.
+                let (failure, panic) = (state.failure.take(), state.panic.0.take());
+                if failure.is_some() || panic.is_some() {
+                    drop(state);
+                    return Err(panic.map_or(failure.unwrap_or(SpinError::Halted), |panic| resume_unwind(panic)));
+                }
             }
             state.round += 1;
             state.cores = CoreSet::of_current_thread().ok();
@@ -161,11 +166,16 @@ impl Companions {
         let spinning = state.companions.iter().filter(|companion| companion.is_spinning);
         spinning.for_each(|companion| companion.executor.halt());
         if !state.is_here() {
+            state.is_leaving = true;
             while state.companions.iter().any(|companion| companion.is_spinning && companion.round <= round) {
                 state = self.0.wait(state);
             }
+            state.is_leaving = false;
+            self.0.changed.notify_all();
         }
-        let (failure, panic) = (state.failure.take(), state.panic.0.take());
+        // A callback of a companion's may have begun a round meanwhile, whose leaders stop for the same failure.
+        let failure = if state.leaders.is_empty() { state.failure.take() } else { state.failure.as_ref().map(copy) };
+        let panic = state.panic.0.take();
         drop(state);
         if panic.is_some() {
             leader.shared.halt.store(false, Ordering::Release);

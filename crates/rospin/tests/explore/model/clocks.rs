@@ -116,6 +116,13 @@ impl Clocks {
         as_active && (!is_active || as_set)
     }
 
+    /// Whether it was asked to show less than before.
+    fn ros_was_back_since(&self, since: At) -> bool {
+        let times = self.asked.iter().filter(|asked| asked.at >= since).filter_map(|asked| asked.time);
+        let times: Vec<Ms> = std::iter::once(self.ros_quiet).chain(times).collect();
+        !times.is_sorted()
+    }
+
     /// Whether it was asked to follow another clock.
     fn ros_activity_asked_since(&self, since: At) -> bool {
         self.asked.iter().any(|asked| asked.at >= since && asked.active.is_some())
@@ -204,7 +211,8 @@ impl Model {
         let changed = ros_active != self.clocks.ros_was_active;
         // That it shows less than before means that it jumped back, and that the last jump led to no more than this.
         let back = ros < self.clocks.ros_quiet;
-        let maybe = self.clocks.ros_activity_asked_since(since);
+        // It may have jumped back and on again, with timers that were reset in between.
+        let maybe = self.clocks.ros_activity_asked_since(since) || (!back && self.clocks.ros_was_back_since(since));
         let follow = |due_by: Ms, longest: Ms| {
             if changed {
                 ros + longest

@@ -111,7 +111,12 @@ impl Model {
             let plan = self.plan_of(run.life);
             let reentrant = self.program.group(life.group).is_some_and(|group| group.reentrant);
             let holds = !reentrant && !plan.releases_group;
-            let has_group = reentrant || holds || !self.may_be_held(life.group);
+            // A jump callback may run beside it, which it waits for.
+            let has_guest = self
+                .runs
+                .iter()
+                .any(|other| other.state == RunState::Running && self.lives[other.life].group == life.group);
+            let has_group = reentrant || (holds && !has_guest) || !self.may_be_held(life.group);
             let waits = run.state == RunState::Suspended && run.suspended <= seen && life.is_alive(seen);
             let is_it = life.executor == executor && waits && has_group;
             let is_over = |on| self.is_over(on, Some(executor), seen);
