@@ -13,6 +13,9 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "builtin_interfaces")]
+mod time;
+
 #[doc(hidden)]
 pub use rospin_wire as wire;
 
