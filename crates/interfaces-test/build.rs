@@ -5,8 +5,11 @@ use std::{env, fs, io};
 
 use rospin_codegen::{Generator, SHIPPED};
 
+#[expect(clippy::print_stdout, reason = "that is how a build script talks to Cargo")]
 fn main() -> io::Result<()> {
     Generator::new().package("interfaces/kinds_msgs").generate_or_exit();
+    let roots = rospin_codegen::definitions().into_iter().map(|root| root.display().to_string());
+    println!("cargo::rustc-env=DEFINITIONS={}", roots.collect::<Vec<_>>().join(":"));
     list_shipped()
 }
 
@@ -22,7 +25,8 @@ fn list_shipped() -> io::Result<()> {
         let mut kind = "";
         for line in fs::read_to_string(copy.join(format!("{package}.rs")))?.lines() {
             let word = |before: &str, after: &str| line.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
-            if let Some(found) = ["msg", "srv", "action"].into_iter().find(|kind| word("pub mod ", " {") == Some(kind)) {
+            if let Some(found) = ["msg", "srv", "action"].into_iter().find(|kind| word("pub mod ", " {") == Some(kind))
+            {
                 kind = found;
             }
             if let Some(name) = word("impl f::Fields for ", " {") {

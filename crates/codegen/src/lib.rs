@@ -39,3 +39,5 @@ mod shipped;
 pub use error::{GenerateError, Place};
 pub use generator::Generator;
 pub use shipped::SHIPPED;
+#[doc(hidden)]
+pub use shipped::definitions;

@@ -91,7 +91,9 @@ impl Packages {
                     return Err(fault.at(&interface.file, line));
                 }
                 if seen.insert(reached) {
-                    next.extend(self.message(reached).iter().flat_map(|inner| inner.references()).map(|(inner, _)| inner));
+                    next.extend(
+                        self.message(reached).iter().flat_map(|inner| inner.references()).map(|(inner, _)| inner),
+                    );
                 }
             }
         }
@@ -142,14 +144,15 @@ pub(crate) fn is_package(folder: &Path) -> bool {
 
 /// Returns the name of the package in a folder: what its `package.xml` says, or the name of the folder.
 pub(crate) fn name(folder: &Path) -> Result<String, GenerateError> {
-    let refuse = |fault: Fault| GenerateError::Package {
-        folder: folder.to_owned(),
-        problem: fault.problem,
-        fix: fault.fix,
-    };
+    let refuse =
+        |fault: Fault| GenerateError::Package { folder: folder.to_owned(), problem: fault.problem, fix: fault.fix };
     if !is_package(folder) {
-        let problem = if folder.is_dir() { "it has no folder `msg`, `srv` or `action`" } else { "there is no such folder" };
-        return Err(refuse(Fault::new(problem, "name the folder of a package, which has its definitions in one of these")));
+        let problem =
+            if folder.is_dir() { "it has no folder `msg`, `srv` or `action`" } else { "there is no such folder" };
+        return Err(refuse(Fault::new(
+            problem,
+            "name the folder of a package, which has its definitions in one of these",
+        )));
     }
     let manifest = folder.join("package.xml");
     let name = if manifest.is_file() {

@@ -52,6 +52,13 @@ pub(crate) fn folders(package: &str, distribution: Option<&str>) -> Option<Vec<P
     Some(distributions.iter().map(|distribution| bundled_assets_dir_for(distribution).join(package)).collect())
 }
 
+/// Returns the folders with the packages of each distribution, Jazzy first: for tests.
+#[doc(hidden)]
+#[must_use]
+pub fn definitions() -> Vec<PathBuf> {
+    ["jazzy", "lyrical"].map(bundled_assets_dir_for).to_vec()
+}
+
 /// Returns the definition of a shipped message as its distribution has it.
 pub(crate) fn correct(package: &str, name: &str, distribution: Option<&str>, text: String) -> String {
     match (package, name) {

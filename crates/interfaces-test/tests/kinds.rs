@@ -106,7 +106,10 @@ fn both_codecs_write_the_same_and_read_either_order() {
     let bytes = cdr::to_vec(&message).unwrap();
     assert_eq!(bytes, cdr_encoding::to_vec::<_, byteorder::LittleEndian>(&message).unwrap());
     assert_eq!(cdr::from_bytes::<Kinds>(&bytes, ByteOrder::Little).unwrap(), message);
-    assert_eq!(cdr_encoding::from_bytes::<Kinds, byteorder::LittleEndian>(&bytes).unwrap(), (message.clone(), bytes.len()));
+    assert_eq!(
+        cdr_encoding::from_bytes::<Kinds, byteorder::LittleEndian>(&bytes).unwrap(),
+        (message.clone(), bytes.len())
+    );
     let big = cdr_encoding::to_vec::<_, byteorder::BigEndian>(&message).unwrap();
     assert_eq!(cdr::from_bytes::<Kinds>(&big, ByteOrder::Big).unwrap(), message);
     for length in 0..bytes.len() {

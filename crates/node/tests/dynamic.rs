@@ -9,9 +9,7 @@ use rospin_node::dynamic::{
     ServeTypesError, SetFieldError, Value,
 };
 use rospin_node::interfaces::field_type as id;
-use rospin_node::interfaces::type_description_interfaces::{
-    GetTypeDescription, GetTypeDescriptionRequest, TypeSource,
-};
+use rospin_node::interfaces::type_description_interfaces::{GetTypeDescription, GetTypeDescriptionRequest, TypeSource};
 use rospin_node::{InProcess, Message, Node, PublishError};
 use serde::{Deserialize, Serialize};
 

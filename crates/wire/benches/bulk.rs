@@ -72,10 +72,9 @@ fn compare<T: Number>(name: &str, values: Vec<T>) {
     let bytes = cdr::to_vec(&whole).expect("encoded");
     assert_eq!(bytes, cdr::to_vec(&values).expect("encoded"));
     assert_eq!(bytes, cdr_encoding::to_vec::<_, LittleEndian>(&whole).expect("encoded"));
-    for (codec, whole, walked) in [
-        ("rospin-wire", by_ours(&whole), by_ours(&values)),
-        ("cdr-encoding", by_rustdds(&whole), by_rustdds(&values)),
-    ] {
+    for (codec, whole, walked) in
+        [("rospin-wire", by_ours(&whole), by_ours(&values)), ("cdr-encoding", by_rustdds(&whole), by_rustdds(&values))]
+    {
         report(&format!("{name:<10} {codec:<13} {whole:>11.0} {walked:>11.0} {:>7.1}", whole / walked));
     }
 }

@@ -100,8 +100,7 @@ fn write_interface(out: &mut String, target: &Target<'_>, interface: &Interface)
                 ("GET_RESULT_HASH", hashes.get_result),
                 ("FEEDBACK_MESSAGE_HASH", hashes.feedback_message),
             ] {
-                let _ =
-                    writeln!(out, "const {constant}: ::core::option::Option<&'static str> = {};", known(hash));
+                let _ = writeln!(out, "const {constant}: ::core::option::Option<&'static str> = {};", known(hash));
             }
             out.push_str("}\n");
         }
@@ -135,7 +134,8 @@ fn write_part(out: &mut String, target: &Target<'_>, name: &str, part: &Part) {
     if !part.constants.is_empty() {
         let _ = writeln!(out, "impl {name} {{");
         for constant in &part.constants {
-            let (of, value) = (values::constant_type(&constant.base), values::constant(&constant.base, &constant.value));
+            let (of, value) =
+                (values::constant_type(&constant.base), values::constant(&constant.base, &constant.value));
             let _ = writeln!(out, "pub const {}: {of} = {value};", fields::identifier(&constant.name));
         }
         out.push_str("}\n");

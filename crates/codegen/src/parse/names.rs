@@ -35,7 +35,8 @@ pub(super) fn check_field(name: &str) -> Result<(), Fault> {
 
 pub(super) fn check_constant(name: &str) -> Result<(), Fault> {
     let is_known = |char: char| char.is_ascii_uppercase() || char.is_ascii_digit() || char == '_';
-    if name.starts_with(|first: char| first.is_ascii_uppercase()) && name.chars().all(is_known) && !name.ends_with('_') {
+    if name.starts_with(|first: char| first.is_ascii_uppercase()) && name.chars().all(is_known) && !name.ends_with('_')
+    {
         return Ok(());
     }
     Err(Fault::new(
@@ -45,7 +46,8 @@ pub(super) fn check_constant(name: &str) -> Result<(), Fault> {
 }
 
 pub(super) fn check_interface(name: &str) -> Result<(), Fault> {
-    if name.starts_with(|first: char| first.is_ascii_uppercase()) && name.chars().all(|char| char.is_ascii_alphanumeric())
+    if name.starts_with(|first: char| first.is_ascii_uppercase())
+        && name.chars().all(|char| char.is_ascii_alphanumeric())
     {
         return Ok(());
     }

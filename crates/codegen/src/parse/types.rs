@@ -22,7 +22,10 @@ pub(super) fn field(package: &str, text: &str) -> Result<(Base, Shape), Fault> {
 pub(super) fn constant(text: &str) -> Result<Base, Fault> {
     let bounded = text.contains("<=").then(|| bounded(text)).transpose()?.flatten();
     bounded.or_else(|| Base::primitive(text)).ok_or_else(|| {
-        Fault::new(format!("a constant cannot be of type `{text}`"), "use a number, a `bool`, a `string` or a `wstring`")
+        Fault::new(
+            format!("a constant cannot be of type `{text}`"),
+            "use a number, a `bool`, a `string` or a `wstring`",
+        )
     })
 }
 

@@ -12,9 +12,14 @@ pub(super) fn one(base: &Base, text: &str) -> Result<Literal, Fault> {
             _ => Err(Fault::new(format!("`{text}` is no Boolean"), "write `true` or `false`")),
         },
         Base::Float32 | Base::Float64 => {
-            let value = text.parse().map_err(|_| Fault::new(format!("`{text}` is no number"), "write one such as 1.5"))?;
+            let value =
+                text.parse().map_err(|_| Fault::new(format!("`{text}` is no number"), "write one such as 1.5"))?;
             let is_finite = *base == Base::Float64 || (value as f32).is_finite() || !f64::is_finite(value);
-            if is_finite { Ok(Literal::Float(value)) } else { Err(Fault::new(format!("`{text}` is too large"), "use float64")) }
+            if is_finite {
+                Ok(Literal::Float(value))
+            } else {
+                Err(Fault::new(format!("`{text}` is too large"), "use float64"))
+            }
         }
         Base::String { max } => string(text, *max, str::len),
         Base::WString { max } => string(text, *max, |text| text.encode_utf16().count()),
@@ -116,7 +121,9 @@ mod tests {
         assert_eq!(one(&Base::Int64, "-9223372036854775808").unwrap(), Literal::Int(i64::MIN.into()));
         assert_eq!(one(&Base::Uint8, "0xff").unwrap(), Literal::Int(255));
         assert!(one(&Base::Int8, "128").unwrap_err().fix.contains("from -128 to 127"));
-        assert!(one(&Base::Uint8, "1.0").is_err() && one(&Base::Uint8, "").is_err() && one(&Base::Float32, "1e39").is_err());
+        assert!(
+            one(&Base::Uint8, "1.0").is_err() && one(&Base::Uint8, "").is_err() && one(&Base::Float32, "1e39").is_err()
+        );
     }
 
     #[test]

@@ -235,7 +235,11 @@ impl Spec {
 
     /// Of what is not declared.
     pub(super) fn unknown(name: &str) -> ParameterDescriptor {
-        ParameterDescriptor { name: name.to_owned(), r#type: ParameterType::PARAMETER_NOT_SET, ..ParameterDescriptor::default() }
+        ParameterDescriptor {
+            name: name.to_owned(),
+            r#type: ParameterType::PARAMETER_NOT_SET,
+            ..ParameterDescriptor::default()
+        }
     }
 }
 

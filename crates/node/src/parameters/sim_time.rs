@@ -22,7 +22,8 @@ pub(super) fn declare(store: &Arc<Store>) -> Result<bool, ServeParametersError> 
     match store.declare::<bool>(NAME, options) {
         Ok(parameter) => Ok(parameter.get()),
         Err(DeclareError::AlreadyDeclared { .. }) => {
-            let is_bool = store.descriptor(NAME).is_some_and(|descriptor| descriptor.r#type == ParameterType::PARAMETER_BOOL);
+            let is_bool =
+                store.descriptor(NAME).is_some_and(|descriptor| descriptor.r#type == ParameterType::PARAMETER_BOOL);
             if is_bool { Ok(is_on(store)) } else { Err(ServeParametersError::NoBool) }
         }
         Err(error) => Err(error.into()),

@@ -220,7 +220,11 @@ impl<const MAX: usize> As<Vec<bool>> for Bools<MAX> {
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<bool>, D::Error> {
         if deserializer.is_human_readable() {
             let values = Vec::<bool>::deserialize(deserializer)?;
-            return if fits(values.len(), MAX) { Ok(values) } else { Err(D::Error::custom(too_long(values.len(), MAX))) };
+            return if fits(values.len(), MAX) {
+                Ok(values)
+            } else {
+                Err(D::Error::custom(too_long(values.len(), MAX)))
+            };
         }
         let bytes: Vec<u8> = Bulk::<MAX>::read(deserializer)?;
         match bytes.iter().find(|byte| **byte > 1) {
