@@ -5,7 +5,6 @@ use std::{env, fs, io};
 
 use rospin_codegen::{Generator, SHIPPED};
 
-#[expect(clippy::print_stdout, reason = "that is how a build script talks to Cargo")]
 fn main() -> io::Result<()> {
     Generator::new().package("interfaces/kinds_msgs").generate_or_exit();
     let roots = rospin_codegen::definitions().into_iter().map(|root| root.display().to_string());
