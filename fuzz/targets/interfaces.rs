@@ -2,13 +2,13 @@
 
 #![no_main]
 
-use byteorder::LittleEndian;
 use libfuzzer_sys::fuzz_target;
 use rospin::Instant;
 use rospin_fuzz::{Check, decode, encode, for_a_message};
 use rospin_node::ParameterValue;
 use rospin_node::interfaces::builtin_interfaces::Time;
 use rospin_node::interfaces::rcl_interfaces;
+use rospin_wire::cdr::{ByteOrder, from_bytes};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -18,14 +18,14 @@ struct ThereAndBack;
 
 impl Check for ThereAndBack {
     fn check<T: Serialize + DeserializeOwned>(bytes: &[u8]) {
-        if let Ok((value, _)) = hiroz_cdr::from_bytes::<T, LittleEndian>(bytes) {
+        if let Ok(value) = from_bytes::<T>(bytes, ByteOrder::Little) {
             let written = encode(&value);
             let again = decode::<T>(&written).expect("what was written can be read");
             assert_eq!(encode(&again), written);
         }
         let Some(value) = decode::<T>(bytes) else { return };
         let written = encode(&value);
-        let (again, _) = hiroz_cdr::from_bytes::<T, LittleEndian>(&written).expect("what was written can be read");
+        let again = from_bytes::<T>(&written, ByteOrder::Little).expect("what was written can be read");
         assert_eq!(encode(&again), written);
     }
 }

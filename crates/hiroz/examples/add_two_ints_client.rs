@@ -11,33 +11,13 @@
 use std::time::Duration;
 
 use rospin::{Context, ContextOptions, ExecutorOptions, SpinError, SpinOptions};
-use rospin_hiroz::{Service, Session, SessionOptions};
-use serde::{Deserialize, Serialize};
-
-#[derive(Clone, Serialize, Deserialize)]
-struct AddRequest {
-    a: i64,
-    b: i64,
-}
-
-#[derive(Clone, Serialize, Deserialize)]
-struct AddResponse {
-    sum: i64,
-}
-
-enum AddTwoInts {}
-
-impl Service for AddTwoInts {
-    type Request = AddRequest;
-    type Response = AddResponse;
-    const TYPE: &str = "example_interfaces/srv/AddTwoInts";
-    const TYPE_HASH: Option<&str> = Some("RIHS01_e118de6bf5eeb66a2491b5bda11202e7b68f198d6f67922cf30364858239c81a");
-}
+use rospin_hiroz::{Session, SessionOptions};
+use rospin_msgs::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let mut argument = |default| arguments.next().map_or(Ok(default), |text| text.parse::<i64>());
-    let request = AddRequest { a: argument(2)?, b: argument(3)? };
+    let request = AddTwoIntsRequest { a: argument(2)?, b: argument(3)? };
 
     let context = Context::new(ContextOptions::from_env()?);
     let executor = context.create_executor(ExecutorOptions::new("main"));

@@ -9,28 +9,8 @@
 #![expect(clippy::print_stdout, reason = "it shows what it adds")]
 
 use rospin::{Context, ContextOptions, ExecutorOptions, GroupOptions, SpinOptions};
-use rospin_hiroz::{Service, Session, SessionOptions};
-use serde::{Deserialize, Serialize};
-
-#[derive(Clone, Serialize, Deserialize)]
-struct AddRequest {
-    a: i64,
-    b: i64,
-}
-
-#[derive(Clone, Serialize, Deserialize)]
-struct AddResponse {
-    sum: i64,
-}
-
-enum AddTwoInts {}
-
-impl Service for AddTwoInts {
-    type Request = AddRequest;
-    type Response = AddResponse;
-    const TYPE: &str = "example_interfaces/srv/AddTwoInts";
-    const TYPE_HASH: Option<&str> = Some("RIHS01_e118de6bf5eeb66a2491b5bda11202e7b68f198d6f67922cf30364858239c81a");
-}
+use rospin_hiroz::{Session, SessionOptions};
+use rospin_msgs::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let context = Context::new(ContextOptions::from_env()?);
@@ -40,10 +20,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let node = session.create_node("add_two_ints_server")?;
 
     let group = executor.create_group(GroupOptions::new("server").node(node.fully_qualified_name()), ());
-    let _server = node.create_service::<AddTwoInts, _, _>(&group, "add_two_ints", |(), AddRequest { a, b }| {
-        println!("Incoming request\na: {a} b: {b}");
-        AddResponse { sum: a.wrapping_add(b) }
-    })?;
+    let _server =
+        node.create_service::<AddTwoInts, _, _>(&group, "add_two_ints", |(), AddTwoIntsRequest { a, b }| {
+            println!("Incoming request\na: {a} b: {b}");
+            AddTwoIntsResponse { sum: a.wrapping_add(b) }
+        })?;
     executor.spin(SpinOptions::new())?;
     Ok(())
 }

@@ -13,37 +13,12 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use rospin::{Context, ContextOptions, ExecutorOptions, SpinError, SpinOptions};
-use rospin_hiroz::{Action, ActionClient, Session, SessionOptions};
-use serde::{Deserialize, Serialize};
-
-#[derive(Clone, Serialize, Deserialize)]
-struct Goal {
-    order: i32,
-}
-
-#[derive(Clone, Default, Serialize, Deserialize)]
-struct Sequence {
-    sequence: Vec<i32>,
-}
-
-enum Fibonacci {}
-
-impl Action for Fibonacci {
-    type Goal = Goal;
-    type Result = Sequence;
-    type Feedback = Sequence;
-    const TYPE: &str = "example_interfaces/action/Fibonacci";
-    const SEND_GOAL_HASH: Option<&str> =
-        Some("RIHS01_d1a57fb2a4afe8c21e34fb10db206f16ce6729b28531141472df92277c55b557");
-    const GET_RESULT_HASH: Option<&str> =
-        Some("RIHS01_1b0de0d5d29dc955d92f546706568428632771db13ec84c15ec1c1a59f424a57");
-    const FEEDBACK_MESSAGE_HASH: Option<&str> =
-        Some("RIHS01_c1de71afd52e49a89c53d8262366884185bc0a02f78ce051c4e46b0a7fe59bb2");
-}
+use rospin_hiroz::{ActionClient, Session, SessionOptions};
+use rospin_msgs::example_interfaces::action::{Fibonacci, FibonacciGoal};
 
 /// Sends the goal and shows feedback and result.
 async fn compute(client: ActionClient<Fibonacci>, order: i32) -> Result<(), Box<dyn std::error::Error>> {
-    let goal = client.send_goal(Goal { order }).await?;
+    let goal = client.send_goal(FibonacciGoal { order }).await?;
     println!("Goal accepted by server, waiting for result");
     if let Some(mut feedback) = goal.take_feedback() {
         while let Some(partial) = feedback.next().await {

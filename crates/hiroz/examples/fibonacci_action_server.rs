@@ -12,33 +12,8 @@
 use std::time::Duration;
 
 use rospin::{ClockKind, Context, ContextOptions, ExecutorHandle, ExecutorOptions, Payload, SpinOptions};
-use rospin_hiroz::{Action, CancelResponse, GoalHandle, GoalResponse, Session, SessionOptions};
-use serde::{Deserialize, Serialize};
-
-#[derive(Clone, Serialize, Deserialize)]
-struct Goal {
-    order: i32,
-}
-
-#[derive(Clone, Default, Serialize, Deserialize)]
-struct Sequence {
-    sequence: Vec<i32>,
-}
-
-enum Fibonacci {}
-
-impl Action for Fibonacci {
-    type Goal = Goal;
-    type Result = Sequence;
-    type Feedback = Sequence;
-    const TYPE: &str = "example_interfaces/action/Fibonacci";
-    const SEND_GOAL_HASH: Option<&str> =
-        Some("RIHS01_d1a57fb2a4afe8c21e34fb10db206f16ce6729b28531141472df92277c55b557");
-    const GET_RESULT_HASH: Option<&str> =
-        Some("RIHS01_1b0de0d5d29dc955d92f546706568428632771db13ec84c15ec1c1a59f424a57");
-    const FEEDBACK_MESSAGE_HASH: Option<&str> =
-        Some("RIHS01_c1de71afd52e49a89c53d8262366884185bc0a02f78ce051c4e46b0a7fe59bb2");
-}
+use rospin_hiroz::{CancelResponse, GoalHandle, GoalResponse, Session, SessionOptions};
+use rospin_msgs::example_interfaces::action::{Fibonacci, FibonacciFeedback, FibonacciGoal, FibonacciResult};
 
 async fn execute(goal: GoalHandle<Fibonacci>, executor: ExecutorHandle) {
     let mut numbers = vec![0, 1];
@@ -46,12 +21,12 @@ async fn execute(goal: GoalHandle<Fibonacci>, executor: ExecutorHandle) {
         if goal.is_cancel_requested() {
             println!("Goal canceled");
             // Somebody asked, so it cannot fail.
-            let _ = goal.canceled(Sequence { sequence: numbers });
+            let _ = goal.canceled(FibonacciResult { sequence: numbers });
             return;
         }
         numbers.push(numbers[n] + numbers[n - 1]);
         println!("Publishing feedback: {numbers:?}");
-        if let Err(error) = goal.publish_feedback(Sequence { sequence: numbers.clone() }) {
+        if let Err(error) = goal.publish_feedback(FibonacciFeedback { sequence: numbers.clone() }) {
             println!("{error}");
         }
         if executor.sleep(ClockKind::Steady, Duration::from_millis(500)).await.is_err() {
@@ -59,7 +34,7 @@ async fn execute(goal: GoalHandle<Fibonacci>, executor: ExecutorHandle) {
             return;
         }
     }
-    goal.succeed(Sequence { sequence: numbers });
+    goal.succeed(FibonacciResult { sequence: numbers });
     println!("Goal succeeded");
 }
 
@@ -75,7 +50,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let _server = node.create_action_server(
         &group,
         "fibonacci",
-        |(), _, goal: &Goal| {
+        |(), _, goal: &FibonacciGoal| {
             println!("Received goal request with order {}", goal.order);
             // The 47th number does not fit.
             if (0..=46).contains(&goal.order) { GoalResponse::AcceptAndExecute } else { GoalResponse::Reject }

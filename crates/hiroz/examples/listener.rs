@@ -9,18 +9,8 @@
 #![expect(clippy::print_stdout, reason = "it shows what it hears")]
 
 use rospin::{Context, ContextOptions, ExecutorOptions, GroupOptions, SpinOptions};
-use rospin_hiroz::{Message, Session, SessionOptions, SubscriptionOptions};
-use serde::{Deserialize, Serialize};
-
-#[derive(Clone, Serialize, Deserialize)]
-struct Text {
-    data: String,
-}
-
-impl Message for Text {
-    const TYPE: &str = "std_msgs/msg/String";
-    const TYPE_HASH: Option<&str> = Some("RIHS01_df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18");
-}
+use rospin_hiroz::{Session, SessionOptions, SubscriptionOptions};
+use rospin_msgs::std_msgs::msg::String as Text;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let context = Context::new(ContextOptions::from_env()?);

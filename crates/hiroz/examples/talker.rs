@@ -11,18 +11,8 @@
 use std::time::Duration;
 
 use rospin::{Context, ContextOptions, ExecutorOptions, GroupOptions, SpinOptions};
-use rospin_hiroz::{Message, PublisherOptions, Session, SessionOptions};
-use serde::{Deserialize, Serialize};
-
-#[derive(Clone, Serialize, Deserialize)]
-struct Text {
-    data: String,
-}
-
-impl Message for Text {
-    const TYPE: &str = "std_msgs/msg/String";
-    const TYPE_HASH: Option<&str> = Some("RIHS01_df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18");
-}
+use rospin_hiroz::{PublisherOptions, Session, SessionOptions};
+use rospin_msgs::std_msgs::msg::String as Text;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let context = Context::new(ContextOptions::from_env()?);

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use hiroz_cdr::{BigEndian, CdrSerializer, LittleEndian};
+use rospin_wire::cdr::{ByteOrder, CdrError, append, from_bytes_with};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, DeserializeSeed};
 use zenoh::bytes::ZBytes;
@@ -18,13 +18,13 @@ pub(crate) enum DecodeError {
     #[error("the payload is in encoding {0:#06x}, not in CDR")]
     Encoding(u16),
     #[error("the payload is not of this type: {0}")]
-    Type(#[from] hiroz_cdr::Error),
+    Type(#[from] CdrError),
 }
 
-pub(crate) fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, hiroz_cdr::Error> {
+pub(crate) fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, CdrError> {
     let mut bytes = HEADER.to_vec();
     // It aligns to where it begins, which is after the header.
-    value.serialize(&mut CdrSerializer::<LittleEndian>::new(&mut bytes))?;
+    append(&mut bytes, value)?;
     Ok(bytes)
 }
 
@@ -39,12 +39,12 @@ where
     let bytes = payload.to_bytes();
     let (header, body) = bytes.split_first_chunk::<4>().ok_or(DecodeError::Short { length: bytes.len() })?;
     // The other two bytes are options, of which CDR has only padding at the end.
-    let decoded = match u16::from_be_bytes([header[0], header[1]]) {
-        0 => hiroz_cdr::from_bytes_with::<_, BigEndian>(body, seed)?,
-        1 => hiroz_cdr::from_bytes_with::<_, LittleEndian>(body, seed)?,
+    let order = match u16::from_be_bytes([header[0], header[1]]) {
+        0 => ByteOrder::Big,
+        1 => ByteOrder::Little,
         other => return Err(DecodeError::Encoding(other)),
     };
-    Ok(decoded.0)
+    Ok(from_bytes_with(body, order, seed)?)
 }
 
 #[cfg(test)]

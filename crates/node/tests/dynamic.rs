@@ -8,9 +8,8 @@ use rospin_node::dynamic::{
     AskTypeError, DynamicMessage, FindTypeError, GetFieldError, MessageType, MessageTypeError, PathError,
     ServeTypesError, SetFieldError, Value,
 };
-use rospin_node::interfaces::type_description_interfaces::{
-    GetTypeDescription, GetTypeDescriptionRequest, TypeSource, field_type as id,
-};
+use rospin_node::interfaces::field_type as id;
+use rospin_node::interfaces::type_description_interfaces::{GetTypeDescription, GetTypeDescriptionRequest, TypeSource};
 use rospin_node::{InProcess, Message, Node, PublishError};
 use serde::{Deserialize, Serialize};
 

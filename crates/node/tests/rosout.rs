@@ -4,7 +4,7 @@ use std::sync::{Mutex, Once};
 
 use log::{LevelFilter, Log, Metadata, Record};
 use rospin::{Context, ContextOptions, Executor, ExecutorOptions, SpinOptions};
-use rospin_node::interfaces::rcl_interfaces::{Log as LogMessage, log_level};
+use rospin_node::interfaces::rcl_interfaces::Log as LogMessage;
 use rospin_node::{InProcess, Node, NodeOptions, RosoutError, RosoutLog, SubscriptionOptions};
 
 /// What the program's logger was told, by all tests.
@@ -68,7 +68,7 @@ fn records_of_a_node_are_published_and_on_the_console() {
     let texts: Vec<_> = records.iter().map(|record| record.msg.as_str()).collect();
     assert_eq!(texts, ["gripper broke", "not on the console", "details"]);
     let first = &records[0];
-    assert_eq!((first.name.as_str(), first.level, first.line), ("robot.arm", log_level::ERROR, line));
+    assert_eq!((first.name.as_str(), first.level, first.line), ("robot.arm", LogMessage::ERROR, line));
     assert_eq!((first.file.as_str(), first.function.as_str()), (file!(), module_path!()));
     assert!(first.stamp.sec > 0);
     assert_eq!((on_console("gripper broke"), on_console("not on the console")), (1, 0));

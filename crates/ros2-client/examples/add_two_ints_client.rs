@@ -9,32 +9,13 @@
 use std::time::Duration;
 
 use rospin::{Context, ContextOptions, ExecutorOptions, SpinError, SpinOptions};
-use rospin_ros2_client::{Domain, DomainOptions, Service};
-use serde::{Deserialize, Serialize};
-
-#[derive(Clone, Serialize, Deserialize)]
-struct AddRequest {
-    a: i64,
-    b: i64,
-}
-
-#[derive(Clone, Serialize, Deserialize)]
-struct AddResponse {
-    sum: i64,
-}
-
-enum AddTwoInts {}
-
-impl Service for AddTwoInts {
-    type Request = AddRequest;
-    type Response = AddResponse;
-    const TYPE: &str = "example_interfaces/srv/AddTwoInts";
-}
+use rospin_msgs::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest};
+use rospin_ros2_client::{Domain, DomainOptions};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let mut argument = |default| arguments.next().map_or(Ok(default), |text| text.parse::<i64>());
-    let request = AddRequest { a: argument(2)?, b: argument(3)? };
+    let request = AddTwoIntsRequest { a: argument(2)?, b: argument(3)? };
 
     let context = Context::new(ContextOptions::from_env()?);
     let executor = context.create_executor(ExecutorOptions::new("main"));
@@ -47,7 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("service not available, waiting again...");
     }
     loop {
-        match executor.spin_until(client.call(request.clone()), a_second) {
+        match executor.spin_until(client.call(request), a_second) {
             // The server may have met this client a moment too late.
             Err(SpinError::Timeout) => println!("no response, asking again..."),
             response => {

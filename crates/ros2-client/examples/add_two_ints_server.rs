@@ -7,27 +7,8 @@
 #![expect(clippy::print_stdout, reason = "it shows what it adds")]
 
 use rospin::{Context, ContextOptions, ExecutorOptions, GroupOptions, SpinOptions};
-use rospin_ros2_client::{Domain, DomainOptions, Service};
-use serde::{Deserialize, Serialize};
-
-#[derive(Clone, Serialize, Deserialize)]
-struct AddRequest {
-    a: i64,
-    b: i64,
-}
-
-#[derive(Clone, Serialize, Deserialize)]
-struct AddResponse {
-    sum: i64,
-}
-
-enum AddTwoInts {}
-
-impl Service for AddTwoInts {
-    type Request = AddRequest;
-    type Response = AddResponse;
-    const TYPE: &str = "example_interfaces/srv/AddTwoInts";
-}
+use rospin_msgs::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse};
+use rospin_ros2_client::{Domain, DomainOptions};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let context = Context::new(ContextOptions::from_env()?);
@@ -36,10 +17,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let node = domain.create_node("add_two_ints_server")?;
 
     let group = executor.create_group(GroupOptions::new("server").node(node.fully_qualified_name()), ());
-    let _server = node.create_service::<AddTwoInts, _, _>(&group, "add_two_ints", |(), AddRequest { a, b }| {
-        println!("Incoming request\na: {a} b: {b}");
-        AddResponse { sum: a.wrapping_add(b) }
-    })?;
+    let _server =
+        node.create_service::<AddTwoInts, _, _>(&group, "add_two_ints", |(), AddTwoIntsRequest { a, b }| {
+            println!("Incoming request\na: {a} b: {b}");
+            AddTwoIntsResponse { sum: a.wrapping_add(b) }
+        })?;
     executor.spin(SpinOptions::new())?;
     Ok(())
 }

@@ -15,17 +15,8 @@ use std::time::Duration;
 
 use rospin::{Context, ContextOptions, GroupOptions, Timer, TimerOptions};
 use rospin_container::{ComponentFile, Components, Container, Ended, Setup};
-use rospin_ros2_client::{Domain, DomainOptions, Message, ParameterOptions, Subscription};
-use serde::{Deserialize, Serialize};
-
-#[derive(Clone, Serialize, Deserialize)]
-struct Text {
-    data: String,
-}
-
-impl Message for Text {
-    const TYPE: &str = "std_msgs/msg/String";
-}
+use rospin_msgs::std_msgs::msg::String as Text;
+use rospin_ros2_client::{Domain, DomainOptions, ParameterOptions, Subscription};
 
 type Failure = Box<dyn Error + Send + Sync>;
 

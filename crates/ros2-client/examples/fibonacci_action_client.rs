@@ -10,31 +10,12 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use rospin::{Context, ContextOptions, ExecutorOptions, SpinError, SpinOptions};
-use rospin_ros2_client::{Action, ActionClient, Domain, DomainOptions};
-use serde::{Deserialize, Serialize};
-
-#[derive(Clone, Serialize, Deserialize)]
-struct Goal {
-    order: i32,
-}
-
-#[derive(Clone, Default, Serialize, Deserialize)]
-struct Sequence {
-    sequence: Vec<i32>,
-}
-
-enum Fibonacci {}
-
-impl Action for Fibonacci {
-    type Goal = Goal;
-    type Result = Sequence;
-    type Feedback = Sequence;
-    const TYPE: &str = "example_interfaces/action/Fibonacci";
-}
+use rospin_msgs::example_interfaces::action::{Fibonacci, FibonacciGoal};
+use rospin_ros2_client::{ActionClient, Domain, DomainOptions};
 
 /// Sends the goal and shows feedback and result.
 async fn compute(client: ActionClient<Fibonacci>, order: i32) -> Result<(), Box<dyn std::error::Error>> {
-    let goal = client.send_goal(Goal { order }).await?;
+    let goal = client.send_goal(FibonacciGoal { order }).await?;
     println!("Goal accepted by server, waiting for result");
     if let Some(mut feedback) = goal.take_feedback() {
         while let Some(partial) = feedback.next().await {

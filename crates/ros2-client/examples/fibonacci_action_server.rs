@@ -10,27 +10,8 @@
 use std::time::Duration;
 
 use rospin::{ClockKind, Context, ContextOptions, ExecutorHandle, ExecutorOptions, Payload, SpinOptions};
-use rospin_ros2_client::{Action, CancelResponse, Domain, DomainOptions, GoalHandle, GoalResponse};
-use serde::{Deserialize, Serialize};
-
-#[derive(Clone, Serialize, Deserialize)]
-struct Goal {
-    order: i32,
-}
-
-#[derive(Clone, Default, Serialize, Deserialize)]
-struct Sequence {
-    sequence: Vec<i32>,
-}
-
-enum Fibonacci {}
-
-impl Action for Fibonacci {
-    type Goal = Goal;
-    type Result = Sequence;
-    type Feedback = Sequence;
-    const TYPE: &str = "example_interfaces/action/Fibonacci";
-}
+use rospin_msgs::example_interfaces::action::{Fibonacci, FibonacciFeedback, FibonacciGoal, FibonacciResult};
+use rospin_ros2_client::{CancelResponse, Domain, DomainOptions, GoalHandle, GoalResponse};
 
 async fn execute(goal: GoalHandle<Fibonacci>, executor: ExecutorHandle) {
     let mut numbers = vec![0, 1];
@@ -38,12 +19,12 @@ async fn execute(goal: GoalHandle<Fibonacci>, executor: ExecutorHandle) {
         if goal.is_cancel_requested() {
             println!("Goal canceled");
             // Somebody asked, so it cannot fail.
-            let _ = goal.canceled(Sequence { sequence: numbers });
+            let _ = goal.canceled(FibonacciResult { sequence: numbers });
             return;
         }
         numbers.push(numbers[n] + numbers[n - 1]);
         println!("Publishing feedback: {numbers:?}");
-        if let Err(error) = goal.publish_feedback(Sequence { sequence: numbers.clone() }) {
+        if let Err(error) = goal.publish_feedback(FibonacciFeedback { sequence: numbers.clone() }) {
             println!("{error}");
         }
         if executor.sleep(ClockKind::Steady, Duration::from_millis(500)).await.is_err() {
@@ -51,7 +32,7 @@ async fn execute(goal: GoalHandle<Fibonacci>, executor: ExecutorHandle) {
             return;
         }
     }
-    goal.succeed(Sequence { sequence: numbers });
+    goal.succeed(FibonacciResult { sequence: numbers });
     println!("Goal succeeded");
 }
 
@@ -66,7 +47,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let _server = node.create_action_server(
         &group,
         "fibonacci",
-        |(), _, goal: &Goal| {
+        |(), _, goal: &FibonacciGoal| {
             println!("Received goal request with order {}", goal.order);
             // The 47th number does not fit.
             if (0..=46).contains(&goal.order) { GoalResponse::AcceptAndExecute } else { GoalResponse::Reject }

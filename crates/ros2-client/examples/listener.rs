@@ -6,17 +6,8 @@
 #![expect(clippy::print_stdout, reason = "it shows what it hears")]
 
 use rospin::{Context, ContextOptions, ExecutorOptions, GroupOptions, SpinOptions};
-use rospin_ros2_client::{Domain, DomainOptions, Message, SubscriptionOptions};
-use serde::{Deserialize, Serialize};
-
-#[derive(Clone, Serialize, Deserialize)]
-struct Text {
-    data: String,
-}
-
-impl Message for Text {
-    const TYPE: &str = "std_msgs/msg/String";
-}
+use rospin_msgs::std_msgs::msg::String as Text;
+use rospin_ros2_client::{Domain, DomainOptions, SubscriptionOptions};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let context = Context::new(ContextOptions::from_env()?);

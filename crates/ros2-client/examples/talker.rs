@@ -8,17 +8,8 @@
 use std::time::Duration;
 
 use rospin::{Context, ContextOptions, ExecutorOptions, GroupOptions, SpinOptions};
-use rospin_ros2_client::{Domain, DomainOptions, Message, PublisherOptions};
-use serde::{Deserialize, Serialize};
-
-#[derive(Clone, Serialize, Deserialize)]
-struct Text {
-    data: String,
-}
-
-impl Message for Text {
-    const TYPE: &str = "std_msgs/msg/String";
-}
+use rospin_msgs::std_msgs::msg::String as Text;
+use rospin_ros2_client::{Domain, DomainOptions, PublisherOptions};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let context = Context::new(ContextOptions::from_env()?);

@@ -25,10 +25,14 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         "rospin" | "rospin-analysis" | "rospin-sim" => Some(&["rospin-core", "rospin-scenario"]),
         // The conformance suite is generic over the middleware, so it needs the seam, and no adapter.
         "rospin-testkit" => Some(&["rospin-core", "rospin", "rospin-node"]),
-        "rospin-node" => Some(&["rospin-core", "rospin", "rospin-macros"]),
+        // What travels knows of no engine, so that messages are compiled without one.
+        "rospin-wire" | "rospin-codegen" => Some(&[]),
+        "rospin-msgs" => Some(&["rospin-core", "rospin-wire", "rospin-codegen"]),
+        "rospin-interfaces-test" => Some(&["rospin-msgs", "rospin-codegen"]),
+        "rospin-node" => Some(&["rospin-core", "rospin", "rospin-macros", "rospin-wire", "rospin-msgs"]),
         "rospin-container" => Some(&["rospin", "rospin-node", "rospin-scenario"]),
         "rospin-macros" => Some(&[]),
-        "rospin-ros2-client" | "rospin-hiroz" => Some(&["rospin-core", "rospin", "rospin-node"]),
+        "rospin-ros2-client" | "rospin-hiroz" => Some(&["rospin-core", "rospin", "rospin-node", "rospin-wire"]),
         _ => None,
     }
 }

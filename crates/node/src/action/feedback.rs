@@ -100,7 +100,7 @@ mod tests {
 
     use super::*;
     use crate::interfaces::action_msgs::GoalStatus;
-    use crate::interfaces::unique_identifier_msgs::Uuid;
+    use crate::interfaces::unique_identifier_msgs::UUID;
 
     enum Count {}
 
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_status_does_not_wait_for_feedback_that_came_after_it() {
-        let feedback = |feedback| FeedbackMessage::<Count> { goal_id: Uuid::default(), feedback };
+        let feedback = |feedback| FeedbackMessage::<Count> { goal_id: UUID::default(), feedback };
         let statuses = GoalStatusArray { status_list: vec![GoalStatus::default()] };
         let depth = 3;
         let older = Fake((0..3).map(feedback).collect());

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::interfaces::unique_identifier_msgs::Uuid;
+use crate::interfaces::unique_identifier_msgs::UUID;
 
 /// Which goal: an identifier that its client made up, and that nobody else has.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,13 +30,13 @@ impl GoalId {
     }
 }
 
-impl From<Uuid> for GoalId {
-    fn from(id: Uuid) -> Self {
+impl From<UUID> for GoalId {
+    fn from(id: UUID) -> Self {
         Self(id.uuid)
     }
 }
 
-impl From<GoalId> for Uuid {
+impl From<GoalId> for UUID {
     fn from(id: GoalId) -> Self {
         Self { uuid: id.0 }
     }
@@ -65,6 +65,6 @@ mod tests {
         assert_eq!((one.0[6] >> 4, one.0[8] >> 6), (4, 2), "version and variant");
         let id = GoalId::from_bytes(*b"0123456789abcdef");
         assert_eq!(id.to_string(), "30313233-3435-3637-3839-616263646566");
-        assert_eq!(GoalId::from(Uuid::from(id)), id);
+        assert_eq!(GoalId::from(UUID::from(id)), id);
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Action;
 use crate::interfaces::builtin_interfaces::Time;
-use crate::interfaces::unique_identifier_msgs::Uuid;
+use crate::interfaces::unique_identifier_msgs::UUID;
 use crate::message::{Message, Service};
 
 /// The name of a part: of a service or a topic, as every ROS 2 client library forms it.
@@ -16,7 +16,7 @@ pub(crate) fn part(action: &str, part: &str) -> String {
 
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct SendGoalRequest<G> {
-    pub(crate) goal_id: Uuid,
+    pub(crate) goal_id: UUID,
     pub(crate) goal: G,
 }
 
@@ -39,7 +39,7 @@ impl<A: Action> Service for SendGoal<A> {
 
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct GetResultRequest {
-    pub(crate) goal_id: Uuid,
+    pub(crate) goal_id: UUID,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ impl<A: Action> Service for GetResult<A> {
 #[derive(Serialize, Deserialize)]
 #[serde(bound = "")]
 pub(crate) struct FeedbackMessage<A: Action> {
-    pub(crate) goal_id: Uuid,
+    pub(crate) goal_id: UUID,
     pub(crate) feedback: A::Feedback,
 }
 
@@ -123,7 +123,7 @@ mod tests {
         fn json(value: &impl Serialize) -> String {
             serde_json::to_string(value).unwrap()
         }
-        let goal_id = Uuid { uuid: [0; 16] };
+        let goal_id = UUID { uuid: [0; 16] };
         let id = r#"{"uuid":[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]}"#;
         let stamp = r#"{"sec":0,"nanosec":0}"#;
         assert_eq!(json(&SendGoalRequest { goal_id, goal: 5 }), format!(r#"{{"goal_id":{id},"goal":5}}"#));

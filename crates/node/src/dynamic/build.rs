@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::message_type::{Field, FieldType, MessageType, Size};
 use super::value::Value;
-use crate::interfaces::type_description_interfaces::{
-    self as wire, IndividualTypeDescription, TypeDescription, field_type,
-};
+use crate::interfaces::field_type;
+use crate::interfaces::type_description_interfaces::{self as wire, IndividualTypeDescription, TypeDescription};
 use crate::names::{NameError, TypeName};
 
 /// How deeply messages may nest: twice as deeply as those of ROS 2 do. A message of so many messages around one byte takes about

@@ -8,9 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::build::DEPTH_MAX;
 use super::decode::DynamicSeed;
 use super::*;
-use crate::interfaces::type_description_interfaces::{
-    self as wire, IndividualTypeDescription, TypeDescription, field_type as id,
-};
+use crate::interfaces::field_type as id;
+use crate::interfaces::type_description_interfaces::{self as wire, IndividualTypeDescription, TypeDescription};
 
 type Endian = byteorder::LittleEndian;
 

@@ -1,9 +1,24 @@
-//! Interfaces of ROS 2 itself, a module a package; the fields are those of ROS 2, in its order.
+//! Interfaces of ROS 2 itself, a module a package: the types of `rospin-msgs` that nodes are made of.
 
-pub mod action_msgs;
-pub mod builtin_interfaces;
-pub mod lifecycle_msgs;
-pub mod rcl_interfaces;
-pub mod rosgraph_msgs;
-pub mod type_description_interfaces;
-pub mod unique_identifier_msgs;
+pub mod field_type;
+
+macro_rules! packages {
+    ($($package:ident { $($kind:ident),+ })*) => {
+        $(
+            #[doc = concat!("The package `", stringify!($package), "`.")]
+            pub mod $package {
+                $(pub use rospin_msgs::$package::$kind::*;)+
+            }
+        )*
+    };
+}
+
+packages! {
+    action_msgs { msg, srv }
+    builtin_interfaces { msg }
+    lifecycle_msgs { msg, srv }
+    rcl_interfaces { msg, srv }
+    rosgraph_msgs { msg }
+    type_description_interfaces { msg, srv }
+    unique_identifier_msgs { msg }
+}

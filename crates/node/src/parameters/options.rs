@@ -5,7 +5,7 @@ use std::ops::{RangeFrom, RangeInclusive, RangeToInclusive};
 
 use super::value::{ParameterKind, ParameterValue};
 use super::variant::{ParameterVariant, Ranged};
-use crate::interfaces::rcl_interfaces::{FloatingPointRange, IntegerRange, ParameterDescriptor, parameter_type};
+use crate::interfaces::rcl_interfaces::{FloatingPointRange, IntegerRange, ParameterDescriptor, ParameterType};
 
 /// How a parameter is declared; a plain value is its default.
 ///
@@ -235,7 +235,11 @@ impl Spec {
 
     /// Of what is not declared.
     pub(super) fn unknown(name: &str) -> ParameterDescriptor {
-        ParameterDescriptor { name: name.to_owned(), r#type: parameter_type::NOT_SET, ..ParameterDescriptor::default() }
+        ParameterDescriptor {
+            name: name.to_owned(),
+            r#type: ParameterType::PARAMETER_NOT_SET,
+            ..ParameterDescriptor::default()
+        }
     }
 }
 

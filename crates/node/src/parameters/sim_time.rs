@@ -10,7 +10,7 @@ use super::server::ServeParametersError;
 use super::store::Store;
 use super::value::{ParameterSetting, ParameterValue};
 use crate::clock::SimTime;
-use crate::interfaces::rcl_interfaces::parameter_type;
+use crate::interfaces::rcl_interfaces::ParameterType;
 use crate::middleware::Middleware;
 use crate::node::Node;
 
@@ -22,7 +22,8 @@ pub(super) fn declare(store: &Arc<Store>) -> Result<bool, ServeParametersError> 
     match store.declare::<bool>(NAME, options) {
         Ok(parameter) => Ok(parameter.get()),
         Err(DeclareError::AlreadyDeclared { .. }) => {
-            let is_bool = store.descriptor(NAME).is_some_and(|descriptor| descriptor.r#type == parameter_type::BOOL);
+            let is_bool =
+                store.descriptor(NAME).is_some_and(|descriptor| descriptor.r#type == ParameterType::PARAMETER_BOOL);
             if is_bool { Ok(is_on(store)) } else { Err(ServeParametersError::NoBool) }
         }
         Err(error) => Err(error.into()),

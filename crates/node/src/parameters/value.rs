@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::interfaces::rcl_interfaces::{self as wire, parameter_type};
+use crate::interfaces::rcl_interfaces::{self as wire, ParameterType};
 
 /// The type of a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -29,19 +29,19 @@ pub enum ParameterKind {
 }
 
 impl ParameterKind {
-    /// As it is on the wire, see [`parameter_type`].
+    /// As it is on the wire, see [`ParameterType`].
     #[must_use]
     pub const fn code(self) -> u8 {
         match self {
-            Self::Bool => parameter_type::BOOL,
-            Self::Integer => parameter_type::INTEGER,
-            Self::Double => parameter_type::DOUBLE,
-            Self::String => parameter_type::STRING,
-            Self::ByteArray => parameter_type::BYTE_ARRAY,
-            Self::BoolArray => parameter_type::BOOL_ARRAY,
-            Self::IntegerArray => parameter_type::INTEGER_ARRAY,
-            Self::DoubleArray => parameter_type::DOUBLE_ARRAY,
-            Self::StringArray => parameter_type::STRING_ARRAY,
+            Self::Bool => ParameterType::PARAMETER_BOOL,
+            Self::Integer => ParameterType::PARAMETER_INTEGER,
+            Self::Double => ParameterType::PARAMETER_DOUBLE,
+            Self::String => ParameterType::PARAMETER_STRING,
+            Self::ByteArray => ParameterType::PARAMETER_BYTE_ARRAY,
+            Self::BoolArray => ParameterType::PARAMETER_BOOL_ARRAY,
+            Self::IntegerArray => ParameterType::PARAMETER_INTEGER_ARRAY,
+            Self::DoubleArray => ParameterType::PARAMETER_DOUBLE_ARRAY,
+            Self::StringArray => ParameterType::PARAMETER_STRING_ARRAY,
         }
     }
 }
@@ -61,7 +61,7 @@ impl ParameterKind {
             Self::StringArray,
         ];
         match code {
-            parameter_type::NOT_SET => Ok(None),
+            ParameterType::PARAMETER_NOT_SET => Ok(None),
             code => kinds.into_iter().find(|kind| kind.code() == code).map(Some).ok_or(UnknownType(code)),
         }
     }
@@ -137,12 +137,12 @@ impl ParameterValue {
         })
     }
 
-    /// The type as it is on the wire, see [`parameter_type`].
+    /// The type as it is on the wire, see [`ParameterType`].
     #[must_use]
     pub const fn code(&self) -> u8 {
         match self.kind() {
             Some(kind) => kind.code(),
-            None => parameter_type::NOT_SET,
+            None => ParameterType::PARAMETER_NOT_SET,
         }
     }
 
@@ -221,16 +221,16 @@ impl TryFrom<wire::ParameterValue> for ParameterValue {
 
     fn try_from(value: wire::ParameterValue) -> Result<Self, UnknownType> {
         Ok(match value.r#type {
-            parameter_type::NOT_SET => Self::NotSet,
-            parameter_type::BOOL => Self::Bool(value.bool_value),
-            parameter_type::INTEGER => Self::Integer(value.integer_value),
-            parameter_type::DOUBLE => Self::Double(value.double_value),
-            parameter_type::STRING => Self::String(value.string_value),
-            parameter_type::BYTE_ARRAY => Self::ByteArray(value.byte_array_value),
-            parameter_type::BOOL_ARRAY => Self::BoolArray(value.bool_array_value),
-            parameter_type::INTEGER_ARRAY => Self::IntegerArray(value.integer_array_value),
-            parameter_type::DOUBLE_ARRAY => Self::DoubleArray(value.double_array_value),
-            parameter_type::STRING_ARRAY => Self::StringArray(value.string_array_value),
+            ParameterType::PARAMETER_NOT_SET => Self::NotSet,
+            ParameterType::PARAMETER_BOOL => Self::Bool(value.bool_value),
+            ParameterType::PARAMETER_INTEGER => Self::Integer(value.integer_value),
+            ParameterType::PARAMETER_DOUBLE => Self::Double(value.double_value),
+            ParameterType::PARAMETER_STRING => Self::String(value.string_value),
+            ParameterType::PARAMETER_BYTE_ARRAY => Self::ByteArray(value.byte_array_value),
+            ParameterType::PARAMETER_BOOL_ARRAY => Self::BoolArray(value.bool_array_value),
+            ParameterType::PARAMETER_INTEGER_ARRAY => Self::IntegerArray(value.integer_array_value),
+            ParameterType::PARAMETER_DOUBLE_ARRAY => Self::DoubleArray(value.double_array_value),
+            ParameterType::PARAMETER_STRING_ARRAY => Self::StringArray(value.string_array_value),
             unknown => return Err(UnknownType(unknown)),
         })
     }

@@ -9,7 +9,7 @@ use rospin::{LossCause, Notifier, Pending, Source, TakeError};
 
 use super::RECORDS_MAX;
 use crate::interfaces::builtin_interfaces::Time;
-use crate::interfaces::rcl_interfaces::{Log, log_level};
+use crate::interfaces::rcl_interfaces::Log;
 use crate::names::NodeName;
 
 /// The records of a node that are not published yet.
@@ -80,10 +80,10 @@ impl RecordQueue {
         Log {
             stamp: Time { sec: i32::try_from(now.as_secs()).unwrap_or(i32::MAX), nanosec: now.subsec_nanos() },
             level: match record.level() {
-                log::Level::Error => log_level::ERROR,
-                log::Level::Warn => log_level::WARN,
-                log::Level::Info => log_level::INFO,
-                log::Level::Debug | log::Level::Trace => log_level::DEBUG,
+                log::Level::Error => Log::ERROR,
+                log::Level::Warn => Log::WARN,
+                log::Level::Info => Log::INFO,
+                log::Level::Debug | log::Level::Trace => Log::DEBUG,
             },
             name: self.name.clone(),
             msg: record.args().to_string(),

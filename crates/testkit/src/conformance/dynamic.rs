@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use rospin::{Executor, LossCause};
 use rospin_node::dynamic::{AskTypeError, DynamicMessage, DynamicPublisher, MessageType, Value};
+use rospin_node::interfaces::field_type as id;
 use rospin_node::interfaces::type_description_interfaces::{
-    Field, FieldType, IndividualTypeDescription, TypeDescription, field_type as id,
+    Field, FieldType, IndividualTypeDescription, TypeDescription,
 };
 use rospin_node::{Message, PublishError, Subscription, SubscriptionOptions};
 use serde::{Deserialize, Serialize};

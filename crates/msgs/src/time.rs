@@ -1,42 +1,44 @@
-//! The package `builtin_interfaces`.
+//! What points in time can do beside being sent.
 
-use rospin::Instant;
-use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 
-use crate::message::Message;
+use rospin_core::Instant;
 
-/// `builtin_interfaces/msg/Time`: a point in time, in whole seconds and the nanoseconds after them.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
-pub struct Time {
-    /// Seconds; may be negative.
-    pub sec: i32,
-    /// Nanoseconds after these seconds, less than 1 000 000 000.
-    pub nanosec: u32,
-}
+use crate::builtin_interfaces::msg::Time;
+
+const SECOND_NS: u32 = 1_000_000_000;
 
 impl Time {
     /// No time at all, or the beginning of time: ROS 2 has one value for both.
     pub const ZERO: Self = Self { sec: 0, nanosec: 0 };
 
-    /// All of it in nanoseconds.
-    pub(crate) fn as_nanos(self) -> i64 {
-        i64::from(self.sec) * 1_000_000_000 + i64::from(self.nanosec)
+    /// Returns all of it in nanoseconds.
+    #[must_use]
+    pub fn as_nanos(self) -> i64 {
+        i64::from(self.sec) * i64::from(SECOND_NS) + i64::from(self.nanosec)
     }
 }
 
-impl Message for Time {
-    const TYPE: &str = "builtin_interfaces/msg/Time";
-    const TYPE_HASH: Option<&str> = Some("RIHS01_b106235e25a4c5ed35098aa0a61a3ee9c9b18d197f398b0e4206cea9acf9c197");
+/// By seconds, and then by nanoseconds, of which there are less than a second's.
+impl Ord for Time {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.sec, self.nanosec).cmp(&(other.sec, other.nanosec))
+    }
+}
+
+impl PartialOrd for Time {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 impl From<Instant> for Time {
     /// What the 32 bits of `sec` cannot hold is the latest time that they can.
     fn from(instant: Instant) -> Self {
-        const SECOND: u64 = 1_000_000_000;
-        let nanos = instant.as_nanos();
-        match i32::try_from(nanos / SECOND) {
-            Ok(sec) => Self { sec, nanosec: (nanos % SECOND) as u32 },
-            Err(_) => Self { sec: i32::MAX, nanosec: SECOND as u32 - 1 },
+        let (second, nanos) = (u64::from(SECOND_NS), instant.as_nanos());
+        match i32::try_from(nanos / second) {
+            Ok(sec) => Self { sec, nanosec: (nanos % second) as u32 },
+            Err(_) => Self { sec: i32::MAX, nanosec: SECOND_NS - 1 },
         }
     }
 }

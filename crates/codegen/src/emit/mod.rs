@@ -1,0 +1,151 @@
+//! From data to Rust.
+
+mod fields;
+mod traits;
+mod values;
+
+use std::fmt::Write;
+
+use crate::hash;
+use crate::model::{Interface, Kind, Part, TypeRef};
+use crate::packages::{Origin, Package, Packages};
+
+/// What the generated code is written for.
+#[derive(Debug)]
+pub(crate) struct Target<'a> {
+    pub(crate) packages: &'a Packages,
+    /// The path of `rospin-msgs`, or where its types are exported.
+    pub(crate) messages: &'a str,
+    /// The path of `rospin-wire`.
+    pub(crate) wire: &'a str,
+}
+
+impl Target<'_> {
+    /// Returns the path of a message's Rust type, as seen from a module of a kind in a package.
+    fn path(&self, of: &TypeRef) -> String {
+        let TypeRef { package, name } = of;
+        match self.packages.0.get(package).map(|package| package.origin) {
+            Some(Origin::Shipped) => format!("{}::{package}::msg::{name}", self.messages),
+            _ => format!("super::super::{package}::msg::{name}"),
+        }
+    }
+}
+
+/// Writes the types of a package: what stands in its module.
+pub(crate) fn package(target: &Target<'_>, package: &Package) -> String {
+    let mut out = String::new();
+    for kind in Kind::ALL {
+        let mut interfaces = package.interfaces.values().filter(|interface| interface.kind == kind).peekable();
+        if interfaces.peek().is_none() {
+            continue;
+        }
+        let what = match kind {
+            Kind::Message => "Messages",
+            Kind::Service => "Services",
+            Kind::Action => "Actions",
+        };
+        let _ = writeln!(out, "/// {what}.\npub mod {} {{", kind.word());
+        let _ = writeln!(out, "use {}::field as f;\nuse {}::serde as s;", target.wire, target.wire);
+        for interface in interfaces {
+            write_interface(&mut out, target, interface);
+        }
+        out.push_str("}\n");
+    }
+    out
+}
+
+fn write_interface(out: &mut String, target: &Target<'_>, interface: &Interface) {
+    let Interface { name, kind, .. } = interface;
+    let (ros_name, wire) = (interface.ros_name(), target.wire);
+    if *kind != Kind::Message {
+        write_doc(out, &format!("`{ros_name}`"), Some(&interface.text));
+        let _ = writeln!(out, "#[derive(Clone, Copy, Debug)]\npub enum {name} {{}}");
+    }
+    for (index, part) in interface.parts.iter().enumerate() {
+        let rust_name = interface.rust_name(index);
+        match kind {
+            Kind::Message => write_doc(out, &format!("`{ros_name}`"), Some(&interface.text)),
+            _ => write_doc(out, &format!("The {} of [`{name}`].", kind.parts()[index].to_lowercase()), None),
+        }
+        write_part(out, target, &rust_name, part);
+    }
+    let known = |hash: String| format!("::core::option::Option::Some(\"{hash}\")");
+    match kind {
+        Kind::Message => {
+            let hash = known(hash::message(target.packages, interface));
+            let _ = writeln!(
+                out,
+                "impl {wire}::Message for {name} {{\nconst TYPE: &'static str = \"{ros_name}\";\n\
+                 const TYPE_HASH: ::core::option::Option<&'static str> = {hash};\n}}"
+            );
+        }
+        Kind::Service => {
+            let hash = known(hash::service(target.packages, interface));
+            let _ = writeln!(
+                out,
+                "impl {wire}::Service for {name} {{\ntype Request = {name}Request;\ntype Response = {name}Response;\n\
+                 const TYPE: &'static str = \"{ros_name}\";\n\
+                 const TYPE_HASH: ::core::option::Option<&'static str> = {hash};\n}}"
+            );
+        }
+        Kind::Action => {
+            let hashes = hash::action(target.packages, interface);
+            let _ = writeln!(
+                out,
+                "impl {wire}::Action for {name} {{\ntype Goal = {name}Goal;\ntype Result = {name}Result;\n\
+                 type Feedback = {name}Feedback;\nconst TYPE: &'static str = \"{ros_name}\";"
+            );
+            for (constant, hash) in [
+                ("SEND_GOAL_HASH", hashes.send_goal),
+                ("GET_RESULT_HASH", hashes.get_result),
+                ("FEEDBACK_MESSAGE_HASH", hashes.feedback_message),
+            ] {
+                let _ = writeln!(out, "const {constant}: ::core::option::Option<&'static str> = {};", known(hash));
+            }
+            out.push_str("}\n");
+        }
+    }
+}
+
+/// Writes documentation: a sentence, and the definition as ROS has it.
+fn write_doc(out: &mut String, sentence: &str, definition: Option<&str>) {
+    let _ = writeln!(out, "/// {sentence}");
+    if let Some(text) = definition.filter(|text| !text.trim().is_empty()) {
+        // Four, so that none of the text is the end.
+        out.push_str("///\n/// ````text\n");
+        for line in text.trim_start_matches('\u{feff}').trim_end().lines() {
+            let _ = writeln!(out, "/// {}", line.trim_end().replace('\r', ""));
+        }
+        out.push_str("/// ````\n");
+    }
+}
+
+fn write_part(out: &mut String, target: &Target<'_>, name: &str, part: &Part) {
+    let traits = traits::of(target.packages, part);
+    let mut derives = vec!["Clone", "Debug", "PartialEq"];
+    derives.extend(traits.copy.then_some("Copy"));
+    derives.extend(traits.eq.then_some(["Eq", "Hash"]).into_iter().flatten());
+    derives.extend(traits.default.then_some("Default"));
+    let _ = writeln!(out, "#[derive({})]\npub struct {name} {{", derives.join(", "));
+    for field in &part.fields {
+        let _ = writeln!(out, "pub {}: {},", fields::identifier(&field.name), fields::rust_type(target, field));
+    }
+    out.push_str("}\n");
+    if !part.constants.is_empty() {
+        let _ = writeln!(out, "impl {name} {{");
+        for constant in &part.constants {
+            let (of, value) =
+                (values::constant_type(&constant.base), values::constant(&constant.base, &constant.value));
+            let _ = writeln!(out, "pub const {}: {of} = {value};", fields::identifier(&constant.name));
+        }
+        out.push_str("}\n");
+    }
+    if !traits.default {
+        let _ = writeln!(out, "impl ::core::default::Default for {name} {{\nfn default() -> Self {{\nSelf {{");
+        for field in &part.fields {
+            let _ = writeln!(out, "{}: {},", fields::identifier(&field.name), values::default(field));
+        }
+        out.push_str("}\n}\n}\n");
+    }
+    fields::write(out, name, part);
+}

@@ -1,0 +1,220 @@
+//! What a build script calls.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::emit::{self, Target};
+use crate::error::GenerateError;
+use crate::packages::{self, Origin, Packages};
+use crate::shipped;
+
+/// Turns interface packages into Rust types. See the [crate](crate) for how a build script uses it.
+#[derive(Clone, Debug)]
+pub struct Generator {
+    folders: Vec<PathBuf>,
+    names: BTreeSet<String>,
+    messages: String,
+    wire: Option<String>,
+    out: Option<PathBuf>,
+    prefixes: Option<Vec<PathBuf>>,
+    distribution: Option<String>,
+    /// Shipped packages are generated, too: this is `rospin-msgs` itself.
+    ships: bool,
+}
+
+impl Default for Generator {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Generator {
+    /// A generator without packages.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            folders: Vec::new(),
+            names: BTreeSet::new(),
+            messages: "::rospin_msgs".to_owned(),
+            wire: None,
+            out: None,
+            prefixes: None,
+            distribution: None,
+            ships: false,
+        }
+    }
+
+    /// Adds the package in a folder: one with a folder `msg`, `srv` or `action`. Its name is that in its `package.xml`, or that
+    /// of the folder.
+    #[must_use]
+    pub fn package(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.folders.push(folder.into());
+        self
+    }
+
+    /// Adds a package of the installed ROS 2, by its name. Its environment must be set up, so that `AMENT_PREFIX_PATH` is there.
+    #[must_use]
+    pub fn installed(mut self, name: impl Into<String>) -> Self {
+        self.names.insert(name.into());
+        self
+    }
+
+    /// Sets the path that generated code finds the types of `rospin-msgs` at, if it is not `::rospin_msgs`.
+    #[must_use]
+    pub fn messages_at(mut self, path: impl Into<String>) -> Self {
+        self.messages = path.into();
+        self
+    }
+
+    /// Sets the folder that is written to, if it is not that of the build script.
+    #[must_use]
+    pub fn out_dir(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.out = Some(folder.into());
+        self
+    }
+
+    /// Sets where ROS 2 is installed, if that is not what `AMENT_PREFIX_PATH` says.
+    #[must_use]
+    pub fn prefixes(mut self, folders: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.prefixes = Some(folders.into_iter().collect());
+        self
+    }
+
+    /// Sets the distribution that the definitions of shipped packages are from, if that is not what `ROS_DISTRO` says.
+    #[must_use]
+    pub fn distribution(mut self, name: impl Into<String>) -> Self {
+        self.distribution = Some(name.into());
+        self
+    }
+
+    /// Generates shipped packages rather than referring to `rospin-msgs`: what `rospin-msgs` itself does.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn ship(mut self, names: impl IntoIterator<Item = String>, wire: &str) -> Self {
+        self.ships = true;
+        self.names.extend(names);
+        self.wire = Some(wire.to_owned());
+        self
+    }
+
+    /// Writes a module for each package to `interfaces.rs`, and tells Cargo when to run the build script again.
+    ///
+    /// # Errors
+    /// If a definition is wrong or missing, or nothing can be written.
+    pub fn generate(&self) -> Result<(), GenerateError> {
+        let out = self.out.clone().or_else(|| env::var_os("OUT_DIR").map(PathBuf::from)).ok_or_else(|| {
+            let fix = "call this from a build script, or set `Generator::out_dir`".to_owned();
+            GenerateError::Unknown { name: "OUT_DIR".to_owned(), fix }
+        })?;
+        let files = self.files()?;
+        for (name, text) in &files {
+            write_if_new(&out.join(name), text)?;
+        }
+        Ok(())
+    }
+
+    /// Like [`generate`](Self::generate), and ends the build script with what is wrong.
+    #[expect(clippy::print_stderr, reason = "Cargo shows what a build script says that failed")]
+    pub fn generate_or_exit(&self) {
+        if let Err(error) = self.generate() {
+            eprintln!("error: {error}");
+            std::process::exit(1);
+        }
+    }
+
+    /// Returns the text of `interfaces.rs` and of the files that it includes.
+    fn files(&self) -> Result<BTreeMap<String, String>, GenerateError> {
+        let packages = self.read()?;
+        let wire = self.wire.clone().unwrap_or_else(|| format!("{}::wire", self.messages));
+        let target = Target { packages: &packages, messages: &self.messages, wire: &wire };
+        let (mut files, mut index) = (BTreeMap::new(), String::new());
+        for (name, package) in packages.0.iter().filter(|(_, package)| package.origin == Origin::Generated) {
+            let _ = writeln!(index, "/// The package `{name}`.");
+            let _ = writeln!(index, "#[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]");
+            let _ = writeln!(index, "pub mod {name} {{\ninclude!(\"{name}.rs\");\n}}");
+            files.insert(format!("{name}.rs"), emit::package(&target, package));
+            self.watch(&package.folders);
+        }
+        files.insert("interfaces.rs".to_owned(), index);
+        Ok(files)
+    }
+
+    /// Reads the packages that were asked for, and all that they mention.
+    fn read(&self) -> Result<Packages, GenerateError> {
+        let mut packages = Packages::default();
+        for folder in &self.folders {
+            packages.add(&packages::name(folder)?, Origin::Generated, vec![folder.clone()], as_it_is)?;
+        }
+        for name in &self.names {
+            if !self.find(&mut packages, name, Origin::Generated)? {
+                let fix = "set up the environment of an installed ROS 2 that has it, or correct the name".to_owned();
+                return Err(GenerateError::Unknown { name: name.clone(), fix });
+            }
+        }
+        let mut looked_for = BTreeSet::new();
+        loop {
+            let interfaces = packages.0.values().flat_map(|package| package.interfaces.values());
+            let mentioned = interfaces.flat_map(|interface| interface.references().map(|(of, _)| &of.package));
+            let missing = mentioned.filter(|name| !packages.0.contains_key(*name) && !looked_for.contains(*name));
+            let Some(name) = missing.min().cloned() else {
+                break;
+            };
+            // Those that are nowhere are found out by the check, which knows who mentions them.
+            self.find(&mut packages, &name, Origin::Shipped)?;
+            looked_for.insert(name);
+        }
+        packages.check()?;
+        Ok(packages)
+    }
+
+    /// Adds a package that is shipped or installed. True if there is one.
+    fn find(&self, packages: &mut Packages, name: &str, origin: Origin) -> Result<bool, GenerateError> {
+        let distribution = self.distribution.clone().or_else(|| env::var("ROS_DISTRO").ok());
+        if let Some(folders) = shipped::folders(name, distribution.as_deref()) {
+            let origin = if self.ships { Origin::Generated } else { origin };
+            let correct = |message: &str, text| shipped::correct(name, message, distribution.as_deref(), text);
+            packages.add(name, origin, folders, correct)?;
+            return Ok(true);
+        }
+        let prefixes = self.prefixes.clone().unwrap_or_else(|| {
+            let variable = env::var_os("AMENT_PREFIX_PATH").unwrap_or_default();
+            env::split_paths(&variable).collect()
+        });
+        let installed = prefixes.iter().map(|prefix| prefix.join("share").join(name));
+        match installed.into_iter().find(|folder| packages::is_package(folder)) {
+            // Nobody else has types of it.
+            Some(folder) => packages.add(name, Origin::Generated, vec![folder], as_it_is).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Tells Cargo what the generated code depends on.
+    #[expect(clippy::print_stdout, reason = "that is how a build script talks to Cargo")]
+    fn watch(&self, folders: &[PathBuf]) {
+        if self.out.is_some() {
+            return;
+        }
+        for variable in ["AMENT_PREFIX_PATH", "ROS_DISTRO"] {
+            println!("cargo::rerun-if-env-changed={variable}");
+        }
+        for folder in folders {
+            println!("cargo::rerun-if-changed={}", folder.display());
+        }
+    }
+}
+
+/// Returns the text of a definition as its file has it.
+fn as_it_is(_: &str, text: String) -> String {
+    text
+}
+
+/// Writes a file unless it has this text already: an unchanged one is not compiled again.
+fn write_if_new(file: &Path, text: &str) -> Result<(), GenerateError> {
+    if fs::read(file).is_ok_and(|old| old == text.as_bytes()) {
+        return Ok(());
+    }
+    fs::write(file, text).map_err(GenerateError::io(file))
+}

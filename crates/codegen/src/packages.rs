@@ -1,0 +1,170 @@
+//! Interface packages: where they are, and what is in them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Fault, GenerateError};
+use crate::model::{Interface, Kind, TypeRef};
+use crate::parse;
+
+/// Whose Rust types a package has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Origin {
+    /// They are generated.
+    Generated,
+    /// They are those of `rospin-msgs`.
+    Shipped,
+}
+
+/// A package with its definitions.
+#[derive(Debug)]
+pub(crate) struct Package {
+    pub(crate) origin: Origin,
+    /// The folders that definitions were read from.
+    pub(crate) folders: Vec<PathBuf>,
+    /// By kind and name.
+    pub(crate) interfaces: BTreeMap<(Kind, String), Interface>,
+}
+
+/// All packages that something is generated from, and those that they mention.
+#[derive(Default, Debug)]
+pub(crate) struct Packages(pub(crate) BTreeMap<String, Package>);
+
+impl Packages {
+    /// Reads the definitions of a package. Those of a later folder are used only where an earlier one has none of their name.
+    /// `correct` returns the text of a definition as it is to be read, from its name and text.
+    pub(crate) fn add(
+        &mut self,
+        name: &str,
+        origin: Origin,
+        folders: Vec<PathBuf>,
+        correct: impl Fn(&str, String) -> String,
+    ) -> Result<(), GenerateError> {
+        let mut interfaces = BTreeMap::new();
+        for (folder, kind) in folders.iter().flat_map(|folder| Kind::ALL.map(|kind| (folder, kind))) {
+            for file in files(&folder.join(kind.word()), kind.word())? {
+                let text = fs::read_to_string(&file).map_err(GenerateError::io(&file))?;
+                let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+                let interface = parse::parse(name, kind, &file, &correct(&stem, text))?;
+                interfaces.entry((kind, interface.name.clone())).or_insert(interface);
+            }
+        }
+        self.0.insert(name.to_owned(), Package { origin, folders, interfaces });
+        Ok(())
+    }
+
+    /// Returns the definition of a message.
+    pub(crate) fn message(&self, of: &TypeRef) -> Option<&Interface> {
+        self.0.get(&of.package)?.interfaces.get(&(Kind::Message, of.name.clone()))
+    }
+
+    /// Checks that every message that is mentioned is there, and that none contains itself.
+    ///
+    /// # Errors
+    /// With the line that mentions it.
+    pub(crate) fn check(&self) -> Result<(), GenerateError> {
+        let generated = self.0.values().filter(|package| package.origin == Origin::Generated);
+        for interface in generated.flat_map(|package| package.interfaces.values()) {
+            for (reference, line) in interface.references() {
+                if self.message(reference).is_none() {
+                    return Err(self.missing(reference).at(&interface.file, line));
+                }
+            }
+            let own = TypeRef { package: interface.package.clone(), name: interface.name.clone() };
+            if interface.kind == Kind::Message {
+                self.check_circle(&own, interface)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_circle(&self, own: &TypeRef, interface: &Interface) -> Result<(), GenerateError> {
+        for (reference, line) in interface.references() {
+            let (mut seen, mut next) = (BTreeSet::new(), vec![reference]);
+            while let Some(reached) = next.pop() {
+                if reached == own {
+                    let fault = Fault::new(
+                        format!("`{own}` contains itself, by way of `{reference}`"),
+                        "break the circle: messages are trees",
+                    );
+                    return Err(fault.at(&interface.file, line));
+                }
+                if seen.insert(reached) {
+                    next.extend(
+                        self.message(reached).iter().flat_map(|inner| inner.references()).map(|(inner, _)| inner),
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns what to say of a message that is not there.
+    fn missing(&self, of: &TypeRef) -> Fault {
+        let fix = match self.0.get(&of.package) {
+            _ if of.name == "Header" => "write `std_msgs/Header`".to_owned(),
+            Some(package) => {
+                let messages = package.interfaces.keys().filter(|(kind, _)| *kind == Kind::Message);
+                let close = messages.map(|(_, name)| name).find(|name| name.eq_ignore_ascii_case(&of.name));
+                match close {
+                    Some(close) => format!("write `{}/{close}`", of.package),
+                    None => format!("add `msg/{}.msg` to the package, or correct the name", of.name),
+                }
+            }
+            None => format!(
+                "name the folder of `{}` by `Generator::package`, or set up the environment of an installed ROS 2",
+                of.package
+            ),
+        };
+        Fault::new(format!("there is no message `{of}`"), fix)
+    }
+}
+
+/// Returns the files in a folder with this extension, in the order of their names; none if there is no such folder.
+fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, GenerateError> {
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(GenerateError::io(folder))? {
+        let path = entry.map_err(GenerateError::io(folder))?.path();
+        if path.extension().is_some_and(|found| found == extension) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// True if a folder is an interface package.
+pub(crate) fn is_package(folder: &Path) -> bool {
+    Kind::ALL.iter().any(|kind| folder.join(kind.word()).is_dir())
+}
+
+/// Returns the name of the package in a folder: what its `package.xml` says, or the name of the folder.
+pub(crate) fn name(folder: &Path) -> Result<String, GenerateError> {
+    let refuse =
+        |fault: Fault| GenerateError::Package { folder: folder.to_owned(), problem: fault.problem, fix: fault.fix };
+    if !is_package(folder) {
+        let problem =
+            if folder.is_dir() { "it has no folder `msg`, `srv` or `action`" } else { "there is no such folder" };
+        return Err(refuse(Fault::new(
+            problem,
+            "name the folder of a package, which has its definitions in one of these",
+        )));
+    }
+    let manifest = folder.join("package.xml");
+    let name = if manifest.is_file() {
+        let text = fs::read_to_string(&manifest).map_err(GenerateError::io(&manifest))?;
+        let inner = text.split_once("<name>").and_then(|(_, rest)| rest.split_once("</name>"));
+        inner.map(|(name, _)| name.trim().to_owned()).ok_or_else(|| {
+            refuse(Fault::new("its package.xml names no package", "write `<name>my_msgs</name>` into it"))
+        })?
+    } else {
+        let folder = fs::canonicalize(folder).map_err(GenerateError::io(folder))?;
+        folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    };
+    parse::check_package(&name).map_err(refuse)?;
+    Ok(name)
+}

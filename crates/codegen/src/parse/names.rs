@@ -1,0 +1,58 @@
+//! The names that ROS 2 allows.
+
+use crate::error::Fault;
+
+/// True for `first` and then lower-case letters, digits and single underscores, the last one being none.
+fn is_snake(name: &str) -> bool {
+    let is_known = |char: char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '_';
+    name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name.chars().all(is_known)
+        && !name.contains("__")
+        && !name.ends_with('_')
+}
+
+pub(crate) fn check_package(name: &str) -> Result<(), Fault> {
+    if is_snake(name) {
+        return Ok(());
+    }
+    Err(Fault::new(
+        format!("`{name}` is no name of a package"),
+        "use lower-case letters, digits and single underscores, and begin with a letter",
+    ))
+}
+
+pub(super) fn check_field(name: &str) -> Result<(), Fault> {
+    if is_snake(name) {
+        return Ok(());
+    }
+    let fix = if name.starts_with(|first: char| first.is_ascii_uppercase()) {
+        format!("call it `{}`; a constant would need `=` and a value", name.to_ascii_lowercase())
+    } else {
+        "use lower-case letters, digits and single underscores, and begin with a letter".to_owned()
+    };
+    Err(Fault::new(format!("`{name}` is no name of a field"), fix))
+}
+
+pub(super) fn check_constant(name: &str) -> Result<(), Fault> {
+    let is_known = |char: char| char.is_ascii_uppercase() || char.is_ascii_digit() || char == '_';
+    if name.starts_with(|first: char| first.is_ascii_uppercase()) && name.chars().all(is_known) && !name.ends_with('_')
+    {
+        return Ok(());
+    }
+    Err(Fault::new(
+        format!("`{name}` is no name of a constant, and `=` makes it one"),
+        "use upper-case letters, digits and underscores; write `type name default` for a field, without `=` in its default",
+    ))
+}
+
+pub(super) fn check_interface(name: &str) -> Result<(), Fault> {
+    if name.starts_with(|first: char| first.is_ascii_uppercase())
+        && name.chars().all(|char| char.is_ascii_alphanumeric())
+    {
+        return Ok(());
+    }
+    Err(Fault::new(
+        format!("`{name}` is no name of an interface"),
+        "rename the file: letters and digits, the first one an upper-case letter",
+    ))
+}

@@ -1,0 +1,148 @@
+//! Values of constants and defaults.
+
+use crate::error::Fault;
+use crate::model::{Base, Literal, Shape};
+
+/// Reads one value.
+pub(super) fn one(base: &Base, text: &str) -> Result<Literal, Fault> {
+    match base {
+        Base::Bool => match &*text.to_ascii_lowercase() {
+            "true" | "1" => Ok(Literal::Bool(true)),
+            "false" | "0" => Ok(Literal::Bool(false)),
+            _ => Err(Fault::new(format!("`{text}` is no Boolean"), "write `true` or `false`")),
+        },
+        Base::Float32 | Base::Float64 => {
+            let value =
+                text.parse().map_err(|_| Fault::new(format!("`{text}` is no number"), "write one such as 1.5"))?;
+            let is_finite = *base == Base::Float64 || (value as f32).is_finite() || !f64::is_finite(value);
+            if is_finite {
+                Ok(Literal::Float(value))
+            } else {
+                Err(Fault::new(format!("`{text}` is too large"), "use float64"))
+            }
+        }
+        Base::String { max } => string(text, *max, str::len),
+        Base::WString { max } => string(text, *max, |text| text.encode_utf16().count()),
+        Base::Nested(of) => Err(Fault::new(format!("a field of type `{of}` has no default"), "leave the value out")),
+        _ => whole(base, text),
+    }
+}
+
+fn whole(base: &Base, text: &str) -> Result<Literal, Fault> {
+    let (least, most) = base.range().expect("only whole numbers are left");
+    let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
+    let (digits, radix) = match digits.get(..2) {
+        Some("0x" | "0X") => (&digits[2..], 16),
+        Some("0b" | "0B") => (&digits[2..], 2),
+        Some("0o" | "0O") => (&digits[2..], 8),
+        _ => (digits.strip_prefix('+').unwrap_or(digits), 10),
+    };
+    let value = i128::from_str_radix(digits, radix).ok().map(|value| sign * value);
+    match value.filter(|value| (least..=most).contains(value)) {
+        Some(value) => Ok(Literal::Int(value)),
+        None => Err(Fault::new(
+            format!("`{text}` is no value of this type"),
+            format!("write a whole number from {least} to {most}"),
+        )),
+    }
+}
+
+/// Reads a string, in quotes or without.
+fn string(text: &str, max: usize, length: impl Fn(&str) -> usize) -> Result<Literal, Fault> {
+    let quoted = ['"', '\''].into_iter().find_map(|quote| {
+        let inner = text.strip_prefix(quote)?.strip_suffix(quote)?;
+        Some((quote, inner))
+    });
+    let value = match quoted {
+        None => text.to_owned(),
+        Some((quote, inner)) => {
+            let escaped = format!("\\{quote}");
+            if inner.replace(&escaped, "").contains(quote) {
+                let fix = format!("write {escaped} for it, or put the string into the other quotes");
+                return Err(Fault::new(format!("{text} has a {quote} inside"), fix));
+            }
+            inner.replace(&escaped, &quote.to_string())
+        }
+    };
+    if max > 0 && length(&value) > max {
+        return Err(Fault::new(format!("{text} is longer than its type allows"), format!("use no more than {max}")));
+    }
+    Ok(Literal::Text(value))
+}
+
+/// Reads a default: one value, or `[1, 2]`.
+pub(super) fn default(base: &Base, shape: Shape, text: &str) -> Result<Vec<Literal>, Fault> {
+    let (least, most) = match shape {
+        Shape::One => return Ok(vec![one(base, text)?]),
+        Shape::Array(length) => (length, length),
+        Shape::Sequence { max: 0 } => (0, usize::MAX),
+        Shape::Sequence { max } => (0, max),
+    };
+    let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).ok_or_else(|| {
+        Fault::new(format!("`{text}` is no default of an array"), "write the elements in brackets, as `[1, 2]`")
+    })?;
+    let elements = elements(inner).into_iter().map(|element| one(base, element)).collect::<Result<Vec<_>, _>>()?;
+    if (least..=most).contains(&elements.len()) {
+        return Ok(elements);
+    }
+    let fix = if least == most { format!("write {least}") } else { format!("write no more than {most}") };
+    Err(Fault::new(format!("the default has {} elements", elements.len()), fix))
+}
+
+/// Divides at the commas that are not in quotes.
+fn elements(text: &str) -> Vec<&str> {
+    let (mut elements, mut begin, mut quote, mut before) = (Vec::new(), 0, None, ' ');
+    for (at, char) in text.char_indices() {
+        match (quote, char) {
+            (None, '"' | '\'') if text[begin..at].trim().is_empty() => quote = Some(char),
+            (None, ',') => {
+                elements.push(text[begin..at].trim());
+                begin = at + 1;
+            }
+            (Some(open), _) if char == open && before != '\\' => quote = None,
+            _ => {}
+        }
+        before = char;
+    }
+    let last = text[begin..].trim();
+    if !(elements.is_empty() && last.is_empty()) {
+        elements.push(last);
+    }
+    elements
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_of_their_range() {
+        assert_eq!(one(&Base::Uint64, "18446744073709551615").unwrap(), Literal::Int(u64::MAX.into()));
+        assert_eq!(one(&Base::Int64, "-9223372036854775808").unwrap(), Literal::Int(i64::MIN.into()));
+        assert_eq!(one(&Base::Uint8, "0xff").unwrap(), Literal::Int(255));
+        assert!(one(&Base::Int8, "128").unwrap_err().fix.contains("from -128 to 127"));
+        assert!(
+            one(&Base::Uint8, "1.0").is_err() && one(&Base::Uint8, "").is_err() && one(&Base::Float32, "1e39").is_err()
+        );
+    }
+
+    #[test]
+    fn strings_keep_what_is_in_their_quotes() {
+        let text = |text: &str| one(&Base::String { max: 0 }, text);
+        assert_eq!(text("'a \"b\" '").unwrap(), Literal::Text("a \"b\" ".to_owned()));
+        assert_eq!(text("\"a \\\"b\\\"\"").unwrap(), Literal::Text("a \"b\"".to_owned()));
+        assert_eq!(text("bare words").unwrap(), Literal::Text("bare words".to_owned()));
+        assert!(text("\"a\"b\"").is_err());
+        assert!(one(&Base::String { max: 2 }, "abc").is_err());
+    }
+
+    #[test]
+    fn defaults_of_arrays_have_the_right_number_of_elements() {
+        let strings = default(&Base::String { max: 0 }, Shape::Sequence { max: 0 }, "[\"a, b\", 'c', \"\"]").unwrap();
+        assert_eq!(strings, ["a, b", "c", ""].map(|text| Literal::Text(text.to_owned())));
+        assert_eq!(default(&Base::Int8, Shape::Sequence { max: 0 }, "[]").unwrap(), []);
+        assert!(default(&Base::Int8, Shape::Array(2), "[1]").unwrap_err().fix.contains("write 2"));
+        assert!(default(&Base::Int8, Shape::Sequence { max: 1 }, "[1, 2]").is_err());
+        assert!(default(&Base::Int8, Shape::Array(1), "1").is_err());
+    }
+}

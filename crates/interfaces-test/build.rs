@@ -1,0 +1,38 @@
+//! Generates the packages of this crate, as a user's build script does it, and a list of all shipped types for the tests.
+
+use std::path::PathBuf;
+use std::{env, fs, io};
+
+use rospin_codegen::{Generator, SHIPPED};
+
+fn main() -> io::Result<()> {
+    Generator::new().package("interfaces/kinds_msgs").generate_or_exit();
+    let roots = rospin_codegen::definitions().into_iter().map(|root| root.display().to_string());
+    println!("cargo::rustc-env=DEFINITIONS={}", roots.collect::<Vec<_>>().join(":"));
+    list_shipped()
+}
+
+/// Writes `each_shipped!`, which calls another macro with every shipped message.
+fn list_shipped() -> io::Result<()> {
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("Cargo sets it"));
+    let copy = out.join("shipped");
+    fs::create_dir_all(&copy)?;
+    let names = SHIPPED.iter().map(|name| (*name).to_owned());
+    Generator::new().ship(names, "::rospin_wire").out_dir(&copy).generate().map_err(io::Error::other)?;
+    let mut list = String::from("macro_rules! each_shipped {\n($with:ident) => {\n");
+    for package in SHIPPED {
+        let mut kind = "";
+        for line in fs::read_to_string(copy.join(format!("{package}.rs")))?.lines() {
+            let word = |before: &str, after: &str| line.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+            if let Some(found) = ["msg", "srv", "action"].into_iter().find(|kind| word("pub mod ", " {") == Some(kind))
+            {
+                kind = found;
+            }
+            if let Some(name) = word("impl f::Fields for ", " {") {
+                list += &format!("$with!({package} {kind} {name});\n");
+            }
+        }
+    }
+    list += "};\n}\n";
+    fs::write(out.join("each_shipped.rs"), list)
+}

@@ -1,0 +1,230 @@
+//! From values to bytes.
+
+use serde::{Serialize, ser};
+
+use super::CdrError;
+use super::bulk::{Bulk, BulkEncoder};
+
+/// Writes values behind the bytes of a vector, little-endian.
+#[derive(Debug)]
+pub struct Encoder<'a> {
+    bytes: &'a mut Vec<u8>,
+    /// Alignment is counted from here.
+    start: usize,
+}
+
+impl<'a> Encoder<'a> {
+    /// An encoder that writes behind what is there already, and counts alignment from there.
+    pub fn new(bytes: &'a mut Vec<u8>) -> Self {
+        let start = bytes.len();
+        Self { bytes, start }
+    }
+
+    /// Pads with zeros up to a multiple of `size`, which is a power of two.
+    #[inline]
+    pub(super) fn align(&mut self, size: usize) {
+        let position = self.bytes.len() - self.start;
+        let padding = position.wrapping_neg() & (size - 1);
+        if padding > 0 {
+            self.bytes.resize(self.bytes.len() + padding, 0);
+        }
+    }
+
+    #[inline]
+    pub(super) fn put(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Writes the length of a sequence.
+    #[inline]
+    pub(super) fn put_length(&mut self, length: usize) -> Result<(), CdrError> {
+        let length = u32::try_from(length).map_err(|_| CdrError::Long(length))?;
+        self.align(4);
+        self.put(&length.to_le_bytes());
+        Ok(())
+    }
+}
+
+macro_rules! numbers {
+    ($($method:ident $number:ident)*) => {
+        $(
+            #[inline]
+            fn $method(self, value: $number) -> Result<(), CdrError> {
+                self.align(size_of::<$number>());
+                self.put(&value.to_le_bytes());
+                Ok(())
+            }
+        )*
+    };
+}
+
+impl ser::Serializer for &mut Encoder<'_> {
+    type Ok = ();
+    type Error = CdrError;
+    type SerializeSeq = Self;
+    type SerializeTuple = Self;
+    type SerializeTupleStruct = Self;
+    type SerializeTupleVariant = Self;
+    type SerializeMap = Self;
+    type SerializeStruct = Self;
+    type SerializeStructVariant = Self;
+
+    numbers! {
+        serialize_u8 u8
+        serialize_u16 u16
+        serialize_u32 u32
+        serialize_u64 u64
+        serialize_u128 u128
+        serialize_i8 i8
+        serialize_i16 i16
+        serialize_i32 i32
+        serialize_i64 i64
+        serialize_i128 i128
+        serialize_f32 f32
+        serialize_f64 f64
+    }
+
+    #[inline]
+    fn serialize_bool(self, value: bool) -> Result<(), CdrError> {
+        self.serialize_u8(value.into())
+    }
+
+    fn serialize_char(self, value: char) -> Result<(), CdrError> {
+        self.serialize_u32(value.into())
+    }
+
+    /// The length counts the zero behind the text.
+    #[inline]
+    fn serialize_str(self, text: &str) -> Result<(), CdrError> {
+        self.put_length(text.len() + 1)?;
+        self.put(text.as_bytes());
+        self.put(&[0]);
+        Ok(())
+    }
+
+    #[inline]
+    fn serialize_bytes(self, bytes: &[u8]) -> Result<(), CdrError> {
+        self.put_length(bytes.len())?;
+        self.put(bytes);
+        Ok(())
+    }
+
+    fn serialize_none(self) -> Result<(), CdrError> {
+        self.serialize_u32(0)
+    }
+
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), CdrError> {
+        self.serialize_u32(1)?;
+        value.serialize(self)
+    }
+
+    fn serialize_unit(self) -> Result<(), CdrError> {
+        Ok(())
+    }
+
+    fn serialize_unit_struct(self, _: &'static str) -> Result<(), CdrError> {
+        Ok(())
+    }
+
+    fn serialize_unit_variant(self, _: &'static str, index: u32, _: &'static str) -> Result<(), CdrError> {
+        self.serialize_u32(index)
+    }
+
+    #[inline]
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, name: &'static str, value: &T) -> Result<(), CdrError> {
+        match Bulk::named(name) {
+            Some(bulk) => value.serialize(BulkEncoder { encoder: self, bulk }),
+            None => value.serialize(self),
+        }
+    }
+
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        index: u32,
+        _: &'static str,
+        value: &T,
+    ) -> Result<(), CdrError> {
+        self.serialize_u32(index)?;
+        value.serialize(self)
+    }
+
+    #[inline]
+    fn serialize_seq(self, length: Option<usize>) -> Result<Self, CdrError> {
+        self.put_length(length.ok_or(CdrError::UnknownLength)?)?;
+        Ok(self)
+    }
+
+    #[inline]
+    fn serialize_tuple(self, _: usize) -> Result<Self, CdrError> {
+        Ok(self)
+    }
+
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Self, CdrError> {
+        Ok(self)
+    }
+
+    fn serialize_tuple_variant(self, _: &'static str, index: u32, _: &'static str, _: usize) -> Result<Self, CdrError> {
+        self.serialize_u32(index)?;
+        Ok(self)
+    }
+
+    fn serialize_map(self, length: Option<usize>) -> Result<Self, CdrError> {
+        self.serialize_seq(length)
+    }
+
+    #[inline]
+    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Self, CdrError> {
+        Ok(self)
+    }
+
+    fn serialize_struct_variant(
+        self,
+        _: &'static str,
+        index: u32,
+        _: &'static str,
+        _: usize,
+    ) -> Result<Self, CdrError> {
+        self.serialize_u32(index)?;
+        Ok(self)
+    }
+
+    #[inline]
+    fn is_human_readable(&self) -> bool {
+        false
+    }
+}
+
+/// What consists of parts is its parts, one after the other.
+macro_rules! parts {
+    ($($of:ident { $($method:ident $(($name:ty))?),+ })*) => {
+        $(
+            impl ser::$of for &mut Encoder<'_> {
+                type Ok = ();
+                type Error = CdrError;
+
+                $(
+                    #[inline]
+                    fn $method<T: Serialize + ?Sized>(&mut self, $(_: $name,)? value: &T) -> Result<(), CdrError> {
+                        value.serialize(&mut **self)
+                    }
+                )+
+
+                #[inline]
+                fn end(self) -> Result<(), CdrError> {
+                    Ok(())
+                }
+            }
+        )*
+    };
+}
+
+parts! {
+    SerializeSeq { serialize_element }
+    SerializeTuple { serialize_element }
+    SerializeTupleStruct { serialize_field }
+    SerializeTupleVariant { serialize_field }
+    SerializeMap { serialize_key, serialize_value }
+    SerializeStruct { serialize_field(&'static str) }
+    SerializeStructVariant { serialize_field(&'static str) }
+}

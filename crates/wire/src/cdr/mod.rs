@@ -1,0 +1,81 @@
+//! CDR, the encoding of ROS 2: OMG's Common Data Representation in its first version, without a header.
+//!
+//! Numbers are aligned to their size, counted from the first byte. What is written is little-endian, as ROS 2 does everywhere;
+//! either byte order is read. Sequences and arrays of numbers in generated messages are copied whole, see
+//! [`field::Bulk`](crate::field::Bulk).
+//!
+//! ```
+//! use rospin_wire::cdr::{ByteOrder, from_bytes, to_vec};
+//!
+//! let bytes = to_vec(&(1_u8, 2_i32, "ab"))?;
+//! assert_eq!(bytes, [1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, b'a', b'b', 0]);
+//! assert_eq!(from_bytes::<(u8, i32, String)>(&bytes, ByteOrder::Little)?, (1, 2, "ab".to_owned()));
+//! # Ok::<(), rospin_wire::cdr::CdrError>(())
+//! ```
+
+mod bulk;
+mod decoder;
+mod encoder;
+mod error;
+
+use std::marker::PhantomData;
+
+use serde::Serialize;
+use serde::de::{DeserializeOwned, DeserializeSeed};
+
+pub(crate) use bulk::{ARRAYS, SEQUENCES};
+pub use decoder::Decoder;
+pub use encoder::Encoder;
+pub use error::CdrError;
+
+/// The order of the bytes of a number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ByteOrder {
+    /// The most significant byte first.
+    Big,
+    /// The least significant byte first.
+    Little,
+}
+
+impl ByteOrder {
+    /// The order of this machine.
+    pub const NATIVE: Self = if cfg!(target_endian = "big") { Self::Big } else { Self::Little };
+}
+
+/// Encodes a value, little-endian.
+///
+/// # Errors
+/// If its type is none that CDR has.
+pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CdrError> {
+    let mut bytes = Vec::new();
+    append(&mut bytes, value)?;
+    Ok(bytes)
+}
+
+/// Encodes a value behind `bytes`, little-endian. Alignment is counted from where it begins.
+///
+/// # Errors
+/// If its type is none that CDR has. What was written until then stays.
+pub fn append<T: Serialize + ?Sized>(bytes: &mut Vec<u8>, value: &T) -> Result<(), CdrError> {
+    value.serialize(&mut Encoder::new(bytes))
+}
+
+/// Decodes a value. Bytes behind it are ignored.
+///
+/// # Errors
+/// If the bytes are not of this type.
+pub fn from_bytes<T: DeserializeOwned>(bytes: &[u8], order: ByteOrder) -> Result<T, CdrError> {
+    from_bytes_with(bytes, order, PhantomData)
+}
+
+/// Decodes a value with a seed of serde's. Bytes behind it are ignored.
+///
+/// # Errors
+/// If the bytes are not of the seed's type.
+pub fn from_bytes_with<'de, S: DeserializeSeed<'de>>(
+    bytes: &'de [u8],
+    order: ByteOrder,
+    seed: S,
+) -> Result<S::Value, CdrError> {
+    seed.deserialize(&mut Decoder::new(bytes, order))
+}

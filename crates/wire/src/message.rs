@@ -1,0 +1,68 @@
+//! Messages and services, with the names that ROS 2 knows them by.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A message type: a struct with serde's derives whose fields are those of the ROS 2 message, in its order.
+///
+/// ```
+/// use rospin_wire::Message;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Clone, Serialize, Deserialize)]
+/// struct Text {
+///     data: String,
+/// }
+///
+/// impl Message for Text {
+///     const TYPE: &str = "std_msgs/msg/String";
+/// }
+/// ```
+pub trait Message: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {
+    /// The type's name as `ros2 interface list` shows it: package, `msg`, name.
+    const TYPE: &'static str;
+    /// The type's hash as `ros2 topic info --verbose` shows it, `RIHS01_` and 64 digits. Zenoh matches by it; DDS does not.
+    const TYPE_HASH: Option<&'static str> = None;
+    /// What follows the type's name, for messages that belong to an action.
+    #[doc(hidden)]
+    const TYPE_SUFFIX: &'static str = "";
+}
+
+/// A service type: request and response are structs with serde's derives.
+///
+/// ```
+/// use rospin_wire::Service;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Clone, Serialize, Deserialize)]
+/// struct AddRequest {
+///     a: i64,
+///     b: i64,
+/// }
+///
+/// #[derive(Clone, Serialize, Deserialize)]
+/// struct AddResponse {
+///     sum: i64,
+/// }
+///
+/// enum AddTwoInts {}
+///
+/// impl Service for AddTwoInts {
+///     type Request = AddRequest;
+///     type Response = AddResponse;
+///     const TYPE: &str = "example_interfaces/srv/AddTwoInts";
+/// }
+/// ```
+pub trait Service: Send + Sync + 'static {
+    /// What a client asks.
+    type Request: Serialize + DeserializeOwned + Clone + Send + Sync + 'static;
+    /// What a server answers.
+    type Response: Serialize + DeserializeOwned + Clone + Send + Sync + 'static;
+    /// The type's name as `ros2 interface list` shows it: package, `srv`, name.
+    const TYPE: &'static str;
+    /// The type's hash, `RIHS01_` and 64 digits. Zenoh matches by it; DDS does not.
+    const TYPE_HASH: Option<&'static str> = None;
+    /// What follows the type's name, for services that belong to an action.
+    #[doc(hidden)]
+    const TYPE_SUFFIX: &'static str = "";
+}
