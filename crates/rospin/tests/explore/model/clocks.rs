@@ -38,6 +38,8 @@ pub(crate) struct Clocks {
     /// When it was seen last to have jumped.
     ros_turned: At,
     quiet: At,
+    /// When all threads were blocked, and whether ROS time showed then what it was asked to show.
+    quiets: Vec<(At, bool)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +96,9 @@ impl Clocks {
                 Some(later.fold(self.system.max, Ms::max))
             }
             Clock::Ros => {
-                let is_old = |asked: &Asked| asked.at < since.min(self.quiet);
+                // What was asked for since all threads were blocked may not have been shown yet.
+                let (quiet, was_as_asked) = self.quiet_before(since);
+                let is_old = |asked: &Asked| was_as_asked && asked.at < quiet;
                 // What was asked for before may be waiting for a jump callback, and be shown later.
                 let is_pending = !self.ros_is_as_asked(self.ros_quiet, self.ros_was_active);
                 let is_pending = is_pending || self.ros_turned >= since;
@@ -102,6 +106,11 @@ impl Clocks {
                 (!turned).then_some(if self.ros_was_active { self.ros_quiet } else { self.system.max })
             }
         }
+    }
+
+    /// When all threads were blocked last before that note, and whether ROS time showed then what it was asked to show.
+    fn quiet_before(&self, at: At) -> (At, bool) {
+        self.quiets.iter().rev().find(|(quiet, _)| *quiet <= at).copied().unwrap_or((0, true))
     }
 
     /// What the steady clock surely showed at that note.
@@ -202,6 +211,8 @@ impl Model {
             clocks.ros_turned = at;
         }
         (clocks.ros_quiet, clocks.ros_was_active, clocks.quiet) = (ros, ros_active, at);
+        let is_as_asked = clocks.ros_is_as_asked(ros, ros_active);
+        clocks.quiets.push((at, is_as_asked));
         self.last_quiet = at;
     }
 
