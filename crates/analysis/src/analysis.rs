@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rospin_scenario::Scenario;
+use rospin_scenario::{Pattern, Scenario};
 
 use crate::budget::{Budget, Monitor, Stop};
 use crate::chains;
@@ -12,6 +12,7 @@ use crate::overheads::{Overheads, Reservation};
 use crate::report::{CallbackBound, CoreLoad, Report};
 use crate::solve::{Known, Solution, solve};
 use crate::system::{Policy, System};
+use crate::weakly;
 
 /// An analysis that is about to be made.
 ///
@@ -101,8 +102,14 @@ impl<'a> Analysis<'a> {
         self.monitor.as_ref()
     }
 
-    pub(crate) const fn scenario(&self) -> &'a Scenario {
+    /// The scenario that is analysed.
+    #[must_use]
+    pub const fn scenario(&self) -> &'a Scenario {
         self.scenario
+    }
+
+    pub(crate) const fn overheads_of(&self) -> &Overheads {
+        &self.overheads
     }
 
     /// The same analysis of another scenario.
@@ -112,8 +119,15 @@ impl<'a> Analysis<'a> {
 
     fn report(&self, system: &System, solution: &Solution, budget: &Budget) -> Report {
         let known = Known::of(system, solution, budget);
-        let callbacks = (0..system.callbacks.len()).map(|number| self.callback(system, solution, number)).collect();
-        let chains = self.scenario.chains.iter().map(|chain| chains::bound(self.scenario, solution, &known, chain));
+        let paces = chains::paces(system, solution);
+        let misses = |number: usize| {
+            let (_, of) = system.callbacks[number].tolerates?;
+            weakly::misses(&known, number, of, paces[number].map(|pace| pace.gap))
+        };
+        let callback = |number: usize| self.callback(system, solution, number, misses(number));
+        let callbacks = (0..system.callbacks.len()).map(callback).collect();
+        let chain = |chain| chains::bound(self.scenario, solution, &known, &paces, chain);
+        let chains = self.scenario.chains.iter().map(chain);
         let cores = system.cores.iter().zip(system.utilizations()).flat_map(|(core, utilization)| {
             let executors: Vec<_> =
                 core.executors.iter().map(|executor| system.executors[*executor].name.clone()).collect();
@@ -131,10 +145,11 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    fn callback(&self, system: &System, solution: &Solution, number: usize) -> CallbackBound {
+    fn callback(&self, system: &System, solution: &Solution, number: usize, misses: Option<u64>) -> CallbackBound {
         let plan = &system.callbacks[number];
         let deadline = self.scenario.callbacks[number].relative_deadline();
         let bound = solution.found[number].bound.map(Duration::from_nanos);
+        let is_tolerated = plan.tolerates.zip(misses).is_some_and(|((tolerated, _), misses)| misses <= tolerated);
         CallbackBound {
             name: plan.name.clone(),
             executor: system.executors[plan.executor].name.clone(),
@@ -142,7 +157,8 @@ impl<'a> Analysis<'a> {
             bound,
             not_proven: bound.is_none().then(|| why(solution.found[number].stop)),
             deadline,
-            holds: bound.is_some_and(|bound| deadline.is_none_or(|deadline| bound <= deadline)),
+            holds: bound.is_some_and(|bound| deadline.is_none_or(|deadline| bound <= deadline)) || is_tolerated,
+            misses,
             backlog: chains::backlog(system, solution, number),
             may_lose: chains::may_lose(system, solution, number),
             method: solution.found[number].method,
@@ -180,6 +196,18 @@ impl<'a> Analysis<'a> {
         add(
             system.callbacks.iter().any(crate::system::Callback::is_async),
             "What is awaited is there after the longest wait that the scenario gives.",
+        );
+        add(
+            self.scenario.releases.iter().any(|release| matches!(release.pattern, Pattern::Measured { .. })),
+            "Measured messages never come more densely than they were measured.",
+        );
+        add(
+            !self.scenario.links.is_empty(),
+            "No message is under way for longer than its link says, and messages keep their order.",
+        );
+        add(
+            system.callbacks.iter().any(crate::system::Callback::is_join),
+            "A join takes the oldest message of each topic; topics that stop leave it without a bound on reaction and age.",
         );
         add(
             !self.reservations.is_empty(),

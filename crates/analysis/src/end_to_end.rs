@@ -25,6 +25,14 @@ pub(crate) fn bound(known: &Known<'_>, members: &[usize]) -> Option<u64> {
     let system = known.system;
     let (&first, &last) = (members.first()?, members.last()?);
     let executor = system.callbacks[first].executor;
+    let passes_at_once = |pair: &[usize]| {
+        let receiver = &system.callbacks[pair[1]];
+        let mut senders = receiver.publishers.iter().zip(&receiver.ways);
+        !receiver.is_join() && senders.all(|(sender, way)| *sender != pair[0] || way.longest == 0)
+    };
+    if !members.windows(2).all(passes_at_once) {
+        return None;
+    }
     if members.iter().any(|member| system.callbacks[*member].executor != executor) || !inside::applies(system, executor)
     {
         return None;

@@ -51,16 +51,22 @@ pub(crate) fn arrivals(known: &Known<'_>, callback: usize, only: Option<(usize, 
             found[receiver] = Arrivals::Once { count };
             continue;
         }
+        if plan.is_join() {
+            // Some of what it joins may be left over from before the window.
+            found[receiver] = known.arrivals[receiver].clone()?;
+            continue;
+        }
         let mut parts = Vec::new();
         if !plan.source.is_never() {
             parts.push(plan.source.clone());
         }
-        for publisher in &plan.publishers {
+        for (place, publisher) in plan.publishers.iter().enumerate() {
             let sender = &system.callbacks[*publisher];
-            parts.push(match sender.executor == level.executor {
+            // What is under way when the window begins enters it without its sender's release.
+            parts.push(match sender.executor == level.executor && plan.ways[place].longest == 0 {
                 true if sender.priority < level.priority => Arrivals::Once { count: 1 },
                 true => found[*publisher].clone(),
-                false => known.sent(*publisher)?,
+                false => known.sent(receiver, place)?,
             });
         }
         found[receiver] = Arrivals::sum(parts);
@@ -75,5 +81,6 @@ pub(crate) fn releasers(system: &System, callback: usize) -> &[usize] {
         let sender = &system.callbacks[*publisher];
         sender.executor == plan.executor && sender.priority < plan.priority
     };
-    if plan.source.is_never() && plan.publishers.iter().all(is_below) { &plan.publishers } else { &[] }
+    let at_once = !plan.is_join() && plan.ways.iter().all(|way| way.longest == 0);
+    if at_once && plan.source.is_never() && plan.publishers.iter().all(is_below) { &plan.publishers } else { &[] }
 }

@@ -54,8 +54,11 @@ pub struct CallbackBound {
     pub not_proven: Option<String>,
     /// Its deadline, from release.
     pub deadline: Option<Duration>,
-    /// Whether the bound is within the deadline; without a deadline, whether there is a bound.
+    /// True if the bound is within the deadline, or no more misses are possible than are tolerated; without a deadline, if
+    /// there is a bound.
     pub holds: bool,
+    /// The most misses of as many activations in a row as its tolerance is about; `None` without one, or if nothing is known.
+    pub misses: Option<u64>,
     /// How many messages may wait at once, the one that is taken next included; `None` for timers and without a bound.
     pub backlog: Option<u64>,
     /// Whether a message can make room for a newer one, because more may wait than the queue holds.

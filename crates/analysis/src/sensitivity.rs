@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::analysis::Analysis;
 use crate::budget::Budget;
-use crate::diagnosis::{self, Change, Late};
+use crate::change::Change;
+use crate::diagnosis::{self, Late};
 use crate::error::AnalysisError;
 use crate::trial::Trial;
 
@@ -29,7 +30,7 @@ pub struct Sensitivity {
     pub callbacks: Vec<Margin>,
     /// Deadlines that are not proven to hold, and whose execution makes it so; at most eight.
     pub late: Vec<Late>,
-    /// Single changes of priorities, executors and cores with which all deadlines hold; empty if they hold already.
+    /// Single changes of priorities, executors and cores, and splits, with which all deadlines hold; empty if they hold already.
     pub changes: Vec<Change>,
     /// How many callbacks were not looked at, for the work ran out: the last ones.
     pub unknown: usize,

@@ -65,11 +65,13 @@ impl<'a> Known<'a> {
         let mut changed = Vec::new();
         for &callback in &self.system.order {
             let plan = &self.system.callbacks[callback];
-            let now = if plan.publishers.is_empty() {
+            let now = if plan.is_join() {
+                self.joined(callback)
+            } else if plan.publishers.is_empty() {
                 Some(plan.source.clone())
             } else {
                 let own = if plan.source.is_never() { None } else { Some(Some(plan.source.clone())) };
-                let sent = plan.publishers.iter().map(|publisher| self.sent(*publisher));
+                let sent = (0..plan.publishers.len()).map(|place| self.sent(callback, place));
                 own.into_iter().chain(sent).collect::<Option<Vec<_>>>().map(Arrivals::sum)
             };
             if now != self.arrivals[callback] {
@@ -80,10 +82,27 @@ impl<'a> Known<'a> {
         changed
     }
 
-    /// What a callback sends: as often as it is released, with the jitter of its response time.
-    pub(crate) fn sent(&self, publisher: usize) -> Option<Arrivals> {
+    /// What one of its publishers sends to a callback: as often as that is released, with the jitter of its response time
+    /// and of the way.
+    pub(crate) fn sent(&self, receiver: usize, place: usize) -> Option<Arrivals> {
+        let plan = &self.system.callbacks[receiver];
+        let (publisher, way) = (plan.publishers[place], plan.ways[place]);
         let jitter = self.responses[publisher]?.saturating_sub(self.system.callbacks[publisher].shortest);
+        let jitter = jitter.saturating_add(way.longest - way.shortest);
         Some(self.arrivals[publisher].as_ref()?.later(jitter))
+    }
+
+    /// Releases of a join.
+    fn joined(&self, callback: usize) -> Option<Arrivals> {
+        let plan = &self.system.callbacks[callback];
+        let input = |input: usize| {
+            let outside = &plan.joined[input].arrivals;
+            let own = if outside.is_never() { None } else { Some(Some(outside.clone())) };
+            let sent = plan.of_input(input).map(|place| self.sent(callback, place));
+            own.into_iter().chain(sent).collect::<Option<Vec<_>>>().map(Arrivals::sum)
+        };
+        let inputs = (0..plan.joined.len()).map(input).collect::<Option<Vec<_>>>()?;
+        Some(Arrivals::Joined { inputs, depth: plan.depth })
     }
 
     /// How much later than it is sent or due an activation can be seen by its executor.

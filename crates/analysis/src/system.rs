@@ -7,6 +7,7 @@ use rospin_core::EntityKind;
 use rospin_scenario::Scenario;
 
 use crate::arrivals::Arrivals;
+use crate::chains::Pace;
 use crate::error::AnalysisError;
 use crate::lower;
 use crate::overheads::{Overheads, Reservation};
@@ -62,10 +63,33 @@ pub(crate) struct Callback {
     pub(crate) depth: u64,
     /// Timers and what comes from outside.
     pub(crate) source: Arrivals,
-    /// The longest time between two of those, if there is one.
-    pub(crate) longest_gap: Option<u64>,
+    /// When those are sure to come, if anything says so.
+    pub(crate) pace: Option<Pace>,
     /// Callbacks whose ends release it, as often as they do.
     pub(crate) publishers: Vec<usize>,
+    /// For each of those, the way of its messages.
+    pub(crate) ways: Vec<Way>,
+    /// Of a join: what comes from outside for each of its topics. It has no other source.
+    pub(crate) joined: Vec<Outside>,
+    /// How many misses of how many deadlines are tolerated.
+    pub(crate) tolerates: Option<(u64, u64)>,
+}
+
+/// The way of messages from one callback to another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Way {
+    pub(crate) shortest: u64,
+    pub(crate) longest: u64,
+    /// Of a join, the topic.
+    pub(crate) input: usize,
+}
+
+/// What comes from outside.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Outside {
+    pub(crate) arrivals: Arrivals,
+    /// When those are sure to come, if anything says so.
+    pub(crate) pace: Option<Pace>,
 }
 
 impl Callback {
@@ -76,6 +100,16 @@ impl Callback {
 
     pub(crate) fn longest_segment(&self) -> u64 {
         self.segments.iter().copied().max().unwrap_or(0)
+    }
+
+    /// True if it runs once there is a message of each of several topics.
+    pub(crate) const fn is_join(&self) -> bool {
+        !self.joined.is_empty()
+    }
+
+    /// Places in `publishers` of those that send to one topic of a join.
+    pub(crate) fn of_input(&self, input: usize) -> impl Iterator<Item = usize> {
+        self.ways.iter().enumerate().filter(move |(_, way)| way.input == input).map(|(place, _)| place)
     }
 
     pub(crate) const fn is_async(&self) -> bool {
@@ -147,7 +181,15 @@ impl System {
         let mut never = vec![true; self.callbacks.len()];
         for &callback in &self.order {
             let plan = &self.callbacks[callback];
-            never[callback] = plan.source.is_never() && plan.publishers.iter().all(|publisher| never[*publisher]);
+            never[callback] = if plan.is_join() {
+                let dry = |input: usize| {
+                    let mut places = plan.of_input(input);
+                    plan.joined[input].arrivals.is_never() && places.all(|place| never[plan.publishers[place]])
+                };
+                (0..plan.joined.len()).any(dry)
+            } else {
+                plan.source.is_never() && plan.publishers.iter().all(|publisher| never[*publisher])
+            };
         }
         never
     }
@@ -157,6 +199,12 @@ impl System {
         let mut rates = vec![0.0; self.callbacks.len()];
         for &callback in &self.order {
             let plan = &self.callbacks[callback];
+            if plan.is_join() {
+                let sent = |input| plan.of_input(input).map(|place| rates[plan.publishers[place]]).sum::<f64>();
+                let of = |(input, outside): (usize, &Outside)| outside.arrivals.rate() + sent(input);
+                rates[callback] = plan.joined.iter().enumerate().map(of).fold(f64::MAX, f64::min);
+                continue;
+            }
             let sent: f64 = plan.publishers.iter().map(|publisher| rates[*publisher]).sum();
             rates[callback] = plan.source.rate() + sent;
         }

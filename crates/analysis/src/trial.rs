@@ -222,7 +222,8 @@ impl<'a> Trial<'a> {
             return true;
         }
         let known = Known::of(system, solution, self.budget);
-        self.scenario.chains.iter().all(|chain| chains::bound(self.scenario, solution, &known, chain).holds)
+        let paces = chains::paces(system, solution);
+        self.scenario.chains.iter().all(|chain| chains::bound(self.scenario, solution, &known, &paces, chain).holds)
     }
 }
 

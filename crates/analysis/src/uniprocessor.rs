@@ -44,7 +44,7 @@ impl System {
     /// Whether bounds of some callbacks depend on those of others, so that one round is not enough.
     pub(crate) fn is_interdependent(&self) -> bool {
         self.receive > 0
-            || self.callbacks.iter().any(|plan| !plan.publishers.is_empty() || plan.is_async())
+            || self.callbacks.iter().any(|plan| !plan.publishers.is_empty() || plan.is_join() || plan.is_async())
             || self
                 .executors
                 .iter()
@@ -249,6 +249,18 @@ pub(crate) struct ReadyWindow<'a> {
 impl ReadyWindow<'_> {
     fn add(&mut self, arrivals: Arrivals, cost: u64, ahead: Ahead) {
         self.interferers.push(Interferer { arrivals, cost, ahead });
+    }
+
+    /// The last offset at which a release can end later than that after it, and how many are released between the first
+    /// such offset and that.
+    pub(crate) fn late(self, due: u64) -> Option<(u64, u64)> {
+        let Self { own, cost, interferers, blockers, supply, limit, budget, released_after, .. } = self;
+        if !released_after.is_empty() {
+            return None;
+        }
+        let window = Window { own: &own, cost, interferers, blockers, supply, limit, budget, enough: 0 };
+        let (first, last) = window.late(due)?;
+        Some((last, own.number(last - first + 1)))
     }
 
     pub(crate) fn bound(self) -> Option<u64> {

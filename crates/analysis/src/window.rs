@@ -14,6 +14,8 @@ use crate::arrivals::Arrivals;
 use crate::budget::Budget;
 use crate::search::Search;
 
+/// As many offsets are looked at, one after the other.
+const OFFSETS_MAX: usize = 2_000;
 /// As many starts are remembered in a search, to begin others with.
 const STARTS_MAX: usize = 64;
 
@@ -153,6 +155,27 @@ impl Window<'_> {
         let blockers = vec![Blocker { cost: releaser, below: u64::MAX }];
         let (_, end) = Window { blockers, ..self.clone() }.at(releaser, 1)?;
         Some(end.saturating_sub(releaser))
+    }
+
+    /// The first and the last offset of a release that can end later than `due` after it. Between two steps what is released
+    /// ends no later than what is released at the first of them, since only blocking changes, which gets less.
+    pub(crate) fn late(&self, due: u64) -> Option<(u64, u64)> {
+        let length = self.longest()?;
+        let (mut offset, mut found) = (0, None);
+        for _ in 0..OFFSETS_MAX {
+            let (_, end) = self.at(offset, 1)?;
+            let next = self.next_offset(offset).unwrap_or(u64::MAX).min(length.max(1));
+            if end > offset.saturating_add(due) {
+                let last = (next - 1).min(end - due - 1);
+                found = Some((found.map_or(offset, |(first, _)| first), last));
+            }
+            if next >= length {
+                return found.or(Some((0, 0)));
+            }
+            offset = next;
+        }
+        // Too many to look at each of them.
+        Some((found.map_or(0, |(first, _)| first), length - 1))
     }
 
     /// What a look at all arrivals costs.

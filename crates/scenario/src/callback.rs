@@ -5,6 +5,7 @@ use std::time::Duration;
 use rospin_core::{ClockKind, EntityKind, GroupKind, Overrun};
 use serde::{Deserialize, Serialize};
 
+use crate::lists;
 use crate::text;
 
 /// An entity and its callback.
@@ -26,6 +27,9 @@ pub struct Callback {
     /// Time from release to completion; a periodic timer's is its period if not given.
     #[serde(default, with = "text::optional_duration", skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Duration>,
+    /// How often it may miss its deadline; never if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tolerates: Option<Tolerance>,
     /// How long it runs, up to its first await if it has any.
     #[serde(default)]
     pub execution: ExecutionTime,
@@ -41,7 +45,11 @@ pub struct Callback {
     /// The topic that it listens to, a subscription's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscribes: Option<String>,
-    /// How many messages wait at most; the oldest makes room for a new one. Not for timers.
+    /// The topics that it joins, a subscription's, in place of the one that it listens to: it runs once there is a message of
+    /// each, with the oldest of each.
+    #[serde(default, deserialize_with = "lists::joins", skip_serializing_if = "Vec::is_empty")]
+    pub joins: Vec<String>,
+    /// How many messages wait at most, of each topic if it joins several; the oldest makes room for a new one. Not for timers.
     #[serde(default = "default_depth")]
     pub depth: u32,
     /// Topics that get a message when it ends. A service or a client can be named directly: a request, a response.
@@ -81,11 +89,13 @@ impl Callback {
             group: group.into(),
             priority: None,
             deadline: None,
+            tolerates: None,
             execution: ExecutionTime::default(),
             awaits: Vec::new(),
             releases_group_at_await: false,
             max_in_flight: None,
             subscribes: None,
+            joins: Vec::new(),
             depth: default_depth(),
             publishes: Vec::new(),
             period: None,
@@ -127,6 +137,17 @@ impl Callback {
     pub fn first_due(&self) -> Duration {
         self.offset.or(self.period).unwrap_or_default()
     }
+}
+
+/// A weakly hard deadline: of so many activations in a row, at most so many miss it (Bernat, Burns and Llamosi, IEEE
+/// Transactions on Computers 2001): `{ misses = 1, of = 10 }`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "how many misses of how many activations, as in { misses = 1, of = 10 }")]
+pub struct Tolerance {
+    /// How many may miss it.
+    pub misses: u32,
+    /// Of how many in a row.
+    pub of: u32,
 }
 
 /// How long a callback runs.

@@ -194,3 +194,73 @@ fn built_scenarios_are_checked_too() {
     let error = scenario.check().unwrap_err();
     assert_eq!(error.to_string(), "`group` of callback 1: there is no group `nodes`; known are node");
 }
+
+/// What a system has beside timers.
+#[test]
+fn traffic_that_cannot_be() {
+    let release = "to = [\"detect\"]\nperiod = \"10 ms\"";
+    for (from, to, expected) in [
+        (release, "to = [\"detect\"]", "exactly one of `at`, `period`, `gap`, `at_most` and `measured`"),
+        (release, "to = [\"detect\"]\nat_most = []", "line 37, column 11, `at_most`: there is no limit"),
+        (release, "to = [\"detect\"]\nat_most = [[0, \"1 s\"]]", "a limit is 1 to 1000 messages"),
+        (release, "to = [\"detect\"]\nat_most = [[1, \"0 s\"]]", "in a time above zero"),
+        (
+            release,
+            "to = [\"detect\"]\nat_most = [[1, \"1 s\"]]\njitter = \"1 s\"",
+            "`jitter` does not go with `at_most`",
+        ),
+        (release, "to = [\"detect\"]\nmeasured = \"a.txt\"\noffset = \"1 s\"", "`offset` does not go with `measured`"),
+        (release, "to = [\"detect\"]\nmeasured = \"\"", "name a file with one arrival time a line"),
+        (
+            "subscribes = \"/scan\"",
+            "joins = [\"/scan\"]",
+            "line 26, column 9, `joins`: a join has two topics or more; `subscribes` is for one",
+        ),
+        ("subscribes = \"/scan\"", "joins = [\"/scan\", \"/scan\"]", "topic `/scan` is there twice; leave one out"),
+        (
+            "subscribes = \"/scan\"",
+            "joins = [\"/scan\", \"/sacn\"]",
+            "there is no topic `/sacn`; known are /scan, /out",
+        ),
+        ("subscribes = \"/scan\"", "joins = \"/scan\"", "a list; write `joins = [\"left\", \"right\"]`"),
+        (
+            "subscribes = \"/scan\"",
+            "subscribes = \"/scan\"\njoins = [\"/scan\", \"/out\"]",
+            "add that to `joins`, and leave `subscribes` out",
+        ),
+        (
+            "period = \"100 ms\"",
+            "period = \"100 ms\"\njoins = [\"/scan\", \"/out\"]",
+            "only a subscription joins topics",
+        ),
+        // A join is not sent to by its name.
+        ("subscribes = \"/scan\"", "joins = [\"/scan\", \"/out\"]", "there is no topic or callback `detect`"),
+        (
+            "period = \"100 ms\"",
+            "period = \"100 ms\"\ntolerates = { misses = 3, of = 3 }",
+            "fewer misses than activations",
+        ),
+        ("period = \"100 ms\"", "period = \"100 ms\"\ntolerates = 3", "as in { misses = 1, of = 10 }"),
+        (
+            "subscribes = \"/scan\"",
+            "subscribes = \"/scan\"\ntolerates = { misses = 1, of = 3 }",
+            "there is no deadline to miss; give it a `deadline`",
+        ),
+    ] {
+        let said = error(from, to);
+        assert!(said.contains(expected), "{to}: {said}");
+    }
+    for (link, expected) in [
+        ("to = [\"/scan\"]", "missing field `delay`"),
+        ("to = []\ndelay = \"1 ms\"", "line 40, column 6, `to`: it leads to nobody; name a topic or a callback"),
+        ("to = [\"lidar\"]\ndelay = \"1 ms\"", "there is no topic or callback `lidar`"),
+        ("to = [\"/scan\", \"/scan\"]\ndelay = \"1 ms\"", "there is a link to `/scan` already; leave one out"),
+        (
+            "to = [\"/scan\"]\ndelay = { uniform = [\"2 ms\", \"1 ms\"] }",
+            "the first time is the shorter one; swap them",
+        ),
+    ] {
+        let said = Scenario::parse(&format!("{RIGHT}\n[[link]]\n{link}\n")).unwrap_err().to_string();
+        assert!(said.contains(expected), "{link}: {said}");
+    }
+}

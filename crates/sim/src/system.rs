@@ -133,6 +133,30 @@ pub(crate) struct Message {
     pub(crate) origins: Vec<Origin>,
 }
 
+/// Where a message goes: a callback, and which of its topics it is for if it joins several.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Address {
+    pub(crate) callback: usize,
+    pub(crate) input: usize,
+}
+
+/// From one callback to another.
+pub(crate) struct Route {
+    pub(crate) to: Address,
+    /// How long messages are under way, if there is a link.
+    pub(crate) delay: Option<ExecutionTimes>,
+    /// When the last one arrived, or will: they keep their order.
+    pub(crate) last: Instant,
+}
+
+/// Those that a message to this name is for.
+pub(crate) fn addresses<'a>(scenario: &'a Scenario, name: &'a str) -> impl Iterator<Item = Address> {
+    scenario.receivers(name).map(move |(callback, plan)| {
+        let input = plan.joins.iter().position(|topic| topic == name).unwrap_or(0);
+        Address { callback, input }
+    })
+}
+
 /// A callback, its queue and what it draws.
 pub(crate) struct Callback {
     pub(crate) executor: usize,
@@ -148,8 +172,10 @@ pub(crate) struct Callback {
     pub(crate) awaits: Vec<(ExecutionTimes, ExecutionTimes)>,
     /// What waits in the middle, by sequence number.
     pub(crate) suspended: Vec<(u64, Item)>,
+    /// Of a join: by topic, the messages that wait for those of the others.
+    pub(crate) inputs: Vec<VecDeque<Message>>,
     /// Callbacks that get a message when it ends.
-    pub(crate) receivers: Vec<usize>,
+    pub(crate) routes: Vec<Route>,
     /// The chains that it is in, and where.
     pub(crate) chains: Vec<(usize, usize)>,
     pub(crate) overrun: Option<(f64, Duration, Stream)>,
@@ -256,7 +282,8 @@ pub(crate) fn callbacks(
             execution: draws(&plan.execution, ""),
             awaits: awaits.collect(),
             suspended: Vec::new(),
-            receivers: plan.publishes.iter().flat_map(|name| scenario.receivers(name)).map(|(to, _)| to).collect(),
+            inputs: plan.joins.iter().map(|_| VecDeque::new()).collect(),
+            routes: routes(scenario, plan, seed),
             chains: chains_of(scenario, &plan.name),
             overrun: None,
             loss: None,
@@ -264,6 +291,19 @@ pub(crate) fn callbacks(
     }
     inject(scenario, &mut callbacks, seed);
     Ok(callbacks)
+}
+
+fn routes(scenario: &Scenario, plan: &rospin_scenario::Callback, seed: u64) -> Vec<Route> {
+    let of = |name: &'_ String| {
+        let link = scenario.links.iter().find(|link| link.to.contains(name));
+        let route = |to: Address| {
+            let part = || format!("{} to {} of {}", plan.name, name, scenario.callbacks[to.callback].name);
+            let delay = link.map(|link| ExecutionTimes::new(&link.delay, seed, &part()));
+            Route { to, delay, last: Instant::ZERO }
+        };
+        addresses(scenario, name).map(route).collect::<Vec<_>>()
+    };
+    plan.publishes.iter().flat_map(of).collect()
 }
 
 type PlacedGroup<'a> = (&'a str, GroupKind, usize, GroupId);

@@ -234,9 +234,10 @@ impl<'a> Search<'a> {
         let budget = Budget::of(WORK_EACH, None);
         let solution = solve(&system, &budget);
         let known = Known::of(&system, &solution, &budget);
+        let paces = chains::paces(&system, &solution);
         let mut score = Score { excess: 0.0, ..nothing };
         for chain in &scenario.chains {
-            let found = chains::bound(&scenario, &solution, &known, chain);
+            let found = chains::bound(&scenario, &solution, &known, &paces, chain);
             let level = self.levels.iter().position(|level| *level == chain.criticality).unwrap_or(0);
             score.chains[level] += usize::from(!found.holds);
             if let Some(deadline) = chain.deadline {
