@@ -8,6 +8,7 @@ use rospin_scenario::{Pattern, Scenario};
 use crate::budget::{Budget, Monitor, Stop};
 use crate::chains;
 use crate::error::AnalysisError;
+use crate::migrating;
 use crate::overheads::{Overheads, Reservation};
 use crate::report::{CallbackBound, CoreLoad, Report};
 use crate::solve::{Known, Solution, solve};
@@ -155,7 +156,10 @@ impl<'a> Analysis<'a> {
             executor: system.executors[plan.executor].name.clone(),
             priority: plan.priority,
             bound,
-            not_proven: bound.is_none().then(|| why(solution.found[number].stop)),
+            not_proven: bound.is_none().then(|| {
+                let shared = if migrating::concerns(system, plan.executor) { SHARED } else { "" };
+                why(solution.found[number].stop) + shared
+            }),
             deadline,
             holds: bound.is_some_and(|bound| deadline.is_none_or(|deadline| bound <= deadline)) || is_tolerated,
             misses,
@@ -180,6 +184,10 @@ impl<'a> Analysis<'a> {
             "Dispatching, waking up and receiving take no time; give the machine's overheads to count them.",
         );
         add(
+            system.cores.iter().any(|core| core.numbers.len() > 1 && core.executors.len() > 1),
+            "Where executors share several cores, the most urgent threads have them at any time, whichever they are.",
+        );
+        add(
             system.cores.iter().any(|core| core.executors.len() > 1),
             "Between executors on one core the larger OS priority preempts, equal ones are served first-in first-out \
              (SCHED_FIFO); nothing else runs at these priorities.",
@@ -202,6 +210,10 @@ impl<'a> Analysis<'a> {
             "Measured messages never come more densely than they were measured.",
         );
         add(
+            !self.scenario.locks.is_empty(),
+            "Locks pass on priority (PTHREAD_PRIO_INHERIT), and none is held for longer than the scenario says.",
+        );
+        add(
             !self.scenario.links.is_empty(),
             "No message is under way for longer than its link says, and messages keep their order.",
         );
@@ -216,6 +228,9 @@ impl<'a> Analysis<'a> {
         assumptions
     }
 }
+
+/// Why more is not known of executors that move between cores.
+const SHARED: &str = "; executors that share cores are counted as if each delayed all others: give each one core";
 
 /// Why there is no bound, in words.
 fn why(stop: Stop) -> String {

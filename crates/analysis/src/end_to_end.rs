@@ -13,6 +13,7 @@ use rospin_core::EntityKind;
 
 use crate::arrivals::Arrivals;
 use crate::inside;
+use crate::locks;
 use crate::search::Search;
 use crate::solve::Known;
 use crate::system::System;
@@ -89,6 +90,11 @@ impl<'a> Window<'a> {
         let preempting = above.flat_map(|other| &other.callbacks);
         let preempting: Option<Vec<_>> =
             preempting.map(|other| Some((arrivals_of_work(known, *other)?, system.callbacks[*other].cost()))).collect();
+        let mut preempting = preempting?;
+        let host = &system.executors[executor];
+        if locks::are_shared(system, host.core) {
+            preempting.push((Arrivals::Once { count: 1 }, locks::blocking(system, host)));
+        }
         Some(Self {
             known,
             executor,
@@ -96,7 +102,7 @@ impl<'a> Window<'a> {
             cost: system.callbacks[last].cost(),
             own: 0,
             work: mates().map(|mate| (arrivals[mate].clone(), system.callbacks[mate].cost())).collect(),
-            preempting: preempting?,
+            preempting,
         })
     }
 

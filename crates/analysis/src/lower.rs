@@ -108,6 +108,7 @@ pub(crate) fn callbacks(scenario: &Scenario, overheads: &Overheads) -> Result<Ve
             publishers: Vec::new(),
             ways: Vec::new(),
             joined: vec![Outside { arrivals: Arrivals::Sum(Vec::new()), pace: None }; plan.joins.len()],
+            sections: Vec::new(),
             tolerates: plan.tolerates.map(|tolerates| (u64::from(tolerates.misses), u64::from(tolerates.of))),
         });
     }
@@ -120,14 +121,7 @@ pub(crate) fn extra(overheads: &Overheads) -> u64 {
 }
 
 pub(crate) fn longest(time: &ExecutionTime) -> u64 {
-    let found = match time {
-        ExecutionTime::Fixed(time) => Some(*time),
-        ExecutionTime::Uniform(_, max) => Some(*max),
-        ExecutionTime::List(times) => times.iter().max().copied(),
-        ExecutionTime::Recorded(bins) => bins.iter().filter(|bin| bin.count > 0).map(|bin| bin.time).max(),
-        _ => None,
-    };
-    found.map_or(0, nanos)
+    nanos(time.longest())
 }
 
 fn shortest(time: &ExecutionTime) -> u64 {
@@ -195,6 +189,16 @@ fn add(known: &mut Arrivals, known_pace: &mut Option<Pace>, more: &Arrivals, pac
         }
         single => Arrivals::Sum(vec![single, more.clone()]),
     };
+}
+
+/// Adds critical sections, by the number of their lock.
+pub(crate) fn lock(scenario: &Scenario, callbacks: &mut [Callback]) {
+    let number = |name: &String| scenario.locks.iter().position(|lock| lock == name);
+    for (callback, plan) in callbacks.iter_mut().zip(&scenario.callbacks) {
+        let sections = plan.locks.iter();
+        callback.sections =
+            sections.filter_map(|section| Some((number(&section.lock)?, nanos(section.hold)))).collect();
+    }
 }
 
 /// Arrivals of a release, and when they are sure to come.

@@ -10,7 +10,7 @@ use rospin_core::EntityKind;
 use crate::arrivals::Arrivals;
 use crate::budget::{Budget, Stop};
 use crate::system::{Policy, System};
-use crate::{parallel, suspension, uniprocessor};
+use crate::{migrating, parallel, suspension, uniprocessor};
 
 /// After as many rounds, or with so little of the budget left, bounds grow in strides: what they reach is a solution, but
 /// need not be the least one.
@@ -144,7 +144,9 @@ impl<'a> Known<'a> {
     pub(crate) fn bound(&self, callback: usize) -> Found {
         let plan = &self.system.callbacks[callback];
         let executor = &self.system.executors[plan.executor];
-        let found = if executor.threads > 1 {
+        let found = if migrating::concerns(self.system, plan.executor) {
+            migrating::bound(self, callback)
+        } else if executor.threads > 1 {
             parallel::bound(self, callback)
         } else if suspension::concerns(self.system, callback) {
             suspension::bound(self, callback)
@@ -277,7 +279,8 @@ impl Links {
         let mut entangled = vec![false; system.cores.len()];
         for (plan, core) in system.callbacks.iter().zip(&cores) {
             let executor = &system.executors[plan.executor];
-            let is_plain = executor.threads == 1 && !matches!(executor.policy, Policy::WaitSet { .. });
+            let moves = migrating::concerns(system, plan.executor);
+            let is_plain = executor.threads == 1 && !moves && !matches!(executor.policy, Policy::WaitSet { .. });
             entangled[*core] |= !is_plain || plan.is_async();
         }
         Self { cores, receivers, entangled }

@@ -9,6 +9,7 @@ use rospin_scenario::Scenario;
 use crate::arrivals::Arrivals;
 use crate::chains::Pace;
 use crate::error::AnalysisError;
+use crate::locks;
 use crate::lower;
 use crate::overheads::{Overheads, Reservation};
 use crate::placement::{self, Core};
@@ -71,6 +72,8 @@ pub(crate) struct Callback {
     pub(crate) ways: Vec<Way>,
     /// Of a join: what comes from outside for each of its topics. It has no other source.
     pub(crate) joined: Vec<Outside>,
+    /// Locks that it takes, one after the other, and for how long.
+    pub(crate) sections: Vec<(usize, u64)>,
     /// How many misses of how many deadlines are tolerated.
     pub(crate) tolerates: Option<(u64, u64)>,
 }
@@ -155,12 +158,14 @@ impl System {
         }
         lower::inject(scenario, &mut callbacks)?;
         lower::link(scenario, &mut callbacks);
+        lower::lock(scenario, &mut callbacks);
         refuse_starvation(&executors, &callbacks)?;
         let order = order(&callbacks)?;
         let cores = placement::place(scenario, &mut executors, &callbacks)?;
         let mut system =
             Self { executors, callbacks, order, cores, receive: nanos(overheads.receive), limit: TIME_MAX };
         system.check_times()?;
+        locks::check(&system, &scenario.locks)?;
         system.limit = system.divergence_limit();
         Ok(system)
     }

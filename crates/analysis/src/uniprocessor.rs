@@ -8,6 +8,7 @@ use crate::arrivals::Arrivals;
 use crate::budget::Budget;
 use crate::end_to_end;
 use crate::inside;
+use crate::locks;
 use crate::overheads::Reservation;
 use crate::search::Search;
 use crate::solve::{Found, Known};
@@ -23,6 +24,8 @@ const EDF: &str = "non-preemptive EDF (Bozhko and Brandenburg 2020)";
 const FIFO: &str = "FIFO (Bedarkar et al. 2022)";
 const WAIT_SET: &str = "wait set by polling points and busy window (Casini et al. 2019, Blass et al. 2021)";
 const SHARED: &str = "busy window of the core: OS priority between executors, no preemption inside";
+const LOCKED: &str =
+    "busy window of the core, shared locks with priority inheritance (Sha, Rajkumar and Lehoczky 1990)";
 const RESERVED: &str = "busy window under a reservation (supply bound of Shin and Lee 2003)";
 
 /// Who else is on the core, from an executor's point of view.
@@ -45,6 +48,7 @@ impl System {
     pub(crate) fn is_interdependent(&self) -> bool {
         self.receive > 0
             || self.callbacks.iter().any(|plan| !plan.publishers.is_empty() || plan.is_join() || plan.is_async())
+            || self.cores.iter().any(|core| core.numbers.len() > 1 && core.executors.len() > 1)
             || self
                 .executors
                 .iter()
@@ -97,6 +101,7 @@ pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
     let applies = inside::applies(system, plan.executor);
     let method = match (executor.reservation, alone, executor.policy) {
         (Some(_), _, _) => RESERVED,
+        (None, false, _) if locks::are_shared(system, executor.core) => LOCKED,
         (None, false, _) if !applies && system.receive == 0 && preempts_like_tasks(system, plan.executor) => PREEMPTIVE,
         (None, false, _) => SHARED,
         (None, true, Policy::Fifo) => FIFO,
@@ -160,17 +165,24 @@ pub(crate) fn window<'a>(known: &Known<'a>, callback: usize) -> Option<ReadyWind
         enough: known.enough(callback),
     };
     let mut has_peers = false;
+    let are_shared = locks::are_shared(system, executor.core);
     for other in system.neighbours(plan.executor) {
         // A thread keeps its core from those of equal priority until it has nothing left to do.
         let ahead = match other.os_priority.cmp(&executor.os_priority) {
             std::cmp::Ordering::Greater => Ahead::UntilEnd,
+            // Unless it waits for a lock.
+            std::cmp::Ordering::Equal if are_shared => Ahead::UntilEnd,
             std::cmp::Ordering::Equal => Ahead::UntilStart,
             std::cmp::Ordering::Less => continue,
         };
-        has_peers |= ahead == Ahead::UntilStart;
+        has_peers |= other.os_priority == executor.os_priority;
         for callback in &other.callbacks {
             window.add(arrivals_of_work(known, *callback)?, system.callbacks[*callback].cost(), ahead);
         }
+    }
+    let locked = if are_shared { locks::blocking(system, executor) } else { 0 };
+    if locked > 0 {
+        window.add(Arrivals::Once { count: 1 }, locked, Ahead::UntilEnd);
     }
     for arrivals in receive_load(known, executor.core)? {
         window.add(arrivals, system.receive, Ahead::UntilEnd);

@@ -33,6 +33,9 @@ pub struct Callback {
     /// How long it runs, up to its first await if it has any.
     #[serde(default)]
     pub execution: ExecutionTime,
+    /// Locks that it takes while it runs, one after the other.
+    #[serde(default, deserialize_with = "lists::sections", skip_serializing_if = "Vec::is_empty")]
+    pub locks: Vec<Section>,
     /// What it waits for in the middle: an asynchronous callback.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub awaits: Vec<Await>,
@@ -91,6 +94,7 @@ impl Callback {
             deadline: None,
             tolerates: None,
             execution: ExecutionTime::default(),
+            locks: Vec::new(),
             awaits: Vec::new(),
             releases_group_at_await: false,
             max_in_flight: None,
@@ -164,6 +168,20 @@ pub enum ExecutionTime {
     Recorded(Vec<Bin>),
 }
 
+impl ExecutionTime {
+    /// The longest one; zero if there is none.
+    #[must_use]
+    pub fn longest(&self) -> Duration {
+        match self {
+            Self::Fixed(time) | Self::Uniform(_, time) => *time,
+            Self::List(times) => times.iter().max().copied().unwrap_or_default(),
+            Self::Recorded(bins) => {
+                bins.iter().filter(|bin| bin.count > 0).map(|bin| bin.time).max().unwrap_or_default()
+            }
+        }
+    }
+}
+
 impl Default for ExecutionTime {
     fn default() -> Self {
         Self::Fixed(Duration::ZERO)
@@ -177,6 +195,21 @@ pub struct Bin {
     pub time: Duration,
     /// How often.
     pub count: u32,
+}
+
+/// A critical section: what a callback does under a lock that it shares with others. Who waits for a lock lends its priority
+/// to the one who has it (priority inheritance, `PTHREAD_PRIO_INHERIT`).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a lock, as in { lock = \"map\", after = \"1 ms\", hold = \"200 us\" }")]
+pub struct Section {
+    /// The lock's name.
+    pub lock: String,
+    /// How long the callback has run when it asks for it.
+    #[serde(default, with = "text::duration", skip_serializing_if = "Duration::is_zero")]
+    pub after: Duration,
+    /// How long it runs then until it gives it back; a callback that ends before gives it back at its end.
+    #[serde(with = "text::duration")]
+    pub hold: Duration,
 }
 
 /// What an asynchronous callback waits for, and how long it runs after that.

@@ -139,6 +139,12 @@ impl Scenario {
             let callback = self.callbacks.iter().any(|callback| callback.name == *topic);
             top("topics", !callback, format!("a topic and a callback are called `{topic}`; rename one of them"))?;
         }
+        let mut locks = BTreeSet::new();
+        for lock in &self.locks {
+            let named = !lock.is_empty() && !lock.contains(is_control);
+            top("locks", named, "a lock has no name, or control characters in it; give it one without")?;
+            top("locks", locks.insert(lock), format!("lock `{lock}` is there twice; leave one out"))?;
+        }
         for (number, callback) in self.callbacks.iter().enumerate() {
             let table = Table("callback", number);
             let groups = self.groups.iter().map(|group| group.name.as_str());
@@ -158,6 +164,7 @@ impl Scenario {
             }
             self.check_joins(table, callback)?;
             check_tolerance(table, callback)?;
+            self.check_sections(table, callback)?;
             callback
                 .publishes
                 .iter()
@@ -185,6 +192,29 @@ impl Scenario {
             return wrong(&format!("topic `{}` is there twice; leave one out", twice.1));
         }
         joins.iter().try_for_each(|topic| known(table, "joins", "topic", topic, self.topics.iter().map(String::as_str)))
+    }
+
+    fn check_sections(&self, table: Table, callback: &Callback) -> Check {
+        if callback.locks.is_empty() {
+            return Ok(());
+        }
+        table.require("locks", callback.awaits.is_empty(), || {
+            "a callback that awaits takes no locks: they would be held meanwhile; split it".into()
+        })?;
+        let mut free = Duration::ZERO;
+        for section in &callback.locks {
+            known(table, "locks", "lock", &section.lock, self.locks.iter().map(String::as_str))?;
+            table.require("locks", section.after >= free && !section.hold.is_zero(), || {
+                format!(
+                    "`{}` is taken before the lock in front of it is given back, or held for no time; one after the other",
+                    section.lock
+                )
+            })?;
+            free = section.after.saturating_add(section.hold);
+        }
+        table.require("locks", free <= callback.execution.longest(), || {
+            "the last lock is held beyond the longest execution time; shorten `after` or `hold`".into()
+        })
     }
 
     /// What a message can be sent to.

@@ -60,7 +60,7 @@ mod model;
 mod text;
 mod traffic;
 
-pub use callback::{Await, Bin, Callback, ExecutionTime, Tolerance};
+pub use callback::{Await, Bin, Callback, ExecutionTime, Section, Tolerance};
 pub use deployment::Deployment;
 pub use error::{CheckError, ScenarioError};
 pub use file::FileError;

@@ -36,6 +36,9 @@ pub struct Scenario {
     /// The topics' names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub topics: Vec<String>,
+    /// The names of the locks that callbacks share.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub locks: Vec<String>,
     /// What runs callbacks.
     #[serde(
         default,

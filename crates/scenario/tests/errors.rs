@@ -250,6 +250,27 @@ fn traffic_that_cannot_be() {
         let said = error(from, to);
         assert!(said.contains(expected), "{to}: {said}");
     }
+    let execution = "execution = { uniform = [\"1 ms\", \"5 ms\"] }";
+    let locked = |locks: &str| {
+        let text = RIGHT.replace("topics =", "locks = [\"map\"]\ntopics =");
+        let text = text.replace(execution, &format!("{execution}\nlocks = {locks}"));
+        Scenario::parse(&text).map(|_| ()).map_err(|error| error.to_string())
+    };
+    locked("[{ lock = \"map\", hold = \"1 ms\" }, { lock = \"map\", after = \"1 ms\", hold = \"4 ms\" }]").unwrap();
+    for (locks, expected) in [
+        ("[{ lock = \"mop\", hold = \"1 ms\" }]", "line 29, column 9, `locks`: there is no lock `mop`; known are map"),
+        ("[{ lock = \"map\", hold = \"0 s\" }]", "or held for no time"),
+        ("[{ lock = \"map\", hold = \"6 ms\" }]", "beyond the longest execution time; shorten"),
+        (
+            "[{ lock = \"map\", hold = \"2 ms\" }, { lock = \"map\", after = \"1 ms\", hold = \"1 ms\" }]",
+            "one after the other",
+        ),
+        ("\"map\"", "a list; write `locks = [{ lock = \"map\", hold = \"200 us\" }]`"),
+        ("[{ lock = \"map\", hold = \"1 ms\" }]\nawaits = [{ wait = \"1 ms\" }]", "takes no locks"),
+    ] {
+        let said = locked(locks).expect_err(locks);
+        assert!(said.contains(expected), "{locks}: {said}");
+    }
     for (link, expected) in [
         ("to = [\"/scan\"]", "missing field `delay`"),
         ("to = []\ndelay = \"1 ms\"", "line 40, column 6, `to`: it leads to nobody; name a topic or a callback"),

@@ -14,7 +14,7 @@ use crate::event::{Event, Observer, What};
 use crate::outcome::{CallbackOutcome, ChainOutcome, Outcome, PollingPoint, Run};
 use crate::simulation::SimulationError;
 use crate::statistics::Statistics;
-use crate::system::{self, Address, Callback, Executor, Origin, Phase, Progress, Spin, Thread, Work};
+use crate::system::{self, Address, Callback, Executor, Lock, Origin, Phase, Progress, Spin, Thread, Work};
 
 /// How often things may go round at one instant.
 const ROUNDS_MAX: usize = 1_000_000;
@@ -32,6 +32,8 @@ pub(crate) struct Driver<'a> {
     pub(crate) executors: Vec<Executor>,
     pub(crate) threads: Vec<Thread>,
     pub(crate) callbacks: Vec<Callback>,
+    /// By lock, in the scenario's order.
+    pub(crate) locks: Vec<Lock>,
     /// By release.
     arrivals: Vec<(Arrivals, Vec<Address>)>,
     /// Messages under way, by the number that they were sent with.
@@ -82,6 +84,7 @@ impl<'a> Driver<'a> {
             arrivals: arrivals.collect(),
             in_transit: BTreeMap::new(),
             sent: 0,
+            locks: vec![Lock::default(); scenario.locks.len()],
             clocks: Clocks::new(),
             observers,
             traces,
@@ -376,7 +379,11 @@ impl Driver<'_> {
                 continue;
             }
             let phase = std::mem::replace(&mut self.threads[thread].phase, Phase::Off);
-            if let Phase::Running(work, _) = phase {
+            if let Phase::Running(mut work, _) = phase {
+                if let Some(step) = work.steps.pop() {
+                    self.step(thread, work, step);
+                    continue;
+                }
                 if self.is_last_segment(&work) {
                     self.publish(&work);
                 }

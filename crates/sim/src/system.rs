@@ -80,6 +80,8 @@ pub(crate) enum Phase {
     Picking,
     /// A callback; the time at which it ends if the thread has a core, or else what is left to run.
     Running(Work, Progress),
+    /// A callback that waits for a lock, and what is left to run until its next step.
+    Blocked(Work, Duration),
     /// The callback has ended, its activation is not handed back yet.
     Ended(Work),
 }
@@ -98,6 +100,26 @@ pub(crate) struct Work {
     pub(crate) item: Item,
     /// Arrival of the oldest message that was left behind by the take.
     pub(crate) pending: Option<Instant>,
+    /// What it does with locks, the next one last.
+    pub(crate) steps: Vec<Step>,
+}
+
+/// Takes a lock or gives it back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    pub(crate) lock: usize,
+    pub(crate) takes: bool,
+    /// How long the callback runs from this step to the next one, or to its end.
+    pub(crate) then: Duration,
+}
+
+/// Locks with priority inheritance.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lock {
+    /// The thread that has it.
+    pub(crate) owner: Option<usize>,
+    /// Threads that wait for it, in the order in which they came.
+    pub(crate) waiting: Vec<usize>,
 }
 
 /// What an activation works on, from its first segment to its last.
@@ -169,6 +191,8 @@ pub(crate) struct Callback {
     /// It is in its executor's inbox.
     pub(crate) notified: bool,
     pub(crate) execution: ExecutionTimes,
+    /// Locks that it takes: which, after how long, for how long.
+    pub(crate) sections: Vec<(usize, Duration, Duration)>,
     pub(crate) awaits: Vec<(ExecutionTimes, ExecutionTimes)>,
     /// What waits in the middle, by sequence number.
     pub(crate) suspended: Vec<(u64, Item)>,
@@ -280,6 +304,7 @@ pub(crate) fn callbacks(
             depth: plan.depth as usize,
             notified: false,
             execution: draws(&plan.execution, ""),
+            sections: sections(scenario, plan),
             awaits: awaits.collect(),
             suspended: Vec::new(),
             inputs: plan.joins.iter().map(|_| VecDeque::new()).collect(),
@@ -291,6 +316,14 @@ pub(crate) fn callbacks(
     }
     inject(scenario, &mut callbacks, seed);
     Ok(callbacks)
+}
+
+fn sections(scenario: &Scenario, plan: &rospin_scenario::Callback) -> Vec<(usize, Duration, Duration)> {
+    let of = |section: &rospin_scenario::Section| {
+        let lock = scenario.locks.iter().position(|lock| *lock == section.lock)?;
+        Some((lock, section.after, section.hold))
+    };
+    plan.locks.iter().filter_map(of).collect()
 }
 
 fn routes(scenario: &Scenario, plan: &rospin_scenario::Callback, seed: u64) -> Vec<Route> {

@@ -112,6 +112,7 @@ fn refuse_what_only_a_simulation_can(scenario: &Scenario) -> Result<(), Syntheti
     let joins = scenario.callbacks.iter().any(|callback| !callback.joins.is_empty());
     let refused = refused
         .or(joins.then_some("join topics"))
+        .or((!scenario.locks.is_empty()).then_some("take locks on purpose"))
         .or((!scenario.links.is_empty()).then_some("delay messages on purpose"));
     refused.map_or(Ok(()), |what| Err(SyntheticError::Unsupported(what)))
 }
