@@ -76,6 +76,12 @@ pub(crate) fn paces(system: &System, solution: &Solution) -> Vec<Option<Pace>> {
     paces
 }
 
+/// The same where latencies depend on it: none without joins.
+pub(crate) fn paces_for_latency(system: &System, solution: &Solution) -> Vec<Option<Pace>> {
+    let joins = system.callbacks.iter().any(crate::system::Callback::is_join);
+    if joins { paces(system, solution) } else { vec![None; system.callbacks.len()] }
+}
+
 /// When messages of one of its publishers are sure to come to a callback.
 fn sent_pace(
     system: &System,

@@ -22,6 +22,8 @@ const LATE_MAX: usize = 8;
 const CAUSES_MAX: usize = 3;
 /// As many changes of each kind are tried.
 const TRIES_MAX: usize = 64;
+/// As many callbacks are split.
+const SPLITS_MAX: usize = 8;
 
 /// A deadline that is not proven to hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,7 +47,7 @@ pub(crate) fn late(analysis: &Analysis<'_>, system: &System, budget: &Budget) ->
     let count = system.callbacks.len();
     let bounds = |system: &System, solution: &Solution| -> Vec<Option<u64>> {
         let known = Known::of(system, solution, budget);
-        let paces = chains::paces(system, solution);
+        let paces = chains::paces_for_latency(system, solution);
         let chains =
             scenario.chains.iter().map(|chain| chains::bound(scenario, solution, &known, &paces, chain).latency);
         let chains = chains.map(|latency| latency.map(crate::system::nanos));
@@ -186,7 +188,8 @@ fn groups(scenario: &Scenario) -> Vec<(String, Change)> {
 fn splits(scenario: &Scenario, late: &[Late]) -> Vec<(String, Change)> {
     let mut found: Vec<(String, Change)> = Vec::new();
     for (cause, _) in late.iter().flat_map(|late| &late.causes) {
-        if found.iter().all(|(known, _)| known != cause)
+        if found.len() < SPLITS_MAX
+            && found.iter().all(|(known, _)| known != cause)
             && let Some(split) = change::split(scenario, cause)
         {
             found.push((cause.clone(), split));

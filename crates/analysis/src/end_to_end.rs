@@ -92,7 +92,7 @@ impl<'a> Window<'a> {
             preempting.map(|other| Some((arrivals_of_work(known, *other)?, system.callbacks[*other].cost()))).collect();
         let mut preempting = preempting?;
         let host = &system.executors[executor];
-        if locks::are_shared(system, host.core) {
+        if system.shares_locks[host.core] {
             preempting.push((Arrivals::Once { count: 1 }, locks::blocking(system, host)));
         }
         Some(Self {

@@ -132,6 +132,8 @@ pub(crate) struct System {
     /// Callbacks, publishers before receivers.
     pub(crate) order: Vec<usize>,
     pub(crate) cores: Vec<Core>,
+    /// By core, whether executors on it share a lock.
+    pub(crate) shares_locks: Vec<bool>,
     /// Of the middleware's receive thread, for a message.
     pub(crate) receive: u64,
     /// Response times beyond this are given up.
@@ -162,10 +164,18 @@ impl System {
         refuse_starvation(&executors, &callbacks)?;
         let order = order(&callbacks)?;
         let cores = placement::place(scenario, &mut executors, &callbacks)?;
-        let mut system =
-            Self { executors, callbacks, order, cores, receive: nanos(overheads.receive), limit: TIME_MAX };
+        let mut system = Self {
+            executors,
+            callbacks,
+            order,
+            cores,
+            shares_locks: Vec::new(),
+            receive: nanos(overheads.receive),
+            limit: TIME_MAX,
+        };
         system.check_times()?;
         locks::check(&system, &scenario.locks)?;
+        system.shares_locks = (0..system.cores.len()).map(|core| locks::are_shared(&system, core)).collect();
         system.limit = system.divergence_limit();
         Ok(system)
     }

@@ -222,7 +222,7 @@ impl<'a> Trial<'a> {
             return true;
         }
         let known = Known::of(system, solution, self.budget);
-        let paces = chains::paces(system, solution);
+        let paces = chains::paces_for_latency(system, solution);
         self.scenario.chains.iter().all(|chain| chains::bound(self.scenario, solution, &known, &paces, chain).holds)
     }
 }

@@ -101,7 +101,7 @@ pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
     let applies = inside::applies(system, plan.executor);
     let method = match (executor.reservation, alone, executor.policy) {
         (Some(_), _, _) => RESERVED,
-        (None, false, _) if locks::are_shared(system, executor.core) => LOCKED,
+        (None, false, _) if system.shares_locks[executor.core] => LOCKED,
         (None, false, _) if !applies && system.receive == 0 && preempts_like_tasks(system, plan.executor) => PREEMPTIVE,
         (None, false, _) => SHARED,
         (None, true, Policy::Fifo) => FIFO,
@@ -165,7 +165,7 @@ pub(crate) fn window<'a>(known: &Known<'a>, callback: usize) -> Option<ReadyWind
         enough: known.enough(callback),
     };
     let mut has_peers = false;
-    let are_shared = locks::are_shared(system, executor.core);
+    let are_shared = system.shares_locks[executor.core];
     for other in system.neighbours(plan.executor) {
         // A thread keeps its core from those of equal priority until it has nothing left to do.
         let ahead = match other.os_priority.cmp(&executor.os_priority) {

@@ -234,7 +234,7 @@ impl<'a> Search<'a> {
         let budget = Budget::of(WORK_EACH, None);
         let solution = solve(&system, &budget);
         let known = Known::of(&system, &solution, &budget);
-        let paces = chains::paces(&system, &solution);
+        let paces = chains::paces_for_latency(&system, &solution);
         let mut score = Score { excess: 0.0, ..nothing };
         for chain in &scenario.chains {
             let found = chains::bound(&scenario, &solution, &known, &paces, chain);
