@@ -39,7 +39,7 @@ pub struct Analysis<'a> {
 }
 
 impl<'a> Analysis<'a> {
-    /// Of this scenario, on a machine that takes no time for itself.
+    /// An analysis of this scenario, on a machine that takes no time for itself.
     #[must_use]
     pub const fn new(scenario: &'a Scenario) -> Self {
         let overheads = Overheads { dispatch: Duration::ZERO, wake_up: Duration::ZERO, receive: Duration::ZERO };

@@ -1,11 +1,13 @@
 //! Arrival curves: how many activations can be released in any interval of a length.
 
+use std::sync::Arc;
+
 use response_time_analysis::arrival::ArrivalBound;
 use response_time_analysis::time::Duration;
 
 use crate::curves::{self, Curve};
 
-/// Of a list, the shortest time that as many take is sought; of more it is put together.
+/// For as many listed arrivals the shortest time is sought; for more it is put together.
 const SPANS_EXACT: usize = 1_000;
 /// As many curves are kept apart in a sum.
 const PARTS_MAX: usize = 64;
@@ -23,8 +25,8 @@ pub(crate) enum Arrivals {
     /// All at once, and nothing after.
     Once { count: u64 },
     /// By a curve, each up to `jitter` late.
-    Curved { curve: Curve, jitter: u64 },
-    /// Of a join, once there is something of each input, of which each keeps `depth`.
+    Curved { curve: Arc<Curve>, jitter: u64 },
+    /// Releases of a join, once there is something of each input, of which each keeps `depth`.
     Joined { inputs: Vec<Arrivals>, depth: u64 },
     /// From several sources.
     Sum(Vec<Arrivals>),
@@ -49,7 +51,7 @@ impl Arrivals {
         Self::Listed { spans, jitter: 0 }
     }
 
-    /// Whether nothing ever arrives.
+    /// Returns true if nothing ever arrives.
     pub(crate) fn is_never(&self) -> bool {
         self.number(1) == 0
     }
@@ -123,7 +125,7 @@ impl Arrivals {
         }
     }
 
-    /// How many curves it consists of: what a look at it costs.
+    /// Returns how many curves it consists of, which is the cost of a look at it.
     pub(crate) fn weight(&self) -> u64 {
         match self {
             Self::Repeated { .. } | Self::Listed { .. } | Self::Once { .. } => 1,
@@ -157,7 +159,7 @@ impl Arrivals {
         }
     }
 
-    /// Of all of them. Those alike become one; of very many, those of one rate become one that is late as the latest.
+    /// Adds them up. Those alike become one; of very many, those of one rate become one that is late as the latest.
     pub(crate) fn sum(parts: Vec<Self>) -> Self {
         let mut flat: Vec<Self> = Vec::new();
         for part in parts {
@@ -166,7 +168,7 @@ impl Arrivals {
                 single => flat.push(single),
             }
         }
-        // Of one rate together, the latest last.
+        // Those of one rate stand together, the latest last.
         let key = |part: &Self| match part {
             Self::Repeated { gap, jitter, .. } => (*gap, *jitter),
             Self::Listed { jitter, .. } => (u64::MAX, *jitter),
@@ -250,7 +252,7 @@ mod tests {
     use super::*;
 
     fn curved(jitter: u64) -> Arrivals {
-        Arrivals::Curved { curve: Curve::bursts(20, 3, 2).unwrap(), jitter }
+        Arrivals::Curved { curve: Arc::new(Curve::bursts(20, 3, 2).unwrap()), jitter }
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::report::ChainBound;
 use crate::solve::{Known, Solution};
 use crate::system::System;
 
-/// How many messages may wait at once; `None` for timers, and if nothing is known.
+/// Returns how many messages may wait at once; `None` for timers, and if nothing is known.
 pub(crate) fn backlog(system: &System, solution: &Solution, callback: usize) -> Option<u64> {
     if system.callbacks[callback].kind == EntityKind::Timer {
         return None;
@@ -28,7 +28,7 @@ pub(crate) fn backlog(system: &System, solution: &Solution, callback: usize) -> 
     Some(end_to_end::backlog(system, callback).map_or(by_rate, |inside| inside.min(by_rate)))
 }
 
-/// Whether a message can be displaced before it is taken.
+/// Returns true if a message can be displaced before it is taken.
 pub(crate) fn may_lose(system: &System, solution: &Solution, callback: usize) -> bool {
     let plan = &system.callbacks[callback];
     plan.kind != EntityKind::Timer && backlog(system, solution, callback).is_none_or(|waiting| waiting > plan.depth)
@@ -108,7 +108,7 @@ fn input_pace(system: &System, solution: &Solution, paces: &[Option<Pace>], join
     Pace::least(sent.chain(plan.joined[input].pace))
 }
 
-/// How long messages are under way to a member of a chain from the one before it, and then wait for others that it joins:
+/// Returns how long messages are under way to a member of a chain from the one before it, and then wait for others that it joins:
 /// as many as its queue holds may be in front of it, each of which waits for one of each other topic.
 fn passage(system: &System, solution: &Solution, paces: &[Option<Pace>], from: usize, to: usize) -> Option<u64> {
     let plan = &system.callbacks[to];
@@ -148,7 +148,7 @@ pub(crate) fn bound(
     let first = &system.callbacks[members[0]];
     let gap = |member: usize| Some(paces[member]?.gap);
     let sampled = if first.kind == EntityKind::Timer { gap(members[0]) } else { Some(0) };
-    // What a join leaves out is older than what it takes. It takes something as often as it is released.
+    // A join leaves out only messages that are older than those it takes. It takes some as often as it is released.
     let last_join = members[1..].iter().rev().find(|member| system.callbacks[**member].is_join());
     let renewed = gap(*last_join.unwrap_or(&members[0]));
     let sum = |more: Option<u64>| Some(Duration::from_nanos(lossless?.checked_add(more?)?));

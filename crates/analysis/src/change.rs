@@ -13,18 +13,18 @@ pub enum Change {
     Priority {
         /// The callback.
         callback: String,
-        /// What it has.
+        /// The present one.
         from: u32,
-        /// What it should have.
+        /// The new one.
         to: u32,
     },
     /// Another OS priority.
     OsPriority {
         /// The executor.
         executor: String,
-        /// What it has.
+        /// The present one.
         from: u8,
-        /// What it should have.
+        /// The new one.
         to: u8,
     },
     /// A callback group goes to another executor.

@@ -1,7 +1,5 @@
 //! Arrival curves of bursts, of limits and of measurements.
 
-use std::sync::Arc;
-
 use crate::arrivals::Arrivals;
 
 /// As many spans of a curve are kept; after them it repeats.
@@ -13,7 +11,7 @@ const SPANS_MAX: usize = 1_000;
 /// So an interval that is k periods longer has at most k times `count` arrivals more.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Curve {
-    spans: Arc<[u64]>,
+    spans: Vec<u64>,
     count: u64,
     period: u64,
 }
@@ -43,7 +41,7 @@ impl Curve {
             let after = |(count, within): &(u64, u64)| Some(spans[number.checked_sub(*count as usize)?] + within);
             spans.push(limits.iter().filter_map(after).max().unwrap_or(0));
         }
-        Some(Self { spans: spans.into(), count, period })
+        Some(Self { spans, count, period })
     }
 
     /// No denser than these times, in order: so many arrivals take as long as they did, and more take as long as two such
@@ -53,19 +51,21 @@ impl Curve {
         let shortest = |size: usize| times.windows(size).map(|part| part[size - 1] - part[0]).min();
         let spans: Vec<u64> = (1..=kept).filter_map(shortest).collect();
         let (count, period) = (kept.checked_sub(1)? as u64, *spans.last()?);
-        (count > 0 && period > 0).then(|| Self { spans: spans.into(), count, period })
+        (count > 0 && period > 0).then(|| Self { spans, count, period })
     }
 
     fn last(&self) -> u64 {
         self.spans.last().copied().unwrap_or(0)
     }
 
-    /// How many periods longer an interval is than one of those that are kept.
+    /// Returns how many periods longer an interval is than one of those that are kept.
     fn periods(&self, length: u64) -> u64 {
         length.saturating_sub(self.last()).div_ceil(self.period)
     }
 
     /// At most so many arrive in an interval of this length.
+    // Rare: the hot path of the analysis is that of periodic arrivals.
+    #[inline(never)]
     pub(crate) fn number(&self, length: u64) -> u64 {
         let periods = self.periods(length);
         let rest = length.saturating_sub(periods.saturating_mul(self.period));
@@ -74,6 +74,7 @@ impl Curve {
     }
 
     /// The first length above this one that has more arrivals.
+    #[inline(never)]
     pub(crate) fn next_step(&self, length: u64) -> Option<u64> {
         let known = self.number(length);
         let mut length = length;
@@ -106,6 +107,7 @@ impl Curve {
 /// Whenever no release is due, some input has no message waiting, since otherwise there would be one. In an interval that
 /// begins then, there are no more releases than arrivals at that input; so no more than at the input with most. Nor are there
 /// more than arrivals at any input and what waited there, which is as many as it keeps.
+#[inline(never)]
 pub(crate) fn joined(inputs: &[Arrivals], depth: u64, length: u64) -> u64 {
     if length == 0 {
         return 0;

@@ -107,7 +107,7 @@ pub(crate) fn changes(analysis: &Analysis<'_>, late: &[Late], budget: &Budget) -
     for candidates in [priorities(analysis, late), os_priorities(scenario), cores(scenario), groups(scenario), splits] {
         let mut subjects = BTreeSet::new();
         for (subject, change) in candidates.into_iter().take(TRIES_MAX) {
-            // Of several that would do for one thing, the first.
+            // The first of several that would do for one thing is enough.
             if !subjects.contains(&subject) && holds(&change) {
                 subjects.insert(subject);
                 found.push(change);

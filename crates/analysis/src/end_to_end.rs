@@ -43,7 +43,7 @@ pub(crate) fn bound(known: &Known<'_>, members: &[usize]) -> Option<u64> {
     let length = all.longest()?;
     let own = inside::arrivals(known, least, None)?[first].clone();
     let end = |at| {
-        // What follows from a callback alone comes after it.
+        // Messages that follow from a callback alone come after it.
         let follows = u64::from(members.len() > 1);
         let earlier = is_least(system, first, members).then(|| (first, own.number(at + 1).max(1) - 1 + follows));
         match earlier {
@@ -56,7 +56,7 @@ pub(crate) fn bound(known: &Known<'_>, members: &[usize]) -> Option<u64> {
     search.longest(end, |at| Some(own.next_step(at + 1)? - 1))
 }
 
-/// Whether the first callback is less urgent than all others of the chain.
+/// Returns true if the first callback is less urgent than all others of the chain.
 fn is_least(system: &System, first: usize, members: &[usize]) -> bool {
     let priority = |member: usize| system.callbacks[member].priority;
     members[1..].iter().all(|member| priority(*member) > priority(first))
@@ -67,9 +67,9 @@ struct Window<'a> {
     known: &'a Known<'a>,
     executor: usize,
     blocking: u64,
-    /// Of the chain's last callback.
+    /// The execution time of the chain's last callback.
     cost: u64,
-    /// Of the callback itself, if that is not part of the work.
+    /// The execution time of the callback itself, if that is not part of the work.
     own: u64,
     /// In the executor.
     work: Vec<(Arrivals, u64)>,
@@ -132,7 +132,7 @@ fn demand(work: &[(Arrivals, u64)], length: u64) -> u64 {
     work.iter().fold(0, |sum: u64, (arrivals, cost)| sum.saturating_add(arrivals.number(length).saturating_mul(*cost)))
 }
 
-/// How many messages may wait for a callback that only less urgent ones of its executor release: none of those runs while
+/// Returns how many messages may wait for a callback that only less urgent ones of its executor release: none of those runs while
 /// one waits. `None` if that is not how it is released.
 pub(crate) fn backlog(system: &System, callback: usize) -> Option<u64> {
     let plan = &system.callbacks[callback];

@@ -1,4 +1,4 @@
-//! What the callbacks of one executor send to each other, under fixed priorities.
+//! Messages between callbacks of one executor, under fixed priorities.
 //!
 //! Compositional analysis gives each link of a chain the jitter of all links before it. Inside an executor that is far too
 //! much: under a load of 95 % it finds no bound at all. With one thread and fixed priorities more is known. Consider a
@@ -21,7 +21,7 @@ use crate::migrating;
 use crate::solve::Known;
 use crate::system::{Callback, Policy, System};
 
-/// Whether this holds for an executor, and makes a difference.
+/// Returns true if this holds for an executor, and makes a difference.
 pub(crate) fn applies(system: &System, executor: usize) -> bool {
     let own = &system.executors[executor];
     let plans = || own.callbacks.iter().map(|callback| &system.callbacks[*callback]);
@@ -64,7 +64,7 @@ pub(crate) fn arrivals(known: &Known<'_>, callback: usize, only: Option<(usize, 
         }
         for (place, publisher) in plan.publishers.iter().enumerate() {
             let sender = &system.callbacks[*publisher];
-            // What is under way when the window begins enters it without its sender's release.
+            // A message that is under way when the window begins enters it without its sender's release.
             parts.push(match sender.executor == level.executor && plan.ways[place].longest == 0 {
                 true if sender.priority < level.priority => Arrivals::Once { count: 1 },
                 true => found[*publisher].clone(),

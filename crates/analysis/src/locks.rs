@@ -16,7 +16,7 @@ use crate::error::AnalysisError;
 use crate::migrating;
 use crate::system::{Callback, Executor, System};
 
-/// Whether two callbacks can want a lock at the same time.
+/// Returns true if two callbacks can want a lock at the same time.
 fn contend(system: &System, one: usize, other: usize) -> bool {
     let plan = &system.callbacks[one];
     let apart = plan.executor != system.callbacks[other].executor;
@@ -89,7 +89,7 @@ pub(crate) fn are_shared(system: &System, core: usize) -> bool {
     })
 }
 
-/// How long less urgent executors run in a busy window of this one, because they inherit.
+/// Returns how long less urgent executors run in a busy window of this one, because they inherit.
 pub(crate) fn blocking(system: &System, executor: &Executor) -> u64 {
     let is_taken_above = |lock: usize, below: usize| {
         let above = |user: &Callback| {

@@ -96,7 +96,7 @@ pub(crate) fn callbacks(scenario: &Scenario, overheads: &Overheads) -> Result<Ve
             due: plan.relative_deadline().map(nanos),
             // Without an execution time, overheads must not make up for it.
             segments: runs().map(|time| if unloaded == 0 { 0 } else { longest(time) + extra }).collect(),
-            waits: waits().map(longest).sum(),
+            waits: waits().map(longest_wait).sum(),
             shortest: runs().map(shortest).sum::<u64>() + waits().map(shortest).sum::<u64>(),
             instantaneous: runs().chain(waits()).any(|time| shortest(time) == 0),
             mates: mates.map(|(other, _)| other).collect(),
@@ -115,9 +115,17 @@ pub(crate) fn callbacks(scenario: &Scenario, overheads: &Overheads) -> Result<Ve
     Ok(callbacks)
 }
 
-/// What the machine adds to every segment.
+/// Returns the time that the machine adds to every segment.
 pub(crate) fn extra(overheads: &Overheads) -> u64 {
     nanos(overheads.dispatch) + nanos(overheads.wake_up)
+}
+
+/// Returns the longest time that an await takes: as long as the scenario says, contention included.
+///
+/// The seam for accelerators: work on one is an await, whose wait depends on who else uses it. A bound of a contended queue
+/// would be found in the iteration of [`solve`](crate::solve), and this be the wait without contention.
+fn longest_wait(time: &ExecutionTime) -> u64 {
+    longest(time)
 }
 
 pub(crate) fn longest(time: &ExecutionTime) -> u64 {
@@ -207,10 +215,12 @@ fn outside(release: &Release) -> (Arrivals, Option<Pace>) {
     let repeated = |gap: u64, jitter: u64| {
         // Very many messages of a burst are counted as arriving at once.
         let curve = if burst > 1 && spacing > 0 { Curve::bursts(gap, burst, spacing) } else { None };
-        curve.map_or(Arrivals::Repeated { gap, jitter, burst }, |curve| Arrivals::Curved { curve, jitter })
+        curve
+            .map_or(Arrivals::Repeated { gap, jitter, burst }, |curve| Arrivals::Curved { curve: curve.into(), jitter })
     };
-    let curved =
-        |curve: Option<Curve>| curve.map_or(Arrivals::Sum(Vec::new()), |curve| Arrivals::Curved { curve, jitter: 0 });
+    let curved = |curve: Option<Curve>| {
+        curve.map_or(Arrivals::Sum(Vec::new()), |curve| Arrivals::Curved { curve: curve.into(), jitter: 0 })
+    };
     match &release.pattern {
         Pattern::Periodic { period, offset, jitter } => {
             let (gap, jitter) = (nanos(*period), nanos(*jitter));

@@ -17,14 +17,14 @@ use crate::{migrating, parallel, suspension, uniprocessor};
 const ROUNDS_EXACT: u32 = 64;
 /// After as many of these, what still changes is given up.
 const STRIDES_MAX: u32 = 48;
-/// Of the whole budget: how much one bound may take where there is one round, and where there are several.
+/// Parts of the whole budget that one bound may take where there is one round, and where there are several.
 const PORTIONS: [u64; 2] = [2, 16];
 
-/// What is known in a round.
+/// Knowledge in a round of the iteration.
 pub(crate) struct Known<'a> {
     pub(crate) system: &'a System,
     pub(crate) budget: &'a Budget,
-    /// Of messages at the time they are sent, of timers when they are due.
+    /// Arrivals of messages at the time they are sent, of timers when they are due.
     pub(crate) arrivals: Vec<Option<Arrivals>>,
     /// From there to the end; `None` if there is no bound.
     pub(crate) responses: Vec<Option<u64>>,
@@ -43,7 +43,7 @@ pub(crate) struct Found {
     pub(crate) stop: Stop,
 }
 
-/// What came of all callbacks.
+/// The result for all callbacks.
 #[derive(Clone, Debug)]
 pub(crate) struct Solution {
     pub(crate) found: Vec<Found>,
@@ -51,7 +51,7 @@ pub(crate) struct Solution {
 }
 
 impl<'a> Known<'a> {
-    /// What is known in the end.
+    /// Returns what is known in the end.
     pub(crate) fn of(system: &'a System, solution: &Solution, budget: &'a Budget) -> Self {
         let arrivals = solution.arrivals.clone();
         let responses = solution.found.iter().map(|found| found.bound).collect();
@@ -82,7 +82,7 @@ impl<'a> Known<'a> {
         changed
     }
 
-    /// What one of its publishers sends to a callback: as often as that is released, with the jitter of its response time
+    /// Returns what one of its publishers sends to a callback: as often as that is released, with the jitter of its response time
     /// and of the way.
     pub(crate) fn sent(&self, receiver: usize, place: usize) -> Option<Arrivals> {
         let plan = &self.system.callbacks[receiver];
@@ -105,7 +105,7 @@ impl<'a> Known<'a> {
         Some(Arrivals::Joined { inputs, depth: plan.depth })
     }
 
-    /// How much later than it is sent or due an activation can be seen by its executor.
+    /// Returns how much later than it is sent or due an activation can be seen by its executor.
     pub(crate) fn delay(&self, callback: usize) -> Option<u64> {
         let plan = &self.system.callbacks[callback];
         let core = self.system.executors[plan.executor].core;
@@ -162,7 +162,7 @@ impl<'a> Known<'a> {
     }
 }
 
-/// How bounds are sought.
+/// A manner of seeking bounds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Manner<'a> {
     /// Ends as soon as a bound is beyond what it is judged by, without a solution.

@@ -54,12 +54,12 @@ pub(crate) struct Callback {
     pub(crate) waits: u64,
     /// The shortest time from start to end.
     pub(crate) shortest: u64,
-    /// Whether some segment or wait may take no time: what comes of it then arrives after others have picked.
+    /// True if some segment or wait may take no time: what comes of it then arrives after others have picked.
     pub(crate) instantaneous: bool,
     /// Others that it excludes, being in one mutually exclusive group.
     pub(crate) mates: Vec<usize>,
     pub(crate) releases_group: bool,
-    /// How many of its activations may be under way at once.
+    /// The number of its activations that may be under way at once.
     pub(crate) in_flight: u32,
     pub(crate) depth: u64,
     /// Timers and what comes from outside.
@@ -70,11 +70,11 @@ pub(crate) struct Callback {
     pub(crate) publishers: Vec<usize>,
     /// For each of those, the way of its messages.
     pub(crate) ways: Vec<Way>,
-    /// Of a join: what comes from outside for each of its topics. It has no other source.
+    /// For a join: arrivals from outside for each of its topics. It has no other source.
     pub(crate) joined: Vec<Outside>,
     /// Locks that it takes, one after the other, and for how long.
     pub(crate) sections: Vec<(usize, u64)>,
-    /// How many misses of how many deadlines are tolerated.
+    /// Tolerated misses, and of how many deadlines in a row.
     pub(crate) tolerates: Option<(u64, u64)>,
 }
 
@@ -83,11 +83,11 @@ pub(crate) struct Callback {
 pub(crate) struct Way {
     pub(crate) shortest: u64,
     pub(crate) longest: u64,
-    /// Of a join, the topic.
+    /// The topic of a join.
     pub(crate) input: usize,
 }
 
-/// What comes from outside.
+/// Arrivals from outside.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Outside {
     pub(crate) arrivals: Arrivals,
@@ -119,7 +119,7 @@ impl Callback {
         self.segments.len() > 1
     }
 
-    /// Whether its group waits with it.
+    /// Returns true if its group waits with it.
     pub(crate) fn holds_group(&self) -> bool {
         self.is_async() && !self.mates.is_empty() && !self.releases_group
     }
@@ -134,7 +134,7 @@ pub(crate) struct System {
     pub(crate) cores: Vec<Core>,
     /// By core, whether executors on it share a lock.
     pub(crate) shares_locks: Vec<bool>,
-    /// Of the middleware's receive thread, for a message.
+    /// Time of the middleware's receive thread for a message.
     pub(crate) receive: u64,
     /// Response times beyond this are given up.
     pub(crate) limit: u64,
@@ -254,7 +254,7 @@ impl System {
         self.utilizations().into_iter().chain(reserved).collect()
     }
 
-    /// Whether no core and no reservation is asked for more than it has.
+    /// Checks that no core and no reservation is asked for more than it has.
     pub(crate) fn check_load(&self) -> Result<(), AnalysisError> {
         for (core, utilization) in self.cores.iter().zip(self.utilizations()) {
             if utilization > 1.0 + 1e-9 {

@@ -44,7 +44,7 @@ impl System {
         core.executors.iter().filter(move |other| !apart && **other != executor).map(|other| &self.executors[*other])
     }
 
-    /// Whether bounds of some callbacks depend on those of others, so that one round is not enough.
+    /// Returns true if bounds of some callbacks depend on those of others, so that one round is not enough.
     pub(crate) fn is_interdependent(&self) -> bool {
         self.receive > 0
             || self.callbacks.iter().any(|plan| !plan.publishers.is_empty() || plan.is_join() || plan.is_async())
@@ -56,7 +56,7 @@ impl System {
     }
 }
 
-/// What processor time the executor has.
+/// Returns the processor time that the executor has.
 pub(crate) fn supply(executor: &Executor) -> Supply {
     match executor.reservation {
         Some(Reservation { budget, period }) => {
@@ -66,7 +66,7 @@ pub(crate) fn supply(executor: &Executor) -> Supply {
     }
 }
 
-/// What the receive thread has to do on a core; nothing if receiving costs nothing.
+/// Returns what the receive thread has to do on a core; nothing if receiving costs nothing.
 pub(crate) fn receive_load(known: &Known<'_>, core: usize) -> Option<impl Iterator<Item = Arrivals>> {
     let system = known.system;
     let executors = system.cores[core].executors.iter();
@@ -77,7 +77,7 @@ pub(crate) fn receive_load(known: &Known<'_>, core: usize) -> Option<impl Iterat
     arrivals.map(Vec::into_iter)
 }
 
-/// How long until a message on this core is received: the receive thread serves them first-in first-out, and nothing
+/// Returns how long it takes until a message on this core is received: the receive thread serves them first-in first-out, and nothing
 /// is more urgent.
 pub(crate) fn receiving(known: &Known<'_>, core: usize) -> Option<u64> {
     let load: Vec<_> = receive_load(known, core)?.collect();
@@ -116,14 +116,14 @@ pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
     Found { bound, method, stop: known.budget.stop() }
 }
 
-/// How long something less urgent may still run. A nanosecond less than it takes, unless something that takes no time can
+/// Returns how long something less urgent may still run. A nanosecond less than it takes, unless something that takes no time can
 /// make a more urgent one ready right after it started.
 pub(crate) fn blocking(system: &System, callback: usize) -> u64 {
     let instantaneous = system.callbacks.iter().any(|plan| plan.instantaneous);
     system.callbacks[callback].longest_segment().saturating_sub(u64::from(!instantaneous))
 }
 
-/// Whether all executors on the core have one callback and a priority of their own: tasks, as in the text books.
+/// Returns true if all executors on the core have one callback and a priority of their own: tasks, as in the text books.
 fn preempts_like_tasks(system: &System, executor: usize) -> bool {
     let core = &system.cores[system.executors[executor].core];
     let executors = || core.executors.iter().map(|member| &system.executors[*member]);
@@ -144,7 +144,7 @@ pub(crate) fn window<'a>(known: &Known<'a>, callback: usize) -> Option<ReadyWind
         let mut arrivals = inside::arrivals(known, callback, None)?;
         own = arrivals[callback].clone();
         if !releasers.is_empty() {
-            // What follows from its own release comes after it.
+            // Messages that follow from its own release come after it.
             arrivals = inside::arrivals(known, callback, Some((callback, own.number(1) - 1)))?;
         }
         inside = Some(arrivals);
@@ -247,7 +247,7 @@ pub(crate) fn group_window<'a>(known: &Known<'a>, callback: usize) -> Option<Rea
 #[derive(Clone, Debug)]
 pub(crate) struct ReadyWindow<'a> {
     own: Arrivals,
-    /// What runs when the window begins, and releases the callback when it ends; empty if that is not how it is released.
+    /// Callbacks that run when the window begins, and releases the callback when it ends; empty if that is not how it is released.
     released_after: Vec<u64>,
     cost: u64,
     interferers: Vec<Interferer>,

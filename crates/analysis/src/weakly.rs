@@ -36,7 +36,7 @@ pub(crate) fn misses(known: &Known<'_>, callback: usize, of: u64, gap: Option<u6
     let (last, each) = window(known, callback)?.late(due)?;
     let span = (of - 1).checked_mul(gap?)?;
     let reach = last.checked_add(span)?.checked_add(response)?;
-    // How many windows one of those can be in, times what misses in each.
+    // The windows that its activations can be in, times the misses in each.
     let caused = |other: usize| {
         let under_way = reach.checked_add(known.responses[other]?)?;
         Some(known.arrivals[other].as_ref()?.number(under_way).saturating_mul(each))
@@ -51,7 +51,7 @@ pub(crate) fn misses(known: &Known<'_>, callback: usize, of: u64, gap: Option<u6
         .filter_map(|other| Some((caused(other)?, other)))
         .take(OTHERS_MAX)
         .collect();
-    // What comes most rarely first: one of them, or as many together as it takes.
+    // The one that comes most rarely is first: one of them, or as many together as it takes.
     others.sort_unstable();
     let holds = |changed: &System| {
         let without = Known {

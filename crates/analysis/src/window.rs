@@ -22,16 +22,16 @@ const STARTS_MAX: usize = 64;
 /// Which activations of another callback run before the job under analysis, which is released at an offset A.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ahead {
-    /// What arrives until the job starts: more urgent, but does not preempt.
+    /// All that arrives until the job starts: it is more urgent, but does not preempt.
     UntilStart,
-    /// What arrives until the job ends: preempts.
+    /// All that arrives until the job ends: it preempts.
     UntilEnd,
-    /// What arrives until the job starts and no later than `lead` after it; what arrived before it as well if it
+    /// All that arrives until the job starts and no later than `lead` after it; what arrived before it as well if it
     /// `overtakes`, having run before the job was there.
     ByKey { lead: i64, overtakes: bool },
-    /// What arrived before it, and at most so many more: ready sets are served once around.
+    /// All that arrived before it, and at most so many more: ready sets are served once around.
     Rounds(u64),
-    /// What arrived before it: runs only while the job is not there.
+    /// All that arrived before it: it runs only while the job is not there.
     BeforeRelease,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Interferer {
 }
 
 impl Interferer {
-    /// How much of it runs before a job with this offset starts, if that is by `start`.
+    /// Returns how much of it runs before a job with this offset starts, if that is by `start`.
     pub(crate) fn before_start(&self, offset: u64, start: u64) -> u64 {
         let count = match self.ahead {
             Ahead::UntilStart | Ahead::UntilEnd => self.arrivals.number(start),
@@ -77,7 +77,7 @@ impl Interferer {
     }
 }
 
-/// What is less urgent and may have begun just before the busy window does.
+/// A less urgent activation that may have begun just before the busy window does.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blocker {
     pub(crate) cost: u64,
@@ -85,7 +85,7 @@ pub(crate) struct Blocker {
     pub(crate) below: u64,
 }
 
-/// What processor time there is.
+/// The processor time that there is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Supply {
     Whole(Dedicated),
@@ -178,7 +178,7 @@ impl Window<'_> {
         Some((found.map_or(0, |(first, _)| first), length - 1))
     }
 
-    /// What a look at all arrivals costs.
+    /// Returns the cost of a look at all arrivals.
     fn weight(&self) -> u64 {
         self.own.weight() + self.interferers.iter().map(|other| other.arrivals.weight()).sum::<u64>()
     }

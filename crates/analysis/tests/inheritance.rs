@@ -74,7 +74,7 @@ fn control(more: &str, arrivals: &[(&str, &[u64])]) -> (Duration, Duration) {
     (report.callback("control").unwrap().bound.unwrap(), seen)
 }
 
-/// What inherits goes before the callback each time that it becomes ready: when it is released, and when what it awaits is there.
+/// A callback that inherits goes before another one each time that it becomes ready: when it is released, and when what it awaits is there.
 #[test]
 fn what_inherits_counts_for_each_segment() {
     let more = "\n[[callback]]\nname = \"control\"\nkind = \"service\"\ngroup = \"control\"\npriority = 5\nexecution = \"1 ms\"\n\

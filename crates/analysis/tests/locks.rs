@@ -106,7 +106,7 @@ fn no_simulation_exceeds_a_bound() {
     }
 }
 
-/// What is urgent waits for one section of each less urgent executor, whatever else these do: 3 and 2, not 3 alone.
+/// An urgent callback waits for one section of each less urgent executor, whatever else these do: 3 and 2, not 3 alone.
 const TWO: &str = r#"
     duration = "1 s"
     cores = 1

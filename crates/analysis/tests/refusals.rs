@@ -1,4 +1,4 @@
-//! What is refused, and what the refusal says.
+//! Refusals, and what they say.
 
 use std::time::Duration;
 

@@ -8,7 +8,7 @@ use rospin_core::{EntityKind, GroupKind};
 use rospin_scenario::draw::Stream;
 use rospin_scenario::{Callback, ExecutionTime, Executor, Group, Pattern, Release, Scenario};
 
-/// Of each kind; with 400, which take minutes, it was run before bounds changed.
+/// Systems of each kind; with 400, which take minutes, it was run before bounds changed.
 const SYSTEMS: u64 = if cfg!(debug_assertions) { 25 } else { 80 };
 /// Systems with more are left out.
 const STATES_MAX: usize = 20_000;
@@ -25,7 +25,7 @@ struct Plan {
     deadline: u8,
 }
 
-/// What goes first.
+/// The order in which callbacks are served.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum By {
     Priority,
@@ -77,7 +77,7 @@ fn bounds(report: &Report) -> Vec<Option<u64>> {
 /// An activation: its age, and what is left of it at most, 0 if it has not started.
 type Job = (u8, u8);
 
-/// What can happen next depends on this alone.
+/// The state that alone decides what can happen next.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct State {
     /// By callback, time since its last release, up to its gap.
@@ -179,7 +179,7 @@ fn random(seed: u64, count: u64, groups: bool) -> (u16, Vec<Plan>) {
     (threads, (0..count).map(|number| plan(number, rng)).collect())
 }
 
-/// How often a bound was met by a search, and how near.
+/// Counts how often a bound was met by a search, and how near.
 #[test]
 #[expect(clippy::print_stderr, reason = "the figure is asked for")]
 fn no_schedule_exceeds_a_bound() {

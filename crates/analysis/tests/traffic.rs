@@ -1,4 +1,4 @@
-//! What systems have beside timers: bursts, limits, measured arrivals, jitter beyond a period, messages that are under way,
+//! Traffic that systems have beside timers: bursts, limits, measured arrivals, jitter beyond a period, messages that are under way,
 //! joins, and deadlines that may be missed now and then. No simulation of a random system exceeds what is proven of it.
 
 use std::time::Duration;
@@ -79,7 +79,7 @@ fn random(seed: u64) -> Scenario {
     let common = pick(rng, &periods);
     scenario.topics = (0..count).map(|number| format!("/{number}")).collect();
     for number in 0..count {
-        // What is joined comes as often, usually.
+        // Topics that are joined come as often, usually.
         let period = us(if joins && rng.below(4) > 0 { common } else { pick(rng, &periods) });
         let (name, then) = (format!("c{number}"), format!("d{number}"));
         let is_timer = rng.below(3) == 0;
@@ -160,7 +160,7 @@ struct Tally {
     joined: (u64, f64, f64),
     ages: (u64, f64, f64),
     misses: (u64, f64, f64),
-    /// Of those with misses that are bounded below all.
+    /// The number of callbacks with fewer misses than activations.
     tolerated: u64,
 }
 
@@ -203,7 +203,7 @@ fn check(tally: &mut Tally, scenario: &Scenario, report: &Report, outcome: &Outc
             let ((older, _), (newer, latency)) = (pair[0], pair[1]);
             let age = (newer + latency).saturating_since(older);
             for (most, what) in [(bound.data_age, "data was"), (bound.reaction_time, "a reaction took")] {
-                // What comes from outside is an event itself: only timers sample.
+                // A message from outside is an event itself: only timers sample.
                 let samples = scenario.callbacks.iter().any(|callback| {
                     callback.kind == EntityKind::Timer
                         && scenario
