@@ -51,7 +51,7 @@ impl Curve {
         let shortest = |size: usize| times.windows(size).map(|part| part[size - 1] - part[0]).min();
         let spans: Vec<u64> = (1..=kept).filter_map(shortest).collect();
         let (count, period) = (kept.checked_sub(1)? as u64, *spans.last()?);
-        (count > 0 && period > 0).then(|| Self { spans, count, period })
+        (count > 0 && period > 0).then_some(Self { spans, count, period })
     }
 
     fn last(&self) -> u64 {

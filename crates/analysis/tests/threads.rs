@@ -187,7 +187,8 @@ fn no_schedule_exceeds_a_bound() {
     for (by, groups) in all.into_iter().flatten() {
         let policy = by.policy();
         let (mut compared, mut exact, mut ratios, mut unbounded) = (0, 0, 0.0, 0);
-        let systems = SYSTEMS;
+        // By deadlines fewer have bounds.
+        let systems = if by == By::Deadline { 3 * SYSTEMS } else { SYSTEMS };
         for seed in 0..systems {
             let (threads, plans) = random(seed, 3 + seed % 2, groups);
             let Ok(report) = Analysis::new(&scenario(policy, threads, &plans, Duration::from_nanos(1))).run() else {
