@@ -1,4 +1,4 @@
-//! How long 10,000 random systems take, and how large ones do: bounds, then sensitivity. Fails if one takes longer than it
+//! Measures how long 10,000 random systems take, and large ones: bounds, then sensitivity. Fails if one takes longer than it
 //! may, or has no answer. Times are processor time, so that what else runs on the machine does not matter.
 //!
 //! `cargo bench -p rospin-analysis`, or with a first seed and how many: `cargo bench -p rospin-analysis -- 0 1000`.
@@ -57,7 +57,7 @@ fn timed(scenario: &Scenario) -> (Duration, String) {
     (processor_time() - began, text)
 }
 
-/// Of this process, which has one thread; where the system does not tell, the time that passes.
+/// Returns the processor time of this process, which has one thread; where the system does not tell, the time that passes.
 fn processor_time() -> Duration {
     static BEGAN: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();

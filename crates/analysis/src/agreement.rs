@@ -77,7 +77,7 @@ fn known<'a>(system: &'a System, budget: &'a Budget) -> Known<'a> {
     }
 }
 
-/// What the library finds, where it applies as it is.
+/// Returns what the library finds, where it applies as it is.
 fn known_instance(known: &Known<'_>, callback: usize, alone: bool) -> Option<Option<u64>> {
     let system = known.system;
     let plan = &system.callbacks[callback];

@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rospin_scenario::Scenario;
+use rospin_scenario::{Pattern, Scenario};
 
 use crate::budget::{Budget, Monitor, Stop};
 use crate::chains;
 use crate::error::AnalysisError;
+use crate::migrating;
 use crate::overheads::{Overheads, Reservation};
 use crate::report::{CallbackBound, CoreLoad, Report};
 use crate::solve::{Known, Solution, solve};
 use crate::system::{Policy, System};
+use crate::weakly;
 
 /// An analysis that is about to be made.
 ///
@@ -37,7 +39,7 @@ pub struct Analysis<'a> {
 }
 
 impl<'a> Analysis<'a> {
-    /// Of this scenario, on a machine that takes no time for itself.
+    /// An analysis of this scenario, on a machine that takes no time for itself.
     #[must_use]
     pub const fn new(scenario: &'a Scenario) -> Self {
         let overheads = Overheads { dispatch: Duration::ZERO, wake_up: Duration::ZERO, receive: Duration::ZERO };
@@ -101,8 +103,14 @@ impl<'a> Analysis<'a> {
         self.monitor.as_ref()
     }
 
-    pub(crate) const fn scenario(&self) -> &'a Scenario {
+    /// The scenario that is analysed.
+    #[must_use]
+    pub const fn scenario(&self) -> &'a Scenario {
         self.scenario
+    }
+
+    pub(crate) const fn overheads_of(&self) -> &Overheads {
+        &self.overheads
     }
 
     /// The same analysis of another scenario.
@@ -112,8 +120,15 @@ impl<'a> Analysis<'a> {
 
     fn report(&self, system: &System, solution: &Solution, budget: &Budget) -> Report {
         let known = Known::of(system, solution, budget);
-        let callbacks = (0..system.callbacks.len()).map(|number| self.callback(system, solution, number)).collect();
-        let chains = self.scenario.chains.iter().map(|chain| chains::bound(self.scenario, solution, &known, chain));
+        let paces = chains::paces(system, solution);
+        let misses = |number: usize| {
+            let (_, of) = system.callbacks[number].tolerates?;
+            weakly::misses(&known, number, of, paces[number].map(|pace| pace.gap))
+        };
+        let callback = |number: usize| self.callback(system, solution, number, misses(number));
+        let callbacks = (0..system.callbacks.len()).map(callback).collect();
+        let chain = |chain| chains::bound(self.scenario, solution, &known, &paces, chain);
+        let chains = self.scenario.chains.iter().map(chain);
         let cores = system.cores.iter().zip(system.utilizations()).flat_map(|(core, utilization)| {
             let executors: Vec<_> =
                 core.executors.iter().map(|executor| system.executors[*executor].name.clone()).collect();
@@ -131,18 +146,23 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    fn callback(&self, system: &System, solution: &Solution, number: usize) -> CallbackBound {
+    fn callback(&self, system: &System, solution: &Solution, number: usize, misses: Option<u64>) -> CallbackBound {
         let plan = &system.callbacks[number];
         let deadline = self.scenario.callbacks[number].relative_deadline();
         let bound = solution.found[number].bound.map(Duration::from_nanos);
+        let is_tolerated = plan.tolerates.zip(misses).is_some_and(|((tolerated, _), misses)| misses <= tolerated);
         CallbackBound {
             name: plan.name.clone(),
             executor: system.executors[plan.executor].name.clone(),
             priority: plan.priority,
             bound,
-            not_proven: bound.is_none().then(|| why(solution.found[number].stop)),
+            not_proven: bound.is_none().then(|| {
+                let shared = if migrating::concerns(system, plan.executor) { SHARED } else { "" };
+                why(solution.found[number].stop) + shared
+            }),
             deadline,
-            holds: bound.is_some_and(|bound| deadline.is_none_or(|deadline| bound <= deadline)),
+            holds: bound.is_some_and(|bound| deadline.is_none_or(|deadline| bound <= deadline)) || is_tolerated,
+            misses,
             backlog: chains::backlog(system, solution, number),
             may_lose: chains::may_lose(system, solution, number),
             method: solution.found[number].method,
@@ -164,6 +184,10 @@ impl<'a> Analysis<'a> {
             "Dispatching, waking up and receiving take no time; give the machine's overheads to count them.",
         );
         add(
+            system.cores.iter().any(|core| core.numbers.len() > 1 && core.executors.len() > 1),
+            "Where executors share several cores, the most urgent threads have them at any time, whichever they are.",
+        );
+        add(
             system.cores.iter().any(|core| core.executors.len() > 1),
             "Between executors on one core the larger OS priority preempts, equal ones are served first-in first-out \
              (SCHED_FIFO); nothing else runs at these priorities.",
@@ -182,12 +206,31 @@ impl<'a> Analysis<'a> {
             "What is awaited is there after the longest wait that the scenario gives.",
         );
         add(
+            self.scenario.releases.iter().any(|release| matches!(release.pattern, Pattern::Measured { .. })),
+            "Measured messages never come more densely than they were measured.",
+        );
+        add(
+            !self.scenario.locks.is_empty(),
+            "Locks pass on priority (PTHREAD_PRIO_INHERIT), and none is held for longer than the scenario says.",
+        );
+        add(
+            !self.scenario.links.is_empty(),
+            "No message is under way for longer than its link says, and messages keep their order.",
+        );
+        add(
+            system.callbacks.iter().any(crate::system::Callback::is_join),
+            "A join takes the oldest message of each topic; topics that stop leave it without a bound on reaction and age.",
+        );
+        add(
             !self.reservations.is_empty(),
             "Reservations are kept by the operating system, and execution does not stop them.",
         );
         assumptions
     }
 }
+
+/// Why more is not known of executors that move between cores.
+const SHARED: &str = "; executors that share cores are counted as if each delayed all others: give each one core";
 
 /// Why there is no bound, in words.
 fn why(stop: Stop) -> String {

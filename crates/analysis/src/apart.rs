@@ -32,13 +32,13 @@ pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Option<u64> {
     group_window(known, callback)?.bound()
 }
 
-/// How many threads an executor can keep busy at once: what waits, in the middle of a group, keeps none.
+/// Returns how many threads an executor can keep busy at once: a callback that waits, in the middle of a group, keeps none.
 fn busy_at_most(known: &Known<'_>, executor: usize) -> u64 {
     let system = known.system;
     let mut count = 0_u64;
     for &callback in &system.executors[executor].callbacks {
         let plan = &system.callbacks[callback];
-        // Of a group, its first callback counts.
+        // For a group, its first callback counts.
         if plan.mates.iter().any(|mate| *mate < callback) {
             continue;
         }

@@ -1,9 +1,13 @@
 //! Arrival curves: how many activations can be released in any interval of a length.
 
+use std::sync::Arc;
+
 use response_time_analysis::arrival::ArrivalBound;
 use response_time_analysis::time::Duration;
 
-/// Of a list, the shortest time that as many take is sought; of more it is put together.
+use crate::curves::{self, Curve};
+
+/// For as many listed arrivals the shortest time is sought; for more it is put together.
 const SPANS_EXACT: usize = 1_000;
 /// As many curves are kept apart in a sum.
 const PARTS_MAX: usize = 64;
@@ -20,6 +24,10 @@ pub(crate) enum Arrivals {
     Listed { spans: Vec<u64>, jitter: u64 },
     /// All at once, and nothing after.
     Once { count: u64 },
+    /// By a curve, each up to `jitter` late.
+    Curved { curve: Arc<Curve>, jitter: u64 },
+    /// Releases of a join, once there is something of each input, of which each keeps `depth`.
+    Joined { inputs: Vec<Arrivals>, depth: u64 },
     /// From several sources.
     Sum(Vec<Arrivals>),
 }
@@ -43,7 +51,7 @@ impl Arrivals {
         Self::Listed { spans, jitter: 0 }
     }
 
-    /// Whether nothing ever arrives.
+    /// Returns true if nothing ever arrives.
     pub(crate) fn is_never(&self) -> bool {
         self.number(1) == 0
     }
@@ -61,6 +69,8 @@ impl Arrivals {
                 spans.partition_point(|span| *span < length.saturating_add(*jitter)) as u64
             }
             Self::Once { count } => *count,
+            Self::Curved { curve, jitter } => curve.number(length.saturating_add(*jitter)),
+            Self::Joined { inputs, depth } => curves::joined(inputs, *depth, length),
             Self::Sum(parts) => parts.iter().fold(0, |sum, part| sum.saturating_add(part.number(length))),
         }
     }
@@ -75,6 +85,12 @@ impl Arrivals {
                 Self::Listed { spans: spans.clone(), jitter: jitter.saturating_add(late) }
             }
             Self::Once { count } => Self::Once { count: *count },
+            Self::Curved { curve, jitter } => {
+                Self::Curved { curve: curve.clone(), jitter: jitter.saturating_add(late) }
+            }
+            Self::Joined { inputs, depth } => {
+                Self::Joined { inputs: inputs.iter().map(|input| input.later(late)).collect(), depth: *depth }
+            }
             Self::Sum(parts) => Self::Sum(parts.iter().map(|part| part.later(late)).collect()),
         }
     }
@@ -84,6 +100,8 @@ impl Arrivals {
         match self {
             Self::Repeated { gap, burst, .. } => *burst as f64 / *gap as f64,
             Self::Listed { .. } | Self::Once { .. } => 0.0,
+            Self::Curved { curve, .. } => curve.rate(),
+            Self::Joined { inputs, .. } => inputs.iter().map(Self::rate).fold(f64::MAX, f64::min),
             Self::Sum(parts) => parts.iter().map(Self::rate).sum(),
         }
     }
@@ -96,21 +114,27 @@ impl Arrivals {
                 (rate, rate * *jitter as f64)
             }
             Self::Listed { .. } | Self::Once { .. } => (0.0, 0.0),
+            Self::Curved { curve, jitter } => (curve.rate(), curve.rate() * *jitter as f64 + curve.line_begins()),
+            Self::Joined { inputs, .. } => {
+                let lines = inputs.iter().map(Self::at_least);
+                lines.fold((f64::MAX, f64::MAX), |least, line| (least.0.min(line.0), least.1.min(line.1)))
+            }
             Self::Sum(parts) => {
                 parts.iter().map(Self::at_least).fold((0.0, 0.0), |sum, part| (sum.0 + part.0, sum.1 + part.1))
             }
         }
     }
 
-    /// How many curves it consists of: what a look at it costs.
+    /// Returns how many curves it consists of, which is the cost of a look at it.
     pub(crate) fn weight(&self) -> u64 {
         match self {
             Self::Repeated { .. } | Self::Listed { .. } | Self::Once { .. } => 1,
-            Self::Sum(parts) => parts.iter().map(Self::weight).sum(),
+            Self::Curved { .. } => 2,
+            Self::Joined { inputs: parts, .. } | Self::Sum(parts) => parts.iter().map(Self::weight).sum(),
         }
     }
 
-    /// The first interval length above this one that has more arrivals.
+    /// The first interval length above this one that has more arrivals, or one before that.
     pub(crate) fn next_step(&self, length: u64) -> Option<u64> {
         match self {
             Self::Repeated { .. } if length == 0 => Some(1),
@@ -123,11 +147,19 @@ impl Arrivals {
                 Some((span.saturating_sub(*jitter) + 1).max(length + 1))
             }
             Self::Once { count } => (length == 0 && *count > 0).then_some(1),
-            Self::Sum(parts) => parts.iter().filter_map(|part| part.next_step(length)).min(),
+            Self::Curved { curve, jitter } => {
+                // Without arrivals at length 0, whatever the jitter.
+                let from = if length == 0 { 0 } else { length.saturating_add(*jitter) };
+                let step = curve.next_step(from)?;
+                Some(if length == 0 { 1 } else { step.saturating_sub(*jitter).max(length + 1) })
+            }
+            Self::Joined { inputs: parts, .. } | Self::Sum(parts) => {
+                parts.iter().filter_map(|part| part.next_step(length)).min()
+            }
         }
     }
 
-    /// Of all of them. Those alike become one; of very many, those of one rate become one that is late as the latest.
+    /// Adds them up. Those alike become one; of very many, those of one rate become one that is late as the latest.
     pub(crate) fn sum(parts: Vec<Self>) -> Self {
         let mut flat: Vec<Self> = Vec::new();
         for part in parts {
@@ -136,11 +168,11 @@ impl Arrivals {
                 single => flat.push(single),
             }
         }
-        // Of one rate together, the latest last.
+        // Those of one rate stand together, the latest last.
         let key = |part: &Self| match part {
             Self::Repeated { gap, jitter, .. } => (*gap, *jitter),
             Self::Listed { jitter, .. } => (u64::MAX, *jitter),
-            Self::Once { .. } | Self::Sum(_) => (u64::MAX, u64::MAX),
+            Self::Once { .. } | Self::Curved { .. } | Self::Joined { .. } | Self::Sum(_) => (u64::MAX, u64::MAX),
         };
         let mut merged: Vec<Self> = Vec::new();
         for exact in [true, false] {
@@ -203,6 +235,10 @@ impl ArrivalBound for Arrivals {
             }
             Self::Once { count } => Box::new((*count > 0).then_some(Duration::from(1)).into_iter()),
             Self::Sum(parts) => parts.steps_iter(),
+            Self::Curved { .. } | Self::Joined { .. } => {
+                let steps = std::iter::successors(self.next_step(0), |step| self.next_step(*step));
+                Box::new(steps.map(Duration::from))
+            }
         }
     }
 
@@ -215,6 +251,10 @@ impl ArrivalBound for Arrivals {
 mod tests {
     use super::*;
 
+    fn curved(jitter: u64) -> Arrivals {
+        Arrivals::Curved { curve: Arc::new(Curve::bursts(20, 3, 2).unwrap()), jitter }
+    }
+
     #[test]
     fn steps_are_where_the_number_grows() {
         let cases = [
@@ -225,12 +265,24 @@ mod tests {
             Arrivals::listed(&[30, 0, 4, 5], 1),
             Arrivals::listed(&[30, 0, 4, 5], 2).later(2),
             Arrivals::Once { count: 3 },
+            curved(0),
+            curved(7),
+            curved(33),
+            Arrivals::Joined { inputs: vec![Arrivals::every(7).later(3), Arrivals::every(7)], depth: 2 },
             Arrivals::Sum(vec![Arrivals::every(4), Arrivals::every(6).later(5)]),
         ];
         for arrivals in cases {
             let expected: Vec<u64> =
                 (1..100).filter(|length| arrivals.number(*length) > arrivals.number(length - 1)).collect();
-            assert_eq!(arrivals.steps(99).collect::<Vec<_>>(), expected, "{arrivals:?}");
+            let steps: Vec<u64> = arrivals.steps(99).collect();
+            if matches!(arrivals, Arrivals::Joined { .. }) {
+                assert!(
+                    steps.len() < 50 && expected.iter().all(|step| steps.contains(step)),
+                    "{arrivals:?}: {steps:?}"
+                );
+            } else {
+                assert_eq!(steps, expected, "{arrivals:?}");
+            }
             let (rate, first) = arrivals.at_least();
             assert!((1..100).all(|length| arrivals.number(length) as f64 >= rate * length as f64 + first - 1e-9));
         }

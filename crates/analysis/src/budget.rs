@@ -53,7 +53,7 @@ impl Monitor {
         self.inner.stopped.load(Ordering::Relaxed)
     }
 
-    /// How much of the budget that runs now is spent, 0 to 1; most analyses end long before 1.
+    /// Returns how much of the budget that runs now is spent, 0 to 1; most analyses end long before 1.
     #[must_use]
     pub fn share(&self) -> f64 {
         let whole = self.inner.whole.load(Ordering::Relaxed).max(1);
@@ -64,7 +64,7 @@ impl Monitor {
 /// Why there is no bound.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stop {
-    /// What is sought is longer than this.
+    /// The time that is sought is longer than this.
     Limit(u64),
     /// The work for it ran out.
     Work,
@@ -72,12 +72,12 @@ pub(crate) enum Stop {
     Other,
 }
 
-/// What may be spent, and what stopped the last search.
+/// Work that may be spent, and what stopped the last search.
 #[derive(Debug)]
 pub(crate) struct Budget {
     whole: u64,
     left: Cell<u64>,
-    /// Of the search that is under way.
+    /// Work that the search under way may spend.
     portion: Cell<u64>,
     stop: Cell<Option<Stop>>,
     monitor: Option<Monitor>,

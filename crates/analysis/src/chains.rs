@@ -2,8 +2,11 @@
 //! jitter that its predecessors give it, so along a chain they add up. Inside one executor, less will do: see
 //! [`end_to_end`].
 //!
+//! A join adds the time that a message waits for those of the other topics.
+//!
 //! Reaction time and data age after Dürr et al. (CODES+ISSS 2019) and Günzel et al. (RTAS 2023): in a chain whose links
-//! are events, only its start is sampled, so both are the latency and one longest gap between two starts.
+//! are events, only its start is sampled, so both are the latency and one longest gap between two starts. Behind a join, data is
+//! as old as the latency and one longest gap between two releases of that.
 
 use std::time::Duration;
 
@@ -15,7 +18,7 @@ use crate::report::ChainBound;
 use crate::solve::{Known, Solution};
 use crate::system::System;
 
-/// How many messages may wait at once; `None` for timers, and if nothing is known.
+/// Returns how many messages may wait at once; `None` for timers, and if nothing is known.
 pub(crate) fn backlog(system: &System, solution: &Solution, callback: usize) -> Option<u64> {
     if system.callbacks[callback].kind == EntityKind::Timer {
         return None;
@@ -25,35 +28,136 @@ pub(crate) fn backlog(system: &System, solution: &Solution, callback: usize) -> 
     Some(end_to_end::backlog(system, callback).map_or(by_rate, |inside| inside.min(by_rate)))
 }
 
-/// Whether a message can be displaced before it is taken.
+/// Returns true if a message can be displaced before it is taken.
 pub(crate) fn may_lose(system: &System, solution: &Solution, callback: usize) -> bool {
     let plan = &system.callbacks[callback];
     plan.kind != EntityKind::Timer && backlog(system, solution, callback).is_none_or(|waiting| waiting > plan.depth)
 }
 
-pub(crate) fn bound(scenario: &Scenario, solution: &Solution, known: &Known<'_>, chain: &Chain) -> ChainBound {
+/// When releases are sure to come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Pace {
+    /// The longest time between two of them.
+    pub(crate) gap: u64,
+    /// The latest time of the first one.
+    pub(crate) first: u64,
+}
+
+impl Pace {
+    /// The one that promises more.
+    pub(crate) fn least(paces: impl Iterator<Item = Self>) -> Option<Self> {
+        paces.reduce(|one, other| Self { gap: one.gap.min(other.gap), first: one.first.min(other.first) })
+    }
+}
+
+/// When each callback is sure to be released, as long as everything comes that the scenario promises; `None` where nothing
+/// promises that, or messages may be lost.
+pub(crate) fn paces(system: &System, solution: &Solution) -> Vec<Option<Pace>> {
+    let mut paces: Vec<Option<Pace>> = vec![None; system.callbacks.len()];
+    for &callback in &system.order {
+        let plan = &system.callbacks[callback];
+        paces[callback] = if plan.is_join() {
+            let input = |input: usize| input_pace(system, solution, &paces, callback, input);
+            // By then something of each has come, whatever was left over.
+            let latest =
+                |one: Pace, other: Pace| Pace { gap: one.gap.max(other.gap), first: one.first.max(other.first) };
+            let inputs: Option<Vec<_>> = (0..plan.joined.len()).map(input).collect();
+            inputs.and_then(|inputs| inputs.into_iter().reduce(latest))
+        } else {
+            let sent =
+                (0..plan.publishers.len()).filter_map(|place| sent_pace(system, solution, &paces, callback, place));
+            let pace = Pace::least(sent.chain(plan.pace));
+            // A timer that starts later than its next due time may skip it.
+            let late = solution.found[callback].bound.unwrap_or(0).saturating_sub(plan.shortest);
+            let skips = |pace: &Pace| plan.kind == EntityKind::Timer && late > pace.gap;
+            pace.map(|pace| if skips(&pace) { Pace { gap: pace.gap + late, ..pace } } else { pace })
+        };
+    }
+    paces
+}
+
+/// The same where latencies depend on it: none without joins.
+pub(crate) fn paces_for_latency(system: &System, solution: &Solution) -> Vec<Option<Pace>> {
+    let joins = system.callbacks.iter().any(crate::system::Callback::is_join);
+    if joins { paces(system, solution) } else { vec![None; system.callbacks.len()] }
+}
+
+/// When messages of one of its publishers are sure to come to a callback.
+fn sent_pace(
+    system: &System,
+    solution: &Solution,
+    paces: &[Option<Pace>],
+    callback: usize,
+    place: usize,
+) -> Option<Pace> {
+    let plan = &system.callbacks[callback];
+    let (publisher, way) = (plan.publishers[place], plan.ways[place]);
+    if may_lose(system, solution, publisher) {
+        return None;
+    }
+    let (of, response) = (paces[publisher]?, solution.found[publisher].bound?);
+    let jitter = response.saturating_sub(system.callbacks[publisher].shortest);
+    let gap = of.gap.checked_add(jitter)?.checked_add(way.longest - way.shortest)?;
+    Some(Pace { gap, first: of.first.checked_add(response)?.checked_add(way.longest)? })
+}
+
+/// When messages of one of its topics are sure to come to a join.
+fn input_pace(system: &System, solution: &Solution, paces: &[Option<Pace>], join: usize, input: usize) -> Option<Pace> {
+    let plan = &system.callbacks[join];
+    let sent = plan.of_input(input).filter_map(|place| sent_pace(system, solution, paces, join, place));
+    Pace::least(sent.chain(plan.joined[input].pace))
+}
+
+/// Returns how long messages are under way to a member of a chain from the one before it, and then wait for others that it joins:
+/// as many as its queue holds may be in front of it, each of which waits for one of each other topic.
+fn passage(system: &System, solution: &Solution, paces: &[Option<Pace>], from: usize, to: usize) -> Option<u64> {
+    let plan = &system.callbacks[to];
+    let mut longest = 0;
+    for place in (0..plan.publishers.len()).filter(|place| plan.publishers[*place] == from) {
+        let mut time = plan.ways[place].longest;
+        let others = (0..plan.joined.len()).filter(|input| *input != plan.ways[place].input);
+        let wait = |input| {
+            let Pace { gap, first } = input_pace(system, solution, paces, to, input)?;
+            gap.max(first).checked_add(gap.checked_mul(plan.depth - 1)?)
+        };
+        let waits: Option<Vec<u64>> = others.map(wait).collect();
+        time = time.checked_add(waits?.into_iter().max().unwrap_or(0))?;
+        longest = longest.max(time);
+    }
+    Some(longest)
+}
+
+pub(crate) fn bound(
+    scenario: &Scenario,
+    solution: &Solution,
+    known: &Known<'_>,
+    paces: &[Option<Pace>],
+    chain: &Chain,
+) -> ChainBound {
     let system = known.system;
     let place = |name: &String| scenario.callbacks.iter().position(|callback| callback.name == *name);
     let members: Vec<usize> = chain.callbacks.iter().filter_map(place).collect();
-    let sum: Option<u64> = members.iter().map(|member| solution.found[*member].bound).sum();
+    let responses = members.iter().map(|member| solution.found[*member].bound);
+    let passages = members.windows(2).map(|pair| passage(system, solution, paces, pair[0], pair[1]));
+    let sum: Option<u64> = responses.chain(passages).sum();
     known.budget.begin(known.budget.whole() / 8);
     let whole = end_to_end::bound(known, &members);
     let latency = sum.into_iter().chain(whole).min();
     let lossy: Vec<_> = members.iter().filter(|member| may_lose(system, solution, **member)).collect();
     let lossless = latency.filter(|_| lossy.is_empty());
     let first = &system.callbacks[members[0]];
-    let gap = first.longest_gap.filter(|_| first.publishers.is_empty());
-    // A timer that runs later than its next due time may skip it.
-    let late = solution.found[members[0]].bound.unwrap_or(0);
-    let gap = gap.map(|gap| if first.kind == EntityKind::Timer && late > gap { gap + late } else { gap });
-    let sampled = if first.kind == EntityKind::Timer { gap } else { Some(0) };
-    let sum = |more: Option<u64>| Some(Duration::from_nanos(lossless? + more?));
+    let gap = |member: usize| Some(paces[member]?.gap);
+    let sampled = if first.kind == EntityKind::Timer { gap(members[0]) } else { Some(0) };
+    // A join leaves out only messages that are older than those it takes. It takes some as often as it is released.
+    let last_join = members[1..].iter().rev().find(|member| system.callbacks[**member].is_join());
+    let renewed = gap(*last_join.unwrap_or(&members[0]));
+    let sum = |more: Option<u64>| Some(Duration::from_nanos(lossless?.checked_add(more?)?));
     let latency = latency.map(Duration::from_nanos);
     ChainBound {
         name: chain.name.clone(),
         latency,
         reaction_time: sum(sampled),
-        data_age: sum(gap),
+        data_age: sum(renewed),
         deadline: chain.deadline,
         holds: latency.is_some_and(|latency| chain.deadline.is_none_or(|deadline| latency <= deadline)),
         lossy: lossy.into_iter().map(|member| system.callbacks[*member].name.clone()).collect(),

@@ -7,11 +7,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use rospin_scenario::{Executor, Scenario};
+use rospin_scenario::Scenario;
 
 use crate::analysis::Analysis;
 use crate::budget::Budget;
 use crate::chains;
+use crate::change::{self, Change};
 use crate::solve::{Known, Solution, solve};
 use crate::system::System;
 
@@ -21,6 +22,8 @@ const LATE_MAX: usize = 8;
 const CAUSES_MAX: usize = 3;
 /// As many changes of each kind are tried.
 const TRIES_MAX: usize = 64;
+/// As many callbacks are split.
+const SPLITS_MAX: usize = 8;
 
 /// A deadline that is not proven to hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,99 +38,6 @@ pub struct Late {
     pub causes: Vec<(String, Option<Duration>)>,
 }
 
-/// A change that makes all deadlines hold.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum Change {
-    /// Another priority inside its executor.
-    Priority {
-        /// The callback.
-        callback: String,
-        /// What it has.
-        from: u32,
-        /// What it should have.
-        to: u32,
-    },
-    /// Another OS priority.
-    OsPriority {
-        /// The executor.
-        executor: String,
-        /// What it has.
-        from: u8,
-        /// What it should have.
-        to: u8,
-    },
-    /// A callback group goes to another executor.
-    Group {
-        /// The group.
-        group: String,
-        /// Where to: an executor that is there, or a new one.
-        executor: String,
-        /// The core of the new one; `None` if it is there.
-        core: Option<u16>,
-    },
-    /// An executor goes to another core.
-    Core {
-        /// The executor.
-        executor: String,
-        /// Where to.
-        core: u16,
-    },
-}
-
-impl Change {
-    /// In words.
-    #[must_use]
-    pub fn describe(&self) -> String {
-        match self {
-            Self::Priority { callback, from, to } => format!("give `{callback}` priority {to} instead of {from}"),
-            Self::OsPriority { executor, from, to } => {
-                format!("give executor `{executor}` OS priority {to} instead of {from}")
-            }
-            Self::Group { group, executor, core: None } => format!("move group `{group}` to executor `{executor}`"),
-            Self::Group { group, executor, core: Some(core) } => {
-                format!("move group `{group}` to an executor of its own, `{executor}`, on core {core}")
-            }
-            Self::Core { executor, core } => format!("move `{executor}` to core {core}"),
-        }
-    }
-
-    /// The scenario with this change.
-    #[must_use]
-    pub fn apply(&self, scenario: &Scenario) -> Scenario {
-        let mut changed = scenario.clone();
-        match self {
-            Self::Priority { callback, to, .. } => {
-                let found = changed.callbacks.iter_mut().filter(|plan| plan.name == *callback);
-                found.for_each(|plan| plan.priority = Some(*to));
-            }
-            Self::OsPriority { executor, to, .. } => {
-                let found = changed.executors.iter_mut().filter(|plan| plan.name == *executor);
-                found.for_each(|plan| plan.os_priority = *to);
-            }
-            Self::Group { group, executor, core } => {
-                let of = changed.groups.iter().find(|plan| plan.name == *group).map(|plan| plan.executor.clone());
-                let like = changed.executors.iter().find(|plan| Some(&plan.name) == of.as_ref()).cloned();
-                if let (Some(core), Some(like)) = (core, like) {
-                    let mut own = Executor::new(executor);
-                    own.policy.clone_from(&like.policy);
-                    own.os_priority = like.os_priority;
-                    own.cores = vec![*core];
-                    changed.executors.push(own);
-                    changed.cores = Some(scenario.core_count());
-                }
-                let found = changed.groups.iter_mut().filter(|plan| plan.name == *group);
-                found.for_each(|plan| plan.executor.clone_from(executor));
-            }
-            Self::Core { executor, core } => {
-                let found = changed.executors.iter_mut().filter(|plan| plan.name == *executor);
-                found.for_each(|plan| plan.cores = vec![*core]);
-            }
-        }
-        changed
-    }
-}
-
 /// Deadlines that are not proven to hold, and why; none if some core has too much to do.
 pub(crate) fn late(analysis: &Analysis<'_>, system: &System, budget: &Budget) -> Vec<Late> {
     if system.check_load().is_err() {
@@ -137,7 +47,9 @@ pub(crate) fn late(analysis: &Analysis<'_>, system: &System, budget: &Budget) ->
     let count = system.callbacks.len();
     let bounds = |system: &System, solution: &Solution| -> Vec<Option<u64>> {
         let known = Known::of(system, solution, budget);
-        let chains = scenario.chains.iter().map(|chain| chains::bound(scenario, solution, &known, chain).latency);
+        let paces = chains::paces_for_latency(system, solution);
+        let chains =
+            scenario.chains.iter().map(|chain| chains::bound(scenario, solution, &known, &paces, chain).latency);
         let chains = chains.map(|latency| latency.map(crate::system::nanos));
         solution.found.iter().map(|found| found.bound).chain(chains).collect()
     };
@@ -191,10 +103,11 @@ pub(crate) fn changes(analysis: &Analysis<'_>, late: &[Late], budget: &Budget) -
     let scenario = analysis.scenario();
     let holds = |change: &Change| !budget.is_spent() && analysis.of(&change.apply(scenario)).holds(budget);
     let mut found = Vec::new();
-    for candidates in [priorities(analysis, late), os_priorities(scenario), cores(scenario), groups(scenario)] {
+    let splits = splits(scenario, late);
+    for candidates in [priorities(analysis, late), os_priorities(scenario), cores(scenario), groups(scenario), splits] {
         let mut subjects = BTreeSet::new();
         for (subject, change) in candidates.into_iter().take(TRIES_MAX) {
-            // Of several that would do for one thing, the first.
+            // The first of several that would do for one thing is enough.
             if !subjects.contains(&subject) && holds(&change) {
                 subjects.insert(subject);
                 found.push(change);
@@ -266,6 +179,20 @@ fn groups(scenario: &Scenario) -> Vec<(String, Change)> {
         let is_new = scenario.executors.iter().all(|executor| executor.name != own);
         for core in (0..scenario.core_count()).filter(|_| !is_alone && is_new) {
             found.push((name(), Change::Group { group: name(), executor: own.clone(), core: Some(core) }));
+        }
+    }
+    found
+}
+
+/// Callbacks that make others late, in two.
+fn splits(scenario: &Scenario, late: &[Late]) -> Vec<(String, Change)> {
+    let mut found: Vec<(String, Change)> = Vec::new();
+    for (cause, _) in late.iter().flat_map(|late| &late.causes) {
+        if found.len() < SPLITS_MAX
+            && found.iter().all(|(known, _)| known != cause)
+            && let Some(split) = change::split(scenario, cause)
+        {
+            found.push((cause.clone(), split));
         }
     }
     found

@@ -13,6 +13,7 @@ use rospin_core::EntityKind;
 
 use crate::arrivals::Arrivals;
 use crate::inside;
+use crate::locks;
 use crate::search::Search;
 use crate::solve::Known;
 use crate::system::System;
@@ -25,6 +26,14 @@ pub(crate) fn bound(known: &Known<'_>, members: &[usize]) -> Option<u64> {
     let system = known.system;
     let (&first, &last) = (members.first()?, members.last()?);
     let executor = system.callbacks[first].executor;
+    let passes_at_once = |pair: &[usize]| {
+        let receiver = &system.callbacks[pair[1]];
+        let mut senders = receiver.publishers.iter().zip(&receiver.ways);
+        !receiver.is_join() && senders.all(|(sender, way)| *sender != pair[0] || way.longest == 0)
+    };
+    if !members.windows(2).all(passes_at_once) {
+        return None;
+    }
     if members.iter().any(|member| system.callbacks[*member].executor != executor) || !inside::applies(system, executor)
     {
         return None;
@@ -34,7 +43,7 @@ pub(crate) fn bound(known: &Known<'_>, members: &[usize]) -> Option<u64> {
     let length = all.longest()?;
     let own = inside::arrivals(known, least, None)?[first].clone();
     let end = |at| {
-        // What follows from a callback alone comes after it.
+        // Messages that follow from a callback alone come after it.
         let follows = u64::from(members.len() > 1);
         let earlier = is_least(system, first, members).then(|| (first, own.number(at + 1).max(1) - 1 + follows));
         match earlier {
@@ -47,7 +56,7 @@ pub(crate) fn bound(known: &Known<'_>, members: &[usize]) -> Option<u64> {
     search.longest(end, |at| Some(own.next_step(at + 1)? - 1))
 }
 
-/// Whether the first callback is less urgent than all others of the chain.
+/// Returns true if the first callback is less urgent than all others of the chain.
 fn is_least(system: &System, first: usize, members: &[usize]) -> bool {
     let priority = |member: usize| system.callbacks[member].priority;
     members[1..].iter().all(|member| priority(*member) > priority(first))
@@ -58,9 +67,9 @@ struct Window<'a> {
     known: &'a Known<'a>,
     executor: usize,
     blocking: u64,
-    /// Of the chain's last callback.
+    /// The execution time of the chain's last callback.
     cost: u64,
-    /// Of the callback itself, if that is not part of the work.
+    /// The execution time of the callback itself, if that is not part of the work.
     own: u64,
     /// In the executor.
     work: Vec<(Arrivals, u64)>,
@@ -81,6 +90,11 @@ impl<'a> Window<'a> {
         let preempting = above.flat_map(|other| &other.callbacks);
         let preempting: Option<Vec<_>> =
             preempting.map(|other| Some((arrivals_of_work(known, *other)?, system.callbacks[*other].cost()))).collect();
+        let mut preempting = preempting?;
+        let host = &system.executors[executor];
+        if system.shares_locks[host.core] {
+            preempting.push((Arrivals::Once { count: 1 }, locks::blocking(system, host)));
+        }
         Some(Self {
             known,
             executor,
@@ -88,7 +102,7 @@ impl<'a> Window<'a> {
             cost: system.callbacks[last].cost(),
             own: 0,
             work: mates().map(|mate| (arrivals[mate].clone(), system.callbacks[mate].cost())).collect(),
-            preempting: preempting?,
+            preempting,
         })
     }
 
@@ -118,7 +132,7 @@ fn demand(work: &[(Arrivals, u64)], length: u64) -> u64 {
     work.iter().fold(0, |sum: u64, (arrivals, cost)| sum.saturating_add(arrivals.number(length).saturating_mul(*cost)))
 }
 
-/// How many messages may wait for a callback that only less urgent ones of its executor release: none of those runs while
+/// Returns how many messages may wait for a callback that only less urgent ones of its executor release: none of those runs while
 /// one waits. `None` if that is not how it is released.
 pub(crate) fn backlog(system: &System, callback: usize) -> Option<u64> {
     let plan = &system.callbacks[callback];

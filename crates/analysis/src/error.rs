@@ -50,7 +50,7 @@ pub enum AnalysisError {
         callback: String,
         /// Why.
         reason: String,
-        /// What to change.
+        /// The change that would do.
         mend: String,
     },
     /// There is no executor by that name.

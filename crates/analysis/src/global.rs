@@ -41,13 +41,13 @@ pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Option<u64> {
     from_release(known, callback).into_iter().chain(from_window(known, callback)).min()
 }
 
-/// Whether activations of a callback wait for threads only.
+/// Returns true if activations of a callback wait for threads only.
 fn is_free(known: &Known<'_>, callback: usize) -> bool {
     let plan = &known.system.callbacks[callback];
     plan.mates.is_empty() && at_once(known, callback).is_some_and(|count| count <= u64::from(plan.in_flight))
 }
 
-/// How many activations of a callback can be under way at once, waiting or not.
+/// Returns how many activations of a callback can be under way at once, waiting or not.
 pub(crate) fn at_once(known: &Known<'_>, callback: usize) -> Option<u64> {
     Some(known.arrivals[callback].as_ref()?.number(known.responses[callback]?))
 }
@@ -82,7 +82,7 @@ fn from_release(known: &Known<'_>, callback: usize) -> Option<u64> {
     (start - 1).checked_add(plan.cost())
 }
 
-/// Of one callback, as many times its time as it may run at once.
+/// Returns the time of one callback, as many times as it may run at once.
 fn copies(known: &Known<'_>, callback: usize, time: u64, threads: u64) -> impl Iterator<Item = u64> {
     let most = threads.min(u64::from(known.system.callbacks[callback].in_flight));
     let count = at_once(known, callback).unwrap_or(most).min(most);
@@ -108,7 +108,7 @@ fn from_window(known: &Known<'_>, callback: usize) -> Option<u64> {
             Order::Before(ahead) => ahead,
             Order::Key { lead } => Ahead::ByKey { lead, overtakes: false },
         };
-        // What waits for its group, or for itself, is left over from before the window.
+        // An activation that waits for its group, or for itself, is left over from before the window.
         if !is_free(known, other) || mate.is_async() {
             return None;
         }

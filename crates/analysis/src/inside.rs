@@ -1,4 +1,4 @@
-//! What the callbacks of one executor send to each other, under fixed priorities.
+//! Messages between callbacks of one executor, under fixed priorities.
 //!
 //! Compositional analysis gives each link of a chain the jitter of all links before it. Inside an executor that is far too
 //! much: under a load of 95 % it finds no bound at all. With one thread and fixed priorities more is known. Consider a
@@ -17,10 +17,11 @@
 //! callback of a chain the higher priority for this very reason.
 
 use crate::arrivals::Arrivals;
+use crate::migrating;
 use crate::solve::Known;
 use crate::system::{Callback, Policy, System};
 
-/// Whether this holds for an executor, and makes a difference.
+/// Returns true if this holds for an executor, and makes a difference.
 pub(crate) fn applies(system: &System, executor: usize) -> bool {
     let own = &system.executors[executor];
     let plans = || own.callbacks.iter().map(|callback| &system.callbacks[*callback]);
@@ -29,6 +30,7 @@ pub(crate) fn applies(system: &System, executor: usize) -> bool {
     let has_peers = system.neighbours(executor).any(|other| other.os_priority == own.os_priority);
     own.policy == Policy::FixedPriority
         && own.threads == 1
+        && !migrating::concerns(system, executor)
         && system.receive == 0
         && !has_peers
         && !plans().any(Callback::is_async)
@@ -51,16 +53,22 @@ pub(crate) fn arrivals(known: &Known<'_>, callback: usize, only: Option<(usize, 
             found[receiver] = Arrivals::Once { count };
             continue;
         }
+        if plan.is_join() {
+            // Some of what it joins may be left over from before the window.
+            found[receiver] = known.arrivals[receiver].clone()?;
+            continue;
+        }
         let mut parts = Vec::new();
         if !plan.source.is_never() {
             parts.push(plan.source.clone());
         }
-        for publisher in &plan.publishers {
+        for (place, publisher) in plan.publishers.iter().enumerate() {
             let sender = &system.callbacks[*publisher];
-            parts.push(match sender.executor == level.executor {
+            // A message that is under way when the window begins enters it without its sender's release.
+            parts.push(match sender.executor == level.executor && plan.ways[place].longest == 0 {
                 true if sender.priority < level.priority => Arrivals::Once { count: 1 },
                 true => found[*publisher].clone(),
-                false => known.sent(*publisher)?,
+                false => known.sent(receiver, place)?,
             });
         }
         found[receiver] = Arrivals::sum(parts);
@@ -75,5 +83,6 @@ pub(crate) fn releasers(system: &System, callback: usize) -> &[usize] {
         let sender = &system.callbacks[*publisher];
         sender.executor == plan.executor && sender.priority < plan.priority
     };
-    if plan.source.is_never() && plan.publishers.iter().all(is_below) { &plan.publishers } else { &[] }
+    let at_once = !plan.is_join() && plan.ways.iter().all(|way| way.longest == 0);
+    if at_once && plan.source.is_never() && plan.publishers.iter().all(is_below) { &plan.publishers } else { &[] }
 }

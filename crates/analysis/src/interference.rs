@@ -1,16 +1,16 @@
-//! What other callbacks can run while an activation is under way, without a busy window: each was released at most its own
+//! Interference while an activation is under way, without a busy window: each other activation was released at most its own
 //! response time before.
 
 use crate::arrivals::Arrivals;
 use crate::solve::Known;
 use crate::system::{Callback, Executor, Policy, System};
 
-/// How another callback of an executor is ordered with respect to the one under analysis.
+/// The order of another callback of an executor with respect to the one under analysis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Relation {
-    /// What of it comes before: what is released no later than so long after the one under analysis; all if `None`.
+    /// Activations come before that are released no later than so long after the one under analysis; all if `None`.
     pub(crate) before: Option<i64>,
-    /// Whether some of it comes after, and can be running when the one under analysis becomes ready.
+    /// True if some of it comes after, and can be running when the one under analysis becomes ready.
     pub(crate) after: bool,
 }
 
@@ -19,7 +19,7 @@ impl Relation {
     pub(crate) const ALL: Self = Self { before: None, after: false };
     const NOTHING: Self = Self { before: Some(i64::MIN), after: true };
 
-    /// Of `other` to `callback`, which may see messages up to `delay` late.
+    /// Returns the order of `other` to `callback`, which may see messages up to `delay` late.
     pub(crate) fn of(executor: &Executor, callback: &Callback, other: &Callback, delay: u64) -> Self {
         let delay = delay as i64;
         // The segments of an asynchronous callback are released anew, so its key grows.
@@ -54,7 +54,7 @@ impl Relation {
         if inherits { Self { before: None, ..own } } else { own }
     }
 
-    /// Whether any of it comes before.
+    /// Returns true if any of it comes before.
     pub(crate) fn is_before(self) -> bool {
         self.before != Some(i64::MIN)
     }
@@ -70,13 +70,13 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Of a callback whose activations take `cost` each; `None` if nothing bounds its response time.
+    /// Returns the work of a callback whose activations take `cost` each; `None` if nothing bounds its response time.
     pub(crate) fn of(known: &Known<'_>, callback: usize, cost: u64) -> Option<Self> {
         let arrivals = known.arrivals[callback].clone()?;
         Some(Self { arrivals, response: known.responses[callback]?, cost, before: None })
     }
 
-    /// Of the receive thread, which has a message within that time.
+    /// Returns the work of the receive thread, which has a message within that time.
     pub(crate) const fn received(arrivals: Arrivals, response: u64, cost: u64) -> Self {
         Self { arrivals, response, cost, before: None }
     }
@@ -93,7 +93,7 @@ impl Work {
         self.arrivals.number(self.response.saturating_add_signed(until))
     }
 
-    /// How much of it can run in an interval of this length.
+    /// Returns how much of it can run in an interval of this length.
     ///
     /// Where activations come one at a time: the interval begins with one that runs as late as it may, those after it run
     /// as early as they can (Bertogna and Cirinei, RTSS 2007).

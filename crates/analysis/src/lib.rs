@@ -45,6 +45,8 @@
 //!   priority of the text books.
 //! - Asynchronous callbacks: segments that are not preempted, suspension counted as jitter, groups that are held with
 //!   priority inheritance.
+//! - Executors with one thread each that share several cores: interference of threads that are no less urgent.
+//! - Locks that executors on one core share, with priority inheritance; deadlines that may be missed so often in a row.
 //! - Several threads: global and non-preemptive, by fixed priority, EDF, first-in first-out or in any order; with a thread
 //!   for each group, each of those as on a thread of its own. The emulated wait set with several threads and
 //!   mutually exclusive groups has no bound: it starves.
@@ -65,13 +67,18 @@ mod arrivals;
 mod assign;
 mod budget;
 mod chains;
+mod change;
+mod critical;
+mod curves;
 mod diagnosis;
 mod end_to_end;
 mod error;
 mod global;
 mod inside;
 mod interference;
+mod locks;
 mod lower;
+mod migrating;
 mod overheads;
 mod parallel;
 mod placement;
@@ -83,12 +90,14 @@ mod suspension;
 mod system;
 mod trial;
 mod uniprocessor;
+mod weakly;
 mod window;
 
 pub use analysis::Analysis;
 pub use assign::{Assignment, OsSetting};
 pub use budget::Monitor;
-pub use diagnosis::{Change, Late};
+pub use change::Change;
+pub use diagnosis::Late;
 pub use error::AnalysisError;
 pub use overheads::{Overheads, Reservation};
 pub use report::{CallbackBound, ChainBound, CoreLoad, Report};

@@ -7,9 +7,11 @@ use rospin_core::{EntityKind, GroupKind, PriorityMap};
 use rospin_scenario::{Callback as Plan, Chain, ExecutionTime, Fault, Pattern, Priorities, Release, Scenario};
 
 use crate::arrivals::Arrivals;
+use crate::chains::Pace;
+use crate::curves::Curve;
 use crate::error::AnalysisError;
 use crate::overheads::{Overheads, Reservation};
-use crate::system::{Callback, Executor, Policy, nanos};
+use crate::system::{Callback, Executor, Outside, Policy, Way, nanos};
 
 pub(crate) fn executors(
     scenario: &Scenario,
@@ -70,7 +72,7 @@ pub(crate) fn callbacks(scenario: &Scenario, overheads: &Overheads) -> Result<Ve
         Priorities::Given => PriorityMap::default(),
         _ => PriorityMap::picas(&scenario.chains.iter().map(Chain::to_core).collect::<Vec<_>>())?,
     };
-    let extra = nanos(overheads.dispatch) + nanos(overheads.wake_up);
+    let extra = extra(overheads);
     let mut callbacks = Vec::new();
     for (number, plan) in scenario.callbacks.iter().enumerate() {
         // The scenario was checked: there are such a group and executor.
@@ -84,7 +86,7 @@ pub(crate) fn callbacks(scenario: &Scenario, overheads: &Overheads) -> Result<Ve
         let waits = || plan.awaits.iter().map(|pause| &pause.wait);
         let given = plan.priority.or_else(|| derived.get(&plan.name).map(|priority| priority.0));
         let unloaded: u64 = runs().map(longest).sum();
-        let (source, longest_gap) = timer(plan);
+        let (source, pace) = timer(plan);
         callbacks.push(Callback {
             name: plan.name.clone(),
             executor,
@@ -94,7 +96,7 @@ pub(crate) fn callbacks(scenario: &Scenario, overheads: &Overheads) -> Result<Ve
             due: plan.relative_deadline().map(nanos),
             // Without an execution time, overheads must not make up for it.
             segments: runs().map(|time| if unloaded == 0 { 0 } else { longest(time) + extra }).collect(),
-            waits: waits().map(longest).sum(),
+            waits: waits().map(longest_wait).sum(),
             shortest: runs().map(shortest).sum::<u64>() + waits().map(shortest).sum::<u64>(),
             instantaneous: runs().chain(waits()).any(|time| shortest(time) == 0),
             mates: mates.map(|(other, _)| other).collect(),
@@ -102,22 +104,32 @@ pub(crate) fn callbacks(scenario: &Scenario, overheads: &Overheads) -> Result<Ve
             in_flight: plan.in_flight(group.kind, scenario.executors[executor].threads),
             depth: u64::from(plan.depth),
             source,
-            longest_gap,
+            pace,
             publishers: Vec::new(),
+            ways: Vec::new(),
+            joined: vec![Outside { arrivals: Arrivals::Sum(Vec::new()), pace: None }; plan.joins.len()],
+            sections: Vec::new(),
+            tolerates: plan.tolerates.map(|tolerates| (u64::from(tolerates.misses), u64::from(tolerates.of))),
         });
     }
     Ok(callbacks)
 }
 
-fn longest(time: &ExecutionTime) -> u64 {
-    let found = match time {
-        ExecutionTime::Fixed(time) => Some(*time),
-        ExecutionTime::Uniform(_, max) => Some(*max),
-        ExecutionTime::List(times) => times.iter().max().copied(),
-        ExecutionTime::Recorded(bins) => bins.iter().filter(|bin| bin.count > 0).map(|bin| bin.time).max(),
-        _ => None,
-    };
-    found.map_or(0, nanos)
+/// Returns the time that the machine adds to every segment.
+pub(crate) fn extra(overheads: &Overheads) -> u64 {
+    nanos(overheads.dispatch) + nanos(overheads.wake_up)
+}
+
+/// Returns the longest time that an await takes: as long as the scenario says, contention included.
+///
+/// The seam for accelerators: work on one is an await, whose wait depends on who else uses it. A bound of a contended queue
+/// would be found in the iteration of [`solve`](crate::solve), and this be the wait without contention.
+fn longest_wait(time: &ExecutionTime) -> u64 {
+    longest(time)
+}
+
+pub(crate) fn longest(time: &ExecutionTime) -> u64 {
+    nanos(time.longest())
 }
 
 fn shortest(time: &ExecutionTime) -> u64 {
@@ -132,9 +144,12 @@ fn shortest(time: &ExecutionTime) -> u64 {
 }
 
 /// A timer's due times. What an overrun policy skips or shifts only comes less often.
-fn timer(plan: &Plan) -> (Arrivals, Option<u64>) {
+fn timer(plan: &Plan) -> (Arrivals, Option<Pace>) {
     match (plan.kind, plan.period) {
-        (EntityKind::Timer, Some(period)) => (Arrivals::every(nanos(period)), Some(nanos(period))),
+        (EntityKind::Timer, Some(period)) => {
+            let pace = Pace { gap: nanos(period), first: nanos(plan.first_due()) };
+            (Arrivals::every(nanos(period)), Some(pace))
+        }
         (EntityKind::Timer, None) => (Arrivals::Once { count: 1 }, None),
         _ => (Arrivals::Sum(Vec::new()), None),
     }
@@ -142,45 +157,88 @@ fn timer(plan: &Plan) -> (Arrivals, Option<u64>) {
 
 /// Adds what comes from outside, and who publishes to whom.
 pub(crate) fn link(scenario: &Scenario, callbacks: &mut [Callback]) {
+    let input = |plan: &Plan, name: &String| plan.joins.iter().position(|topic| topic == name);
     for release in &scenario.releases {
-        let (arrivals, gap) = outside(release);
-        for (receiver, _) in release.to.iter().flat_map(|name| scenario.receivers(name)) {
-            let callback = &mut callbacks[receiver];
-            let had_none = callback.source.is_never();
-            callback.longest_gap = if had_none { gap } else { callback.longest_gap.into_iter().chain(gap).min() };
-            callback.source = match std::mem::replace(&mut callback.source, Arrivals::Sum(Vec::new())) {
-                Arrivals::Sum(parts) if parts.is_empty() => arrivals.clone(),
-                Arrivals::Sum(mut parts) => {
-                    parts.push(arrivals.clone());
-                    Arrivals::Sum(parts)
+        let (arrivals, pace) = outside(release);
+        for name in &release.to {
+            for (receiver, plan) in scenario.receivers(name) {
+                let callback = &mut callbacks[receiver];
+                match input(plan, name) {
+                    Some(input) => {
+                        let Outside { arrivals: known, pace: known_pace } = &mut callback.joined[input];
+                        add(known, known_pace, &arrivals, pace);
+                    }
+                    None => add(&mut callback.source, &mut callback.pace, &arrivals, pace),
                 }
-                single => Arrivals::Sum(vec![single, arrivals.clone()]),
-            };
+            }
         }
     }
     for (publisher, plan) in scenario.callbacks.iter().enumerate() {
-        for (receiver, _) in plan.publishes.iter().flat_map(|name| scenario.receivers(name)) {
-            callbacks[receiver].publishers.push(publisher);
+        for name in &plan.publishes {
+            let delay = scenario.links.iter().find(|link| link.to.contains(name)).map(|link| &link.delay);
+            let (shortest, longest) = delay.map_or((0, 0), |delay| (shortest(delay), longest(delay)));
+            for (receiver, plan) in scenario.receivers(name) {
+                callbacks[receiver].publishers.push(publisher);
+                let input = input(plan, name).unwrap_or(0);
+                callbacks[receiver].ways.push(Way { shortest, longest, input });
+            }
         }
     }
 }
 
-/// Arrivals of a release, and the longest time between two of them.
-fn outside(release: &Release) -> (Arrivals, Option<u64>) {
-    // Messages of a burst are counted as arriving at once, whatever their spacing.
-    let burst = release.burst.map_or(1, |burst| u64::from(burst.count));
-    match &release.pattern {
-        Pattern::Periodic { period, jitter, .. } => {
-            let (gap, jitter) = (nanos(*period), nanos(*jitter));
-            (Arrivals::Repeated { gap, jitter, burst }, Some(gap + jitter))
+/// Adds more from outside to what is known.
+fn add(known: &mut Arrivals, known_pace: &mut Option<Pace>, more: &Arrivals, pace: Option<Pace>) {
+    *known_pace = Pace::least(known_pace.iter().copied().chain(pace));
+    *known = match std::mem::replace(known, Arrivals::Sum(Vec::new())) {
+        Arrivals::Sum(parts) if parts.is_empty() => more.clone(),
+        Arrivals::Sum(mut parts) => {
+            parts.push(more.clone());
+            Arrivals::Sum(parts)
         }
-        Pattern::Sporadic { min, max, .. } => {
-            (Arrivals::Repeated { gap: nanos(*min), jitter: 0, burst }, Some(nanos(*max)))
+        single => Arrivals::Sum(vec![single, more.clone()]),
+    };
+}
+
+/// Adds critical sections, by the number of their lock.
+pub(crate) fn lock(scenario: &Scenario, callbacks: &mut [Callback]) {
+    let number = |name: &String| scenario.locks.iter().position(|lock| lock == name);
+    for (callback, plan) in callbacks.iter_mut().zip(&scenario.callbacks) {
+        let sections = plan.locks.iter();
+        callback.sections =
+            sections.filter_map(|section| Some((number(&section.lock)?, nanos(section.hold)))).collect();
+    }
+}
+
+/// Arrivals of a release, and when they are sure to come.
+fn outside(release: &Release) -> (Arrivals, Option<Pace>) {
+    let (burst, spacing) = release.burst.map_or((1, 0), |burst| (u64::from(burst.count), nanos(burst.spacing)));
+    let repeated = |gap: u64, jitter: u64| {
+        // Very many messages of a burst are counted as arriving at once.
+        let curve = if burst > 1 && spacing > 0 { Curve::bursts(gap, burst, spacing) } else { None };
+        curve
+            .map_or(Arrivals::Repeated { gap, jitter, burst }, |curve| Arrivals::Curved { curve: curve.into(), jitter })
+    };
+    let curved = |curve: Option<Curve>| {
+        curve.map_or(Arrivals::Sum(Vec::new()), |curve| Arrivals::Curved { curve: curve.into(), jitter: 0 })
+    };
+    match &release.pattern {
+        Pattern::Periodic { period, offset, jitter } => {
+            let (gap, jitter) = (nanos(*period), nanos(*jitter));
+            (repeated(gap, jitter), Some(Pace { gap: gap + jitter, first: nanos(*offset) + jitter }))
+        }
+        Pattern::Sporadic { offset, min, max } => {
+            (repeated(nanos(*min), 0), Some(Pace { gap: nanos(*max), first: nanos(*offset) }))
         }
         Pattern::List(times) => {
-            let spacing = release.burst.map_or(0, |burst| nanos(burst.spacing));
             let apart = |at: &Duration| (0..burst).map(move |number| nanos(*at) + number * spacing).collect::<Vec<_>>();
             (Arrivals::listed(&times.iter().flat_map(apart).collect::<Vec<_>>(), 1), None)
+        }
+        Pattern::Limited { limits, .. } => {
+            let limits: Vec<_> = limits.iter().map(|limit| (u64::from(limit.count), nanos(limit.within))).collect();
+            (curved(Curve::limited(&limits)), None)
+        }
+        Pattern::Measured { times, .. } => {
+            (curved(Curve::measured(&times.iter().copied().map(nanos).collect::<Vec<_>>())), None)
         }
         _ => (Arrivals::every(1), None),
     }

@@ -1,4 +1,4 @@
-//! What the machine adds to the callbacks' own time.
+//! Time that the machine adds to the callbacks' own.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub struct Overheads {
     /// takes the other one for started; but then it has been counted from the beginning, with a wake-up of its own, which
     /// covers the one that was waited for.
     pub wake_up: Duration,
-    /// What the middleware's receive thread does for one message: a callback of highest priority on the receiver's core,
+    /// The work of the middleware's receive thread for one message: a callback of highest priority on the receiver's core,
     /// whose end makes the message available.
     pub receive: Duration,
 }
@@ -34,7 +34,7 @@ pub struct Overheads {
 /// Processor time that an executor is guaranteed: `budget` in every `period`, whatever else runs (`SCHED_DEADLINE`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reservation {
-    /// How much.
+    /// Processor time in each period.
     pub budget: Duration,
     /// In every interval of which length.
     pub period: Duration,

@@ -29,11 +29,11 @@ pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
 /// Time that others can take from a callback.
 #[derive(Default)]
 struct Load {
-    /// Of those that exclude it, that come before it.
+    /// Work of those that exclude it and come before it.
     serial: Vec<Work>,
-    /// Of all others that come before it.
+    /// Work of all others that come before it.
     parallel: Vec<Work>,
-    /// Of those that come after it, but may take the threads while its group is held; where nothing bounds one, `None`.
+    /// Work of those that come after it, but may take the threads while its group is held; where nothing bounds one, `None`.
     later: Vec<Option<Work>>,
     /// The longest time that a less urgent one of its group holds that.
     holding: u64,

@@ -8,10 +8,10 @@ use rospin_scenario::Scenario;
 use crate::error::AnalysisError;
 use crate::system::{Callback, Executor};
 
-/// A core and its executors, or the cores of one multi-threaded executor.
+/// A core and its executors, or the cores of one multi-threaded executor, or cores that several executors share.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Core {
-    /// Several for a multi-threaded executor only.
+    /// Several for a multi-threaded executor, or for executors with one thread each that move between them.
     pub(crate) numbers: Vec<u16>,
     pub(crate) executors: Vec<usize>,
 }
@@ -84,10 +84,22 @@ fn place_component(
     let mut numbers: Vec<u16> = members.iter().flat_map(|member| usable[*member].iter().copied()).collect();
     numbers.sort_unstable();
     numbers.dedup();
+    let alike = |member: &usize| {
+        let own = &executors[*member];
+        numbers.iter().all(|core| usable[*member].contains(core)) && own.threads == 1 && own.reservation.is_none()
+    };
+    if numbers.len() > 1 && members.iter().all(alike) {
+        return Ok(vec![Core { numbers, executors: members.to_vec() }]);
+    }
     if numbers.len() > 1 {
         let names: Vec<_> = members.iter().map(|member| executors[*member].name.as_str()).collect();
-        let reason = format!("more threads than cores, and they move between these: {}", names.join(", "));
-        return refuse(members[0], reason, "give each executor one core, as in `cores = [0]`, or add cores");
+        let reason = format!(
+            "more threads than cores, and they move between these, which have not all the same cores and one thread: {}",
+            names.join(", ")
+        );
+        let mend =
+            "give each executor one core, as in `cores = [0]`, or one thread and all the same cores, or add cores";
+        return refuse(members[0], reason, mend);
     }
     if let Some(many) = members.iter().find(|member| executors[**member].threads > 1) {
         let reason = format!("the threads of its executor `{}` share a core", executors[*many].name);

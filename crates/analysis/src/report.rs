@@ -1,4 +1,4 @@
-//! What the analysis found.
+//! Results of an analysis.
 
 use std::time::Duration;
 
@@ -14,24 +14,24 @@ pub struct Report {
     pub cores: Vec<CoreLoad>,
     /// The analyses that were used, in words.
     pub method: String,
-    /// What must be true for the bounds to be true, in words.
+    /// Assumptions that must be true for the bounds to be true, in words.
     pub assumptions: Vec<String>,
 }
 
 impl Report {
-    /// Whether all deadlines hold, and everything has a bound.
+    /// Returns true if all deadlines hold, and everything has a bound.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.callbacks.iter().all(|callback| callback.holds) && self.chains.iter().all(|chain| chain.holds)
     }
 
-    /// What is known of the callback with this name.
+    /// Returns the result for the callback with this name.
     #[must_use]
     pub fn callback(&self, name: &str) -> Option<&CallbackBound> {
         self.callbacks.iter().find(|callback| callback.name == name)
     }
 
-    /// What is known of the chain with this name.
+    /// Returns the result for the chain with this name.
     #[must_use]
     pub fn chain(&self, name: &str) -> Option<&ChainBound> {
         self.chains.iter().find(|chain| chain.name == name)
@@ -54,11 +54,14 @@ pub struct CallbackBound {
     pub not_proven: Option<String>,
     /// Its deadline, from release.
     pub deadline: Option<Duration>,
-    /// Whether the bound is within the deadline; without a deadline, whether there is a bound.
+    /// True if the bound is within the deadline, or no more misses are possible than are tolerated; without a deadline, if
+    /// there is a bound.
     pub holds: bool,
-    /// How many messages may wait at once, the one that is taken next included; `None` for timers and without a bound.
+    /// The most misses of as many activations in a row as its tolerance is about; `None` without one, or if nothing is known.
+    pub misses: Option<u64>,
+    /// The number of messages that may wait at once, the one that is taken next included; `None` for timers and without a bound.
     pub backlog: Option<u64>,
-    /// Whether a message can make room for a newer one, because more may wait than the queue holds.
+    /// True if a message can make room for a newer one, because more may wait than the queue holds.
     pub may_lose: bool,
     /// The analysis that was used, in words.
     pub method: &'static str,
@@ -75,18 +78,18 @@ pub struct ChainBound {
     /// Longest time from an event to the end of the last callback that knows of it: where a timer starts the chain, the
     /// event may just have missed it. `None` also if messages may be lost on the way.
     pub reaction_time: Option<Duration>,
-    /// How old the data behind the latest end of the last callback can become until the next one: `None` also if messages
+    /// The age that the data behind the latest end of the last callback can become until the next one: `None` also if messages
     /// may be lost on the way, or if nothing says how rarely the chain starts.
     pub data_age: Option<Duration>,
     /// Its deadline.
     pub deadline: Option<Duration>,
-    /// Whether the latency is within the deadline; without a deadline, whether there is a latency.
+    /// True if the latency is within the deadline; without a deadline, if there is a latency.
     pub holds: bool,
     /// Its callbacks that may lose messages.
     pub lossy: Vec<String>,
 }
 
-/// How much of a core's time is asked for.
+/// The load of a core.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct CoreLoad {

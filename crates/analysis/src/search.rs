@@ -16,11 +16,11 @@ struct Stretch {
     ceiling: u64,
     from: u64,
     to: u64,
-    /// Of what is released at `to`.
+    /// The end of an activation that is released at `to`.
     end: u64,
 }
 
-/// What is to be searched.
+/// A search that is about to be made.
 pub(crate) struct Search<'a> {
     pub(crate) budget: &'a Budget,
     /// First and last offsets of stretches; in each, `end` grows with the offset.

@@ -1,10 +1,11 @@
-//! How far a system is from missing, or from meeting, its deadlines.
+//! The distance of a system from missing, or from meeting, its deadlines.
 
 use std::time::Duration;
 
 use crate::analysis::Analysis;
 use crate::budget::Budget;
-use crate::diagnosis::{self, Change, Late};
+use crate::change::Change;
+use crate::diagnosis::{self, Late};
 use crate::error::AnalysisError;
 use crate::trial::Trial;
 
@@ -19,9 +20,9 @@ pub(crate) const HALVINGS: u32 = 40;
 /// Work for all of it, besides a share for each callback and for each two of them.
 const WORK: u64 = 5_000_000;
 const WORK_EACH: u64 = 100_000;
-const WORK_EACH_TWO: u64 = 150;
+const WORK_EACH_TWO: u64 = 80;
 
-/// How far each callback can change, alone, with all deadlines met.
+/// Margins of all callbacks, and changes that would make deadlines hold.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Sensitivity {
@@ -29,13 +30,13 @@ pub struct Sensitivity {
     pub callbacks: Vec<Margin>,
     /// Deadlines that are not proven to hold, and whose execution makes it so; at most eight.
     pub late: Vec<Late>,
-    /// Single changes of priorities, executors and cores with which all deadlines hold; empty if they hold already.
+    /// Single changes of priorities, executors and cores, and splits, with which all deadlines hold; empty if they hold already.
     pub changes: Vec<Change>,
-    /// How many callbacks were not looked at, for the work ran out: the last ones.
+    /// The number of callbacks that were not looked at, for the work ran out: the last ones.
     pub unknown: usize,
 }
 
-/// How far a callback can change, alone, with all deadlines met.
+/// The margin of a callback: its largest change, alone, with all deadlines met.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Margin {
@@ -54,7 +55,7 @@ pub struct Margin {
 }
 
 impl Sensitivity {
-    /// What would do, in words: other priorities, executors and cores, which cost nothing; then what to shorten and what to
+    /// Returns what would do, in words: other priorities, executors and cores, which cost nothing; then what to shorten and what to
     /// do less often, the smallest change first. Empty if all deadlines hold.
     #[must_use]
     pub fn advice(&self) -> Vec<String> {

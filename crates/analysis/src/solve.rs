@@ -10,21 +10,21 @@ use rospin_core::EntityKind;
 use crate::arrivals::Arrivals;
 use crate::budget::{Budget, Stop};
 use crate::system::{Policy, System};
-use crate::{parallel, suspension, uniprocessor};
+use crate::{migrating, parallel, suspension, uniprocessor};
 
 /// After as many rounds, or with so little of the budget left, bounds grow in strides: what they reach is a solution, but
 /// need not be the least one.
 const ROUNDS_EXACT: u32 = 64;
 /// After as many of these, what still changes is given up.
 const STRIDES_MAX: u32 = 48;
-/// Of the whole budget: how much one bound may take where there is one round, and where there are several.
+/// Parts of the whole budget that one bound may take where there is one round, and where there are several.
 const PORTIONS: [u64; 2] = [2, 16];
 
-/// What is known in a round.
+/// Knowledge in a round of the iteration.
 pub(crate) struct Known<'a> {
     pub(crate) system: &'a System,
     pub(crate) budget: &'a Budget,
-    /// Of messages at the time they are sent, of timers when they are due.
+    /// Arrivals of messages at the time they are sent, of timers when they are due.
     pub(crate) arrivals: Vec<Option<Arrivals>>,
     /// From there to the end; `None` if there is no bound.
     pub(crate) responses: Vec<Option<u64>>,
@@ -43,7 +43,7 @@ pub(crate) struct Found {
     pub(crate) stop: Stop,
 }
 
-/// What came of all callbacks.
+/// The result for all callbacks.
 #[derive(Clone, Debug)]
 pub(crate) struct Solution {
     pub(crate) found: Vec<Found>,
@@ -51,7 +51,7 @@ pub(crate) struct Solution {
 }
 
 impl<'a> Known<'a> {
-    /// What is known in the end.
+    /// Returns what is known in the end.
     pub(crate) fn of(system: &'a System, solution: &Solution, budget: &'a Budget) -> Self {
         let arrivals = solution.arrivals.clone();
         let responses = solution.found.iter().map(|found| found.bound).collect();
@@ -65,11 +65,13 @@ impl<'a> Known<'a> {
         let mut changed = Vec::new();
         for &callback in &self.system.order {
             let plan = &self.system.callbacks[callback];
-            let now = if plan.publishers.is_empty() {
+            let now = if plan.is_join() {
+                self.joined(callback)
+            } else if plan.publishers.is_empty() {
                 Some(plan.source.clone())
             } else {
                 let own = if plan.source.is_never() { None } else { Some(Some(plan.source.clone())) };
-                let sent = plan.publishers.iter().map(|publisher| self.sent(*publisher));
+                let sent = (0..plan.publishers.len()).map(|place| self.sent(callback, place));
                 own.into_iter().chain(sent).collect::<Option<Vec<_>>>().map(Arrivals::sum)
             };
             if now != self.arrivals[callback] {
@@ -80,13 +82,30 @@ impl<'a> Known<'a> {
         changed
     }
 
-    /// What a callback sends: as often as it is released, with the jitter of its response time.
-    pub(crate) fn sent(&self, publisher: usize) -> Option<Arrivals> {
+    /// Returns what one of its publishers sends to a callback: as often as that is released, with the jitter of its response time
+    /// and of the way.
+    pub(crate) fn sent(&self, receiver: usize, place: usize) -> Option<Arrivals> {
+        let plan = &self.system.callbacks[receiver];
+        let (publisher, way) = (plan.publishers[place], plan.ways[place]);
         let jitter = self.responses[publisher]?.saturating_sub(self.system.callbacks[publisher].shortest);
+        let jitter = jitter.saturating_add(way.longest - way.shortest);
         Some(self.arrivals[publisher].as_ref()?.later(jitter))
     }
 
-    /// How much later than it is sent or due an activation can be seen by its executor.
+    /// Releases of a join.
+    fn joined(&self, callback: usize) -> Option<Arrivals> {
+        let plan = &self.system.callbacks[callback];
+        let input = |input: usize| {
+            let outside = &plan.joined[input].arrivals;
+            let own = if outside.is_never() { None } else { Some(Some(outside.clone())) };
+            let sent = plan.of_input(input).map(|place| self.sent(callback, place));
+            own.into_iter().chain(sent).collect::<Option<Vec<_>>>().map(Arrivals::sum)
+        };
+        let inputs = (0..plan.joined.len()).map(input).collect::<Option<Vec<_>>>()?;
+        Some(Arrivals::Joined { inputs, depth: plan.depth })
+    }
+
+    /// Returns how much later than it is sent or due an activation can be seen by its executor.
     pub(crate) fn delay(&self, callback: usize) -> Option<u64> {
         let plan = &self.system.callbacks[callback];
         let core = self.system.executors[plan.executor].core;
@@ -125,7 +144,9 @@ impl<'a> Known<'a> {
     pub(crate) fn bound(&self, callback: usize) -> Found {
         let plan = &self.system.callbacks[callback];
         let executor = &self.system.executors[plan.executor];
-        let found = if executor.threads > 1 {
+        let found = if migrating::concerns(self.system, plan.executor) {
+            migrating::bound(self, callback)
+        } else if executor.threads > 1 {
             parallel::bound(self, callback)
         } else if suspension::concerns(self.system, callback) {
             suspension::bound(self, callback)
@@ -141,7 +162,7 @@ impl<'a> Known<'a> {
     }
 }
 
-/// How bounds are sought.
+/// A manner of seeking bounds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Manner<'a> {
     /// Ends as soon as a bound is beyond what it is judged by, without a solution.
@@ -258,7 +279,8 @@ impl Links {
         let mut entangled = vec![false; system.cores.len()];
         for (plan, core) in system.callbacks.iter().zip(&cores) {
             let executor = &system.executors[plan.executor];
-            let is_plain = executor.threads == 1 && !matches!(executor.policy, Policy::WaitSet { .. });
+            let moves = migrating::concerns(system, plan.executor);
+            let is_plain = executor.threads == 1 && !moves && !matches!(executor.policy, Policy::WaitSet { .. });
             entangled[*core] |= !is_plain || plan.is_async();
         }
         Self { cores, receivers, entangled }

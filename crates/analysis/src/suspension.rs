@@ -19,13 +19,13 @@ use crate::uniprocessor::receive_load;
 
 const METHOD: &str = "limited-preemptive segments with suspension as jitter (Chen et al. 2019)";
 
-/// Whether another callback of its group keeps the group while it waits, or it does so itself.
+/// Returns true if another callback of its group keeps the group while it waits, or it does so itself.
 pub(crate) fn is_late(system: &System, callback: usize) -> bool {
     let plan = &system.callbacks[callback];
     plan.is_async() || plan.mates.iter().any(|mate| system.callbacks[*mate].holds_group())
 }
 
-/// Whether this analysis is the one for the callback.
+/// Returns true if this analysis is the one for the callback.
 pub(crate) fn concerns(system: &System, callback: usize) -> bool {
     let executor = &system.executors[system.callbacks[callback].executor];
     let by_priority = executor.policy == Policy::FixedPriority;
@@ -53,7 +53,7 @@ fn others<'a>(known: &'a Known<'_>, callback: usize) -> Option<impl Iterator<Ite
     }))
 }
 
-/// How long less urgent callbacks run before this one, because they inherit from more urgent ones: from the time at which it
+/// Returns how long less urgent callbacks run before this one by inheritance from more urgent ones: from the time at which it
 /// could run to the time at which it does.
 ///
 /// While it could run, no less urgent callback starts. So those that inherit held their groups before: one in each group
@@ -77,20 +77,20 @@ pub(crate) fn inherited(known: &Known<'_>, callback: usize) -> Option<u64> {
     Some(longest.values().sum())
 }
 
-/// Whether a callback of that relation can start, although it comes after this one, while this one waits.
+/// Returns true if a callback of that relation can start, although it comes after this one, while this one waits.
 fn is_passed_by(system: &System, callback: usize, relation: Relation) -> bool {
     relation.after || (is_late(system, callback) && relation.before.is_some())
 }
 
-/// What keeps a callback waiting while those that come after it hold its group or the thread.
+/// Times that keep a callback waiting while those that come after it hold its group or the thread.
 struct Delays {
-    /// What runs when it is released.
+    /// The longest segment that can run when it is released.
     first: u64,
-    /// What runs when one of its segments is resumed.
+    /// The longest segment that can run when one of its own is resumed.
     later: u64,
-    /// What runs when a mate that holds the group is resumed.
+    /// The longest segment that can run when a mate that holds the group is resumed.
     mate: u64,
-    /// What inherits, each time.
+    /// The time that inheritance takes, each time.
     inherited: u64,
 }
 
@@ -119,7 +119,7 @@ fn delays(known: &Known<'_>, callback: usize) -> Option<Delays> {
 }
 
 impl Delays {
-    /// How long a mate holds the group while the callback waits for it, without what comes before the callback: since the
+    /// Returns how long a mate holds the group while the callback waits for it, without what comes before the callback: since the
     /// mate is then at least as urgent as the callback, nothing else starts but while the mate is suspended.
     fn hold(&self, mate: &Callback) -> u64 {
         mate.cost() + mate.waits + (mate.segments.len() as u64 - 1) * (self.mate + self.inherited)
@@ -132,7 +132,7 @@ fn response(known: &Known<'_>, callback: usize) -> Option<u64> {
     let executor = &system.executors[plan.executor];
     // Activations of its own that are not over when it is released, itself not counted.
     let earlier = known.arrivals[callback].as_ref()?.number(known.responses[callback]?).saturating_sub(1);
-    // What each takes, and what can inherit when it has ended.
+    // The time that each takes, and the time that can inherit when it has ended.
     let mut works = Vec::new();
     let mut before = earlier;
     if earlier > 0 && plan.in_flight > 1 {

@@ -7,7 +7,9 @@ use rospin_core::EntityKind;
 use rospin_scenario::Scenario;
 
 use crate::arrivals::Arrivals;
+use crate::chains::Pace;
 use crate::error::AnalysisError;
+use crate::locks;
 use crate::lower;
 use crate::overheads::{Overheads, Reservation};
 use crate::placement::{self, Core};
@@ -52,20 +54,45 @@ pub(crate) struct Callback {
     pub(crate) waits: u64,
     /// The shortest time from start to end.
     pub(crate) shortest: u64,
-    /// Whether some segment or wait may take no time: what comes of it then arrives after others have picked.
+    /// True if some segment or wait may take no time: what comes of it then arrives after others have picked.
     pub(crate) instantaneous: bool,
     /// Others that it excludes, being in one mutually exclusive group.
     pub(crate) mates: Vec<usize>,
     pub(crate) releases_group: bool,
-    /// How many of its activations may be under way at once.
+    /// The number of its activations that may be under way at once.
     pub(crate) in_flight: u32,
     pub(crate) depth: u64,
     /// Timers and what comes from outside.
     pub(crate) source: Arrivals,
-    /// The longest time between two of those, if there is one.
-    pub(crate) longest_gap: Option<u64>,
+    /// When those are sure to come, if anything says so.
+    pub(crate) pace: Option<Pace>,
     /// Callbacks whose ends release it, as often as they do.
     pub(crate) publishers: Vec<usize>,
+    /// For each of those, the way of its messages.
+    pub(crate) ways: Vec<Way>,
+    /// For a join: arrivals from outside for each of its topics. It has no other source.
+    pub(crate) joined: Vec<Outside>,
+    /// Locks that it takes, one after the other, and for how long.
+    pub(crate) sections: Vec<(usize, u64)>,
+    /// Tolerated misses, and of how many deadlines in a row.
+    pub(crate) tolerates: Option<(u64, u64)>,
+}
+
+/// The way of messages from one callback to another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Way {
+    pub(crate) shortest: u64,
+    pub(crate) longest: u64,
+    /// The topic of a join.
+    pub(crate) input: usize,
+}
+
+/// Arrivals from outside.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Outside {
+    pub(crate) arrivals: Arrivals,
+    /// When those are sure to come, if anything says so.
+    pub(crate) pace: Option<Pace>,
 }
 
 impl Callback {
@@ -78,11 +105,21 @@ impl Callback {
         self.segments.iter().copied().max().unwrap_or(0)
     }
 
+    /// True if it runs once there is a message of each of several topics.
+    pub(crate) const fn is_join(&self) -> bool {
+        !self.joined.is_empty()
+    }
+
+    /// Places in `publishers` of those that send to one topic of a join.
+    pub(crate) fn of_input(&self, input: usize) -> impl Iterator<Item = usize> {
+        self.ways.iter().enumerate().filter(move |(_, way)| way.input == input).map(|(place, _)| place)
+    }
+
     pub(crate) const fn is_async(&self) -> bool {
         self.segments.len() > 1
     }
 
-    /// Whether its group waits with it.
+    /// Returns true if its group waits with it.
     pub(crate) fn holds_group(&self) -> bool {
         self.is_async() && !self.mates.is_empty() && !self.releases_group
     }
@@ -95,7 +132,9 @@ pub(crate) struct System {
     /// Callbacks, publishers before receivers.
     pub(crate) order: Vec<usize>,
     pub(crate) cores: Vec<Core>,
-    /// Of the middleware's receive thread, for a message.
+    /// By core, whether executors on it share a lock.
+    pub(crate) shares_locks: Vec<bool>,
+    /// Time of the middleware's receive thread for a message.
     pub(crate) receive: u64,
     /// Response times beyond this are given up.
     pub(crate) limit: u64,
@@ -121,12 +160,22 @@ impl System {
         }
         lower::inject(scenario, &mut callbacks)?;
         lower::link(scenario, &mut callbacks);
+        lower::lock(scenario, &mut callbacks);
         refuse_starvation(&executors, &callbacks)?;
         let order = order(&callbacks)?;
         let cores = placement::place(scenario, &mut executors, &callbacks)?;
-        let mut system =
-            Self { executors, callbacks, order, cores, receive: nanos(overheads.receive), limit: TIME_MAX };
+        let mut system = Self {
+            executors,
+            callbacks,
+            order,
+            cores,
+            shares_locks: Vec::new(),
+            receive: nanos(overheads.receive),
+            limit: TIME_MAX,
+        };
         system.check_times()?;
+        locks::check(&system, &scenario.locks)?;
+        system.shares_locks = (0..system.cores.len()).map(|core| locks::are_shared(&system, core)).collect();
         system.limit = system.divergence_limit();
         Ok(system)
     }
@@ -147,7 +196,15 @@ impl System {
         let mut never = vec![true; self.callbacks.len()];
         for &callback in &self.order {
             let plan = &self.callbacks[callback];
-            never[callback] = plan.source.is_never() && plan.publishers.iter().all(|publisher| never[*publisher]);
+            never[callback] = if plan.is_join() {
+                let dry = |input: usize| {
+                    let mut places = plan.of_input(input);
+                    plan.joined[input].arrivals.is_never() && places.all(|place| never[plan.publishers[place]])
+                };
+                (0..plan.joined.len()).any(dry)
+            } else {
+                plan.source.is_never() && plan.publishers.iter().all(|publisher| never[*publisher])
+            };
         }
         never
     }
@@ -157,6 +214,12 @@ impl System {
         let mut rates = vec![0.0; self.callbacks.len()];
         for &callback in &self.order {
             let plan = &self.callbacks[callback];
+            if plan.is_join() {
+                let sent = |input| plan.of_input(input).map(|place| rates[plan.publishers[place]]).sum::<f64>();
+                let of = |(input, outside): (usize, &Outside)| outside.arrivals.rate() + sent(input);
+                rates[callback] = plan.joined.iter().enumerate().map(of).fold(f64::MAX, f64::min);
+                continue;
+            }
             let sent: f64 = plan.publishers.iter().map(|publisher| rates[*publisher]).sum();
             rates[callback] = plan.source.rate() + sent;
         }
@@ -191,7 +254,7 @@ impl System {
         self.utilizations().into_iter().chain(reserved).collect()
     }
 
-    /// Whether no core and no reservation is asked for more than it has.
+    /// Checks that no core and no reservation is asked for more than it has.
     pub(crate) fn check_load(&self) -> Result<(), AnalysisError> {
         for (core, utilization) in self.cores.iter().zip(self.utilizations()) {
             if utilization > 1.0 + 1e-9 {

@@ -1,4 +1,4 @@
-//! What if a callback took longer, or came more often: whether all deadlines still hold, and until when.
+//! Trials of a callback that takes longer, or comes more often: how far that goes with all deadlines met.
 //!
 //! Where the bounds of callbacks do not depend on each other, the largest change is found one deadline at a time: most of
 //! them hold with the largest change that those before them allow, which takes one look; only one that does not is halved
@@ -15,7 +15,7 @@ use crate::sensitivity::{FACTOR_MAX, HALVINGS, Margin, PRECISION_OF_ALL, PRECISI
 use crate::solve::{Known, Manner, Solution, seek};
 use crate::system::{Callback, System};
 
-/// What is changed of a callback, by a factor.
+/// The part of a callback that is changed by a factor.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum What {
     Execution,
@@ -66,7 +66,7 @@ impl<'a> Trial<'a> {
         self.holds
     }
 
-    /// How far a callback can change.
+    /// Returns how far a callback can change.
     pub(crate) fn margin(&mut self, callback: usize) -> Margin {
         let plan = self.system.callbacks[callback].clone();
         let period = match plan.source {
@@ -222,11 +222,12 @@ impl<'a> Trial<'a> {
             return true;
         }
         let known = Known::of(system, solution, self.budget);
-        self.scenario.chains.iter().all(|chain| chains::bound(self.scenario, solution, &known, chain).holds)
+        let paces = chains::paces_for_latency(system, solution);
+        self.scenario.chains.iter().all(|chain| chains::bound(self.scenario, solution, &known, &paces, chain).holds)
     }
 }
 
-/// What takes time still does so.
+/// Shortens a time, but never to nothing.
 fn shrunk(nanos: u64, factor: f64) -> u64 {
     scaled(nanos, factor).max(nanos.min(1))
 }

@@ -8,6 +8,7 @@ use crate::arrivals::Arrivals;
 use crate::budget::Budget;
 use crate::end_to_end;
 use crate::inside;
+use crate::locks;
 use crate::overheads::Reservation;
 use crate::search::Search;
 use crate::solve::{Found, Known};
@@ -23,6 +24,8 @@ const EDF: &str = "non-preemptive EDF (Bozhko and Brandenburg 2020)";
 const FIFO: &str = "FIFO (Bedarkar et al. 2022)";
 const WAIT_SET: &str = "wait set by polling points and busy window (Casini et al. 2019, Blass et al. 2021)";
 const SHARED: &str = "busy window of the core: OS priority between executors, no preemption inside";
+const LOCKED: &str =
+    "busy window of the core, shared locks with priority inheritance (Sha, Rajkumar and Lehoczky 1990)";
 const RESERVED: &str = "busy window under a reservation (supply bound of Shin and Lee 2003)";
 
 /// Who else is on the core, from an executor's point of view.
@@ -41,10 +44,11 @@ impl System {
         core.executors.iter().filter(move |other| !apart && **other != executor).map(|other| &self.executors[*other])
     }
 
-    /// Whether bounds of some callbacks depend on those of others, so that one round is not enough.
+    /// Returns true if bounds of some callbacks depend on those of others, so that one round is not enough.
     pub(crate) fn is_interdependent(&self) -> bool {
         self.receive > 0
-            || self.callbacks.iter().any(|plan| !plan.publishers.is_empty() || plan.is_async())
+            || self.callbacks.iter().any(|plan| !plan.publishers.is_empty() || plan.is_join() || plan.is_async())
+            || self.cores.iter().any(|core| core.numbers.len() > 1 && core.executors.len() > 1)
             || self
                 .executors
                 .iter()
@@ -52,7 +56,7 @@ impl System {
     }
 }
 
-/// What processor time the executor has.
+/// Returns the processor time that the executor has.
 pub(crate) fn supply(executor: &Executor) -> Supply {
     match executor.reservation {
         Some(Reservation { budget, period }) => {
@@ -62,7 +66,7 @@ pub(crate) fn supply(executor: &Executor) -> Supply {
     }
 }
 
-/// What the receive thread has to do on a core; nothing if receiving costs nothing.
+/// Returns what the receive thread has to do on a core; nothing if receiving costs nothing.
 pub(crate) fn receive_load(known: &Known<'_>, core: usize) -> Option<impl Iterator<Item = Arrivals>> {
     let system = known.system;
     let executors = system.cores[core].executors.iter();
@@ -73,7 +77,7 @@ pub(crate) fn receive_load(known: &Known<'_>, core: usize) -> Option<impl Iterat
     arrivals.map(Vec::into_iter)
 }
 
-/// How long until a message on this core is received: the receive thread serves them first-in first-out, and nothing
+/// Returns how long it takes until a message on this core is received: the receive thread serves them first-in first-out, and nothing
 /// is more urgent.
 pub(crate) fn receiving(known: &Known<'_>, core: usize) -> Option<u64> {
     let load: Vec<_> = receive_load(known, core)?.collect();
@@ -97,6 +101,7 @@ pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
     let applies = inside::applies(system, plan.executor);
     let method = match (executor.reservation, alone, executor.policy) {
         (Some(_), _, _) => RESERVED,
+        (None, false, _) if system.shares_locks[executor.core] => LOCKED,
         (None, false, _) if !applies && system.receive == 0 && preempts_like_tasks(system, plan.executor) => PREEMPTIVE,
         (None, false, _) => SHARED,
         (None, true, Policy::Fifo) => FIFO,
@@ -111,14 +116,14 @@ pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
     Found { bound, method, stop: known.budget.stop() }
 }
 
-/// How long something less urgent may still run. A nanosecond less than it takes, unless something that takes no time can
+/// Returns how long something less urgent may still run. A nanosecond less than it takes, unless something that takes no time can
 /// make a more urgent one ready right after it started.
 pub(crate) fn blocking(system: &System, callback: usize) -> u64 {
     let instantaneous = system.callbacks.iter().any(|plan| plan.instantaneous);
     system.callbacks[callback].longest_segment().saturating_sub(u64::from(!instantaneous))
 }
 
-/// Whether all executors on the core have one callback and a priority of their own: tasks, as in the text books.
+/// Returns true if all executors on the core have one callback and a priority of their own: tasks, as in the text books.
 fn preempts_like_tasks(system: &System, executor: usize) -> bool {
     let core = &system.cores[system.executors[executor].core];
     let executors = || core.executors.iter().map(|member| &system.executors[*member]);
@@ -139,7 +144,7 @@ pub(crate) fn window<'a>(known: &Known<'a>, callback: usize) -> Option<ReadyWind
         let mut arrivals = inside::arrivals(known, callback, None)?;
         own = arrivals[callback].clone();
         if !releasers.is_empty() {
-            // What follows from its own release comes after it.
+            // Messages that follow from its own release come after it.
             arrivals = inside::arrivals(known, callback, Some((callback, own.number(1) - 1)))?;
         }
         inside = Some(arrivals);
@@ -160,17 +165,24 @@ pub(crate) fn window<'a>(known: &Known<'a>, callback: usize) -> Option<ReadyWind
         enough: known.enough(callback),
     };
     let mut has_peers = false;
+    let are_shared = system.shares_locks[executor.core];
     for other in system.neighbours(plan.executor) {
         // A thread keeps its core from those of equal priority until it has nothing left to do.
         let ahead = match other.os_priority.cmp(&executor.os_priority) {
             std::cmp::Ordering::Greater => Ahead::UntilEnd,
+            // Unless it waits for a lock.
+            std::cmp::Ordering::Equal if are_shared => Ahead::UntilEnd,
             std::cmp::Ordering::Equal => Ahead::UntilStart,
             std::cmp::Ordering::Less => continue,
         };
-        has_peers |= ahead == Ahead::UntilStart;
+        has_peers |= other.os_priority == executor.os_priority;
         for callback in &other.callbacks {
             window.add(arrivals_of_work(known, *callback)?, system.callbacks[*callback].cost(), ahead);
         }
+    }
+    let locked = if are_shared { locks::blocking(system, executor) } else { 0 };
+    if locked > 0 {
+        window.add(Arrivals::Once { count: 1 }, locked, Ahead::UntilEnd);
     }
     for arrivals in receive_load(known, executor.core)? {
         window.add(arrivals, system.receive, Ahead::UntilEnd);
@@ -235,7 +247,7 @@ pub(crate) fn group_window<'a>(known: &Known<'a>, callback: usize) -> Option<Rea
 #[derive(Clone, Debug)]
 pub(crate) struct ReadyWindow<'a> {
     own: Arrivals,
-    /// What runs when the window begins, and releases the callback when it ends; empty if that is not how it is released.
+    /// Callbacks that run when the window begins, and releases the callback when it ends; empty if that is not how it is released.
     released_after: Vec<u64>,
     cost: u64,
     interferers: Vec<Interferer>,
@@ -249,6 +261,18 @@ pub(crate) struct ReadyWindow<'a> {
 impl ReadyWindow<'_> {
     fn add(&mut self, arrivals: Arrivals, cost: u64, ahead: Ahead) {
         self.interferers.push(Interferer { arrivals, cost, ahead });
+    }
+
+    /// The last offset at which a release can end later than that after it, and how many are released between the first
+    /// such offset and that.
+    pub(crate) fn late(self, due: u64) -> Option<(u64, u64)> {
+        let Self { own, cost, interferers, blockers, supply, limit, budget, released_after, .. } = self;
+        if !released_after.is_empty() {
+            return None;
+        }
+        let window = Window { own: &own, cost, interferers, blockers, supply, limit, budget, enough: 0 };
+        let (first, last) = window.late(due)?;
+        Some((last, own.number(last - first + 1)))
     }
 
     pub(crate) fn bound(self) -> Option<u64> {

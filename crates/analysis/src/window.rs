@@ -14,22 +14,24 @@ use crate::arrivals::Arrivals;
 use crate::budget::Budget;
 use crate::search::Search;
 
+/// As many offsets are looked at, one after the other.
+const OFFSETS_MAX: usize = 2_000;
 /// As many starts are remembered in a search, to begin others with.
 const STARTS_MAX: usize = 64;
 
 /// Which activations of another callback run before the job under analysis, which is released at an offset A.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ahead {
-    /// What arrives until the job starts: more urgent, but does not preempt.
+    /// All that arrives until the job starts: it is more urgent, but does not preempt.
     UntilStart,
-    /// What arrives until the job ends: preempts.
+    /// All that arrives until the job ends: it preempts.
     UntilEnd,
-    /// What arrives until the job starts and no later than `lead` after it; what arrived before it as well if it
+    /// All that arrives until the job starts and no later than `lead` after it; what arrived before it as well if it
     /// `overtakes`, having run before the job was there.
     ByKey { lead: i64, overtakes: bool },
-    /// What arrived before it, and at most so many more: ready sets are served once around.
+    /// All that arrived before it, and at most so many more: ready sets are served once around.
     Rounds(u64),
-    /// What arrived before it: runs only while the job is not there.
+    /// All that arrived before it: it runs only while the job is not there.
     BeforeRelease,
 }
 
@@ -41,7 +43,7 @@ pub(crate) struct Interferer {
 }
 
 impl Interferer {
-    /// How much of it runs before a job with this offset starts, if that is by `start`.
+    /// Returns how much of it runs before a job with this offset starts, if that is by `start`.
     pub(crate) fn before_start(&self, offset: u64, start: u64) -> u64 {
         let count = match self.ahead {
             Ahead::UntilStart | Ahead::UntilEnd => self.arrivals.number(start),
@@ -75,7 +77,7 @@ impl Interferer {
     }
 }
 
-/// What is less urgent and may have begun just before the busy window does.
+/// A less urgent activation that may have begun just before the busy window does.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blocker {
     pub(crate) cost: u64,
@@ -83,7 +85,7 @@ pub(crate) struct Blocker {
     pub(crate) below: u64,
 }
 
-/// What processor time there is.
+/// The processor time that there is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Supply {
     Whole(Dedicated),
@@ -155,7 +157,28 @@ impl Window<'_> {
         Some(end.saturating_sub(releaser))
     }
 
-    /// What a look at all arrivals costs.
+    /// The first and the last offset of a release that can end later than `due` after it. Between two steps what is released
+    /// ends no later than what is released at the first of them, since only blocking changes, which gets less.
+    pub(crate) fn late(&self, due: u64) -> Option<(u64, u64)> {
+        let length = self.longest()?;
+        let (mut offset, mut found) = (0, None);
+        for _ in 0..OFFSETS_MAX {
+            let (_, end) = self.at(offset, 1)?;
+            let next = self.next_offset(offset).unwrap_or(u64::MAX).min(length.max(1));
+            if end > offset.saturating_add(due) {
+                let last = (next - 1).min(end - due - 1);
+                found = Some((found.map_or(offset, |(first, _)| first), last));
+            }
+            if next >= length {
+                return found.or(Some((0, 0)));
+            }
+            offset = next;
+        }
+        // Too many to look at each of them.
+        Some((found.map_or(0, |(first, _)| first), length - 1))
+    }
+
+    /// Returns the cost of a look at all arrivals.
     fn weight(&self) -> u64 {
         self.own.weight() + self.interferers.iter().map(|other| other.arrivals.weight()).sum::<u64>()
     }

@@ -1,4 +1,4 @@
-//! What callbacks of one executor do to each other, in systems made for it, beside the simulator.
+//! Callbacks of one executor and what they do to each other, in systems made for it, beside the simulator.
 
 use std::time::Duration;
 

@@ -11,7 +11,7 @@ use common::{Kind, System, random, replay, seeds};
 
 const SYSTEMS: u64 = 10_000;
 
-/// What was seen of many systems.
+/// Figures of many systems.
 #[derive(Default)]
 struct Tally {
     analysed: u64,
@@ -126,7 +126,7 @@ validates! {
     overheads: Kind::Overheads, 0.5, 0.99;
     /// The supply that is simulated is better than the worst that keeps the reservation.
     reservation: Kind::Reserved, 0.4, 0.99;
-    /// What is awaited does not always take as long, and groups are not always held.
+    /// Waits are not always as long as they may be, and groups are not always held.
     limited_preemptive: Kind::Asynchronous("fixed-priority"), 0.4, 0.6;
     asynchronous_fifo: Kind::Asynchronous("fifo"), 0.3, 0.4;
     asynchronous_edf: Kind::Asynchronous("edf"), 0.3, 0.4;

@@ -1,4 +1,4 @@
-//! What is refused, and what the refusal says.
+//! Refusals, and what they say.
 
 use std::time::Duration;
 
@@ -161,6 +161,8 @@ fn threads_that_move_between_cores_or_share_one() {
         two.groups.push(Group::new(group, executor));
     }
     two.cores = Some(2);
+    assert!(Analysis::new(&two).run().is_ok(), "they share the same cores");
+    two.executors[2].cores = vec![1];
     not_analyzable(&two, ["a", "more threads than cores", "cores = [0]"]);
     two.executors[0].cores = vec![0];
     two.executors[1].cores = vec![0];

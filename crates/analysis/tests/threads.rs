@@ -8,7 +8,7 @@ use rospin_core::{EntityKind, GroupKind};
 use rospin_scenario::draw::Stream;
 use rospin_scenario::{Callback, ExecutionTime, Executor, Group, Pattern, Release, Scenario};
 
-/// Of each kind; with 400, which take minutes, it was run before bounds changed.
+/// Systems of each kind; with 400, which take minutes, it was run before bounds changed.
 const SYSTEMS: u64 = if cfg!(debug_assertions) { 25 } else { 80 };
 /// Systems with more are left out.
 const STATES_MAX: usize = 20_000;
@@ -21,6 +21,26 @@ struct Plan {
     priority: u8,
     /// Callbacks of one group exclude each other.
     group: u8,
+    /// By which EDF orders, from the release.
+    deadline: u8,
+}
+
+/// The order in which callbacks are served.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum By {
+    Priority,
+    Release,
+    Deadline,
+}
+
+impl By {
+    fn policy(self) -> &'static str {
+        match self {
+            Self::Priority => "fixed-priority",
+            Self::Release => "fifo",
+            Self::Deadline => "edf",
+        }
+    }
 }
 
 fn scenario(policy: &str, threads: u16, plans: &[Plan], unit: Duration) -> Scenario {
@@ -40,6 +60,7 @@ fn scenario(policy: &str, threads: u16, plans: &[Plan], unit: Duration) -> Scena
         }
         let mut callback = Callback::new(format!("c{number}"), EntityKind::Service, group);
         callback.priority = Some(u32::from(plan.priority));
+        callback.deadline = Some(unit * u32::from(plan.deadline));
         callback.execution = ExecutionTime::Uniform(unit, unit * u32::from(plan.cost));
         let period = unit * u32::from(plan.gap);
         let pattern = Pattern::Sporadic { offset: Duration::ZERO, min: period, max: period };
@@ -56,7 +77,7 @@ fn bounds(report: &Report) -> Vec<Option<u64>> {
 /// An activation: its age, and what is left of it at most, 0 if it has not started.
 type Job = (u8, u8);
 
-/// What can happen next depends on this alone.
+/// The state that alone decides what can happen next.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct State {
     /// By callback, time since its last release, up to its gap.
@@ -67,7 +88,7 @@ struct State {
 
 /// Every schedule of sporadic callbacks in whole units: whichever may be released is or is not, whatever runs ends after any
 /// unit. The longest responses by callback; `None` if one exceeds `limit`, or there are too many states.
-fn search(by_priority: bool, threads: u8, plans: &[Plan], limit: u8) -> Option<Vec<u64>> {
+fn search(by: By, threads: u8, plans: &[Plan], limit: u8) -> Option<Vec<u64>> {
     let count = plans.len();
     let first = State { since: plans.iter().map(|plan| plan.gap).collect(), jobs: vec![Vec::new(); count] };
     let (mut seen, mut open) = (HashSet::from([first.clone()]), vec![first]);
@@ -89,7 +110,7 @@ fn search(by_priority: bool, threads: u8, plans: &[Plan], limit: u8) -> Option<V
             if !allowed {
                 continue;
             }
-            dispatch(by_priority, threads, plans, &mut next);
+            dispatch(by, threads, plans, &mut next);
             let running: Vec<usize> =
                 (0..count).filter(|callback| next.jobs[*callback].first().is_some_and(|job| job.1 > 0)).collect();
             for ended in 0..1_u32 << running.len() {
@@ -119,8 +140,8 @@ fn search(by_priority: bool, threads: u8, plans: &[Plan], limit: u8) -> Option<V
     Some(longest)
 }
 
-/// Idle threads take what is most urgent, or came first, of what is not excluded.
-fn dispatch(by_priority: bool, threads: u8, plans: &[Plan], state: &mut State) {
+/// Idle threads take what is most urgent, is due first or came first, of what is not excluded.
+fn dispatch(by: By, threads: u8, plans: &[Plan], state: &mut State) {
     loop {
         let runs = |callback: usize| state.jobs[callback].first().is_some_and(|job| job.1 > 0);
         let busy = (0..plans.len()).filter(|callback| runs(*callback)).count();
@@ -130,8 +151,12 @@ fn dispatch(by_priority: bool, threads: u8, plans: &[Plan], state: &mut State) {
         };
         let key = |callback: &usize| {
             let age = state.jobs[*callback][0].0;
-            let urgent = if by_priority { plans[*callback].priority } else { 0 };
-            (std::cmp::Reverse(urgent), std::cmp::Reverse(age), *callback)
+            let key = match by {
+                By::Priority => -i32::from(plans[*callback].priority),
+                By::Release => 0,
+                By::Deadline => i32::from(plans[*callback].deadline) - i32::from(age),
+            };
+            (key, std::cmp::Reverse(age), *callback)
         };
         let Some(next) = (0..plans.len()).filter(free).min_by_key(key).filter(|_| busy < usize::from(threads)) else {
             return;
@@ -147,24 +172,29 @@ fn random(seed: u64, count: u64, groups: bool) -> (u16, Vec<Plan>) {
         let gap = 3 + rng.below(5) as u8;
         let cost = 1 + rng.below(u64::from(gap) - 1).min(3) as u8;
         let group = if groups && rng.below(2) == 0 { 0 } else { 1 + number as u8 };
-        Plan { cost, gap, priority: rng.below(4) as u8, group }
+        // Drawn last, so that the rest is as it was.
+        let priority = rng.below(4) as u8;
+        Plan { cost, gap, priority, group, deadline: 1 + (seed + 5 * number) as u8 % 12 }
     };
     (threads, (0..count).map(|number| plan(number, rng)).collect())
 }
 
-/// How often a bound was met by a search, and how near.
+/// Counts how often a bound was met by a search, and how near.
 #[test]
 #[expect(clippy::print_stderr, reason = "the figure is asked for")]
 fn no_schedule_exceeds_a_bound() {
-    for (policy, groups) in [("fixed-priority", false), ("fixed-priority", true), ("fifo", false), ("fifo", true)] {
+    let all = [By::Priority, By::Release, By::Deadline].map(|by| [(by, false), (by, true)]);
+    for (by, groups) in all.into_iter().flatten() {
+        let policy = by.policy();
         let (mut compared, mut exact, mut ratios, mut unbounded) = (0, 0, 0.0, 0);
-        let systems = SYSTEMS;
+        // By deadlines fewer have bounds.
+        let systems = if by == By::Deadline { 3 * SYSTEMS } else { SYSTEMS };
         for seed in 0..systems {
             let (threads, plans) = random(seed, 3 + seed % 2, groups);
             let Ok(report) = Analysis::new(&scenario(policy, threads, &plans, Duration::from_nanos(1))).run() else {
                 continue;
             };
-            let Some(longest) = search(policy == "fixed-priority", threads as u8, &plans, 60) else { continue };
+            let Some(longest) = search(by, threads as u8, &plans, 60) else { continue };
             for (callback, bound) in bounds(&report).into_iter().enumerate() {
                 let Some(bound) = bound else {
                     unbounded += 1;
@@ -261,7 +291,7 @@ fn never_longer_than_the_formula() {
 /// Nothing else wants the threads: the two of a group take turns, as on one thread.
 #[test]
 fn an_exclusive_pair_is_exact() {
-    let plans = [Plan { cost: 250, gap: 0, priority: 2, group: 0 }, Plan { cost: 250, gap: 0, priority: 1, group: 0 }];
+    let plans = [2, 1].map(|priority| Plan { cost: 250, gap: 0, priority, group: 0, deadline: 255 });
     let mut pair = scenario("fixed-priority", 2, &plans, Duration::from_nanos(1));
     for (release, callback) in pair.releases.iter_mut().zip(&mut pair.callbacks) {
         let period = Duration::from_nanos(600);
@@ -279,6 +309,7 @@ fn first_in_first_out_on_two_threads_has_bounds() {
         gap,
         priority: 0,
         group: 0,
+        deadline: 255,
     });
     let plans: Vec<Plan> =
         plans.into_iter().enumerate().map(|(number, plan)| Plan { group: number as u8, ..plan }).collect();

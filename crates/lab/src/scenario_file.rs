@@ -30,7 +30,10 @@ fn key(error: &ScenarioError) -> String {
 pub(crate) fn read(path: &Path) -> Result<Scenario, ScenarioFileError> {
     let unreadable = |reason| ScenarioFileError::Unreadable { path: path.to_owned(), reason };
     let text = fs::read_to_string(path).map_err(unreadable)?;
-    Scenario::parse(&text).map_err(|error| ScenarioFileError::Text { path: path.to_owned(), error })
+    let wrong = |error| ScenarioFileError::Text { path: path.to_owned(), error };
+    let mut scenario = Scenario::parse(&text).map_err(wrong)?;
+    scenario.load_measured(&text, path).map_err(wrong)?;
+    Ok(scenario)
 }
 
 /// Reads a scenario that is to be simulated, once `change` has changed it.

@@ -126,7 +126,7 @@ const CASES: &[(For, &str, &str, &str)] = &[
     (Both, "name = \"node\"", "name = \"node\"\nexecutor = §\"second\"", "known are main"),
     // Times that make no sense.
     (Both, "period = \"10 ms\"", "period = §\"0 s\"", "give one above"),
-    (Both, "period = \"50 ms\"\njitter = \"1 ms\"", "period = \"50 ms\"\njitter = §\"51 ms\"", "shorten it"),
+    (Both, "period = \"50 ms\"\njitter = \"1 ms\"", "at_most = §[[0, \"51 ms\"]]", "1 to 1000 messages"),
     (Both, "period = \"50 ms\"\njitter = \"1 ms\"", "gap = §[\"5 ms\", \"1 ms\"]", "swap them"),
     (Both, "execution = { uniform = [\"1 ms\", \"2 ms\"] }", "execution = §{ list = [] }", "add a time"),
     (Both, "depth = 4", "depth = §0", "1 to 1000000"),

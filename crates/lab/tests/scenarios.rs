@@ -23,6 +23,7 @@ fn scratch(name: &str) -> PathBuf {
 fn shipped() -> Vec<String> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../scenario/scenarios");
     let files = fs::read_dir(folder).expect("scenarios").map(|entry| entry.expect("an entry").path());
+    let files = files.filter(|path| path.extension().is_some_and(|extension| extension == "toml"));
     files.map(|path| path.to_str().expect("UTF-8").to_owned()).collect()
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use rospin_core::{ClockKind, EntityKind, GroupKind, Overrun};
 use serde::{Deserialize, Serialize};
 
+use crate::lists;
 use crate::text;
 
 /// An entity and its callback.
@@ -26,9 +27,15 @@ pub struct Callback {
     /// Time from release to completion; a periodic timer's is its period if not given.
     #[serde(default, with = "text::optional_duration", skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Duration>,
+    /// How often it may miss its deadline; never if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tolerates: Option<Tolerance>,
     /// How long it runs, up to its first await if it has any.
     #[serde(default)]
     pub execution: ExecutionTime,
+    /// Locks that it takes while it runs, one after the other.
+    #[serde(default, deserialize_with = "lists::sections", skip_serializing_if = "Vec::is_empty")]
+    pub locks: Vec<Section>,
     /// What it waits for in the middle: an asynchronous callback.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub awaits: Vec<Await>,
@@ -41,7 +48,11 @@ pub struct Callback {
     /// The topic that it listens to, a subscription's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscribes: Option<String>,
-    /// How many messages wait at most; the oldest makes room for a new one. Not for timers.
+    /// The topics that it joins, a subscription's, in place of the one that it listens to: it runs once there is a message of
+    /// each, with the oldest of each.
+    #[serde(default, deserialize_with = "lists::joins", skip_serializing_if = "Vec::is_empty")]
+    pub joins: Vec<String>,
+    /// How many messages wait at most, of each topic if it joins several; the oldest makes room for a new one. Not for timers.
     #[serde(default = "default_depth")]
     pub depth: u32,
     /// Topics that get a message when it ends. A service or a client can be named directly: a request, a response.
@@ -81,11 +92,14 @@ impl Callback {
             group: group.into(),
             priority: None,
             deadline: None,
+            tolerates: None,
             execution: ExecutionTime::default(),
+            locks: Vec::new(),
             awaits: Vec::new(),
             releases_group_at_await: false,
             max_in_flight: None,
             subscribes: None,
+            joins: Vec::new(),
             depth: default_depth(),
             publishes: Vec::new(),
             period: None,
@@ -129,6 +143,17 @@ impl Callback {
     }
 }
 
+/// A weakly hard deadline: of so many activations in a row, at most so many miss it (Bernat, Burns and Llamosi, IEEE
+/// Transactions on Computers 2001): `{ misses = 1, of = 10 }`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "how many misses of how many activations, as in { misses = 1, of = 10 }")]
+pub struct Tolerance {
+    /// How many may miss it.
+    pub misses: u32,
+    /// Of how many in a row.
+    pub of: u32,
+}
+
 /// How long a callback runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -141,6 +166,20 @@ pub enum ExecutionTime {
     List(Vec<Duration>),
     /// Drawn by how often each was seen: `{ recorded = [["1 ms", 90], ["5 ms", 10]] }`.
     Recorded(Vec<Bin>),
+}
+
+impl ExecutionTime {
+    /// The longest one; zero if there is none.
+    #[must_use]
+    pub fn longest(&self) -> Duration {
+        match self {
+            Self::Fixed(time) | Self::Uniform(_, time) => *time,
+            Self::List(times) => times.iter().max().copied().unwrap_or_default(),
+            Self::Recorded(bins) => {
+                bins.iter().filter(|bin| bin.count > 0).map(|bin| bin.time).max().unwrap_or_default()
+            }
+        }
+    }
 }
 
 impl Default for ExecutionTime {
@@ -156,6 +195,21 @@ pub struct Bin {
     pub time: Duration,
     /// How often.
     pub count: u32,
+}
+
+/// A critical section: what a callback does under a lock that it shares with others. Who waits for a lock lends its priority
+/// to the one who has it (priority inheritance, `PTHREAD_PRIO_INHERIT`).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a lock, as in { lock = \"map\", after = \"1 ms\", hold = \"200 us\" }")]
+pub struct Section {
+    /// The lock's name.
+    pub lock: String,
+    /// How long the callback has run when it asks for it.
+    #[serde(default, with = "text::duration", skip_serializing_if = "Duration::is_zero")]
+    pub after: Duration,
+    /// How long it runs then until it gives it back; a callback that ends before gives it back at its end.
+    #[serde(with = "text::duration")]
+    pub hold: Duration,
 }
 
 /// What an asynchronous callback waits for, and how long it runs after that.

@@ -5,16 +5,18 @@ use std::time::Duration;
 
 use rospin_core::{ChainError, ClockKind, EntityKind, PriorityMap, policy};
 
-use crate::callback::{Callback, ExecutionTime};
+use crate::callback::{Callback, ExecutionTime, Tolerance};
 use crate::error::{CheckError, Path};
 use crate::model::Scenario;
-use crate::traffic::{Fault, Pattern};
+use crate::traffic::{Fault, Limit, Pattern};
 
 /// As many cores as a simulated machine can have.
 const CORES_MAX: u16 = 64;
 const THREADS_MAX: u16 = 256;
 const DEPTH_MAX: u32 = 1_000_000;
 const BURST_MAX: u32 = 1_000_000;
+const LIMIT_MAX: u32 = 1_000;
+const TOLERANCE_MAX: u32 = 100_000;
 
 pub(crate) type Check = Result<(), CheckError>;
 
@@ -70,6 +72,7 @@ impl Scenario {
         self.check_callbacks()?;
         self.check_chains()?;
         self.check_releases()?;
+        self.check_links()?;
         self.check_faults()
     }
 
@@ -80,11 +83,12 @@ impl Scenario {
             .unwrap_or_else(|| self.executors.iter().fold(0, |sum, executor| sum.saturating_add(executor.threads)))
     }
 
-    /// The callbacks that a message to `name` is for: those that subscribe to it, or the one that it names.
+    /// The callbacks that a message to `name` is for: those that subscribe to it or join it, or the one that it names.
     pub fn receivers<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (usize, &'a Callback)> {
         let is_for = move |callback: &Callback| {
             callback.subscribes.as_deref() == Some(name)
-                || (callback.name == name && callback.kind != EntityKind::Timer)
+                || callback.joins.iter().any(|joined| joined == name)
+                || (callback.name == name && is_addressed(callback))
         };
         self.callbacks.iter().enumerate().filter(move |(_, callback)| is_for(callback))
     }
@@ -135,6 +139,12 @@ impl Scenario {
             let callback = self.callbacks.iter().any(|callback| callback.name == *topic);
             top("topics", !callback, format!("a topic and a callback are called `{topic}`; rename one of them"))?;
         }
+        let mut locks = BTreeSet::new();
+        for lock in &self.locks {
+            let named = !lock.is_empty() && !lock.contains(is_control);
+            top("locks", named, "a lock has no name, or control characters in it; give it one without")?;
+            top("locks", locks.insert(lock), format!("lock `{lock}` is there twice; leave one out"))?;
+        }
         for (number, callback) in self.callbacks.iter().enumerate() {
             let table = Table("callback", number);
             let groups = self.groups.iter().map(|group| group.name.as_str());
@@ -152,6 +162,9 @@ impl Scenario {
             if let Some(topic) = &callback.subscribes {
                 known(table, "subscribes", "topic", topic, self.topics.iter().map(String::as_str))?;
             }
+            self.check_joins(table, callback)?;
+            check_tolerance(table, callback)?;
+            self.check_sections(table, callback)?;
             callback
                 .publishes
                 .iter()
@@ -160,9 +173,53 @@ impl Scenario {
         Ok(())
     }
 
+    fn check_joins(&self, table: Table, callback: &Callback) -> Check {
+        let joins = &callback.joins;
+        if joins.is_empty() {
+            return Ok(());
+        }
+        let wrong = |message: &str| table.wrong("joins", message);
+        if callback.kind != EntityKind::Subscription {
+            return wrong("only a subscription joins topics; give it the kind \"subscription\"");
+        }
+        if callback.subscribes.is_some() {
+            return wrong("it listens to a topic already; add that to `joins`, and leave `subscribes` out");
+        }
+        if joins.len() < 2 {
+            return wrong("a join has two topics or more; `subscribes` is for one");
+        }
+        if let Some(twice) = joins.iter().enumerate().find(|(place, topic)| joins[..*place].contains(topic)) {
+            return wrong(&format!("topic `{}` is there twice; leave one out", twice.1));
+        }
+        joins.iter().try_for_each(|topic| known(table, "joins", "topic", topic, self.topics.iter().map(String::as_str)))
+    }
+
+    fn check_sections(&self, table: Table, callback: &Callback) -> Check {
+        if callback.locks.is_empty() {
+            return Ok(());
+        }
+        table.require("locks", callback.awaits.is_empty(), || {
+            "a callback that awaits takes no locks: they would be held meanwhile; split it".into()
+        })?;
+        let mut free = Duration::ZERO;
+        for section in &callback.locks {
+            known(table, "locks", "lock", &section.lock, self.locks.iter().map(String::as_str))?;
+            table.require("locks", section.after >= free && !section.hold.is_zero(), || {
+                format!(
+                    "`{}` is taken before the lock in front of it is given back, or held for no time; one after the other",
+                    section.lock
+                )
+            })?;
+            free = section.after.saturating_add(section.hold);
+        }
+        table.require("locks", free <= callback.execution.longest(), || {
+            "the last lock is held beyond the longest execution time; shorten `after` or `hold`".into()
+        })
+    }
+
     /// What a message can be sent to.
     fn addresses(&self) -> impl Iterator<Item = &str> {
-        let callbacks = self.callbacks.iter().filter(|callback| callback.kind != EntityKind::Timer);
+        let callbacks = self.callbacks.iter().filter(|callback| is_addressed(callback));
         self.topics.iter().map(String::as_str).chain(callbacks.map(|callback| callback.name.as_str()))
     }
 
@@ -224,15 +281,27 @@ impl Scenario {
                 Pattern::List(times) => shortest_gap(times),
                 Pattern::Periodic { period, jitter, .. } => {
                     table.require("period", !period.is_zero(), || "the period is zero; give one above".into())?;
-                    table.require("jitter", jitter <= period, || {
-                        "the jitter is longer than the period; shorten it".into()
-                    })?;
-                    *period - *jitter
+                    period.saturating_sub(*jitter)
                 }
                 Pattern::Sporadic { min, max, .. } => {
                     table.require("gap", !min.is_zero(), || "the shortest gap is zero; give one above".into())?;
                     table.require("gap", min <= max, || "the first gap is the shorter one; swap them".into())?;
                     *min
+                }
+                Pattern::Limited { limits, .. } => {
+                    table.require("at_most", !limits.is_empty(), || {
+                        "there is no limit; write one as in [[3, \"10 ms\"]]: at most 3 in any 10 ms".into()
+                    })?;
+                    let fits = |limit: &Limit| (1..=LIMIT_MAX).contains(&limit.count) && !limit.within.is_zero();
+                    table.require("at_most", limits.iter().all(fits), || {
+                        format!("a limit is 1 to {LIMIT_MAX} messages in a time above zero")
+                    })?;
+                    Duration::ZERO
+                }
+                Pattern::Measured { file, .. } => {
+                    table
+                        .require("measured", !file.is_empty(), || "name a file with one arrival time a line".into())?;
+                    Duration::ZERO
                 }
             };
             if let Some(burst) = release.burst {
@@ -241,6 +310,22 @@ impl Scenario {
                 let fits = burst.spacing.checked_mul(burst.count - 1).is_some_and(|length| length <= shortest_gap);
                 table.require("burst", fits, || "a burst lasts beyond the next one; shorten its spacing".into())?;
             }
+        }
+        Ok(())
+    }
+
+    fn check_links(&self) -> Check {
+        let mut seen = BTreeSet::new();
+        for (number, link) in self.links.iter().enumerate() {
+            let table = Table("link", number);
+            table.require("to", !link.to.is_empty(), || "it leads to nobody; name a topic or a callback".into())?;
+            for name in &link.to {
+                known(table, "to", "topic or callback", name, self.addresses())?;
+                table.require("to", seen.insert(name), || {
+                    format!("there is a link to `{name}` already; leave one out")
+                })?;
+            }
+            check_execution(table, "delay", &link.delay)?;
         }
         Ok(())
     }
@@ -309,6 +394,22 @@ pub(crate) fn known<'a>(
             (true, _) => format!("say which {what}; known are {known}"),
             _ => format!("there is no {what} `{name}`; known are {known}"),
         }
+    })
+}
+
+/// Whether messages can be sent to the callback by its name.
+fn is_addressed(callback: &Callback) -> bool {
+    callback.kind != EntityKind::Timer && callback.joins.is_empty()
+}
+
+fn check_tolerance(table: Table, callback: &Callback) -> Check {
+    let Some(Tolerance { misses, of }) = callback.tolerates else { return Ok(()) };
+    let fits = (1..=TOLERANCE_MAX).contains(&of) && misses < of;
+    table.require("tolerates", fits, || {
+        format!("fewer misses than activations, of 1 to {TOLERANCE_MAX} in a row; write {{ misses = 1, of = 10 }}")
+    })?;
+    table.require("tolerates", callback.relative_deadline().is_some(), || {
+        "there is no deadline to miss; give it a `deadline`".into()
     })
 }
 

@@ -3,10 +3,11 @@
 //! Every callback and every release draws from a stream of its own, so that adding one to a scenario does not change what
 //! the others do.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::callback::ExecutionTime;
-use crate::traffic::{Pattern, Release};
+use crate::traffic::{Limit, Pattern, Release};
 
 /// A stream of random numbers that belongs to a seed and a name.
 ///
@@ -118,6 +119,8 @@ pub struct Arrivals {
     count: u32,
     spacing: Duration,
     last: Duration,
+    /// Under limits: the latest arrivals, the last one at the end.
+    recent: VecDeque<Duration>,
 }
 
 impl Arrivals {
@@ -125,12 +128,12 @@ impl Arrivals {
     #[must_use]
     pub fn new(release: &Release, seed: u64, number: usize) -> Self {
         let mut pattern = release.pattern.clone();
-        if let Pattern::List(times) = &mut pattern {
+        if let Pattern::List(times) | Pattern::Measured { times, .. } = &mut pattern {
             times.sort_unstable();
         }
         let (count, spacing) = release.burst.map_or((1, Duration::ZERO), |burst| (burst.count, burst.spacing));
         let stream = Stream::new(seed, &format!("release {number}"));
-        Self { pattern, stream, number: 0, burst: None, count, spacing, last: Duration::ZERO }
+        Self { pattern, stream, number: 0, burst: None, count, spacing, last: Duration::ZERO, recent: VecDeque::new() }
     }
 
     /// The next arrival, bursts aside.
@@ -138,20 +141,48 @@ impl Arrivals {
         let number = self.number;
         self.number += 1;
         match &self.pattern {
-            Pattern::List(times) => times.get(usize::try_from(number).ok()?).copied(),
+            Pattern::List(times) | Pattern::Measured { times, .. } => times.get(usize::try_from(number).ok()?).copied(),
             Pattern::Periodic { period, offset, jitter } => {
                 let nominal_ns = nanos(*period).checked_mul(number)?.checked_add(nanos(*offset))?;
-                Some(Duration::from_nanos(nominal_ns).saturating_add(self.stream.between(Duration::ZERO, *jitter)))
+                let late = self.stream.between(Duration::ZERO, *jitter);
+                // With more jitter than a period one would come before the one in front of it.
+                self.last = self.last.max(Duration::from_nanos(nominal_ns).saturating_add(late));
+                Some(self.last)
             }
             Pattern::Sporadic { offset, .. } if number == 0 => {
                 self.last = *offset;
                 Some(self.last)
+            }
+            Pattern::Limited { offset, limits } => {
+                let (offset, limits) = (*offset, limits.clone());
+                Some(self.next_limited(offset, &limits))
             }
             Pattern::Sporadic { min, max, .. } => {
                 self.last = self.last.saturating_add(self.stream.between(*min, *max));
                 Some(self.last)
             }
         }
+    }
+}
+
+impl Arrivals {
+    /// As soon as the limits allow, or in one of eight cases a pause later, so that not all is as regular as it is dense.
+    fn next_limited(&mut self, offset: Duration, limits: &[Limit]) -> Duration {
+        let allowed = limits.iter().filter_map(|limit| {
+            let place = self.recent.len().checked_sub(limit.count as usize)?;
+            Some(self.recent[place].saturating_add(limit.within))
+        });
+        let allowed = allowed.max().unwrap_or(offset).max(self.last).max(offset);
+        let pause = limits.iter().map(|limit| limit.within).max().unwrap_or_default();
+        let pauses = self.number > 1 && self.stream.below(8) == 0;
+        let late = if pauses { self.stream.between(Duration::ZERO, pause) } else { Duration::ZERO };
+        self.last = allowed.saturating_add(late);
+        self.recent.push_back(self.last);
+        let most = limits.iter().map(|limit| limit.count as usize).max().unwrap_or(0);
+        if self.recent.len() > most {
+            self.recent.pop_front();
+        }
+        self.last
     }
 }
 
@@ -215,6 +246,15 @@ mod tests {
         assert_eq!(arrivals(periodic.clone(), burst, 5), [5, 6, 15, 16, 25]);
         assert_eq!(arrivals(periodic, None, 2), [5, 15]);
         assert_eq!(arrivals(Pattern::List(vec![3 * MS, MS]), None, 9), [1, 3]);
+        let limits = vec![Limit { count: 2, within: 5 * MS }, Limit { count: 3, within: 20 * MS }];
+        let limited = arrivals(Pattern::Limited { offset: MS, limits }, None, 500);
+        assert_eq!(limited[..2], [1, 1], "as dense as may be");
+        assert!(
+            limited.windows(3).all(|three| three[2] - three[0] >= 5)
+                && limited.windows(4).all(|four| four[3] - four[0] >= 20)
+        );
+        let late = arrivals(Pattern::Periodic { period: MS, offset: MS, jitter: 9 * MS }, None, 500);
+        assert!(late.is_sorted() && late.iter().zip(1..).all(|(at, nominal)| (nominal..=nominal + 9).contains(at)));
         let sporadic = arrivals(Pattern::Sporadic { offset: MS, min: 5 * MS, max: 9 * MS }, None, 50);
         assert!(sporadic.windows(2).all(|pair| (4..=9).contains(&(pair[1] - pair[0]))), "{sporadic:?}");
     }

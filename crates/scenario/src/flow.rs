@@ -7,7 +7,7 @@ use rospin_core::EntityKind;
 use crate::check::Table;
 use crate::error::CheckError;
 use crate::model::Scenario;
-use crate::traffic::Pattern;
+use crate::traffic::{Limit, Pattern};
 
 impl Scenario {
     /// Whether the scenario can be simulated from its beginning to its end: messages come to an end, and there are at most
@@ -99,7 +99,11 @@ impl Scenario {
             let count = match &release.pattern {
                 Pattern::Periodic { period, .. } => every(*period),
                 Pattern::Sporadic { min, .. } => every(*min),
-                Pattern::List(times) => times.len() as f64,
+                Pattern::List(times) | Pattern::Measured { times, .. } => times.len() as f64,
+                Pattern::Limited { limits, .. } => {
+                    let of = |limit: &Limit| f64::from(limit.count) * every(limit.within);
+                    limits.iter().map(of).fold(f64::MAX, f64::min)
+                }
             };
             for (receiver, _) in release.to.iter().flat_map(|name| self.receivers(name)) {
                 counts[receiver] += count * burst;

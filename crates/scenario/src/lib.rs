@@ -55,13 +55,14 @@ mod error;
 mod file;
 mod flow;
 mod lists;
+mod load;
 mod model;
 mod text;
 mod traffic;
 
-pub use callback::{Await, Bin, Callback, ExecutionTime};
+pub use callback::{Await, Bin, Callback, ExecutionTime, Section, Tolerance};
 pub use deployment::Deployment;
 pub use error::{CheckError, ScenarioError};
 pub use file::FileError;
 pub use model::{Chain, Executor, Group, Priorities, Scenario};
-pub use traffic::{Burst, Fault, Jump, Pattern, Release};
+pub use traffic::{Burst, Fault, Jump, Limit, Link, Pattern, Release};

@@ -43,6 +43,9 @@ macro_rules! lists {
 
 lists! {
     cores: "`cores = [1]`, or `cores = [0, 1]` for several",
+    joins: "`joins = [\"left\", \"right\"]`",
+    sections: "`locks = [{ lock = \"map\", hold = \"200 us\" }]`",
+    links: "`[[link]]` above each link",
     names: "`callbacks = [\"first\", \"second\"]`",
     executors: "`[[executor]]` above each executor",
     groups: "`[[group]]` above each group",

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::callback::Callback;
 use crate::lists;
 use crate::text;
-use crate::traffic::{Fault, Release};
+use crate::traffic::{Fault, Link, Release};
 
 /// A system of executors, callbacks and messages, and for how long it runs.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -36,6 +36,9 @@ pub struct Scenario {
     /// The topics' names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub topics: Vec<String>,
+    /// The names of the locks that callbacks share.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub locks: Vec<String>,
     /// What runs callbacks.
     #[serde(
         default,
@@ -61,6 +64,9 @@ pub struct Scenario {
     /// Messages that come from outside.
     #[serde(default, rename = "release", deserialize_with = "lists::releases", skip_serializing_if = "Vec::is_empty")]
     pub releases: Vec<Release>,
+    /// How long messages are under way.
+    #[serde(default, rename = "link", deserialize_with = "lists::links", skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<Link>,
     /// What goes wrong.
     #[serde(default, rename = "fault", deserialize_with = "lists::faults", skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,

@@ -14,7 +14,7 @@ use crate::callback::{Bin, ExecutionTime};
 use crate::duration as format;
 use crate::error::{CheckError, Path, ScenarioError};
 use crate::model::Scenario;
-use crate::traffic::{Burst, Jump, Pattern, Release};
+use crate::traffic::{Burst, Jump, Limit, Pattern, Release};
 
 impl Scenario {
     /// Reads a scenario and [checks](Scenario::check) it.
@@ -304,6 +304,10 @@ pub(crate) struct ReleaseText {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     gap: Option<(Text, Text)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    at_most: Option<Vec<(u32, Text)>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    measured: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     offset: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     jitter: Option<Text>,
@@ -314,7 +318,7 @@ pub(crate) struct ReleaseText {
 /// Why the keys of a release do not go together.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReleaseError {
-    #[error("a release has exactly one of `at`, `period` and `gap`: when its messages arrive")]
+    #[error("a release has exactly one of `at`, `period`, `gap`, `at_most` and `measured`: when its messages arrive")]
     OnePattern,
     #[error("`{0}` does not go with `{1}`; leave it out")]
     Stray(&'static str, &'static str),
@@ -324,23 +328,35 @@ impl TryFrom<ReleaseText> for Release {
     type Error = ReleaseError;
 
     fn try_from(text: ReleaseText) -> Result<Self, ReleaseError> {
-        let ReleaseText { to, at, period, gap, offset, jitter, burst } = text;
-        let stray = |given: bool, key, pattern| if given { Err(ReleaseError::Stray(key, pattern)) } else { Ok(()) };
-        let zero_or = |value: Option<Text>| value.map_or(Duration::ZERO, |text| text.0);
-        let pattern = match (at, period, gap) {
-            (Some(at), None, None) => {
-                stray(offset.is_some(), "offset", "at")?;
-                stray(jitter.is_some(), "jitter", "at")?;
-                Pattern::List(at.into_iter().map(|text| text.0).collect())
-            }
-            (None, Some(period), None) => {
-                Pattern::Periodic { period: period.0, offset: zero_or(offset), jitter: zero_or(jitter) }
-            }
-            (None, None, Some((min, max))) => {
-                stray(jitter.is_some(), "jitter", "gap")?;
-                Pattern::Sporadic { offset: zero_or(offset), min: min.0, max: max.0 }
-            }
-            _ => return Err(ReleaseError::OnePattern),
+        let ReleaseText { to, at, period, gap, at_most, measured, offset, jitter, burst } = text;
+        let kinds = [
+            (at.is_some(), "at", [true, true, false]),
+            (period.is_some(), "period", [false; 3]),
+            (gap.is_some(), "gap", [false, true, false]),
+            (at_most.is_some(), "at_most", [false, true, true]),
+            (measured.is_some(), "measured", [true, true, true]),
+        ];
+        let mut given = kinds.iter().filter(|(given, ..)| *given);
+        let (Some((_, kind, without)), None) = (given.next(), given.next()) else {
+            return Err(ReleaseError::OnePattern);
+        };
+        let stray = [("offset", offset.is_some()), ("jitter", jitter.is_some()), ("burst", burst.is_some())];
+        if let Some(((key, _), _)) = stray.iter().zip(without).find(|((_, given), without)| *given && **without) {
+            return Err(ReleaseError::Stray(key, kind));
+        }
+        let offset_or_zero = offset.map_or(Duration::ZERO, |text| text.0);
+        let pattern = if let Some(at) = at {
+            Pattern::List(at.into_iter().map(|text| text.0).collect())
+        } else if let Some(period) = period {
+            let jitter = jitter.map_or(Duration::ZERO, |text| text.0);
+            Pattern::Periodic { period: period.0, offset: offset_or_zero, jitter }
+        } else if let Some((min, max)) = gap {
+            Pattern::Sporadic { offset: offset_or_zero, min: min.0, max: max.0 }
+        } else if let Some(limits) = at_most {
+            let limits = limits.into_iter().map(|(count, within)| Limit { count, within: within.0 });
+            Pattern::Limited { offset: offset_or_zero, limits: limits.collect() }
+        } else {
+            Pattern::Measured { file: measured.unwrap_or_default(), times: Vec::new() }
         };
         Ok(Self { to, pattern, burst })
     }
@@ -350,7 +366,17 @@ impl From<Release> for ReleaseText {
     fn from(release: Release) -> Self {
         let Release { to, pattern, burst } = release;
         let unless_zero = |value: Duration| (!value.is_zero()).then_some(Text(value));
-        let mut text = Self { to, at: None, period: None, gap: None, offset: None, jitter: None, burst };
+        let mut text = Self {
+            to,
+            at: None,
+            period: None,
+            gap: None,
+            at_most: None,
+            measured: None,
+            offset: None,
+            jitter: None,
+            burst,
+        };
         match pattern {
             Pattern::List(times) => text.at = Some(times.into_iter().map(Text).collect()),
             Pattern::Periodic { period, offset, jitter } => {
@@ -362,6 +388,12 @@ impl From<Release> for ReleaseText {
                 text.gap = Some((Text(min), Text(max)));
                 text.offset = unless_zero(offset);
             }
+            Pattern::Limited { offset, limits } => {
+                text.at_most = Some(limits.into_iter().map(|limit| (limit.count, Text(limit.within))).collect());
+                text.offset = unless_zero(offset);
+            }
+            // The times stand in the file.
+            Pattern::Measured { file, .. } => text.measured = Some(file),
         }
         text
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use rospin_core::ClockKind;
 use serde::{Deserialize, Serialize};
 
+use crate::callback::ExecutionTime;
 use crate::text;
 
 /// Messages that come from outside.
@@ -43,7 +44,7 @@ pub enum Pattern {
         period: Duration,
         /// The first arrival, jitter aside.
         offset: Duration,
-        /// How much later one may arrive, at most the period.
+        /// How much later one may arrive, in the order of the messages; may be longer than the period.
         jitter: Duration,
     },
     /// With gaps of random length: `gap = ["5 ms", "20 ms"], offset = "1 ms"`.
@@ -55,6 +56,56 @@ pub enum Pattern {
         /// The longest gap.
         max: Duration,
     },
+    /// As often as these limits allow: `at_most = [[3, "10 ms"], [10, "1 s"]]` is at most 3 in any 10 ms, and at most 10 in
+    /// any second. A simulation keeps as close to them as it may.
+    Limited {
+        /// The first arrival.
+        offset: Duration,
+        /// All of them hold.
+        limits: Vec<Limit>,
+    },
+    /// As they were measured, from a file with one time a line: `measured = "scan-arrivals.txt"`. A simulation has them as
+    /// they are; an analysis assumes that none ever come more densely.
+    Measured {
+        /// The file, from the folder of the scenario.
+        file: String,
+        /// What is in it, in order; see [`Scenario::load`](crate::Scenario::load).
+        times: Vec<Duration>,
+    },
+}
+
+/// At most so many messages in any interval of a length.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limit {
+    /// How many.
+    pub count: u32,
+    /// In intervals of this length, one end of which belongs to it.
+    pub within: Duration,
+}
+
+/// How long messages of callbacks are under way: what a network or a middleware adds.
+///
+/// They keep their order, from one callback to another. Messages that come from outside are not delayed: their release says
+/// when they arrive.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a link")]
+#[non_exhaustive]
+pub struct Link {
+    /// Topics, or callbacks other than timers.
+    pub to: Vec<String>,
+    /// How long: constant, bounded, listed or as it was measured.
+    pub delay: ExecutionTime,
+}
+
+impl Link {
+    /// A link to these names.
+    pub fn new<I>(to: I, delay: ExecutionTime) -> Self
+    where
+        I: IntoIterator,
+        I::Item: Into<String>,
+    {
+        Self { to: to.into_iter().map(Into::into).collect(), delay }
+    }
 }
 
 /// Several messages instead of one: `burst = { count = 5, spacing = "1 ms" }`.

@@ -149,7 +149,7 @@ fn values_that_are_impossible() {
         (
             "period = \"10 ms\"",
             "period = \"10 ms\"\nat = [\"1 s\"]",
-            "line 33, column 1: a release has exactly one of `at`, `period` and `gap`: when its messages arrive",
+            "line 33, column 1: a release has exactly one of `at`, `period`, `gap`, `at_most` and `measured`: when its messages arrive",
         ),
     ] {
         assert_eq!(error(from, to), expected);
@@ -193,4 +193,95 @@ fn built_scenarios_are_checked_too() {
     scenario.callbacks[1].group = "nodes".to_owned();
     let error = scenario.check().unwrap_err();
     assert_eq!(error.to_string(), "`group` of callback 1: there is no group `nodes`; known are node");
+}
+
+/// What a system has beside timers.
+#[test]
+fn traffic_that_cannot_be() {
+    let release = "to = [\"detect\"]\nperiod = \"10 ms\"";
+    for (from, to, expected) in [
+        (release, "to = [\"detect\"]", "exactly one of `at`, `period`, `gap`, `at_most` and `measured`"),
+        (release, "to = [\"detect\"]\nat_most = []", "line 35, column 11, `at_most`: there is no limit"),
+        (release, "to = [\"detect\"]\nat_most = [[0, \"1 s\"]]", "a limit is 1 to 1000 messages"),
+        (release, "to = [\"detect\"]\nat_most = [[1, \"0 s\"]]", "in a time above zero"),
+        (
+            release,
+            "to = [\"detect\"]\nat_most = [[1, \"1 s\"]]\njitter = \"1 s\"",
+            "`jitter` does not go with `at_most`",
+        ),
+        (release, "to = [\"detect\"]\nmeasured = \"a.txt\"\noffset = \"1 s\"", "`offset` does not go with `measured`"),
+        (release, "to = [\"detect\"]\nmeasured = \"\"", "name a file with one arrival time a line"),
+        (
+            "subscribes = \"/scan\"",
+            "joins = [\"/scan\"]",
+            "column 9, `joins`: a join has two topics or more; `subscribes` is for one",
+        ),
+        ("subscribes = \"/scan\"", "joins = [\"/scan\", \"/scan\"]", "topic `/scan` is there twice; leave one out"),
+        (
+            "subscribes = \"/scan\"",
+            "joins = [\"/scan\", \"/sacn\"]",
+            "there is no topic `/sacn`; known are /scan, /out",
+        ),
+        ("subscribes = \"/scan\"", "joins = \"/scan\"", "a list; write `joins = [\"left\", \"right\"]`"),
+        (
+            "subscribes = \"/scan\"",
+            "subscribes = \"/scan\"\njoins = [\"/scan\", \"/out\"]",
+            "add that to `joins`, and leave `subscribes` out",
+        ),
+        (
+            "period = \"100 ms\"",
+            "period = \"100 ms\"\njoins = [\"/scan\", \"/out\"]",
+            "only a subscription joins topics",
+        ),
+        // A join is not sent to by its name.
+        ("subscribes = \"/scan\"", "joins = [\"/scan\", \"/out\"]", "there is no topic or callback `detect`"),
+        (
+            "period = \"100 ms\"",
+            "period = \"100 ms\"\ntolerates = { misses = 3, of = 3 }",
+            "fewer misses than activations",
+        ),
+        ("period = \"100 ms\"", "period = \"100 ms\"\ntolerates = 3", "as in { misses = 1, of = 10 }"),
+        (
+            "subscribes = \"/scan\"",
+            "subscribes = \"/scan\"\ntolerates = { misses = 1, of = 3 }",
+            "there is no deadline to miss; give it a `deadline`",
+        ),
+    ] {
+        let said = error(from, to);
+        assert!(said.contains(expected), "{to}: {said}");
+    }
+    let execution = "execution = { uniform = [\"1 ms\", \"5 ms\"] }";
+    let locked = |locks: &str| {
+        let text = RIGHT.replace("topics =", "locks = [\"map\"]\ntopics =");
+        let text = text.replace(execution, &format!("{execution}\nlocks = {locks}"));
+        Scenario::parse(&text).map(|_| ()).map_err(|error| error.to_string())
+    };
+    locked("[{ lock = \"map\", hold = \"1 ms\" }, { lock = \"map\", after = \"1 ms\", hold = \"4 ms\" }]").unwrap();
+    for (locks, expected) in [
+        ("[{ lock = \"mop\", hold = \"1 ms\" }]", "column 9, `locks`: there is no lock `mop`; known are map"),
+        ("[{ lock = \"map\", hold = \"0 s\" }]", "or held for no time"),
+        ("[{ lock = \"map\", hold = \"6 ms\" }]", "beyond the longest execution time; shorten"),
+        (
+            "[{ lock = \"map\", hold = \"2 ms\" }, { lock = \"map\", after = \"1 ms\", hold = \"1 ms\" }]",
+            "one after the other",
+        ),
+        ("\"map\"", "a list; write `locks = [{ lock = \"map\", hold = \"200 us\" }]`"),
+        ("[{ lock = \"map\", hold = \"1 ms\" }]\nawaits = [{ wait = \"1 ms\" }]", "takes no locks"),
+    ] {
+        let said = locked(locks).expect_err(locks);
+        assert!(said.contains(expected), "{locks}: {said}");
+    }
+    for (link, expected) in [
+        ("to = [\"/scan\"]", "missing field `delay`"),
+        ("to = []\ndelay = \"1 ms\"", "column 6, `to`: it leads to nobody; name a topic or a callback"),
+        ("to = [\"lidar\"]\ndelay = \"1 ms\"", "there is no topic or callback `lidar`"),
+        ("to = [\"/scan\", \"/scan\"]\ndelay = \"1 ms\"", "there is a link to `/scan` already; leave one out"),
+        (
+            "to = [\"/scan\"]\ndelay = { uniform = [\"2 ms\", \"1 ms\"] }",
+            "the first time is the shorter one; swap them",
+        ),
+    ] {
+        let said = Scenario::parse(&format!("{RIGHT}\n[[link]]\n{link}\n")).unwrap_err().to_string();
+        assert!(said.contains(expected), "{link}: {said}");
+    }
 }

@@ -18,6 +18,8 @@ pub(crate) enum Happening {
     Awaited(u64, usize, u64),
     /// A message of the release with this number arrives.
     Message(usize),
+    /// A message that was under way arrives: the number that it was sent with.
+    Transit(u64),
     /// A fault of this number notifies for nothing.
     Spurious(usize),
 }

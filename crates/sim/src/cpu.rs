@@ -49,6 +49,16 @@ impl Cpu {
         self.changed = true;
     }
 
+    /// The thread has another priority now, if it can run; its place among equals is by when it became runnable.
+    pub(crate) fn set_priority(&mut self, thread: usize, priority: u8) {
+        let Some(at) = self.runnable.iter().position(|runnable| runnable.thread == thread) else { return };
+        let runnable = Runnable { priority, ..self.runnable.remove(at) };
+        let key = |other: &Runnable| (Reverse(other.priority), other.order);
+        let at = self.runnable.partition_point(|other| key(other) < key(&runnable));
+        self.runnable.insert(at, runnable);
+        self.changed = true;
+    }
+
     /// The thread waits; says which core it had.
     pub(crate) fn remove(&mut self, thread: usize) -> Option<usize> {
         let at = self.runnable.iter().position(|runnable| runnable.thread == thread)?;

@@ -1,5 +1,7 @@
 //! The loop over the instants at which something happens.
 
+use std::collections::BTreeMap;
+
 use rospin_core::trace::TraceEvent;
 use rospin_core::{ClockKind, Instant, Policy};
 use rospin_scenario::draw::{Arrivals, Stream};
@@ -12,7 +14,7 @@ use crate::event::{Event, Observer, What};
 use crate::outcome::{CallbackOutcome, ChainOutcome, Outcome, PollingPoint, Run};
 use crate::simulation::SimulationError;
 use crate::statistics::Statistics;
-use crate::system::{self, Callback, Executor, Phase, Progress, Spin, Thread, Work};
+use crate::system::{self, Address, Callback, Executor, Lock, Origin, Phase, Progress, Spin, Thread, Work};
 
 /// How often things may go round at one instant.
 const ROUNDS_MAX: usize = 1_000_000;
@@ -30,8 +32,13 @@ pub(crate) struct Driver<'a> {
     pub(crate) executors: Vec<Executor>,
     pub(crate) threads: Vec<Thread>,
     pub(crate) callbacks: Vec<Callback>,
+    /// By lock, in the scenario's order.
+    pub(crate) locks: Vec<Lock>,
     /// By release.
-    arrivals: Vec<(Arrivals, Vec<usize>)>,
+    arrivals: Vec<(Arrivals, Vec<Address>)>,
+    /// Messages under way, by the number that they were sent with.
+    pub(crate) in_transit: BTreeMap<u64, (Address, Vec<Origin>)>,
+    pub(crate) sent: u64,
     pub(crate) clocks: Clocks,
     observers: Vec<&'a mut dyn Observer>,
     traces: bool,
@@ -63,7 +70,7 @@ impl<'a> Driver<'a> {
         let mut executors = system::executors(scenario, policies, traces || !observers.is_empty())?;
         let callbacks = system::callbacks(scenario, &mut executors, seed)?;
         let arrivals = scenario.releases.iter().enumerate().map(|(number, release)| {
-            let to = release.to.iter().flat_map(|name| scenario.receivers(name)).map(|(callback, _)| callback);
+            let to = release.to.iter().flat_map(|name| system::addresses(scenario, name));
             (Arrivals::new(release, seed, number), to.collect())
         });
         let mut driver = Self {
@@ -75,6 +82,9 @@ impl<'a> Driver<'a> {
             cpu: Cpu::new(usize::from(scenario.core_count())),
             threads: system::threads(&executors),
             arrivals: arrivals.collect(),
+            in_transit: BTreeMap::new(),
+            sent: 0,
+            locks: vec![Lock::default(); scenario.locks.len()],
             clocks: Clocks::new(),
             observers,
             traces,
@@ -196,6 +206,7 @@ impl<'a> Driver<'a> {
                 }
                 self.plan_message(release);
             }
+            Happening::Transit(number) => self.transmitted(number),
             Happening::Spurious(fault) => self.notify_for_nothing(fault),
         }
     }
@@ -368,7 +379,11 @@ impl Driver<'_> {
                 continue;
             }
             let phase = std::mem::replace(&mut self.threads[thread].phase, Phase::Off);
-            if let Phase::Running(work, _) = phase {
+            if let Phase::Running(mut work, _) = phase {
+                if let Some(step) = work.steps.pop() {
+                    self.step(thread, work, step);
+                    continue;
+                }
                 if self.is_last_segment(&work) {
                     self.publish(&work);
                 }

@@ -50,6 +50,12 @@ pub enum What {
     Placed(usize, usize),
     /// The thread lost the core to another one, or changes to another core.
     Displaced(usize, usize),
+    /// The thread waits for a lock that another one has.
+    Blocked(usize, usize),
+    /// The thread has got a lock.
+    Locked(usize, usize),
+    /// The thread has given a lock back.
+    Unlocked(usize, usize),
     /// There is nothing left to do at this instant, in no executor.
     Settled,
 }
@@ -80,6 +86,7 @@ pub fn render(scenario: &Scenario, events: &[Event]) -> String {
 
 fn line(scenario: &Scenario, what: &What) -> String {
     let name = |callback: usize| scenario.callbacks.get(callback).map_or("?", |callback| callback.name.as_str());
+    let named = |lock: usize| scenario.locks.get(lock).map_or("?", String::as_str);
     match *what {
         What::SpinStarted => "spins".to_owned(),
         What::Halted => "is halted".to_owned(),
@@ -95,6 +102,9 @@ fn line(scenario: &Scenario, what: &What) -> String {
         What::Woken(thread) => format!("thread {thread} wakes"),
         What::Placed(thread, core) => format!("thread {thread} gets core {core}"),
         What::Displaced(thread, core) => format!("thread {thread} loses core {core}"),
+        What::Blocked(thread, lock) => format!("thread {thread} waits for {}", named(lock)),
+        What::Locked(thread, lock) => format!("thread {thread} takes {}", named(lock)),
+        What::Unlocked(thread, lock) => format!("thread {thread} gives back {}", named(lock)),
         What::Settled => "-".to_owned(),
     }
 }

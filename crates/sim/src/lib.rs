@@ -58,6 +58,9 @@
 //! The threads of an executor have one priority; the larger one preempts the smaller one. At equal priority: first
 //! runnable, first served, and who was preempted goes on first (`SCHED_FIFO`). A thread may use the cores of its executor;
 //! it changes core whenever that lets a more urgent thread, or one more thread, run. Switching takes no time.
+//!
+//! A thread that waits for a lock leaves its core and lends its priority to the thread that has it, until that gives it back;
+//! then the most urgent thread that waits has it (`PTHREAD_PRIO_INHERIT`).
 
 #![forbid(unsafe_code)]
 
@@ -66,6 +69,7 @@ mod clocks;
 mod cpu;
 mod driver;
 mod event;
+mod locks;
 mod mail;
 pub mod oracle;
 mod outcome;

@@ -1,10 +1,13 @@
 //! Messages: published, queued, notified of, taken.
 
+use std::collections::VecDeque;
+
 use rospin_core::{ClockKind, Instant};
 
+use crate::agenda::Happening;
 use crate::driver::Driver;
 use crate::event::What;
-use crate::system::{Message, Origin, Phase, Signal, Work};
+use crate::system::{Address, Message, Origin, Phase, Route, Signal, Work};
 
 impl Driver<'_> {
     /// The callback has ended: its receivers get a message, its chains are counted.
@@ -29,13 +32,59 @@ impl Driver<'_> {
                 origins.push(Origin { chain, position, release });
             }
         }
-        for place in 0..self.callbacks[work.callback].receivers.len() {
-            self.deliver(self.callbacks[work.callback].receivers[place], origins.clone());
+        for route in 0..self.callbacks[work.callback].routes.len() {
+            self.send(work.callback, route, origins.clone());
         }
     }
 
-    /// A message for the callback: the oldest makes room if its queue is full.
-    pub(crate) fn deliver(&mut self, to: usize, origins: Vec<Origin>) {
+    /// Delivers a message, or sends it on its way if there is a link.
+    fn send(&mut self, from: usize, route: usize, origins: Vec<Origin>) {
+        let now = self.now;
+        let Route { to, delay, last } = &mut self.callbacks[from].routes[route];
+        let to = *to;
+        if let Some(delay) = delay {
+            *last = (*last).max(now + delay.draw());
+            if *last > now {
+                let (number, at) = (self.sent, *last);
+                self.sent += 1;
+                self.in_transit.insert(number, (to, origins));
+                self.agenda.push(at, Happening::Transit(number));
+                return;
+            }
+        }
+        self.deliver(to, origins);
+    }
+
+    /// A message has come to the end of its way.
+    pub(crate) fn transmitted(&mut self, number: u64) {
+        if let Some((to, origins)) = self.in_transit.remove(&number) {
+            self.deliver(to, origins);
+        }
+    }
+
+    /// A message for the callback, or for one of the topics that it joins: the oldest makes room if there are too many.
+    pub(crate) fn deliver(&mut self, Address { callback: to, input }: Address, origins: Vec<Origin>) {
+        let callback = &mut self.callbacks[to];
+        if let Some(queue) = callback.inputs.get_mut(input) {
+            let is_full = queue.len() == callback.depth;
+            queue.push_back(Message { arrival: self.now, origins });
+            if is_full {
+                queue.pop_front();
+                self.tallies[to].dropped += 1;
+            }
+            if callback.inputs.iter().any(VecDeque::is_empty) {
+                return;
+            }
+            let oldest = callback.inputs.iter_mut().filter_map(VecDeque::pop_front);
+            let origins = oldest.flat_map(|message| message.origins).collect();
+            self.enqueue(to, origins);
+        } else {
+            self.enqueue(to, origins);
+        }
+    }
+
+    /// Something to run for, with data from there.
+    fn enqueue(&mut self, to: usize, origins: Vec<Origin>) {
         let callback = &mut self.callbacks[to];
         let executor = callback.executor;
         let oldest = if callback.queue.len() == callback.depth { callback.queue.pop_front() } else { None };

@@ -80,6 +80,8 @@ pub(crate) enum Phase {
     Picking,
     /// A callback; the time at which it ends if the thread has a core, or else what is left to run.
     Running(Work, Progress),
+    /// A callback that waits for a lock, and what is left to run until its next step.
+    Blocked(Work, Duration),
     /// The callback has ended, its activation is not handed back yet.
     Ended(Work),
 }
@@ -98,6 +100,26 @@ pub(crate) struct Work {
     pub(crate) item: Item,
     /// Arrival of the oldest message that was left behind by the take.
     pub(crate) pending: Option<Instant>,
+    /// What it does with locks, the next one last.
+    pub(crate) steps: Vec<Step>,
+}
+
+/// Takes a lock or gives it back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    pub(crate) lock: usize,
+    pub(crate) takes: bool,
+    /// How long the callback runs from this step to the next one, or to its end.
+    pub(crate) then: Duration,
+}
+
+/// Locks with priority inheritance.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lock {
+    /// The thread that has it.
+    pub(crate) owner: Option<usize>,
+    /// Threads that wait for it, in the order in which they came.
+    pub(crate) waiting: Vec<usize>,
 }
 
 /// What an activation works on, from its first segment to its last.
@@ -133,6 +155,30 @@ pub(crate) struct Message {
     pub(crate) origins: Vec<Origin>,
 }
 
+/// Where a message goes: a callback, and which of its topics it is for if it joins several.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Address {
+    pub(crate) callback: usize,
+    pub(crate) input: usize,
+}
+
+/// From one callback to another.
+pub(crate) struct Route {
+    pub(crate) to: Address,
+    /// How long messages are under way, if there is a link.
+    pub(crate) delay: Option<ExecutionTimes>,
+    /// When the last one arrived, or will: they keep their order.
+    pub(crate) last: Instant,
+}
+
+/// Those that a message to this name is for.
+pub(crate) fn addresses<'a>(scenario: &'a Scenario, name: &'a str) -> impl Iterator<Item = Address> {
+    scenario.receivers(name).map(move |(callback, plan)| {
+        let input = plan.joins.iter().position(|topic| topic == name).unwrap_or(0);
+        Address { callback, input }
+    })
+}
+
 /// A callback, its queue and what it draws.
 pub(crate) struct Callback {
     pub(crate) executor: usize,
@@ -145,11 +191,15 @@ pub(crate) struct Callback {
     /// It is in its executor's inbox.
     pub(crate) notified: bool,
     pub(crate) execution: ExecutionTimes,
+    /// Locks that it takes: which, after how long, for how long.
+    pub(crate) sections: Vec<(usize, Duration, Duration)>,
     pub(crate) awaits: Vec<(ExecutionTimes, ExecutionTimes)>,
     /// What waits in the middle, by sequence number.
     pub(crate) suspended: Vec<(u64, Item)>,
+    /// Of a join: by topic, the messages that wait for those of the others.
+    pub(crate) inputs: Vec<VecDeque<Message>>,
     /// Callbacks that get a message when it ends.
-    pub(crate) receivers: Vec<usize>,
+    pub(crate) routes: Vec<Route>,
     /// The chains that it is in, and where.
     pub(crate) chains: Vec<(usize, usize)>,
     pub(crate) overrun: Option<(f64, Duration, Stream)>,
@@ -254,9 +304,11 @@ pub(crate) fn callbacks(
             depth: plan.depth as usize,
             notified: false,
             execution: draws(&plan.execution, ""),
+            sections: sections(scenario, plan),
             awaits: awaits.collect(),
             suspended: Vec::new(),
-            receivers: plan.publishes.iter().flat_map(|name| scenario.receivers(name)).map(|(to, _)| to).collect(),
+            inputs: plan.joins.iter().map(|_| VecDeque::new()).collect(),
+            routes: routes(scenario, plan, seed),
             chains: chains_of(scenario, &plan.name),
             overrun: None,
             loss: None,
@@ -264,6 +316,27 @@ pub(crate) fn callbacks(
     }
     inject(scenario, &mut callbacks, seed);
     Ok(callbacks)
+}
+
+fn sections(scenario: &Scenario, plan: &rospin_scenario::Callback) -> Vec<(usize, Duration, Duration)> {
+    let of = |section: &rospin_scenario::Section| {
+        let lock = scenario.locks.iter().position(|lock| *lock == section.lock)?;
+        Some((lock, section.after, section.hold))
+    };
+    plan.locks.iter().filter_map(of).collect()
+}
+
+fn routes(scenario: &Scenario, plan: &rospin_scenario::Callback, seed: u64) -> Vec<Route> {
+    let of = |name: &'_ String| {
+        let link = scenario.links.iter().find(|link| link.to.contains(name));
+        let route = |to: Address| {
+            let part = || format!("{} to {} of {}", plan.name, name, scenario.callbacks[to.callback].name);
+            let delay = link.map(|link| ExecutionTimes::new(&link.delay, seed, &part()));
+            Route { to, delay, last: Instant::ZERO }
+        };
+        addresses(scenario, name).map(route).collect::<Vec<_>>()
+    };
+    plan.publishes.iter().flat_map(of).collect()
 }
 
 type PlacedGroup<'a> = (&'a str, GroupKind, usize, GroupId);

@@ -7,6 +7,7 @@ use rospin_core::{Activation, ClockKind, Instant};
 use crate::agenda::Happening;
 use crate::driver::Driver;
 use crate::event::What;
+use crate::locks;
 use crate::outcome::Run;
 use crate::system::{Executor, Item, Phase, Progress, Spin, Work};
 
@@ -23,7 +24,7 @@ impl Driver<'_> {
         let executor = self.threads[thread].executor;
         self.drain(executor);
         let last = self.is_last_segment(&work);
-        let Work { callback, activation, item, pending } = work;
+        let Work { callback, activation, item, pending, .. } = work;
         let scheduler = &mut self.executors[executor].scheduler;
         // Before the end: what arrived while it ran has been released, and must not count as older than what was there.
         if let Some(arrival) = pending {
@@ -116,7 +117,9 @@ impl Driver<'_> {
         {
             self.notify(number, arrival);
         }
-        let work = Work { callback: number, activation, item, pending };
+        let sections: &[_] = if item.taken { &self.callbacks[number].sections } else { &[] };
+        let (run, steps) = locks::steps(sections, run);
+        let work = Work { callback: number, activation, item, pending, steps };
         self.threads[thread].phase = Phase::Running(work, Progress::EndsAt(self.now + run));
     }
 
@@ -188,7 +191,7 @@ impl Driver<'_> {
         }
     }
 
-    fn leave_core(&mut self, thread: usize, executor: usize) {
+    pub(crate) fn leave_core(&mut self, thread: usize, executor: usize) {
         if let Some(core) = self.cpu.remove(thread) {
             self.emit(executor, What::Displaced(thread, core));
         }

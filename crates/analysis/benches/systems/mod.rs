@@ -150,7 +150,7 @@ fn lighten(scenario: &mut Scenario, load: f64) {
                 }
             }
         }
-        // What takes a nanosecond cannot be made shorter, only rarer.
+        // A callback that takes a nanosecond cannot be made shorter, only rarer.
         let stuck =
             scenario.callbacks.iter().filter(|plan| plan.execution == ExecutionTime::Fixed(Duration::from_nanos(1)));
         if stuck.count() > 0 {

@@ -27,17 +27,17 @@ const WORK: u64 = 600_000_000;
 /// Without a better one after as many, it goes on from elsewhere.
 const PATIENCE: u64 = 250;
 
-/// What there is to choose: a core and a rank for each executor with one thread, the smallest rank most urgent.
+/// An allocation: a core and a rank for each executor with one thread, the smallest rank most urgent.
 #[derive(Clone)]
 struct Choice {
     cores: Vec<u16>,
     ranks: Vec<usize>,
 }
 
-/// How far an allocation is from holding all deadlines; the smaller the better.
+/// The distance of an allocation from holding all deadlines; the smaller the better.
 #[derive(Clone, PartialEq, PartialOrd, Debug)]
 struct Score {
-    /// What cores are asked for beyond what they have.
+    /// The time that cores are asked for beyond what they have.
     excess: f64,
     /// Chains that do not hold, by criticality, the most critical ones first: no number of others makes up for one of those.
     chains: Vec<usize>,
@@ -97,7 +97,7 @@ pub(super) fn allocate(
 }
 
 impl Score {
-    /// Whether something is left to be found.
+    /// Returns true if something is left to be found.
     fn open(&self) -> bool {
         self.excess > 0.0 || self.chains.iter().any(|count| *count > 0) || self.callbacks > 0
     }
@@ -234,9 +234,10 @@ impl<'a> Search<'a> {
         let budget = Budget::of(WORK_EACH, None);
         let solution = solve(&system, &budget);
         let known = Known::of(&system, &solution, &budget);
+        let paces = chains::paces_for_latency(&system, &solution);
         let mut score = Score { excess: 0.0, ..nothing };
         for chain in &scenario.chains {
-            let found = chains::bound(&scenario, &solution, &known, chain);
+            let found = chains::bound(&scenario, &solution, &known, &paces, chain);
             let level = self.levels.iter().position(|level| *level == chain.criticality).unwrap_or(0);
             score.chains[level] += usize::from(!found.holds);
             if let Some(deadline) = chain.deadline {

@@ -45,7 +45,7 @@ pub struct Assignment {
     pub callbacks: BTreeMap<String, u32>,
 }
 
-/// What the operating system is told of an executor's threads.
+/// The setting that the operating system is told of an executor's threads.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct OsSetting {
@@ -178,7 +178,7 @@ impl Assignment {
         Ok(assignment)
     }
 
-    /// What the system has.
+    /// Returns the assignment that the system has.
     fn of(scenario: &Scenario, system: &System) -> Self {
         let with_callbacks = system.executors.iter().zip(&scenario.executors);
         let executors = with_callbacks.map(|(executor, plan)| {

@@ -43,7 +43,7 @@ pub(crate) enum Kind {
 /// A system, and what the analysis must be told beside the scenario.
 pub(crate) struct System {
     pub(crate) scenario: Scenario,
-    /// What is simulated, if that is another one.
+    /// The scenario that is simulated, if that is another one.
     pub(crate) simulated: Option<Scenario>,
     overheads: Overheads,
     reservation: Option<Reservation>,
@@ -298,7 +298,7 @@ fn link(rng: &mut Stream, scenario: &mut Scenario) {
             continue;
         }
         let (from_name, to_name) = (scenario.callbacks[from].name.clone(), scenario.callbacks[to].name.clone());
-        // What publishes more often than the receiver was meant to run would overload it: that is refused, and counted.
+        // A publisher that runs more often than the receiver was meant to run would overload it: that is refused, and counted.
         if percent(rng, 80) {
             scenario.releases.retain(|release| release.to != [to_name.clone()]);
         }
@@ -326,7 +326,7 @@ fn black_out(system: &mut System) {
     system.simulated = Some(scenario);
 }
 
-/// What the middleware and the executor do, as callbacks and as execution time.
+/// Adds what the middleware and the executor do, as callbacks and as execution time.
 fn receive(rng: &mut Stream, system: &mut System) {
     let overheads = Overheads { dispatch: us(rng.below(20)), wake_up: Duration::ZERO, receive: us(1 + rng.below(20)) };
     system.overheads = overheads;

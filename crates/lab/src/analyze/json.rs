@@ -19,6 +19,7 @@ pub(super) fn render(analyzed: &Analyzed) -> Result<String, serde_json::Error> {
         "callbacks": callbacks(analyzed),
         "chains": chains(analyzed),
         "cores": cores(analyzed),
+        "critical_instants": critical_instants(analyzed),
         "causes": analyzed.causes(),
         "advice": analyzed.advice(),
         "method": analyzed.report.method,
@@ -34,6 +35,7 @@ fn units() -> Value {
         "deadline_ms": "milliseconds from release; of a chain, from the release of its first callback; null without one",
         "slack_ms": "deadline less bound, milliseconds",
         "holds": "the bound is within the deadline; without a deadline, there is a bound",
+        "misses_max": "the most misses of as many activations in a row as `tolerates` says; null without it, or if unknown",
         "simulated_max_ms": "longest time in simulations with settings.seeds seeds, overheads aside; null without",
         "execution_ms": "longest execution time, overheads included, milliseconds",
         "execution_max_ms": "longest one with which all deadlines hold, all else being as it is, up to 64 times as long",
@@ -45,6 +47,8 @@ fn units() -> Value {
         "data_age_bound_ms": "milliseconds that the data behind the newest output can be old; null if messages may be lost",
         "margins_known": "false if the work ran out before the four above were known; null with --no-sensitivity",
         "not_proven": "why there is no bound; null if there is one",
+        "critical_instants": "the longest response found in simulations that begin with a critical instant; what ran, in \
+            milliseconds from there",
         "utilization": "share of the core's time that is asked for",
     })
 }
@@ -64,6 +68,12 @@ fn settings(analyzed: &Analyzed) -> Value {
         "file": analyzed.file.display().to_string(),
         "scenario": analyzed.scenario.name,
         "assign": analyzed.assigned,
+        "applied": analyzed.applied.as_ref().map(rospin_analysis::Change::describe),
+        "reservations": analyzed.reservations.iter().map(|(executor, reservation)| json!({
+            "executor": executor,
+            "budget_ms": ms(Some(reservation.budget)),
+            "period_ms": ms(Some(reservation.period)),
+        })).collect::<Vec<_>>(),
         "overheads_us": {
             "dispatch": us(analyzed.overheads.dispatch),
             "wake_up": us(analyzed.overheads.wake_up),
@@ -85,6 +95,7 @@ fn callbacks(analyzed: &Analyzed) -> Vec<Value> {
             "deadline_ms": ms(row.deadline),
             "slack_ms": row.slack_ms(),
             "holds": row.holds,
+            "misses_max": callback.misses,
             "simulated_max_ms": ms(row.seen),
             "execution_ms": ms(margin.map(|margin| margin.execution)),
             "execution_max_ms": ms(margin.and_then(|margin| margin.execution_max)),
@@ -122,6 +133,29 @@ fn cores(analyzed: &Analyzed) -> Vec<Value> {
     cores
         .map(|core| json!({ "core": core.core, "utilization": core.utilization, "executors": core.executors }))
         .collect()
+}
+
+fn critical_instants(analyzed: &Analyzed) -> Vec<Value> {
+    let figures = |picture: &super::Picture| {
+        let rows = picture.timeline.rows.iter();
+        let ran = rows.flat_map(|row| row.bars.iter().map(|bar| (&row.label, &bar.activation)));
+        let ran = ran.map(|(name, activation)| {
+            let ms = |ns: u64| ns as f64 / 1e6;
+            json!({
+                "callback": name,
+                "release_ms": ms(activation.release_ns),
+                "start_ms": ms(activation.start_ns),
+                "end_ms": ms(activation.end_ns),
+            })
+        });
+        json!({
+            "name": picture.name,
+            "response_ms": ms(Some(picture.response)),
+            "bound_ms": ms(picture.bound),
+            "ran": ran.collect::<Vec<_>>(),
+        })
+    };
+    analyzed.pictures.iter().map(figures).collect()
 }
 
 fn ms(time: Option<Duration>) -> Option<f64> {

@@ -1,5 +1,7 @@
 //! `rospin analyze`: will every deadline of a scenario hold, and if not, what to change.
 
+mod apply;
+mod critical;
 mod json;
 mod options;
 mod overheads;
@@ -10,13 +12,17 @@ mod simulated;
 mod tables;
 mod watch;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use rospin_analysis::{Analysis, AnalysisError, Assignment, Monitor, Overheads, Report, Sensitivity};
+use rospin::os::OsScheduling;
+use rospin_analysis::{
+    Analysis, AnalysisError, Assignment, Change, Monitor, Overheads, Report, Reservation, Sensitivity,
+};
 use rospin_scenario::{CheckError, Deployment, Scenario, ScenarioError};
 use rospin_sim::SimulationError;
 
@@ -26,6 +32,7 @@ use crate::machine::Machine;
 use crate::progress::LateProgress;
 use crate::scenario_file;
 
+use self::critical::Picture;
 use self::options::{Options, Rule};
 use self::rows::Row;
 use self::simulated::Seen;
@@ -45,6 +52,12 @@ enum InputError {
     Simulation { path: PathBuf, error: SimulationError },
     #[error("--deploy {}: {reason}; name a file that is not there, in an existing folder", path.display())]
     Deploy { path: PathBuf, reason: String },
+    #[error("--apply {number}: {reason}")]
+    Apply { number: u16, reason: String },
+    #[error("--critical {name}: there is no callback or chain of that name; known are {known}")]
+    Critical { name: String, known: String },
+    #[error("--reserve {executor}: two reservations for one executor; leave one out")]
+    Reserved { executor: String },
 }
 
 /// `:line:column` of what an error is about, if it is about something that stands in the file.
@@ -79,11 +92,16 @@ struct Analyzed {
     /// With the priorities and cores that were analysed.
     scenario: Scenario,
     assigned: Option<Rule>,
+    /// A change that was made before.
+    applied: Option<Change>,
     overheads: Overheads,
+    reservations: BTreeMap<String, Reservation>,
     report: Report,
     /// `None` until it is known, or if nobody asked for it.
     sensitivity: Option<Sensitivity>,
     seen: Option<Seen>,
+    /// Of what was asked for, then of what is not proven to hold.
+    pictures: Vec<Picture>,
 }
 
 /// The subcommand with all options.
@@ -106,6 +124,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
     } else {
         scenario_file::read(&options.file).map_err(Failure::input)?
     };
+    check_names(&options, &scenario).map_err(Failure::input)?;
     let watch = Watch::begin(options.outputs.quiet);
     let mut analyzed = analyze(&options, scenario, overheads, watch.monitor())?;
     let mut silent = io::sink();
@@ -117,7 +136,8 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
         analyzed.look_around(watch.monitor(), &options.file)?;
     }
     watch.end();
-    print_rest(&analyzed, out)?;
+    analyzed.draw(options.critical.as_deref(), options.outputs.report.is_some() || options.outputs.json.is_some());
+    print_rest(&analyzed, options.critical.is_some(), out)?;
     if let Some(path) = &options.deploy {
         deploy(&analyzed, path).map_err(Failure::input)?;
         writeln!(out, "Deployment: {}", path.display())?;
@@ -141,11 +161,21 @@ fn analyze(
             _ => Failure::input(error),
         }
     };
+    let reservations: BTreeMap<_, _> = options.reserve.iter().cloned().collect();
     let scenario = match options.assign {
         None => scenario,
-        Some(rule) => assign(rule, &scenario, overheads).map_err(refused)?,
+        Some(rule) => assign(rule, &analysis_of(&scenario, overheads, &reservations)).map_err(refused)?,
     };
-    let report = Analysis::new(&scenario).overheads(overheads).monitor(monitor).run().map_err(refused)?;
+    let applied = match options.apply {
+        None => None,
+        Some(number) => {
+            let analysis = analysis_of(&scenario, overheads, &reservations).monitor(monitor);
+            let found = apply::change(&analysis, number, options.deploy.is_some()).map_err(refused)?;
+            Some(found.map_err(|reason| Failure::input(InputError::Apply { number, reason }))?)
+        }
+    };
+    let scenario = applied.as_ref().map_or(scenario.clone(), |change| change.apply(&scenario));
+    let report = analysis_of(&scenario, overheads, &reservations).monitor(monitor).run().map_err(refused)?;
     let seen = if options.simulate {
         let mut progress = LateProgress::begin(NAME, options.outputs.quiet);
         let seen = simulated::simulate(&scenario, options.seeds, &mut |share| progress.at(share));
@@ -156,28 +186,74 @@ fn analyze(
         None
     };
     let (machine, file, assigned) = (Machine::read(), path.clone(), options.assign);
-    Ok(Analyzed { machine, file, scenario, assigned, overheads, report, sensitivity: None, seen })
+    let (sensitivity, pictures) = (None, Vec::new());
+    Ok(Analyzed {
+        machine,
+        file,
+        scenario,
+        assigned,
+        applied,
+        overheads,
+        reservations,
+        report,
+        sensitivity,
+        seen,
+        pictures,
+    })
 }
 
-fn assign(rule: Rule, scenario: &Scenario, overheads: Overheads) -> Result<Scenario, AnalysisError> {
-    let analysis = Analysis::new(scenario).overheads(overheads);
+/// Whether the names in the options are there, once.
+fn check_names(options: &Options, scenario: &Scenario) -> Result<(), InputError> {
+    let callbacks = scenario.callbacks.iter().map(|callback| callback.name.as_str());
+    let names: Vec<_> = callbacks.chain(scenario.chains.iter().map(|chain| chain.name.as_str())).collect();
+    if let Some(name) = options.critical.as_ref().filter(|name| !names.contains(&name.as_str())) {
+        return Err(InputError::Critical { name: name.clone(), known: names.join(", ") });
+    }
+    let mut executors = BTreeSet::new();
+    match options.reserve.iter().find(|(executor, _)| !executors.insert(executor)) {
+        Some((executor, _)) => Err(InputError::Reserved { executor: executor.clone() }),
+        None => Ok(()),
+    }
+}
+
+fn analysis_of<'a>(
+    scenario: &'a Scenario,
+    overheads: Overheads,
+    reservations: &BTreeMap<String, Reservation>,
+) -> Analysis<'a> {
+    let all = reservations.iter();
+    all.fold(Analysis::new(scenario).overheads(overheads), |analysis, (executor, reservation)| {
+        analysis.reservation(executor, *reservation)
+    })
+}
+
+fn assign(rule: Rule, analysis: &Analysis<'_>) -> Result<Scenario, AnalysisError> {
     let assignment = match rule {
-        Rule::Picas => Assignment::picas(&analysis),
-        Rule::Rm => Assignment::rate_monotonic(&analysis),
-        Rule::Dm => Assignment::deadline_monotonic(&analysis),
-        Rule::Opa => Assignment::audsley(&analysis),
+        Rule::Picas => Assignment::picas(analysis),
+        Rule::Rm => Assignment::rate_monotonic(analysis),
+        Rule::Dm => Assignment::deadline_monotonic(analysis),
+        Rule::Opa => Assignment::audsley(analysis),
     };
-    Ok(assignment?.apply(scenario))
+    Ok(assignment?.apply(analysis.scenario()))
 }
 
 /// Writes the deployment file; what it is made of was analysed.
 fn deploy(analyzed: &Analyzed, path: &Path) -> Result<(), InputError> {
     let priorities = analyzed.assigned.map_or("the scenario", Rule::describe);
+    let mut deployment = Deployment::describe(&analyzed.scenario);
+    for executor in &mut deployment.executors {
+        if let Some(Reservation { budget, period }) = analyzed.reservations.get(&executor.name) {
+            let scheduling = OsScheduling::Deadline { runtime: *budget, deadline: *period, period: *period };
+            executor.scheduling = Some(scheduling);
+        }
+    }
+    let change = analyzed.applied.as_ref().map(|change| format!(" Changed: {}.", change.describe()));
     let text = format!(
-        "# For {}, with priorities from {priorities}. {}\n\n{}",
+        "# For {}, with priorities from {priorities}.{} {}\n\n{}",
         analyzed.title().replace(['\n', '\r'], " "),
+        change.unwrap_or_default().replace(['\n', '\r'], " "),
         analyzed.verdict(),
-        Deployment::describe(&analyzed.scenario).to_toml()
+        deployment.to_toml()
     );
     let failed = |reason: io::Error| InputError::Deploy { path: path.to_owned(), reason: reason.to_string() };
     write_new(path, &text).map_err(failed)
@@ -194,13 +270,33 @@ impl Analyzed {
         let executors = self.scenario.executors.iter();
         let executors: Vec<_> = executors.map(|executor| format!("{} ({})", executor.name, executor.policy)).collect();
         let priorities = self.assigned.map(|rule| format!("; priorities by {}", rule.describe()));
+        let change = self.applied.as_ref().map(|change| format!("; changed: {}", change.describe()));
         let overheads = overheads::describe(&self.overheads).unwrap_or_else(|| "none".to_owned());
-        format!("{}{}; overheads: {overheads}", executors.join(", "), priorities.unwrap_or_default())
+        let reservations = self.reservations.iter();
+        let reservations: String = reservations
+            .map(|(executor, Reservation { budget, period })| {
+                format!("; {executor} has {budget:?} in every {period:?}")
+            })
+            .collect();
+        let (priorities, change) = (priorities.unwrap_or_default(), change.unwrap_or_default());
+        format!("{}{priorities}{change}{reservations}; overheads: {overheads}", executors.join(", "))
+    }
+
+    /// Draws the critical instants of what was asked for and, if `failing`, of what is not proven to hold.
+    fn draw(&mut self, asked: Option<&str>, failing: bool) {
+        // The simulator knows no reservations.
+        if !self.reservations.is_empty() {
+            return;
+        }
+        let mut names: Vec<String> = asked.map(str::to_owned).into_iter().collect();
+        let failing = self.failing().into_iter().filter(|_| failing).take(critical::SHOWN_MAX).map(|row| row.name);
+        names.extend(failing.filter(|name| asked != Some(name.as_str())));
+        self.pictures = names.iter().filter_map(|name| critical::picture(self, name)).collect();
     }
 
     /// How far callbacks can change, and what to change.
     fn look_around(&mut self, monitor: &Monitor, path: &Path) -> Result<(), Failure> {
-        let analysis = Analysis::new(&self.scenario).overheads(self.overheads).monitor(monitor);
+        let analysis = analysis_of(&self.scenario, self.overheads, &self.reservations).monitor(monitor);
         let refused = |error| Failure::input(InputError::Analysis { path: path.to_owned(), error });
         self.sensitivity = Some(analysis.sensitivity().map_err(refused)?);
         Ok(())
@@ -270,7 +366,9 @@ impl Analyzed {
             let because = if causes.is_empty() { "its own execution".to_owned() } else { causes.join(", ") };
             format!("The bound of `{}` {by}, because of {because}.", late.name)
         };
-        sensitivity.late.iter().map(line).collect()
+        // What may be missed now and then, and is missed no more often, needs no cause.
+        let failing: Vec<String> = self.failing().into_iter().map(|row| row.name).collect();
+        sensitivity.late.iter().filter(|late| failing.contains(&late.name)).map(line).collect()
     }
 
     /// What the exit code says.
@@ -305,7 +403,11 @@ fn print_bounds(analyzed: &Analyzed, out: &mut dyn Write) -> io::Result<()> {
     analyzed.reasons().iter().try_for_each(|line| writeln!(out, "  {line}"))
 }
 
-fn print_rest(analyzed: &Analyzed, out: &mut dyn Write) -> io::Result<()> {
+fn print_rest(analyzed: &Analyzed, critical: bool, out: &mut dyn Write) -> io::Result<()> {
+    // What was asked for comes first, if anything could be drawn.
+    if let Some(picture) = analyzed.pictures.first().filter(|_| critical) {
+        write!(out, "\n{}", picture.text())?;
+    }
     if let Some(margins) = tables::margins(analyzed) {
         write!(out, "\n{}", margins.text())?;
         writeln!(out, "{}", tables::margins_legend(analyzed))?;
@@ -314,7 +416,12 @@ fn print_rest(analyzed: &Analyzed, out: &mut dyn Write) -> io::Result<()> {
     let advice = analyzed.advice();
     if !advice.is_empty() {
         writeln!(out, "\nWhat would do, each of these alone:")?;
-        advice.iter().try_for_each(|line| writeln!(out, "  {line}"))?;
+        for (number, line) in advice.iter().enumerate() {
+            writeln!(out, "  {}. {line}", number + 1)?;
+        }
+        if analyzed.sensitivity.iter().flat_map(|known| &known.changes).any(Change::is_deployable) {
+            writeln!(out, "--apply N --deploy OUT makes change N and writes the deployment file for it.")?;
+        }
     }
     writeln!(out, "\nMethod: {}.", analyzed.report.method)?;
     writeln!(out, "Assumptions:")?;

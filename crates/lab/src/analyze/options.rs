@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use rospin_analysis::Reservation;
+use rospin_scenario::duration;
 use serde::Serialize;
 
 use crate::output_options::OutputOptions;
@@ -10,14 +12,18 @@ use crate::output_options::OutputOptions;
 /// Proves or refutes that every deadline of a scenario holds, for any phase of timers and messages.
 ///
 /// Prints a bound for every callback and chain, and what to shorten or move where a deadline is not proven to hold. Always
-/// ends: after a bounded number of steps it says what it could not prove. Ctrl-C ends it with what is known. Exit code 0:
-/// all deadlines hold; 1: some are not proven to; 2: the scenario cannot be analysed, or asks a core for more than it has.
+/// ends: after a bounded number of steps it says what it could not prove. Ctrl-C ends it with what is known, and the exit code
+/// says what that is; a second one ends it at once with 130. Exit code 0: all deadlines hold; 1: some are not proven to; 2: the
+/// scenario cannot be analysed, or asks a core for more than it has.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
   rospin analyze crates/scenario/scenarios/latency.toml --simulate
   rospin doctor --json machine.json && rospin analyze robot.toml --overheads machine.json
   rospin analyze robot.toml --assign picas --deploy robot-deployment.toml
+  rospin analyze robot.toml --apply 1 --deploy robot-deployment.toml
+  rospin analyze robot.toml --reserve main=2ms/10ms
+  rospin analyze robot.toml --critical control
 
 The files in crates/scenario/scenarios explain every key of a scenario.")]
 pub(crate) struct Options {
@@ -32,6 +38,19 @@ pub(crate) struct Options {
     /// Writes a deployment file with priorities and cores to this file, which must not be there
     #[arg(long, value_name = "OUT")]
     pub(crate) deploy: Option<PathBuf>,
+
+    /// Makes the change with this number, of those that are told where deadlines do not hold, before the analysis
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) apply: Option<u16>,
+
+    /// Guarantees an executor processor time, as in main=2ms/10ms: SCHED_DEADLINE; may be given several times
+    #[arg(long, value_name = "EXECUTOR=BUDGET/PERIOD", value_parser = parse_reservation, conflicts_with = "simulate")]
+    pub(crate) reserve: Vec<(String, Reservation)>,
+
+    /// Shows what runs from the critical instant of this callback or chain until it has ended; the report shows that of
+    /// those whose deadlines are not proven to hold, too
+    #[arg(long, value_name = "NAME", conflicts_with = "reserve")]
+    pub(crate) critical: Option<String>,
 
     /// Leaves out how far each callback can change, which comes after the bounds and takes longer
     #[arg(long)]
@@ -110,4 +129,32 @@ pub(super) fn check_us(us: f64) -> Result<f64, String> {
 fn parse_us(text: &str) -> Result<f64, String> {
     let number = text.trim().parse().map_err(|_| format!("not a number; give microseconds from 0 to {US_MAX}"))?;
     check_us(number)
+}
+
+/// Reads `main=2ms/10ms`.
+fn parse_reservation(text: &str) -> Result<(String, Reservation), String> {
+    let example = "write EXECUTOR=BUDGET/PERIOD, as in main=2ms/10ms";
+    let (executor, times) = text.rsplit_once('=').ok_or_else(|| format!("there is no `=`; {example}"))?;
+    let (budget, period) = times.split_once('/').ok_or_else(|| format!("there is no `/`; {example}"))?;
+    let parse = |time: &str| duration::parse(time).map_err(|error| format!("{error}; {example}"));
+    Ok((executor.to_owned(), Reservation { budget: parse(budget)?, period: parse(period)? }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn reservations() {
+        let (executor, reservation) = parse_reservation("a=b=2 ms/10ms").unwrap();
+        assert_eq!((executor.as_str(), reservation.budget), ("a=b", Duration::from_millis(2)));
+        for (text, expected) in
+            [("main", "no `=`"), ("main=2ms", "no `/`"), ("main=2/3ms", "no unit"), ("main=2ms/", "is not a duration")]
+        {
+            let error = parse_reservation(text).unwrap_err();
+            assert!(error.contains(expected) && error.contains("as in main=2ms/10ms"), "{error}");
+        }
+    }
 }

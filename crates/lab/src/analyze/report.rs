@@ -26,6 +26,7 @@ pub(super) fn render(analyzed: &Analyzed) -> Result<String, ReportError> {
         }
         writeln!(page, "</ul>\n<figure class=\"scroll\">{plot}</figure>")?;
     }
+    analyzed.pictures.iter().try_for_each(|picture| picture.html(&mut page))?;
     writeln!(page, "<h2>Callbacks</h2>")?;
     table(&mut page, &tables::callbacks(analyzed))?;
     if !analyzed.report.chains.is_empty() {

@@ -15,6 +15,8 @@ pub(super) struct Row {
     /// The longest time that a simulation saw.
     pub(super) seen: Option<Duration>,
     pub(super) holds: bool,
+    /// The most misses of so many activations in a row, where some are tolerated and the bound is beyond the deadline.
+    pub(super) misses: Option<(Option<u64>, u32)>,
 }
 
 impl Row {
@@ -25,14 +27,19 @@ impl Row {
     }
 
     /// In a word or two. A bound beyond the deadline proves nothing; a simulation that misses it does.
-    pub(super) fn verdict(&self) -> &'static str {
-        match (self.bound, self.deadline, self.holds) {
+    pub(super) fn verdict(&self) -> String {
+        if let Some((Some(misses), of)) = self.misses {
+            let verdict = if self.holds { "holds" } else { "NOT PROVEN" };
+            return format!("{verdict}: at most {misses} of {of} miss");
+        }
+        let verdict = match (self.bound, self.deadline, self.holds) {
             (_, Some(deadline), _) if self.seen.is_some_and(|seen| seen > deadline) => "MISSES",
             (None, ..) => "NO BOUND",
             (Some(_), None, _) => "bounded",
             (Some(_), Some(_), true) => "holds",
             (Some(_), Some(_), false) => "NOT PROVEN",
-        }
+        };
+        verdict.to_owned()
     }
 
     /// The bound as a share of the deadline.
@@ -53,6 +60,10 @@ pub(super) fn callbacks(analyzed: &Analyzed) -> Vec<Row> {
         deadline: callback.deadline,
         seen: analyzed.seen.as_ref().and_then(|seen| seen.callbacks[number]),
         holds: callback.holds,
+        misses: analyzed.scenario.callbacks[number]
+            .tolerates
+            .filter(|_| callback.bound > callback.deadline)
+            .map(|tolerates| (callback.misses, tolerates.of)),
     };
     analyzed.report.callbacks.iter().enumerate().map(row).collect()
 }
@@ -64,6 +75,7 @@ pub(super) fn chains(analyzed: &Analyzed) -> Vec<Row> {
         deadline: chain.deadline,
         seen: analyzed.seen.as_ref().and_then(|seen| seen.chains[number]),
         holds: chain.holds,
+        misses: None,
     };
     analyzed.report.chains.iter().enumerate().map(row).collect()
 }

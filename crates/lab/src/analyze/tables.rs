@@ -45,7 +45,7 @@ pub(super) fn callbacks(analyzed: &Analyzed) -> Figures {
     let row = |(row, callback): (Row, &rospin_analysis::CallbackBound)| {
         let mut cells = vec![row.name.clone(), callback.executor.clone(), callback.priority.to_string()];
         cells.extend(times(analyzed, &row));
-        cells.push(row.verdict().to_owned());
+        cells.push(row.verdict());
         cells
     };
     let mut header = vec![("callback", Side::Left), ("executor", Side::Left), ("priority", Side::Right)];
@@ -91,7 +91,7 @@ pub(super) fn chains(analyzed: &Analyzed) -> Figures {
         cells.extend(times(analyzed, &row));
         let lost = if chain.lossy.is_empty() { "-" } else { "lost" };
         let or_lost = |time: Option<Duration>| if time.is_some() { ms(time) } else { lost.to_owned() };
-        cells.extend([or_lost(chain.reaction_time), or_lost(chain.data_age), row.verdict().to_owned()]);
+        cells.extend([or_lost(chain.reaction_time), or_lost(chain.data_age), row.verdict()]);
         cells
     };
     let mut header = vec![("chain", Side::Left)];

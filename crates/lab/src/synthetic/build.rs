@@ -109,6 +109,11 @@ fn refuse_what_only_a_simulation_can(scenario: &Scenario) -> Result<(), Syntheti
         Fault::SpuriousNotification { .. } => Some("notify for nothing on purpose"),
         _ => Some("set the machine's clock"),
     });
+    let joins = scenario.callbacks.iter().any(|callback| !callback.joins.is_empty());
+    let refused = refused
+        .or(joins.then_some("join topics"))
+        .or((!scenario.locks.is_empty()).then_some("take locks on purpose"))
+        .or((!scenario.links.is_empty()).then_some("delay messages on purpose"));
     refused.map_or(Ok(()), |what| Err(SyntheticError::Unsupported(what)))
 }
 

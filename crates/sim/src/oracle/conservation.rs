@@ -11,6 +11,8 @@ struct Thread {
     executor: usize,
     awake: bool,
     core: Option<usize>,
+    /// The lock that it waits for.
+    blocked: Option<usize>,
 }
 
 pub(super) struct Conservation<'a> {
@@ -18,6 +20,8 @@ pub(super) struct Conservation<'a> {
     books: Books<'a>,
     threads: Vec<Thread>,
     spinning: Vec<bool>,
+    /// By lock, the thread that has it.
+    owners: Vec<Option<usize>>,
     /// Something happened since the last instant.
     touched: bool,
 }
@@ -25,15 +29,44 @@ pub(super) struct Conservation<'a> {
 impl<'a> Conservation<'a> {
     pub(super) fn new(scenario: &'a Scenario) -> Self {
         let threads = scenario.executors.iter().enumerate().flat_map(|(executor, plan)| {
-            vec![Thread { executor, awake: false, core: None }; usize::from(plan.threads)]
+            vec![Thread { executor, awake: false, core: None, blocked: None }; usize::from(plan.threads)]
         });
         let spinning = vec![false; scenario.executors.len()];
-        Self { scenario, books: Books::new(scenario), threads: threads.collect(), spinning, touched: false }
+        let owners = vec![None; scenario.locks.len()];
+        Self { scenario, books: Books::new(scenario), threads: threads.collect(), spinning, owners, touched: false }
     }
 
     fn may_use(&self, thread: &Thread, core: usize) -> bool {
         let cores = &self.scenario.executors[thread.executor].cores;
         cores.is_empty() || cores.iter().any(|own| usize::from(*own) == core)
+    }
+
+    /// Its OS priority, or that of a more urgent thread that waits for a lock that it has.
+    fn urgency(&self, thread: usize) -> u8 {
+        let own = |thread: &Thread| self.scenario.executors[thread.executor].os_priority;
+        let waits = |other: &&Thread| other.blocked.is_some_and(|lock| self.owners[lock] == Some(thread));
+        let waiting = self.threads.iter().filter(waits).map(own);
+        waiting.chain([own(&self.threads[thread])]).max().unwrap_or(0)
+    }
+
+    fn lock(&mut self, what: What) -> Verdict {
+        match what {
+            What::Blocked(thread, lock) => {
+                self.threads[thread].blocked = Some(lock);
+                if self.owners[lock].is_none() {
+                    return Err(format!("thread {thread} waits for lock {lock}, which is free"));
+                }
+            }
+            What::Locked(thread, lock) => {
+                self.threads[thread].blocked = None;
+                if let Some(other) = self.owners[lock].replace(thread) {
+                    return Err(format!("threads {other} and {thread} both have lock {lock}"));
+                }
+            }
+            What::Unlocked(_, lock) => self.owners[lock] = None,
+            _ => {}
+        }
+        Ok(())
     }
 
     /// Cores: one thread each, that may use it; no thread waits for a core that is idle or has a less urgent thread.
@@ -50,13 +83,12 @@ impl<'a> Conservation<'a> {
                 return Err(format!("thread {number} has core {core}, which is not for it"));
             }
         }
-        let waiting = self.threads.iter().enumerate().filter(|(_, thread)| thread.awake && thread.core.is_none());
-        for (number, thread) in waiting {
-            let urgency = |thread: &Thread| self.scenario.executors[thread.executor].os_priority;
+        let can_run = |thread: &Thread| thread.awake && thread.core.is_none() && thread.blocked.is_none();
+        for (number, thread) in self.threads.iter().enumerate().filter(|(_, thread)| can_run(thread)) {
             for (core, owner) in owners.iter().enumerate().filter(|(core, _)| self.may_use(thread, *core)) {
                 match owner {
                     None => return Err(format!("core {core} is idle while thread {number} could use it")),
-                    Some(owner) if urgency(&self.threads[*owner]) < urgency(thread) => {
+                    Some(owner) if self.urgency(*owner) < self.urgency(number) => {
                         return Err(format!("thread {owner} has core {core} while the more urgent {number} waits"));
                     }
                     Some(_) => {}
@@ -98,6 +130,10 @@ impl Judge for Conservation<'_> {
             What::Parked(thread) => self.threads[thread].awake = false,
             What::Placed(thread, core) => self.threads[thread].core = Some(core),
             What::Displaced(thread, _) => self.threads[thread].core = None,
+            What::Blocked(..) | What::Locked(..) | What::Unlocked(..) => {
+                self.touched = true;
+                return self.lock(event.what);
+            }
             What::Settled => {
                 if std::mem::take(&mut self.touched) {
                     return self.judge_threads().and_then(|()| self.judge_cores());

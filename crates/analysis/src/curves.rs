@@ -1,0 +1,193 @@
+//! Arrival curves of bursts, of limits and of measurements.
+
+use crate::arrivals::Arrivals;
+
+/// As many spans of a curve are kept; after them it repeats.
+const SPANS_MAX: usize = 1_000;
+
+/// A curve by its spans: the shortest interval lengths from the first to the last of 1, 2, 3... arrivals. Beyond them, `count`
+/// more come in each further `period`.
+///
+/// So an interval that is k periods longer has at most k times `count` arrivals more.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Curve {
+    spans: Vec<u64>,
+    count: u64,
+    period: u64,
+}
+
+impl Curve {
+    /// Bursts of `count` messages that are `spacing` apart, at least `gap` from one burst's begin to the next one's.
+    pub(crate) fn bursts(gap: u64, count: u64, spacing: u64) -> Option<Self> {
+        let inside = count.checked_sub(1)?.checked_mul(spacing)?;
+        if count as usize > SPANS_MAX || inside > gap {
+            return None;
+        }
+        // Two bursts and what is between them; intervals may begin anywhere in the first one.
+        let times: Vec<u64> = (0..2 * count).map(|number| number / count * gap + number % count * spacing).collect();
+        let shortest = |size: usize| times.windows(size).map(|part| part[size - 1] - part[0]).min();
+        let spans = (1..=count as usize).filter_map(shortest).collect();
+        Some(Self { spans, count, period: gap })
+    }
+
+    /// At most so many in any interval of each length: the densest arrivals that keep to it. Each comes as soon as all
+    /// limits allow, and no others come sooner after their first one (by induction over the arrivals).
+    pub(crate) fn limited(limits: &[(u64, u64)]) -> Option<Self> {
+        let rate = |limit: &&(u64, u64)| limit.0 as f64 / limit.1 as f64;
+        let (count, period) = *limits.iter().min_by(|one, other| rate(one).total_cmp(&rate(other)))?;
+        let kept = SPANS_MAX.max(count as usize);
+        let mut spans: Vec<u64> = Vec::new();
+        for number in 0..kept {
+            let after = |(count, within): &(u64, u64)| Some(spans[number.checked_sub(*count as usize)?] + within);
+            spans.push(limits.iter().filter_map(after).max().unwrap_or(0));
+        }
+        Some(Self { spans, count, period })
+    }
+
+    /// No denser than these times, in order: so many arrivals take as long as they did, and more take as long as two such
+    /// stretches that share an arrival.
+    pub(crate) fn measured(times: &[u64]) -> Option<Self> {
+        let kept = times.len().min(SPANS_MAX);
+        let shortest = |size: usize| times.windows(size).map(|part| part[size - 1] - part[0]).min();
+        let spans: Vec<u64> = (1..=kept).filter_map(shortest).collect();
+        let (count, period) = (kept.checked_sub(1)? as u64, *spans.last()?);
+        (count > 0 && period > 0).then_some(Self { spans, count, period })
+    }
+
+    fn last(&self) -> u64 {
+        self.spans.last().copied().unwrap_or(0)
+    }
+
+    /// Returns how many periods longer an interval is than one of those that are kept.
+    fn periods(&self, length: u64) -> u64 {
+        length.saturating_sub(self.last()).div_ceil(self.period)
+    }
+
+    /// At most so many arrive in an interval of this length.
+    // Rare: the hot path of the analysis is that of periodic arrivals.
+    #[inline(never)]
+    pub(crate) fn number(&self, length: u64) -> u64 {
+        let periods = self.periods(length);
+        let rest = length.saturating_sub(periods.saturating_mul(self.period));
+        let kept = self.spans.partition_point(|span| *span < rest) as u64;
+        periods.saturating_mul(self.count).saturating_add(kept)
+    }
+
+    /// The first length above this one that has more arrivals.
+    #[inline(never)]
+    pub(crate) fn next_step(&self, length: u64) -> Option<u64> {
+        let known = self.number(length);
+        let mut length = length;
+        loop {
+            let shift = self.periods(length).checked_mul(self.period)?;
+            let rest = length.saturating_sub(shift);
+            let kept = self.spans.partition_point(|span| *span < rest);
+            let here = self.spans.get(kept).filter(|span| **span < self.last()).map(|span| span + 1);
+            // Beyond what is kept, the next period begins.
+            length = here.unwrap_or(self.last() + 1).checked_add(shift)?;
+            if self.number(length) > known {
+                return Some(length);
+            }
+        }
+    }
+
+    /// Arrivals a nanosecond in the long run.
+    pub(crate) fn rate(&self) -> f64 {
+        self.count as f64 / self.period as f64
+    }
+
+    /// Where a line of that rate begins that [`number`](Self::number) is never below; may be negative.
+    pub(crate) fn line_begins(&self) -> f64 {
+        -self.rate() * self.last() as f64
+    }
+}
+
+/// Releases of a join: each is brought about by the last message that it waited for, and takes one of each input.
+///
+/// Whenever no release is due, some input has no message waiting, since otherwise there would be one. In an interval that
+/// begins then, there are no more releases than arrivals at that input; so no more than at the input with most. Nor are there
+/// more than arrivals at any input and what waited there, which is as many as it keeps.
+#[inline(never)]
+pub(crate) fn joined(inputs: &[Arrivals], depth: u64, length: u64) -> u64 {
+    if length == 0 {
+        return 0;
+    }
+    let numbers = || inputs.iter().map(|input| input.number(length));
+    let most = numbers().max().unwrap_or(0);
+    most.min(numbers().min().unwrap_or(0).saturating_add(depth))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The most that a list of times has in an interval of this length.
+    fn densest(times: &[u64], length: u64) -> u64 {
+        let within =
+            |from: &u64| times.partition_point(|at| *at < from + length) - times.partition_point(|at| at < from);
+        times.iter().map(within).max().unwrap_or(0) as u64
+    }
+
+    #[test]
+    fn bursts_are_exact() {
+        for (gap, count, spacing) in [(20, 3, 2), (20, 3, 9), (20, 3, 10), (7, 1, 0), (9, 4, 0), (10, 2, 9)] {
+            let curve = Curve::bursts(gap, count, spacing).unwrap();
+            let times: Vec<u64> =
+                (0..100 * count).map(|number| number / count * gap + number % count * spacing).collect();
+            for length in 1..300 {
+                assert_eq!(curve.number(length), densest(&times, length), "{gap} {count} {spacing}: {length}");
+            }
+        }
+        assert_eq!(Curve::bursts(10, 3, 6), None, "a burst lasts beyond the next one");
+    }
+
+    #[test]
+    fn limits_are_the_densest_that_keep_to_them() {
+        for limits in [&[(3, 10)][..], &[(1, 2), (3, 10)], &[(2, 5), (5, 30), (3, 9)], &[(4, 10), (1, 1)]] {
+            let curve = Curve::limited(limits).unwrap();
+            let mut times: Vec<u64> = Vec::new();
+            for number in 0..2_000_usize {
+                let after = |(count, within): &(u64, u64)| Some(times[number.checked_sub(*count as usize)?] + within);
+                times.push(limits.iter().filter_map(after).max().unwrap_or(0));
+            }
+            for length in (1..400).step_by(7) {
+                let from_first = times.iter().filter(|at| **at < length).count() as u64;
+                assert_eq!(curve.number(length), from_first, "{limits:?}: {length}");
+                assert_eq!(from_first, densest(&times[..500], length), "{limits:?}: {length}");
+            }
+            // Beyond what is kept it still is no less than what can come.
+            for length in [4_000, 4_001, 5_000] {
+                assert!(curve.number(length) >= times.iter().filter(|at| **at < length).count() as u64, "{limits:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn measurements_are_never_below_what_was_measured() {
+        let times: Vec<u64> = (0..1_500_u64).map(|number| number * 100 + number * number % 97).collect();
+        let curve = Curve::measured(&times).unwrap();
+        for length in [1, 100, 250, 9_000, 99_000, 120_000, 149_000] {
+            assert!(curve.number(length) >= densest(&times, length), "{length}");
+        }
+        assert_eq!(curve.number(150), densest(&times, 150));
+        assert_eq!(Curve::measured(&[5]), None);
+    }
+
+    #[test]
+    fn steps_are_where_the_number_grows() {
+        let curves = [
+            Curve::bursts(20, 3, 2),
+            Curve::bursts(10, 2, 9),
+            Curve::limited(&[(2, 5), (5, 30), (3, 9)]),
+            Curve::measured(&[0, 3, 4, 9, 30]),
+        ];
+        for curve in curves.into_iter().flatten() {
+            let grows = |length: &u64| curve.number(*length) > curve.number(length - 1);
+            let expected: Vec<u64> = (1..300).filter(grows).collect();
+            let steps = std::iter::successors(curve.next_step(0), |step| curve.next_step(*step));
+            assert_eq!(steps.take_while(|step| *step < 300).collect::<Vec<_>>(), expected, "{curve:?}");
+            let line = |length: u64| curve.rate() * length as f64 + curve.line_begins();
+            assert!((1..300).all(|length| curve.number(length) as f64 >= line(length) - 1e-9));
+        }
+    }
+}
