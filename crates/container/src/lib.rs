@@ -9,17 +9,8 @@
 //! use std::time::Duration;
 //! use rospin::{Context, ContextOptions, GroupOptions};
 //! use rospin_container::{ComponentFile, Components, Container, Setup};
-//! use rospin_node::{InProcess, Message};
-//! use serde::{Deserialize, Serialize};
-//!
-//! #[derive(Clone, Serialize, Deserialize)]
-//! struct Text {
-//!     data: String,
-//! }
-//!
-//! impl Message for Text {
-//!     const TYPE: &str = "std_msgs/msg/String";
-//! }
+//! use rospin_msgs::std_msgs::msg::String as Text;
+//! use rospin_node::InProcess;
 //!
 //! type Error = Box<dyn std::error::Error + Send + Sync>;
 //!

@@ -6,23 +6,12 @@
 //!
 //! - A [`Session`] is what a process has of the network: sockets and threads, which its nodes share.
 //! - A [`Node`] has a name, and creates publishers, subscriptions, services and clients.
-//! - Messages are structs with serde's derives and their ROS 2 type's name and hash: [`Message`], [`Service`].
+//! - [`Message`]s and [`Service`]s are types that are generated from ROS 2's definitions, with their type's name and hash.
 //!
 //! ```no_run
 //! use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
-//! use rospin_hiroz::{Message, Session, SessionOptions};
-//! use serde::{Deserialize, Serialize};
-//!
-//! #[derive(Clone, Serialize, Deserialize)]
-//! struct Text {
-//!     data: String,
-//! }
-//!
-//! impl Message for Text {
-//!     const TYPE: &str = "std_msgs/msg/String";
-//!     const TYPE_HASH: Option<&str> =
-//!         Some("RIHS01_df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18");
-//! }
+//! use rospin_hiroz::{Session, SessionOptions};
+//! use rospin_msgs::std_msgs::msg::String as Text;
 //!
 //! let context = Context::new(ContextOptions::new());
 //! let executor = context.create_executor(ExecutorOptions::new("main"));

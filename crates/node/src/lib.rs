@@ -5,7 +5,7 @@
 //! thread runs any of it.
 //!
 //! - [`Node`]: names, and what can be created under them.
-//! - [`Message`], [`Service`]: what travels, as structs with serde's derives and their ROS 2 type's name.
+//! - [`Message`], [`Service`]: what travels, as types that are generated from ROS 2's definitions (`rospin-msgs`).
 //! - [`DynamicMessage`]: what travels, of a [`MessageType`] that is known only at run time.
 //! - [`Parameter`], [`Parameters`]: values of a node that are set from outside, one by one or as a struct.
 //! - [`Graph`]: which nodes there are and what they have, with changes as an entity; nodes tell of it.
@@ -18,17 +18,8 @@
 //!
 //! ```
 //! use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
-//! use rospin_node::{InProcess, Message, Node};
-//! use serde::{Deserialize, Serialize};
-//!
-//! #[derive(Clone, Serialize, Deserialize)]
-//! struct Text {
-//!     data: String,
-//! }
-//!
-//! impl Message for Text {
-//!     const TYPE: &str = "std_msgs/msg/String";
-//! }
+//! use rospin_msgs::std_msgs::msg::String as Text;
+//! use rospin_node::{InProcess, Node};
 //!
 //! let context = Context::new(ContextOptions::new());
 //! let executor = context.create_executor(ExecutorOptions::new("main"));

@@ -6,21 +6,12 @@
 //!
 //! - A [`Domain`] is what a process has of a DDS domain: sockets and threads, which its nodes share.
 //! - A [`Node`] has a name, and creates publishers, subscriptions, services and clients.
-//! - Messages are structs with serde's derives and their ROS 2 type's name: [`Message`], [`Service`].
+//! - [`Message`]s and [`Service`]s are types that are generated from ROS 2's definitions (`rospin-msgs`).
 //!
 //! ```no_run
 //! use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
-//! use rospin_ros2_client::{Domain, DomainOptions, Message};
-//! use serde::{Deserialize, Serialize};
-//!
-//! #[derive(Clone, Serialize, Deserialize)]
-//! struct Text {
-//!     data: String,
-//! }
-//!
-//! impl Message for Text {
-//!     const TYPE: &str = "std_msgs/msg/String";
-//! }
+//! use rospin_msgs::std_msgs::msg::String as Text;
+//! use rospin_ros2_client::{Domain, DomainOptions};
 //!
 //! let context = Context::new(ContextOptions::new());
 //! let executor = context.create_executor(ExecutorOptions::new("main"));
