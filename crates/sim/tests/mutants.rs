@@ -136,6 +136,9 @@ impl Policy for Flawed {
     fn has_candidates(&self) -> bool {
         self.inner.has_candidates()
     }
+    fn orders_by_release(&self) -> bool {
+        self.inner.orders_by_release()
+    }
 }
 
 /// Last in, first out, whatever its name.

@@ -164,7 +164,7 @@ impl Subject for Reference {
         let relative = plan.deadline_ms.map(Duration::from_millis).or(period);
         let at_limit = known.in_flight >= plan.max_in_flight;
         if let Some(pending) = &mut self.entities[entity].pending {
-            let minds = !matches!(self.policy, ReferencePolicy::WaitSet(_));
+            let minds = plan.precedes_all || !matches!(self.policy, ReferencePolicy::WaitSet(_));
             if release < pending.release && (at_limit || minds) {
                 if !at_limit {
                     pending.sequence = self.sequences;
