@@ -81,6 +81,8 @@ fn what_spins_in_the_parent_is_dropped_in_the_child() {
     });
     executor.halt();
     spinning.join().unwrap().unwrap();
+    // SAFETY: it comes from a box; the other thread that had the reference has ended, and the child dropped a copy of its own.
+    drop(unsafe { Box::from_raw(std::ptr::from_ref(executor).cast_mut()) });
 }
 
 #[test]
