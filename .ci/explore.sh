@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs random programs on the engine under controlled interleavings (crates/rospin/tests/explore.rs). With the numbers below
+# Runs random programs on the engine under controlled interleavings (crates/engine/tests/explore.rs). With the numbers below
 # it takes about a minute on two cores, the build included.
 #
 #   .ci/explore.sh                              as in .ci/run
@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 # Flags of its own, so a folder of its own: other builds stay as they are.
 export CARGO_INCREMENTAL=0 CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/explore"
 export RUSTFLAGS="--cfg rospin_shuttle"
-built=$(cargo test -p rospin --no-default-features --release --test explore --no-run --message-format=json)
+built=$(cargo test -p rospin-engine --no-default-features --release --test explore --no-run --message-format=json)
 program=$(grep -o '"executable":"[^"]*explore-[^"]*"' <<<"$built" | tail -1 | cut -d'"' -f4)
 
 export EXPLORE_PROGRAMS="${EXPLORE_PROGRAMS:-10000}" EXPLORE_PARTS

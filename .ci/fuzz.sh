@@ -25,8 +25,8 @@ fi
 seeds() {
     case "$1" in
     scenario) ls crates/scenario/scenarios/{chain,exp?,latency,one_core}.toml ;;
-    deployment) ls crates/scenario/deployments/*.toml crates/rospin/examples/deployment.toml ;;
-    components) ls crates/ros2-client/examples/container.toml ;;
+    deployment) ls crates/scenario/deployments/*.toml crates/engine/examples/deployment.toml ;;
+    components) ls crates/rospin/examples/container.toml ;;
     *) ls fuzz/seeds/"$1"/* ;;
     esac
 }

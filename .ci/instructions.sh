@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-figures=crates/rospin/benches/dispatch.txt
+figures=crates/engine/benches/dispatch.txt
 tolerance_percent=5
 
 if ! command -v valgrind >/dev/null; then
@@ -15,7 +15,7 @@ if ! command -v valgrind >/dev/null; then
     exit 0
 fi
 
-program="$(cargo bench -p rospin --bench dispatch --no-run --message-format=json-render-diagnostics |
+program="$(cargo bench -p rospin-engine --bench dispatch --no-run --message-format=json-render-diagnostics |
     sed -n 's/.*"executable":"\([^"]*dispatch-[^"]*\)".*/\1/p' | tail -n 1)"
 compiler="$(rustc -vV | sed -n '1p;s/^host: //p' | paste -sd ' ')"
 work="$(mktemp -d)"

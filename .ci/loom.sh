@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks every interleaving of the lock-free pieces (crates/rospin/tests/loom.rs). Takes a minute or two.
+# Checks every interleaving of the lock-free pieces (crates/engine/tests/loom.rs). Takes a minute or two.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -9,4 +9,4 @@ export LOOM_MAX_PREEMPTIONS="${LOOM_MAX_PREEMPTIONS:-3}"
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/loom"
 export RUSTFLAGS="--cfg rospin_loom"
 
-cargo test -p rospin --test loom --release
+cargo test -p rospin-engine --test loom --release

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Puts the mistakes of crates/rospin/tests/explore/mutants.toml into a copy of the sources, each behind its name.
+"""Puts the mistakes of crates/engine/tests/explore/mutants.toml into a copy of the sources, each behind its name.
 
     mutants.py FOLDER    changes the crates below FOLDER/crates, and prints the names of the mistakes
 
@@ -48,7 +48,7 @@ def mutated(original, mistakes):
 def main():
     folder = pathlib.Path(sys.argv[1])
     here = pathlib.Path(__file__).resolve().parent.parent
-    mistakes = tomllib.loads((here / "crates/rospin/tests/explore/mutants.toml").read_text())["mutant"]
+    mistakes = tomllib.loads((here / "crates/engine/tests/explore/mutants.toml").read_text())["mutant"]
     files = {mistake["file"] for mistake in mistakes}
     for file in sorted(files):
         path = folder / "crates" / file

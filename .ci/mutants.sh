@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Looks for mistakes that were put into a copy of the engine on purpose (crates/rospin/tests/explore/mutants.toml), with the
-# random programs of crates/rospin/tests/explore.rs, and prints which of them it finds, by which rule and after how many
+# Looks for mistakes that were put into a copy of the engine on purpose (crates/engine/tests/explore/mutants.toml), with the
+# random programs of crates/engine/tests/explore.rs, and prints which of them it finds, by which rule and after how many
 # programs. Needs Python 3.11. Takes some minutes.
 #
 #   .ci/mutants.sh                                 all of them
@@ -22,10 +22,10 @@ git ls-files -z Cargo.toml Cargo.lock README.md crates | tar --null -cf - -T - |
 names=$(python3 .ci/mutants.py "$copy")
 
 export CARGO_INCREMENTAL=0 CARGO_TARGET_DIR="$target/mutants/build"
-built=$(cd "$copy" && RUSTFLAGS="--cfg rospin_shuttle" cargo test -p rospin --no-default-features --release --test explore \
+built=$(cd "$copy" && RUSTFLAGS="--cfg rospin_shuttle" cargo test -p rospin-engine --no-default-features --release --test explore \
     --no-run --message-format=json 2>/dev/null) || {
     echo "the mistakes do not compile:"
-    (cd "$copy" && RUSTFLAGS="--cfg rospin_shuttle" cargo test -p rospin --no-default-features --release --test explore --no-run)
+    (cd "$copy" && RUSTFLAGS="--cfg rospin_shuttle" cargo test -p rospin-engine --no-default-features --release --test explore --no-run)
     exit 1
 }
 MUTANT_PROGRAM=$(grep -o '"executable":"[^"]*explore-[^"]*"' <<<"$built" | tail -1 | cut -d'"' -f4)

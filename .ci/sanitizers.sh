@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the tests of rospin, the only crate with unsafe code, under AddressSanitizer (with its leak check) and
+# Runs the tests of rospin-engine, the only crate with unsafe code, under AddressSanitizer (with its leak check) and
 # ThreadSanitizer. They need a nightly toolchain; without one they are skipped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -26,7 +26,7 @@ sanitize() {
     shift 2
     printf '\n-- %s sanitizer\n' "$sanitizer"
     CARGO_TARGET_DIR="$base/$sanitizer-sanitizer" RUSTFLAGS="-Zsanitizer=$sanitizer $flags" \
-        cargo +nightly test -p rospin --target "$host" "$@"
+        cargo +nightly test -p rospin-engine --target "$host" "$@"
 }
 
 # Frames stay on the stack: one of the tests asks how much of it there is.

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rospin::Instant;
+use rospin_engine::Instant;
 use rospin_fuzz::{Check, decode, encode, for_a_message};
 use rospin_node::ParameterValue;
 use rospin_node::interfaces::builtin_interfaces::Time;

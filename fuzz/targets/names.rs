@@ -7,10 +7,10 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use rospin::{Context, ContextOptions};
-use rospin_node::{InProcess, Node, NodeName, NodeOptions, fuzzing};
+use rospin_engine::{Context, ContextOptions};
+use rospin_node::{NodeName, NodeOptions, Ros, fuzzing};
 
-static MIDDLEWARE: LazyLock<InProcess> = LazyLock::new(|| InProcess::new(&Context::new(ContextOptions::new())));
+static ROS: LazyLock<Ros> = LazyLock::new(|| Ros::in_process(&Context::new(ContextOptions::new())));
 
 fuzz_target!(|text: &str| {
     let mut lines = text.split('\n');
@@ -19,7 +19,7 @@ fuzz_target!(|text: &str| {
         assert_eq!((read.to_string().as_str(), fuzzing::type_of_message(type_name)), (type_name, Ok(read.clone())));
     }
     let Ok(node_name) = NodeName::new(namespace, name) else {
-        assert!(Node::new(&*MIDDLEWARE, NodeOptions::new(name).namespace(namespace)).is_err());
+        assert!(ROS.create_node(NodeOptions::new(name).namespace(namespace)).is_err());
         return;
     };
     assert!(node_name.to_string().ends_with(&format!("/{name}")));
@@ -29,7 +29,7 @@ fuzz_target!(|text: &str| {
         assert_eq!(node_name.resolve(full.as_str()).as_ref(), Ok(full));
     }
     let options = NodeOptions::new(name).namespace(namespace).remap(topic, other);
-    match (Node::new(&*MIDDLEWARE, options), &resolved) {
+    match (ROS.create_node(options), &resolved) {
         (Ok(node), [Ok(from), Ok(to)]) => {
             assert_eq!((node.resolve(topic).as_ref(), node.resolve(from.as_str()).as_ref()), (Ok(to), Ok(to)));
         }

@@ -5,19 +5,19 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rospin::{Context, ContextOptions, Executor, ExecutorOptions, SpinOptions};
+use rospin_engine::{Context, ContextOptions, Executor, ExecutorOptions, SpinOptions};
 use rospin_fuzz::decode;
 use rospin_node::interfaces::rcl_interfaces as wire;
-use rospin_node::{InProcess, Node, ParameterOptions, ParameterValue, Service};
+use rospin_node::{Node, ParameterOptions, ParameterValue, Ros, Service};
 
 /// Has the request answered, if it is one.
-fn ask<S: Service>(executor: &Executor, node: &Node<InProcess>, service: &str, bytes: &[u8]) -> Option<S::Response> {
+fn ask<S: Service>(executor: &Executor, node: &Node, service: &str, bytes: &[u8]) -> Option<S::Response> {
     let request = decode::<S::Request>(bytes)?;
     let client = node.create_client::<S>(&executor.handle(), service).unwrap();
     Some(executor.spin_until(client.call(request), SpinOptions::new()).unwrap().expect("an answer"))
 }
 
-fn ask_any(executor: &Executor, node: &Node<InProcess>, which: u8, bytes: &[u8]) {
+fn ask_any(executor: &Executor, node: &Node, which: u8, bytes: &[u8]) {
     match which % 6 {
         0 => _ = ask::<wire::GetParameters>(executor, node, "~/get_parameters", bytes),
         1 => _ = ask::<wire::GetParameterTypes>(executor, node, "~/get_parameter_types", bytes),
@@ -35,7 +35,7 @@ fn ask_any(executor: &Executor, node: &Node<InProcess>, which: u8, bytes: &[u8])
 fuzz_target!(|bytes: &[u8]| {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("main"));
-    let node = Node::new(&InProcess::new(&context), "arm").unwrap();
+    let node = Ros::in_process(&context).create_node("arm").unwrap();
     let steps = node.declare_parameter("i", ParameterOptions::from(19).range(-100..=99).step(7)).unwrap();
     let share = node.declare_parameter("d", ParameterOptions::from(0.5).range(0.0..=1.0)).unwrap();
     let fixed = node.declare_parameter("f", ParameterOptions::from("fixed").read_only()).unwrap();

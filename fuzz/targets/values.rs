@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rospin::os::CoreSet;
+use rospin_engine::os::CoreSet;
 use rospin_scenario::duration;
 
 fuzz_target!(|text: &str| {

@@ -18,7 +18,7 @@ use crate::inside;
 use crate::overheads::Overheads;
 use crate::solve::Known;
 use crate::system::{Callback as Plan, Policy, System};
-use crate::uniprocessor::{blocking, window};
+use crate::uniprocessor::{blocking, has_common_bound, window};
 
 const SYSTEMS: u64 = 2_000;
 
@@ -159,6 +159,21 @@ fn edf() {
 #[test]
 fn fifo() {
     compare("fifo", false);
+}
+
+/// One search does for a whole executor.
+#[test]
+fn fifo_has_one_bound_for_all() {
+    let mut compared = 0;
+    for (seed, system) in systems("fifo", false) {
+        let budget = Budget::of(u64::MAX, None);
+        let known = known(&system, &budget);
+        assert!(has_common_bound(&known, 0), "seed {seed}");
+        let bounds: Vec<_> = (0..system.callbacks.len()).map(|callback| known.bound(callback).bound).collect();
+        assert!(bounds.iter().all(|bound| *bound == bounds[0]), "seed {seed}: {bounds:?}");
+        compared += usize::from(bounds[0].is_some());
+    }
+    assert!(compared > 500, "{compared}");
 }
 
 /// Timers outside the ready set are what the analysis of Blass et al. is about; inside, they are polled like all others.

@@ -1,16 +1,16 @@
 //! Several threads, and enough of them: no group ever waits for a thread.
 //!
-//! A mutually exclusive group keeps one thread busy at most, and what excludes nothing as many as it may have activations
-//! under way. Where those numbers add up to no more than there are threads, whatever is ready and free to run starts at once.
-//! So each group is served as one thread serves an executor of its own, and the analyses of one processor hold for it, as
-//! they are; what excludes nothing takes its own time.
+//! A mutually exclusive group keeps at most one thread busy. A reentrant callback keeps as many threads busy as it may have
+//! activations under way. If those numbers add up to no more than there are threads, a thread is idle whenever a group is
+//! free and has a ready callback. Each mutually exclusive group is then served as if one thread served it alone, and the
+//! analyses of one processor hold for it. The response time of a reentrant callback is its execution time.
 
 use crate::global::at_once;
 use crate::solve::Known;
 use crate::system::Policy;
 use crate::uniprocessor::group_window;
 
-/// The bound of a callback in such an executor; `None` if it is none, or nothing is found.
+/// Returns the bound of a callback of such an executor. `None` if the executor has too few threads, or if no bound is found.
 pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Option<u64> {
     let system = known.system;
     let plan = &system.callbacks[callback];

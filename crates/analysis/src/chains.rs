@@ -5,8 +5,11 @@
 //! A join adds the time that a message waits for those of the other topics.
 //!
 //! Reaction time and data age after Dürr et al. (CODES+ISSS 2019) and Günzel et al. (RTAS 2023): in a chain whose links
-//! are events, only its start is sampled, so both are the latency and one longest gap between two starts. Behind a join, data is
-//! as old as the latency and one longest gap between two releases of that.
+//! are events, only its start is sampled, so both are the latency and one longest gap between two starts.
+//!
+//! The same holds for data behind a join. Consider the message of a start, and that of the next start. The latter is taken by the
+//! join within the time that a message waits at most, or newer ones have displaced it by then, and one of those is taken. So the
+//! output is made from newer data by the latency of the next start.
 
 use std::time::Duration;
 
@@ -146,18 +149,15 @@ pub(crate) fn bound(
     let lossy: Vec<_> = members.iter().filter(|member| may_lose(system, solution, **member)).collect();
     let lossless = latency.filter(|_| lossy.is_empty());
     let first = &system.callbacks[members[0]];
-    let gap = |member: usize| Some(paces[member]?.gap);
-    let sampled = if first.kind == EntityKind::Timer { gap(members[0]) } else { Some(0) };
-    // A join leaves out only messages that are older than those it takes. It takes some as often as it is released.
-    let last_join = members[1..].iter().rev().find(|member| system.callbacks[**member].is_join());
-    let renewed = gap(*last_join.unwrap_or(&members[0]));
+    let gap = paces[members[0]].map(|pace| pace.gap);
+    let sampled = if first.kind == EntityKind::Timer { gap } else { Some(0) };
     let sum = |more: Option<u64>| Some(Duration::from_nanos(lossless?.checked_add(more?)?));
     let latency = latency.map(Duration::from_nanos);
     ChainBound {
         name: chain.name.clone(),
         latency,
         reaction_time: sum(sampled),
-        data_age: sum(renewed),
+        data_age: sum(gap),
         deadline: chain.deadline,
         holds: latency.is_some_and(|latency| chain.deadline.is_none_or(|deadline| latency <= deadline)),
         lossy: lossy.into_iter().map(|member| system.callbacks[*member].name.clone()).collect(),

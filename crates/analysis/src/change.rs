@@ -31,16 +31,16 @@ pub enum Change {
     Group {
         /// The group.
         group: String,
-        /// Where to: an executor that is there, or a new one.
+        /// The new executor of the group; it may not exist yet.
         executor: String,
-        /// The core of the new one; `None` if it is there.
+        /// The core of an executor that does not exist yet; `None` if the executor exists.
         core: Option<u16>,
     },
     /// An executor goes to another core.
     Core {
         /// The executor.
         executor: String,
-        /// Where to.
+        /// The new core.
         core: u16,
     },
     /// A callback becomes two, of which the first sends the second a message at its end. Others can run between them.
@@ -57,7 +57,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// In words.
+    /// Returns the change in words.
     #[must_use]
     pub fn describe(&self) -> String {
         match self {
@@ -82,7 +82,7 @@ impl Change {
         !matches!(self, Self::Split { .. })
     }
 
-    /// The scenario with this change.
+    /// Returns the scenario with this change.
     #[must_use]
     pub fn apply(&self, scenario: &Scenario) -> Scenario {
         let mut changed = scenario.clone();

@@ -1,8 +1,11 @@
-//! The critical instant: everything comes at once and as often as it may, and takes as long as it may.
+//! Scenarios that begin with a critical instant.
 //!
-//! Where nothing is preempted, something less urgent has just begun (Lehoczky, RTSS 1990; George, Rivierre and Spuri,
-//! INRIA 2966, 1996). Which callback that is depends on the policy, so there is a scenario for each. A simulation of them
-//! shows a schedule; its longest response is one that can happen, and is the bound where the analysis is exact.
+//! At a critical instant all callbacks are released at once. From then on they are released as often as they may, and run as
+//! long as they may. If callbacks are not preempted, a less urgent one has begun just before (Lehoczky, RTSS 1990; George,
+//! Rivierre and Spuri, INRIA 2966, 1996). Which one is the worst depends on the policy, so there is a scenario for each.
+//!
+//! A simulation of such a scenario shows one possible schedule. Its longest response time is the bound wherever the analysis is
+//! exact.
 
 use std::time::Duration;
 
@@ -12,11 +15,11 @@ use rospin_scenario::{ExecutionTime, Fault, Pattern, Release, Scenario};
 use crate::analysis::Analysis;
 use crate::lower::{extra, longest};
 
-/// When everything comes that has not just begun.
+/// The time of all first releases, except that of the callback which has begun before.
 const INSTANT: Duration = Duration::from_nanos(1);
-/// As many callbacks are tried as the one that has just begun.
+/// The number of callbacks that are tried as the one which has begun before.
 const FIRST_MAX: usize = 32;
-/// As many arrivals are listed of a release with jitter.
+/// The number of arrivals that are listed for a release with jitter.
 const ARRIVALS_MAX: u32 = 4_096;
 
 impl Analysis<'_> {
@@ -38,7 +41,7 @@ impl Analysis<'_> {
     }
 }
 
-/// Gives everything its longest time.
+/// Gives each callback its longest execution time.
 fn lengthen(scenario: &mut Scenario, overhead: Duration) {
     let fixed = |time: &ExecutionTime, more: Duration| ExecutionTime::Fixed(Duration::from_nanos(longest(time)) + more);
     for callback in &mut scenario.callbacks {
@@ -59,7 +62,7 @@ fn lengthen(scenario: &mut Scenario, overhead: Duration) {
     scenario.faults.clear();
 }
 
-/// Lets one come at once, and everything else just after it.
+/// Releases one callback at time zero, and all others just after it.
 fn with_first(worst: &Scenario, first: Option<&str>) -> Scenario {
     let mut scenario = worst.clone();
     let at = |name: &str| if first == Some(name) { Duration::ZERO } else { INSTANT };
@@ -74,11 +77,11 @@ fn with_first(worst: &Scenario, first: Option<&str>) -> Scenario {
     scenario
 }
 
-/// The densest arrivals of a release from `begin` on.
+/// Returns the densest arrivals of a release from `begin` on.
 fn at_once(release: &Release, begin: Duration, end: Duration) -> Pattern {
     match &release.pattern {
         Pattern::Periodic { period, jitter, .. } if !jitter.is_zero() => {
-            // The first is as late as it may be, those after it are on time.
+            // The first one has the whole jitter, those after it have none.
             let on_time = |number: u32| begin + (period.saturating_mul(number)).saturating_sub(*jitter);
             Pattern::List((0..ARRIVALS_MAX).map(on_time).take_while(|at| *at < end).collect())
         }

@@ -63,7 +63,7 @@ impl Curve {
         length.saturating_sub(self.last()).div_ceil(self.period)
     }
 
-    /// At most so many arrive in an interval of this length.
+    /// Returns the most arrivals in an interval of this length.
     // Rare: the hot path of the analysis is that of periodic arrivals.
     #[inline(never)]
     pub(crate) fn number(&self, length: u64) -> u64 {
@@ -73,7 +73,7 @@ impl Curve {
         periods.saturating_mul(self.count).saturating_add(kept)
     }
 
-    /// The first length above this one that has more arrivals.
+    /// Returns the first length above this one that has more arrivals.
     #[inline(never)]
     pub(crate) fn next_step(&self, length: u64) -> Option<u64> {
         let known = self.number(length);
@@ -91,22 +91,24 @@ impl Curve {
         }
     }
 
-    /// Arrivals a nanosecond in the long run.
+    /// Returns the number of arrivals per nanosecond in the long run.
     pub(crate) fn rate(&self) -> f64 {
         self.count as f64 / self.period as f64
     }
 
-    /// Where a line of that rate begins that [`number`](Self::number) is never below; may be negative.
+    /// Returns the value at length zero of a line that has this [`rate`](Self::rate) and is never above
+    /// [`number`](Self::number). It may be negative.
     pub(crate) fn line_begins(&self) -> f64 {
         -self.rate() * self.last() as f64
     }
 }
 
-/// Releases of a join: each is brought about by the last message that it waited for, and takes one of each input.
+/// Returns the most releases of a join in an interval of this length.
 ///
-/// Whenever no release is due, some input has no message waiting, since otherwise there would be one. In an interval that
-/// begins then, there are no more releases than arrivals at that input; so no more than at the input with most. Nor are there
-/// more than arrivals at any input and what waited there, which is as many as it keeps.
+/// A release takes one message of each input. Between two releases, at least one input has no message waiting: otherwise there
+/// would be another release. Consider an interval that begins with such an input empty. It has no more releases than that input has
+/// arrivals, and so no more than the input with the most arrivals. It also has no more releases than any one input has arrivals
+/// and messages that waited before. An input keeps `depth` messages at most.
 #[inline(never)]
 pub(crate) fn joined(inputs: &[Arrivals], depth: u64, length: u64) -> u64 {
     if length == 0 {

@@ -18,7 +18,7 @@
 
 use crate::arrivals::Arrivals;
 use crate::migrating;
-use crate::solve::Known;
+use crate::solve::{GATHERING, Known};
 use crate::system::{Callback, Policy, System};
 
 /// Returns true if this holds for an executor, and makes a difference.
@@ -43,6 +43,7 @@ pub(crate) fn arrivals(known: &Known<'_>, callback: usize, only: Option<(usize, 
     let system = known.system;
     let level = &system.callbacks[callback];
     let mut found = vec![Arrivals::Sum(Vec::new()); system.callbacks.len()];
+    known.budget.spend(GATHERING * system.callbacks.len() as u64);
     // Publishers come before receivers in this order.
     for &receiver in &system.order {
         let plan = &system.callbacks[receiver];

@@ -17,10 +17,14 @@ pub(crate) const PRECISION_OF_ONE: f64 = 1e-9;
 pub(crate) const PRECISION_OF_ALL: f64 = 1.0 / 4096.0;
 /// Halvings are never more than this; below the last of them nothing is left of a callback.
 pub(crate) const HALVINGS: u32 = 40;
-/// Work for all of it, besides a share for each callback and for each two of them.
+/// Work for all of it, besides a share for each callback.
 const WORK: u64 = 5_000_000;
-const WORK_EACH: u64 = 100_000;
-const WORK_EACH_TWO: u64 = 80;
+const WORK_EACH: u64 = 60_000;
+/// Work times callbacks, at most: a step takes longer the more callbacks it looks at, and of a thousand hardly a margin is found in any
+/// time that somebody would wait.
+const WORK_OF_ALL: u64 = 5_000_000_000;
+/// Looks at each callback for each other one that a single solution takes at least.
+const LOOKS: u64 = 10;
 
 /// Margins of all callbacks, and changes that would make deadlines hold.
 #[derive(Clone, PartialEq, Debug)]
@@ -88,17 +92,18 @@ impl Analysis<'_> {
     pub fn sensitivity(&self) -> Result<Sensitivity, AnalysisError> {
         let system = self.unloaded_system()?;
         let count = system.callbacks.len();
-        let shares = (count as u64).saturating_mul(WORK_EACH + WORK_EACH_TWO * count as u64);
-        let budget = Budget::of(WORK + shares, self.monitored());
-        let holds = Trial::new(self.scenario(), system.clone(), &budget).holds_as_it_is();
+        let work = (WORK + WORK_EACH * count as u64).min(WORK_OF_ALL / count.max(1) as u64);
+        // Where that is not enough for one solution, it would be spent for nothing.
+        let is_hopeless = LOOKS * (count as u64).saturating_mul(count as u64) > work;
+        let budget = Budget::of(if is_hopeless { 0 } else { work }, self.monitored());
+        let mut trial = Trial::new(self.scenario(), system.clone(), &budget);
         let (mut late, mut changes) = (Vec::new(), Vec::new());
-        if !holds {
+        if !is_hopeless && !trial.holds_as_it_is() {
             // Half of it for what costs nothing.
             let free = Budget::of(budget.left() / 2, self.monitored());
             late = diagnosis::late(self, &system, &free);
             changes = diagnosis::changes(self, &late, &free);
         }
-        let mut trial = Trial::new(self.scenario(), system, &budget);
         let callbacks: Vec<_> = (0..count).map(|callback| trial.margin(callback)).collect();
         let unknown = callbacks.iter().filter(|margin| margin.unknown).count();
         Ok(Sensitivity { callbacks, late, changes, unknown })

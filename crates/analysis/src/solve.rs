@@ -19,6 +19,8 @@ const ROUNDS_EXACT: u32 = 64;
 const STRIDES_MAX: u32 = 48;
 /// Parts of the whole budget that one bound may take where there is one round, and where there are several.
 const PORTIONS: [u64; 2] = [2, 16];
+/// Work for each callback whose arrivals are gathered before a search begins.
+pub(crate) const GATHERING: u64 = 10;
 
 /// Knowledge in a round of the iteration.
 pub(crate) struct Known<'a> {
@@ -30,11 +32,11 @@ pub(crate) struct Known<'a> {
     pub(crate) responses: Vec<Option<u64>>,
     /// Until a message is received, by core.
     pub(crate) receiving: Vec<Option<u64>>,
-    /// By callback, up to which bounds are all the same to whoever asks; empty if none are.
+    /// By callback: bounds up to this one need not be exact, since only longer ones are asked for. Empty if all must be exact.
     pub(crate) thresholds: Vec<u64>,
 }
 
-/// A bound and how it came about.
+/// A bound, and the analysis that found it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Found {
     pub(crate) bound: Option<u64>,
@@ -124,7 +126,7 @@ impl<'a> Known<'a> {
         self.arrivals[callback].as_ref().map(|arrivals| arrivals.later(response))
     }
 
-    /// Up to which the bound of a callback does not matter to whoever asks.
+    /// Returns the bound below which no exact one is asked for; zero if the exact one is.
     pub(crate) fn enough(&self, callback: usize) -> u64 {
         self.thresholds.get(callback).copied().unwrap_or(0)
     }
@@ -144,6 +146,8 @@ impl<'a> Known<'a> {
     pub(crate) fn bound(&self, callback: usize) -> Found {
         let plan = &self.system.callbacks[callback];
         let executor = &self.system.executors[plan.executor];
+        // To gather what matters is some work already.
+        self.budget.spend(GATHERING * executor.callbacks.len() as u64);
         let found = if migrating::concerns(self.system, plan.executor) {
             migrating::bound(self, callback)
         } else if executor.threads > 1 {
@@ -206,12 +210,15 @@ pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Opti
         let scarce = interdependent && round > 0 && budget.left() < budget.whole() / 4;
         strides += u32::from(scarce || round >= ROUNDS_EXACT);
         let mut changed = Vec::new();
+        // By executor, a bound that is the same for all its callbacks.
+        let mut common: Vec<Option<Found>> = vec![None; system.executors.len()];
         for callback in system.order.iter().copied().filter(is_open) {
-            let due = system.callbacks[callback].due;
+            let (due, executor) = (system.callbacks[callback].due, system.callbacks[callback].executor);
             budget.begin(portion);
-            // To gather what matters is some work already.
-            budget.spend(2 * system.executors[system.callbacks[callback].executor].callbacks.len() as u64);
-            let now = known.bound(callback);
+            let now = common[executor].unwrap_or_else(|| known.bound(callback));
+            if common[executor].is_none() && uniprocessor::has_common_bound(&known, executor) {
+                common[executor] = Some(now);
+            }
             let before = known.responses[callback];
             let mut grown = before.zip(now.bound).map(|(before, now)| before.max(now));
             found[callback] = Found { bound: grown, ..now };

@@ -159,8 +159,8 @@ fn response(known: &Known<'_>, callback: usize) -> Option<u64> {
         }
     }
     let resumed = plan.segments.len() as u64 - 1;
-    // Who holds the group accounts for what runs when it is released. A group that is free while it waits is asked for
-    // before each segment.
+    // If the callback keeps its group while it waits, it needs the group once. If it releases the group, another callback can
+    // hold the group each time that a segment becomes ready.
     let later = if plan.releases_group { delays.later.max(holding) } else { delays.later };
     let each =
         plan.cost() + plan.waits + delays.first.max(holding) + resumed * later + (resumed + 1) * delays.inherited;

@@ -1,8 +1,8 @@
-//! Trials of a callback that takes longer, or comes more often: how far that goes with all deadlines met.
+//! Trials: the longest execution time and the highest rate of a callback with which all deadlines hold.
 //!
-//! Where the bounds of callbacks do not depend on each other, the largest change is found one deadline at a time: most of
-//! them hold with the largest change that those before them allow, which takes one look; only one that does not is halved
-//! towards. With the tightest deadline first, that is one search for each change instead of one for each deadline.
+//! A trial changes one callback by a factor. If bounds depend on each other, each factor takes a complete analysis, and the
+//! largest one is found by bisection. If they do not, deadlines are looked at one after the other, the tightest first. Most of
+//! them hold with the factor that those before them allow, which takes one bound. Only for those that do not is there a bisection.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub(crate) struct Trial<'a> {
 impl<'a> Trial<'a> {
     pub(crate) fn new(scenario: &'a Scenario, system: System, budget: &'a Budget) -> Self {
         let fits = system.check_load().is_ok();
-        let solution = fits.then(|| seek(&system, budget, Manner::default())).flatten();
+        let solution = (fits && !budget.is_spent()).then(|| seek(&system, budget, Manner::default())).flatten();
         let mut trial =
             Self { scenario, system, budget, solution, holds: false, tightest: Vec::new(), fine: Vec::new() };
         let system = &trial.system;
@@ -179,13 +179,13 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// True if this deadline holds in the system as it was changed, or all of them.
+    /// True if the deadline of `member` holds in the changed system; without a member, if all deadlines and chains do.
     fn works(&self, member: Option<usize>, factor: f64) -> bool {
         if self.budget.is_spent() || self.system.check_load().is_err() {
             return false;
         }
         let Some(member) = member else {
-            // Where all grows, no bound gets shorter.
+            // With longer execution times or higher rates, no bound gets shorter: the search begins with the bounds as they are.
             let from = self.solution.as_ref().filter(|_| factor >= 1.0 && self.holds);
             let from: Option<Vec<_>> = from.map(|solution| solution.found.iter().map(|found| found.bound).collect());
             let manner = Manner { only_if_due: true, from: from.as_deref() };
@@ -209,7 +209,8 @@ impl<'a> Trial<'a> {
         hold && self.chains_of_hold(member, bound)
     }
 
-    /// Where bounds do not depend on each other, chains have one callback each.
+    /// True if the chains of one callback hold. Is asked only if bounds do not depend on each other, so that all chains have one
+    /// callback.
     fn chains_of_hold(&self, member: usize, bound: Option<u64>) -> bool {
         let name = &self.system.callbacks[member].name;
         let ours = self.scenario.chains.iter().filter(|chain| chain.callbacks.contains(name));

@@ -9,6 +9,7 @@ use crate::budget::Budget;
 use crate::end_to_end;
 use crate::inside;
 use crate::locks;
+use crate::migrating;
 use crate::overheads::Reservation;
 use crate::search::Search;
 use crate::solve::{Found, Known};
@@ -114,6 +115,24 @@ pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
     // Alone it is a chain, too: what follows from its own later releases does not come before it.
     let bound = if applies { bound.into_iter().chain(end_to_end::bound(known, &[callback])).min() } else { bound };
     Found { bound, method, stop: known.budget.stop() }
+}
+
+/// Returns true if all callbacks of an executor have the same bound: first in, first out, with nothing else on its core.
+///
+/// What is released at an offset A of a busy window ends once all that is released from 0 to A has run, whichever of it this
+/// is. The longest time from any A to that end is the bound of each callback, since each may be what is released there.
+pub(crate) fn has_common_bound(known: &Known<'_>, executor: usize) -> bool {
+    let system = known.system;
+    let own = &system.executors[executor];
+    let comes = |callback: &usize| known.arrivals[*callback].as_ref().is_some_and(|arrivals| arrivals.number(1) > 0);
+    own.policy == Policy::Fifo
+        && own.threads == 1
+        && system.receive == 0
+        && !migrating::concerns(system, executor)
+        && !system.shares_locks[own.core]
+        && system.neighbours(executor).next().is_none()
+        && !own.callbacks.iter().any(|callback| suspension::concerns(system, *callback))
+        && own.callbacks.iter().all(comes)
 }
 
 /// Returns how long something less urgent may still run. A nanosecond less than it takes, unless something that takes no time can

@@ -118,15 +118,15 @@ pub(crate) struct Window<'a> {
     pub(crate) supply: Supply,
     pub(crate) limit: u64,
     pub(crate) budget: &'a Budget,
-    /// Bounds up to this are as good as this: 0 to have the least one.
+    /// A bound up to this one need not be exact, since only a longer one is asked for. Zero asks for the exact bound.
     pub(crate) enough: u64,
 }
 
 impl Window<'_> {
-    /// The longest time from release to end, `None` if there is none below the limit.
+    /// Returns the longest time from release to end; `None` if it is beyond the limit.
     pub(crate) fn bound(&self) -> Option<u64> {
         let last = self.longest()?.max(1) - 1;
-        // Where blocking ends: before and after it, what is released later ends later.
+        // The offsets from which on something no longer blocks. Between two of them, what is released later ends later.
         let mut cuts: Vec<u64> = self.blockers.iter().map(|blocker| blocker.below).collect();
         cuts.retain(|cut| (1..=last).contains(cut));
         cuts.sort_unstable();
@@ -134,7 +134,7 @@ impl Window<'_> {
         let from = std::iter::once(0).chain(cuts.iter().copied());
         let to = cuts.iter().map(|cut| cut - 1).chain(std::iter::once(last));
         let search = Search { budget: self.budget, stretches: from.zip(to).collect(), enough: self.enough };
-        // Starts grow with the offset, so an earlier one is where to begin, as long as the blocking is the same.
+        // With the same blocking, starts grow with the offset. So the start at a smaller offset is where a search can begin.
         let mut known: Vec<(u64, u64, u64)> = Vec::new();
         let end = |offset: u64| {
             let stretch = cuts.partition_point(|cut| *cut <= offset) as u64;
@@ -184,6 +184,7 @@ impl Window<'_> {
     }
 
     fn next_offset(&self, offset: u64) -> Option<u64> {
+        self.budget.spend(self.weight());
         let own = self.own.next_step(offset + 1).map(|step| step - 1);
         self.interferers.iter().filter_map(|other| other.next_offset(offset)).chain(own).min()
     }

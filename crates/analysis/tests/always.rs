@@ -1,7 +1,7 @@
 //! Random systems of all kinds and sizes: every one is answered, after a bounded amount of work.
 //!
 //! One to four threads, 4 to 60 callbacks, periods from nanoseconds to seconds, loads up to 0.99, all policies. The full
-//! run, and how long each system takes: `cargo bench -p rospin-analysis`.
+//! run, and how long each system takes: `cargo bench -p rospin-analysis --bench always`.
 
 use std::time::Duration;
 

@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
-use rospin_analysis::{Analysis, AnalysisError};
+use rospin_analysis::Analysis;
 use rospin_core::EntityKind;
 use rospin_scenario::draw::Stream;
 use rospin_scenario::{Callback, ExecutionTime, Executor, Group, Scenario, Section};
 use rospin_sim::Simulation;
-use rospin_sim::oracle::Oracles;
 
 #[path = "../../sim/tests/common/seeds.rs"]
 mod seeds;
+
+#[path = "common/bounded.rs"]
+mod bounded;
 
 const SYSTEMS: u64 = 3_000;
 
@@ -62,47 +64,21 @@ fn random(seed: u64) -> Scenario {
 #[test]
 #[expect(clippy::print_stderr, reason = "the figures are asked for")]
 fn no_simulation_exceeds_a_bound() {
-    let (mut bounds, mut ratios, mut largest, mut blocked) = (0, 0.0, 0.0_f64, 0);
     let seeds = seeds::chosen(SYSTEMS);
     let all = seeds.clone().count() as u64 == SYSTEMS;
-    for seed in seeds {
-        let scenario = random(seed);
-        let report = match Analysis::new(&scenario).run() {
-            Ok(report) => report,
-            Err(AnalysisError::Overloaded { .. }) => continue,
-            Err(error) => panic!("{error}\n{}", scenario.to_toml()),
-        };
+    let mut blocked = 0;
+    let compared = bounded::compare(seeds, random, |scenario, _, outcome| {
         let mut free = scenario.clone();
         free.callbacks.iter_mut().for_each(|callback| callback.locks.clear());
         let free = Analysis::new(&free).run().unwrap();
-        let mut oracles = Oracles::new(&scenario);
-        let outcome = Simulation::new(&scenario).unwrap().observe(&mut oracles).run().unwrap();
-        assert_eq!(oracles.violations(), [], "{seed}: {}", scenario.to_toml());
-        for ((bound, free), seen) in report.callbacks.iter().zip(&free.callbacks).zip(&outcome.callbacks) {
-            let (Some(bound), longest) = (bound.bound, seen.response.max) else { continue };
-            assert!(
-                longest <= bound,
-                "{seed}: `{}` took {longest:?}, bound {bound:?}\n{}",
-                seen.name,
-                scenario.to_toml()
-            );
-            bounds += 1;
-            let ratio = longest.as_secs_f64() / bound.as_secs_f64();
-            ratios += ratio;
-            largest = largest.max(ratio);
-            // Longer than is possible without locks.
-            blocked += u32::from(free.bound.is_some_and(|free| longest > free));
-        }
-    }
-    let mean = ratios / f64::from(bounds.max(1));
-    eprintln!(
-        "{bounds} bounds, mean of longest seen / bound {mean:.3}, largest {largest:.3}, {blocked} beyond without locks"
-    );
+        let pairs = free.callbacks.iter().zip(&outcome.callbacks);
+        // Longer than is possible without locks.
+        blocked += pairs.filter(|(free, seen)| free.bound.is_some_and(|free| seen.response.max > free)).count();
+    });
+    eprintln!("{compared:?}, mean {:.3}, {blocked} beyond without locks", compared.mean());
     if all {
-        assert!(
-            bounds > 5_000 && mean > 0.5 && largest > 0.999 && blocked > 100,
-            "{bounds} {mean} {largest} {blocked}"
-        );
+        let (bounds, mean, largest) = (compared.bounds, compared.mean(), compared.largest);
+        assert!(bounds > 5_000 && mean > 0.5 && largest > 0.999 && blocked > 100, "{compared:?} {blocked}");
     }
 }
 

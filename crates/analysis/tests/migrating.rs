@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rospin_analysis::{Analysis, AnalysisError};
+use rospin_analysis::Analysis;
 use rospin_core::EntityKind;
 use rospin_scenario::draw::Stream;
 use rospin_scenario::{Callback, Chain, ExecutionTime, Executor, Group, Scenario};
@@ -10,6 +10,9 @@ use rospin_sim::Simulation;
 
 #[path = "../../sim/tests/common/seeds.rs"]
 mod seeds;
+
+#[path = "common/bounded.rs"]
+mod bounded;
 
 const SYSTEMS: u64 = 2_000;
 
@@ -60,38 +63,12 @@ fn random(seed: u64) -> Scenario {
 #[test]
 #[expect(clippy::print_stderr, reason = "the figures are asked for")]
 fn no_simulation_exceeds_a_bound() {
-    let (mut bounds, mut unbounded, mut ratios, mut largest) = (0, 0, 0.0, 0.0_f64);
     let seeds = seeds::chosen(SYSTEMS);
     let all = seeds.clone().count() as u64 == SYSTEMS;
-    for seed in seeds {
-        let scenario = random(seed);
-        let report = match Analysis::new(&scenario).run() {
-            Ok(report) => report,
-            Err(AnalysisError::Overloaded { .. }) => continue,
-            Err(error) => panic!("{error}\n{}", scenario.to_toml()),
-        };
-        let outcome = Simulation::new(&scenario).unwrap().run().unwrap();
-        let pairs = report
-            .callbacks
-            .iter()
-            .map(|callback| callback.bound)
-            .zip(outcome.callbacks.iter().map(|seen| &seen.response));
-        let chains =
-            report.chains.iter().map(|chain| chain.latency).zip(outcome.chains.iter().map(|seen| &seen.latency));
-        for (bound, seen) in pairs.chain(chains) {
-            let Some(bound) = bound else {
-                unbounded += 1;
-                continue;
-            };
-            assert!(seen.max <= bound, "{seed}: {:?}, bound {bound:?}\n{}", seen.max, scenario.to_toml());
-            let ratio = seen.max.as_secs_f64() / bound.as_secs_f64();
-            (bounds, ratios, largest) = (bounds + 1, ratios + ratio, largest.max(ratio));
-        }
-    }
-    let mean = ratios / f64::from(bounds.max(1));
-    eprintln!("{bounds} bounds, mean of longest seen / bound {mean:.3}, largest {largest:.3}; {unbounded} unbounded");
+    let compared = bounded::compare(seeds, random, |_, _, _| {});
+    eprintln!("{compared:?}, mean {:.3}", compared.mean());
     if all {
-        assert!(bounds > 5_000 && mean > 0.3 && largest > 0.999, "{bounds} {mean} {largest}");
+        assert!(compared.bounds > 5_000 && compared.mean() > 0.3 && compared.largest > 0.999, "{compared:?}");
     }
 }
 

@@ -14,6 +14,11 @@ use rospin_sim::{Outcome, Simulation};
 #[path = "../../sim/tests/common/seeds.rs"]
 mod seeds;
 
+#[path = "common/misses.rs"]
+mod misses;
+
+use misses::misses;
+
 const SYSTEMS: u64 = 4_000;
 
 const fn us(count: u64) -> Duration {
@@ -144,14 +149,6 @@ fn join(rng: &mut Stream, scenario: &mut Scenario, cost: Duration) {
     }
 }
 
-/// The most misses of so many activations in a row.
-fn misses(outcome: &Outcome, callback: usize, of: u64, deadline: Duration) -> u64 {
-    let mut runs: Vec<_> = outcome.runs.iter().filter(|run| run.callback == callback).collect();
-    runs.sort_by_key(|run| run.release);
-    let late: Vec<u64> = runs.iter().map(|run| u64::from(run.response() > deadline)).collect();
-    late.windows((of as usize).min(late.len()).max(1)).map(|part| part.iter().sum()).max().unwrap_or(0)
-}
-
 #[derive(Default, Debug)]
 struct Tally {
     analysed: u64,
@@ -250,30 +247,6 @@ fn no_simulation_exceeds_what_is_proven() {
     }
 }
 
-/// Every 40 ms the map keeps the control from its deadline, once: three times in ten activations in a row, not four.
-#[test]
-fn misses_are_counted_as_they_come() {
-    let text = |offset: &str, of: u32| {
-        format!(
-            "duration = \"2 s\"\ncores = 1\n[[executor]]\nname = \"x\"\n[[group]]\nname = \"g\"\n\
-             [[callback]]\nname = \"control\"\nkind = \"timer\"\npriority = 2\nperiod = \"10 ms\"\nexecution = \"2 ms\"\n\
-             offset = \"{offset}\"\ntolerates = {{ misses = 3, of = {of} }}\n\
-             [[callback]]\nname = \"map\"\nkind = \"timer\"\npriority = 1\nperiod = \"40 ms\"\nexecution = \"9 ms\"\noffset = \"0 s\"\n"
-        )
-    };
-    for (of, most) in [(4, 1), (5, 2), (9, 3), (10, 3), (13, 4)] {
-        let scenario = Scenario::parse(&text("1 us", of)).unwrap();
-        let report = Analysis::new(&scenario).run().unwrap();
-        let control = report.callback("control").unwrap();
-        let outcome = Simulation::new(&scenario).unwrap().run().unwrap();
-        let seen = misses(&outcome, 0, u64::from(of), Duration::from_millis(10));
-        // As many as there are, or one more: the map may be late itself.
-        let bound = control.misses.unwrap();
-        assert!(seen == most && (most..=most + 1).contains(&bound), "{of}: {seen} misses, bound {bound}");
-        assert_eq!(control.holds, bound <= 3);
-    }
-}
-
 /// A message waits for the other topic for almost as long as is between two messages of that; data is that old, too.
 #[test]
 fn a_join_waits_as_long_as_it_may() {
@@ -300,4 +273,26 @@ fn a_join_waits_as_long_as_it_may() {
     assert_eq!(report.callback("both").unwrap().backlog, Some(1));
     let age = bound.data_age.unwrap();
     assert!(age > latency + Duration::from_millis(9) && bound.lossy.is_empty(), "{age:?}");
+}
+
+/// A message waits for the other topic until that begins, however often it comes from then on.
+#[test]
+fn a_join_waits_for_a_topic_that_begins_late() {
+    let text = "duration = \"2 s\"\ncores = 1\ntopics = [\"left\", \"right\"]\n\
+        [[executor]]\nname = \"x\"\n[[group]]\nname = \"g\"\n\
+        [[callback]]\nname = \"l\"\nkind = \"timer\"\nperiod = \"1 s\"\nexecution = \"100 us\"\n\
+        offset = \"0 s\"\npublishes = [\"left\"]\n\
+        [[callback]]\nname = \"r\"\nkind = \"timer\"\nperiod = \"10 ms\"\nexecution = \"100 us\"\n\
+        offset = \"500 ms\"\npublishes = [\"right\"]\n\
+        [[callback]]\nname = \"both\"\nkind = \"subscription\"\njoins = [\"left\", \"right\"]\ndepth = 1\n\
+        execution = \"100 us\"\n\
+        [[chain]]\nname = \"c\"\ncallbacks = [\"l\", \"both\"]\n";
+    let scenario = Scenario::parse(text).unwrap();
+    let report = Analysis::new(&scenario).run().unwrap();
+    let outcome = Simulation::new(&scenario).unwrap().run().unwrap();
+    let (bound, seen) = (report.chain("c").unwrap(), &outcome.chains[0]);
+    assert_eq!(seen.latency.max, us(500_200));
+    let latency = bound.latency.unwrap();
+    assert!(latency >= seen.latency.max && latency < us(501_000), "{latency:?}");
+    assert_eq!(bound.data_age, Some(latency + us(1_000_000)));
 }

@@ -5,24 +5,24 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;
 
-use rospin::ExecutorHandle;
-use rospin_node::{Middleware, Node, NodeError, NodeName, NodeOptions};
+use rospin_engine::ExecutorHandle;
+use rospin_node::{Node, NodeError, NodeName, NodeOptions, Ros};
 
 use crate::ending::ContainerHandle;
 
 /// What keeps a component alive, or why it did not start.
 pub(crate) type Started = Result<Box<dyn Any + Send>, Box<dyn Error + Send + Sync>>;
 
-type Maker<X> = Box<dyn Fn(Setup<X>) -> Started + Send + Sync>;
+type Maker = Box<dyn Fn(Setup) -> Started + Send + Sync>;
 
 /// The components that a program could start, by the names of their types.
 ///
 /// See the [crate](crate) for an example.
-pub struct Components<X> {
-    makers: BTreeMap<String, Maker<X>>,
+pub struct Components {
+    makers: BTreeMap<String, Maker>,
 }
 
-impl<X: Middleware> Components<X> {
+impl Components {
     /// None yet.
     #[must_use]
     pub fn new() -> Self {
@@ -37,13 +37,13 @@ impl<X: Middleware> Components<X> {
     pub fn register<T, E>(
         mut self,
         type_name: impl Into<String>,
-        make: impl Fn(Setup<X>) -> Result<T, E> + Send + Sync + 'static,
+        make: impl Fn(Setup) -> Result<T, E> + Send + Sync + 'static,
     ) -> Self
     where
         T: Send + 'static,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        let make: Maker<X> = Box::new(move |setup| match make(setup) {
+        let make: Maker = Box::new(move |setup| match make(setup) {
             Ok(component) => Ok(Box::new(component)),
             Err(error) => Err(error.into()),
         });
@@ -56,18 +56,18 @@ impl<X: Middleware> Components<X> {
         self.makers.keys().map(String::as_str)
     }
 
-    pub(crate) fn maker(&self, type_name: &str) -> Option<&Maker<X>> {
+    pub(crate) fn maker(&self, type_name: &str) -> Option<&Maker> {
         self.makers.get(type_name)
     }
 }
 
-impl<X: Middleware> Default for Components<X> {
+impl Default for Components {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<X> fmt::Debug for Components<X> {
+impl fmt::Debug for Components {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.makers.keys()).finish()
     }
@@ -75,22 +75,22 @@ impl<X> fmt::Debug for Components<X> {
 
 /// What a component is started with.
 #[derive(Debug)]
-pub struct Setup<X> {
+pub struct Setup {
     pub(crate) name: NodeName,
     pub(crate) options: NodeOptions,
-    pub(crate) middleware: X,
+    pub(crate) ros: Ros,
     pub(crate) executor: ExecutorHandle,
     pub(crate) container: ContainerHandle,
 }
 
-impl<X: Middleware> Setup<X> {
+impl Setup {
     /// Creates the node, with the name, the namespace and the names of topics and services that the file gives it. What the file
     /// has its parameters begin with they get when they are [declared](Node::declare_parameter).
     ///
     /// # Errors
     /// If the middleware refuses.
-    pub fn create_node(&self) -> Result<Node<X>, NodeError> {
-        Node::new(&self.middleware, self.options.clone())
+    pub fn create_node(&self) -> Result<Node, NodeError> {
+        self.ros.create_node(self.options.clone())
     }
 
     /// As [`create_node`](Self::create_node) would create it: for nodes of other kinds, such as
@@ -108,8 +108,8 @@ impl<X: Middleware> Setup<X> {
 
     /// What its nodes talk through.
     #[must_use]
-    pub fn middleware(&self) -> &X {
-        &self.middleware
+    pub fn ros(&self) -> &Ros {
+        &self.ros
     }
 
     /// Where its groups go, unless a deployment file says otherwise: that looks for groups by node and name, so give both to

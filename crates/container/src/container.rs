@@ -6,8 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::thread;
 
-use rospin::{Context, Executor, ExecutorHandle, ExecutorOptions, SpinOptions};
-use rospin_node::{Middleware, NameError, NodeName, NodeOptions, ParameterValue};
+use rospin_engine::{Context, Executor, ExecutorHandle, ExecutorOptions, SpinOptions};
+use rospin_node::{NameError, NodeName, NodeOptions, ParameterValue, Ros};
 use rospin_scenario::components::{self, ComponentFile, ComponentPlan};
 
 use crate::components::{Components, Setup};
@@ -57,12 +57,7 @@ impl Container {
     /// # Errors
     /// With the place in the file, if it names a component that the program does not have, a name is none, or a component
     /// does not start. Those before it are there then, and go with the container.
-    pub fn start<X: Middleware>(
-        &mut self,
-        components: &Components<X>,
-        middleware: &X,
-        file: &ComponentFile,
-    ) -> Result<(), StartError> {
+    pub fn start(&mut self, components: &Components, ros: &Ros, file: &ComponentFile) -> Result<(), StartError> {
         for (number, plan) in file.components().iter().enumerate() {
             let make = components.maker(&plan.type_name).ok_or_else(|| {
                 let known: Vec<_> = components.type_names().map(|name| format!("`{name}`")).collect();
@@ -75,7 +70,7 @@ impl Container {
             let setup = Setup {
                 name,
                 options,
-                middleware: middleware.clone(),
+                ros: ros.clone(),
                 executor: self.executor_called(plan.executor()),
                 container: ContainerHandle { component: Some(component.clone()), ..self.handle() },
             };

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io;
 
-use rospin::SpinError;
+use rospin_engine::SpinError;
 use rospin_scenario::FileError;
 
 /// Why a component could not be started.

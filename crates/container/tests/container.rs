@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use rospin::os::{CoreSet, OsScheduling, ThreadId, scheduling_of};
-use rospin::{Context, ContextOptions, Deployment, GroupOptions, OnPanic, Timer, TimerOptions};
 use rospin_container::{ComponentFile, Components, Container, ContainerHandle, Ended, RunError, Setup, StartError};
+use rospin_engine::os::{CoreSet, OsScheduling, ThreadId, scheduling_of};
+use rospin_engine::{Context, ContextOptions, Deployment, GroupOptions, OnPanic, Timer, TimerOptions};
 use rospin_node::lifecycle::{Fault, State, Transition};
-use rospin_node::{InProcess, Lifecycle, LifecycleHandle, LifecycleNode, Message, ParameterOptions, Subscription};
+use rospin_node::{Lifecycle, LifecycleHandle, LifecycleNode, Message, ParameterOptions, Ros, Subscription};
 use serde::{Deserialize, Serialize};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -32,7 +32,7 @@ fn note(places: &Places, node: &str) {
     places.lock().unwrap().insert(node.to_owned(), place);
 }
 
-fn talker(setup: &Setup<InProcess>, places: Places) -> Result<Timer, Error> {
+fn talker(setup: &Setup, places: Places) -> Result<Timer, Error> {
     let node = setup.create_node()?;
     let period_ms = node.declare_parameter::<Option<i64>>("period_ms", ParameterOptions::new())?.get();
     let period_ms = period_ms.ok_or("it has no period_ms; add it to its parameters")?;
@@ -47,11 +47,11 @@ fn talker(setup: &Setup<InProcess>, places: Places) -> Result<Timer, Error> {
     })?)
 }
 
-fn listener(setup: &Setup<InProcess>, places: Places) -> Result<Subscription<InProcess>, Error> {
+fn listener(setup: &Setup, places: Places) -> Result<Subscription, Error> {
     let node = setup.create_node()?;
     let (name, container) = (node.fully_qualified_name(), setup.container());
     let group = setup.executor().create_group(GroupOptions::new("listen").node(&name), ());
-    Ok(node.create_subscription(&group, "chatter", move |(), text: Text| {
+    Ok(node.on(&group).create_subscription("chatter", move |text: Text| {
         note(&places, &name);
         if text.data == "3" {
             container.end("it has heard enough");
@@ -59,7 +59,7 @@ fn listener(setup: &Setup<InProcess>, places: Places) -> Result<Subscription<InP
     })?)
 }
 
-fn demo(places: &Places) -> Components<InProcess> {
+fn demo(places: &Places) -> Components {
     let (talks, listens) = (Arc::clone(places), Arc::clone(places));
     Components::new()
         .register("demo::Talker", move |setup| talker(&setup, Arc::clone(&talks)))
@@ -81,11 +81,11 @@ executor = "hearing"
 remap = { "chatter" = "news" }
 "#;
 
-fn start(options: ContextOptions, components: &Components<InProcess>, file: &str) -> Result<Container, StartError> {
+fn start(options: ContextOptions, components: &Components, file: &str) -> Result<Container, StartError> {
     let context = Context::new(options);
     let mut container = Container::new(&context);
     let file = ComponentFile::parse("demo.toml", file)?;
-    container.start(components, &InProcess::new(&context), &file)?;
+    container.start(components, &Ros::in_process(&context), &file)?;
     Ok(container)
 }
 
@@ -201,9 +201,9 @@ fn the_last_component_goes_first_also_if_one_does_not_start() {
 }
 
 /// Does that once it runs.
-fn acting(act: impl Fn(&Setup<InProcess>) + Send + Sync + 'static, on_panic: OnPanic) -> Components<InProcess> {
+fn acting(act: impl Fn(&Setup) + Send + Sync + 'static, on_panic: OnPanic) -> Components {
     let act = Arc::new(act);
-    Components::new().register("actor", move |setup: Setup<InProcess>| {
+    Components::new().register("actor", move |setup: Setup| {
         let group = GroupOptions::new("act").node(setup.name().to_string()).on_panic(on_panic);
         let group = setup.executor().create_group(group, ());
         let act = Arc::clone(&act);
@@ -236,15 +236,15 @@ fn a_deployment_of_another_program_is_refused() {
 fn a_component_may_be_a_lifecycle_node() {
     /// Ends the container once it is active.
     struct Device(ContainerHandle);
-    impl Lifecycle<InProcess> for Device {
-        fn on_activate(&mut self, node: &LifecycleHandle<Self, InProcess>, _: State) -> Result<(), Fault> {
+    impl Lifecycle for Device {
+        fn on_activate(&mut self, node: &LifecycleHandle<Self>, _: State) -> Result<(), Fault> {
             self.0.end(format!("{} is up", node.node().fully_qualified_name()));
             Ok(())
         }
     }
-    let components = Components::new().register("device", |setup: Setup<InProcess>| {
+    let components = Components::new().register("device", |setup: Setup| {
         let device = Device(setup.container());
-        let node = LifecycleNode::new(setup.middleware(), setup.executor(), setup.node_options(), device)?;
+        let node = LifecycleNode::new(setup.ros(), setup.executor(), setup.node_options(), device)?;
         drop((node.request(Transition::Configure), node.request(Transition::Activate)));
         Ok::<_, Error>(node)
     });

@@ -5,14 +5,14 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rospin::{Context, ContextOptions, TimerOptions};
 use rospin_container::{ComponentFile, Components, Container, Ended, Setup};
-use rospin_node::InProcess;
+use rospin_engine::{Context, ContextOptions, TimerOptions};
+use rospin_node::Ros;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 /// A container whose component sends that signal to its own process.
 fn signalled(signal: i32) -> Ended {
-    let components = Components::new().register("sender", move |setup: Setup<InProcess>| {
+    let components = Components::new().register("sender", move |setup: Setup| {
         let group = setup.executor().create_group("send", ());
         group.create_timer(TimerOptions::one_shot(Duration::from_millis(1)), move |(), _| {
             signal_hook::low_level::raise(signal).unwrap();
@@ -21,7 +21,7 @@ fn signalled(signal: i32) -> Ended {
     let context = Context::new(ContextOptions::new());
     let mut container = Container::new(&context);
     let file = ComponentFile::parse("demo.toml", "[[component]]\ntype = \"sender\"\nname = \"sender\"").unwrap();
-    container.start(&components, &InProcess::new(&context), &file).unwrap();
+    container.start(&components, &Ros::in_process(&context), &file).unwrap();
     container.run_until_signal().unwrap()
 }
 
@@ -37,7 +37,7 @@ fn either_signal_ends_it_again_and_again() {
 #[ignore = "run by the test below, in a process of its own"]
 #[expect(clippy::print_stdout, reason = "it tells the other process that it is ready")]
 fn stubborn() {
-    let components = Components::new().register("stubborn", |setup: Setup<InProcess>| {
+    let components = Components::new().register("stubborn", |setup: Setup| {
         let group = setup.executor().create_group("stay", ());
         group.create_timer(TimerOptions::one_shot(Duration::from_millis(1)), |(), _| {
             println!("\nstaying");
@@ -47,7 +47,7 @@ fn stubborn() {
     let context = Context::new(ContextOptions::new());
     let mut container = Container::new(&context);
     let file = ComponentFile::parse("demo.toml", "[[component]]\ntype = \"stubborn\"\nname = \"stubborn\"").unwrap();
-    container.start(&components, &InProcess::new(&context), &file).unwrap();
+    container.start(&components, &Ros::in_process(&context), &file).unwrap();
     let _ = container.run_until_signal();
 }
 

@@ -1,43 +1,41 @@
 //! Clients: calls that can be awaited.
 
-use std::marker::PhantomData;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_channel::oneshot;
 use hiroz_protocol::EndpointKind;
-use rospin_node::{CallError, ClientEnd, FullName, Matches, Qos, Refused, Service, TypeKind, TypeName};
+use rospin_node::{Awaited, CallError, ClientEnd, FullName, Matches, Qos, Refused, TypeKind, TypeName};
 use zenoh::Wait;
 use zenoh::bytes::ZBytes;
 use zenoh::liveliness::LivelinessToken;
 use zenoh::query::{ConsolidationMode, QueryTarget, Reply};
 
 use crate::attachment::Attachment;
-use crate::cdr;
 use crate::matches::Matched;
 use crate::names::{Endpoint, ZenohNode};
+use crate::payload::contiguous;
 use crate::session::Session;
 
 /// What stands for no timeout, here as in rmw_zenoh_cpp.
 const FOREVER: Duration = Duration::from_millis(u64::MAX);
 
 /// A client of a service.
-pub struct ZenohClient<S> {
+pub(crate) struct ZenohClient {
     service: String,
     session: Session,
     endpoint: Endpoint,
     timeout: Duration,
     last: AtomicI64,
-    undecodable: Arc<AtomicU64>,
     _token: LivelinessToken,
     matched: Matched,
-    _calls: PhantomData<fn(S) -> S>,
 }
 
-impl<S: Service> ZenohClient<S> {
+impl ZenohClient {
     pub(crate) fn new(
         node: &ZenohNode,
         service: &FullName,
@@ -56,22 +54,19 @@ impl<S: Service> ZenohClient<S> {
             endpoint,
             timeout,
             last: AtomicI64::new(0),
-            undecodable: Arc::default(),
             _token: token,
             matched,
-            _calls: PhantomData,
         })
     }
 
-    fn send(&self, request: S::Request) -> Result<oneshot::Receiver<Outcome>, CallError> {
+    fn send(&self, payload: Vec<u8>) -> Result<oneshot::Receiver<Outcome>, CallError> {
         if self.matched.count() == 0 {
             return Err(CallError::Unavailable { service: self.service.clone() });
         }
         let not_sent = |reason| CallError::NotSent { service: self.service.clone(), reason };
-        let payload = cdr::encode(&request).map_err(|error| not_sent(error.to_string()))?;
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         let (sender, receiver) = oneshot::channel();
-        let awaited = Awaited(Mutex::new(Some(sender)), Mutex::new(None));
+        let awaited = Answer(Mutex::new(Some(sender)), Mutex::new(None));
         let get = self.session.zenoh().get(&self.endpoint.key).payload(payload);
         let get = get.attachment(Attachment::now(number, self.endpoint.gid).encode()).timeout(self.timeout);
         let get = get.target(QueryTarget::AllComplete).consolidation(ConsolidationMode::None);
@@ -84,9 +79,9 @@ impl<S: Service> ZenohClient<S> {
 type Outcome = Result<ZBytes, String>;
 
 /// A call on Zenoh's side: it lives until its query has ended.
-struct Awaited(Mutex<Option<oneshot::Sender<Outcome>>>, Mutex<Option<String>>);
+struct Answer(Mutex<Option<oneshot::Sender<Outcome>>>, Mutex<Option<String>>);
 
-impl Awaited {
+impl Answer {
     /// A server has answered. The first one is heard; of a service there should be one.
     fn hear(&self, reply: Reply) {
         match reply.into_result() {
@@ -106,7 +101,7 @@ impl Awaited {
     }
 }
 
-impl Drop for Awaited {
+impl Drop for Answer {
     fn drop(&mut self) {
         let reason = self.1.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         let silence = || "it ended, its callback panicked, or newer requests displaced this one".to_owned();
@@ -114,39 +109,34 @@ impl Drop for Awaited {
     }
 }
 
-impl<S: Service> ClientEnd<S> for ZenohClient<S> {
-    type Call = ZenohCall<S>;
-
-    fn call(&self, request: S::Request) -> ZenohCall<S> {
-        let state = match self.send(request) {
+impl ClientEnd for ZenohClient {
+    fn call(&self, payload: Vec<u8>) -> Awaited<Result<Bytes, CallError>> {
+        let state = match self.send(payload) {
             Ok(receiver) => CallState::Sent(receiver),
             Err(error) => CallState::Failed(Some(error)),
         };
-        let undecodable = Arc::clone(&self.undecodable);
-        ZenohCall { service: self.service.clone(), state, undecodable, _takes: PhantomData }
+        Box::pin(ZenohCall { service: self.service.clone(), state })
     }
 
-    fn undecodable(&self) -> u64 {
-        self.undecodable.load(Ordering::Relaxed)
+    fn unreadable(&self) -> u64 {
+        0
     }
 }
 
-impl<S: Service> Matches for ZenohClient<S> {
+impl Matches for ZenohClient {
     fn count(&self) -> usize {
         self.matched.count()
     }
 
-    fn wait(&self) -> impl Future<Output = ()> + Send + 'static {
+    fn wait(&self) -> Awaited<()> {
         self.matched.wait()
     }
 }
 
 /// A call under way. The response is decoded where it is awaited.
-pub struct ZenohCall<S> {
+struct ZenohCall {
     service: String,
     state: CallState,
-    undecodable: Arc<AtomicU64>,
-    _takes: PhantomData<fn() -> S>,
 }
 
 enum CallState {
@@ -154,8 +144,8 @@ enum CallState {
     Failed(Option<CallError>),
 }
 
-impl<S: Service> Future for ZenohCall<S> {
-    type Output = Result<S::Response, CallError>;
+impl Future for ZenohCall {
+    type Output = Result<Bytes, CallError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let outcome = match &mut self.state {
@@ -166,10 +156,6 @@ impl<S: Service> Future for ZenohCall<S> {
         };
         let unanswered = |reason| CallError::Unanswered { service: self.service.clone(), reason };
         let payload = outcome.unwrap_or_else(|_| Err("the session ended".to_owned())).map_err(unanswered)?;
-        Poll::Ready(cdr::decode(&payload).map_err(|error| {
-            self.undecodable.fetch_add(1, Ordering::Relaxed);
-            log::error!(target: "rospin", "a response of service `{}` is lost: {error}", self.service);
-            unanswered(error.to_string())
-        }))
+        Poll::Ready(Ok(contiguous(payload)))
     }
 }

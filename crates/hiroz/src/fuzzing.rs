@@ -1,28 +1,8 @@
 //! What the fuzz targets want of the private parts; there is this module under `--cfg fuzzing` only.
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-
 use crate::attachment::Attachment;
-use crate::cdr;
 use crate::graph::{Says, Token};
 use crate::options::SessionOptions;
-
-/// A payload as a message.
-///
-/// # Errors
-/// If it is none.
-pub fn decode<T: DeserializeOwned>(payload: &[u8]) -> Result<T, String> {
-    cdr::decode(&payload.into()).map_err(|error| error.to_string())
-}
-
-/// A message as a payload.
-///
-/// # Panics
-/// If it cannot be written.
-pub fn encode<T: Serialize>(message: &T) -> Vec<u8> {
-    cdr::encode(message).expect("what was read can be written")
-}
 
 /// An attachment that was read and written again.
 #[must_use]

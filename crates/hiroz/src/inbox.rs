@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rospin::{LossCause, Notifier, Pending};
+use rospin_engine::{LossCause, Notifier, Pending};
 use rospin_node::Qos;
 
 /// How much is kept where the quality of service has no limit: nothing grows without bound.

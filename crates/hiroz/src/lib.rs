@@ -1,4 +1,4 @@
-//! ROS 2 over Zenoh, run by [`rospin`]: nodes that talk to those of `rmw_zenoh_cpp`, whose callbacks run when rospin's policy
+//! ROS 2 over Zenoh, run by rospin: nodes that talk to those of `rmw_zenoh_cpp`, whose callbacks run when rospin's policy
 //! says.
 //!
 //! Zenoh's threads move bytes and nothing else. When something arrived they put it into a queue and raise a flag; an
@@ -9,17 +9,17 @@
 //! - [`Message`]s and [`Service`]s are types that are generated from ROS 2's definitions, with their type's name and hash.
 //!
 //! ```no_run
-//! use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+//! use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
 //! use rospin_hiroz::{Session, SessionOptions};
 //! use rospin_msgs::std_msgs::msg::String as Text;
 //!
 //! let context = Context::new(ContextOptions::new());
 //! let executor = context.create_executor(ExecutorOptions::new("main"));
 //! let session = Session::open(SessionOptions::from_env()?)?;
-//! let node = session.create_node("listener")?;
+//! let node = session.ros(&context).create_node("listener")?;
 //!
 //! let group = executor.create_group("listener", 0_u32);
-//! let _subscription = node.create_subscription(&group, "chatter", |heard: &mut u32, message: Text| {
+//! let _subscription = node.on(&group).create_subscription("chatter", |heard: &mut u32, message: Text| {
 //!     *heard += 1;
 //!     println!("{heard}: {}", message.data);
 //! })?;
@@ -59,7 +59,7 @@
 //! # What is lost
 //!
 //! A payload that is not what its topic's type says (cut short, another type, noise) is counted as
-//! [`TakeFailed`](rospin::LossCause::TakeFailed) and reported as an [`Incident`](rospin::Incident); the callback does not
+//! [`TakeFailed`](rospin_engine::LossCause::TakeFailed) and reported as an [`Incident`](rospin_engine::Incident); the callback does not
 //! run. What a full queue displaced is in [`Subscription::missed`], and so is what never arrived, as far as the numbers of
 //! what did arrive tell.
 //!
@@ -91,7 +91,7 @@
 //! # Threads
 //!
 //! Zenoh's threads are started by [`Session::open`], with the scheduling of the thread that calls it; see
-//! [`Context::start_threads`](rospin::Context::start_threads). On them a sample is put into its queue, and a call's end is
+//! [`Context::start_threads`](rospin_engine::Context::start_threads). On them a sample is put into its queue, and a call's end is
 //! told. Responses are decoded where they are awaited, so the executor and the priority of a client do not matter here.
 //!
 //! # What of hiroz is used
@@ -104,7 +104,6 @@
 #![forbid(unsafe_code)]
 
 mod attachment;
-mod cdr;
 mod client;
 #[cfg(fuzzing)]
 #[doc(hidden)]
@@ -116,6 +115,7 @@ mod matches;
 mod middleware;
 mod names;
 mod options;
+mod payload;
 mod publisher;
 mod service;
 mod session;
@@ -124,35 +124,6 @@ mod subscription;
 pub use options::{Mode, OpenError, SessionOptions};
 pub use rospin_node::*;
 pub use session::Session;
-
-/// A node of a [`Session`].
-pub type Node = rospin_node::Node<Session>;
-/// A publisher of a [`Node`]'s.
-pub type Publisher<M> = rospin_node::Publisher<M, Session>;
-/// A subscription of a [`Node`]'s.
-pub type Subscription = rospin_node::Subscription<Session>;
-/// A server of a [`Node`]'s.
-pub type Server = rospin_node::Server<Session>;
-/// A client of a [`Node`]'s.
-pub type Client<S> = rospin_node::Client<S, Session>;
-/// A publisher of a [`Node`]'s, of a type that is known only at run time.
-pub type DynamicPublisher = rospin_node::DynamicPublisher<Session>;
-/// The types of a [`Node`] as others learn of them.
-pub type TypeDescriptionServer = rospin_node::TypeDescriptionServer<Session>;
-/// Runs a callback with each change of the graph.
-pub type GraphCallback = rospin_node::GraphCallback<Session>;
-/// The parameters of a [`Node`] as others get at them.
-pub type ParameterServer = rospin_node::ParameterServer<Session>;
-/// The parameters of another node.
-pub type ParameterClient = rospin_node::ParameterClient<Session>;
-/// The log of a [`Node`] on its way to `/rosout`.
-pub type Rosout = rospin_node::Rosout<Session>;
-/// An action server of a [`Node`]'s.
-pub type ActionServer = rospin_node::ActionServer<Session>;
-/// An action client of a [`Node`]'s.
-pub type ActionClient<A> = rospin_node::ActionClient<A, Session>;
-/// ROS time follows `/clock` for as long as this lives.
-pub type SimTime = rospin_node::SimTime<Session>;
 
 /// The transport itself, in the version that this crate uses.
 pub use zenoh;

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rospin::Waiters;
-use rospin_node::{Matches, Refused};
+use rospin_engine::Waiters;
+use rospin_node::{Awaited, Matches, Refused};
 use zenoh::Wait;
 use zenoh::pubsub::Subscriber;
 use zenoh::sample::{Sample, SampleKind};
@@ -13,7 +13,7 @@ use crate::names::{Endpoint, refused};
 use crate::session::Session;
 
 /// Whom a publisher, subscription or client is matched with.
-pub struct Matched {
+pub(crate) struct Matched {
     state: Arc<Mutex<State>>,
     _tokens: Subscriber<()>,
 }
@@ -60,9 +60,9 @@ impl Matches for Matched {
         lock(&self.state).tokens.len()
     }
 
-    fn wait(&self) -> impl Future<Output = ()> + Send + 'static {
+    fn wait(&self) -> Awaited<()> {
         let state = Arc::clone(&self.state);
-        async move {
+        Box::pin(async move {
             loop {
                 let changed = {
                     let mut state = lock(&state);
@@ -73,6 +73,6 @@ impl Matches for Matched {
                 };
                 changed.await;
             }
-        }
+        })
     }
 }

@@ -22,7 +22,7 @@ pub(crate) fn refused(error: impl std::fmt::Display) -> Refused {
 }
 
 /// A node of a session, in the graph as long as this lives.
-pub struct ZenohNode {
+pub(crate) struct ZenohNode {
     pub(crate) session: Session,
     entity: NodeEntity,
     _token: LivelinessToken,

@@ -1,13 +1,12 @@
 //! Publishers.
 
 use std::fmt;
-use std::marker::PhantomData;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use hiroz_protocol::EndpointKind;
 use rospin_node::{
-    Durability, Encode, FullName, History, Matches, PublishError, PublisherEnd, Qos, Refused, Reliability, TypeName,
+    Awaited, Durability, FullName, History, Matches, PublishError, PublisherEnd, Qos, Refused, Reliability, TypeName,
 };
 use zenoh::Wait;
 use zenoh::liveliness::LivelinessToken;
@@ -15,7 +14,6 @@ use zenoh::qos::{CongestionControl, Priority};
 use zenoh_ext::{AdvancedPublisher, AdvancedPublisherBuilderExt, CacheConfig, MissDetectionConfig};
 
 use crate::attachment::{Attachment, Gid};
-use crate::cdr;
 use crate::inbox::KEEP_ALL;
 use crate::matches::Matched;
 use crate::names::{Endpoint, ZenohNode, refused};
@@ -24,7 +22,7 @@ use crate::names::{Endpoint, ZenohNode, refused};
 const HEARTBEAT: Duration = Duration::from_millis(500);
 
 /// A publisher of messages.
-pub struct ZenohPublisher<M> {
+pub(crate) struct ZenohPublisher {
     topic: String,
     gid: Gid,
     /// Numbers go out in their order: gaps are losses.
@@ -32,7 +30,6 @@ pub struct ZenohPublisher<M> {
     // First out of the graph, then gone.
     _token: LivelinessToken,
     matched: Matched,
-    _sends: PhantomData<fn(M)>,
 }
 
 struct Output {
@@ -40,7 +37,7 @@ struct Output {
     publisher: AdvancedPublisher<'static>,
 }
 
-impl<M: Encode> ZenohPublisher<M> {
+impl ZenohPublisher {
     pub(crate) fn new(node: &ZenohNode, topic: &FullName, message_type: &TypeName, qos: &Qos) -> Result<Self, Refused> {
         let (session, reliable) = (&node.session, qos.reliability == Reliability::Reliable);
         let endpoint = Endpoint::new(node, EndpointKind::Publisher, topic, message_type, qos)?;
@@ -68,30 +65,33 @@ impl<M: Encode> ZenohPublisher<M> {
             output: Mutex::new(Output { last: 0, publisher }),
             _token: endpoint.announce(session)?,
             matched,
-            _sends: PhantomData,
         })
     }
 }
 
-impl<M: Encode> PublisherEnd<M> for ZenohPublisher<M> {
-    fn publish(&self, message: M) -> Result<(), PublishError> {
+impl PublisherEnd for ZenohPublisher {
+    fn publish(&self, payload: &mut Vec<u8>) -> Result<(), PublishError> {
         let failed =
             |reason: &dyn fmt::Display| PublishError::Failed { topic: self.topic.clone(), reason: reason.to_string() };
-        let payload = cdr::encode(&message).map_err(|error| failed(&error))?;
         // No lock of ours is taken under it but that of an inbox, and no user code runs.
         let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         output.last += 1;
         let attachment = Attachment::now(output.last, self.gid);
-        output.publisher.put(payload).attachment(attachment.encode()).wait().map_err(|error| failed(&error))
+        output
+            .publisher
+            .put(std::mem::take(payload))
+            .attachment(attachment.encode())
+            .wait()
+            .map_err(|error| failed(&error))
     }
 }
 
-impl<M: Encode> Matches for ZenohPublisher<M> {
+impl Matches for ZenohPublisher {
     fn count(&self) -> usize {
         self.matched.count()
     }
 
-    fn wait(&self) -> impl Future<Output = ()> + Send + 'static {
+    fn wait(&self) -> Awaited<()> {
         self.matched.wait()
     }
 }

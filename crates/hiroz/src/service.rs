@@ -1,10 +1,9 @@
 //! Servers: requests as a source, and where responses go.
 
-use std::marker::PhantomData;
-
+use bytes::Bytes;
 use hiroz_protocol::EndpointKind;
-use rospin::{Notifier, Pending, Source, TakeError};
-use rospin_node::{FullName, Qos, Refused, ReplyEnd, Service, TypeName};
+use rospin_engine::{Notifier, Pending, Source, TakeError};
+use rospin_node::{FullName, Qos, Refused, ReplyEnd, TypeName};
 use zenoh::Wait;
 use zenoh::bytes::ZBytes;
 use zenoh::key_expr::KeyExpr;
@@ -12,18 +11,17 @@ use zenoh::liveliness::LivelinessToken;
 use zenoh::query::{Query, Queryable};
 
 use crate::attachment::Attachment;
-use crate::cdr::{self, DecodeError};
 use crate::inbox::Inbox;
 use crate::names::{Endpoint, ZenohNode, refused};
+use crate::payload::contiguous;
 
 /// The requests of a service.
-pub struct ZenohRequests<S: Service> {
+pub(crate) struct ZenohRequests {
     // First out of the graph, then deaf, and only then are clients told of what was left.
     _token: LivelinessToken,
     _queryable: Queryable<()>,
     inbox: Inbox<Query>,
     key: KeyExpr<'static>,
-    _takes: PhantomData<fn() -> S>,
 }
 
 /// A request that is none.
@@ -33,11 +31,9 @@ enum RequestError {
     Attachment,
     #[error("the request has no payload")]
     Payload,
-    #[error(transparent)]
-    Decode(#[from] DecodeError),
 }
 
-impl<S: Service> ZenohRequests<S> {
+impl ZenohRequests {
     pub(crate) fn new(
         node: &ZenohNode,
         service: &FullName,
@@ -52,19 +48,19 @@ impl<S: Service> ZenohRequests<S> {
         let builder = session.zenoh().declare_queryable(key.clone()).complete(true);
         let queryable = builder.callback(move |query| delivery.push(query, 0)).wait().map_err(refused)?;
         let token = endpoint.announce(session)?;
-        Ok(Self { _token: token, _queryable: queryable, inbox, key, _takes: PhantomData })
+        Ok(Self { _token: token, _queryable: queryable, inbox, key })
     }
 }
 
 /// The number and the client of a request, and the request.
-fn read<S: Service>(query: &Query) -> Result<(Attachment, S::Request), RequestError> {
+fn read(query: &Query) -> Result<(Attachment, Bytes), RequestError> {
     let attachment = query.attachment().and_then(Attachment::decode).ok_or(RequestError::Attachment)?;
     let payload: &ZBytes = query.payload().ok_or(RequestError::Payload)?;
-    Ok((attachment, cdr::decode(payload)?))
+    Ok((attachment, contiguous(payload.clone())))
 }
 
-impl<S: Service> Source for ZenohRequests<S> {
-    type Item = (S::Request, ZenohReply<S>);
+impl Source for ZenohRequests {
+    type Item = (Bytes, Box<dyn ReplyEnd>);
     type Attachment = ();
 
     fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
@@ -74,14 +70,13 @@ impl<S: Service> Source for ZenohRequests<S> {
 
     fn try_take(&mut self) -> Result<Option<Self::Item>, TakeError> {
         let Some(query) = self.inbox.pop() else { return Ok(None) };
-        match read::<S>(&query) {
-            Ok((request, message)) => {
-                let reply = ZenohReply { query, request, key: self.key.clone(), _sends: PhantomData };
-                Ok(Some((message, reply)))
+        match read(&query) {
+            Ok((request, payload)) => {
+                let reply = ZenohReply { query, request, key: self.key.clone() };
+                Ok(Some((payload, Box::new(reply))))
             }
             Err(error) => {
-                // If it does not reach the client, nothing does: it hears of the end of its query at least.
-                let _ = query.reply_err(error.to_string()).wait();
+                refuse(&query, &error.to_string());
                 Err(TakeError::Failed(Box::new(error)))
             }
         }
@@ -93,18 +88,26 @@ impl<S: Service> Source for ZenohRequests<S> {
 }
 
 /// Where a response goes. If it is dropped, the client is told that there is none.
-pub struct ZenohReply<S: Service> {
+pub(crate) struct ZenohReply {
     query: Query,
     request: Attachment,
     key: KeyExpr<'static>,
-    _sends: PhantomData<fn(S)>,
 }
 
-impl<S: Service> ReplyEnd<S::Response> for ZenohReply<S> {
-    fn send(self, response: S::Response) -> Result<(), Refused> {
-        let payload = cdr::encode(&response).map_err(refused)?;
+impl ReplyEnd for ZenohReply {
+    fn send(self: Box<Self>, payload: Vec<u8>) -> Result<(), Refused> {
         // It says whose and which request it answers.
         let attachment = Attachment::now(self.request.number, self.request.source);
         self.query.reply(&self.key, payload).attachment(attachment.encode()).wait().map_err(refused)
     }
+
+    fn refuse(self: Box<Self>, reason: &str) {
+        refuse(&self.query, reason);
+    }
+}
+
+/// Tells the client that its request could not be understood.
+fn refuse(query: &Query, reason: &str) {
+    // If it does not reach the client, nothing does: it hears of the end of its query at least.
+    let _ = query.reply_err(reason).wait();
 }

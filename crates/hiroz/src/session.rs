@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rospin_node::{Graph, NodeError, NodeOptions, Refused};
+use rospin_engine::Context;
+use rospin_node::{Graph, Refused, Ros};
 use zenoh::Wait;
 use zenoh::key_expr::KeyExpr;
 use zenoh::pubsub::Subscriber;
 
-use crate::Node;
 use crate::graph;
 use crate::names::refused;
 use crate::options::{OpenError, SessionOptions};
@@ -38,7 +38,7 @@ impl Session {
     /// Opens a session.
     ///
     /// The first one of a process starts Zenoh's threads, which all of them share. They have the scheduling and the cores of
-    /// the calling thread, see [`Context::start_threads`](rospin::Context::start_threads).
+    /// the calling thread, see [`Context::start_threads`](rospin_engine::Context::start_threads).
     ///
     /// Blocks until those that it connects to have been reached, or half a second has passed: a peer goes on without them,
     /// and connects when they are there. A [client](crate::Mode::Client) fails at once if there is no router.
@@ -66,12 +66,10 @@ impl Session {
         })))
     }
 
-    /// Creates a node; a plain `&str` is its name.
-    ///
-    /// # Errors
-    /// If the name is none, or the session has been closed.
-    pub fn create_node(&self, options: impl Into<NodeOptions>) -> Result<Node, NodeError> {
-        Node::new(self, options)
+    /// Returns what creates nodes of this session, whose callbacks run on executors of `context`.
+    #[must_use]
+    pub fn ros(&self, context: &Context) -> Ros {
+        Ros::over(context, self.clone())
     }
 
     /// The session itself, for what is not of ROS 2. What is done with it does not wait for any executor: Zenoh calls

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use hiroz_protocol::EndpointKind;
-use rospin::{Notifier, Pending, Source, TakeError};
-use rospin_node::{Decode, Durability, FullName, Qos, Refused, Reliability, TypeName};
+use rospin_engine::{Notifier, Pending, Source, TakeError};
+use rospin_node::{Durability, FullName, Qos, Refused, Reliability, TypeName};
 use zenoh::Wait;
 use zenoh::bytes::ZBytes;
 use zenoh::liveliness::LivelinessToken;
@@ -13,19 +14,18 @@ use zenoh::sample::{Sample, SampleKind};
 use zenoh_ext::{AdvancedSubscriber, AdvancedSubscriberBuilderExt, HistoryConfig, RecoveryConfig};
 
 use crate::attachment::Attachment;
-use crate::cdr;
 use crate::gaps::Gaps;
 use crate::inbox::{Delivery, Inbox, KEEP_ALL};
 use crate::matches::Matched;
 use crate::names::{Endpoint, ZenohNode, refused};
+use crate::payload::contiguous;
 
 /// The messages of a subscription.
-pub struct ZenohMessages<D> {
+pub(crate) struct ZenohMessages {
     // First out of the graph, then deaf, and only then is counted what was left.
     _token: LivelinessToken,
     _subscriber: Ears,
     inbox: Inbox<ZBytes>,
-    decode: D,
 }
 
 /// What Zenoh calls when something arrived; only latched topics need the costlier kind.
@@ -35,13 +35,12 @@ enum Ears {
 }
 
 /// Creates a subscription.
-pub(crate) fn subscribe<D: Decode>(
+pub(crate) fn subscribe(
     node: &ZenohNode,
     topic: &FullName,
     message_type: &TypeName,
     qos: &Qos,
-    decode: D,
-) -> Result<(ZenohMessages<D>, Matched), Refused> {
+) -> Result<(ZenohMessages, Matched), Refused> {
     let session = &node.session;
     let endpoint = Endpoint::new(node, EndpointKind::Subscription, topic, message_type, qos)?;
     let (inbox, delivery) = Inbox::new(qos);
@@ -59,7 +58,7 @@ pub(crate) fn subscribe<D: Decode>(
     };
     let matched = Matched::follow(session, &endpoint)?;
     let token = endpoint.announce(session)?;
-    Ok((ZenohMessages { _token: token, _subscriber: subscriber, inbox, decode }, matched))
+    Ok((ZenohMessages { _token: token, _subscriber: subscriber, inbox }, matched))
 }
 
 /// What Zenoh's threads do with a sample, and the publisher's own if it is in the same session.
@@ -75,8 +74,8 @@ fn deliver(delivery: Delivery<ZBytes>) -> impl FnMut(Sample) + Send + Sync + 'st
     }
 }
 
-impl<D: Decode> Source for ZenohMessages<D> {
-    type Item = D::Message;
+impl Source for ZenohMessages {
+    type Item = Bytes;
     type Attachment = ();
 
     fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
@@ -84,9 +83,8 @@ impl<D: Decode> Source for ZenohMessages<D> {
         Ok(())
     }
 
-    fn try_take(&mut self) -> Result<Option<D::Message>, TakeError> {
-        let Some(payload) = self.inbox.pop() else { return Ok(None) };
-        cdr::decode_with(&payload, self.decode.clone()).map(Some).map_err(|error| TakeError::Failed(Box::new(error)))
+    fn try_take(&mut self) -> Result<Option<Bytes>, TakeError> {
+        Ok(self.inbox.pop().map(contiguous))
     }
 
     fn pending(&self) -> Pending {

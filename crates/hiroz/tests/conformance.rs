@@ -5,15 +5,14 @@ mod common;
 use std::sync::{Mutex, PoisonError};
 
 use common::{Place, guest_options, isolated};
-use rospin::{Context, ExecutorHandle};
-use rospin_hiroz::{OpenError, Session};
+use rospin_engine::{Context, ExecutorHandle};
+use rospin_hiroz::{OpenError, Ros, Session};
 use rospin_testkit::conformance::Fixture;
 
 /// An address of its own. Whoever joins first is found there by the others.
 struct Loopback<const APART: bool>(Mutex<Option<Place>>);
 
 impl<const APART: bool> Fixture for Loopback<APART> {
-    type Middleware = Session;
     const APART: bool = APART;
 
     fn deviation(case: &str) -> Option<&'static str> {
@@ -29,16 +28,17 @@ impl<const APART: bool> Fixture for Loopback<APART> {
         Self(Mutex::new(None))
     }
 
-    fn join(&self, _context: &Context, _executor: &ExecutorHandle) -> Session {
+    fn join(&self, context: &Context, _executor: &ExecutorHandle) -> Ros {
         let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*place {
+        let session = match &*place {
             Some(place) => Session::open(guest_options(&place.endpoint)).expect("a session"),
             None => {
                 let (found, session) = host();
                 *place = Some(found);
                 session
             }
-        }
+        };
+        session.ros(context)
     }
 }
 

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::process::{Child, Command, Stdio};
 
 use common::{AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, guest_options, wait_until};
-use rospin::SpinOptions;
+use rospin_engine::SpinOptions;
 use rospin_hiroz::{Durability, History, Node, NodeOptions, PublisherOptions, Session};
 
 /// Where a process that the test started finds it.
@@ -36,13 +36,13 @@ fn the_other_process() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let session = Session::open(guest_options(&endpoint)).unwrap();
-    let node = session.create_node(NodeOptions::new("node").namespace("/other")).unwrap();
+    let node = session.ros(&context).create_node(NodeOptions::new("node").namespace("/other")).unwrap();
     let latched = PublisherOptions::new("/chatter").keep_last(3).transient_local();
     let _publisher = node.create_publisher::<Text>(latched).unwrap();
     let group = executor.create_group("ends", ());
-    let _subscription = node.create_subscription(&group, "/chatter", |(), _: Text| ()).unwrap();
+    let _subscription = node.on(&group).create_subscription("/chatter", |_: Text| ()).unwrap();
     let _server =
-        node.create_service::<AddTwoInts, _, _>(&group, "add", |(), AddRequest { a, b }| AddResponse { sum: a + b });
+        node.on(&group).create_service::<AddTwoInts, _, _>("add", |AddRequest { a, b }| AddResponse { sum: a + b });
     let handle = executor.handle();
     std::thread::spawn(move || {
         // Until it is told to end, or the test has ended.
@@ -70,7 +70,7 @@ fn another_process_is_seen_until_it_ends_or_is_killed() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let place = Place::new();
-    let node = place.host().create_node("observer").unwrap();
+    let node = place.host().ros(&context).create_node("observer").unwrap();
     for is_killed in [false, true, false] {
         let mut other = start(&place);
         wait_until(&executor, "it has come", || is_known(&node));

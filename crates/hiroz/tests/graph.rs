@@ -26,16 +26,16 @@ fn tools_see_nodes_and_what_they_have() {
     let guest = place.host();
     let session = Session::open(guest_options(&place.endpoint).domain_id(3)).unwrap();
     let stranger = guest.zenoh();
-    let arm = session.create_node(NodeOptions::new("arm").namespace("/robot")).unwrap();
-    let plain = session.create_node("plain").unwrap();
+    let arm = session.ros(&context).create_node(NodeOptions::new("arm").namespace("/robot")).unwrap();
+    let plain = session.ros(&context).create_node("plain").unwrap();
     let mut everything = Qos::default();
     (everything.reliability, everything.history) = (Reliability::BestEffort, History::KeepAll);
     let group = executor.create_group("group", ());
     let entities = (
         plain.create_publisher::<Text>(PublisherOptions::new("chatter").keep_last(42)).unwrap(),
         plain.create_publisher::<Text>(PublisherOptions::new("latched").keep_last(7).transient_local()).unwrap(),
-        arm.create_subscription(&group, SubscriptionOptions::new("chatter").qos(everything), |(), _: Text| ()).unwrap(),
-        arm.create_service::<AddTwoInts, _, _>(&group, "~/add", |(), AddRequest { a, b }| AddResponse { sum: a + b }),
+        arm.on(&group).create_subscription(SubscriptionOptions::new("chatter").qos(everything), |_: Text| ()).unwrap(),
+        arm.on(&group).create_service::<AddTwoInts, _, _>("~/add", |AddRequest { a, b }| AddResponse { sum: a + b }),
         plain.create_client::<AddTwoInts>(&executor.handle(), "/robot/arm/add").unwrap(),
     );
     let text = format!("std_msgs::msg::dds_::String_/{}", Text::TYPE_HASH.unwrap());

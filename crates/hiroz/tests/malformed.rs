@@ -5,7 +5,7 @@ mod common;
 use common::{
     AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, spin, take_failures, wait, wait_until,
 };
-use rospin::{Executor, LossCause, SpinOptions};
+use rospin_engine::{Executor, LossCause, SpinOptions};
 use rospin_hiroz::zenoh::qos::CongestionControl;
 use rospin_hiroz::zenoh::{self, Wait};
 use rospin_hiroz::{CallError, Message, Service, ServiceOptions, Session, SubscriptionOptions};
@@ -87,11 +87,11 @@ fn what_is_no_message_is_counted_and_the_callback_does_not_run() {
     let (context, incidents) = context();
     let executor = executor(&context, "main");
     let (host, stranger) = host_and_stranger();
-    let node = host.create_node("listener").unwrap();
+    let node = host.ros(&context).create_node("listener").unwrap();
     let group = executor.create_group("listener", Vec::new());
     let handle = executor.handle();
     let options = SubscriptionOptions::new("chatter").keep_last(1000);
-    let subscription = node.create_subscription(&group, options, move |heard: &mut Vec<String>, message: Text| {
+    let subscription = node.on(&group).create_subscription(options, move |heard: &mut Vec<String>, message: Text| {
         heard.push(message.data);
         handle.halt();
     });
@@ -133,18 +133,18 @@ fn noise_is_survived() {
     let (context, incidents) = context();
     let executor = executor(&context, "main");
     let (host, stranger) = host_and_stranger();
-    let node = host.create_node("listener").unwrap();
+    let node = host.ros(&context).create_node("listener").unwrap();
     let options = || SubscriptionOptions::new("chatter").keep_last(2 * PAYLOADS);
     let (texts, nested) = (executor.create_group("texts", 0_usize), executor.create_group("nested", 0_usize));
     let handle = executor.handle();
     let subscriptions = [
-        node.create_subscription(&texts, options(), move |heard: &mut usize, message: Text| {
+        node.on(&texts).create_subscription(options(), move |heard: &mut usize, message: Text| {
             *heard += 1;
             if message.data == "the end" {
                 handle.halt();
             }
         }),
-        node.create_subscription(&nested, options(), |heard: &mut usize, _: Nested| *heard += 1),
+        node.on(&nested).create_subscription(options(), |heard: &mut usize, _: Nested| *heard += 1),
     ]
     .map(Result::unwrap);
     let publisher = publisher(&executor, &stranger);
@@ -172,13 +172,14 @@ fn what_is_no_request_is_counted_and_its_client_told() {
     let (context, incidents) = context();
     let executor = executor(&context, "main");
     let (host, stranger) = host_and_stranger();
-    let node = host.create_node("adder").unwrap();
+    let node = host.ros(&context).create_node("adder").unwrap();
     let group = executor.create_group("server", 0);
     let options = ServiceOptions::new("add_two_ints").keep_last(100);
-    let server = node.create_service::<AddTwoInts, _, _>(&group, options, |served, request| {
-        *served += 1;
-        AddResponse { sum: request.a.wrapping_add(request.b) }
-    });
+    let server =
+        node.on(&group).create_service::<AddTwoInts, _, _>(options, |served: &mut i32, request: AddRequest| {
+            *served += 1;
+            AddResponse { sum: request.a.wrapping_add(request.b) }
+        });
     let server = server.unwrap();
     let attachment = |number: i64| [&number.to_le_bytes()[..], &0_i64.to_le_bytes(), &[16], &[7; 16]].concat();
     let request = cdr(&[2_i64, 3].map(i64::to_le_bytes).concat());
@@ -216,7 +217,7 @@ fn what_is_no_response_ends_its_call_and_is_counted() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let (host, stranger) = host_and_stranger();
-    let node = host.create_node("caller").unwrap();
+    let node = host.ros(&context).create_node("caller").unwrap();
     let client = node.create_client::<AddTwoInts>(&executor.handle(), "add_two_ints").unwrap();
     let response = cdr(&5_i64.to_le_bytes());
     let mut responses = (0..response.len()).map(|length| response[..length].to_vec()).collect::<Vec<_>>().into_iter();

@@ -13,7 +13,7 @@ use std::time::Duration;
 use common::network::{ADDRESS, Network, PART, Part};
 use common::ticks::{Ticks, assert_they_went_on};
 use common::{context, executor, keep_all, wait, wait_until};
-use rospin::{Context, Executor, SpinOptions};
+use rospin_engine::{Context, Executor, SpinOptions};
 use rospin_hiroz::{Message, Node, PublisherOptions, Qos, Session, SessionOptions, SubscriptionOptions};
 use serde::{Deserialize, Serialize};
 
@@ -110,7 +110,7 @@ fn the_other_process() {
     let options = if pair == Pair::Leaves { options.setting("transport/link/tx/lease", "2000") } else { options };
     let (context, _) = context();
     let main = executor(&context, "main");
-    let node = Session::open(options).unwrap().create_node(part).unwrap();
+    let node = Session::open(options).unwrap().ros(&context).create_node(part).unwrap();
     // Not on the executor that waits for the network; it publishes what keeps the last ones.
     let apart = executor(&context, "apart");
     let ticks = Ticks::start(&context, &apart);
@@ -199,7 +199,7 @@ fn hear(executor: &Executor, node: &Node, pair: Pair, ticks: &Ticks) {
     let (group, handle) = (executor.create_group("hear", Heard::default()), executor.handle());
     let at_end = handle.clone();
     let options = SubscriptionOptions::new("numbers").keep_last(1000);
-    let numbers = node.create_subscription(&group, options, move |heard: &mut Heard, message: Numbered| {
+    let numbers = node.on(&group).create_subscription(options, move |heard: &mut Heard, message: Numbered| {
         heard.numbers.push(message.number);
         if heard.numbers.len() == 50 {
             println!("HEARS");
@@ -209,8 +209,8 @@ fn hear(executor: &Executor, node: &Node, pair: Pair, ticks: &Ticks) {
         }
     });
     let numbers = numbers.unwrap();
-    let _beside = node.create_subscription(&group, "beside", |_, _: Numbered| {});
-    let _end = node.create_subscription(&group, "end", move |heard: &mut Heard, message: Numbered| {
+    let _beside = node.on(&group).create_subscription("beside", |_: Numbered| {});
+    let _end = node.on(&group).create_subscription("end", move |heard: &mut Heard, message: Numbered| {
         heard.published = Some(message.number);
         if heard.is_all() {
             at_end.halt();

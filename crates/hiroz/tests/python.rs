@@ -47,12 +47,12 @@ fn strings_go_there_and_back() {
     let place = Place::new();
     let (context, incidents) = context();
     let executor = executor(&context, "main");
-    let node = place.host().create_node("talker").unwrap();
+    let node = place.host().ros(&context).create_node("talker").unwrap();
     let Some(peer) = peer("echo", &place) else { return };
     let publisher = node.create_publisher::<Text>(PublisherOptions::new("chatter").qos(keep_all())).unwrap();
     let group = executor.create_group("echo", Vec::new());
     let handle = executor.handle();
-    let subscription = node.create_subscription(&group, "echo", move |heard: &mut Vec<String>, message: Text| {
+    let subscription = node.on(&group).create_subscription("echo", move |heard: &mut Vec<String>, message: Text| {
         if message.data == "the end" { handle.halt() } else { heard.push(message.data) }
     });
     let subscription = subscription.unwrap();
@@ -73,7 +73,7 @@ fn its_server_answers() {
     let place = Place::new();
     let (context, _) = context();
     let executor = executor(&context, "main");
-    let node = place.host().create_node("caller").unwrap();
+    let node = place.host().ros(&context).create_node("caller").unwrap();
     let Some(peer) = peer("add", &place) else { return };
     let client = node.create_client::<AddTwoInts>(&executor.handle(), "add_two_ints").unwrap();
     wait(&executor, "the peer serves", client.wait_for_service());
@@ -91,18 +91,21 @@ fn its_client_is_answered() {
     let place = Place::new();
     let (context, incidents) = context();
     let executor = executor(&context, "main");
-    let node = place.host().create_node("adder").unwrap();
+    let node = place.host().ros(&context).create_node("adder").unwrap();
     let group = executor.create_group("server", 0);
     // The peer asks eleven times at once.
     let options = ServiceOptions::new("add_two_ints").keep_last(20);
     let handle = executor.handle();
-    let server = node.create_service::<AddTwoInts, _, _>(&group, options, move |asked, AddRequest { a, b }| {
-        *asked += 1;
-        if (a, b) == (0, 0) {
-            handle.halt();
-        }
-        AddResponse { sum: a + b }
-    });
+    let server = node.on(&group).create_service::<AddTwoInts, _, _>(
+        options,
+        move |asked: &mut i32, AddRequest { a, b }: AddRequest| {
+            *asked += 1;
+            if (a, b) == (0, 0) {
+                handle.halt();
+            }
+            AddResponse { sum: a + b }
+        },
+    );
     let server = server.unwrap();
     let Some(peer) = peer("call", &place) else { return };
     spin(&executor, "the peer has asked for zeros");

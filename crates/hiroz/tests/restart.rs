@@ -10,7 +10,7 @@ use std::time::Duration;
 use common::{
     AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, guest_options, spin, text, wait, wait_until,
 };
-use rospin::LossCause;
+use rospin_engine::LossCause;
 use rospin_hiroz::{CallError, Session};
 
 /// Where the other process is to find this one.
@@ -40,11 +40,11 @@ fn a_peer_that_was_killed_is_met_again_when_it_is_back() {
     let (context, incidents) = context();
     let executor = executor(&context, "main");
     let place = Place::new();
-    let node = place.host().create_node("listener").unwrap();
+    let node = place.host().ros(&context).create_node("listener").unwrap();
     let group = executor.create_group("listener", ());
     let (heard, handle) = (Arc::new(AtomicU32::new(0)), executor.handle());
     let count = Arc::clone(&heard);
-    let subscription = node.create_subscription(&group, "chatter", move |(), _: Text| {
+    let subscription = node.on(&group).create_subscription("chatter", move |_: Text| {
         if count.fetch_add(1, Ordering::Relaxed) == 20 {
             handle.halt();
         }
@@ -83,7 +83,7 @@ fn the_peers_process() {
     let Ok(endpoint) = std::env::var(PEER_ENDPOINT) else { return };
     let (context, _) = context();
     let executor = executor(&context, "main");
-    let node = Session::open(guest_options(&endpoint)).unwrap().create_node("talker").unwrap();
+    let node = Session::open(guest_options(&endpoint)).unwrap().ros(&context).create_node("talker").unwrap();
     let publisher = node.create_publisher::<Text>("chatter").unwrap();
     let group = executor.create_group("talker", 0);
     let _timer = group.create_timer(Duration::from_millis(10), move |count: &mut u32, _| {
@@ -92,7 +92,7 @@ fn the_peers_process() {
     });
     let server = executor.create_reentrant_group("server");
     let _server =
-        node.create_reentrant_service_async::<AddTwoInts, _, _>(&server, "add_two_ints", |request| async move {
+        node.on(&server).create_service::<AddTwoInts, _, _>("add_two_ints", |request: AddRequest| async move {
             if request.a == 0 && request.b == 0 {
                 std::future::pending::<()>().await;
             }

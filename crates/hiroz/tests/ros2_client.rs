@@ -13,7 +13,7 @@ use common::{
 };
 use ros2_client::zenoh as theirs;
 use ros2_client::{ActionTypeName, MessageTypeName, Name, NodeName, NodeOptions, QosProfile, ServiceTypeName};
-use rospin::{ClockKind, Executor, Payload};
+use rospin_engine::{ClockKind, Executor, Payload};
 use rospin_hiroz::interfaces::action_msgs::GoalStatus;
 use rospin_hiroz::zenoh::Config;
 use rospin_hiroz::{
@@ -67,7 +67,7 @@ fn hear<M: Message>(
     let heard = Arc::<Mutex<Vec<String>>>::default();
     let (group, log) = (executor.create_group("listener", ()), Arc::clone(&heard));
     let callback = move |(): &mut (), message| log.lock().unwrap_or_else(PoisonError::into_inner).push(data(message));
-    (node.create_subscription(&group, topic, callback).unwrap(), heard)
+    (node.on(&group).create_subscription(topic, callback).unwrap(), heard)
 }
 
 fn heard(log: &Mutex<Vec<String>>) -> Vec<String> {
@@ -79,7 +79,7 @@ fn strings_go_both_ways() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let place = Place::new();
-    let node = place.host().create_node("ours").unwrap();
+    let node = place.host().ros(&context).create_node("ours").unwrap();
     let peer = their_node(&place, "theirs", false);
 
     let (subscription, log) = hear(&executor, &node, "to_us", |text: Text| text.data);
@@ -122,7 +122,7 @@ fn calls_go_both_ways() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let place = Place::new();
-    let node = place.host().create_node("ours").unwrap();
+    let node = place.host().ros(&context).create_node("ours").unwrap();
     let peer = their_node(&place, "theirs", false);
     let service = ServiceTypeName::new("example_interfaces", "AddTwoInts");
 
@@ -140,7 +140,8 @@ fn calls_go_both_ways() {
 
     let group = executor.create_group("server", ());
     let server = node
-        .create_service::<AddTwoInts, _, _>(&group, "add_here", |(), AddRequest { a, b }| AddResponse { sum: a + b });
+        .on(&group)
+        .create_service::<AddTwoInts, _, _>("add_here", |AddRequest { a, b }| AddResponse { sum: a + b });
     let _server = server.unwrap();
     let client = peer.create_client::<Summands, Sum>(&name("add_here"), &service).unwrap();
     for n in 0..5 {
@@ -175,7 +176,7 @@ fn types_that_they_do_not_know_have_a_hash_of_zeros_there() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let place = Place::new();
-    let node = place.host().create_node("ours").unwrap();
+    let node = place.host().ros(&context).create_node("ours").unwrap();
     let peer = their_node(&place, "theirs", false);
     let chatter = topic(&peer, "chatter", "test_interfaces", "Unknown");
     let (without, unheard) = hear(&executor, &node, "chatter", |Unknown(data)| data);
@@ -234,9 +235,8 @@ fn their_client_has_its_goal_executed_by_our_server() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let place = Place::new();
-    let node = place.host().create_node("ours").unwrap();
-    let server = node.create_action_server(
-        &executor.create_group("server", ()),
+    let node = place.host().ros(&context).create_node("ours").unwrap();
+    let server = node.on(&executor.create_group("server", ())).create_action_server(
         "fibonacci",
         |(), _, goal: &Order| if goal.order < 0 { GoalResponse::Reject } else { GoalResponse::AcceptAndExecute },
         |(), _, _| CancelResponse::Accept,
@@ -274,7 +274,7 @@ fn our_client_has_its_goal_executed_by_their_server() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let place = Place::new();
-    let node = place.host().create_node("ours").unwrap();
+    let node = place.host().ros(&context).create_node("ours").unwrap();
     let client = node.create_action_client::<Fibonacci>(&executor.handle(), "fibonacci").unwrap();
     let peer = their_node(&place, "theirs", false);
     let action = ActionTypeName::new("action_tutorials_interfaces", "Fibonacci");
@@ -309,7 +309,7 @@ fn parameters_go_both_ways() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let place = Place::new();
-    let node = place.host().create_node("ours").unwrap();
+    let node = place.host().ros(&context).create_node("ours").unwrap();
     let gain = node.declare_parameter("gain", 2.0).unwrap();
     let _server = node.serve_parameters(&executor.handle()).unwrap();
 

@@ -22,17 +22,19 @@ fn peers_and_clients_meet_through_a_router() {
     let client = Session::open(guest_options(&place.endpoint).mode(Mode::Client)).unwrap();
     let late = Session::open(guest_options(&place.endpoint).listen(["tcp/127.0.0.1:0"])).unwrap();
     for (one, other) in [(&early, &late), (&early, &client), (&client, &late)] {
-        let (one, other) = (one.create_node("one").unwrap(), other.create_node("other").unwrap());
+        let (one, other) =
+            (one.ros(&context).create_node("one").unwrap(), other.ros(&context).create_node("other").unwrap());
         let publisher =
             one.create_publisher::<Text>(PublisherOptions::new("map").keep_last(1).transient_local()).unwrap();
         publisher.publish(text("kept")).unwrap();
         let group = executor.create_group("listener", Vec::new());
         let handle = executor.handle();
         let options = SubscriptionOptions::new("map").keep_last(1).transient_local();
-        let subscription = other.create_subscription(&group, options, move |heard: &mut Vec<String>, message: Text| {
-            heard.push(message.data);
-            handle.halt();
-        });
+        let subscription =
+            other.on(&group).create_subscription(options, move |heard: &mut Vec<String>, message: Text| {
+                heard.push(message.data);
+                handle.halt();
+            });
         let subscription = subscription.unwrap();
         spin(&executor, "what was kept is heard");
         wait(&executor, "the publisher is matched", publisher.wait_for_subscription());
@@ -42,9 +44,9 @@ fn peers_and_clients_meet_through_a_router() {
         assert_eq!(group.into_payload().unwrap(), ["kept", "new"]);
 
         let group = executor.create_group("server", ());
-        let server = one.create_service::<AddTwoInts, _, _>(&group, "add_two_ints", |(), AddRequest { a, b }| {
-            AddResponse { sum: a + b }
-        });
+        let server = one
+            .on(&group)
+            .create_service::<AddTwoInts, _, _>("add_two_ints", |AddRequest { a, b }| AddResponse { sum: a + b });
         let server = server.unwrap();
         let client = other.create_client::<AddTwoInts>(&executor.handle(), "add_two_ints").unwrap();
         wait(&executor, "the server is matched", client.wait_for_service());

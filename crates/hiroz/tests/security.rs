@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use common::{Place, Text, context, executor, guest_options, isolated, text, wait_until};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
-use rospin::Executor;
+use rospin_engine::Executor;
 use rospin_hiroz::{Mode, Node, OpenError, Session, SessionOptions, Subscription};
 
 /// Who issues certificates; what it wrote is gone when this is dropped.
@@ -71,10 +71,10 @@ fn place() -> Place {
     Place { endpoint: format!("quic/localhost:{port}?multistream=0") }
 }
 
-fn listen(executor: &Executor, node: &Node, topic: &str) -> (Subscription, rospin::CallbackGroup<()>, Heard) {
+fn listen(executor: &Executor, node: &Node, topic: &str) -> (Subscription, rospin_engine::CallbackGroup<()>, Heard) {
     let (group, heard) = (executor.create_group("listener", ()), Heard::default());
     let log = Heard::clone(&heard);
-    let subscription = node.create_subscription(&group, topic, move |(), message: Text| {
+    let subscription = node.on(&group).create_subscription(topic, move |message: Text| {
         log.lock().unwrap().push(message.data);
     });
     (subscription.unwrap(), group, heard)
@@ -90,7 +90,7 @@ fn only_those_with_a_certificate_join() {
     ["host", "guest"].iter().for_each(|name| authority.issue(name));
     stranger.issue("guest");
     let host = Session::open(authority.secure(isolated().listen([place.endpoint.as_str()]), "host")).unwrap();
-    let host = host.create_node("host").unwrap();
+    let host = host.ros(&context).create_node("host").unwrap();
     let client = || guest_options(&place.endpoint).mode(Mode::Client);
 
     // It trusts the host, and shows what another authority issued; it shows nothing; it does not even encrypt.
@@ -106,7 +106,7 @@ fn only_those_with_a_certificate_join() {
         assert!(matches!(Session::open(options), Err(OpenError::Zenoh { .. })));
     }
 
-    let guest = Session::open(authority.secure(client(), "guest")).unwrap().create_node("guest").unwrap();
+    let guest = Session::open(authority.secure(client(), "guest")).unwrap().ros(&context).create_node("guest").unwrap();
     for node in [&host, &guest] {
         wait_until(&executor, "they see each other", || node.node_names() == ["/guest", "/host"]);
     }
@@ -144,7 +144,7 @@ fn a_router_denies_a_topic() {
     let _router = Session::open(authority.secure(options.setting("access_control", ACCESS), "router")).unwrap();
     let join = |certificate: &str, name: &str| {
         let options = guest_options(&place.endpoint).mode(Mode::Client);
-        Session::open(authority.secure(options, certificate)).unwrap().create_node(name).unwrap()
+        Session::open(authority.secure(options, certificate)).unwrap().ros(&context).create_node(name).unwrap()
     };
     let (listener, member, guest) = (join("member", "listener"), join("member", "member"), join("guest", "guest"));
     let (secret, _secrets, secrets) = listen(&executor, &listener, "secret");

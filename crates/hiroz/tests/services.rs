@@ -8,7 +8,7 @@ use common::{
     AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, guest_options, isolated, spin, text, wait,
     wait_until,
 };
-use rospin::{ClockKind, Executor, ExecutorOptions, LossCause, Payload, SpinOptions};
+use rospin_engine::{ClockKind, Executor, ExecutorOptions, LossCause, Payload, SpinOptions};
 use rospin_hiroz::{CallError, Client, Node, Server, Service, ServiceOptions, Session};
 
 fn add(request: &AddRequest) -> AddResponse {
@@ -17,7 +17,7 @@ fn add(request: &AddRequest) -> AddResponse {
 
 fn serve(executor: &Executor, node: &Node) -> Server {
     let group = executor.create_group("server", ());
-    node.create_service::<AddTwoInts, _, _>(&group, "add_two_ints", |(), request| add(&request)).unwrap()
+    node.on(&group).create_service::<AddTwoInts, _, _>("add_two_ints", |request| add(&request)).unwrap()
 }
 
 fn client(executor: &Executor, node: &Node) -> Client<AddTwoInts> {
@@ -31,7 +31,8 @@ fn a_service_answers_across_sessions_and_within_one() {
     for (served, called) in [(&host, &guest), (&guest, &host), (&alone, &alone)] {
         let (context, _) = context();
         let executor = executor(&context, "main");
-        let (adder, caller) = (served.create_node("adder").unwrap(), called.create_node("caller").unwrap());
+        let (adder, caller) =
+            (served.ros(&context).create_node("adder").unwrap(), called.ros(&context).create_node("caller").unwrap());
         let client = client(&executor, &caller);
         let early = wait(&executor, "a call fails", client.call(AddRequest { a: 0, b: 0 }));
         assert_eq!(early, Err(CallError::Unavailable { service: "/add_two_ints".to_owned() }));
@@ -52,13 +53,13 @@ fn a_service_answers_across_sessions_and_within_one() {
 fn calls_are_awaited_inside_callbacks() {
     let (context, _) = context();
     let executor = executor(&context, "main");
-    let node = Session::open(isolated()).unwrap().create_node("adder").unwrap();
+    let node = Session::open(isolated()).unwrap().ros(&context).create_node("adder").unwrap();
     let _server = serve(&executor, &node);
     let client = client(&executor, &node);
     let trigger = node.create_publisher::<Text>("trigger").unwrap();
     let group = executor.create_group("caller", Vec::new());
     let (handle, caller) = (executor.handle(), client.clone());
-    let subscription = node.create_subscription_async(&group, "trigger", move |sums: Payload<Vec<i64>>, _: Text| {
+    let subscription = node.on(&group).create_subscription("trigger", move |sums: Payload<Vec<i64>>, _: Text| {
         let (caller, handle) = (caller.clone(), handle.clone());
         async move {
             let both = [caller.call(AddRequest { a: 1, b: 2 }), caller.call(AddRequest { a: 3, b: 4 })];
@@ -84,11 +85,11 @@ fn many_calls_of_many_clients_are_in_flight() {
     let (context, incidents) = context();
     let executor = context.create_executor(ExecutorOptions::new("main").threads(2));
     let (host, guest) = Place::new().both();
-    let adder = host.create_node("adder").unwrap();
+    let adder = host.ros(&context).create_node("adder").unwrap();
     let group = executor.create_reentrant_group("server");
     let handle = executor.handle();
     let options = ServiceOptions::new("add_two_ints").keep_last(1000).max_in_flight(8);
-    let server = adder.create_reentrant_service_async::<AddTwoInts, _, _>(&group, options, move |request| {
+    let server = adder.on(&group).create_service::<AddTwoInts, _, _>(options, move |request: AddRequest| {
         // The later ones are answered first.
         let pause = handle.sleep(ClockKind::Steady, Duration::from_millis(5 - request.b.cast_unsigned() % 5));
         async move {
@@ -97,7 +98,8 @@ fn many_calls_of_many_clients_are_in_flight() {
         }
     });
     let server = server.unwrap();
-    let callers: Vec<_> = (0..4).map(|n| guest.create_node(format!("caller_{n}").as_str()).unwrap()).collect();
+    let callers: Vec<_> =
+        (0..4).map(|n| guest.ros(&context).create_node(format!("caller_{n}").as_str()).unwrap()).collect();
     let clients: Vec<_> = callers.iter().map(|node| client(&executor, node)).collect();
     for client in &clients {
         wait(&executor, "the server is matched", client.wait_for_service());
@@ -117,15 +119,17 @@ fn who_gets_no_answer_is_told() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let (host, guest) = Place::new().both();
-    let (adder, caller) = (host.create_node("adder").unwrap(), guest.create_node("caller").unwrap());
+    let (adder, caller) =
+        (host.ros(&context).create_node("adder").unwrap(), guest.ros(&context).create_node("caller").unwrap());
     let serving = context.create_executor(ExecutorOptions::new("serving"));
     let group = serving.create_group("server", 0_u32);
     let options = ServiceOptions::new("add_two_ints").keep_last(2);
-    let server = adder.create_service::<AddTwoInts, _, _>(&group, options, |served, request| {
-        *served += 1;
-        assert!(request.a >= 0, "no negative numbers");
-        add(&request)
-    });
+    let server =
+        adder.on(&group).create_service::<AddTwoInts, _, _>(options, |served: &mut u32, request: AddRequest| {
+            *served += 1;
+            assert!(request.a >= 0, "no negative numbers");
+            add(&request)
+        });
     let server = server.unwrap();
     let client = client(&executor, &caller);
     wait(&executor, "the server is matched", client.wait_for_service());
@@ -168,11 +172,12 @@ fn nobody_waits_for_a_server_that_ends_meanwhile() {
     let executor = executor(&context, "main");
     let idle = context.create_executor(ExecutorOptions::new("idle"));
     let (host, guest) = Place::new().both();
-    let (adder, caller) = (host.create_node("adder").unwrap(), guest.create_node("caller").unwrap());
+    let (adder, caller) =
+        (host.ros(&context).create_node("adder").unwrap(), guest.ros(&context).create_node("caller").unwrap());
     for n in 0..100 {
         let name = format!("add_{n}");
         let group = idle.create_group("server", ());
-        let server = adder.create_service::<AddTwoInts, _, _>(&group, name.as_str(), |(), request| add(&request));
+        let server = adder.on(&group).create_service::<AddTwoInts, _, _>(name.as_str(), |request| add(&request));
         let server = server.unwrap();
         let client = caller.create_client::<AddTwoInts>(&executor.handle(), name.as_str()).unwrap();
         wait(&executor, "the server is matched", client.wait_for_service());
@@ -191,7 +196,8 @@ fn a_call_ends_with_its_timeout() {
     let place = Place::new();
     let host = place.host();
     let guest = Session::open(guest_options(&place.endpoint).call_timeout(Duration::from_millis(100))).unwrap();
-    let (adder, caller) = (host.create_node("adder").unwrap(), guest.create_node("caller").unwrap());
+    let (adder, caller) =
+        (host.ros(&context).create_node("adder").unwrap(), guest.ros(&context).create_node("caller").unwrap());
     // Its executor never spins.
     let idle = context.create_executor(ExecutorOptions::new("idle"));
     let _server = serve(&idle, &adder);
@@ -214,10 +220,12 @@ fn long_requests_and_responses_arrive() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let (host, guest) = Place::new().both();
-    let (server_node, caller) = (host.create_node("server").unwrap(), guest.create_node("caller").unwrap());
+    let (server_node, caller) =
+        (host.ros(&context).create_node("server").unwrap(), guest.ros(&context).create_node("caller").unwrap());
     let group = executor.create_group("server", ());
     let _server = server_node
-        .create_service::<Reverse, _, _>(&group, "reverse", |(), request| {
+        .on(&group)
+        .create_service::<Reverse, _, _>("reverse", |request: Text| {
             text(request.data.chars().rev().collect::<String>())
         })
         .unwrap();

@@ -43,7 +43,8 @@ impl Drop for Peer {
 fn say(options: SessionOptions, place: &Place, peer_wants: bool, wanted: &'static str) -> Vec<String> {
     let (context, _) = context();
     let executor = executor(&context, "main");
-    let node = Session::open(options.listen([place.endpoint.as_str()])).unwrap().create_node("talker").unwrap();
+    let node =
+        Session::open(options.listen([place.endpoint.as_str()])).unwrap().ros(&context).create_node("talker").unwrap();
     let publisher = node.create_publisher::<Text>(PublisherOptions::new("large").qos(common::keep_all())).unwrap();
     let is_said = Arc::new(AtomicBool::new(false));
     let (group, said) = (executor.create_group("verdicts", Vec::new()), Arc::clone(&is_said));
@@ -52,7 +53,7 @@ fn say(options: SessionOptions, place: &Place, peer_wants: bool, wanted: &'stati
         verdicts.push(data);
     };
     let options = SubscriptionOptions::new("verdict").qos(common::keep_all());
-    let subscription = node.create_subscription(&group, options, callback).unwrap();
+    let subscription = node.on(&group).create_subscription(options, callback).unwrap();
     let _peer = Peer::start(place, peer_wants);
     wait(&executor, "the peer is there", subscription.wait_for_publisher());
     wait(&executor, "the peer listens", publisher.wait_for_subscription());
@@ -103,11 +104,11 @@ fn the_peers_process() {
         seen.store(sample.payload().as_shm().is_some(), Ordering::SeqCst);
     });
     let _raw = raw.wait().unwrap();
-    let node = session.create_node("listener").unwrap();
+    let node = session.ros(&context).create_node("listener").unwrap();
     let verdicts = node.create_publisher::<Text>(PublisherOptions::new("verdict").qos(common::keep_all())).unwrap();
     let (group, expected) = (executor.create_group("listener", ()), large());
     let options = SubscriptionOptions::new("large").qos(common::keep_all());
-    let subscription = node.create_subscription(&group, options, move |(), Text { data }: Text| {
+    let subscription = node.on(&group).create_subscription(options, move |Text { data }: Text| {
         let whole = if data == expected { "whole" } else { "not whole" };
         let way = if by_memory.load(Ordering::SeqCst) { "memory" } else { "network" };
         verdicts.publish(text(format!("{whole}, by {way}"))).unwrap();

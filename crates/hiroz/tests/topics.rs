@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use common::{Place, Text, context, executor, isolated, keep_all, spin, take_failures, text, wait, wait_until};
-use rospin::{Executor, LossCause, SpinOptions};
+use rospin_engine::{Executor, LossCause, SpinOptions};
 use rospin_hiroz::{
     Durability, Message, Node, NodeOptions, Publisher, PublisherOptions, Qos, Reliability, Session, Subscription,
     SubscriptionOptions, TopicError,
@@ -35,12 +35,12 @@ fn strings_arrive_in_their_order() {
     let (context, incidents) = context();
     let executor = executor(&context, "main");
     let (host, guest) = Place::new().both();
-    let talker = host.create_node("talker").unwrap();
-    let listener = guest.create_node(NodeOptions::new("listener").namespace("/robot/arm")).unwrap();
+    let talker = host.ros(&context).create_node("talker").unwrap();
+    let listener = guest.ros(&context).create_node(NodeOptions::new("listener").namespace("/robot/arm")).unwrap();
     let publisher = talker.create_publisher::<Text>(PublisherOptions::new("/chatter").qos(keep_all())).unwrap();
     let group = executor.create_group("listener", Vec::new());
     let options = SubscriptionOptions::new("/chatter").keep_last(100);
-    let subscription = listener.create_subscription(&group, options, hear(&executor)).unwrap();
+    let subscription = listener.on(&group).create_subscription(options, hear(&executor)).unwrap();
     matched(&executor, &publisher, &subscription);
     let said = ["Hello World: 1", "", "größer als ASCII", "with \u{1} control", &"long ".repeat(20_000)];
     said.iter().for_each(|data| publisher.publish(text(*data)).unwrap());
@@ -56,7 +56,8 @@ fn whatever_is_offered_and_asked_for_both_ends_meet() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let (host, guest) = Place::new().both();
-    let (talker, listener) = (host.create_node("talker").unwrap(), guest.create_node("listener").unwrap());
+    let (talker, listener) =
+        (host.ros(&context).create_node("talker").unwrap(), guest.ros(&context).create_node("listener").unwrap());
     let all = || {
         let reliabilities = [Reliability::Reliable, Reliability::BestEffort];
         let durabilities = [Durability::Volatile, Durability::TransientLocal];
@@ -75,7 +76,7 @@ fn whatever_is_offered_and_asked_for_both_ends_meet() {
         let publisher = talker.create_publisher::<Text>(PublisherOptions::new(topic.as_str()).qos(offered)).unwrap();
         let group = executor.create_group("listener", Vec::new());
         let options = SubscriptionOptions::new(topic).qos(asked);
-        let subscription = listener.create_subscription(&group, options, hear(&executor)).unwrap();
+        let subscription = listener.on(&group).create_subscription(options, hear(&executor)).unwrap();
         matched(&executor, &publisher, &subscription);
         publisher.publish(text("the end")).unwrap();
         spin(&executor, "it is heard");
@@ -88,11 +89,12 @@ fn what_makes_room_is_counted() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let (host, guest) = Place::new().both();
-    let (talker, listener) = (host.create_node("talker").unwrap(), guest.create_node("listener").unwrap());
+    let (talker, listener) =
+        (host.ros(&context).create_node("talker").unwrap(), guest.ros(&context).create_node("listener").unwrap());
     let publisher = talker.create_publisher::<Text>("chatter").unwrap();
     let group = executor.create_group("listener", Vec::new());
     let options = SubscriptionOptions::new("chatter").keep_last(3);
-    let subscription = listener.create_subscription(&group, options, hear(&executor)).unwrap();
+    let subscription = listener.on(&group).create_subscription(options, hear(&executor)).unwrap();
     matched(&executor, &publisher, &subscription);
     (0..10).for_each(|number| publisher.publish(text(number.to_string())).unwrap());
     // Nobody spins meanwhile: the queue fills up on Zenoh's threads.
@@ -114,10 +116,10 @@ fn what_makes_room_is_counted() {
 fn what_is_left_with_its_entity_is_counted() {
     let (context, _) = context();
     let executor = executor(&context, "main");
-    let node = Session::open(isolated()).unwrap().create_node("both").unwrap();
+    let node = Session::open(isolated()).unwrap().ros(&context).create_node("both").unwrap();
     let publisher = node.create_publisher::<Text>("chatter").unwrap();
     let group = executor.create_group("listener", Vec::new());
-    let subscription = node.create_subscription(&group, "chatter", hear(&executor)).unwrap();
+    let subscription = node.on(&group).create_subscription("chatter", hear(&executor)).unwrap();
     (0..4).for_each(|number| publisher.publish(text(number.to_string())).unwrap());
     assert_eq!(subscription.lost(LossCause::QueueFull), 0);
     drop(subscription);
@@ -132,7 +134,8 @@ fn late_subscriptions_get_what_was_kept() {
     let (context, incidents) = context();
     let executor = executor(&context, "main");
     let (host, guest) = Place::new().both();
-    let (talker, listener) = (host.create_node("talker").unwrap(), guest.create_node("listener").unwrap());
+    let (talker, listener) =
+        (host.ros(&context).create_node("talker").unwrap(), guest.ros(&context).create_node("listener").unwrap());
     acquaint(&executor, &talker, &listener);
     for (topic, offered, asked) in [
         ("reliable", Reliability::Reliable, Reliability::Reliable),
@@ -144,13 +147,13 @@ fn late_subscriptions_get_what_was_kept() {
         ["0", "1", "2", "3", "the end"].iter().for_each(|data| publisher.publish(text(*data)).unwrap());
         let group = executor.create_group("latched", Vec::new());
         let options = SubscriptionOptions::new(topic).qos(latched(10, asked));
-        let subscription = listener.create_subscription(&group, options, hear(&executor)).unwrap();
+        let subscription = listener.on(&group).create_subscription(options, hear(&executor)).unwrap();
         spin(&executor, "what was kept is heard");
         let others = executor.create_group("volatile", ());
         let count = Arc::new(AtomicU32::new(0));
         let counted = Arc::clone(&count);
         let count_one = move |(): &mut (), _: Text| _ = counted.fetch_add(1, Ordering::Relaxed);
-        let volatile = listener.create_subscription(&others, topic, count_one).unwrap();
+        let volatile = listener.on(&others).create_subscription(topic, count_one).unwrap();
         matched(&executor, &publisher, &volatile);
         publisher.publish(text("new")).unwrap();
         publisher.publish(text("the end")).unwrap();
@@ -168,7 +171,7 @@ fn late_subscriptions_get_what_was_kept() {
 fn acquaint(executor: &Executor, talker: &Node, listener: &Node) {
     let publisher = talker.create_publisher::<Text>("acquaint").unwrap();
     let group = executor.create_group("acquaint", Vec::new());
-    let subscription = listener.create_subscription(&group, "acquaint", hear(executor)).unwrap();
+    let subscription = listener.on(&group).create_subscription("acquaint", hear(executor)).unwrap();
     matched(executor, &publisher, &subscription);
     publisher.publish(text("the end")).unwrap();
     spin(executor, "the sessions know each other");
@@ -180,12 +183,13 @@ fn the_last_word_of_a_latched_talker_that_comes_late_is_heard() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let (host, guest) = Place::new().both();
-    let (talker, listener) = (host.create_node("talker").unwrap(), guest.create_node("listener").unwrap());
+    let (talker, listener) =
+        (host.ros(&context).create_node("talker").unwrap(), guest.ros(&context).create_node("listener").unwrap());
     for n in 0..10 {
         let topic = format!("map_{n}");
         let group = executor.create_group("latched", Vec::new());
         let options = SubscriptionOptions::new(topic.as_str()).qos(latched(1, Reliability::Reliable));
-        let subscription = listener.create_subscription(&group, options, hear(&executor)).unwrap();
+        let subscription = listener.on(&group).create_subscription(options, hear(&executor)).unwrap();
         let options = PublisherOptions::new(topic).qos(latched(1, Reliability::Reliable));
         let publisher = talker.create_publisher::<Text>(options).unwrap();
         // Not a moment is waited for the subscription.
@@ -205,7 +209,7 @@ fn latched(depth: usize, reliability: Reliability) -> Qos {
 fn nodes_of_one_session_hear_each_other_and_themselves() {
     let (context, _) = context();
     let executor = executor(&context, "main");
-    let node = Session::open(isolated()).unwrap().create_node("both").unwrap();
+    let node = Session::open(isolated()).unwrap().ros(&context).create_node("both").unwrap();
     let early = node.create_publisher::<Text>("chatter").unwrap();
     let group = executor.create_group("listener", Vec::new());
     let publisher = node.create_publisher::<Text>("chatter").unwrap();
@@ -217,7 +221,7 @@ fn nodes_of_one_session_hear_each_other_and_themselves() {
         heard.push(count);
         if count == 5 { handle.halt() } else { echo.publish(text("x".repeat(count + 1))).unwrap() }
     };
-    let subscription = node.create_subscription(&group, "chatter", callback).unwrap();
+    let subscription = node.on(&group).create_subscription("chatter", callback).unwrap();
     matched(&executor, &early, &subscription);
     matched(&executor, &publisher, &subscription);
     wait_until(&executor, "both are known", || subscription.publisher_count() == 2);
@@ -248,11 +252,13 @@ fn domains_and_types_and_hashes_keep_apart() {
     let place = Place::new();
     let host = place.host();
     let other_domain = Session::open(common::guest_options(&place.endpoint).domain_id(7)).unwrap();
-    let (node, stranger) = (host.create_node("node").unwrap(), other_domain.create_node("stranger").unwrap());
+    let (node, stranger) =
+        (host.ros(&context).create_node("node").unwrap(), other_domain.ros(&context).create_node("stranger").unwrap());
     let group = executor.create_group("heard", Vec::new());
     let hear = |heard: &mut Vec<String>, message: NoHash| heard.push(message.0);
-    let without = node.create_subscription(&group, "chatter", hear).unwrap();
-    let with = node.create_subscription(&group, "chatter", |heard: &mut Vec<String>, _: Text| heard.push("?".into()));
+    let without = node.on(&group).create_subscription("chatter", hear).unwrap();
+    let with =
+        node.on(&group).create_subscription("chatter", |heard: &mut Vec<String>, _: Text| heard.push("?".into()));
     let with = with.unwrap();
     let apart = stranger.create_publisher::<NoHash>("chatter").unwrap();
     let publisher = node.create_publisher::<NoHash>("chatter").unwrap();
@@ -272,11 +278,11 @@ fn domains_and_types_and_hashes_keep_apart() {
 fn a_queue_without_a_depth_has_an_end() {
     let (context, _) = context();
     let executor = executor(&context, "main");
-    let node = Session::open(isolated()).unwrap().create_node("both").unwrap();
+    let node = Session::open(isolated()).unwrap().ros(&context).create_node("both").unwrap();
     let publisher = node.create_publisher::<Text>(PublisherOptions::new("chatter").qos(keep_all())).unwrap();
     let group = executor.create_group("listener", 0);
     let options = SubscriptionOptions::new("chatter").qos(keep_all());
-    let subscription = node.create_subscription(&group, options, |count: &mut u32, _: Text| *count += 1).unwrap();
+    let subscription = node.on(&group).create_subscription(options, |count: &mut u32, _: Text| *count += 1).unwrap();
     (0..9000).for_each(|_| publisher.publish(text("x")).unwrap());
     executor.spin(SpinOptions::spin_all()).unwrap();
     assert_eq!((subscription.missed(), group.into_payload().ok()), (808, Some(8192)));

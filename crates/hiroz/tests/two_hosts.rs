@@ -6,7 +6,7 @@ mod common;
 
 use common::network::{ADDRESS, Network, PART};
 use common::{AddRequest, AddResponse, AddTwoInts, Text, context, executor, isolated, text, wait};
-use rospin::{Executor, SpinOptions};
+use rospin_engine::{Executor, SpinOptions};
 use rospin_hiroz::{Node, Session, SessionOptions};
 
 /// Where the first host is for the second one.
@@ -60,7 +60,7 @@ fn the_other_process() {
         (_, true) => SessionOptions::new().connect([]).listen([at_first.as_str()]),
         (_, false) => SessionOptions::new().connect([at_first.as_str()]),
     };
-    let node = Session::open(options).unwrap().create_node(part).unwrap();
+    let node = Session::open(options).unwrap().ros(&context).create_node(part).unwrap();
     if part == "talker" { talk(&executor, &node) } else { listen(&executor, &node) }
 }
 
@@ -94,10 +94,10 @@ fn talk(executor: &Executor, node: &Node) {
 #[expect(clippy::print_stdout, reason = "the test reads it")]
 fn listen(executor: &Executor, node: &Node) {
     let (group, handle) = (executor.create_group("listener", ()), executor.handle());
-    let _server = node.create_service::<AddTwoInts, _, _>(&group, "add_two_ints", |(), AddRequest { a, b }| {
-        AddResponse { sum: a + b }
-    });
-    let subscription = node.create_subscription(&group, "chatter", move |(), message: Text| {
+    let _server = node
+        .on(&group)
+        .create_service::<AddTwoInts, _, _>("add_two_ints", |AddRequest { a, b }| AddResponse { sum: a + b });
+    let subscription = node.on(&group).create_subscription("chatter", move |message: Text| {
         assert_eq!(message.data, "hello");
         handle.halt();
     });

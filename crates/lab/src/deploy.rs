@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
-use rospin::check_cores;
+use rospin_engine::check_cores;
 use rospin_scenario::Deployment;
 
 use crate::experiments::Failure;

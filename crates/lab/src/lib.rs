@@ -29,6 +29,7 @@ mod simulate;
 mod stats;
 mod svg;
 mod synthetic;
+mod tail_plot;
 mod text_table;
 mod throughput;
 mod timeline;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use rospin::os::CoreSet;
+use rospin_engine::os::CoreSet;
 use serde::Serialize;
 
 /// The machine, as far as `/proc` tells.

@@ -12,8 +12,8 @@
 
 use std::time::Duration;
 
-use rospin::trace::TraceEvent;
-use rospin::{ClockKind, EntityKind, GroupKind, Overrun, policy};
+use rospin_engine::trace::TraceEvent;
+use rospin_engine::{ClockKind, EntityKind, GroupKind, Overrun, policy};
 use rospin_scenario::draw::Stream;
 use rospin_scenario::{
     Await, Bin, Burst, Callback, Chain, ExecutionTime, Executor, Fault, Group, Pattern, Priorities, Release, Scenario,

@@ -3,45 +3,14 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use rospin_scenario::Deployment;
 use serde_json::Value;
 
-fn rospin(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_rospin")).args(arguments).stdin(Stdio::null()).output().expect("it starts")
-}
+mod common;
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("it writes UTF-8")
-}
-
-/// A folder of this test's own.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("rospin-lab-{}-acts-{name}", std::process::id()));
-        fs::create_dir_all(&folder).expect("a folder");
-        Self(folder)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().expect("UTF-8").to_owned()
-    }
-
-    fn file(&self, name: &str, content: &str) -> String {
-        fs::write(self.path(name), content).expect("a file");
-        self.path(name)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
+use common::{Scratch, rospin, text};
 
 /// Two groups in one executor: the map blocks the control for longer than that can wait.
 const LATE: &str = r#"

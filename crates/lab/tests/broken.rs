@@ -1,10 +1,12 @@
 //! Broken files: each is refused by `rospin analyze` and `rospin simulate` with line, column and what to do about it,
 //! within seconds and 200 MiB.
 
-use std::fs;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+
+mod common;
+
+use common::Scratch;
 
 /// KiB of address space.
 const MEMORY_MAX: u64 = 200 * 1024;
@@ -151,7 +153,7 @@ const CASES: &[(For, &str, &str, &str)] = &[
 #[test]
 fn sixty_broken_files() {
     assert!(CASES.len() >= 60, "{}", CASES.len());
-    let folder = Scratch::new();
+    let folder = Scratch::new("broken");
     let mut failures = Vec::new();
     for (number, (whom, from, to, said)) in CASES.iter().enumerate() {
         assert!(RIGHT.contains(from), "case {number}: {from}");
@@ -161,19 +163,17 @@ fn sixty_broken_files() {
             let line_start = before.rfind('\n').map_or(0, |at| at + 1);
             (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
         });
-        let path = folder.0.join(format!("case{number}.toml"));
-        fs::write(&path, marked.replace('§', "")).unwrap();
+        let path = folder.file(&format!("case{number}.toml"), &marked.replace('§', ""));
         for (command, only) in [("analyze", Analyze), ("simulate", Simulate)] {
             if *whom != Both && *whom != only {
                 continue;
             }
             let (code, error) = run(command, &path);
-            let file = path.display();
             let placed = match place {
                 // A circle is found at its publisher by one, at its name by the other.
-                Some(_) if said.contains("circle") => error.contains(&format!("{file}:")),
-                Some((line, column)) => error.contains(&format!("{file}:{line}:{column}: ")),
-                None => error.contains(&format!("{file}:")),
+                Some(_) if said.contains("circle") => error.contains(&format!("{path}:")),
+                Some((line, column)) => error.contains(&format!("{path}:{line}:{column}: ")),
+                None => error.contains(&format!("{path}:")),
             };
             let clean = !error.chars().any(|c| c.is_control() && c != '\n' || c == '\u{202e}');
             if code != Some(2) || !placed || !error.contains(said) || !clean {
@@ -188,16 +188,15 @@ fn sixty_broken_files() {
 
 #[test]
 fn what_they_are_made_of_is_right() {
-    let folder = Scratch::new();
-    let path = folder.0.join("right.toml");
-    fs::write(&path, RIGHT).unwrap();
+    let folder = Scratch::new("broken");
+    let path = folder.file("right.toml", RIGHT);
     for command in ["analyze", "simulate"] {
         assert_eq!(run(command, &path), (Some(0), String::new()), "{command}");
     }
 }
 
 /// Exit code, and what was said on stderr; with little memory and little time.
-fn run(command: &str, path: &std::path::Path) -> (Option<i32>, String) {
+fn run(command: &str, path: &str) -> (Option<i32>, String) {
     let script = format!("ulimit -v {MEMORY_MAX}; exec \"$0\" \"$@\"");
     let mut child = Command::new("sh")
         .args(["-c", &script, env!("CARGO_BIN_EXE_rospin"), command, "--quiet"])
@@ -216,23 +215,4 @@ fn run(command: &str, path: &std::path::Path) -> (Option<i32>, String) {
     }
     let output = child.wait_with_output().expect("its output");
     (output.status.code(), String::from_utf8(output.stderr).expect("UTF-8"))
-}
-
-/// A folder of this test's own.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Self {
-        static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("rospin-lab-{}-broken-{number}", std::process::id()));
-        fs::create_dir_all(&folder).expect("a folder");
-        Self(folder)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }

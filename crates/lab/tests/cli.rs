@@ -1,14 +1,10 @@
 //! The command as its users meet it: exit codes and messages of the built program.
 
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
-fn rospin(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_rospin")).args(arguments).stdin(Stdio::null()).output().expect("it starts")
-}
+mod common;
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("it writes UTF-8")
-}
+use common::{rospin, text};
 
 #[test]
 fn help_is_everywhere_and_no_error() {

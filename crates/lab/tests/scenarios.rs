@@ -2,17 +2,12 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-fn rospin(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_rospin")).args(arguments).stdin(Stdio::null()).output().expect("it starts")
-}
+mod common;
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("it writes UTF-8")
-}
+use common::{rospin, text};
 
 fn scratch(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("rospin-lab-{}-{name}", std::process::id()));

@@ -9,7 +9,7 @@ const KNOWN: &str = "`default`, `description`, `range`, `step`, `additional_cons
 
 /// `#[parameters(...)]` of a struct: the path of the crate that has the trait.
 pub(crate) fn crate_path(attributes: &[Attribute]) -> Result<Path> {
-    let mut path = parse_quote!(::rospin_node);
+    let mut path = parse_quote!(::rospin);
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("parameters")) {
         attribute.parse_nested_meta(|meta| {
             if !meta.path.is_ident("crate") {

@@ -9,10 +9,9 @@
 use std::time::Duration;
 
 use futures::StreamExt;
-use rospin::{ClockKind, Context, ContextOptions, ExecutorHandle, ExecutorOptions, Payload, SpinOptions};
+use rospin_engine::{ClockKind, Context, ContextOptions, ExecutorHandle, ExecutorOptions, Payload, SpinOptions};
 use rospin_node::{
-    Action, ActionClient, ActionError, ActionServer, CancelResponse, GoalHandle, GoalOutcome, GoalResponse, InProcess,
-    Middleware, Node,
+    Action, ActionClient, ActionError, ActionServer, CancelResponse, GoalHandle, GoalOutcome, GoalResponse, Node, Ros,
 };
 use serde::{Deserialize, Serialize};
 
@@ -42,15 +41,10 @@ impl Action for Fibonacci {
 }
 
 /// Executes goals, a number every `pace`.
-fn serve<X: Middleware>(
-    node: &Node<X>,
-    executor: &ExecutorHandle,
-    pace: Duration,
-) -> Result<ActionServer<X>, ActionError> {
+fn serve(node: &Node, executor: &ExecutorHandle, pace: Duration) -> Result<ActionServer, ActionError> {
     let group = executor.create_group("fibonacci", ());
     let executor = executor.clone();
-    node.create_action_server(
-        &group,
+    node.on(&group).create_action_server(
         "fibonacci",
         // The 47th number does not fit.
         |(), _, goal: &Goal| match goal.order {
@@ -83,8 +77,8 @@ async fn execute(goal: GoalHandle<Fibonacci>, executor: ExecutorHandle, pace: Du
 }
 
 /// Has a server compute the numbers, and shows how it gets on.
-async fn compute<X: Middleware>(
-    client: ActionClient<Fibonacci, X>,
+async fn compute(
+    client: ActionClient<Fibonacci>,
     order: i32,
 ) -> Result<GoalOutcome<Sequence>, Box<dyn std::error::Error>> {
     client.wait_for_server().await;
@@ -101,9 +95,9 @@ async fn compute<X: Middleware>(
 pub(crate) fn run(order: i32, pace: Duration) -> Result<Vec<i32>, Box<dyn std::error::Error>> {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("main"));
-    let middleware = InProcess::new(&context);
-    let _server = serve(&Node::new(&middleware, "fibonacci_action_server")?, &executor.handle(), pace)?;
-    let node = Node::new(&middleware, "fibonacci_action_client")?;
+    let ros = Ros::in_process(&context);
+    let _server = serve(&ros.create_node("fibonacci_action_server")?, &executor.handle(), pace)?;
+    let node = ros.create_node("fibonacci_action_client")?;
     let client = node.create_action_client(&executor.handle(), "fibonacci")?;
     let outcome = executor.spin_until(compute(client, order), SpinOptions::new())??;
     println!("{:?}: {:?}", outcome.state, outcome.result.sequence);

@@ -4,10 +4,13 @@
 
 #![expect(clippy::print_stdout, reason = "it shows what happens")]
 
+// What derive macros write is for programs, which have all of this in the crate `rospin`.
+extern crate rospin_node as rospin;
+
 use std::time::Duration;
 
-use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
-use rospin_node::{InProcess, Node, NodeOptions, ParameterSetting, ParameterValue, Parameters};
+use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+use rospin_node::{NodeOptions, ParameterSetting, ParameterValue, Parameters, Ros};
 
 #[derive(Parameters)]
 struct Motor {
@@ -31,9 +34,9 @@ struct Pid {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("main"));
-    let middleware = InProcess::new(&context);
+    let ros = Ros::in_process(&context);
 
-    let motor = Node::new(&middleware, NodeOptions::new("motor").parameter_override("pid.p", 3.0))?;
+    let motor = ros.create_node(NodeOptions::new("motor").parameter_override("pid.p", 3.0))?;
     let parameters = motor.declare_parameters::<Motor>("")?;
     let _server = motor.serve_parameters(&executor.handle())?;
     let Motor { max_speed, frame_id, pid } = parameters.get();
@@ -51,7 +54,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         set.iter().for_each(|setting| println!("motor: {} is now {}", setting.name, setting.value));
     })?;
 
-    let operator = Node::new(&middleware, "operator")?;
+    let operator = ros.create_node("operator")?;
     let client = operator.create_parameter_client(&executor.handle(), "/motor")?;
     let operate = async {
         client.wait_for_service().await;

@@ -3,11 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use rospin::ExecutorHandle;
+use rospin_engine::ExecutorHandle;
 
 use crate::graph::{EndpointKind, Presence};
+use crate::link::ClientLink;
 use crate::message::Service;
-use crate::middleware::{ClientEnd, Matches, Middleware};
+use crate::middleware::Matches;
 use crate::names::TypeName;
 use crate::node::Node;
 use crate::options::ClientOptions;
@@ -49,16 +50,16 @@ pub enum CallError {
 }
 
 /// Calls a service. Cheap to clone; clones are the same client.
-pub struct Client<S: Service, X: Middleware>(Arc<Inner<S, X>>);
+pub struct Client<S: Service>(Arc<Inner<S>>);
 
-struct Inner<S: Service, X: Middleware> {
+struct Inner<S: Service> {
     service: String,
     _presence: Presence,
-    raw: X::Client<S>,
-    _node: Node<X>,
+    link: ClientLink<S>,
+    _node: Node,
 }
 
-impl<X: Middleware> Node<X> {
+impl Node {
     /// Creates a client; a plain `&str` is the service's name.
     ///
     /// Responses are an entity of `executor`, in a group called `client/` and the service's name: in none of its callbacks'
@@ -71,19 +72,19 @@ impl<X: Middleware> Node<X> {
         &self,
         executor: &ExecutorHandle,
         options: impl Into<ClientOptions>,
-    ) -> Result<Client<S, X>, ServiceError> {
+    ) -> Result<Client<S>, ServiceError> {
         let ClientOptions { common, service, qos } = options.into();
         let (name, service_type) = (self.resolve(&service)?, TypeName::of_service::<S>()?);
-        let (options, qos) = common.into_entity(|| format!("client/{service}"), qos, |_| None);
-        let (raw_node, middleware) = (self.raw(), self.middleware());
-        let created = middleware.create_client(raw_node, executor, &name, &service_type, &qos, options);
-        let raw = created.map_err(|reason| ServiceError::Refused { service: service.clone(), reason })?;
+        let entity = common.name_or(|| format!("client/{service}"));
+        let (options, qos) = common.into_entity(entity, qos, |_| None);
+        let created = self.link().create_client(executor, &name, &service_type, &qos, options);
+        let link = created.map_err(|reason| ServiceError::Refused { service: service.clone(), reason })?;
         let presence = self.enter(EndpointKind::Client, &name, &service_type, &qos);
-        Ok(Client(Arc::new(Inner { service, _presence: presence, raw, _node: self.clone() })))
+        Ok(Client(Arc::new(Inner { service, _presence: presence, link, _node: self.clone() })))
     }
 }
 
-impl<S: Service, X: Middleware> Client<S, X> {
+impl<S: Service> Client<S> {
     /// The service's name, as it was given.
     #[must_use]
     pub fn service(&self) -> &str {
@@ -97,35 +98,35 @@ impl<S: Service, X: Middleware> Client<S, X> {
     ///
     /// Give calls a timeout: a response may be lost with its server, or be one that
     /// [cannot be decoded](Self::undecodable).
-    pub fn call(&self, request: S::Request) -> impl Future<Output = Result<S::Response, CallError>> + Send + use<S, X> {
-        self.0.raw.call(request)
+    pub fn call(&self, request: S::Request) -> impl Future<Output = Result<S::Response, CallError>> + Send + use<S> {
+        self.0.link.call(request)
     }
 
     /// Whether a server is matched, as far as discovery knows at this moment.
     #[must_use]
     pub fn service_is_ready(&self) -> bool {
-        self.0.raw.count() > 0
+        self.0.link.count() > 0
     }
 
     /// Waits until a server is matched.
     pub fn wait_for_service(&self) -> impl Future<Output = ()> + Send + 'static {
-        self.0.raw.wait()
+        self.0.link.wait()
     }
 
     /// How many responses could not be decoded; their calls never end.
     #[must_use]
     pub fn undecodable(&self) -> u64 {
-        self.0.raw.undecodable()
+        self.0.link.undecodable()
     }
 }
 
-impl<S: Service, X: Middleware> Clone for Client<S, X> {
+impl<S: Service> Clone for Client<S> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<S: Service, X: Middleware> fmt::Debug for Client<S, X> {
+impl<S: Service> fmt::Debug for Client<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client").field("service", &self.0.service).finish_non_exhaustive()
     }

@@ -3,10 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rospin::{ExecutorHandle, GroupOptions, RosTime};
+use rospin_engine::{ExecutorHandle, GroupOptions, RosTime};
 
 use crate::interfaces::rosgraph_msgs::Clock;
-use crate::middleware::Middleware;
 use crate::node::Node;
 use crate::options::SubscriptionOptions;
 use crate::subscription::{Subscription, TopicError};
@@ -17,12 +16,12 @@ use crate::subscription::{Subscription, TopicError};
 /// same message in several queues is not several times.
 #[derive(Debug)]
 #[must_use = "time stands still when it is dropped"]
-pub struct SimTime<X: Middleware> {
-    _subscription: Subscription<X>,
+pub struct SimTime {
+    _subscription: Subscription,
     follower: Follower,
 }
 
-impl<X: Middleware> SimTime<X> {
+impl SimTime {
     /// Has ROS time follow the system clock again, unless somebody else has it follow `/clock`.
     pub(crate) fn end(self) {
         let Self { _subscription: subscription, follower } = self;
@@ -40,27 +39,28 @@ impl<X: Middleware> SimTime<X> {
     }
 }
 
-impl<X: Middleware> Node<X> {
+impl Node {
     /// Has ROS time follow the topic `/clock`, as the parameter `use_sim_time` does: timers and sleeps on it, with jump
-    /// callbacks before time moves. Pass [`Context::ros_time`](rospin::Context::ros_time).
+    /// callbacks before time moves. Pass [`Context::ros_time`](rospin_engine::Context::ros_time).
     ///
     /// The topic is read by an entity of `executor`, in a group called `clock` of its own. Time does not move while that
     /// executor is busy, so give it one that has nothing else to do, on a thread of its own.
     ///
     /// # Errors
     /// If the middleware refuses, or the executor is gone.
-    pub fn use_sim_time(&self, executor: &ExecutorHandle, time: &RosTime) -> Result<SimTime<X>, TopicError> {
+    pub fn use_sim_time(&self, executor: &ExecutorHandle, time: &RosTime) -> Result<SimTime, TopicError> {
         let group = executor.create_group(GroupOptions::new("clock").node(self.fully_qualified_name()), time.clone());
         // Best effort as in rclcpp: a time that is late is of no use.
         let options = SubscriptionOptions::new("/clock").keep_last(1).best_effort();
         let follower = Follower::new(time);
         let of_callback = follower.clone();
-        let subscription = self.create_subscription(&group, options, move |time: &mut RosTime, message: Clock| {
-            if of_callback.leads() {
-                // Nobody is waited for here: the jump callbacks may be this executor's.
-                drop(time.set(message.clock.into()));
-            }
-        })?;
+        let subscription =
+            self.on(&group).create_subscription(options, move |time: &mut RosTime, message: Clock| {
+                if of_callback.leads() {
+                    // Nobody is waited for here: the jump callbacks may be this executor's.
+                    drop(time.set(message.clock.into()));
+                }
+            })?;
         drop(time.set_active(true));
         Ok(SimTime { _subscription: subscription, follower })
     }

@@ -1,4 +1,4 @@
-//! ROS 2 nodes whose callbacks run when [`rospin`]'s policy says, over any middleware.
+//! ROS 2 nodes whose callbacks run when rospin's policy says, over any middleware.
 //!
 //! A middleware moves messages: it implements [`Middleware`], which is publishers, subscriptions, services and clients, and
 //! nothing else. Whatever else ROS 2 has is built of these here, once, of ordinary entities of callback groups: no hidden
@@ -12,21 +12,21 @@
 //! - [`Logger`], [`RosoutLog`]: log records on `/rosout`.
 //! - [`ActionServer`], [`ActionClient`]: goals that take their time, tell how they get on, and can be canceled.
 //! - [`LifecycleNode`]: a managed node, whose [`Lifecycle`] tools start and stop.
-//! - [`InProcess`]: the middleware that needs no network, for tests and for nodes that are composed in one process.
+//! - [`Ros`]: creates nodes, over a middleware or in one process.
 //!
 //! Programs use it through the crate of their middleware, which exports all of it.
 //!
 //! ```
-//! use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+//! use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
 //! use rospin_msgs::std_msgs::msg::String as Text;
-//! use rospin_node::{InProcess, Node};
+//! use rospin_node::Ros;
 //!
 //! let context = Context::new(ContextOptions::new());
 //! let executor = context.create_executor(ExecutorOptions::new("main"));
-//! let node = Node::new(&InProcess::new(&context), "listener")?;
+//! let node = Ros::in_process(&context).create_node("listener")?;
 //!
 //! let group = executor.create_group("listener", 0_u32);
-//! let _subscription = node.create_subscription(&group, "chatter", |heard: &mut u32, message: Text| {
+//! let _subscription = node.on(&group).create_subscription("chatter", |heard: &mut u32, message: Text| {
 //!     *heard += 1;
 //!     println!("{heard}: {}", message.data);
 //! })?;
@@ -40,6 +40,7 @@
 #![forbid(unsafe_code)]
 
 mod action;
+pub mod callback;
 mod client;
 mod clock;
 pub mod dynamic;
@@ -47,9 +48,10 @@ pub mod dynamic;
 #[doc(hidden)]
 pub mod fuzzing;
 mod graph;
-mod in_process;
+mod group;
 pub mod interfaces;
 pub mod lifecycle;
+mod link;
 mod message;
 mod middleware;
 mod names;
@@ -58,6 +60,7 @@ mod options;
 mod parameters;
 mod publisher;
 mod qos;
+mod ros;
 mod rosout;
 mod service;
 mod subscription;
@@ -72,10 +75,12 @@ pub use client::{CallError, Client};
 pub use clock::SimTime;
 pub use dynamic::{DynamicMessage, DynamicPublisher, MessageType, TypeDescriptionServer, Value};
 pub use graph::{Endpoint, EndpointKind, Graph, GraphCallback, GraphChange, NamesAndTypes};
-pub use in_process::InProcess;
+pub use group::{Exclusive, Group, On, OwnGroup};
 pub use lifecycle::{Lifecycle, LifecycleHandle, LifecycleNode, LifecyclePublisher};
-pub use message::{Decode, Encode, Message, Service};
-pub use middleware::{ClientEnd, Matches, Middleware, PublisherEnd, Refused, ReplyEnd};
+pub use message::{Encode, Message, Service};
+pub use middleware::{
+    Awaited, ClientEnd, Matches, Middleware, NodeEnd, PayloadSource, PublisherEnd, Refused, ReplyEnd, RequestSource,
+};
 pub use names::{FullName, NameError, NodeName, TypeKind, TypeName};
 pub use node::{Node, NodeError, NodeOptions};
 pub use options::{ClientOptions, PublisherOptions, ServiceOptions, SubscriptionOptions};
@@ -89,6 +94,7 @@ pub use parameters::{
 pub use parameters::{Declarer, ParameterChanges};
 pub use publisher::{PublishError, Publisher};
 pub use qos::{Durability, History, Qos, Reliability};
+pub use ros::Ros;
 pub use rosout::{Logger, Rosout, RosoutError, RosoutLog};
 #[doc(no_inline)]
 pub use rospin_macros::Parameters;

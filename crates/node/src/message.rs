@@ -15,7 +15,7 @@ impl<T: Serialize + Clone + Send + Sync + 'static> Encode for T {}
 /// How the messages of a subscription are decoded: by a seed of serde's, which may know more of them than their Rust type says.
 ///
 /// For a [`Message`] that is `PhantomData`, which knows nothing and has no size.
-pub trait Decode:
+pub(crate) trait Decode:
     for<'de> DeserializeSeed<'de, Value = <Self as Decode>::Message> + Clone + Send + Sync + 'static
 {
     /// What comes out.

@@ -2,14 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
+
+use rospin_engine::ExecutorHandle;
 
 use crate::dynamic::Known;
-use crate::graph::{Endpoint, EndpointKind, Presence};
-use crate::middleware::{Middleware, Refused};
+use crate::graph::{Endpoint, EndpointKind, Graph, Presence};
+use crate::group::OwnGroup;
+use crate::link::Link;
+use crate::middleware::Refused;
 use crate::names::{FullName, NameError, NodeName, TypeName};
 use crate::parameters::{ParameterFile, ParameterValue, Store};
 use crate::qos::Qos;
+use crate::ros::{MainExecutor, Network};
 use crate::rosout::RecordQueue;
 
 /// How a node is set up; a plain `&str` is its name.
@@ -63,12 +68,12 @@ impl NodeOptions {
     /// one name the first one holds.
     ///
     /// ```
-    /// use rospin::{Context, ContextOptions};
-    /// use rospin_node::{InProcess, Node, NodeOptions};
+    /// use rospin_engine::{Context, ContextOptions};
+    /// use rospin_node::{Ros, Node, NodeOptions};
     ///
     /// let context = Context::new(ContextOptions::new());
     /// let options = NodeOptions::new("talker").namespace("/robot").remap("chatter", "/news");
-    /// let node = Node::new(&InProcess::new(&context), options)?;
+    /// let node = Ros::in_process(&context).create_node(options)?;
     /// assert_eq!(node.resolve("chatter")?.as_str(), "/news");
     /// assert_eq!(node.resolve("/robot/chatter")?.as_str(), "/news");
     /// assert_eq!(node.resolve("/chatter")?.as_str(), "/chatter");
@@ -109,40 +114,52 @@ pub enum NodeError {
 ///
 /// It creates publishers, and on callback groups of any executor subscriptions, services and clients. It has no thread and
 /// nothing to be spun of its own.
-pub struct Node<X: Middleware>(Arc<Inner<X>>);
+pub struct Node(Arc<Inner>);
 
-struct Inner<X: Middleware> {
+struct Inner {
     name: NodeName,
     store: Arc<Store>,
     records: Arc<RecordQueue>,
     known: Arc<Known>,
     /// Both sides absolute.
     remaps: Vec<(FullName, FullName)>,
+    own: OnceLock<OwnGroup>,
     _presence: Presence,
-    raw: X::Node,
-    // After the node, which says goodbye through it.
-    middleware: X,
+    link: Link,
+    // After the link, which says goodbye through it.
+    network: Arc<Network>,
+    /// Not owned: it may own the node, by its callbacks.
+    main: Weak<MainExecutor>,
 }
 
-impl<X: Middleware> Node<X> {
-    /// Creates a node; a plain `&str` is its name.
-    ///
-    /// # Errors
-    /// If the name or a remapped one is none, or the middleware refuses.
-    pub fn new(middleware: &X, options: impl Into<NodeOptions>) -> Result<Self, NodeError> {
-        let options = options.into();
+impl Node {
+    pub(crate) fn new(
+        network: &Arc<Network>,
+        main: Weak<MainExecutor>,
+        options: NodeOptions,
+    ) -> Result<Self, NodeError> {
         let name = NodeName::new(&options.namespace, &options.name)?;
         let resolved = |(from, to): &(String, String)| Ok((name.resolve(from)?, name.resolve(to)?));
         let remaps = options.remaps.iter().map(resolved).collect::<Result<_, NameError>>()?;
-        let raw = middleware.create_node(&name).map_err(|reason| NodeError::Refused { node: name.clone(), reason })?;
+        let link = network.link(&name).map_err(|reason| NodeError::Refused { node: name.clone(), reason })?;
         let mut overrides: BTreeMap<_, _> = options.files.iter().flat_map(|file| file.of_node(&name)).collect();
         overrides.extend(options.overrides);
         let store = Store::new(name.to_string(), overrides);
         let records = RecordQueue::new(&name);
-        let presence = middleware.graph().enter_node(name.to_string());
-        let middleware = middleware.clone();
-        let known = Arc::default();
-        Ok(Self(Arc::new(Inner { name, remaps, store, records, known, _presence: presence, raw, middleware })))
+        let presence = network.graph().enter_node(name.to_string());
+        let (known, network) = (Arc::default(), Arc::clone(network));
+        Ok(Self(Arc::new(Inner {
+            name,
+            remaps,
+            store,
+            records,
+            known,
+            own: OnceLock::new(),
+            _presence: presence,
+            link,
+            network,
+            main,
+        })))
     }
 
     /// The name with its namespace, such as `/robot/talker`.
@@ -168,10 +185,9 @@ impl<X: Middleware> Node<X> {
         Ok(rule.map_or(resolved, |(_, to)| to.clone()))
     }
 
-    /// What the node talks through.
-    #[must_use]
-    pub fn middleware(&self) -> &X {
-        &self.0.middleware
+    /// Returns what is known of all nodes.
+    pub(crate) fn graph(&self) -> &Arc<Graph> {
+        self.0.network.graph()
     }
 
     /// The node's parameters.
@@ -192,22 +208,32 @@ impl<X: Middleware> Node<X> {
     /// Enters something of this node into the graph, for as long as what it returns lives.
     pub(crate) fn enter(&self, kind: EndpointKind, name: &FullName, type_name: &TypeName, qos: &Qos) -> Presence {
         let endpoint = Endpoint::ours(kind, name, type_name, qos, self.fully_qualified_name());
-        self.middleware().graph().enter_endpoint(endpoint)
+        self.graph().enter_endpoint(endpoint)
     }
 
-    /// The node as the middleware has it.
-    pub(crate) fn raw(&self) -> &X::Node {
-        &self.0.raw
+    /// Returns the node's own group, once it was needed.
+    pub(crate) fn own(&self) -> &OnceLock<OwnGroup> {
+        &self.0.own
+    }
+
+    /// Returns the executor of its own group, unless that is gone.
+    pub(crate) fn main_executor(&self) -> Option<ExecutorHandle> {
+        Some(self.0.main.upgrade()?.handle())
+    }
+
+    /// Returns what the node's entities talk through.
+    pub(crate) fn link(&self) -> &Link {
+        &self.0.link
     }
 }
 
-impl<X: Middleware> Clone for Node<X> {
+impl Clone for Node {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<X: Middleware> fmt::Debug for Node<X> {
+impl fmt::Debug for Node {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Node").field("name", &self.fully_qualified_name()).finish_non_exhaustive()
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rospin::{EntityOptions, Priority};
+use rospin_engine::{EntityOptions, Priority};
 
 use crate::qos::{Durability, Qos, Reliability};
 
@@ -24,14 +24,18 @@ impl Common {
         Self { name: Some(name), entity }
     }
 
-    /// With that name, unless it was given one, and with the depth that the deployment file says.
+    /// Returns the name that it was given, or `default`.
+    pub(crate) fn name_or(&self, default: impl FnOnce() -> String) -> String {
+        self.name.clone().unwrap_or_else(default)
+    }
+
+    /// Returns what rospin wants to know, with that name, and with the depth that the deployment file says.
     pub(crate) fn into_entity(
         self,
-        default_name: impl FnOnce() -> String,
+        name: String,
         qos: Qos,
         deployed_depth: impl FnOnce(&str) -> Option<usize>,
     ) -> (EntityOptions, Qos) {
-        let name = self.name.unwrap_or_else(default_name);
         let qos = deployed_depth(&name).map_or(qos, |depth| qos.with_depth(depth));
         let options = self.entity.name(name);
         (qos.depth().into_iter().fold(options, EntityOptions::depth), qos)

@@ -4,8 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::graph::{EndpointKind, Presence};
+use crate::link::PublisherLink;
 use crate::message::{Encode, Message};
-use crate::middleware::{Matches, Middleware, PublisherEnd};
+use crate::middleware::Matches;
 use crate::names::TypeName;
 use crate::node::Node;
 use crate::options::PublisherOptions;
@@ -42,16 +43,16 @@ pub enum PublishError {
 }
 
 /// Publishes messages on a topic. Cheap to clone; clones are the same publisher.
-pub struct Publisher<M: Encode, X: Middleware>(Arc<Inner<M, X>>);
+pub struct Publisher<M: Encode>(Arc<Inner<M>>);
 
-struct Inner<M: Encode, X: Middleware> {
+struct Inner<M: Encode> {
     topic: String,
     _presence: Presence,
-    raw: X::Publisher<M>,
-    _node: Node<X>,
+    link: PublisherLink<M>,
+    _node: Node,
 }
 
-impl<X: Middleware> Node<X> {
+impl Node {
     /// Creates a publisher; a plain `&str` is its topic.
     ///
     /// # Errors
@@ -59,7 +60,7 @@ impl<X: Middleware> Node<X> {
     pub fn create_publisher<M: Message>(
         &self,
         options: impl Into<PublisherOptions>,
-    ) -> Result<Publisher<M, X>, TopicError> {
+    ) -> Result<Publisher<M>, TopicError> {
         self.create_publisher_of(options.into(), &TypeName::of_message::<M>()?)
     }
 
@@ -68,17 +69,17 @@ impl<X: Middleware> Node<X> {
         &self,
         options: PublisherOptions,
         message_type: &TypeName,
-    ) -> Result<Publisher<M, X>, TopicError> {
+    ) -> Result<Publisher<M>, TopicError> {
         let PublisherOptions { topic, qos } = options;
         let name = self.resolve(&topic)?;
-        let created = self.middleware().create_publisher(self.raw(), &name, message_type, &qos);
-        let raw = created.map_err(|reason| TopicError::Refused { topic: topic.clone(), reason })?;
+        let created = self.link().create_publisher(&name, message_type, &qos);
+        let link = created.map_err(|reason| TopicError::Refused { topic: topic.clone(), reason })?;
         let presence = self.enter(EndpointKind::Publisher, &name, message_type, &qos);
-        Ok(Publisher(Arc::new(Inner { topic, _presence: presence, raw, _node: self.clone() })))
+        Ok(Publisher(Arc::new(Inner { topic, _presence: presence, link, _node: self.clone() })))
     }
 }
 
-impl<M: Encode, X: Middleware> Publisher<M, X> {
+impl<M: Encode> Publisher<M> {
     /// The topic's name, as it was given.
     #[must_use]
     pub fn topic(&self) -> &str {
@@ -93,28 +94,28 @@ impl<M: Encode, X: Middleware> Publisher<M, X> {
     /// # Errors
     /// If there is no room for it, or it cannot be encoded: the message is lost.
     pub fn publish(&self, message: M) -> Result<(), PublishError> {
-        self.0.raw.publish(message)
+        self.0.link.publish(message)
     }
 
     /// With how many subscriptions it is matched, as far as discovery knows at this moment.
     #[must_use]
     pub fn subscription_count(&self) -> usize {
-        self.0.raw.count()
+        self.0.link.count()
     }
 
     /// Waits until it is matched with a subscription.
     pub fn wait_for_subscription(&self) -> impl Future<Output = ()> + Send + 'static {
-        self.0.raw.wait()
+        self.0.link.wait()
     }
 }
 
-impl<M: Encode, X: Middleware> Clone for Publisher<M, X> {
+impl<M: Encode> Clone for Publisher<M> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<M: Encode, X: Middleware> fmt::Debug for Publisher<M, X> {
+impl<M: Encode> fmt::Debug for Publisher<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Publisher").field("topic", &self.topic()).finish_non_exhaustive()
     }

@@ -3,11 +3,14 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use rospin::{CallbackGroup, Entity, EntityKind, EntityOptions, LossCause, Payload, ReentrantGroup, SourceError};
+use rospin_engine::{Entity, EntityOptions, Failures, LossCause, SourceError};
 
+use crate::callback::SubscriptionCallback;
 use crate::graph::{EndpointKind, Presence};
+use crate::group::Group;
+use crate::link::Messages;
 use crate::message::{Decode, Message};
-use crate::middleware::{Matches, Middleware, Refused};
+use crate::middleware::{Matches, Refused};
 use crate::names::{NameError, TypeName};
 use crate::node::Node;
 use crate::options::SubscriptionOptions;
@@ -38,14 +41,14 @@ pub enum TopicError {
 /// Dropping the handle removes the entity: from the executor's next pick on its callback does not run any more. One that is
 /// running is not waited for.
 #[must_use = "the subscription is removed when its handle is dropped"]
-pub struct Subscription<X: Middleware> {
+pub struct Subscription {
     entity: Entity,
-    matches: X::Matches,
+    matches: Box<dyn Matches>,
     _presence: Presence,
-    _node: Node<X>,
+    _node: Node,
 }
 
-impl<X: Middleware> Subscription<X> {
+impl Subscription {
     /// The entity's name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -79,138 +82,59 @@ impl<X: Middleware> Subscription<X> {
     }
 }
 
-impl<X: Middleware> fmt::Debug for Subscription<X> {
+impl fmt::Debug for Subscription {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Subscription").field("name", &self.name()).finish_non_exhaustive()
     }
 }
 
 /// A subscription without its callback.
-pub(crate) struct Draft<D: Decode, X: Middleware> {
+pub(crate) struct Draft<D: Decode> {
     options: EntityOptions,
-    messages: X::Messages<D>,
-    matches: X::Matches,
+    messages: Messages<D>,
+    matches: Box<dyn Matches>,
+    failures: Failures,
     presence: Presence,
-    node: Node<X>,
+    node: Node,
 }
 
-impl<M: Message, X: Middleware> Draft<PhantomData<M>, X> {
-    fn new(
-        node: &Node<X>,
-        group: &str,
+impl<M: Message> Draft<PhantomData<M>> {
+    pub(crate) fn of_message(
+        node: &Node,
+        group: &impl Group,
         options: SubscriptionOptions,
-        deployed_depth: impl FnOnce(&str) -> Option<usize>,
     ) -> Result<Self, TopicError> {
-        Self::of_type(node, group, options, &TypeName::of_message::<M>()?, PhantomData, deployed_depth)
+        Self::of_type(node, group, options, &TypeName::of_message::<M>()?, PhantomData)
     }
 }
 
-impl<D: Decode, X: Middleware> Draft<D, X> {
+impl<D: Decode> Draft<D> {
     pub(crate) fn of_type(
-        node: &Node<X>,
-        group: &str,
+        node: &Node,
+        group: &impl Group,
         options: SubscriptionOptions,
         message_type: &TypeName,
         decode: D,
-        deployed_depth: impl FnOnce(&str) -> Option<usize>,
     ) -> Result<Self, TopicError> {
         let SubscriptionOptions { common, topic, qos } = options;
-        let name = node.resolve(&topic)?;
-        let (options, qos) = common.into_entity(|| format!("{group}/{topic}"), qos, deployed_depth);
-        let created = node.middleware().create_subscription(node.raw(), &name, message_type, &qos, decode);
+        let resolved = node.resolve(&topic)?;
+        let name = common.name_or(|| format!("{}/{topic}", group.name()));
+        let failures = group.failures(&name);
+        let (options, qos) = common.into_entity(name, qos, |name| group.deployed_depth(name));
+        let created = node.link().create_subscription(&resolved, message_type, &qos, decode);
         let (messages, matches) = created.map_err(|reason| TopicError::Refused { topic, reason })?;
-        let presence = node.enter(EndpointKind::Subscription, &name, message_type, &qos);
-        Ok(Self { options, messages, matches, presence, node: node.clone() })
+        let presence = node.enter(EndpointKind::Subscription, &resolved, message_type, &qos);
+        Ok(Self { options, messages, matches, failures, presence, node: node.clone() })
     }
 
-    /// Finishes it with the entity that `create` makes of options and source.
-    pub(crate) fn finish(
+    /// Gives it its callback.
+    pub(crate) fn finish<G, Form>(
         self,
-        create: impl FnOnce(EntityOptions, X::Messages<D>) -> Result<Entity, SourceError>,
-    ) -> Result<Subscription<X>, TopicError> {
-        let Self { options, messages, matches, presence, node } = self;
-        Ok(Subscription { entity: create(options, messages)?, matches, _presence: presence, _node: node })
-    }
-}
-
-impl<X: Middleware> Node<X> {
-    /// Creates a subscription on a group; a plain `&str` is its topic.
-    ///
-    /// # Errors
-    /// If the topic's or the type's name is none, the middleware refuses, or the group is gone.
-    pub fn create_subscription<P, M, F>(
-        &self,
-        group: &CallbackGroup<P>,
-        options: impl Into<SubscriptionOptions>,
-        callback: F,
-    ) -> Result<Subscription<X>, TopicError>
-    where
-        P: Send + 'static,
-        M: Message,
-        F: FnMut(&mut P, M) + Send + 'static,
-    {
-        let draft = Draft::new(self, group.name(), options.into(), |name| group.deployed_depth(name))?;
-        draft.finish(|options, messages| group.create_source(EntityKind::Subscription, options, messages, callback))
-    }
-
-    /// As [`create_subscription`](Self::create_subscription), with an asynchronous callback.
-    ///
-    /// # Errors
-    /// If the topic's or the type's name is none, the middleware refuses, or the group is gone.
-    pub fn create_subscription_async<P, M, F, Fut>(
-        &self,
-        group: &CallbackGroup<P>,
-        options: impl Into<SubscriptionOptions>,
-        callback: F,
-    ) -> Result<Subscription<X>, TopicError>
-    where
-        P: Send + 'static,
-        M: Message,
-        F: FnMut(Payload<P>, M) -> Fut + Send + 'static,
-        Fut: Future<Output = ()> + Send + 'static,
-    {
-        let draft = Draft::new(self, group.name(), options.into(), |name| group.deployed_depth(name))?;
-        draft.finish(|options, messages| {
-            group.create_source_async(EntityKind::Subscription, options, messages, callback)
-        })
-    }
-
-    /// As [`create_subscription`](Self::create_subscription), on a reentrant group.
-    ///
-    /// # Errors
-    /// If the topic's or the type's name is none, the middleware refuses, or the group is gone.
-    pub fn create_reentrant_subscription<M, F>(
-        &self,
-        group: &ReentrantGroup,
-        options: impl Into<SubscriptionOptions>,
-        callback: F,
-    ) -> Result<Subscription<X>, TopicError>
-    where
-        M: Message,
-        F: Fn(M) + Send + Sync + 'static,
-    {
-        let draft = Draft::new(self, group.name(), options.into(), |name| group.deployed_depth(name))?;
-        draft.finish(|options, messages| group.create_source(EntityKind::Subscription, options, messages, callback))
-    }
-
-    /// As [`create_subscription`](Self::create_subscription), with an asynchronous callback on a reentrant group.
-    ///
-    /// # Errors
-    /// If the topic's or the type's name is none, the middleware refuses, or the group is gone.
-    pub fn create_reentrant_subscription_async<M, F, Fut>(
-        &self,
-        group: &ReentrantGroup,
-        options: impl Into<SubscriptionOptions>,
-        callback: F,
-    ) -> Result<Subscription<X>, TopicError>
-    where
-        M: Message,
-        F: Fn(M) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = ()> + Send + 'static,
-    {
-        let draft = Draft::new(self, group.name(), options.into(), |name| group.deployed_depth(name))?;
-        draft.finish(|options, messages| {
-            group.create_source_async(EntityKind::Subscription, options, messages, callback)
-        })
+        group: &G,
+        callback: impl SubscriptionCallback<G, D::Message, Form>,
+    ) -> Result<Subscription, TopicError> {
+        let Self { options, messages, matches, failures, presence, node } = self;
+        let entity = callback.create(group, options, messages, failures)?;
+        Ok(Subscription { entity, matches, _presence: presence, _node: node })
     }
 }

@@ -1,6 +1,6 @@
 //! Those who watch a state for changes: sources that find theirs by number, behind the state's lock.
 
-use rospin::Notifier;
+use rospin_engine::Notifier;
 
 /// Who watches, each with what it has yet to take.
 #[derive(Debug)]

@@ -1,14 +1,13 @@
 //! The conformance suite, in process.
 
-use rospin::{Context, ExecutorHandle};
-use rospin_node::InProcess;
+use rospin_engine::{Context, ExecutorHandle};
+use rospin_node::Ros;
 use rospin_testkit::conformance::Fixture;
 
 /// The case's own context is the network.
 struct OfContext;
 
 impl Fixture for OfContext {
-    type Middleware = InProcess;
     const APART: bool = false;
 
     fn deviation(case: &str) -> Option<&'static str> {
@@ -20,8 +19,8 @@ impl Fixture for OfContext {
         Self
     }
 
-    fn join(&self, context: &Context, _executor: &ExecutorHandle) -> InProcess {
-        InProcess::new(context)
+    fn join(&self, context: &Context, _executor: &ExecutorHandle) -> Ros {
+        Ros::in_process(context)
     }
 }
 

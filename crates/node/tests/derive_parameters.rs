@@ -1,9 +1,11 @@
 //! Structs of parameters.
 
-use rospin::{Context, ContextOptions};
+// What derive macros write is for programs, which have all of this in the crate `rospin`.
+extern crate rospin_node as rospin;
+
+use rospin_engine::{Context, ContextOptions};
 use rospin_node::{
-    DeclareError, InProcess, Node, NodeOptions, ParameterValue, Parameters, SetParameterError,
-    interfaces::rcl_interfaces,
+    DeclareError, Node, NodeOptions, ParameterValue, Parameters, Ros, SetParameterError, interfaces::rcl_interfaces,
 };
 
 #[derive(Parameters, Clone, PartialEq, Debug)]
@@ -55,8 +57,8 @@ const DEFAULT_I: f64 = 0.1;
 #[derive(Parameters)]
 struct Nothing {}
 
-fn node_with(options: impl Into<NodeOptions>) -> Node<InProcess> {
-    Node::new(&InProcess::new(&Context::new(ContextOptions::new())), options).unwrap()
+fn node_with(options: impl Into<NodeOptions>) -> Node {
+    Ros::in_process(&Context::new(ContextOptions::new())).create_node(options).unwrap()
 }
 
 #[test]

@@ -3,30 +3,30 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rospin::{CallbackGroup, Context, ContextOptions, Executor, ExecutorOptions, SpinOptions};
+use rospin_engine::{CallbackGroup, Context, ContextOptions, Executor, ExecutorOptions, SpinOptions};
 use rospin_node::dynamic::{
     AskTypeError, DynamicMessage, FindTypeError, GetFieldError, MessageType, MessageTypeError, PathError,
     ServeTypesError, SetFieldError, Value,
 };
 use rospin_node::interfaces::field_type as id;
 use rospin_node::interfaces::type_description_interfaces::{GetTypeDescription, GetTypeDescriptionRequest, TypeSource};
-use rospin_node::{InProcess, Message, Node, PublishError};
+use rospin_node::{Message, Node, PublishError, Ros};
 use serde::{Deserialize, Serialize};
 
 struct Fixture {
     executor: Executor,
-    middleware: InProcess,
-    node: Node<InProcess>,
+    ros: Ros,
+    node: Node,
     group: CallbackGroup<Vec<DynamicMessage>>,
 }
 
 fn set_up() -> Fixture {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("main"));
-    let middleware = InProcess::new(&context);
-    let node = Node::new(&middleware, "node").unwrap();
+    let ros = Ros::in_process(&context);
+    let node = ros.create_node("node").unwrap();
     let group = executor.create_group("group", Vec::new());
-    Fixture { executor, middleware, node, group }
+    Fixture { executor, ros, node, group }
 }
 
 impl Fixture {
@@ -64,8 +64,9 @@ fn ends_of_one_name_and_type_meet() {
     let (twist, text) = (find("geometry_msgs/msg/Twist"), find("std_msgs/msg/String"));
     let publisher = at.node.create_dynamic_publisher("topic", &twist).unwrap();
     // Found once more, it is still the same type.
-    let same = at.node.create_dynamic_subscription(&at.group, "topic", &find("geometry_msgs/msg/Twist"), push).unwrap();
-    let other = at.node.create_dynamic_subscription(&at.group, "topic", &text, push).unwrap();
+    let same =
+        at.node.on(&at.group).create_dynamic_subscription("topic", &find("geometry_msgs/msg/Twist"), push).unwrap();
+    let other = at.node.on(&at.group).create_dynamic_subscription("topic", &text, push).unwrap();
     assert_eq!((publisher.subscription_count(), same.publisher_count(), other.publisher_count()), (1, 1, 0));
     at.wait(publisher.wait_for_subscription());
     let mut message = DynamicMessage::new(&twist);
@@ -91,7 +92,7 @@ fn rust_types_of_the_same_name_are_others() {
     let at = set_up();
     let typed = at.node.create_publisher::<Text>("topic").unwrap();
     let text = find("std_msgs/msg/String");
-    let subscription = at.node.create_dynamic_subscription(&at.group, "topic", &text, push).unwrap();
+    let subscription = at.node.on(&at.group).create_dynamic_subscription("topic", &text, push).unwrap();
     typed.publish(Text { data: "hello".to_owned() }).unwrap();
     at.spin_all();
     assert_eq!((typed.subscription_count(), subscription.publisher_count()), (0, 0));
@@ -120,7 +121,7 @@ fn a_node_tells_of_its_types_by_name_and_hash() {
     let server = at.node.serve_type_descriptions(&handle).unwrap();
     let error = at.node.serve_type_descriptions(&handle).unwrap_err();
     assert!(matches!(&error, ServeTypesError::AlreadyServed { node } if node == "/node"), "{error}");
-    let other = Node::new(&at.middleware, "other").unwrap();
+    let other = at.ros.create_node("other").unwrap();
     let client = other.create_client::<GetTypeDescription>(&handle, "/node/get_type_description").unwrap();
     let ask = |type_hash: &str, include_type_sources| {
         let (type_name, type_hash) = (twist.name().to_owned(), type_hash.to_owned());
@@ -128,7 +129,7 @@ fn a_node_tells_of_its_types_by_name_and_hash() {
     };
     let unknown = ask(twist.hash(), true);
     assert!(!unknown.successful && unknown.failure_reason.contains("no type geometry_msgs/msg/Twist"));
-    let _subscription = at.node.create_dynamic_subscription(&at.group, "topic", &twist, push).unwrap();
+    let _subscription = at.node.on(&at.group).create_dynamic_subscription("topic", &twist, push).unwrap();
     for hash in [twist.hash(), ""] {
         let known = ask(hash, true);
         assert!(known.successful && known.failure_reason.is_empty());

@@ -1,8 +1,8 @@
 //! Nodes of one process.
 
-use rospin::{CallbackGroup, Context, ContextOptions, Executor, ExecutorOptions, SpinOptions};
+use rospin_engine::{CallbackGroup, Context, ContextOptions, Executor, ExecutorOptions, SpinOptions};
 use rospin_node::{
-    CallError, InProcess, Message, Node, NodeOptions, PublisherOptions, Service, ServiceOptions, SubscriptionOptions,
+    CallError, Message, Node, NodeOptions, PublisherOptions, Ros, Service, ServiceOptions, SubscriptionOptions,
 };
 use serde::{Deserialize, Serialize};
 
@@ -23,11 +23,11 @@ impl Service for Double {
     const TYPE: &str = "test_interfaces/srv/Double";
 }
 
-fn set_up() -> (Context, Executor, InProcess) {
+fn set_up() -> (Context, Executor, Ros) {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("main"));
-    let middleware = InProcess::new(&context);
-    (context, executor, middleware)
+    let ros = Ros::in_process(&context);
+    (context, executor, ros)
 }
 
 fn spin_all(executor: &Executor) {
@@ -40,13 +40,13 @@ fn numbers(group: CallbackGroup<Vec<i64>>) -> Vec<i64> {
 
 #[test]
 fn nodes_talk_by_the_names_that_ros_resolves() {
-    let (_context, executor, middleware) = set_up();
-    let robot = Node::new(&middleware, NodeOptions::new("arm").namespace("/robot")).unwrap();
-    let outside = Node::new(&middleware, "outside").unwrap();
+    let (_context, executor, ros) = set_up();
+    let robot = ros.create_node(NodeOptions::new("arm").namespace("/robot")).unwrap();
+    let outside = ros.create_node("outside").unwrap();
     let group = executor.create_group("arm", Vec::new());
     let hear = |heard: &mut Vec<i64>, number: Number| heard.push(number.data);
-    let relative = robot.create_subscription(&group, "state", hear).unwrap();
-    let _below = robot.create_subscription(&group, "~/state", hear).unwrap();
+    let relative = robot.on(&group).create_subscription("state", hear).unwrap();
+    let _below = robot.on(&group).create_subscription("~/state", hear).unwrap();
     let publisher = outside.create_publisher::<Number>("/robot/state").unwrap();
     assert_eq!((relative.name(), relative.publisher_count(), publisher.subscription_count()), ("arm/state", 1, 1));
     publisher.publish(Number { data: 1 }).unwrap();
@@ -57,15 +57,15 @@ fn nodes_talk_by_the_names_that_ros_resolves() {
 
 #[test]
 fn what_makes_room_is_counted_and_late_subscriptions_get_what_was_kept() {
-    let (context, executor, middleware) = set_up();
-    let node = Node::new(&middleware, "node").unwrap();
+    let (context, executor, ros) = set_up();
+    let node = ros.create_node("node").unwrap();
     let group = executor.create_group("late", Vec::new());
     let options = PublisherOptions::new("numbers").keep_last(3).transient_local();
     let publisher = node.create_publisher::<Number>(options).unwrap();
     (0..5).for_each(|data| publisher.publish(Number { data }).unwrap());
     let subscription = node
+        .on(&group)
         .create_subscription(
-            &group,
             SubscriptionOptions::new("numbers").keep_last(4).transient_local(),
             |heard: &mut Vec<i64>, number: Number| heard.push(number.data),
         )
@@ -80,8 +80,8 @@ fn what_makes_room_is_counted_and_late_subscriptions_get_what_was_kept() {
 
 #[test]
 fn a_call_is_awaited_and_its_end_is_told() {
-    let (_context, executor, middleware) = set_up();
-    let node = Node::new(&middleware, "node").unwrap();
+    let (_context, executor, ros) = set_up();
+    let node = ros.create_node("node").unwrap();
     let client = node.create_client::<Double>(&executor.handle(), "double").unwrap();
     let call = client.call(Number { data: 1 });
     let error = executor.spin_until(call, SpinOptions::new()).unwrap().unwrap_err();
@@ -90,7 +90,8 @@ fn a_call_is_awaited_and_its_end_is_told() {
     let group = executor.create_group("double", 0);
     let options = ServiceOptions::new("double").keep_last(1);
     let server = node
-        .create_service::<Double, _, _>(&group, options, |calls: &mut u32, number| {
+        .on(&group)
+        .create_service::<Double, _, _>(options, |calls: &mut u32, number: Number| {
             *calls += 1;
             Number { data: 2 * number.data }
         })
@@ -107,16 +108,16 @@ fn a_call_is_awaited_and_its_end_is_told() {
 
 #[test]
 fn whoever_waits_for_the_other_end_is_told() {
-    let (_context, executor, middleware) = set_up();
-    let node = Node::new(&middleware, "node").unwrap();
+    let (_context, executor, ros) = set_up();
+    let node = ros.create_node("node").unwrap();
     let publisher = node.create_publisher::<Number>("numbers").unwrap();
     let waiting = publisher.wait_for_subscription();
     let group = executor.create_group("group", node.clone());
-    let _timer = group.create_timer(rospin::TimerOptions::one_shot(std::time::Duration::from_millis(1)), {
+    let _timer = group.create_timer(rospin_engine::TimerOptions::one_shot(std::time::Duration::from_millis(1)), {
         let group = executor.create_group("listener", Vec::new());
-        move |node: &mut Node<InProcess>, _| {
+        move |node: &mut Node, _| {
             let hear = |heard: &mut Vec<i64>, number: Number| heard.push(number.data);
-            std::mem::forget(node.create_subscription(&group, "numbers", hear).unwrap());
+            std::mem::forget(node.on(&group).create_subscription("numbers", hear).unwrap());
         }
     });
     executor.spin_until(waiting, SpinOptions::new().timeout(std::time::Duration::from_secs(40))).unwrap();
@@ -125,7 +126,7 @@ fn whoever_waits_for_the_other_end_is_told() {
 
 #[test]
 fn a_type_that_is_none_and_another_type_are_refused() {
-    let (_context, _executor, middleware) = set_up();
+    let (_context, _executor, ros) = set_up();
     #[derive(Clone, Serialize, Deserialize)]
     struct Nameless;
     impl Message for Nameless {
@@ -136,7 +137,7 @@ fn a_type_that_is_none_and_another_type_are_refused() {
     impl Message for Text {
         const TYPE: &str = "std_msgs/msg/String";
     }
-    let node = Node::new(&middleware, "node").unwrap();
+    let node = ros.create_node("node").unwrap();
     let error = node.create_publisher::<Nameless>("numbers").unwrap_err();
     assert!(error.to_string().contains("std_msgs/msg/String"), "{error}");
     let _publisher = node.create_publisher::<Number>("numbers").unwrap();
@@ -146,25 +147,25 @@ fn a_type_that_is_none_and_another_type_are_refused() {
 
 #[test]
 fn middlewares_of_one_context_have_one_graph() {
-    let (context, _executor, middleware) = set_up();
-    let here = Node::new(&middleware, "here").unwrap();
-    let there = Node::new(&InProcess::new(&context), "there").unwrap();
+    let (context, _executor, ros) = set_up();
+    let here = ros.create_node("here").unwrap();
+    let there = Ros::in_process(&context).create_node("there").unwrap();
     assert_eq!(here.node_names(), ["/here", "/there"]);
     let (_elsewhere, _other_executor, other) = set_up();
-    assert_eq!(Node::new(&other, "elsewhere").unwrap().node_names(), ["/elsewhere"]);
+    assert_eq!(other.create_node("elsewhere").unwrap().node_names(), ["/elsewhere"]);
     drop(there);
     assert_eq!(here.node_names(), ["/here"]);
 }
 
 #[test]
 fn a_server_that_is_dropped_makes_room_for_another_one_at_once() {
-    let (_context, executor, middleware) = set_up();
-    let node = Node::new(&middleware, "node").unwrap();
+    let (_context, executor, ros) = set_up();
+    let node = ros.create_node("node").unwrap();
     let group = executor.create_group("server", None);
     let serve = {
         let (node, other) = (node.clone(), executor.create_group("other", ()));
         move |factor: i64| {
-            node.create_service::<Double, _, _>(&other, "double", move |(), n| Number { data: factor * n.data })
+            node.on(&other).create_service::<Double, _, _>("double", move |n: Number| Number { data: factor * n.data })
         }
     };
     let first = serve(2).unwrap();
@@ -173,7 +174,7 @@ fn a_server_that_is_dropped_makes_room_for_another_one_at_once() {
         drop(server.take());
         *server = Some(serve(factor.data).unwrap());
     };
-    let _restart = node.create_subscription(&group, "factor", restart).unwrap();
+    let _restart = node.on(&group).create_subscription("factor", restart).unwrap();
     drop(first);
     publisher.publish(Number { data: 3 }).unwrap();
     publisher.publish(Number { data: 4 }).unwrap();
@@ -185,13 +186,13 @@ fn a_server_that_is_dropped_makes_room_for_another_one_at_once() {
 
 #[test]
 fn a_subscription_that_is_dropped_is_matched_no_longer_also_in_a_callback() {
-    let (_context, executor, middleware) = set_up();
-    let node = Node::new(&middleware, "node").unwrap();
+    let (_context, executor, ros) = set_up();
+    let node = ros.create_node("node").unwrap();
     let (group, other) = (executor.create_group("group", Vec::new()), executor.create_group("other", ()));
     let publisher = node.create_publisher::<Number>("numbers").unwrap();
     let (mut heard, counted) =
-        (Some(node.create_subscription(&other, "numbers", |(), _: Number| {})), publisher.clone());
-    let _ear = node.create_subscription(&group, "start", move |counts: &mut Vec<i64>, _: Number| {
+        (Some(node.on(&other).create_subscription("numbers", |_: Number| {})), publisher.clone());
+    let _ear = node.on(&group).create_subscription("start", move |counts: &mut Vec<i64>, _: Number| {
         counts.push(counted.subscription_count() as i64);
         drop(heard.take());
         counts.push(counted.subscription_count() as i64);
@@ -203,19 +204,20 @@ fn a_subscription_that_is_dropped_is_matched_no_longer_also_in_a_callback() {
 
 #[test]
 fn what_is_remapped_is_another_topic_and_another_service() {
-    let (_context, executor, middleware) = set_up();
+    let (_context, executor, ros) = set_up();
     let options = NodeOptions::new("arm").namespace("/robot");
     let options = options.remap("state", "/news").remap("~/double", "twice").remap("/robot/state", "/too/late");
-    let robot = Node::new(&middleware, options).unwrap();
-    let outside = Node::new(&middleware, "outside").unwrap();
+    let robot = ros.create_node(options).unwrap();
+    let outside = ros.create_node("outside").unwrap();
     let group = executor.create_group("outside", Vec::new());
     let hear = |heard: &mut Vec<i64>, number: Number| heard.push(number.data);
-    let _news = outside.create_subscription(&group, "news", hear).unwrap();
+    let _news = outside.on(&group).create_subscription("news", hear).unwrap();
     robot.create_publisher("state").unwrap().publish(Number { data: 1 }).unwrap();
     robot.create_publisher("/robot/state").unwrap().publish(Number { data: 2 }).unwrap();
     robot.create_publisher("/state").unwrap().publish(Number { data: 3 }).unwrap();
     let _server = outside
-        .create_service::<Double, _, _>(&group, "/robot/twice", |_, number| Number { data: 2 * number.data })
+        .on(&group)
+        .create_service::<Double, _, _>("/robot/twice", |number: Number| Number { data: 2 * number.data })
         .unwrap();
     let client = robot.create_client::<Double>(&executor.handle(), "~/double").unwrap();
     let called = executor.spin_until(client.call(Number { data: 4 }), SpinOptions::new()).unwrap();
@@ -223,6 +225,6 @@ fn what_is_remapped_is_another_topic_and_another_service() {
     spin_all(&executor);
     assert_eq!(numbers(group), [1, 2]);
 
-    let error = Node::new(&middleware, NodeOptions::new("arm").remap("state", "no topic")).unwrap_err();
+    let error = ros.create_node(NodeOptions::new("arm").remap("state", "no topic")).unwrap_err();
     assert!(error.to_string().contains("no topic"), "{error}");
 }

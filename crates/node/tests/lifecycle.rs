@@ -3,12 +3,10 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use rospin::{Context, ContextOptions, Executor, ExecutorOptions, SpinOptions};
+use rospin_engine::{Context, ContextOptions, Executor, ExecutorOptions, SpinOptions};
 use rospin_node::interfaces::lifecycle_msgs as msgs;
 use rospin_node::lifecycle::{Fault, State, Transition, TransitionError};
-use rospin_node::{
-    InProcess, Lifecycle, LifecycleHandle, LifecycleNode, LifecyclePublisher, Message, Node, NodeOptions, Service,
-};
+use rospin_node::{Lifecycle, LifecycleHandle, LifecycleNode, LifecyclePublisher, Message, NodeOptions, Ros, Service};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -20,7 +18,7 @@ impl Message for Number {
     const TYPE: &str = "std_msgs/msg/Int64";
 }
 
-type Handle = LifecycleHandle<Device, InProcess>;
+type Handle = LifecycleHandle<Device>;
 type Act = Box<dyn FnMut(&Handle) -> Result<(), Fault> + Send>;
 
 /// Notes what it is called for, and does what the test says.
@@ -48,7 +46,7 @@ impl Device {
     }
 }
 
-impl Lifecycle<InProcess> for Device {
+impl Lifecycle for Device {
     fn on_configure(&mut self, node: &Handle, previous: State) -> Result<(), Fault> {
         self.note("configure", node, previous)
     }
@@ -73,8 +71,8 @@ impl Lifecycle<InProcess> for Device {
 struct Bench {
     _context: Context,
     executor: Executor,
-    middleware: InProcess,
-    node: LifecycleNode<Device, InProcess>,
+    ros: Ros,
+    node: LifecycleNode<Device>,
 }
 
 const UP: [Transition; 2] = [Transition::Configure, Transition::Activate];
@@ -83,10 +81,10 @@ impl Bench {
     fn new(device: Device) -> Self {
         let context = Context::new(ContextOptions::new());
         let executor = context.create_executor(ExecutorOptions::new("main"));
-        let middleware = InProcess::new(&context);
+        let ros = Ros::in_process(&context);
         let options = NodeOptions::new("arm").namespace("/robot");
-        let node = LifecycleNode::new(&middleware, &executor.handle(), options, device).unwrap();
-        Self { _context: context, executor, middleware, node }
+        let node = LifecycleNode::new(&ros, &executor.handle(), options, device).unwrap();
+        Self { _context: context, executor, ros, node }
     }
 
     fn go(&self, transition: Transition) -> Result<State, TransitionError> {
@@ -107,7 +105,7 @@ impl Bench {
     }
 
     fn call<S: Service>(&self, service: &str, request: S::Request) -> S::Response {
-        let node = Node::new(&self.middleware, "tool").unwrap();
+        let node = self.ros.create_node("tool").unwrap();
         let client = node.create_client::<S>(&self.executor.handle(), service).unwrap();
         self.await_one(client.call(request)).unwrap()
     }
@@ -128,17 +126,14 @@ impl Bench {
 #[test]
 fn every_transition_leads_where_it_should_and_is_told() {
     let bench = Bench::new(Device::default());
-    let tool = Node::new(&bench.middleware, "tool").unwrap();
+    let tool = bench.ros.create_node("tool").unwrap();
     let heard = bench.executor.create_group("tool", Vec::new());
     let _events = tool
-        .create_subscription(
-            &heard,
-            "/robot/arm/transition_event",
-            |heard: &mut Vec<_>, event: msgs::TransitionEvent| {
-                assert!(event.timestamp > 0);
-                heard.push((event.transition.id, event.start_state.label, event.goal_state.label));
-            },
-        )
+        .on(&heard)
+        .create_subscription("/robot/arm/transition_event", |heard: &mut Vec<_>, event: msgs::TransitionEvent| {
+            assert!(event.timestamp > 0);
+            heard.push((event.transition.id, event.start_state.label, event.goal_state.label));
+        })
         .unwrap();
     use Transition::{Activate, Cleanup, Configure, Deactivate, Shutdown};
     let way = [Configure, Cleanup, Configure, Activate, Deactivate, Activate, Shutdown];
@@ -210,17 +205,17 @@ fn an_error_and_a_panic_are_for_on_error_to_put_right() {
 #[test]
 fn on_error_may_panic_itself() {
     struct Bomb;
-    impl Lifecycle<InProcess> for Bomb {
-        fn on_configure(&mut self, _: &LifecycleHandle<Self, InProcess>, _: State) -> Result<(), Fault> {
+    impl Lifecycle for Bomb {
+        fn on_configure(&mut self, _: &LifecycleHandle<Self>, _: State) -> Result<(), Fault> {
             panic!("first")
         }
-        fn on_error(&mut self, _: &LifecycleHandle<Self, InProcess>, _: State) -> Result<(), Fault> {
+        fn on_error(&mut self, _: &LifecycleHandle<Self>, _: State) -> Result<(), Fault> {
             panic!("second")
         }
     }
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("main"));
-    let node = LifecycleNode::new(&InProcess::new(&context), &executor.handle(), "bomb", Bomb).unwrap();
+    let node = LifecycleNode::new(&Ros::in_process(&context), &executor.handle(), "bomb", Bomb).unwrap();
     let error = executor.spin_until(node.request(Transition::Configure), SpinOptions::new()).unwrap().unwrap_err();
     assert!(error.to_string().contains("first") && error.to_string().contains("second"), "{error}");
     assert_eq!(node.state(), State::Finalized);
@@ -313,35 +308,35 @@ fn tools_see_it_and_ask_it_by_label_and_by_number() {
 #[test]
 fn publishers_are_silent_while_the_node_is_not_active() {
     /// Publishes in every transition.
-    struct Talker(Option<LifecyclePublisher<Number, InProcess>>);
+    struct Talker(Option<LifecyclePublisher<Number>>);
     impl Talker {
         fn say(&self, data: i64) {
             self.0.as_ref().unwrap().publish(Number { data }).unwrap();
         }
     }
-    impl Lifecycle<InProcess> for Talker {
-        fn on_configure(&mut self, node: &LifecycleHandle<Self, InProcess>, _: State) -> Result<(), Fault> {
+    impl Lifecycle for Talker {
+        fn on_configure(&mut self, node: &LifecycleHandle<Self>, _: State) -> Result<(), Fault> {
             self.0 = Some(node.create_publisher("numbers")?);
             self.say(1);
             Ok(())
         }
-        fn on_activate(&mut self, _: &LifecycleHandle<Self, InProcess>, _: State) -> Result<(), Fault> {
+        fn on_activate(&mut self, _: &LifecycleHandle<Self>, _: State) -> Result<(), Fault> {
             self.say(2);
             Ok(())
         }
-        fn on_deactivate(&mut self, _: &LifecycleHandle<Self, InProcess>, _: State) -> Result<(), Fault> {
+        fn on_deactivate(&mut self, _: &LifecycleHandle<Self>, _: State) -> Result<(), Fault> {
             self.say(4);
             Ok(())
         }
     }
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("main"));
-    let middleware = InProcess::new(&context);
-    let listener = Node::new(&middleware, "listener").unwrap();
+    let ros = Ros::in_process(&context);
+    let listener = ros.create_node("listener").unwrap();
     let heard = executor.create_group("heard", Vec::new());
     let hear = |heard: &mut Vec<i64>, number: Number| heard.push(number.data);
-    let _subscription = listener.create_subscription(&heard, "numbers", hear).unwrap();
-    let node = LifecycleNode::new(&middleware, &executor.handle(), "talker", Talker(None)).unwrap();
+    let _subscription = listener.on(&heard).create_subscription("numbers", hear).unwrap();
+    let node = LifecycleNode::new(&ros, &executor.handle(), "talker", Talker(None)).unwrap();
     let say = node.group().create_timer(Duration::from_millis(1), |talker, _| talker.say(3)).unwrap();
     let go = |transition| executor.spin_until(node.request(transition), SpinOptions::new()).unwrap().unwrap();
     say.cancel();

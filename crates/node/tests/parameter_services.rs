@@ -2,31 +2,31 @@
 
 use std::time::Duration;
 
-use rospin::{Context, ContextOptions, Deployment, Executor, ExecutorOptions, Instant, SpinOptions};
+use rospin_engine::{Context, ContextOptions, Deployment, Executor, ExecutorOptions, Instant, SpinOptions};
 use rospin_node::interfaces::builtin_interfaces::Time;
 use rospin_node::interfaces::rcl_interfaces::{self as wire, ParameterEvent};
 use rospin_node::interfaces::rosgraph_msgs::Clock;
 use rospin_node::{
-    CallError, InProcess, Node, NodeOptions, ParameterClient, ParameterClientError, ParameterKind, ParameterOptions,
-    ParameterSetting, ParameterValue, ServeParametersError,
+    CallError, Node, NodeOptions, ParameterClient, ParameterClientError, ParameterKind, ParameterOptions,
+    ParameterSetting, ParameterValue, Ros, ServeParametersError,
 };
 
 struct Fixture {
     context: Context,
     executor: Executor,
-    middleware: InProcess,
-    node: Node<InProcess>,
-    client: ParameterClient<InProcess>,
+    ros: Ros,
+    node: Node,
+    client: ParameterClient,
 }
 
 fn set_up_with(options: NodeOptions) -> Fixture {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("main"));
-    let middleware = InProcess::new(&context);
-    let node = Node::new(&middleware, options.namespace("/robot")).unwrap();
-    let other = Node::new(&middleware, "other").unwrap();
+    let ros = Ros::in_process(&context);
+    let node = ros.create_node(options.namespace("/robot")).unwrap();
+    let other = ros.create_node("other").unwrap();
     let client = other.create_parameter_client(&executor.handle(), "/robot/arm").unwrap();
-    Fixture { context, executor, middleware, node, client }
+    Fixture { context, executor, ros, node, client }
 }
 
 fn set_up() -> Fixture {
@@ -138,7 +138,7 @@ fn a_deployment_file_moves_the_services() {
     let context = Context::new(ContextOptions::new().deployment(deployment));
     let main = context.create_executor(ExecutorOptions::new("main"));
     let background = context.create_executor(ExecutorOptions::new("background"));
-    let node = Node::new(&InProcess::new(&context), NodeOptions::new("arm").namespace("/robot")).unwrap();
+    let node = Ros::in_process(&context).create_node(NodeOptions::new("arm").namespace("/robot")).unwrap();
     let low = node.declare_parameter("low", 1).unwrap();
     let _server = node.serve_parameters(&main.handle()).unwrap();
     let client = node.create_parameter_client(&main.handle(), "/robot/arm").unwrap();
@@ -258,7 +258,7 @@ fn use_sim_time_can_be_overridden_and_is_shared_by_the_nodes_of_a_context() {
     let _first = at.node.serve_parameters(&at.executor.handle()).unwrap();
     assert!(time.is_active());
     let options = NodeOptions::new("second").parameter_override("use_sim_time", true);
-    let second = Node::new(&at.middleware, options).unwrap();
+    let second = at.ros.create_node(options).unwrap();
     // It is on an executor of its own, and behind.
     let behind = at.context.create_executor(ExecutorOptions::new("behind"));
     let _second = second.serve_parameters(&behind.handle()).unwrap();
@@ -291,7 +291,7 @@ fn whose_executor_is_gone_leads_nobody_to_the_clock() {
     let gone = at.context.create_executor(ExecutorOptions::new("gone"));
     let time = at.context.ros_time();
     let first = at.node.use_sim_time(&gone.handle(), &time).unwrap();
-    let second = Node::new(&at.middleware, "second").unwrap();
+    let second = at.ros.create_node("second").unwrap();
     let _second = second.use_sim_time(&at.executor.handle(), &time).unwrap();
 
     let clock = at.node.create_publisher::<Clock>("/clock").unwrap();

@@ -1,22 +1,25 @@
 //! Parameters of nodes, as the program that declares them sees them.
 
+// What derive macros write is for programs, which have all of this in the crate `rospin`.
+extern crate rospin_node as rospin;
+
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex};
 
-use rospin::{Context, ContextOptions, Executor, ExecutorOptions, SpinOptions};
+use rospin_engine::{Context, ContextOptions, Executor, ExecutorOptions, SpinOptions};
 use rospin_node::{
-    DeclareError, InProcess, Node, NodeOptions, ParameterFile, ParameterOptions, ParameterSetting, ParameterValue,
-    Parameters, SetParameterError, UndeclareError,
+    DeclareError, Node, NodeOptions, ParameterFile, ParameterOptions, ParameterSetting, ParameterValue, Parameters,
+    Ros, SetParameterError, UndeclareError,
 };
 
-fn node_with(options: impl Into<NodeOptions>) -> (Executor, Node<InProcess>) {
+fn node_with(options: impl Into<NodeOptions>) -> (Executor, Node) {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("main"));
-    let node = Node::new(&InProcess::new(&context), options).unwrap();
+    let node = Ros::in_process(&context).create_node(options).unwrap();
     (executor, node)
 }
 
-fn node() -> Node<InProcess> {
+fn node() -> Node {
     node_with("node").1
 }
 

@@ -3,9 +3,9 @@
 use std::sync::{Mutex, Once};
 
 use log::{LevelFilter, Log, Metadata, Record};
-use rospin::{Context, ContextOptions, Executor, ExecutorOptions, SpinOptions};
+use rospin_engine::{Context, ContextOptions, Executor, ExecutorOptions, SpinOptions};
 use rospin_node::interfaces::rcl_interfaces::Log as LogMessage;
-use rospin_node::{InProcess, Node, NodeOptions, RosoutError, RosoutLog, SubscriptionOptions};
+use rospin_node::{Node, NodeOptions, Ros, RosoutError, RosoutLog, SubscriptionOptions};
 
 /// What the program's logger was told, by all tests.
 static CONSOLE: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -28,27 +28,27 @@ fn on_console(text: &str) -> usize {
     CONSOLE.lock().unwrap().iter().filter(|line| line.contains(text)).count()
 }
 
-fn set_up(name: &str) -> (Executor, Node<InProcess>) {
+fn set_up(name: &str) -> (Executor, Node) {
     static LOGGER: Once = Once::new();
     LOGGER.call_once(|| {
         // Of no test in particular: its records are published by nobody.
-        let node = Node::new(&InProcess::new(&Context::new(ContextOptions::new())), "program").unwrap();
+        let node = Ros::in_process(&Context::new(ContextOptions::new())).create_node("program").unwrap();
         log::set_boxed_logger(Box::new(RosoutLog::new(node.logger(), Console))).unwrap();
         log::set_max_level(LevelFilter::Trace);
     });
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("main"));
     let options = NodeOptions::new(name).namespace("/robot");
-    let node = Node::new(&InProcess::new(&context), options).unwrap();
+    let node = Ros::in_process(&context).create_node(options).unwrap();
     (executor, node)
 }
 
 /// What `/rosout` has, kept ones included.
-fn published(executor: &Executor, node: &Node<InProcess>) -> Vec<LogMessage> {
+fn published(executor: &Executor, node: &Node) -> Vec<LogMessage> {
     let group = executor.create_group("console", Vec::new());
     let options = SubscriptionOptions::new("/rosout").keep_last(1000).transient_local();
     let hear = |heard: &mut Vec<LogMessage>, record| heard.push(record);
-    let _subscription = node.create_subscription(&group, options, hear).unwrap();
+    let _subscription = node.on(&group).create_subscription(options, hear).unwrap();
     executor.spin(SpinOptions::spin_all()).unwrap();
     group.into_payload().unwrap()
 }

@@ -4,18 +4,17 @@
 //! is made of a writer for requests and a subscription for responses.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as TaskContext, Poll, ready};
 
+use bytes::Bytes;
 use futures_channel::oneshot;
 use ros2_client::dds::rustdds::no_key::DataWriterCdr;
 use ros2_client::dds::rustdds::{GUID, QosPolicies, RTPSEntity, WriteOptionsBuilder};
 use ros2_client::{Gid, ReadError};
-use rospin::{Entity, EntityKind, EntityOptions, LossCause, ReentrantGroup};
-use rospin_node::{CallError, ClientEnd, FullName, Matches, Qos, Refused, Service, TypeName};
-use serde::de::DeserializeOwned;
+use rospin_engine::{Entity, EntityKind, EntityOptions, LossCause, ReentrantGroup};
+use rospin_node::{Awaited, CallError, ClientEnd, FullName, Matches, Qos, Refused, TypeName};
 
 use crate::domain::ServiceMapping;
 use crate::headed::{Headed, HeadedSeed, Header, half_of};
@@ -23,28 +22,29 @@ use crate::matches::Matched;
 use crate::names;
 use crate::node::{DdsNode, Place, refused};
 use crate::participant::End;
+use crate::raw::Raw;
 use crate::reader::{Read, Reader, poll_sample};
 
 /// The calls that wait for a response, by the number of their request.
-struct Waiting<T>(Mutex<Calls<T>>);
+struct Waiting(Mutex<Calls>);
 
-struct Calls<T> {
+struct Calls {
     last: i64,
-    senders: BTreeMap<i64, oneshot::Sender<T>>,
+    senders: BTreeMap<i64, oneshot::Sender<Bytes>>,
     closed: bool,
 }
 
-impl<T> Waiting<T> {
+impl Waiting {
     const fn new() -> Self {
         Self(Mutex::new(Calls { last: 0, senders: BTreeMap::new(), closed: false }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Calls<T>> {
+    fn lock(&self) -> MutexGuard<'_, Calls> {
         // What runs under the lock leaves nothing half done.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn finish(&self, number: i64, response: T) {
+    fn finish(&self, number: i64, response: Bytes) {
         let sender = self.lock().senders.remove(&number);
         if let Some(sender) = sender {
             // Who lost interest meanwhile does not mind.
@@ -63,15 +63,15 @@ impl<T> Waiting<T> {
 }
 
 /// The responses to a client's requests.
-struct Responses<T: DeserializeOwned + Send + 'static> {
-    subscription: ros2_client::Subscription<Headed<T>>,
+struct Responses {
+    subscription: ros2_client::Subscription<Headed<Raw>>,
     mapping: ServiceMapping,
     /// The writer of the requests.
     requester: GUID,
-    waiting: Arc<Waiting<T>>,
+    waiting: Arc<Waiting>,
 }
 
-impl<T: DeserializeOwned + Send + 'static> Responses<T> {
+impl Responses {
     /// The number of the request that is answered, if it is one of ours.
     fn number(&self, header: Option<Header>, info: &ros2_client::MessageInfo) -> Option<i64> {
         if self.mapping == ServiceMapping::Cyclone {
@@ -82,36 +82,36 @@ impl<T: DeserializeOwned + Send + 'static> Responses<T> {
     }
 }
 
-impl<T: DeserializeOwned + Send + 'static> Read for Responses<T> {
-    type Item = (i64, T);
+impl Read for Responses {
+    type Item = (i64, Bytes);
 
     fn poll_read(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<Option<Self::Item>, ReadError>> {
         let sample = ready!(poll_sample(&self.subscription, HeadedSeed::new(self.mapping), cx));
         // DDS brings the responses to all clients of the service.
         Poll::Ready(
-            sample.map(|(Headed { header, body }, info)| self.number(header, &info).map(|number| (number, body))),
+            sample.map(|(Headed { header, body }, info)| self.number(header, &info).map(|number| (number, body.0))),
         )
     }
 }
 
-impl<T: DeserializeOwned + Send + 'static> Drop for Responses<T> {
+impl Drop for Responses {
     fn drop(&mut self) {
         self.waiting.close();
     }
 }
 
 /// A client of a service over DDS.
-pub struct DdsClient<S: Service> {
+pub(crate) struct DdsClient {
     service: String,
-    writer: DataWriterCdr<Headed<S::Request>>,
+    writer: DataWriterCdr<Headed<Raw>>,
     mapping: ServiceMapping,
-    waiting: Arc<Waiting<S::Response>>,
+    waiting: Arc<Waiting>,
     requests: Matched,
     responses: Matched,
     entity: Entity,
 }
 
-impl<S: Service> DdsClient<S> {
+impl DdsClient {
     /// With responses that are an entity of a reentrant group of its own: no callback can hold it.
     pub(crate) fn new(
         node: &DdsNode,
@@ -151,10 +151,8 @@ impl<S: Service> DdsClient<S> {
     }
 }
 
-impl<S: Service> ClientEnd<S> for DdsClient<S> {
-    type Call = Call<S::Response>;
-
-    fn call(&self, body: S::Request) -> Call<S::Response> {
+impl DdsClient {
+    fn send(&self, body: Raw) -> Call {
         let Self { service, writer, mapping, waiting, .. } = self;
         if self.count() == 0 {
             return Call::failed(CallError::Unavailable { service: service.clone() });
@@ -186,34 +184,34 @@ impl<S: Service> ClientEnd<S> for DdsClient<S> {
         let waiting = Arc::clone(waiting);
         Call(Outcome::Waiting { service: service.clone(), receiver, number, waiting })
     }
+}
 
-    fn undecodable(&self) -> u64 {
+impl ClientEnd for DdsClient {
+    fn call(&self, payload: Vec<u8>) -> Awaited<Result<Bytes, CallError>> {
+        Box::pin(self.send(payload.into()))
+    }
+
+    fn unreadable(&self) -> u64 {
         self.entity.lost(LossCause::TakeFailed)
     }
 }
 
-impl<S: Service> Matches for DdsClient<S> {
+impl Matches for DdsClient {
     /// Whether a server is matched both ways.
     fn count(&self) -> usize {
         self.requests.count().min(self.responses.count())
     }
 
-    fn wait(&self) -> impl Future<Output = ()> + Send + 'static {
+    fn wait(&self) -> Awaited<()> {
         let (requests, responses) = (self.requests.wait(), self.responses.wait());
-        async move {
+        Box::pin(async move {
             requests.await;
             responses.await;
-        }
+        })
     }
 }
 
-impl<S: Service> fmt::Debug for DdsClient<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DdsClient").field("service", &self.service).finish_non_exhaustive()
-    }
-}
-
-impl<S: Service> Drop for DdsClient<S> {
+impl Drop for DdsClient {
     fn drop(&mut self) {
         self.waiting.close();
     }
@@ -221,21 +219,21 @@ impl<S: Service> Drop for DdsClient<S> {
 
 /// A call that was sent: a future of its response.
 #[must_use = "the response is lost unless the call is awaited"]
-pub struct Call<T>(Outcome<T>);
+struct Call(Outcome);
 
-enum Outcome<T> {
+enum Outcome {
     Failed(CallError),
-    Waiting { service: String, receiver: oneshot::Receiver<T>, number: i64, waiting: Arc<Waiting<T>> },
+    Waiting { service: String, receiver: oneshot::Receiver<Bytes>, number: i64, waiting: Arc<Waiting> },
 }
 
-impl<T> Call<T> {
+impl Call {
     const fn failed(error: CallError) -> Self {
         Self(Outcome::Failed(error))
     }
 }
 
-impl<T> Future for Call<T> {
-    type Output = Result<T, CallError>;
+impl Future for Call {
+    type Output = Result<Bytes, CallError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
         match &mut self.0 {
@@ -247,17 +245,11 @@ impl<T> Future for Call<T> {
     }
 }
 
-impl<T> Drop for Call<T> {
+impl Drop for Call {
     fn drop(&mut self) {
         if let Outcome::Waiting { number, waiting, .. } = &self.0 {
             let forgotten = waiting.lock().senders.remove(number);
             drop(forgotten);
         }
-    }
-}
-
-impl<T> fmt::Debug for Call<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Call").finish_non_exhaustive()
     }
 }

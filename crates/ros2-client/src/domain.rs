@@ -7,10 +7,9 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rospin::{ExecutorHandle, SourceError};
-use rospin_node::{NodeError, NodeOptions};
+use rospin_engine::{ExecutorHandle, SourceError};
+use rospin_node::Ros;
 
-use crate::Node;
 use crate::graph::Feed;
 use crate::participant::{End, Participant};
 
@@ -204,7 +203,7 @@ impl Domain {
     /// no user code runs there. Where that executor is busy, matches are known later, and messages flow nevertheless.
     ///
     /// The middleware starts its threads here, and with the first topic that has both ends in this process. They get the
-    /// scheduling and the cores of the calling thread, see [`Context::start_threads`](rospin::Context::start_threads).
+    /// scheduling and the cores of the calling thread, see [`Context::start_threads`](rospin_engine::Context::start_threads).
     ///
     /// # Errors
     /// If there is no such domain, its sockets cannot be had, or the executor is gone.
@@ -219,12 +218,10 @@ impl Domain {
         Ok(Self(Arc::new(Inner { options, executor: executor.clone(), feed, participants })))
     }
 
-    /// Creates a node; a plain `&str` is its name.
-    ///
-    /// # Errors
-    /// If the name is none.
-    pub fn create_node(&self, options: impl Into<NodeOptions>) -> Result<Node, NodeError> {
-        Node::new(self, options)
+    /// Returns what creates nodes of this domain, whose callbacks run on executors of its executor's context.
+    #[must_use]
+    pub fn ros(&self) -> Ros {
+        Ros::over(self.0.executor.context(), self.clone())
     }
 
     /// The domain's number.

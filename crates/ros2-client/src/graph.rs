@@ -16,7 +16,7 @@ use ros2_client::dds::rustdds::{
     CDRDeserializerAdapter, DomainParticipant, DomainParticipantStatusEvent, EndpointDescription, GUID, LostReason,
     QosPolicies, QosPolicyBuilder, TopicKind,
 };
-use rospin::TakeError;
+use rospin_engine::TakeError;
 use rospin_node::{Durability, Endpoint, Graph, History, Reliability};
 use serde::Deserialize;
 

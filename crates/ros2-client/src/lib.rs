@@ -1,4 +1,4 @@
-//! ROS 2 over DDS, run by [`rospin`]: nodes that talk to C++ and Python nodes, whose callbacks run when rospin's policy says.
+//! ROS 2 over DDS, run by rospin: nodes that talk to C++ and Python nodes, whose callbacks run when rospin's policy says.
 //!
 //! The middleware is the crate [`ros2_client`] on RustDDS, all of it Rust: nothing has to be installed. Its threads move
 //! bytes and nothing else. When something arrived they raise a flag; an executor's own thread takes it, decodes it and runs
@@ -9,17 +9,17 @@
 //! - [`Message`]s and [`Service`]s are types that are generated from ROS 2's definitions (`rospin-msgs`).
 //!
 //! ```no_run
-//! use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+//! use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
 //! use rospin_msgs::std_msgs::msg::String as Text;
 //! use rospin_ros2_client::{Domain, DomainOptions};
 //!
 //! let context = Context::new(ContextOptions::new());
 //! let executor = context.create_executor(ExecutorOptions::new("main"));
 //! let domain = Domain::join(&executor.handle(), DomainOptions::from_env()?)?;
-//! let node = domain.create_node("listener")?;
+//! let node = domain.ros().create_node("listener")?;
 //!
 //! let group = executor.create_group("listener", 0_u32);
-//! let _subscription = node.create_subscription(&group, "chatter", |heard: &mut u32, message: Text| {
+//! let _subscription = node.on(&group).create_subscription("chatter", |heard: &mut u32, message: Text| {
 //!     *heard += 1;
 //!     println!("{heard}: {}", message.data);
 //! })?;
@@ -30,7 +30,7 @@
 //! # What is lost
 //!
 //! A payload that is not what its topic's type says (cut short, another type, noise) is counted as
-//! [`TakeFailed`](rospin::LossCause::TakeFailed) and reported as an [`Incident`](rospin::Incident); the callback does not
+//! [`TakeFailed`](rospin_engine::LossCause::TakeFailed) and reported as an [`Incident`](rospin_engine::Incident); the callback does not
 //! run. What the middleware's queue drops when a callback is slower than its topic is in [`Subscription::missed`].
 //!
 //! # The graph
@@ -67,6 +67,7 @@ mod node;
 mod owed;
 mod participant;
 mod publisher;
+mod raw;
 mod reader;
 #[cfg(feature = "security")]
 mod security;
@@ -75,35 +76,6 @@ mod subscription;
 
 pub use domain::{Domain, DomainOptions, EnvError, JoinError, ServiceMapping};
 pub use rospin_node::*;
-
-/// A node of a [`Domain`].
-pub type Node = rospin_node::Node<Domain>;
-/// A publisher of a [`Node`]'s.
-pub type Publisher<M> = rospin_node::Publisher<M, Domain>;
-/// A subscription of a [`Node`]'s.
-pub type Subscription = rospin_node::Subscription<Domain>;
-/// A server of a [`Node`]'s.
-pub type Server = rospin_node::Server<Domain>;
-/// A client of a [`Node`]'s.
-pub type Client<S> = rospin_node::Client<S, Domain>;
-/// A publisher of a [`Node`]'s, of a type that is known only at run time.
-pub type DynamicPublisher = rospin_node::DynamicPublisher<Domain>;
-/// The types of a [`Node`] as others learn of them.
-pub type TypeDescriptionServer = rospin_node::TypeDescriptionServer<Domain>;
-/// Runs a callback with each change of the graph.
-pub type GraphCallback = rospin_node::GraphCallback<Domain>;
-/// The parameters of a [`Node`] as others get at them.
-pub type ParameterServer = rospin_node::ParameterServer<Domain>;
-/// The parameters of another node.
-pub type ParameterClient = rospin_node::ParameterClient<Domain>;
-/// The log of a [`Node`] on its way to `/rosout`.
-pub type Rosout = rospin_node::Rosout<Domain>;
-/// An action server of a [`Node`]'s.
-pub type ActionServer = rospin_node::ActionServer<Domain>;
-/// An action client of a [`Node`]'s.
-pub type ActionClient<A> = rospin_node::ActionClient<A, Domain>;
-/// ROS time follows `/clock` for as long as this lives.
-pub type SimTime = rospin_node::SimTime<Domain>;
 
 /// The middleware itself, in the version that this crate uses.
 pub use ros2_client;

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::task::{Context as TaskContext, Poll, Waker};
 
-use rospin::{Notifier, Pending, Source, TakeError};
+use rospin_engine::{Notifier, Pending, Source, TakeError};
 
 /// Something of the middleware that is listened to.
 pub(crate) trait Listen: Send + 'static {

@@ -12,7 +12,7 @@ use futures_core::Stream;
 use ros2_client::dds::rustdds::{
     DomainParticipantStatusEvent, DomainParticipantStatusListener, GUID, LostReason, StatusEvented,
 };
-use rospin::{TakeError, Waiters};
+use rospin_engine::{TakeError, Waiters};
 
 use crate::graph::Feed;
 use crate::listener::Listen;
@@ -144,7 +144,7 @@ impl Matches {
 }
 
 /// The matches of one reader or writer, which it has as long as this lives.
-pub struct Matched {
+pub(crate) struct Matched {
     matches: Arc<Matches>,
     local: GUID,
 }

@@ -18,7 +18,7 @@ use crate::participant::{End, Participant};
 const KEEP_ALL: i32 = 8192;
 
 /// A node as each participant knows it that has an entity of it.
-pub struct DdsNode {
+pub(crate) struct DdsNode {
     name: NodeName,
     nodes: Mutex<Nodes>,
     // After the nodes, which say goodbye through it.
@@ -64,6 +64,10 @@ impl DdsNode {
         let name = NodeName::new(name.namespace(), name.base_name()).map_err(refused)?;
         let at = [(0, announce(&domain.first_participant(), &name)?)].into();
         Ok(Self { name, nodes: Mutex::new(Nodes { at, is_empty: true }), domain: domain.clone() })
+    }
+
+    pub(crate) const fn domain(&self) -> &Domain {
+        &self.domain
     }
 
     pub(crate) fn fully_qualified_name(&self) -> String {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 #[cfg(feature = "security")]
 use ros2_client::dds::rustdds::DomainParticipantSecurityConfigFiles;
 use ros2_client::dds::rustdds::{DomainParticipantBuilder, RTPSEntity};
-use rospin::{Entity, EntityKind, EntityOptions, ExecutorHandle, GroupOptions};
+use rospin_engine::{Entity, EntityKind, EntityOptions, ExecutorHandle, GroupOptions};
 
 use crate::domain::{DomainOptions, JoinError};
 use crate::graph::{Feed, Nodes};

@@ -1,23 +1,22 @@
 //! Publishers.
 
-use std::fmt;
-
 use ros2_client::WriteError;
-use rospin_node::{Encode, FullName, Matches, PublishError, PublisherEnd, Qos, Refused, TypeName};
+use rospin_node::{Awaited, FullName, Matches, PublishError, PublisherEnd, Qos, Refused, TypeName};
 
 use crate::matches::Matched;
 use crate::names;
 use crate::node::DdsNode;
 use crate::participant::End;
+use crate::raw::Raw;
 
 /// A publisher of a DDS topic.
-pub struct DdsPublisher<M: Encode> {
+pub(crate) struct DdsPublisher {
     topic: String,
-    publisher: ros2_client::Publisher<M>,
+    publisher: ros2_client::Publisher<Raw>,
     matched: Matched,
 }
 
-impl<M: Encode> DdsPublisher<M> {
+impl DdsPublisher {
     pub(crate) fn new(node: &DdsNode, topic: &FullName, message_type: &TypeName, qos: &Qos) -> Result<Self, Refused> {
         let dds_name = names::topic(topic);
         let (publisher, matched) = node.create(&dds_name, End::Writers, qos, |place| {
@@ -29,9 +28,9 @@ impl<M: Encode> DdsPublisher<M> {
     }
 }
 
-impl<M: Encode> PublisherEnd<M> for DdsPublisher<M> {
-    fn publish(&self, message: M) -> Result<(), PublishError> {
-        self.publisher.publish(message).map_err(|error| {
+impl PublisherEnd for DdsPublisher {
+    fn publish(&self, payload: &mut Vec<u8>) -> Result<(), PublishError> {
+        self.publisher.publish(std::mem::take(payload).into()).map_err(|error| {
             let topic = self.topic.clone();
             match error.forget_data() {
                 WriteError::WouldBlock { .. } => PublishError::Full { topic },
@@ -41,18 +40,12 @@ impl<M: Encode> PublisherEnd<M> for DdsPublisher<M> {
     }
 }
 
-impl<M: Encode> Matches for DdsPublisher<M> {
+impl Matches for DdsPublisher {
     fn count(&self) -> usize {
         self.matched.count()
     }
 
-    fn wait(&self) -> impl Future<Output = ()> + Send + 'static {
-        self.matched.wait()
-    }
-}
-
-impl<M: Encode> fmt::Debug for DdsPublisher<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DdsPublisher").field("topic", &self.topic).finish_non_exhaustive()
+    fn wait(&self) -> Awaited<()> {
+        Box::pin(self.matched.wait())
     }
 }

@@ -7,11 +7,11 @@ use std::task::{Context as TaskContext, Poll, Waker};
 
 use futures_core::Stream;
 use ros2_client::{MessageInfo, ReadError};
-use rospin::{LossCause, Notifier, Pending, Source, TakeError};
+use rospin_engine::{LossCause, Notifier, Pending, Source, TakeError};
 use serde::de::DeserializeSeed;
 
 /// Something of the middleware that is read without blocking.
-pub trait Read: Send + 'static {
+pub(crate) trait Read: Send + 'static {
     type Item: Send + 'static;
 
     /// Takes an item, or has the waker called when there may be one. `None` for an item that is for somebody else.
@@ -51,7 +51,7 @@ const SURPLUS_A_TAKE: usize = 16;
 const OLD_MAX: usize = 10_000;
 
 /// A [`Read`] as a source. Items are taken and decoded on the executor's thread.
-pub struct Reader<R: Read> {
+pub(crate) struct Reader<R: Read> {
     read: R,
     waker: Waker,
     notifier: Option<Notifier>,

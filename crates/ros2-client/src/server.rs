@@ -2,16 +2,16 @@
 //!
 //! ros2-client's own servers have no names for the services of actions.
 
-use std::fmt;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, ready};
 
+use bytes::Bytes;
 use ros2_client::dds::rustdds::no_key::DataWriterCdr;
 use ros2_client::dds::rustdds::rpc::SampleIdentity;
 use ros2_client::dds::rustdds::{GUID, QosPolicies, RTPSEntity, SequenceNumber, WriteOptionsBuilder};
 use ros2_client::request_id::RmwRequestId;
 use ros2_client::{CreateError, MessageInfo, ReadError};
-use rospin_node::{FullName, Qos, Refused, ReplyEnd, Service, TypeName};
+use rospin_node::{FullName, Qos, Refused, ReplyEnd, TypeName};
 
 use crate::domain::ServiceMapping;
 use crate::gaps::Gaps;
@@ -21,20 +21,21 @@ use crate::names;
 use crate::node::{DdsNode, refused};
 use crate::owed::{Debt, ServerEnds};
 use crate::participant::End;
+use crate::raw::Raw;
 use crate::reader::{Read, Reader, poll_sample};
 
-type Writer<S> = DataWriterCdr<Headed<<S as Service>::Response>>;
+type Writer = DataWriterCdr<Headed<Raw>>;
 
 /// Where responses go.
-struct Responses<S: Service> {
-    writer: Writer<S>,
+struct Responses {
+    writer: Writer,
     /// Whom responses reach, and whose requests come.
     readers: Matched,
     writers: Matched,
 }
 
-impl<S: Service> Responses<S> {
-    fn send(&self, header: Option<Header>, body: S::Response, request: RmwRequestId) -> Result<(), Refused> {
+impl Responses {
+    fn send(&self, header: Option<Header>, body: Raw, request: RmwRequestId) -> Result<(), Refused> {
         let options = WriteOptionsBuilder::new().related_sample_identity(SampleIdentity::from(request)).build();
         let sent = self.writer.write_with_options(Headed { header, body }, options);
         sent.map(drop).map_err(|error| refused(error.forget_data()))
@@ -46,10 +47,10 @@ impl<S: Service> Responses<S> {
 }
 
 /// The requests of a service.
-pub struct DdsRequests<S: Service> {
-    subscription: ros2_client::Subscription<Headed<S::Request>>,
+pub(crate) struct DdsRequests {
+    subscription: ros2_client::Subscription<Headed<Raw>>,
     mapping: ServiceMapping,
-    responses: Arc<Responses<S>>,
+    responses: Arc<Responses>,
     gaps: Gaps,
 }
 
@@ -66,8 +67,8 @@ fn identity(info: &MessageInfo) -> RmwRequestId {
     }
 }
 
-impl<S: Service> Read for DdsRequests<S> {
-    type Item = (S::Request, DdsReply<S>);
+impl Read for DdsRequests {
+    type Item = (Bytes, Box<dyn ReplyEnd>);
 
     fn poll_read(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<Option<Self::Item>, ReadError>> {
         let sample = ready!(poll_sample(&self.subscription, HeadedSeed::new(self.mapping), cx));
@@ -75,7 +76,8 @@ impl<S: Service> Read for DdsRequests<S> {
         Poll::Ready(sample.map(|(Headed { header, body }, info)| {
             let responses = Arc::clone(&self.responses);
             let requester = GUID::from(info.publisher_gid());
-            Some((body, DdsReply { responses, header, requester, request: identity(&info) }))
+            let reply = DdsReply { responses, header, requester, request: identity(&info) };
+            Some((body.0, Box::new(reply) as Box<dyn ReplyEnd>))
         }))
     }
 
@@ -89,17 +91,18 @@ impl<S: Service> Read for DdsRequests<S> {
 }
 
 /// Where the response to a request goes.
-pub struct DdsReply<S: Service> {
-    responses: Arc<Responses<S>>,
+pub(crate) struct DdsReply {
+    responses: Arc<Responses>,
     header: Option<Header>,
     /// The client's writer.
     requester: GUID,
     request: RmwRequestId,
 }
 
-impl<S: Service> ReplyEnd<S::Response> for DdsReply<S> {
-    fn send(self, body: S::Response) -> Result<(), Refused> {
-        let Self { responses, header, requester, request } = self;
+impl ReplyEnd for DdsReply {
+    fn send(self: Box<Self>, payload: Vec<u8>) -> Result<(), Refused> {
+        let Self { responses, header, requester, request } = *self;
+        let body = Raw::from(payload);
         let (matches, ends) = (responses.readers.all(), responses.ends());
         if !matches.know(ends, requester) {
             let (later, again) = (Arc::downgrade(&responses), body.clone());
@@ -111,22 +114,20 @@ impl<S: Service> ReplyEnd<S::Response> for DdsReply<S> {
         }
         responses.send(header, body, request)
     }
-}
 
-impl<S: Service> fmt::Debug for DdsReply<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DdsReply").field("request", &self.request).finish_non_exhaustive()
+    fn refuse(self: Box<Self>, _reason: &str) {
+        // DDS has no word for it: the client waits for as long as it likes.
     }
 }
 
 /// Serves.
-pub(crate) fn serve<S: Service>(
+pub(crate) fn serve(
     node: &DdsNode,
     mapping: ServiceMapping,
     service: &FullName,
     service_type: &TypeName,
     qos: &Qos,
-) -> Result<Reader<DdsRequests<S>>, Refused> {
+) -> Result<Reader<DdsRequests>, Refused> {
     let responses_name = names::responses(service);
     let (subscription, responses) = node.create(&responses_name, End::Writers, qos, |place| {
         let (dds, matches) = (place.participant.context.domain_participant(), &place.participant.matches);
@@ -135,7 +136,7 @@ pub(crate) fn serve<S: Service>(
         // The writer first: a client whose request comes can be answered.
         let publisher = dds.create_publisher(&QosPolicies::from(&place.qos))?;
         let write = || publisher.create_datawriter_no_key(&responses, None);
-        let (writer, readers) = matches.register(write, |writer: &Writer<S>| writer.guid())?;
+        let (writer, readers) = matches.register(write, |writer: &Writer| writer.guid())?;
         let subscribe = || place.node.create_subscription(&requests, Some(place.qos));
         let (subscription, writers) = matches.register(subscribe, |subscription| subscription.guid())?;
         Ok::<_, CreateError>((subscription, Responses { writer, readers, writers }))

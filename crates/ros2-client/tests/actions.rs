@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use common::{Fibonacci, Order, Sequence, context, domain_id, executor, join, wait};
 use futures::StreamExt;
-use rospin::{ClockKind, Executor, Payload};
+use rospin_engine::{ClockKind, Executor, Payload};
 use rospin_ros2_client::{ActionServer, CancelResponse, GoalHandle, GoalResponse, GoalState, Node, SendGoalError};
 
 /// Counts up to the order; one of 1000 waits until it is canceled, and negative ones are rejected.
@@ -35,7 +35,7 @@ fn count(executor: &Executor, node: &Node) -> ActionServer {
         0.. => GoalResponse::AcceptAndExecute,
         _ => GoalResponse::Reject,
     };
-    node.create_action_server(&group, "count", accept, |(), _, _| CancelResponse::Accept, execute).unwrap()
+    node.on(&group).create_action_server("count", accept, |(), _, _| CancelResponse::Accept, execute).unwrap()
 }
 
 #[test]
@@ -43,8 +43,8 @@ fn a_goal_is_executed_with_feedback_canceled_and_rejected() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let domain = join(&executor, domain_id());
-    let _server = count(&executor, &domain.create_node("server").unwrap());
-    let node = domain.create_node("client").unwrap();
+    let _server = count(&executor, &domain.ros().create_node("server").unwrap());
+    let node = domain.ros().create_node("client").unwrap();
     let client = node.create_action_client::<Fibonacci>(&executor.handle(), "count").unwrap();
     wait(&executor, "the server is there", client.wait_for_server());
 

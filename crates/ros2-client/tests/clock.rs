@@ -5,7 +5,7 @@ mod common;
 use std::time::Duration;
 
 use common::{context, domain_id, executor, join, wait};
-use rospin::{ClockKind, Instant, JumpThreshold, TimerOptions};
+use rospin_engine::{ClockKind, Instant, JumpThreshold, TimerOptions};
 use rospin_ros2_client::{Message, PublisherOptions};
 use serde::{Deserialize, Serialize};
 
@@ -24,10 +24,10 @@ fn timers_follow_the_topic() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let domain = join(&executor, domain_id());
-    let simulator = domain.create_node("simulator").unwrap();
+    let simulator = domain.ros().create_node("simulator").unwrap();
     let clock = simulator.create_publisher::<Clock>(PublisherOptions::new("/clock")).unwrap();
     let time = context.ros_time();
-    let node = domain.create_node("robot").unwrap();
+    let node = domain.ros().create_node("robot").unwrap();
     let _sim_time = node.use_sim_time(&executor.handle(), &time).unwrap();
     assert!(time.is_active());
     wait(&executor, "the clock is matched", clock.wait_for_subscription());
@@ -40,7 +40,7 @@ fn timers_follow_the_topic() {
                 let _ = executor.handle().sleep(ClockKind::Steady, Duration::from_millis(5)).await;
             }
         });
-        executor.spin(rospin::SpinOptions::spin_all()).unwrap();
+        executor.spin(rospin_engine::SpinOptions::spin_all()).unwrap();
     };
     set(100);
     let group = executor.create_group("robot", Vec::new());

@@ -3,15 +3,14 @@
 mod common;
 
 use common::OwnDomain;
-use rospin::{Context, ExecutorHandle};
-use rospin_ros2_client::Domain;
+use rospin_engine::{Context, ExecutorHandle};
+use rospin_ros2_client::{Domain, Ros};
 use rospin_testkit::conformance::Fixture;
 
 /// A domain id of its own; two participants either way, which know of each other only if they share a [`Domain`].
 struct Loopback<const APART: bool>(OwnDomain);
 
 impl<const APART: bool> Fixture for Loopback<APART> {
-    type Middleware = Domain;
     const APART: bool = APART;
 
     fn deviation(case: &str) -> Option<&'static str> {
@@ -30,8 +29,8 @@ impl<const APART: bool> Fixture for Loopback<APART> {
         Self(OwnDomain::new())
     }
 
-    fn join(&self, _context: &Context, executor: &ExecutorHandle) -> Domain {
-        Domain::join(executor, common::options(self.0.id)).expect("a participant")
+    fn join(&self, _context: &Context, executor: &ExecutorHandle) -> Ros {
+        Domain::join(executor, common::options(self.0.id)).expect("a participant").ros()
     }
 }
 

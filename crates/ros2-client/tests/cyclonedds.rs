@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use common::peer::{Peer, cyclone};
 use common::{AddRequest, AddResponse, AddTwoInts, Text, context, domain_id, executor, options, spin, text, wait};
-use rospin::{ClockKind, ExecutorHandle, SpinOptions};
+use rospin_engine::{ClockKind, ExecutorHandle, SpinOptions};
 use rospin_ros2_client::dynamic::{DynamicMessage, MessageType};
 use rospin_ros2_client::lifecycle::{Fault, State};
 use rospin_ros2_client::{Domain, Lifecycle, LifecycleHandle, LifecycleNode, Message};
@@ -22,18 +22,17 @@ fn strings_go_there_and_back() {
     let Some(peer) = Peer::start("cyclonedds_peer.py", "echo", id) else { return };
     let (context, _) = context();
     let executor = executor(&context, "main");
-    let node = Domain::join(&executor.handle(), options(id)).unwrap().create_node("talker").unwrap();
+    let node = Domain::join(&executor.handle(), options(id)).unwrap().ros().create_node("talker").unwrap();
     let publisher = node.create_publisher::<Text>("chatter").unwrap();
     let group = executor.create_group("echo", Vec::new());
     let (handle, pings) = (executor.handle(), Arc::new(AtomicU32::new(0)));
     let heard_pings = Arc::clone(&pings);
     let subscription = node
-        .create_subscription(&group, "echo", move |heard: &mut Vec<String>, message: Text| {
-            match message.data.as_str() {
-                "ping" => _ = heard_pings.fetch_add(1, Ordering::Relaxed),
-                "the end" => handle.halt(),
-                _ => heard.push(message.data),
-            }
+        .on(&group)
+        .create_subscription("echo", move |heard: &mut Vec<String>, message: Text| match message.data.as_str() {
+            "ping" => _ = heard_pings.fetch_add(1, Ordering::Relaxed),
+            "the end" => handle.halt(),
+            _ => heard.push(message.data),
         })
         .unwrap();
     wait(&executor, "the peer hears", publisher.wait_for_subscription());
@@ -93,20 +92,19 @@ fn a_large_image_goes_there_and_back() {
     let Some(peer) = Peer::start("cyclonedds_peer.py", "image", id) else { return };
     let (context, _) = context();
     let executor = executor(&context, "main");
-    let node = Domain::join(&executor.handle(), options(id)).unwrap().create_node("camera").unwrap();
+    let node = Domain::join(&executor.handle(), options(id)).unwrap().ros().create_node("camera").unwrap();
     let publisher = node.create_publisher::<Image>("image").unwrap();
     let group = executor.create_group("echo", None);
     let (handle, pings) = (executor.handle(), Arc::new(AtomicU32::new(0)));
     let heard_pings = Arc::clone(&pings);
     let subscription = node
-        .create_subscription(&group, "image_echo", move |large: &mut Option<Image>, mut image: Image| {
-            match image.height {
-                1 => _ = heard_pings.fetch_add(1, Ordering::Relaxed),
-                0 => handle.halt(),
-                _ => {
-                    image.data.reverse();
-                    *large = Some(image);
-                }
+        .on(&group)
+        .create_subscription("image_echo", move |large: &mut Option<Image>, mut image: Image| match image.height {
+            1 => _ = heard_pings.fetch_add(1, Ordering::Relaxed),
+            0 => handle.halt(),
+            _ => {
+                image.data.reverse();
+                *large = Some(image);
             }
         })
         .unwrap();
@@ -133,7 +131,7 @@ fn an_image_of_a_type_known_at_run_time_goes_there_and_back() {
     let Some(peer) = Peer::start("cyclonedds_peer.py", "image", id) else { return };
     let (context, _) = context();
     let executor = executor(&context, "main");
-    let node = Domain::join(&executor.handle(), options(id)).unwrap().create_node("camera").unwrap();
+    let node = Domain::join(&executor.handle(), options(id)).unwrap().ros().create_node("camera").unwrap();
     let install = [concat!(env!("CARGO_MANIFEST_DIR"), "/../node/tests/install")];
     let image_type = MessageType::find_in("sensor_msgs/msg/Image", &install).unwrap();
     let image = |size: u32| {
@@ -162,7 +160,7 @@ fn an_image_of_a_type_known_at_run_time_goes_there_and_back() {
             *large = Some(image);
         }
     };
-    let subscription = node.create_dynamic_subscription(&group, "image_echo", &image_type, heard).unwrap();
+    let subscription = node.on(&group).create_dynamic_subscription("image_echo", &image_type, heard).unwrap();
     wait(&executor, "the peer sees", publisher.wait_for_subscription());
     wait(&executor, "the peer is seen", subscription.wait_for_publisher());
     wait(&executor, "the peer is there", async {
@@ -185,7 +183,7 @@ fn the_peer_answers_calls() {
     let Some(peer) = Peer::start("cyclonedds_peer.py", "add", id) else { return };
     let (context, _) = context();
     let executor = executor(&context, "main");
-    let node = Domain::join(&executor.handle(), cyclone(id)).unwrap().create_node("caller").unwrap();
+    let node = Domain::join(&executor.handle(), cyclone(id)).unwrap().ros().create_node("caller").unwrap();
     let client = node.create_client::<AddTwoInts>(&executor.handle(), "add_two_ints").unwrap();
     wait(&executor, "the server is matched", client.wait_for_service());
     for (a, b) in [(1, 2), (i64::MAX - 1, 1), (-7, 5), (0, 0)] {
@@ -205,11 +203,12 @@ fn the_peers_calls_are_answered() {
     let Some(peer) = Peer::start("cyclonedds_peer.py", "call", id) else { return };
     let (context, _) = context();
     let executor = executor(&context, "main");
-    let node = Domain::join(&executor.handle(), cyclone(id)).unwrap().create_node("adder").unwrap();
+    let node = Domain::join(&executor.handle(), cyclone(id)).unwrap().ros().create_node("adder").unwrap();
     let group = executor.create_group("server", ());
     let handle = executor.handle();
     let server = node
-        .create_service::<AddTwoInts, _, _>(&group, "add_two_ints", move |(), request| {
+        .on(&group)
+        .create_service::<AddTwoInts, _, _>("add_two_ints", move |request: AddRequest| {
             if (request.a, request.b) == (0, 0) {
                 handle.halt();
             }
@@ -226,8 +225,8 @@ fn the_peers_calls_are_answered() {
 fn the_peer_brings_a_lifecycle_node_up_and_down() {
     /// Halts the executor once it is shut down.
     struct Device(ExecutorHandle);
-    impl Lifecycle<Domain> for Device {
-        fn on_shutdown(&mut self, _: &LifecycleHandle<Self, Domain>, previous: State) -> Result<(), Fault> {
+    impl Lifecycle for Device {
+        fn on_shutdown(&mut self, _: &LifecycleHandle<Self>, previous: State) -> Result<(), Fault> {
             assert_eq!(previous, State::Active);
             self.0.halt();
             Ok(())
@@ -238,7 +237,7 @@ fn the_peer_brings_a_lifecycle_node_up_and_down() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let domain = Domain::join(&executor.handle(), cyclone(id)).unwrap();
-    let node = LifecycleNode::new(&domain, &executor.handle(), "device", Device(executor.handle())).unwrap();
+    let node = LifecycleNode::new(&domain.ros(), &executor.handle(), "device", Device(executor.handle())).unwrap();
     spin(&executor, "it is shut down");
     // The response is on its way: the transition ends before the executor does.
     peer.assert_success();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use common::peer::{Peer, cyclone};
 use common::{Fibonacci, Order, Sequence, context, domain_id, executor, spin, wait};
 use futures::StreamExt;
-use rospin::{ClockKind, Payload, SpinOptions};
+use rospin_engine::{ClockKind, Payload, SpinOptions};
 use rospin_ros2_client::{CancelResponse, Domain, GoalHandle, GoalResponse, GoalState};
 
 const PEER: &str = "cyclonedds_action_peer.py";
@@ -18,7 +18,7 @@ fn the_peer_reaches_goals() {
     let Some(peer) = Peer::start(PEER, "serve", id) else { return };
     let (context, _) = context();
     let executor = executor(&context, "main");
-    let node = Domain::join(&executor.handle(), cyclone(id)).unwrap().create_node("client").unwrap();
+    let node = Domain::join(&executor.handle(), cyclone(id)).unwrap().ros().create_node("client").unwrap();
     let client = node.create_action_client::<Fibonacci>(&executor.handle(), "fibonacci").unwrap();
     wait(&executor, "the server is there", client.wait_for_server());
     // A server that does not know its client yet answers to nobody: send the goal again.
@@ -48,7 +48,7 @@ fn the_peers_goals_are_reached() {
     let Some(peer) = Peer::start(PEER, "ask", id) else { return };
     let (context, _) = context();
     let executor = executor(&context, "main");
-    let node = Domain::join(&executor.handle(), cyclone(id)).unwrap().create_node("server").unwrap();
+    let node = Domain::join(&executor.handle(), cyclone(id)).unwrap().ros().create_node("server").unwrap();
     let group = executor.create_group("fibonacci", ());
     let (handle, sleeps) = (executor.handle(), executor.handle());
     let execute = move |_: Payload<()>, goal: GoalHandle<Fibonacci>| {
@@ -76,7 +76,7 @@ fn the_peers_goals_are_reached() {
         1.. => GoalResponse::AcceptAndExecute,
         _ => GoalResponse::Reject,
     };
-    let server = node.create_action_server(&group, "fibonacci", accept, |(), _, _| CancelResponse::Accept, execute);
+    let server = node.on(&group).create_action_server("fibonacci", accept, |(), _, _| CancelResponse::Accept, execute);
     let server = server.unwrap();
     spin(&executor, "all goals are reached");
     drop((server, node, executor));

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use common::peer::Peer;
 use common::{AddRequest, AddResponse, AddTwoInts, Text, context, domain_id, executor, join, options, wait};
-use rospin::{ClockKind, Executor, SpinOptions};
+use rospin_engine::{ClockKind, Executor, SpinOptions};
 use rospin_ros2_client::{Domain, Durability, Node, NodeOptions, PublisherOptions, Reliability};
 
 /// The domain of a process that the test started, and the number of the node in it.
@@ -63,14 +63,14 @@ fn the_other_process() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let domain = Domain::join(&executor.handle(), options(domain.parse().unwrap())).unwrap();
-    let node = domain.create_node(NodeOptions::new(name).namespace("/other")).unwrap();
+    let node = domain.ros().create_node(NodeOptions::new(name).namespace("/other")).unwrap();
     let latched = PublisherOptions::new("/chatter").transient_local();
     let _publisher = node.create_publisher::<Text>(latched).unwrap();
     let group = executor.create_group("ends", ());
     // Both ends of a topic: it has two participants.
-    let _subscription = node.create_subscription(&group, "/chatter", |(), _: Text| ()).unwrap();
+    let _subscription = node.on(&group).create_subscription("/chatter", |_: Text| ()).unwrap();
     let _server =
-        node.create_service::<AddTwoInts, _, _>(&group, "add", |(), AddRequest { a, b }| AddResponse { sum: a + b });
+        node.on(&group).create_service::<AddTwoInts, _, _>("add", |AddRequest { a, b }| AddResponse { sum: a + b });
     let handle = executor.handle();
     std::thread::spawn(move || {
         // Until it is told to end, or the test has ended.
@@ -102,7 +102,7 @@ fn a_process_that_ends_says_goodbye() {
     let id = domain_id();
     let (context, _) = context();
     let executor = executor(&context, "main");
-    let node = join(&executor, id).create_node("observer").unwrap();
+    let node = join(&executor, id).ros().create_node("observer").unwrap();
     for _ in 0..2 {
         let mut other = start(id, "polite");
         wait_until(&executor, "it has come", common::PATIENCE, || is_known(&node, "/other/polite"));
@@ -118,7 +118,7 @@ fn a_process_that_is_killed_is_missed_when_its_lease_is_over() {
     let id = domain_id();
     let (context, _) = context();
     let executor = executor(&context, "main");
-    let node = join(&executor, id).create_node("observer").unwrap();
+    let node = join(&executor, id).ros().create_node("observer").unwrap();
     let mut other = start(id, "victim");
     wait_until(&executor, "it has come", common::PATIENCE, || is_known(&node, "/other/victim"));
     other.kill();
@@ -136,7 +136,7 @@ fn a_peer_that_is_killed_is_missed_when_the_lease_that_it_asked_for_is_over() {
     let Some(peer) = Peer::start("cyclonedds_graph_peer.py", "victim", id) else { return };
     let (context, _) = context();
     let executor = executor(&context, "main");
-    let node = join(&executor, id).create_node("observer").unwrap();
+    let node = join(&executor, id).ros().create_node("observer").unwrap();
     wait_until(&executor, "it has come", common::PATIENCE, || node.node_names() == ["/observer", "/robot/talker"]);
     // Kills it.
     drop(peer);
@@ -152,7 +152,7 @@ fn a_peer_of_another_make_is_seen_with_its_node() {
     let Some(peer) = Peer::start("cyclonedds_graph_peer.py", "node", id) else { return };
     let (context, _) = context();
     let executor = executor(&context, "main");
-    let node = join(&executor, id).create_node("observer").unwrap();
+    let node = join(&executor, id).ros().create_node("observer").unwrap();
     wait_until(&executor, "it has come", common::PATIENCE, || {
         let info = node.publishers_info_by_topic("chatter").unwrap();
         info.iter().any(|endpoint| endpoint.node.as_deref() == Some("/robot/talker"))

@@ -21,7 +21,7 @@ fn a_blocked_callback_does_not_delay_another_executors_topic() {
     let (context, _) = context();
     let (slow, quick, talker) = (executor(&context, "slow"), executor(&context, "quick"), executor(&context, "talker"));
     let domain = join(&talker, domain_id());
-    let node = domain.create_node("robot").unwrap();
+    let node = domain.ros().create_node("robot").unwrap();
     let (images, commands) =
         (node.create_publisher::<Text>("images").unwrap(), node.create_publisher::<Text>("commands").unwrap());
 
@@ -29,7 +29,8 @@ fn a_blocked_callback_does_not_delay_another_executors_topic() {
     let group = slow.create_group("camera", ());
     let handle = slow.handle();
     let camera = node
-        .create_subscription(&group, "images", move |(), _: Text| {
+        .on(&group)
+        .create_subscription("images", move |_: Text| {
             blocked.send(Instant::now()).unwrap();
             thread::sleep(BLOCK);
             handle.halt();
@@ -38,7 +39,7 @@ fn a_blocked_callback_does_not_delay_another_executors_topic() {
     let (arrived, arrivals) = mpsc::channel();
     let group = quick.create_group("motor", ());
     let motor =
-        node.create_subscription(&group, "commands", move |(), _: Text| arrived.send(Instant::now()).unwrap()).unwrap();
+        node.on(&group).create_subscription("commands", move |_: Text| arrived.send(Instant::now()).unwrap()).unwrap();
     for publisher in [&images, &commands] {
         wait(&talker, "a publisher is matched", publisher.wait_for_subscription());
     }
@@ -70,7 +71,7 @@ fn in_the_bare_library_it_delays_the_other_topic() {
     let (context, _) = context();
     let talker = executor(&context, "talker");
     let id = domain_id();
-    let node = join(&talker, id).create_node("talker").unwrap();
+    let node = join(&talker, id).ros().create_node("talker").unwrap();
     let (images, commands) =
         (node.create_publisher::<Text>("images").unwrap(), node.create_publisher::<Text>("commands").unwrap());
 

@@ -1,5 +1,8 @@
 //! Parameters and logs on the network: every type of value, and what is said of it, arrives as it was sent.
 
+// What derive macros write is for programs, which have all of this in the crate `rospin`.
+extern crate rospin_ros2_client as rospin;
+
 mod common;
 
 use common::{context, domain_id, executor, join, spin, wait};
@@ -36,12 +39,12 @@ fn parameters_cross_the_network() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let domain = join(&executor, domain_id());
-    let node = domain.create_node("arm").unwrap();
+    let node = domain.ros().create_node("arm").unwrap();
     let _all = node.declare_parameters::<All>("").unwrap();
     let _any = node.declare_parameter::<ParameterValue>("any", ParameterOptions::new()).unwrap();
     let _server = node.serve_parameters(&executor.handle()).unwrap();
 
-    let other = domain.create_node("other").unwrap();
+    let other = domain.ros().create_node("other").unwrap();
     let client = other.create_parameter_client(&executor.handle(), "/arm").unwrap();
     let group = executor.create_group("events", Vec::new());
     let handle = executor.handle();
@@ -97,14 +100,15 @@ fn logs_cross_the_network() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let domain = join(&executor, domain_id());
-    let node = domain.create_node("arm").unwrap();
+    let node = domain.ros().create_node("arm").unwrap();
     let _rosout = node.publish_rosout(&executor.handle()).unwrap();
     log::warn!(logger: node.logger(), "before anybody listened");
     let group = executor.create_group("console", Vec::new());
     let options = SubscriptionOptions::new("/rosout").keep_last(1000).transient_local();
     let handle = executor.handle();
     let _console = node
-        .create_subscription(&group, options, move |heard: &mut Vec<Log>, record| {
+        .on(&group)
+        .create_subscription(options, move |heard: &mut Vec<Log>, record| {
             heard.push(record);
             handle.halt();
         })

@@ -14,7 +14,7 @@ use std::time::Duration;
 use common::network::{ADDRESS, Network, PART};
 use common::ticks::{Ticks, assert_they_went_on};
 use common::{context, executor, wait};
-use rospin::{Context, Executor};
+use rospin_engine::{Context, Executor};
 use rospin_ros2_client::{Domain, DomainOptions, Message, Node, PublisherOptions, SubscriptionOptions};
 use serde::{Deserialize, Serialize};
 
@@ -65,7 +65,7 @@ fn the_other_process() {
     let executor = executor(&context, "main");
     let options = DomainOptions::new().domain_id(7).only_networks([address.parse::<IpAddr>().unwrap()]);
     let domain = Domain::join(&executor.handle(), options).unwrap();
-    let node = domain.create_node(part.as_str()).unwrap();
+    let node = domain.ros().create_node(part.as_str()).unwrap();
     match part.as_str() {
         "talker" => talk(&context, &executor, &node),
         _ => hear(&context, &executor, &node),
@@ -98,7 +98,7 @@ fn talk(context: &Context, executor: &Executor, node: &Node) {
         }
     });
     // No patience here: it ends when it is told to.
-    executor.spin(rospin::SpinOptions::new()).unwrap();
+    executor.spin(rospin_engine::SpinOptions::new()).unwrap();
     assert_eq!(publisher.subscription_count(), 1, "it is matched still, or again");
     // Matching goes on: this topic is new.
     let published = group.into_payload().unwrap();
@@ -127,7 +127,7 @@ fn hear(context: &Context, executor: &Executor, node: &Node) {
     };
     let (log, check) = (Arc::clone(&heard), halt_at_end.clone());
     let options = SubscriptionOptions::new("numbers").keep_last(1000);
-    let numbers = node.create_subscription(&group, options, move |(), number: Number| {
+    let numbers = node.on(&group).create_subscription(options, move |number: Number| {
         log.lock().unwrap().push(number.data);
         if log.lock().unwrap().len() == 50 {
             println!("HEARS");
@@ -135,11 +135,11 @@ fn hear(context: &Context, executor: &Executor, node: &Node) {
         check();
     });
     let (numbers, told) = (numbers.unwrap(), Arc::clone(&published));
-    let _end = node.create_subscription(&group, "end", move |(), number: Number| {
+    let _end = node.on(&group).create_subscription("end", move |number: Number| {
         *told.lock().unwrap() = Some(number.data);
         halt_at_end();
     });
-    executor.spin(rospin::SpinOptions::new()).unwrap();
+    executor.spin(rospin_engine::SpinOptions::new()).unwrap();
     assert_eq!(numbers.publisher_count(), 1, "it is matched still, or again");
     let heard = heard.lock().unwrap();
     let in_order = i32::from(heard.is_sorted_by(|one, next| one < next));

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use common::{Text, context, domain_id, executor, join, spin, text};
-use rospin::LossCause;
+use rospin_engine::LossCause;
 
 /// The domain that the other process is to join.
 const PEER_DOMAIN: &str = "ROSPIN_TEST_PEER_DOMAIN";
@@ -37,12 +37,13 @@ fn a_talker_that_was_killed_is_heard_again_when_it_is_back() {
     let (context, incidents) = context();
     let executor = executor(&context, "main");
     let id = domain_id();
-    let node = join(&executor, id).create_node("listener").unwrap();
+    let node = join(&executor, id).ros().create_node("listener").unwrap();
     let group = executor.create_group("listener", ());
     let (heard, handle) = (Arc::new(AtomicU32::new(0)), executor.handle());
     let count = Arc::clone(&heard);
     let subscription = node
-        .create_subscription(&group, "chatter", move |(), _: Text| {
+        .on(&group)
+        .create_subscription("chatter", move |_: Text| {
             if count.fetch_add(1, Ordering::Relaxed) == 20 {
                 handle.halt();
             }
@@ -74,7 +75,7 @@ fn the_talkers_process() {
     let Ok(id) = std::env::var(PEER_DOMAIN) else { return };
     let (context, _) = context();
     let executor = executor(&context, "main");
-    let node = join(&executor, id.parse().unwrap()).create_node("talker").unwrap();
+    let node = join(&executor, id.parse().unwrap()).ros().create_node("talker").unwrap();
     let publisher = node.create_publisher::<Text>("chatter").unwrap();
     let group = executor.create_group("talker", 0);
     let _timer = group.create_timer(Duration::from_millis(10), move |count: &mut u32, _| {

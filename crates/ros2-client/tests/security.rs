@@ -12,7 +12,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::{Text, context, domain_id, executor, options, spin, text, wait};
-use rospin::{ClockKind, Executor};
+use rospin_engine::{ClockKind, Executor};
 use rospin_ros2_client::{Domain, JoinError, Node, TopicError};
 
 /// Nobody joins without a certificate, and all that says something is encrypted, payloads as a part of it.
@@ -138,7 +138,7 @@ impl Drop for Authority {
 
 fn secure(executor: &Executor, domain_id: u16, enclave: &Path) -> Node {
     let domain = Domain::join(&executor.handle(), options(domain_id).security(enclave)).unwrap();
-    domain.create_node(enclave.file_name().unwrap().to_str().unwrap()).unwrap()
+    domain.ros().create_node(enclave.file_name().unwrap().to_str().unwrap()).unwrap()
 }
 
 #[test]
@@ -153,13 +153,13 @@ fn only_those_with_a_certificate_of_the_domain_hear() {
     let talker = secure(&executor, id, &authority.enclave("talker"));
     let listener = secure(&executor, id, &authority.enclave("listener"));
     let forger = secure(&executor, id, &stranger.enclave("listener"));
-    let plain = Domain::join(&executor.handle(), options(id)).unwrap().create_node("plain").unwrap();
+    let plain = Domain::join(&executor.handle(), options(id)).unwrap().ros().create_node("plain").unwrap();
 
     let publisher = talker.create_publisher::<Text>("chatter").unwrap();
     let listen = |node: &Node, name: &str| {
         let (group, handle) = (executor.create_group(name, Vec::new()), executor.handle());
         let subscription =
-            node.create_subscription(&group, "chatter", move |heard: &mut Vec<String>, message: Text| {
+            node.on(&group).create_subscription("chatter", move |heard: &mut Vec<String>, message: Text| {
                 heard.push(message.data);
                 handle.halt();
             });
@@ -194,7 +194,7 @@ fn what_is_not_permitted_is_refused_here_already() {
     let _chatter = node.create_publisher::<Text>("chatter").unwrap();
     assert!(matches!(node.create_publisher::<Text>("secret"), Err(TopicError::Refused { .. })));
     let group = executor.create_group("group", ());
-    let refused = node.create_subscription(&group, "secret", |(), _: Text| ());
+    let refused = node.on(&group).create_subscription("secret", |_: Text| ());
     assert!(matches!(refused, Err(TopicError::Refused { .. })));
 }
 

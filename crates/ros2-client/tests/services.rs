@@ -11,16 +11,16 @@ use std::time::Duration;
 use common::{
     AddRequest, AddResponse, AddTwoInts, Text, context, domain_id, executor, join, options, spin, text, wait,
 };
-use rospin::{ExecutorOptions, LossCause, Payload, SpinOptions};
+use rospin_engine::{ExecutorOptions, LossCause, Payload, SpinOptions};
 use rospin_ros2_client::{CallError, Client, Domain, Node, Server, ServiceMapping};
 
 fn add(request: &AddRequest) -> AddResponse {
     AddResponse { sum: request.a.wrapping_add(request.b) }
 }
 
-fn serve(executor: &rospin::Executor, node: &Node) -> Server {
+fn serve(executor: &rospin_engine::Executor, node: &Node) -> Server {
     let group = executor.create_group("server", ());
-    node.create_service::<AddTwoInts, _, _>(&group, "add_two_ints", |(), request| add(&request)).unwrap()
+    node.on(&group).create_service::<AddTwoInts, _, _>("add_two_ints", |request| add(&request)).unwrap()
 }
 
 #[test]
@@ -30,10 +30,10 @@ fn a_service_answers() {
         let executor = executor(&context, "main");
         let options = options(domain_id()).service_mapping(mapping);
         let domain = Domain::join(&executor.handle(), options).unwrap();
-        let node = domain.create_node("adder").unwrap();
+        let node = domain.ros().create_node("adder").unwrap();
         let server = serve(&executor, &node);
         let client =
-            domain.create_node("caller").unwrap().create_client::<AddTwoInts>(&executor.handle(), "add_two_ints");
+            domain.ros().create_node("caller").unwrap().create_client::<AddTwoInts>(&executor.handle(), "add_two_ints");
         let client = client.unwrap();
         let early = wait(&executor, "a call fails", client.call(AddRequest { a: 0, b: 0 }));
         assert!(matches!(early, Err(CallError::Unavailable { .. })) || client.service_is_ready());
@@ -52,14 +52,15 @@ fn calls_are_awaited_inside_callbacks() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let domain = join(&executor, domain_id());
-    let node = domain.create_node("adder").unwrap();
+    let node = domain.ros().create_node("adder").unwrap();
     let _server = serve(&executor, &node);
     let client = node.create_client::<AddTwoInts>(&executor.handle(), "add_two_ints").unwrap();
     let trigger = node.create_publisher::<Text>("trigger").unwrap();
     let group = executor.create_group("caller", Vec::new());
     let (handle, caller) = (executor.handle(), client.clone());
     let subscription = node
-        .create_subscription_async(&group, "trigger", move |sums: Payload<Vec<i64>>, _: Text| {
+        .on(&group)
+        .create_subscription("trigger", move |sums: Payload<Vec<i64>>, _: Text| {
             let (caller, handle) = (caller.clone(), handle.clone());
             async move {
                 let both = [caller.call(AddRequest { a: 1, b: 2 }), caller.call(AddRequest { a: 3, b: 4 })];
@@ -88,7 +89,7 @@ fn clients_get_their_own_responses_only() {
         let executor = context.create_executor(ExecutorOptions::new("main").threads(2));
         let options = options(domain_id()).service_mapping(mapping);
         let domain = Domain::join(&executor.handle(), options).unwrap();
-        let node = domain.create_node("adder").unwrap();
+        let node = domain.ros().create_node("adder").unwrap();
         let _server = serve(&executor, &node);
         let clients: Vec<Client<AddTwoInts>> =
             (0..4).map(|_| node.create_client(&executor.handle(), "add_two_ints").unwrap()).collect();
@@ -110,14 +111,14 @@ fn clients_get_their_own_responses_only() {
 fn asynchronous_and_reentrant_servers_answer() {
     let (context, _) = context();
     let executor = context.create_executor(ExecutorOptions::new("main").threads(2));
-    let node = join(&executor, domain_id()).create_node("adder").unwrap();
+    let node = join(&executor, domain_id()).ros().create_node("adder").unwrap();
     let (exclusive, reentrant) = (executor.create_group("exclusive", 0), executor.create_reentrant_group("reentrant"));
     let handle = executor.handle();
-    let pause = move || handle.sleep(rospin::ClockKind::Steady, Duration::from_millis(1));
+    let pause = move || handle.sleep(rospin_engine::ClockKind::Steady, Duration::from_millis(1));
     let _servers = [
-        node.create_service_async::<AddTwoInts, _, _, _>(&exclusive, "one", {
+        node.on(&exclusive).create_service::<AddTwoInts, _, _>("one", {
             let pause = pause.clone();
-            move |served, request| {
+            move |served: Payload<i32>, request: AddRequest| {
                 served.with(|served| *served += 1);
                 let pause = pause();
                 async move {
@@ -126,8 +127,8 @@ fn asynchronous_and_reentrant_servers_answer() {
                 }
             }
         }),
-        node.create_reentrant_service::<AddTwoInts, _>(&reentrant, "two", |request| add(&request)),
-        node.create_reentrant_service_async::<AddTwoInts, _, _>(&reentrant, "three", move |request| {
+        node.on(&reentrant).create_service::<AddTwoInts, _, _>("two", |request| add(&request)),
+        node.on(&reentrant).create_service::<AddTwoInts, _, _>("three", move |request| {
             let pause = pause();
             async move {
                 assert!(pause.await.is_ok());
@@ -151,12 +152,13 @@ fn asynchronous_and_reentrant_servers_answer() {
 fn a_call_ends_with_its_client_and_a_dropped_call_is_forgotten() {
     let (context, _) = context();
     let executor = executor(&context, "main");
-    let node = join(&executor, domain_id()).create_node("adder").unwrap();
+    let node = join(&executor, domain_id()).ros().create_node("adder").unwrap();
     let served = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&served);
     let group = executor.create_group("server", ());
     let _server = node
-        .create_service::<AddTwoInts, _, _>(&group, "add_two_ints", move |(), request| {
+        .on(&group)
+        .create_service::<AddTwoInts, _, _>("add_two_ints", move |request: AddRequest| {
             count.fetch_add(1, Ordering::Relaxed);
             assert!(request.a >= 0, "on purpose: this one is never answered");
             add(&request)
@@ -183,7 +185,7 @@ fn another_process_answers() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let id = domain_id();
-    let node = join(&executor, id).create_node("caller").unwrap();
+    let node = join(&executor, id).ros().create_node("caller").unwrap();
     let client = node.create_client::<AddTwoInts>(&executor.handle(), "add_two_ints").unwrap();
     let done = node.create_publisher::<Text>("done").unwrap();
     let mut peer = Command::new(std::env::current_exe().unwrap())
@@ -210,10 +212,10 @@ fn the_other_process() {
     let Ok(id) = std::env::var(PEER_DOMAIN) else { return };
     let (context, _) = context();
     let executor = executor(&context, "main");
-    let node = join(&executor, id.parse().unwrap()).create_node("adder").unwrap();
+    let node = join(&executor, id.parse().unwrap()).ros().create_node("adder").unwrap();
     let _server = serve(&executor, &node);
     let group = executor.create_group("end", ());
     let handle = executor.handle();
-    let _subscription = node.create_subscription(&group, "done", move |(), _: Text| handle.halt()).unwrap();
+    let _subscription = node.on(&group).create_subscription("done", move |_: Text| handle.halt()).unwrap();
     spin(&executor, "the end is told");
 }

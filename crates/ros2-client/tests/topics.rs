@@ -5,7 +5,7 @@ mod common;
 use std::process::{Command, Stdio};
 
 use common::{Text, context, domain_id, executor, join, spin, text, wait};
-use rospin::{Executor, LossCause};
+use rospin_engine::{Executor, LossCause};
 use rospin_ros2_client::{Domain, Node, PublisherOptions, SubscriptionOptions};
 
 const MESSAGES: usize = 50;
@@ -17,7 +17,8 @@ fn talk(executor: &Executor, talker: &Node, listener: &Node) {
     let handle = executor.handle();
     let options = SubscriptionOptions::new("chatter").keep_last(MESSAGES);
     let subscription = listener
-        .create_subscription(&group, options, move |heard: &mut Vec<String>, message: Text| {
+        .on(&group)
+        .create_subscription(options, move |heard: &mut Vec<String>, message: Text| {
             heard.push(message.data);
             if heard.len() == MESSAGES {
                 handle.halt();
@@ -42,19 +43,20 @@ fn two_nodes_of_one_domain_talk() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let domain = join(&executor, domain_id());
-    talk(&executor, &domain.create_node("talker").unwrap(), &domain.create_node("listener").unwrap());
+    talk(&executor, &domain.ros().create_node("talker").unwrap(), &domain.ros().create_node("listener").unwrap());
 }
 
 #[test]
 fn a_node_talks_to_itself_from_inside_a_callback() {
     let (context, _) = context();
     let executor = executor(&context, "main");
-    let node = join(&executor, domain_id()).create_node("echo").unwrap();
+    let node = join(&executor, domain_id()).ros().create_node("echo").unwrap();
     let publisher = node.create_publisher::<Text>("chatter").unwrap();
     let group = executor.create_group("echo", 0);
     let (handle, again) = (executor.handle(), publisher.clone());
     let subscription = node
-        .create_subscription(&group, "chatter", move |heard: &mut usize, message: Text| {
+        .on(&group)
+        .create_subscription("chatter", move |heard: &mut usize, message: Text| {
             assert_eq!(message.data, heard.to_string());
             *heard += 1;
             if *heard == MESSAGES {
@@ -76,7 +78,7 @@ fn two_domains_of_one_number_talk() {
     let executor = executor(&context, "main");
     let id = domain_id();
     let (one, other) = (join(&executor, id), join(&executor, id));
-    talk(&executor, &one.create_node("talker").unwrap(), &other.create_node("listener").unwrap());
+    talk(&executor, &one.ros().create_node("talker").unwrap(), &other.ros().create_node("listener").unwrap());
 }
 
 #[test]
@@ -84,12 +86,13 @@ fn what_the_queue_drops_is_counted() {
     let (context, _) = context();
     let (main, slow) = (executor(&context, "main"), executor(&context, "slow"));
     let domain = join(&main, domain_id());
-    let node = domain.create_node("robot").unwrap();
+    let node = domain.ros().create_node("robot").unwrap();
     let publisher = node.create_publisher::<Text>(PublisherOptions::new("chatter").keep_last(1000)).unwrap();
     let group = slow.create_group("slow", Vec::new());
     let handle = slow.handle();
     let subscription = node
-        .create_subscription(&group, SubscriptionOptions::new("chatter").keep_last(5), {
+        .on(&group)
+        .create_subscription(SubscriptionOptions::new("chatter").keep_last(5), {
             move |heard: &mut Vec<String>, message: Text| {
                 if message.data == "first" || message.data == "99" {
                     handle.halt();
@@ -101,7 +104,7 @@ fn what_the_queue_drops_is_counted() {
     let all_acknowledged = node.create_publisher::<Text>("chatter_end").unwrap();
     let group_of_end = main.create_group("end", ());
     let handle = main.handle();
-    let end = node.create_subscription(&group_of_end, "chatter_end", move |(), _: Text| handle.halt()).unwrap();
+    let end = node.on(&group_of_end).create_subscription("chatter_end", move |_: Text| handle.halt()).unwrap();
     for publisher in [&publisher, &all_acknowledged] {
         wait(&main, "a publisher is matched", publisher.wait_for_subscription());
     }
@@ -133,12 +136,13 @@ fn two_processes_talk() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let id = domain_id();
-    let node = join(&executor, id).create_node("listener").unwrap();
+    let node = join(&executor, id).ros().create_node("listener").unwrap();
     let group = executor.create_group("listener", Vec::new());
     let echo = node.create_publisher::<Text>("echo").unwrap();
     let handle = executor.handle();
     let _subscription = node
-        .create_subscription(&group, "chatter", move |heard: &mut Vec<String>, message: Text| {
+        .on(&group)
+        .create_subscription("chatter", move |heard: &mut Vec<String>, message: Text| {
             heard.push(message.data.clone());
             echo.publish(message).unwrap();
             if heard.len() == MESSAGES {
@@ -166,13 +170,14 @@ fn the_other_process() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let domain: Domain = join(&executor, id.parse().unwrap());
-    let node = domain.create_node("talker").unwrap();
+    let node = domain.ros().create_node("talker").unwrap();
     let publisher = node.create_publisher::<Text>("chatter").unwrap();
     let group = executor.create_group("echo", 0);
     let handle = executor.handle();
     let next = publisher.clone();
     let subscription = node
-        .create_subscription(&group, "echo", move |heard: &mut usize, message: Text| {
+        .on(&group)
+        .create_subscription("echo", move |heard: &mut usize, message: Text| {
             assert_eq!(message.data, format!("from afar: {heard}"));
             *heard += 1;
             if *heard == MESSAGES {

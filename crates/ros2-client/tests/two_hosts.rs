@@ -6,7 +6,7 @@ mod common;
 
 use common::network::{Network, PART};
 use common::{AddRequest, AddResponse, AddTwoInts, Text, context, executor, text, wait};
-use rospin::SpinOptions;
+use rospin_engine::SpinOptions;
 use rospin_ros2_client::{Domain, DomainOptions, Node, SubscriptionOptions};
 
 #[test]
@@ -32,14 +32,14 @@ fn the_other_process() {
     let executor = executor(&context, "main");
     // All networks, found by multicast.
     let domain = Domain::join(&executor.handle(), DomainOptions::new().domain_id(11)).unwrap();
-    let node = domain.create_node(part.as_str()).unwrap();
+    let node = domain.ros().create_node(part.as_str()).unwrap();
     match part.as_str() {
         "talker" => talk(&executor, &node),
         _ => listen(&executor, &node),
     }
 }
 
-fn until(executor: &rospin::Executor, node: &Node, names: &[&str]) {
+fn until(executor: &rospin_engine::Executor, node: &Node, names: &[&str]) {
     wait(executor, "the graph is as it should be", async {
         loop {
             let change = node.wait_for_graph_change();
@@ -52,7 +52,7 @@ fn until(executor: &rospin::Executor, node: &Node, names: &[&str]) {
 }
 
 #[expect(clippy::print_stdout, reason = "the test reads it")]
-fn talk(executor: &rospin::Executor, node: &Node) {
+fn talk(executor: &rospin_engine::Executor, node: &Node) {
     let publisher = node.create_publisher::<Text>("chatter").unwrap();
     let client = node.create_client::<AddTwoInts>(&executor.handle(), "add_two_ints").unwrap();
     wait(executor, "somebody listens", publisher.wait_for_subscription());
@@ -67,13 +67,13 @@ fn talk(executor: &rospin::Executor, node: &Node) {
 }
 
 #[expect(clippy::print_stdout, reason = "the test reads it")]
-fn listen(executor: &rospin::Executor, node: &Node) {
+fn listen(executor: &rospin_engine::Executor, node: &Node) {
     let (group, handle) = (executor.create_group("listener", ()), executor.handle());
-    let _server = node.create_service::<AddTwoInts, _, _>(&group, "add_two_ints", |(), AddRequest { a, b }| {
-        AddResponse { sum: a + b }
-    });
+    let _server = node
+        .on(&group)
+        .create_service::<AddTwoInts, _, _>("add_two_ints", |AddRequest { a, b }| AddResponse { sum: a + b });
     let options = SubscriptionOptions::new("chatter");
-    let subscription = node.create_subscription(&group, options, move |(), message: Text| {
+    let subscription = node.on(&group).create_subscription(options, move |message: Text| {
         assert_eq!(message.data, "hello");
         handle.halt();
     });

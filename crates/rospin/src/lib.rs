@@ -1,116 +1,70 @@
-//! A real-time, event-driven executor for ROS 2.
+//! ROS 2 nodes on a real-time, event-driven executor.
 //!
-//! rospin decides which callback runs next, on which thread, in the order of a [`policy`] that knows which callback is
-//! urgent. Callbacks are synchronous or asynchronous, Tokio works inside them, and everything that is lost is counted.
+//! rospin decides which callback runs next, on which thread, in the order of a [`policy`] that knows which one is urgent. Callbacks
+//! are synchronous or asynchronous, Tokio works inside them, and everything that is lost is counted.
 //!
-//! - A [`Context`] has the clocks, topics and services.
-//! - An [`Executor`] has threads and a policy; it is spun.
+//! ```no_run
+//! use rospin::msgs::std_msgs::msg::String as Text;
+//! use rospin::prelude::*;
+//!
+//! fn main() -> rospin::Result<()> {
+//!     let ros = rospin::init()?;
+//!     let node = ros.create_node("talker")?;
+//!     let chatter = node.create_publisher::<Text>("chatter")?;
+//!     let mut count = 0;
+//!     let _timer = node.create_timer(Duration::from_millis(10), move |_| {
+//!         count += 1;
+//!         chatter.publish(Text { data: format!("Hello World: {count}") })
+//!     })?;
+//!     Ok(ros.spin()?)
+//! }
+//! ```
+//!
+//! - [`init`] reads the environment, chooses a middleware and listens for signals; [`Ros`] creates nodes.
+//! - A [`Node`] creates publishers, subscriptions, services, clients and timers. Their callbacks run one at a time, unless they are
+//!   created [`on`](Node::on) a callback group of their own: see [`callback`] for the forms that they may have.
 //! - A [`CallbackGroup`] has a payload that its callbacks share without a lock; a [`ReentrantGroup`] excludes nothing.
-//! - Timers, subscriptions, services, streams and any [`Source`] are created on a group.
+//! - An [`Executor`] has threads and a policy; it is spun. A [`Context`] has the clocks.
+//! - A [`container`] runs nodes that a file chooses.
+//! - [`msgs`] has the messages of ROS 2's own packages, a feature each.
 //!
-//! ```
-//! use std::sync::Arc;
-//! use std::time::Duration;
-//! use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+//! # Middlewares
 //!
-//! let context = Context::new(ContextOptions::new());
-//! let executor = context.create_executor(ExecutorOptions::new("main"));
+//! Nodes of one process talk without a network. With the feature `dds` or `zenoh` they talk to others, too: `RMW_IMPLEMENTATION` says
+//! how, as for every ROS 2 program. See [`init`].
 //!
-//! let talker = executor.create_group("talker", 0);
-//! let publisher = context.create_publisher::<String>("chatter")?;
-//! let _timer = talker.create_timer(Duration::from_millis(10), move |count, _| {
-//!     *count += 1;
-//!     publisher.publish(format!("hello {count}"));
-//! })?;
-//!
-//! let listener = executor.create_group("listener", ());
-//! let stop = executor.handle();
-//! let _subscription = listener.create_subscription("chatter", move |_, message: Arc<String>| {
-//!     println!("heard: {message}");
-//!     stop.halt();
-//! })?;
-//!
-//! executor.spin(SpinOptions::new())?;
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! Handles own what they stand for: a subscription ends when its handle is dropped, so keep it for as long as it is to be heard.
 
-mod access;
-mod body;
-mod call;
-mod catalog;
-mod changes;
-mod clock;
-mod companions;
-mod context;
-mod current;
-mod deployed;
-mod draft;
-mod entity;
-mod executor;
-mod executor_options;
-mod group;
-mod group_core;
-mod incident;
-mod lock_free;
-mod loss;
-mod main_future;
-mod options;
-pub mod os;
-mod queue;
-mod reentrant;
-mod registry;
-mod request_queue;
-mod ros_time;
-mod runtime;
-mod service;
-mod shared;
-mod signal;
-mod sleep;
-mod source;
-mod spin;
-mod state;
-mod sync;
-mod timer;
-mod topic;
-mod waiters;
-mod waits;
-mod work;
+#![forbid(unsafe_code)]
 
-pub use rospin_core::{
-    Activation, Chain, ChainError, ClockKind, Criticality, EntityId, EntityKind, EntitySpec, GroupId, GroupKind,
-    Instant, Order, Overrun, Policy, Priority, PriorityMap, policy, trace,
+mod init;
+pub mod prelude;
+mod signals;
+
+pub use rospin_container as container;
+pub use rospin_engine::{
+    Activation, Barrier, BarrierError, CallbackGroup, Chain, ChainError, Clock, ClockChange, ClockKind, Closer,
+    Context, ContextOptions, Criticality, DeployError, Deployment, DeploymentError, Entity, EntityId, EntityKind,
+    EntityOptions, EntitySpec, Executor, ExecutorHandle, ExecutorOptions, Failures, FileError, GroupGone, GroupId,
+    GroupKind, GroupOptions, Incident, IncidentKind, Instant, JumpCallback, JumpThreshold, Loss, LossCause,
+    ManualClock, Notifier, OnPanic, Order, Overrun, Payload, Pending, Policy, Priority, PriorityMap, ReentrantGroup,
+    RosTime, Sleep, SleepError, Source, SourceError, SpinEnd, SpinError, SpinOptions, TakeError, Tick, TimeJump, Timer,
+    TimerError, TimerOptions, check_cores, deployment, os, policy, trace,
 };
+pub use rospin_msgs as msgs;
+pub use rospin_node::*;
 
-pub use rospin_scenario::FileError;
-pub use rospin_scenario::deployment;
-pub use rospin_scenario::deployment::{Deployment, DeploymentError};
+pub use anyhow::{Error, Result};
+pub use init::{InitError, Middlewares, init, init_with};
 
-pub use body::{Payload, Tick};
-pub use call::{Call, CallError, Reply};
-pub use clock::{Clock, ManualClock};
-pub use context::{Context, ContextOptions};
-pub use deployed::{DeployError, check_cores};
-pub use entity::{Entity, JumpCallback, Service, Subscription};
-pub use executor::{Executor, ExecutorHandle, SpinEnd, SpinError};
-pub use executor_options::{ExecutorOptions, SpinOptions};
-pub use group::CallbackGroup;
-pub use group_core::{GroupGone, GroupOptions, TimerError};
-pub use incident::{Incident, IncidentKind, OnPanic};
-pub use loss::{Loss, LossCause};
-pub use options::{EntityOptions, PublisherOptions, ServiceOptions, SubscriptionOptions, TimerOptions};
-pub use queue::Queue;
-pub use reentrant::ReentrantGroup;
-pub use registry::TypeMismatch;
-pub use request_queue::RequestQueue;
-pub use ros_time::{Barrier, BarrierError, ClockChange, JumpThreshold, RosTime, TimeJump};
-pub use service::{Client, ServiceError};
-pub use sleep::{Sleep, SleepError};
-pub use source::{Closer, Notifier, Pending, Source, SourceError, TakeError};
-pub use timer::Timer;
-pub use topic::{Delivery, NoSubscription, Publisher, TopicEnds, TopicError};
-pub use waiters::{Waiters, Waiting};
+/// Nodes over DDS: what [`init`] does not ask for.
+#[cfg(feature = "dds")]
+pub use rospin_dds as dds;
+/// Nodes over Zenoh: what [`init`] does not ask for.
+#[cfg(feature = "zenoh")]
+pub use rospin_hiroz as zenoh;
 
-/// The node in the README compiles and ends.
+/// The program in the README compiles.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

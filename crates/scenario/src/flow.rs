@@ -27,11 +27,16 @@ impl Scenario {
             return Table("callback", circle[0]).wrong("publishes", message);
         }
         let counts = self.own_releases();
-        let all: f64 = self.activations(counts.clone(), &order).iter().sum();
+        let with_messages = self.activations(counts.clone(), &order);
+        let all: f64 = with_messages.iter().sum();
         if all <= activations_max {
             return Ok(());
         }
-        let most = (0..counts.len()).max_by(|one, other| counts[*one].total_cmp(&counts[*other])).unwrap_or(0);
+        // Where those that come from outside are few, the messages that follow from them are many.
+        let largest = |counts: &[f64]| (0..counts.len()).max_by(|one, other| counts[*one].total_cmp(&counts[*other]));
+        let follows = counts.iter().all(|count| *count < all / 1e3);
+        let counts = if follows { with_messages } else { counts };
+        let most = largest(&counts).unwrap_or(0);
         let fits = Duration::from_secs_f64(self.duration.as_secs_f64() * (activations_max / all).min(1.0));
         let plan = &self.callbacks[most];
         let message = format!(
@@ -165,6 +170,21 @@ mod tests {
         let error = scenario.check_flow(1e7).unwrap_err().to_string();
         assert!(error.contains("`a` alone is released 5000000001 times in 10 s"), "{error}");
         assert!(error.contains("simulate at most 9.9 ms") || error.contains("simulate at most 10 ms"), "{error}");
+    }
+
+    /// Each sends the next one two messages: few from outside become many.
+    #[test]
+    fn too_many_messages_name_who_gets_them() {
+        let mut text = SYSTEM.replace("2 ns", "10 ms").replace("[\"b\"]", "[\"e0\", \"e0\"]");
+        for number in 0..30 {
+            let next = format!("e{}", number + 1);
+            text += &format!(
+                "[[callback]]\nname = \"e{number}\"\nkind = \"service\"\npublishes = [\"{next}\", \"{next}\"]\n"
+            );
+        }
+        text += "[[callback]]\nname = \"e30\"\nkind = \"service\"\n";
+        let error = Scenario::parse(&text).unwrap().check_flow(1e7).unwrap_err().to_string();
+        assert!(error.contains("`e30` alone is released"), "{error}");
     }
 
     #[test]

@@ -154,10 +154,10 @@ pub enum Fault {
         /// The system clock, or ROS time.
         #[serde(default = "system_clock", with = "text::clock_kind")]
         clock: ClockKind,
-        /// When, on the steady clock.
+        /// The time of the jump, on the steady clock.
         #[serde(with = "text::duration")]
         at: Duration,
-        /// Where to.
+        /// How far the clock is set, and in which direction.
         by: Jump,
     },
 }
@@ -166,7 +166,7 @@ const fn system_clock() -> ClockKind {
     ClockKind::System
 }
 
-/// By how much a clock is set: `"+2 s"` or `"-2 s"`.
+/// A distance by which a clock is set, with its direction: `"+2 s"` or `"-2 s"`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Jump {
     /// To a later time.

@@ -22,17 +22,23 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         "rospin-core" => Some(&[]),
         "rospin-scenario" | "rospin-trace" => Some(&["rospin-core"]),
         // Deployment files are text, too.
-        "rospin" | "rospin-analysis" | "rospin-sim" => Some(&["rospin-core", "rospin-scenario"]),
+        "rospin-engine" | "rospin-analysis" | "rospin-sim" => Some(&["rospin-core", "rospin-scenario"]),
         // The conformance suite is generic over the middleware, so it needs the seam, and no adapter.
-        "rospin-testkit" => Some(&["rospin-core", "rospin", "rospin-node"]),
+        "rospin-testkit" => Some(&["rospin-core", "rospin-engine", "rospin-node"]),
         // What travels knows of no engine, so that messages are compiled without one.
         "rospin-wire" | "rospin-codegen" => Some(&[]),
         "rospin-msgs" => Some(&["rospin-core", "rospin-wire", "rospin-codegen"]),
         "rospin-interfaces-test" => Some(&["rospin-msgs", "rospin-codegen"]),
-        "rospin-node" => Some(&["rospin-core", "rospin", "rospin-macros", "rospin-wire", "rospin-msgs"]),
-        "rospin-container" => Some(&["rospin", "rospin-node", "rospin-scenario"]),
+        "rospin-node" => Some(&["rospin-core", "rospin-engine", "rospin-macros", "rospin-wire", "rospin-msgs"]),
+        "rospin-container" => Some(&["rospin-engine", "rospin-node", "rospin-scenario"]),
         "rospin-macros" => Some(&[]),
-        "rospin-ros2-client" | "rospin-hiroz" => Some(&["rospin-core", "rospin", "rospin-node", "rospin-wire"]),
+        "rospin-ros2-client" | "rospin-hiroz" | "rospin-dds" => {
+            Some(&["rospin-core", "rospin-engine", "rospin-node", "rospin-wire"])
+        }
+        // What programs import: everything but the models and the command.
+        "rospin" => {
+            Some(&["rospin-engine", "rospin-node", "rospin-container", "rospin-msgs", "rospin-dds", "rospin-hiroz"])
+        }
         _ => None,
     }
 }
@@ -50,10 +56,16 @@ fn arrows_point_down() {
     }
 }
 
-/// It is a workspace of its own, which nothing of this one sees.
+/// They are workspaces of their own, which nothing of this one sees.
 #[test]
-fn the_adapter_outside_the_workspace_points_down_too() {
-    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../hiroz/Cargo.toml");
+fn the_adapters_outside_the_workspace_point_down_too() {
+    for adapter in ["hiroz", "dds"] {
+        points_down(adapter);
+    }
+}
+
+fn points_down(adapter: &str) {
+    let manifest = format!(concat!(env!("CARGO_MANIFEST_DIR"), "/../{}/Cargo.toml"), adapter);
     let metadata = MetadataCommand::new().manifest_path(manifest).no_deps().exec().expect("cargo metadata");
     let [adapter] = &metadata.packages[..] else { panic!("one package") };
     let allowed = allowed(&adapter.name).expect("an adapter");
@@ -75,7 +87,7 @@ fn only_the_command_may_depend_on_everything() {
 fn neither_simulation_nor_analysis_sees_the_engine() {
     for package in &workspace().packages {
         if package.name.ends_with("-sim") || package.name.ends_with("-analysis") {
-            let engine = package.dependencies.iter().find(|dependency| dependency.name == "rospin");
+            let engine = package.dependencies.iter().find(|dependency| dependency.name == "rospin-engine");
             assert!(engine.is_none(), "{} depends on the engine", package.name);
         }
     }

@@ -1,6 +1,6 @@
 //! The dispatch path does not allocate, under any policy that comes with rospin.
 
-#[path = "../../rospin/tests/common/counting.rs"]
+#[path = "../../engine/tests/common/counting.rs"]
 mod counting;
 
 use std::cell::Cell;

@@ -106,7 +106,7 @@ fn a_string_may_lack_its_zero() {
 #[test]
 fn a_name_of_ours_on_something_else_is_refused() {
     #[derive(Debug, Serialize, Deserialize)]
-    #[serde(rename = "rospin::Sequence4")]
+    #[serde(rename = "rospin_engine::Sequence4")]
     struct Accident(u32);
 
     assert!(to_vec(&Accident(1)).unwrap_err().to_string().contains("and is none"));

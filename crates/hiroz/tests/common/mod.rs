@@ -11,7 +11,9 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rospin::{ClockKind, Context, ContextOptions, Executor, ExecutorOptions, Incident, IncidentKind, SpinOptions};
+use rospin_engine::{
+    ClockKind, Context, ContextOptions, Executor, ExecutorOptions, Incident, IncidentKind, SpinOptions,
+};
 use rospin_hiroz::{History, Qos, Session, SessionOptions};
 #[allow(unused_imports, reason = "no test uses all of it")]
 pub(crate) use rospin_testkit::conformance::messages::{AddTwoInts, Sum as AddResponse, Summands as AddRequest, Text};

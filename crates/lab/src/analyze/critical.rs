@@ -6,9 +6,9 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use rospin::Instant;
-use rospin::trace::TraceEvent;
 use rospin_analysis::Analysis;
+use rospin_engine::Instant;
+use rospin_engine::trace::TraceEvent;
 use rospin_scenario::Scenario;
 use rospin_sim::{Event, Outcome, Run, Simulation, What};
 

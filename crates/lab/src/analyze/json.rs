@@ -136,7 +136,7 @@ fn cores(analyzed: &Analyzed) -> Vec<Value> {
 }
 
 fn critical_instants(analyzed: &Analyzed) -> Vec<Value> {
-    let figures = |picture: &super::Picture| {
+    let figures = |picture: &super::critical::Picture| {
         let rows = picture.timeline.rows.iter();
         let ran = rows.flat_map(|row| row.bars.iter().map(|bar| (&row.label, &bar.activation)));
         let ran = ran.map(|(name, activation)| {

@@ -1,7 +1,9 @@
 //! `rospin analyze`: will every deadline of a scenario hold, and if not, what to change.
 
+mod analyzed;
 mod apply;
 mod critical;
+mod error;
 mod json;
 mod options;
 mod overheads;
@@ -13,18 +15,13 @@ mod tables;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use rospin::os::OsScheduling;
-use rospin_analysis::{
-    Analysis, AnalysisError, Assignment, Change, Monitor, Overheads, Report, Reservation, Sensitivity,
-};
-use rospin_scenario::{CheckError, Deployment, Scenario, ScenarioError};
-use rospin_sim::SimulationError;
+use rospin_analysis::{Analysis, AnalysisError, Assignment, Change, Monitor, Overheads, Reservation};
+use rospin_engine::os::OsScheduling;
+use rospin_scenario::{Deployment, Scenario};
 
 use crate::deploy::write_new;
 use crate::experiments::Failure;
@@ -32,77 +29,12 @@ use crate::machine::Machine;
 use crate::progress::LateProgress;
 use crate::scenario_file;
 
-use self::critical::Picture;
+use self::analyzed::Analyzed;
+use self::error::InputError;
 use self::options::{Options, Rule};
-use self::rows::Row;
-use self::simulated::Seen;
 use self::watch::Watch;
 
 pub(crate) const NAME: &str = "analyze";
-
-/// As many ways out are told; the others change more.
-const ADVICE_MAX: usize = 8;
-
-/// Why a scenario cannot be analysed.
-#[derive(Debug, thiserror::Error)]
-enum InputError {
-    #[error("{}{}: {error}", path.display(), place(path, error).unwrap_or_default())]
-    Analysis { path: PathBuf, error: AnalysisError },
-    #[error("{}: {error}", path.display())]
-    Simulation { path: PathBuf, error: SimulationError },
-    #[error("--deploy {}: {reason}; name a file that is not there, in an existing folder", path.display())]
-    Deploy { path: PathBuf, reason: String },
-    #[error("--apply {number}: {reason}")]
-    Apply { number: u16, reason: String },
-    #[error("--critical {name}: there is no callback or chain of that name; known are {known}")]
-    Critical { name: String, known: String },
-    #[error("--reserve {executor}: two reservations for one executor; leave one out")]
-    Reserved { executor: String },
-}
-
-/// `:line:column` of what an error is about, if it is about something that stands in the file.
-fn place(path: &Path, error: &AnalysisError) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
-    let scenario = Scenario::parse(&text).ok()?;
-    let callback = |name: &String| {
-        let number = scenario.callbacks.iter().position(|callback| callback.name == *name);
-        number.map(|number| CheckError::of_callback(number, ""))
-    };
-    let about = match error {
-        AnalysisError::NoExecutionTime { callback: name }
-        | AnalysisError::NeverReleased { callback: name }
-        | AnalysisError::NoFeasiblePriorities { callback: name, .. }
-        | AnalysisError::NotAnalyzable { callback: name, .. } => callback(name),
-        AnalysisError::Cycle { path } => callback(path.first()?),
-        AnalysisError::Overloaded { executors, .. } => {
-            let first = executors.first()?;
-            let number = scenario.executors.iter().position(|executor| executor.name == *first);
-            number.map(|number| CheckError::of_executor(number, ""))
-        }
-        _ => None,
-    };
-    let place = ScenarioError::locate(&text, &about?);
-    Some(format!(":{}:{}", place.line, place.column))
-}
-
-/// What the tables, the JSON file and the report show.
-struct Analyzed {
-    machine: Machine,
-    file: PathBuf,
-    /// With the priorities and cores that were analysed.
-    scenario: Scenario,
-    assigned: Option<Rule>,
-    /// A change that was made before.
-    applied: Option<Change>,
-    overheads: Overheads,
-    reservations: BTreeMap<String, Reservation>,
-    report: Report,
-    /// `None` until it is known, or if nobody asked for it.
-    sensitivity: Option<Sensitivity>,
-    seen: Option<Seen>,
-    /// Of what was asked for, then of what is not proven to hold.
-    pictures: Vec<Picture>,
-}
 
 /// The subcommand with all options.
 pub(crate) fn command() -> Command {
@@ -257,137 +189,6 @@ fn deploy(analyzed: &Analyzed, path: &Path) -> Result<(), InputError> {
     );
     let failed = |reason: io::Error| InputError::Deploy { path: path.to_owned(), reason: reason.to_string() };
     write_new(path, &text).map_err(failed)
-}
-
-impl Analyzed {
-    /// What the scenario calls itself, or its file.
-    fn title(&self) -> String {
-        if self.scenario.name.is_empty() { self.file.display().to_string() } else { self.scenario.name.clone() }
-    }
-
-    /// One line: under which circumstances.
-    fn describe(&self) -> String {
-        let executors = self.scenario.executors.iter();
-        let executors: Vec<_> = executors.map(|executor| format!("{} ({})", executor.name, executor.policy)).collect();
-        let priorities = self.assigned.map(|rule| format!("; priorities by {}", rule.describe()));
-        let change = self.applied.as_ref().map(|change| format!("; changed: {}", change.describe()));
-        let overheads = overheads::describe(&self.overheads).unwrap_or_else(|| "none".to_owned());
-        let reservations = self.reservations.iter();
-        let reservations: String = reservations
-            .map(|(executor, Reservation { budget, period })| {
-                format!("; {executor} has {budget:?} in every {period:?}")
-            })
-            .collect();
-        let (priorities, change) = (priorities.unwrap_or_default(), change.unwrap_or_default());
-        format!("{}{priorities}{change}{reservations}; overheads: {overheads}", executors.join(", "))
-    }
-
-    /// Draws the critical instants of what was asked for and, if `failing`, of what is not proven to hold.
-    fn draw(&mut self, asked: Option<&str>, failing: bool) {
-        // The simulator knows no reservations.
-        if !self.reservations.is_empty() {
-            return;
-        }
-        let mut names: Vec<String> = asked.map(str::to_owned).into_iter().collect();
-        let failing = self.failing().into_iter().filter(|_| failing).take(critical::SHOWN_MAX).map(|row| row.name);
-        names.extend(failing.filter(|name| asked != Some(name.as_str())));
-        self.pictures = names.iter().filter_map(|name| critical::picture(self, name)).collect();
-    }
-
-    /// How far callbacks can change, and what to change.
-    fn look_around(&mut self, monitor: &Monitor, path: &Path) -> Result<(), Failure> {
-        let analysis = analysis_of(&self.scenario, self.overheads, &self.reservations).monitor(monitor);
-        let refused = |error| Failure::input(InputError::Analysis { path: path.to_owned(), error });
-        self.sensitivity = Some(analysis.sensitivity().map_err(refused)?);
-        Ok(())
-    }
-
-    /// Callbacks, then chains, that have a deadline which fails, or no bound.
-    fn failing(&self) -> Vec<Row> {
-        rows::callbacks(self).into_iter().chain(rows::chains(self)).filter(|row| !row.holds).collect()
-    }
-
-    /// Callbacks and chains that a simulation saw exceed their bound.
-    fn exceeded(&self) -> Vec<Row> {
-        let all = rows::callbacks(self).into_iter().chain(rows::chains(self));
-        all.filter(|row| row.bound.zip(row.seen).is_some_and(|(bound, seen)| seen > bound)).collect()
-    }
-
-    fn verdict(&self) -> String {
-        let failing = self.failing();
-        if failing.is_empty() {
-            let judged = rows::callbacks(self).into_iter().chain(rows::chains(self));
-            let none = judged.filter(|row| row.deadline.is_some()).count() == 0;
-            let text = if none { "There are no deadlines; everything has a bound." } else { "All deadlines hold." };
-            return text.to_owned();
-        }
-        let names: Vec<_> = failing.iter().map(|row| format!("`{}`", row.name)).collect();
-        format!("Not proven to hold: {}.", names.join(", "))
-    }
-
-    /// Why there is no bound, for those that have none: a line for each reason.
-    fn reasons(&self) -> Vec<String> {
-        let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-        for callback in &self.report.callbacks {
-            let Some(reason) = &callback.not_proven else { continue };
-            match reasons.iter_mut().find(|(known, _)| known == reason) {
-                Some((_, names)) => names.push(&callback.name),
-                None => reasons.push((reason, vec![&callback.name])),
-            }
-        }
-        let line = |(reason, names): (&str, Vec<&str>)| format!("{}: no bound: {reason}", names.join(", "));
-        reasons.into_iter().map(line).collect()
-    }
-
-    fn advice(&self) -> Vec<String> {
-        if self.report.holds() {
-            return Vec::new();
-        }
-        let Some(sensitivity) = &self.sensitivity else { return Vec::new() };
-        let mut advice = sensitivity.advice();
-        if advice.is_empty() {
-            let text = "no single change makes all deadlines hold: lighten more than one callback, add a core, or try --assign";
-            advice.push(text.to_owned());
-        }
-        advice.truncate(ADVICE_MAX);
-        advice
-    }
-
-    /// By how much deadlines are not proven, and whose execution makes it so: a line each.
-    fn causes(&self) -> Vec<String> {
-        let Some(sensitivity) = &self.sensitivity else { return Vec::new() };
-        let cause = |(name, shorter): &(String, Option<Duration>)| match shorter {
-            Some(shorter) => format!("`{name}` ({shorter:?} of it)"),
-            None => format!("`{name}` (without it there is a bound)"),
-        };
-        let line = |late: &rospin_analysis::Late| {
-            let by = late.by.map_or("has no bound".to_owned(), |by| format!("is {by:?} beyond its deadline"));
-            let causes: Vec<_> = late.causes.iter().map(cause).collect();
-            let because = if causes.is_empty() { "its own execution".to_owned() } else { causes.join(", ") };
-            format!("The bound of `{}` {by}, because of {because}.", late.name)
-        };
-        // What may be missed now and then, and is missed no more often, needs no cause.
-        let failing: Vec<String> = self.failing().into_iter().map(|row| row.name).collect();
-        sensitivity.late.iter().filter(|late| failing.contains(&late.name)).map(line).collect()
-    }
-
-    /// What the exit code says.
-    fn judge(&self) -> Result<(), Failure> {
-        if let Some(row) = self.exceeded().first() {
-            let text = format!(
-                "{}: a simulation saw `{}` exceed its bound, which is a bug of the analysis; `rospin simulate` with the seeds \
-                 from {} on shows it",
-                self.file.display(),
-                row.name,
-                self.scenario.seed
-            );
-            return Err(Failure::Run(text.into()));
-        }
-        if self.report.holds() {
-            return Ok(());
-        }
-        Err(Failure::Run(format!("{}: {}", self.file.display(), self.verdict()).into()))
-    }
 }
 
 fn print_bounds(analyzed: &Analyzed, out: &mut dyn Write) -> io::Result<()> {

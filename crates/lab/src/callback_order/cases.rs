@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rospin::EntityKind;
+use rospin_engine::EntityKind;
 use rospin_scenario::{Pattern, Scenario};
 
 /// rclcpp up to Dashing: timers are outside the ready set.

@@ -1,6 +1,6 @@
 //! What rospin's own policies change, in one sentence that is generated from the runs.
 
-use rospin::EntityKind;
+use rospin_engine::EntityKind;
 
 use super::agreement::seconds;
 use super::cases::{E2, OWN};

@@ -1,6 +1,6 @@
 //! The cores: how fast they are, who else is on them.
 
-use rospin::os::CoreSet;
+use rospin_engine::os::CoreSet;
 
 use super::finding::{Finding, Read};
 

@@ -107,7 +107,9 @@ pub(crate) fn swap(read: Read<'_>, can_lock: bool) -> Finding {
     let meaning = "memory that was not used for long is read from disk when it is needed: milliseconds";
     match (swaps, can_lock) {
         (0, _) => Finding::good(NAME, "none", "memory stays where it is"),
-        (_, true) => Finding::good(NAME, "on", "keep the program's memory out of it with `rospin::os::lock_memory()`"),
+        (_, true) => {
+            Finding::good(NAME, "on", "keep the program's memory out of it with `rospin_engine::os::lock_memory()`")
+        }
         _ => Finding::limits(
             NAME,
             "on, and memory cannot be locked",

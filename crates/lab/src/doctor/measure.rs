@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use rospin::os::ThreadOptions;
-use rospin::{Context, ContextOptions, ExecutorOptions, SpinError, SpinOptions, SubscriptionOptions, TopicError};
+use rospin_engine::os::ThreadOptions;
+use rospin_engine::{
+    Context, ContextOptions, ExecutorOptions, SpinError, SpinOptions, SubscriptionOptions, TopicError,
+};
 use serde::Serialize;
 
 use crate::stats::percentile;

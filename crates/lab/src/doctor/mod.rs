@@ -20,7 +20,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use rospin::os::CoreSet;
+use rospin_engine::os::CoreSet;
 use rustix::thread::current_timer_slack;
 use rustix::time::{ClockId, clock_getres};
 

@@ -3,7 +3,7 @@
 use std::num::NonZeroU8;
 use std::time::Duration;
 
-use rospin::os::{OsScheduling, ThreadOptions};
+use rospin_engine::os::{OsScheduling, ThreadOptions};
 use rustix::mm::{MlockAllFlags, mlockall, munlockall};
 use rustix::process::{Resource, getrlimit};
 

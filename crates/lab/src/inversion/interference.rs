@@ -7,8 +7,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use clap::builder::PossibleValue;
-use rospin::os::ThreadOptions;
-use rospin::{ServiceError, SpinError, TimerError, TopicError};
+use rospin_engine::os::ThreadOptions;
+use rospin_engine::{ServiceError, SpinError, TimerError, TopicError};
 
 use super::hog;
 

@@ -24,7 +24,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::{ArgMatches, Command, FromArgMatches};
-use rospin::os::lock_memory;
+use rospin_engine::os::lock_memory;
 
 use crate::experiments::{Experiment, Failure};
 use crate::machine::Machine;

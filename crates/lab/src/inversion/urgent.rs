@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rospin::{
+use rospin_engine::{
     CallbackGroup, Client, Context, ContextOptions, Executor, ExecutorOptions, Instant, Overrun, Publisher, Queue,
     ReentrantGroup, Service, SpinError, SpinOptions, Subscription, SubscriptionOptions, Timer, TimerOptions,
 };

@@ -8,8 +8,8 @@ use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
 
-use rospin::policy::{Edf, FixedPriority, Timers, WaitSet};
-use rospin::{
+use rospin_engine::policy::{Edf, FixedPriority, Timers, WaitSet};
+use rospin_engine::{
     Context, ContextOptions, EntityKind, EntityOptions, Executor, ExecutorOptions, Instant, Notifier, Pending, Policy,
     Priority, Source, SpinOptions, TakeError,
 };
@@ -72,7 +72,7 @@ fn create_entity(
     executor: &Executor,
     source: TopicSource,
     callback: Callback,
-) -> Result<rospin::Entity, rospin::SourceError> {
+) -> Result<rospin_engine::Entity, rospin_engine::SourceError> {
     let topic = callback.topic;
     let name = format!("topic-{}", topic + 1);
     let options = EntityOptions::new(name.as_str()).deadline(period(topic)).priority(Priority((TOPICS - topic) as u32));

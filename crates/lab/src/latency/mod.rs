@@ -30,7 +30,7 @@ mod verdict;
 use std::io::{self, Write};
 
 use clap::{ArgMatches, Command, FromArgMatches};
-use rospin::os::{CoreSet, ThreadOptions};
+use rospin_engine::os::{CoreSet, ThreadOptions};
 
 use crate::children;
 use crate::crunch::Calibration;

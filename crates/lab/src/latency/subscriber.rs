@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rospin::os::lock_memory;
+use rospin_engine::os::lock_memory;
 use serde::{Deserialize, Serialize};
 
 use crate::crunch::{Calibration, crunch};

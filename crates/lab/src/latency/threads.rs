@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use rospin::os::{CoreSet, OsScheduling, ThreadOptions, ThreadReport};
+use rospin_engine::os::{CoreSet, OsScheduling, ThreadOptions, ThreadReport};
 use serde::{Deserialize, Serialize};
 
 /// The stall meter: before everything else.

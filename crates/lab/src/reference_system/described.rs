@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use rospin::EntityKind;
+use rospin_engine::EntityKind;
 use rospin_scenario::{Callback, Chain, ExecutionTime, Executor, Group, Scenario};
 
 use super::graph::{self, GroupSpec, Kind, NODES, Port};

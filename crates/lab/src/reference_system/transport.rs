@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::ValueEnum;
-use rospin::{CallbackGroup, Context, ExecutorHandle};
-use rospin_node::{InProcess, Middleware, Node};
+use rospin_engine::{CallbackGroup, Context, ExecutorHandle};
+use rospin_node::{Node, Ros};
 use serde::{Deserialize, Serialize};
 
 use super::graph::{GroupSpec, NODES, NodeIndex};
@@ -91,9 +91,9 @@ pub(super) fn wires(
 ) -> Result<Box<dyn Wires>, String> {
     match transport {
         None => Ok(Box::new(Topics { context: context.clone(), subscriptions: Vec::new() })),
-        Some(Transport::InProcess) => Ok(Box::new(Nodes::new(InProcess::new(context)))),
-        Some(Transport::Dds) => dds(executor, process),
-        Some(Transport::Zenoh) => zenoh(process),
+        Some(Transport::InProcess) => Ok(Box::new(Nodes::new(Ros::in_process(context)))),
+        Some(Transport::Dds) => dds(context, executor, process),
+        Some(Transport::Zenoh) => zenoh(context, process),
     }
 }
 
@@ -108,23 +108,23 @@ pub(super) struct Process {
 }
 
 #[cfg(feature = "dds")]
-fn dds(executor: &ExecutorHandle, process: Process) -> Result<Box<dyn Wires>, String> {
+fn dds(context: &Context, executor: &ExecutorHandle, process: Process) -> Result<Box<dyn Wires>, String> {
     use rospin_ros2_client::{Domain, DomainOptions};
 
     let Process { domain_id, .. } = process;
 
     // Robots on the network have no part in it.
     let domain = Domain::join(executor, DomainOptions::new().domain_id(domain_id).localhost());
-    Ok(Box::new(Nodes::new(domain.map_err(|error| error.to_string())?)))
+    Ok(Box::new(Nodes::new(Ros::over(context, domain.map_err(|error| error.to_string())?))))
 }
 
 #[cfg(not(feature = "dds"))]
-fn dds(_: &ExecutorHandle, _: Process) -> Result<Box<dyn Wires>, String> {
+fn dds(_: &Context, _: &ExecutorHandle, _: Process) -> Result<Box<dyn Wires>, String> {
     Err("this program has no dds; build with --features dds".to_owned())
 }
 
 #[cfg(feature = "zenoh")]
-fn zenoh(process: Process) -> Result<Box<dyn Wires>, String> {
+fn zenoh(context: &Context, process: Process) -> Result<Box<dyn Wires>, String> {
     use rospin_hiroz::{Session, SessionOptions};
 
     // Without a router: all know the first process, and hear of each other from it.
@@ -134,18 +134,18 @@ fn zenoh(process: Process) -> Result<Box<dyn Wires>, String> {
     let options = SessionOptions::new().domain_id(domain_id.into()).scouting(false).listen([own.as_str()]);
     let options = options.connect((number > 0).then_some(first.as_str()));
     let session = Session::open(options).map_err(|error| error.to_string())?;
-    Ok(Box::new(Nodes::new(session)))
+    Ok(Box::new(Nodes::new(Ros::over(context, session))))
 }
 
 #[cfg(not(feature = "zenoh"))]
-fn zenoh(_: Process) -> Result<Box<dyn Wires>, String> {
+fn zenoh(_: &Context, _: Process) -> Result<Box<dyn Wires>, String> {
     Err("this program has no zenoh; build with --features zenoh".to_owned())
 }
 
 /// The engine's own topics, without nodes.
 struct Topics {
     context: Context,
-    subscriptions: Vec<rospin::Subscription>,
+    subscriptions: Vec<rospin_engine::Subscription>,
 }
 
 impl Wires for Topics {
@@ -165,7 +165,7 @@ impl Wires for Topics {
         name: String,
         receive: Receive,
     ) -> Result<(), String> {
-        let options = rospin::SubscriptionOptions::new(topic).keep_last(group.depth).name(name);
+        let options = rospin_engine::SubscriptionOptions::new(topic).keep_last(group.depth).name(name);
         let subscription = callbacks.create_subscription(options, receive).map_err(|error| error.to_string())?;
         self.subscriptions.push(subscription);
         Ok(())
@@ -173,32 +173,32 @@ impl Wires for Topics {
 }
 
 /// The nodes of the graph as ROS 2 nodes.
-struct Nodes<X: Middleware> {
-    middleware: X,
-    nodes: BTreeMap<NodeIndex, Node<X>>,
-    subscriptions: Vec<rospin_node::Subscription<X>>,
-    publishers: Vec<rospin_node::Publisher<Message, X>>,
+struct Nodes {
+    ros: Ros,
+    nodes: BTreeMap<NodeIndex, Node>,
+    subscriptions: Vec<rospin_node::Subscription>,
+    publishers: Vec<rospin_node::Publisher<Message>>,
     unsent: Arc<AtomicU64>,
 }
 
-impl<X: Middleware> Nodes<X> {
-    fn new(middleware: X) -> Self {
+impl Nodes {
+    fn new(ros: Ros) -> Self {
         let (subscriptions, publishers) = (Vec::new(), Vec::new());
-        Self { middleware, nodes: BTreeMap::new(), subscriptions, publishers, unsent: Arc::default() }
+        Self { ros, nodes: BTreeMap::new(), subscriptions, publishers, unsent: Arc::default() }
     }
 
-    fn node(&mut self, group: &GroupSpec) -> Result<Node<X>, String> {
+    fn node(&mut self, group: &GroupSpec) -> Result<Node, String> {
         match self.nodes.entry(group.node) {
             Entry::Occupied(node) => Ok(node.get().clone()),
             Entry::Vacant(none) => {
-                let node = Node::new(&self.middleware, NODES[usize::from(group.node)].name);
+                let node = self.ros.create_node(NODES[usize::from(group.node)].name);
                 Ok(none.insert(node.map_err(|error| error.to_string())?).clone())
             }
         }
     }
 }
 
-impl<X: Middleware> Wires for Nodes<X> {
+impl Wires for Nodes {
     fn publisher(&mut self, group: &GroupSpec, topic: &str) -> Result<Publish, String> {
         let options = rospin_node::PublisherOptions::new(topic).keep_last(group.depth);
         let publisher = self.node(group)?.create_publisher(options).map_err(|error| error.to_string())?;
@@ -221,7 +221,7 @@ impl<X: Middleware> Wires for Nodes<X> {
     ) -> Result<(), String> {
         let options = rospin_node::SubscriptionOptions::new(topic).keep_last(group.depth).name(name);
         let receive = move |group: &mut Group, message: Message| receive(group, Arc::new(message));
-        let subscription = self.node(group)?.create_subscription(callbacks, options, receive);
+        let subscription = self.node(group)?.on(callbacks).create_subscription(options, receive);
         self.subscriptions.push(subscription.map_err(|error| error.to_string())?);
         Ok(())
     }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rospin::policy::{Fifo, FixedPriority, Timers, WaitSet};
-use rospin::{
+use rospin_engine::policy::{Fifo, FixedPriority, Timers, WaitSet};
+use rospin_engine::{
     CallbackGroup, Chain, Context, ContextOptions, Executor, ExecutorOptions, Overrun, Policy, PriorityMap, SpinError,
     SpinOptions, Timer, TimerOptions,
 };
@@ -53,7 +53,7 @@ pub(super) fn run(order: &Order) -> Result<Part, String> {
     let Order { variant, settings, .. } = *order;
     let incidents = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&incidents);
-    let report = move |incident: &rospin::Incident| lock(&seen).push(incident.to_string());
+    let report = move |incident: &rospin_engine::Incident| lock(&seen).push(incident.to_string());
     let priorities = priorities().map_err(|error| error.to_string())?;
     let context = Context::new(ContextOptions::new().priorities(priorities).on_incident(report));
 
@@ -103,7 +103,7 @@ pub(super) fn run(order: &Order) -> Result<Part, String> {
 }
 
 /// The PiCAS priorities of the graph's chains, the most critical of which stands first.
-pub(super) fn priorities() -> Result<PriorityMap, rospin::ChainError> {
+pub(super) fn priorities() -> Result<PriorityMap, rospin_engine::ChainError> {
     let criticalities = (1..=CHAINS.len() as u32).rev();
     let chains = CHAINS.iter().zip(criticalities).map(|(chain, criticality)| {
         let names = chain.callbacks.iter().map(|(group, port)| entity_name(group, *port));
@@ -198,7 +198,7 @@ impl Hung<'_> {
                 Port::Timer => {
                     let period = spec.period.unwrap_or_default();
                     // All timers start together, whatever the order in which they are created.
-                    let first_due = rospin::Instant::from_nanos(started_ns) + START_UP + period;
+                    let first_due = rospin_engine::Instant::from_nanos(started_ns) + START_UP + period;
                     let options = TimerOptions::periodic(period).name(name).overrun(overrun).first_due(first_due);
                     let created = callbacks.create_timer(options, move |group, _| callback.run(group, None));
                     timer = Some(created.map_err(|error| error.to_string())?);

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use rospin::Policy;
+use rospin_engine::Policy;
 use rospin_scenario::Scenario;
 use rospin_sim::oracle::Oracles;
 use rospin_sim::{Outcome, Simulation, SimulationError};
@@ -231,7 +231,7 @@ fn print(simulated: &Simulated<'_>, out: &mut dyn Write) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use rospin::policy;
+    use rospin_engine::policy;
 
     use super::*;
     use crate::output_options::FromArguments;

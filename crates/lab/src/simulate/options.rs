@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
-use rospin::policy::POLICIES;
+use rospin_engine::policy::POLICIES;
 use rospin_scenario::duration;
 use serde::Serialize;
 

@@ -32,7 +32,7 @@ pub(super) fn callbacks(scenario: &Scenario, outcome: &Outcome) -> Figures {
         let mut row = vec![callback.name.clone()];
         row.extend(statistics(&callback.response));
         // Where there is no deadline, none can be missed; a timer has no queue.
-        let is_timer = plan.kind == rospin::EntityKind::Timer;
+        let is_timer = plan.kind == rospin_engine::EntityKind::Timer;
         let counts = [
             plan.relative_deadline().map(|_| callback.misses),
             (!is_timer).then_some(callback.dropped),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::task::Waker;
 use std::time::Duration;
 
-use rospin::{Instant, Notifier, Pending, Publisher, Source, TakeError};
+use rospin_engine::{Instant, Notifier, Pending, Publisher, Source, TakeError};
 use rospin_scenario::draw::Arrivals;
 
 use super::{lock, nanos};

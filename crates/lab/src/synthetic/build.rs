@@ -4,8 +4,8 @@ use std::any::Any;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex};
 
-use rospin::trace::TraceEvent;
-use rospin::{
+use rospin_engine::trace::TraceEvent;
+use rospin_engine::{
     CallbackGroup, Clock, Context, ContextOptions, EntityKind, EntityOptions, Executor, ExecutorOptions, GroupKind,
     Instant, Priority, PriorityMap, ReentrantGroup, SubscriptionOptions, Tick, TimerOptions, policy,
 };
@@ -268,7 +268,7 @@ impl Builder<'_> {
         let clock = self.context.clock();
         let ahead = self.world.zero().saturating_since(clock.now());
         let zero = match plan.clock {
-            rospin::ClockKind::Steady => self.world.zero(),
+            rospin_engine::ClockKind::Steady => self.world.zero(),
             other => clock.read(other) + ahead,
         };
         let due = zero + self.world.scaled(plan.first_due());

@@ -7,8 +7,8 @@ use std::cmp::Reverse;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rospin::trace::TraceEvent;
-use rospin::{ContextOptions, EntityKind, Executor, Instant, ManualClock, Overrun, SpinError, SpinOptions};
+use rospin_engine::trace::TraceEvent;
+use rospin_engine::{ContextOptions, EntityKind, Executor, Instant, ManualClock, Overrun, SpinError, SpinOptions};
 use rospin_scenario::Scenario;
 
 use super::build::{self, Record, System};

@@ -20,7 +20,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
-use rospin::{ContextOptions, Executor, SpinError, SpinOptions};
+use rospin_engine::{ContextOptions, Executor, SpinError, SpinOptions};
 use rospin_scenario::{CheckError, Scenario};
 
 use self::build::System;

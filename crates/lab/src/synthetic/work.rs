@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
-use rospin::{Instant, Tick};
+use rospin_engine::{Instant, Tick};
 use rospin_scenario::draw::{ExecutionTimes, Stream};
 use rospin_scenario::{Callback, Fault, Scenario};
 

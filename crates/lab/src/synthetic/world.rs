@@ -5,7 +5,7 @@ use std::task::Waker;
 use std::thread;
 use std::time::Duration;
 
-use rospin::{Clock, Instant, ManualClock};
+use rospin_engine::{Clock, Instant, ManualClock};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::agenda::{Agenda, Due};

@@ -1,6 +1,6 @@
 //! Where publisher and executor run: not on one core, or the kernel's choice of whether they share it is what is measured.
 
-use rospin::os::{CoreSet, ThreadOptions};
+use rospin_engine::os::{CoreSet, ThreadOptions};
 
 use super::workload::Workload;
 

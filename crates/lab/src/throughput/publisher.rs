@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rospin::{Clock, Context, Publisher, TopicError};
+use rospin_engine::{Clock, Context, Publisher, TopicError};
 use rustix::thread::set_current_timer_slack;
 
 use super::system::{Message, topic};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use rospin::{Context, ContextOptions, Instant, Publisher, TopicError};
+use rospin_engine::{Context, ContextOptions, Instant, Publisher, TopicError};
 
 use crate::crunch::{Calibration, crunch};
 
@@ -186,8 +186,8 @@ fn ticks(runs: Arc<AtomicU64>) -> OnTick {
 }
 
 /// What every subscription asks for.
-pub(crate) fn options(topic: &str) -> rospin::SubscriptionOptions {
-    rospin::SubscriptionOptions::new(topic).keep_last(DEPTH)
+pub(crate) fn options(topic: &str) -> rospin_engine::SubscriptionOptions {
+    rospin_engine::SubscriptionOptions::new(topic).keep_last(DEPTH)
 }
 
 #[cfg(test)]

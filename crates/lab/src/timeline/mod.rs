@@ -3,7 +3,7 @@
 mod plot;
 mod text;
 
-use rospin::EntityKind;
+use rospin_engine::EntityKind;
 use rospin_scenario::Scenario;
 
 pub(crate) use plot::{legend, plot};

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
-use rospin::EntityKind;
+use rospin_engine::EntityKind;
 
 use super::{Bar, Row, Timeline, unit};
 use crate::number;

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use rospin::os::ThreadOptions;
-use rospin::{Context, ContextOptions, ExecutorHandle, ExecutorOptions, SpinError, SpinOptions};
+use rospin_engine::os::ThreadOptions;
+use rospin_engine::{Context, ContextOptions, ExecutorHandle, ExecutorOptions, SpinError, SpinOptions};
 use std::sync::Arc;
 
 use crate::wake_up::now_ns;

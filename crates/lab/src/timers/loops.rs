@@ -3,8 +3,8 @@
 use std::io;
 use std::time::Duration;
 
-use rospin::os::ThreadOptions;
-use rospin::{
+use rospin_engine::os::ThreadOptions;
+use rospin_engine::{
     Context, ContextOptions, ExecutorOptions, Instant, Overrun, SpinError, SpinOptions, TimerError, TimerOptions,
 };
 use tokio::runtime::{Builder, Runtime};

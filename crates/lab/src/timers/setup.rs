@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rospin::os::{CoreSet, OsScheduling, ThreadOptions, ThreadReport};
+use rospin_engine::os::{CoreSet, OsScheduling, ThreadOptions, ThreadReport};
 
 use crate::machine::{CoreError, choose_core};
 

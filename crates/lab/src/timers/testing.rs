@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rospin::os::ThreadOptions;
+use rospin_engine::os::ThreadOptions;
 
 use crate::machine::Machine;
 

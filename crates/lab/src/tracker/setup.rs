@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rospin::EntityKind;
+use rospin_engine::EntityKind;
 use rospin_scenario::{Callback, ExecutionTime, Executor, Group, Pattern, Release, Scenario};
 
 /// How often the list is to be sent.

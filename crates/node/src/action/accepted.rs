@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rospin::{Clock, Instant, Notifier, Pending, Source, TakeError};
+use rospin_engine::{Clock, Instant, Notifier, Pending, Source, TakeError};
 
 use super::Action;
 use super::goal::GoalHandle;

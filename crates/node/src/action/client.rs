@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use rospin::{Entity, EntityKind, ExecutorHandle, GroupOptions, LossCause};
+use rospin_engine::{Entity, EntityKind, ExecutorHandle, GroupOptions, LossCause};
 
 use super::Action;
 use super::client_goal::ClientGoalHandle;
@@ -18,8 +18,9 @@ use crate::client::{CallError, Client};
 use crate::graph::{EndpointKind, Presence};
 use crate::interfaces::action_msgs::{CancelGoal, CancelGoalRequest, CancelGoalResponse, GoalInfo, GoalStatusArray};
 use crate::interfaces::builtin_interfaces::Time;
+use crate::link::Values;
 use crate::message::{Message, Service};
-use crate::middleware::{Matches, Middleware};
+use crate::middleware::Matches;
 use crate::names::TypeName;
 use crate::node::Node;
 use crate::options::ClientOptions;
@@ -80,8 +81,8 @@ pub enum CancelError {
 /// goals' handles.
 ///
 /// ```
-/// # use rospin::{Context, ContextOptions, ExecutorOptions, Payload, SpinOptions};
-/// # use rospin_node::{Action, ActionClient, CancelResponse, GoalHandle, GoalResponse, GoalState, InProcess, Node};
+/// # use rospin_engine::{Context, ContextOptions, ExecutorOptions, Payload, SpinOptions};
+/// # use rospin_node::{Action, ActionClient, CancelResponse, GoalHandle, GoalResponse, GoalState, Ros, Node};
 /// # use serde::{Deserialize, Serialize};
 /// # #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 /// # struct Count { number: u32 }
@@ -94,9 +95,8 @@ pub enum CancelError {
 /// # }
 /// # let context = Context::new(ContextOptions::new());
 /// # let executor = context.create_executor(ExecutorOptions::new("main"));
-/// # let node = Node::new(&InProcess::new(&context), "counter")?;
-/// # let _server = node.create_action_server(
-/// #     &executor.create_group("counter", ()),
+/// # let node = Ros::in_process(&context).create_node("counter")?;
+/// # let _server = node.on(&executor.create_group("counter", ())).create_action_server(
 /// #     "count_to",
 /// #     |(), _, _| GoalResponse::AcceptAndExecute,
 /// #     |(), _, _| CancelResponse::Accept,
@@ -123,25 +123,25 @@ pub enum CancelError {
 /// assert_eq!((outcome.state, outcome.result), (GoalState::Succeeded, Count { number: 3 }));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct ActionClient<A: Action, X: Middleware>(Arc<Inner<A, X>>);
+pub struct ActionClient<A: Action>(Arc<Inner<A>>);
 
-struct Inner<A: Action, X: Middleware> {
+struct Inner<A: Action> {
     action: String,
-    send_goal: Client<SendGoal<A>, X>,
-    cancel_goal: Client<CancelGoal, X>,
-    get_result: Client<GetResult<A>, X>,
+    send_goal: Client<SendGoal<A>>,
+    cancel_goal: Client<CancelGoal>,
+    get_result: Client<GetResult<A>>,
     goals: Goals<A::Feedback>,
-    feedback_matches: X::Matches,
-    status_matches: X::Matches,
+    feedback_matches: Box<dyn Matches>,
+    status_matches: Box<dyn Matches>,
     _presences: [Presence; 2],
     entity: Entity,
-    _node: Node<X>,
+    _node: Node,
 }
 
 /// What is read of a part of an action, and what is said of that in the graph.
-type Reading<M, X> = (<X as Middleware>::Messages<PhantomData<M>>, <X as Middleware>::Matches, Presence);
+type Reading<M> = (Values<PhantomData<M>>, Box<dyn Matches>, Presence);
 
-impl<X: Middleware> Node<X> {
+impl Node {
     /// Creates an action client; a plain `&str` is the action's name.
     ///
     /// Feedback, status and responses are entities of `executor`, in groups called `action_client/` and the action's name: in
@@ -154,16 +154,16 @@ impl<X: Middleware> Node<X> {
         &self,
         executor: &ExecutorHandle,
         options: impl Into<ActionClientOptions>,
-    ) -> Result<ActionClient<A, X>, ActionError> {
+    ) -> Result<ActionClient<A>, ActionError> {
         let ActionClientOptions { action, name, priority, feedback_depth } = options.into();
         let name = name.unwrap_or_else(|| format!("action_client/{action}"));
         let client =
             |of: &str| ClientOptions { common: entity(&name, of, priority), ..ClientOptions::new(part(&action, of)) };
-        fn create<S: Service, X: Middleware>(
-            node: &Node<X>,
+        fn create<S: Service>(
+            node: &Node,
             executor: &ExecutorHandle,
             options: ClientOptions,
-        ) -> Result<Client<S, X>, ActionError> {
+        ) -> Result<Client<S>, ActionError> {
             Ok(node.create_client(executor, options)?)
         }
         let send_goal = create(self, executor, client("send_goal"))?;
@@ -174,7 +174,7 @@ impl<X: Middleware> Node<X> {
         let group = executor.create_group(group, ());
         let common = entity(&name, "feedback", priority);
         let depth = |name: &str| group.deployed_depth(name);
-        let (options, qos) = common.into_entity(String::new, Qos::keep_last(feedback_depth), depth);
+        let (options, qos) = common.into_entity(format!("{name}/feedback"), Qos::keep_last(feedback_depth), depth);
         let (feedback, feedback_matches, reads_feedback) =
             self.read::<FeedbackMessage<A>>(&part(&action, "feedback"), qos)?;
         let latched = Qos { durability: Durability::TransientLocal, ..Qos::keep_last(1) };
@@ -200,15 +200,15 @@ impl<X: Middleware> Node<X> {
     }
 
     /// Subscribes to a part of an action.
-    fn read<M: Message>(&self, topic: &str, qos: Qos) -> Result<Reading<M, X>, TopicError> {
+    fn read<M: Message>(&self, topic: &str, qos: Qos) -> Result<Reading<M>, TopicError> {
         let (name, message_type) = (self.name().resolve(topic)?, TypeName::of_message::<M>()?);
-        let created = self.middleware().create_subscription(self.raw(), &name, &message_type, &qos, PhantomData);
+        let created = self.link().create_subscription(&name, &message_type, &qos, PhantomData);
         let (messages, matches) = created.map_err(|reason| TopicError::Refused { topic: topic.to_owned(), reason })?;
-        Ok((messages, matches, self.enter(EndpointKind::Subscription, &name, &message_type, &qos)))
+        Ok((Values(messages), matches, self.enter(EndpointKind::Subscription, &name, &message_type, &qos)))
     }
 }
 
-impl<A: Action, X: Middleware> ActionClient<A, X> {
+impl<A: Action> ActionClient<A> {
     /// The action's name, as it was given.
     #[must_use]
     pub fn action(&self) -> &str {
@@ -225,7 +225,7 @@ impl<A: Action, X: Middleware> ActionClient<A, X> {
     pub fn send_goal(
         &self,
         goal: A::Goal,
-    ) -> impl Future<Output = Result<ClientGoalHandle<A, X>, SendGoalError>> + Send + use<A, X> {
+    ) -> impl Future<Output = Result<ClientGoalHandle<A>, SendGoalError>> + Send + use<A> {
         let id = GoalId::random();
         let tracked = self.0.goals.track(id);
         let call = self.0.send_goal.call(SendGoalRequest { goal_id: id.into(), goal });
@@ -245,7 +245,7 @@ impl<A: Action, X: Middleware> ActionClient<A, X> {
     ///
     /// # Errors
     /// If the server refuses to cancel any of them, or does not answer.
-    pub fn cancel_all(&self) -> impl Future<Output = Result<Vec<GoalId>, CancelError>> + Send + use<A, X> {
+    pub fn cancel_all(&self) -> impl Future<Output = Result<Vec<GoalId>, CancelError>> + Send + use<A> {
         self.cancel(GoalInfo::default())
     }
 
@@ -256,7 +256,7 @@ impl<A: Action, X: Middleware> ActionClient<A, X> {
     pub fn cancel_accepted_until(
         &self,
         stamp: Time,
-    ) -> impl Future<Output = Result<Vec<GoalId>, CancelError>> + Send + use<A, X> {
+    ) -> impl Future<Output = Result<Vec<GoalId>, CancelError>> + Send + use<A> {
         self.cancel(GoalInfo { stamp, ..GoalInfo::default() })
     }
 
@@ -264,7 +264,7 @@ impl<A: Action, X: Middleware> ActionClient<A, X> {
     pub(crate) fn cancel(
         &self,
         goal_info: GoalInfo,
-    ) -> impl Future<Output = Result<Vec<GoalId>, CancelError>> + Send + use<A, X> {
+    ) -> impl Future<Output = Result<Vec<GoalId>, CancelError>> + Send + use<A> {
         let call = self.0.cancel_goal.call(CancelGoalRequest { goal_info });
         let action = self.0.action.clone();
         async move {
@@ -279,7 +279,7 @@ impl<A: Action, X: Middleware> ActionClient<A, X> {
         }
     }
 
-    pub(crate) fn result_client(&self) -> &Client<GetResult<A>, X> {
+    pub(crate) fn result_client(&self) -> &Client<GetResult<A>> {
         &self.0.get_result
     }
 
@@ -295,7 +295,7 @@ impl<A: Action, X: Middleware> ActionClient<A, X> {
     }
 
     /// Waits until a server is matched with all five parts.
-    pub fn wait_for_server(&self) -> impl Future<Output = ()> + Send + use<A, X> {
+    pub fn wait_for_server(&self) -> impl Future<Output = ()> + Send + use<A> {
         let client = self.clone();
         async move {
             // One part may go while another one comes.
@@ -318,13 +318,13 @@ impl<A: Action, X: Middleware> ActionClient<A, X> {
     }
 }
 
-impl<A: Action, X: Middleware> Clone for ActionClient<A, X> {
+impl<A: Action> Clone for ActionClient<A> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<A: Action, X: Middleware> fmt::Debug for ActionClient<A, X> {
+impl<A: Action> fmt::Debug for ActionClient<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ActionClient").field("action", &self.action()).finish_non_exhaustive()
     }

@@ -12,7 +12,6 @@ use super::tracked::{FeedbackStream, Tracked};
 use crate::client::CallError;
 use crate::interfaces::action_msgs::{GoalInfo, GoalStatus};
 use crate::interfaces::builtin_interfaces::Time;
-use crate::middleware::Middleware;
 
 /// How a goal ended.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -64,8 +63,8 @@ pub enum ResultError {
 /// use rospin_node::{Action, CancelError, ClientGoalHandle, GoalOutcome, Middleware, ResultError};
 ///
 /// /// Gives up a goal that takes too long, and returns what came of it.
-/// async fn give_up<A: Action, X: Middleware>(
-///     goal: ClientGoalHandle<A, X>,
+/// async fn give_up<A: Action>(
+///     goal: ClientGoalHandle<A>,
 /// ) -> Result<GoalOutcome<A::Result>, ResultError> {
 ///     match goal.cancel().await {
 ///         // It ends soon, has just ended, or goes on in spite of all.
@@ -75,14 +74,14 @@ pub enum ResultError {
 ///     goal.result().await
 /// }
 /// ```
-pub struct ClientGoalHandle<A: Action, X: Middleware> {
-    client: ActionClient<A, X>,
+pub struct ClientGoalHandle<A: Action> {
+    client: ActionClient<A>,
     tracked: Arc<Tracked<A::Feedback>>,
     stamp: Time,
 }
 
-impl<A: Action, X: Middleware> ClientGoalHandle<A, X> {
-    pub(crate) fn new(client: ActionClient<A, X>, tracked: Arc<Tracked<A::Feedback>>, stamp: Time) -> Self {
+impl<A: Action> ClientGoalHandle<A> {
+    pub(crate) fn new(client: ActionClient<A>, tracked: Arc<Tracked<A::Feedback>>, stamp: Time) -> Self {
         tracked.accept(stamp);
         Self { client, tracked, stamp }
     }
@@ -117,7 +116,7 @@ impl<A: Action, X: Middleware> ClientGoalHandle<A, X> {
     ///
     /// # Errors
     /// If the server has forgotten the goal, or does not answer. Not every middleware tells that a server is gone.
-    pub fn result(&self) -> impl Future<Output = Result<GoalOutcome<A::Result>, ResultError>> + Send + use<A, X> {
+    pub fn result(&self) -> impl Future<Output = Result<GoalOutcome<A::Result>, ResultError>> + Send + use<A> {
         let (action, goal) = (self.client.action().to_owned(), self.id());
         let call = self.client.result_client().call(GetResultRequest { goal_id: goal.into() });
         // Keeps the client until then.
@@ -138,13 +137,13 @@ impl<A: Action, X: Middleware> ClientGoalHandle<A, X> {
     ///
     /// # Errors
     /// If the server refuses, the goal has ended, or the server does not answer.
-    pub fn cancel(&self) -> impl Future<Output = Result<(), CancelError>> + Send + use<A, X> {
+    pub fn cancel(&self) -> impl Future<Output = Result<(), CancelError>> + Send + use<A> {
         let canceled = self.client.cancel(GoalInfo { goal_id: self.id().into(), stamp: Time::ZERO });
         async move { canceled.await.map(drop) }
     }
 }
 
-impl<A: Action, X: Middleware> fmt::Debug for ClientGoalHandle<A, X> {
+impl<A: Action> fmt::Debug for ClientGoalHandle<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("ClientGoalHandle");
         shown.field("action", &self.client.action()).field("id", &self.id()).field("state", &self.state());

@@ -3,45 +3,45 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use rospin::{Clock, ClockKind, Timer};
+use rospin_engine::{Clock, ClockKind, Timer};
 
 use super::Action;
 use super::book::{Asked, Book, Finished, NoRoom, Selected};
 use super::goal::{GoalHandle, Kept, Outlet};
 use super::id::GoalId;
-use super::parts::{FeedbackMessage, GetResult, GetResultResponse};
+use super::parts::{FeedbackMessage, GetResultResponse};
 use super::signal::Signal;
 use super::state::{GoalEvent, GoalState};
 use crate::interfaces::action_msgs::{GoalInfo, GoalStatus, GoalStatusArray};
 use crate::interfaces::builtin_interfaces::Time;
-use crate::middleware::Middleware;
+use crate::link::Reply;
 use crate::publisher::{PublishError, Publisher};
 use crate::service::Responder;
 
 /// Who waits for a result.
-pub(crate) struct Waiting<A: Action, X: Middleware> {
+pub(crate) struct Waiting<A: Action> {
     pub(crate) responder: Responder,
-    pub(crate) reply: X::Reply<GetResult<A>>,
+    pub(crate) reply: Reply<GetResultResponse<A::Result>>,
 }
 
-impl<A: Action, X: Middleware> Waiting<A, X> {
+impl<A: Action> Waiting<A> {
     fn answer(self, status: i8, result: A::Result) {
         self.responder.send(self.reply, GetResultResponse { status, result });
     }
 }
 
-pub(crate) struct Core<A: Action, X: Middleware> {
+pub(crate) struct Core<A: Action> {
     action: String,
     clock: Clock,
-    feedback: Publisher<FeedbackMessage<A>, X>,
-    status: Publisher<GoalStatusArray, X>,
+    feedback: Publisher<FeedbackMessage<A>>,
+    status: Publisher<GoalStatusArray>,
     /// Weak: the timer's callback has the core.
     expiry: OnceLock<Weak<Timer>>,
-    state: Mutex<State<A, X>>,
+    state: Mutex<State<A>>,
 }
 
-struct State<A: Action, X: Middleware> {
-    book: Book<Arc<Kept<A>>, A::Result, Waiting<A, X>>,
+struct State<A: Action> {
+    book: Book<Arc<Kept<A>>, A::Result, Waiting<A>>,
     is_closed: bool,
     /// Whether the timer is going to look for ended goals whose time is over.
     expiry_is_set: bool,
@@ -51,12 +51,12 @@ struct State<A: Action, X: Middleware> {
     is_publishing: bool,
 }
 
-impl<A: Action, X: Middleware> Core<A, X> {
+impl<A: Action> Core<A> {
     pub(crate) fn new(
         action: String,
         clock: Clock,
-        feedback: Publisher<FeedbackMessage<A>, X>,
-        status: Publisher<GoalStatusArray, X>,
+        feedback: Publisher<FeedbackMessage<A>>,
+        status: Publisher<GoalStatusArray>,
         room: usize,
         retention: Duration,
     ) -> Self {
@@ -133,7 +133,7 @@ impl<A: Action, X: Middleware> Core<A, X> {
     }
 
     /// Answers a request for a result, now or when there is one.
-    pub(crate) fn ask(&self, id: GoalId, who: Waiting<A, X>) {
+    pub(crate) fn ask(&self, id: GoalId, who: Waiting<A>) {
         // Into a value first: the lock is free again when others' code runs.
         let asked = self.lock().book.ask(id, who);
         match asked {
@@ -190,13 +190,13 @@ impl<A: Action, X: Middleware> Core<A, X> {
         stops.iter().for_each(|stop| stop.give());
     }
 
-    fn tell(finished: Finished<A::Result, Waiting<A, X>>) {
+    fn tell(finished: Finished<A::Result, Waiting<A>>) {
         let Finished { state, result, waiting } = finished;
         waiting.into_iter().for_each(|who| who.answer(state.status(), A::Result::clone(&result)));
     }
 
     /// Changes the state, and publishes the status of all goals if there is news.
-    fn change<T>(&self, change: impl FnOnce(&mut State<A, X>) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut State<A>) -> T) -> T {
         let changed = change(&mut self.lock());
         self.publish_status();
         changed
@@ -206,8 +206,8 @@ impl<A: Action, X: Middleware> Core<A, X> {
     /// subscriptions get last is what is true.
     fn publish_status(&self) {
         /// Lets others publish, also after a panic of somebody's waker.
-        struct Turn<'a, A: Action, X: Middleware>(&'a Core<A, X>);
-        impl<A: Action, X: Middleware> Drop for Turn<'_, A, X> {
+        struct Turn<'a, A: Action>(&'a Core<A>);
+        impl<A: Action> Drop for Turn<'_, A> {
             fn drop(&mut self) {
                 self.0.lock().is_publishing = false;
             }
@@ -228,13 +228,13 @@ impl<A: Action, X: Middleware> Core<A, X> {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<A, X>> {
+    fn lock(&self) -> MutexGuard<'_, State<A>> {
         // No user code runs under the lock, so a panic left nothing half done.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<A: Action, X: Middleware> State<A, X> {
+impl<A: Action> State<A> {
     fn message(&self) -> GoalStatusArray {
         let status = |id: GoalId, stamp, state: GoalState| GoalStatus {
             goal_info: GoalInfo { goal_id: id.into(), stamp },
@@ -245,7 +245,7 @@ impl<A: Action, X: Middleware> State<A, X> {
     }
 }
 
-impl<A: Action, X: Middleware> Outlet<A> for Core<A, X> {
+impl<A: Action> Outlet<A> for Core<A> {
     fn action(&self) -> &str {
         &self.action
     }
@@ -283,12 +283,11 @@ impl<A: Action, X: Middleware> Outlet<A> for Core<A, X> {
 mod tests {
     use std::sync::mpsc::{Sender, channel};
 
-    use rospin::{Context, ContextOptions, ManualClock};
+    use rospin_engine::{Context, ContextOptions, ManualClock};
     use serde::{Deserialize, Serialize};
 
     use super::*;
-    use crate::in_process::InProcess;
-    use crate::node::Node;
+    use crate::ros::Ros;
 
     enum Watched {}
 
@@ -306,7 +305,7 @@ mod tests {
         watch: Option<Watch>,
     }
 
-    type Watch = (Arc<Core<Watched, InProcess>>, Sender<bool>);
+    type Watch = (Arc<Core<Watched>>, Sender<bool>);
 
     impl Drop for Goal {
         fn drop(&mut self) {
@@ -320,7 +319,7 @@ mod tests {
     fn a_goal_that_is_forgotten_while_the_user_is_asked_is_not_dropped_under_the_lock() {
         let clock = ManualClock::new();
         let context = Context::new(ContextOptions::new().manual_clock(clock.clone()));
-        let node = Node::new(&InProcess::new(&context), "node").unwrap();
+        let node = Ros::in_process(&context).create_node("node").unwrap();
         let (feedback, status) = (node.create_publisher("feedback").unwrap(), node.create_publisher("status").unwrap());
         let core = Core::new("watched".to_owned(), context.clock().clone(), feedback, status, 1, Duration::ZERO);
         let core = Arc::new(core);

@@ -8,28 +8,26 @@ use super::book::Selected;
 use super::core::{Core, Waiting};
 use super::goal::GoalHandle;
 use super::id::GoalId;
-use super::parts::{GetResult, GetResultRequest, SendGoal, SendGoalRequest, SendGoalResponse};
+use super::parts::{GetResultRequest, GetResultResponse, SendGoalRequest, SendGoalResponse};
 use super::server::{CancelResponse, GoalResponse};
 use super::state::GoalState;
-use crate::interfaces::action_msgs::{CancelGoal, CancelGoalRequest, CancelGoalResponse, GoalInfo};
+use crate::interfaces::action_msgs::{CancelGoalRequest, CancelGoalResponse, GoalInfo};
 use crate::interfaces::builtin_interfaces::Time;
-use crate::middleware::Middleware;
+use crate::link::Reply;
 use crate::service::Responder;
 
-type Reply<S, X> = <X as Middleware>::Reply<S>;
-
 /// Cheap to clone: each entity has one.
-pub(crate) struct Desk<A: Action, X: Middleware> {
-    pub(crate) core: Arc<Core<A, X>>,
+pub(crate) struct Desk<A: Action> {
+    pub(crate) core: Arc<Core<A>>,
     pub(crate) accepted: Accepted<A>,
 }
 
-impl<A: Action, X: Middleware> Desk<A, X> {
+impl<A: Action> Desk<A> {
     /// Decides about a goal, and has it executed.
     pub(crate) fn send_goal(
         &self,
         responder: &Responder,
-        (request, reply): (SendGoalRequest<A::Goal>, Reply<SendGoal<A>, X>),
+        (request, reply): (SendGoalRequest<A::Goal>, Reply<SendGoalResponse>),
         decide: impl FnOnce(GoalId, &A::Goal) -> GoalResponse,
     ) {
         let SendGoalRequest { goal_id, goal } = request;
@@ -48,7 +46,7 @@ impl<A: Action, X: Middleware> Desk<A, X> {
     pub(crate) fn cancel_goal(
         &self,
         responder: &Responder,
-        (request, reply): (CancelGoalRequest, Reply<CancelGoal, X>),
+        (request, reply): (CancelGoalRequest, Reply<CancelGoalResponse>),
         mut decide: impl FnMut(GoalId, &A::Goal) -> CancelResponse,
     ) {
         let mut is_rejected = false;
@@ -83,7 +81,7 @@ impl<A: Action, X: Middleware> Desk<A, X> {
     pub(crate) fn get_result(
         &self,
         responder: &Responder,
-        (request, reply): (GetResultRequest, Reply<GetResult<A>, X>),
+        (request, reply): (GetResultRequest, Reply<GetResultResponse<A::Result>>),
     ) {
         self.core.ask(request.goal_id.into(), Waiting { responder: responder.clone(), reply });
     }
@@ -96,7 +94,7 @@ impl<A: Action, X: Middleware> Desk<A, X> {
     }
 }
 
-impl<A: Action, X: Middleware> Clone for Desk<A, X> {
+impl<A: Action> Clone for Desk<A> {
     fn clone(&self) -> Self {
         Self { core: Arc::clone(&self.core), accepted: self.accepted.clone() }
     }

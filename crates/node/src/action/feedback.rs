@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use rospin::{Closer, LossCause, Notifier, Pending, Source, TakeError};
+use rospin_engine::{Closer, LossCause, Notifier, Pending, Source, TakeError};
 
 use super::Action;
 use super::parts::FeedbackMessage;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rospin::Priority;
+use rospin_engine::Priority;
 
 use crate::options::Common;
 

@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rospin::{
-    CallbackGroup, Context, Entity, EntityKind, EntityOptions, LossCause, Payload, ReentrantGroup, SourceError, Tick,
-    Timer, TimerError, TimerOptions,
+use rospin_engine::{
+    CallbackGroup, Entity, EntityKind, EntityOptions, LossCause, Payload, ReentrantGroup, SourceError, Tick, Timer,
+    TimerError, TimerOptions,
 };
 
 use super::Action;
@@ -17,8 +17,8 @@ use super::goal::GoalHandle;
 use super::id::GoalId;
 use super::options::{ActionServerOptions, entity};
 use super::parts::{GetResult, SendGoal, part};
+use crate::group::{Exclusive, Group, On, OwnGroup};
 use crate::interfaces::action_msgs::CancelGoal;
-use crate::middleware::Middleware;
 use crate::node::Node;
 use crate::options::{PublisherOptions, ServiceOptions};
 use crate::qos::Qos;
@@ -72,8 +72,8 @@ pub enum CancelResponse {
 /// [`GoalHandle::is_cancel_requested`].
 ///
 /// ```
-/// use rospin::{Context, ContextOptions, ExecutorOptions, Payload, SpinOptions};
-/// use rospin_node::{Action, CancelResponse, GoalHandle, GoalResponse, InProcess, Node};
+/// use rospin_engine::{Context, ContextOptions, ExecutorOptions, Payload, SpinOptions};
+/// use rospin_node::{Action, CancelResponse, GoalHandle, GoalResponse, Ros, Node};
 /// use serde::{Deserialize, Serialize};
 ///
 /// #[derive(Clone, Default, Serialize, Deserialize)]
@@ -92,10 +92,9 @@ pub enum CancelResponse {
 ///
 /// let context = Context::new(ContextOptions::new());
 /// let executor = context.create_executor(ExecutorOptions::new("main"));
-/// let node = Node::new(&InProcess::new(&context), "counter")?;
+/// let node = Ros::in_process(&context).create_node("counter")?;
 /// let group = executor.create_group("counter", 0);
-/// let _server = node.create_action_server(
-///     &group,
+/// let _server = node.on(&group).create_action_server(
 ///     "count_to",
 ///     |_, _, goal: &Count| if goal.number < 1000 { GoalResponse::AcceptAndExecute } else { GoalResponse::Reject },
 ///     |_, _, _| CancelResponse::Accept,
@@ -118,12 +117,12 @@ pub enum CancelResponse {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "the server ends when its handle is dropped"]
-pub struct ActionServer<X: Middleware> {
+pub struct ActionServer {
     action: String,
     core: Arc<dyn Close>,
-    send_goal: Server<X>,
-    cancel_goal: Server<X>,
-    get_result: Server<X>,
+    send_goal: Server,
+    cancel_goal: Server,
+    get_result: Server,
     _execute: Entity,
     _expire: Arc<Timer>,
 }
@@ -134,7 +133,7 @@ trait Close: Send + Sync {
     fn active(&self) -> usize;
 }
 
-impl<A: Action, X: Middleware> Close for Core<A, X> {
+impl<A: Action> Close for Core<A> {
     fn close(&self) {
         self.close();
     }
@@ -144,7 +143,7 @@ impl<A: Action, X: Middleware> Close for Core<A, X> {
     }
 }
 
-impl<X: Middleware> ActionServer<X> {
+impl ActionServer {
     /// The action's name, as it was given.
     #[must_use]
     pub fn action(&self) -> &str {
@@ -170,51 +169,45 @@ impl<X: Middleware> ActionServer<X> {
     }
 }
 
-impl<X: Middleware> Drop for ActionServer<X> {
+impl Drop for ActionServer {
     fn drop(&mut self) {
         self.core.close();
     }
 }
 
-impl<X: Middleware> fmt::Debug for ActionServer<X> {
+impl fmt::Debug for ActionServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ActionServer").field("action", &self.action).finish_non_exhaustive()
     }
 }
 
 /// A server without its callbacks.
-struct Parts<A: Action, X: Middleware> {
+struct Parts<A: Action> {
     action: String,
-    desk: Desk<A, X>,
-    send_goal: Draft<SendGoal<A>, X>,
-    cancel_goal: Draft<CancelGoal, X>,
-    get_result: Draft<GetResult<A>, X>,
+    desk: Desk<A>,
+    send_goal: Draft<SendGoal<A>>,
+    cancel_goal: Draft<CancelGoal>,
+    get_result: Draft<GetResult<A>>,
     execute: EntityOptions,
     expire: TimerOptions,
 }
 
-impl<A: Action, X: Middleware> Parts<A, X> {
-    fn new(
-        node: &Node<X>,
-        group: &str,
-        context: &Context,
-        options: ActionServerOptions,
-        deployed_depth: impl Fn(&str) -> Option<usize>,
-    ) -> Result<Self, ActionError> {
+impl<A: Action> Parts<A> {
+    fn new(node: &Node, group: &impl Group, options: ActionServerOptions) -> Result<Self, ActionError> {
         let ActionServerOptions { action, name, priority, max_executing, max_goals, result_timeout } = options;
-        let name = name.unwrap_or_else(|| format!("{group}/{action}"));
+        let name = name.unwrap_or_else(|| format!("{}/{action}", group.name()));
         let service = |of: &str| ServiceOptions {
             common: entity(&name, of, priority),
             service: part(&action, of),
             qos: Qos::default(),
         };
-        let send_goal = Draft::new(node, group, service("send_goal"), &deployed_depth)?;
-        let cancel_goal = Draft::new(node, group, service("cancel_goal"), &deployed_depth)?;
-        let get_result = Draft::new(node, group, service("get_result"), &deployed_depth)?;
+        let send_goal = Draft::on(node, group, service("send_goal"))?;
+        let cancel_goal = Draft::on(node, group, service("cancel_goal"))?;
+        let get_result = Draft::on(node, group, service("get_result"))?;
         let feedback = node.create_publisher(PublisherOptions::new(part(&action, "feedback")))?;
         let status = PublisherOptions::new(part(&action, "status")).keep_last(1).transient_local();
         let status = node.create_publisher(status)?;
-        let clock = context.clock().clone();
+        let clock = group.context().clock().clone();
         let core = Core::new(action.clone(), clock.clone(), feedback, status, max_goals, result_timeout);
         let desk = Desk { core: Arc::new(core), accepted: Accepted::new(clock) };
         let named = |of: &str| EntityOptions::new(format!("{name}/{of}"));
@@ -263,8 +256,8 @@ macro_rules! assemble {
     }};
 }
 
-impl<X: Middleware> Node<X> {
-    /// Creates an action server on a group; a plain `&str` is the action's name.
+impl<P: Send + 'static> On<'_, CallbackGroup<P>> {
+    /// Creates an action server; a plain `&str` is the action's name.
     ///
     /// `handle_goal` decides about every goal that is sent, `handle_cancel` about every request to cancel one that has not
     /// ended; both are asked with the group's payload, and should be quick. `execute` is an asynchronous callback, which is
@@ -280,49 +273,94 @@ impl<X: Middleware> Node<X> {
     ///
     /// # Errors
     /// If the action's or the type's name is none, the middleware refuses, or the group is gone.
-    pub fn create_action_server<A, P, Fut>(
+    pub fn create_action_server<A, Fut>(
         &self,
-        group: &CallbackGroup<P>,
         options: impl Into<ActionServerOptions>,
         mut handle_goal: impl FnMut(&mut P, GoalId, &A::Goal) -> GoalResponse + Send + 'static,
         mut handle_cancel: impl FnMut(&mut P, GoalId, &A::Goal) -> CancelResponse + Send + 'static,
         mut execute: impl FnMut(Payload<P>, GoalHandle<A>) -> Fut + Send + 'static,
-    ) -> Result<ActionServer<X>, ActionError>
+    ) -> Result<ActionServer, ActionError>
     where
         A: Action,
-        P: Send + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
-        let depth = |name: &str| group.deployed_depth(name);
-        let parts = Parts::<A, X>::new(self, group.name(), group.context(), options.into(), depth)?;
+        let group = self.group();
+        let parts = Parts::<A>::new(self.node(), group, options.into())?;
         let execute = move |payload: Payload<P>, goal: GoalHandle<A>| {
-            Desk::<A, X>::begin(&goal);
+            Desk::<A>::begin(&goal);
             execute(payload, goal)
         };
         assemble!(parts, group, (payload: &mut P), handle_goal, handle_cancel, execute)
     }
+}
 
-    /// As [`create_action_server`](Self::create_action_server), on a reentrant group: on an executor with several threads,
-    /// goals are executed, and requests answered, at the same time.
+impl On<'_, OwnGroup> {
+    /// Creates an action server as on [other groups](On::create_action_server), on the node's own, which has no payload.
     ///
     /// # Errors
-    /// If the action's or the type's name is none, the middleware refuses, or the group is gone.
-    pub fn create_reentrant_action_server<A, Fut>(
+    /// If the action's or the type's name is not valid, the middleware refuses, or the group is gone.
+    pub fn create_action_server<A, Fut>(
         &self,
-        group: &ReentrantGroup,
         options: impl Into<ActionServerOptions>,
-        handle_goal: impl Fn(GoalId, &A::Goal) -> GoalResponse + Send + Sync + 'static,
-        handle_cancel: impl Fn(GoalId, &A::Goal) -> CancelResponse + Send + Sync + 'static,
-        execute: impl Fn(GoalHandle<A>) -> Fut + Send + Sync + 'static,
-    ) -> Result<ActionServer<X>, ActionError>
+        mut handle_goal: impl FnMut(GoalId, &A::Goal) -> GoalResponse + Send + 'static,
+        mut handle_cancel: impl FnMut(GoalId, &A::Goal) -> CancelResponse + Send + 'static,
+        mut execute: impl FnMut(GoalHandle<A>) -> Fut + Send + 'static,
+    ) -> Result<ActionServer, ActionError>
     where
         A: Action,
         Fut: Future<Output = ()> + Send + 'static,
     {
-        let depth = |name: &str| group.deployed_depth(name);
-        let parts = Parts::<A, X>::new(self, group.name(), group.context(), options.into(), depth)?;
+        self.node().on(self.group().group()).create_action_server(
+            options,
+            move |(), id, goal: &A::Goal| handle_goal(id, goal),
+            move |(), id, goal: &A::Goal| handle_cancel(id, goal),
+            move |_: Payload<()>, goal: GoalHandle<A>| execute(goal),
+        )
+    }
+}
+
+impl Node {
+    /// Creates an action server; a plain `&str` is the action's name. See [`On::create_action_server`].
+    ///
+    /// # Errors
+    /// As there, and if the node's [`Ros`](crate::Ros) is gone.
+    pub fn create_action_server<A, Fut>(
+        &self,
+        options: impl Into<ActionServerOptions>,
+        handle_goal: impl FnMut(GoalId, &A::Goal) -> GoalResponse + Send + 'static,
+        handle_cancel: impl FnMut(GoalId, &A::Goal) -> CancelResponse + Send + 'static,
+        execute: impl FnMut(GoalHandle<A>) -> Fut + Send + 'static,
+    ) -> Result<ActionServer, ActionError>
+    where
+        A: Action,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let own = self.own_group().map_err(SourceError::from)?;
+        self.on(own).create_action_server(options, handle_goal, handle_cancel, execute)
+    }
+}
+
+impl On<'_, ReentrantGroup> {
+    /// Creates an action server as on [other groups](On::create_action_server): on an executor with several threads,
+    /// goals are executed, and requests answered, at the same time.
+    ///
+    /// # Errors
+    /// If the action's or the type's name is none, the middleware refuses, or the group is gone.
+    pub fn create_action_server<A, Fut>(
+        &self,
+        options: impl Into<ActionServerOptions>,
+        handle_goal: impl Fn(GoalId, &A::Goal) -> GoalResponse + Send + Sync + 'static,
+        handle_cancel: impl Fn(GoalId, &A::Goal) -> CancelResponse + Send + Sync + 'static,
+        execute: impl Fn(GoalHandle<A>) -> Fut + Send + Sync + 'static,
+    ) -> Result<ActionServer, ActionError>
+    where
+        A: Action,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let group = self.group();
+        let parts = Parts::<A>::new(self.node(), group, options.into())?;
         let execute = move |goal: GoalHandle<A>| {
-            Desk::<A, X>::begin(&goal);
+            Desk::<A>::begin(&goal);
             execute(goal)
         };
         assemble!(parts, group, (), handle_goal, handle_cancel, execute)

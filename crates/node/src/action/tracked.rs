@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
-use rospin::LossCause;
+use rospin_engine::LossCause;
 
 use super::Action;
 use super::feedback::{Lost, News};
@@ -216,7 +216,7 @@ impl<A: Action> Drop for Router<A> {
 /// or the client was dropped.
 ///
 /// It can be awaited, or be given to a group as an entity with a callback of its own, by
-/// [`CallbackGroup::create_stream`](rospin::CallbackGroup::create_stream). Taking from it locks for a moment.
+/// [`CallbackGroup::create_stream`](rospin_engine::CallbackGroup::create_stream). Taking from it locks for a moment.
 ///
 /// Feedback that the network delivers after the goal's end is dropped. A client whose executor is behind by more than the
 /// server's [result timeout](super::ActionServerOptions::result_timeout) may never hear that a goal has ended: await the

@@ -6,13 +6,12 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use rospin::{ClockKind, ExecutorHandle};
+use rospin_engine::{ClockKind, ExecutorHandle};
 
 use super::message_type::MessageType;
 use super::server::SERVICE;
 use crate::graph::EndpointKind;
 use crate::interfaces::type_description_interfaces::{GetTypeDescription, GetTypeDescriptionRequest};
-use crate::middleware::Middleware;
 use crate::names::NameError;
 use crate::node::Node;
 
@@ -67,7 +66,7 @@ pub enum AskTypeError {
     },
 }
 
-impl<X: Middleware> Node<X> {
+impl Node {
     /// Learns the type of a topic from the nodes that publish it, one after the other until one tells: they are asked for it by
     /// their service `~/get_type_description`. What comes back must have the hash that the graph says, where it says one.
     ///
@@ -82,7 +81,7 @@ impl<X: Middleware> Node<X> {
         &self,
         executor: &ExecutorHandle,
         topic: &str,
-    ) -> impl Future<Output = Result<MessageType, AskTypeError>> + Send + use<X> {
+    ) -> impl Future<Output = Result<MessageType, AskTypeError>> + Send + use<> {
         let (node, executor, resolved) = (self.clone(), executor.clone(), self.resolve(topic));
         async move {
             let topic = resolved?.to_string();
@@ -100,12 +99,12 @@ impl<X: Middleware> Node<X> {
 }
 
 /// The type of a topic, and the nodes that publish it, each with the hash of its type as far as that is known.
-async fn publishers<X: Middleware>(
-    node: &Node<X>,
+async fn publishers(
+    node: &Node,
     executor: &ExecutorHandle,
     topic: &str,
 ) -> Result<(String, BTreeMap<String, Option<String>>), AskTypeError> {
-    let graph = node.middleware().graph();
+    let graph = node.graph();
     let mut waited = Duration::ZERO;
     loop {
         // Looking after asking, nothing is missed.
@@ -135,8 +134,8 @@ async fn publishers<X: Middleware>(
 }
 
 /// Asks a node; if it does not tell, why.
-async fn ask<X: Middleware>(
-    node: &Node<X>,
+async fn ask(
+    node: &Node,
     executor: &ExecutorHandle,
     asked: &str,
     type_name: &str,

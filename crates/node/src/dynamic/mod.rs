@@ -11,19 +11,19 @@
 //! and a block of memory for each message and string in it: where the type is known, [`Message`](crate::Message) is better.
 //!
 //! ```
-//! use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+//! use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
 //! use rospin_node::dynamic::{DynamicMessage, MessageType};
-//! use rospin_node::{InProcess, Node};
+//! use rospin_node::{Ros, Node};
 //!
 //! # let prefixes = [concat!(env!("CARGO_MANIFEST_DIR"), "/tests/install")];
 //! let twist = MessageType::find_in("geometry_msgs/msg/Twist", &prefixes)?;
 //! let context = Context::new(ContextOptions::new());
 //! let executor = context.create_executor(ExecutorOptions::new("main"));
-//! let node = Node::new(&InProcess::new(&context), "driver")?;
+//! let node = Ros::in_process(&context).create_node("driver")?;
 //!
 //! let group = executor.create_group("driver", Vec::new());
 //! let _subscription =
-//!     node.create_dynamic_subscription(&group, "cmd_vel", &twist, |seen: &mut Vec<f64>, message: DynamicMessage| {
+//!     node.on(&group).create_dynamic_subscription("cmd_vel", &twist, |seen: &mut Vec<f64>, message: DynamicMessage| {
 //!         seen.extend(message.get::<f64>("linear.x"));
 //!     })?;
 //! let publisher = node.create_dynamic_publisher("cmd_vel", &twist)?;

@@ -4,7 +4,6 @@ use std::fmt;
 
 use super::message::DynamicMessage;
 use super::message_type::MessageType;
-use crate::middleware::Middleware;
 use crate::node::Node;
 use crate::options::PublisherOptions;
 use crate::publisher::{PublishError, Publisher};
@@ -13,21 +12,21 @@ use crate::subscription::TopicError;
 /// Publishes messages of a type that is known at run time. Cheap to clone; clones are the same publisher.
 ///
 /// See [`Node::create_dynamic_publisher`].
-pub struct DynamicPublisher<X: Middleware> {
+pub struct DynamicPublisher {
     message_type: MessageType,
-    publisher: Publisher<DynamicMessage, X>,
+    publisher: Publisher<DynamicMessage>,
 }
 
-impl<X: Middleware> Node<X> {
+impl Node {
     /// Creates a publisher of messages of that type; a plain `&str` is its topic. From then on the node
     /// [knows the type](Self::add_message_type).
     ///
     /// ```
-    /// # use rospin::{Context, ContextOptions};
+    /// # use rospin_engine::{Context, ContextOptions};
     /// # use rospin_node::dynamic::{DynamicMessage, MessageType};
-    /// # use rospin_node::{InProcess, Node};
+    /// # use rospin_node::{Ros, Node};
     /// # let prefixes = [concat!(env!("CARGO_MANIFEST_DIR"), "/tests/install")];
-    /// # let node = Node::new(&InProcess::new(&Context::new(ContextOptions::new())), "driver")?;
+    /// # let node = Ros::in_process(&Context::new(ContextOptions::new())).create_node("driver")?;
     /// let twist = MessageType::find_in("geometry_msgs/msg/Twist", &prefixes)?;
     /// let publisher = node.create_dynamic_publisher("cmd_vel", &twist)?;
     /// let mut message = DynamicMessage::new(&twist);
@@ -42,14 +41,14 @@ impl<X: Middleware> Node<X> {
         &self,
         options: impl Into<PublisherOptions>,
         message_type: &MessageType,
-    ) -> Result<DynamicPublisher<X>, TopicError> {
+    ) -> Result<DynamicPublisher, TopicError> {
         let publisher = self.create_publisher_of(options.into(), &message_type.type_name())?;
         self.add_message_type(message_type);
         Ok(DynamicPublisher { message_type: message_type.clone(), publisher })
     }
 }
 
-impl<X: Middleware> DynamicPublisher<X> {
+impl DynamicPublisher {
     /// The topic's name, as it was given.
     #[must_use]
     pub fn topic(&self) -> &str {
@@ -90,13 +89,13 @@ impl<X: Middleware> DynamicPublisher<X> {
     }
 }
 
-impl<X: Middleware> Clone for DynamicPublisher<X> {
+impl Clone for DynamicPublisher {
     fn clone(&self) -> Self {
         Self { message_type: self.message_type.clone(), publisher: self.publisher.clone() }
     }
 }
 
-impl<X: Middleware> fmt::Debug for DynamicPublisher<X> {
+impl fmt::Debug for DynamicPublisher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("DynamicPublisher");
         shown.field("topic", &self.topic()).field("type", &self.message_type.name()).finish_non_exhaustive()

@@ -3,11 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use rospin::{ExecutorHandle, GroupOptions, LossCause};
+use rospin_engine::{ExecutorHandle, GroupOptions, LossCause};
 
 use super::message_type::MessageType;
-use crate::interfaces::type_description_interfaces::GetTypeDescription;
-use crate::middleware::Middleware;
+use crate::interfaces::type_description_interfaces::{GetTypeDescription, GetTypeDescriptionRequest};
 use crate::node::Node;
 use crate::options::ServiceOptions;
 use crate::service::{Server, ServiceError};
@@ -32,12 +31,12 @@ pub enum ServeTypesError {
 
 /// Lets other nodes learn of the types that a node [knows](Node::add_message_type), until it is dropped.
 #[must_use = "the service is removed when it is dropped"]
-pub struct TypeDescriptionServer<X: Middleware> {
-    server: Server<X>,
-    _serving: Serving<X>,
+pub struct TypeDescriptionServer {
+    server: Server,
+    _serving: Serving,
 }
 
-impl<X: Middleware> TypeDescriptionServer<X> {
+impl TypeDescriptionServer {
     /// How many requests were displaced by newer ones before the executor got at them.
     #[must_use]
     pub fn missed(&self) -> u64 {
@@ -45,22 +44,22 @@ impl<X: Middleware> TypeDescriptionServer<X> {
     }
 }
 
-impl<X: Middleware> fmt::Debug for TypeDescriptionServer<X> {
+impl fmt::Debug for TypeDescriptionServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TypeDescriptionServer").field("service", &self.server.name()).finish_non_exhaustive()
     }
 }
 
 /// That the types are served.
-struct Serving<X: Middleware>(Node<X>);
+struct Serving(Node);
 
-impl<X: Middleware> Drop for Serving<X> {
+impl Drop for Serving {
     fn drop(&mut self) {
         self.0.known().end_to_serve();
     }
 }
 
-impl<X: Middleware> Node<X> {
+impl Node {
     /// Has the node know a type, for [others that ask](Self::serve_type_descriptions): that of a Rust type, say. Those of dynamic
     /// publishers and subscriptions it knows by itself, from when they are created. None of them is forgotten.
     pub fn add_message_type(&self, message_type: &MessageType) {
@@ -71,19 +70,19 @@ impl<X: Middleware> Node<X> {
     /// service `~/get_type_description`, in a group called `type_descriptions`, which a deployment file can move.
     ///
     /// ```
-    /// # use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+    /// # use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
     /// # use rospin_node::dynamic::MessageType;
-    /// # use rospin_node::{InProcess, Node};
+    /// # use rospin_node::{Ros, Node};
     /// # let prefixes = [concat!(env!("CARGO_MANIFEST_DIR"), "/tests/install")];
     /// # let context = Context::new(ContextOptions::new());
     /// # let executor = context.create_executor(ExecutorOptions::new("main"));
-    /// # let middleware = InProcess::new(&context);
-    /// let driver = Node::new(&middleware, "driver")?;
+    /// # let ros = Ros::in_process(&context);
+    /// let driver = ros.create_node("driver")?;
     /// let twist = MessageType::find_in("geometry_msgs/msg/Twist", &prefixes)?;
     /// let _publisher = driver.create_dynamic_publisher("cmd_vel", &twist)?;
     /// let _server = driver.serve_type_descriptions(&executor.handle())?;
     ///
-    /// let other = Node::new(&middleware, "other")?;
+    /// let other = ros.create_node("other")?;
     /// let learned = other.message_type_of(&executor.handle(), "/cmd_vel");
     /// assert_eq!(executor.spin_until(learned, SpinOptions::new())??, twist);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -91,10 +90,7 @@ impl<X: Middleware> Node<X> {
     ///
     /// # Errors
     /// If they are served already, or the middleware refuses.
-    pub fn serve_type_descriptions(
-        &self,
-        executor: &ExecutorHandle,
-    ) -> Result<TypeDescriptionServer<X>, ServeTypesError> {
+    pub fn serve_type_descriptions(&self, executor: &ExecutorHandle) -> Result<TypeDescriptionServer, ServeTypesError> {
         let node = self.fully_qualified_name();
         if !self.known().begin_to_serve() {
             return Err(ServeTypesError::AlreadyServed { node });
@@ -104,7 +100,10 @@ impl<X: Middleware> Node<X> {
         let options = ServiceOptions::new(format!("~/{SERVICE}")).name(format!("{node}/{SERVICE}"));
         let known = Arc::clone(self.known());
         let server = self
-            .create_service::<GetTypeDescription, _, _>(&group, options, move |(), request| known.answer(&request))?;
+            .on(&group)
+            .create_service::<GetTypeDescription, _, _>(options, move |request: GetTypeDescriptionRequest| {
+                known.answer(&request)
+            })?;
         Ok(TypeDescriptionServer { server, _serving: serving })
     }
 }

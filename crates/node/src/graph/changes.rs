@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rospin::{LossCause, Notifier, Pending, Source, TakeError};
+use rospin_engine::{LossCause, Notifier, Pending, Source, TakeError};
 
 use super::{Graph, GraphChange};
 use crate::watchers::Watcher;

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rospin::{Waiters, Waiting};
+use rospin_engine::{Waiters, Waiting};
 
 pub(crate) use changes::Changes;
 use changes::Watchers;

@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use rospin::{CallbackGroup, Entity, EntityKind, EntityOptions, LossCause, SourceError};
+use rospin_engine::{CallbackGroup, Entity, EntityKind, EntityOptions, LossCause, SourceError};
 
 use super::{Changes, Endpoint, EndpointKind, GraphChange};
-use crate::middleware::Middleware;
 use crate::names::NameError;
 use crate::node::Node;
 
@@ -15,23 +14,23 @@ pub type NamesAndTypes = BTreeMap<String, BTreeSet<String>>;
 
 /// All of this is what is known at this moment. What belongs to this process is known at once; what others have, once discovery
 /// told of it, and for DDS once the executor of the domain has spun. Each call locks for a moment and allocates what it returns.
-impl<X: Middleware> Node<X> {
+impl Node {
     /// The fully qualified names of all nodes, sorted, each once: nodes that share a name are one here.
     #[must_use]
     pub fn node_names(&self) -> Vec<String> {
-        self.middleware().graph().node_names()
+        self.graph().node_names()
     }
 
     /// The topics that somebody publishes or subscribes to.
     #[must_use]
     pub fn topic_names_and_types(&self) -> NamesAndTypes {
-        self.middleware().graph().names_and_types([EndpointKind::Publisher, EndpointKind::Subscription])
+        self.graph().names_and_types([EndpointKind::Publisher, EndpointKind::Subscription])
     }
 
     /// The services that have a server or a client.
     #[must_use]
     pub fn service_names_and_types(&self) -> NamesAndTypes {
-        self.middleware().graph().names_and_types([EndpointKind::Server, EndpointKind::Client])
+        self.graph().names_and_types([EndpointKind::Server, EndpointKind::Client])
     }
 
     /// How many publishers a topic has, whatever their type and quality of service. Relative and remapped names are resolved as for publishers of this node.
@@ -84,9 +83,9 @@ impl<X: Middleware> Node<X> {
 
     /// Waits for the next change of the graph, from this call on and not from the first poll: who calls it before looking at the
     /// graph misses nothing.
-    pub fn wait_for_graph_change(&self) -> impl Future<Output = ()> + Send + use<X> {
+    pub fn wait_for_graph_change(&self) -> impl Future<Output = ()> + Send + use<> {
         // It ends with the middleware, too.
-        self.middleware().graph().next_change()
+        self.graph().next_change()
     }
 
     /// Has a callback of the group run with each change of the graph from now on, this process' own among them.
@@ -95,19 +94,19 @@ impl<X: Middleware> Node<X> {
     /// and are counted.
     ///
     /// ```
-    /// # use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
-    /// # use rospin_node::{GraphChange, InProcess, Node};
+    /// # use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+    /// # use rospin_node::{GraphChange, Ros, Node};
     /// # let context = Context::new(ContextOptions::new());
     /// # let executor = context.create_executor(ExecutorOptions::new("main"));
-    /// # let middleware = InProcess::new(&context);
-    /// let node = Node::new(&middleware, "watcher")?;
+    /// # let ros = Ros::in_process(&context);
+    /// let node = ros.create_node("watcher")?;
     /// let group = executor.create_group("watch", Vec::new());
     /// let _changes = node.create_graph_callback(&group, |came: &mut Vec<String>, change| {
     ///     if let GraphChange::NodeCame(name) = change {
     ///         came.push(name);
     ///     }
     /// })?;
-    /// let _arm = Node::new(&middleware, "arm")?;
+    /// let _arm = ros.create_node("arm")?;
     /// executor.spin(SpinOptions::spin_all())?;
     /// assert_eq!(group.into_payload().unwrap(), ["/arm"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -119,23 +118,23 @@ impl<X: Middleware> Node<X> {
         &self,
         group: &CallbackGroup<P>,
         callback: F,
-    ) -> Result<GraphCallback<X>, SourceError>
+    ) -> Result<GraphCallback, SourceError>
     where
         P: Send + 'static,
         F: FnMut(&mut P, GraphChange) + Send + 'static,
     {
         let options = EntityOptions::new(format!("{}/graph", group.name()));
-        let changes = Changes::new(self.middleware().graph());
+        let changes = Changes::new(self.graph());
         let entity = group.create_source(EntityKind::Waitable, options, changes, callback)?;
         Ok(GraphCallback { entity, _node: self.clone() })
     }
 
     fn count(&self, kind: EndpointKind, name: &str) -> Result<usize, NameError> {
-        Ok(self.middleware().graph().count(kind, self.resolve(name)?.as_str()))
+        Ok(self.graph().count(kind, self.resolve(name)?.as_str()))
     }
 
     fn endpoints(&self, kind: EndpointKind, name: &str) -> Result<Vec<Endpoint>, NameError> {
-        Ok(self.middleware().graph().endpoints(kind, self.resolve(name)?.as_str()))
+        Ok(self.graph().endpoints(kind, self.resolve(name)?.as_str()))
     }
 }
 
@@ -144,12 +143,12 @@ impl<X: Middleware> Node<X> {
 /// Dropping the handle removes the entity: from the executor's next pick on its callback does not run any more. One that is
 /// running is not waited for.
 #[must_use = "the callback is removed when its handle is dropped"]
-pub struct GraphCallback<X: Middleware> {
+pub struct GraphCallback {
     entity: Entity,
-    _node: Node<X>,
+    _node: Node,
 }
 
-impl<X: Middleware> GraphCallback<X> {
+impl GraphCallback {
     /// The entity's name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -164,7 +163,7 @@ impl<X: Middleware> GraphCallback<X> {
     }
 }
 
-impl<X: Middleware> fmt::Debug for GraphCallback<X> {
+impl fmt::Debug for GraphCallback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GraphCallback").field("name", &self.name()).finish_non_exhaustive()
     }

@@ -2,7 +2,6 @@
 
 use super::machine::State;
 use super::node::LifecycleHandle;
-use crate::middleware::Middleware;
 
 /// Why a transition's callback did not do what was asked.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -27,12 +26,12 @@ impl<E: std::error::Error> From<E> for Fault {
 ///
 /// What is created here lives as long as its handle, so keep handles in the payload; `on_cleanup` and `on_shutdown` drop them.
 #[expect(unused_variables, reason = "the names are for those who implement it")]
-pub trait Lifecycle<X: Middleware>: Sized + Send + 'static {
+pub trait Lifecycle: Sized + Send + 'static {
     /// Sets everything up: publishers, subscriptions, timers, memory.
     ///
     /// # Errors
     /// A failure leaves the node unconfigured.
-    fn on_configure(&mut self, node: &LifecycleHandle<Self, X>, previous: State) -> Result<(), Fault> {
+    fn on_configure(&mut self, node: &LifecycleHandle<Self>, previous: State) -> Result<(), Fault> {
         Ok(())
     }
 
@@ -40,7 +39,7 @@ pub trait Lifecycle<X: Middleware>: Sized + Send + 'static {
     ///
     /// # Errors
     /// A failure leaves the node inactive.
-    fn on_cleanup(&mut self, node: &LifecycleHandle<Self, X>, previous: State) -> Result<(), Fault> {
+    fn on_cleanup(&mut self, node: &LifecycleHandle<Self>, previous: State) -> Result<(), Fault> {
         Ok(())
     }
 
@@ -48,7 +47,7 @@ pub trait Lifecycle<X: Middleware>: Sized + Send + 'static {
     ///
     /// # Errors
     /// A failure leaves the node inactive.
-    fn on_activate(&mut self, node: &LifecycleHandle<Self, X>, previous: State) -> Result<(), Fault> {
+    fn on_activate(&mut self, node: &LifecycleHandle<Self>, previous: State) -> Result<(), Fault> {
         Ok(())
     }
 
@@ -56,7 +55,7 @@ pub trait Lifecycle<X: Middleware>: Sized + Send + 'static {
     ///
     /// # Errors
     /// A failure leaves the node active.
-    fn on_deactivate(&mut self, node: &LifecycleHandle<Self, X>, previous: State) -> Result<(), Fault> {
+    fn on_deactivate(&mut self, node: &LifecycleHandle<Self>, previous: State) -> Result<(), Fault> {
         Ok(())
     }
 
@@ -64,7 +63,7 @@ pub trait Lifecycle<X: Middleware>: Sized + Send + 'static {
     ///
     /// # Errors
     /// A failure finalizes the node, too.
-    fn on_shutdown(&mut self, node: &LifecycleHandle<Self, X>, previous: State) -> Result<(), Fault> {
+    fn on_shutdown(&mut self, node: &LifecycleHandle<Self>, previous: State) -> Result<(), Fault> {
         Ok(())
     }
 
@@ -73,7 +72,7 @@ pub trait Lifecycle<X: Middleware>: Sized + Send + 'static {
     ///
     /// # Errors
     /// Any fault finalizes the node.
-    fn on_error(&mut self, node: &LifecycleHandle<Self, X>, previous: State) -> Result<(), Fault> {
+    fn on_error(&mut self, node: &LifecycleHandle<Self>, previous: State) -> Result<(), Fault> {
         Err(Fault::Failure("there is no way back from an error".to_owned()))
     }
 }

@@ -1,6 +1,6 @@
 //! Why there is no managed node, and why one did not do what it was asked for.
 
-use rospin::SourceError;
+use rospin_engine::SourceError;
 
 use super::machine::State;
 use crate::node::NodeError;

@@ -5,9 +5,9 @@
 //! [transitions](Transition); what it does in them is the [`Lifecycle`] of its payload.
 //!
 //! ```
-//! use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+//! use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
 //! use rospin_node::lifecycle::{Fault, Lifecycle, LifecycleHandle, LifecycleNode, LifecyclePublisher, State, Transition};
-//! use rospin_node::{InProcess, Message};
+//! use rospin_node::{Ros, Message};
 //! use serde::{Deserialize, Serialize};
 //!
 //! #[derive(Clone, Serialize, Deserialize)]
@@ -21,16 +21,16 @@
 //!
 //! #[derive(Default)]
 //! struct Talker {
-//!     chatter: Option<LifecyclePublisher<Text, InProcess>>,
+//!     chatter: Option<LifecyclePublisher<Text>>,
 //! }
 //!
-//! impl Lifecycle<InProcess> for Talker {
-//!     fn on_configure(&mut self, node: &LifecycleHandle<Self, InProcess>, _: State) -> Result<(), Fault> {
+//! impl Lifecycle for Talker {
+//!     fn on_configure(&mut self, node: &LifecycleHandle<Self>, _: State) -> Result<(), Fault> {
 //!         self.chatter = Some(node.create_publisher("chatter")?);
 //!         Ok(())
 //!     }
 //!
-//!     fn on_cleanup(&mut self, _: &LifecycleHandle<Self, InProcess>, _: State) -> Result<(), Fault> {
+//!     fn on_cleanup(&mut self, _: &LifecycleHandle<Self>, _: State) -> Result<(), Fault> {
 //!         self.chatter = None;
 //!         Ok(())
 //!     }
@@ -38,7 +38,7 @@
 //!
 //! let context = Context::new(ContextOptions::new());
 //! let executor = context.create_executor(ExecutorOptions::new("main"));
-//! let node = LifecycleNode::new(&InProcess::new(&context), &executor.handle(), "talker", Talker::default())?;
+//! let node = LifecycleNode::new(&Ros::in_process(&context), &executor.handle(), "talker", Talker::default())?;
 //!
 //! let configured = node.request(Transition::Configure);
 //! assert_eq!(node.state(), State::Unconfigured, "nothing runs before its executor spins");

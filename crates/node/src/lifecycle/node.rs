@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use futures_channel::oneshot;
-use rospin::{CallbackGroup, Entity, EntityKind, EntityOptions, ExecutorHandle, GroupOptions, RosTime};
+use rospin_engine::{CallbackGroup, Entity, EntityKind, EntityOptions, ExecutorHandle, GroupOptions, RosTime};
 
 use super::callbacks::Lifecycle;
 use super::error::{LifecycleError, TransitionError};
@@ -17,10 +17,10 @@ use super::services::{self, Services};
 use super::stage::Stage;
 use crate::interfaces::lifecycle_msgs::TransitionEvent;
 use crate::message::Message;
-use crate::middleware::Middleware;
 use crate::node::{Node, NodeOptions};
 use crate::options::PublisherOptions;
 use crate::publisher::Publisher;
+use crate::ros::Ros;
 use crate::subscription::TopicError;
 
 /// A managed node: a [`Node`], and a callback group of its own whose payload is the node's [`Lifecycle`].
@@ -35,24 +35,24 @@ use crate::subscription::TopicError;
 ///
 /// See the [module](super) for an example.
 #[must_use = "the node is removed when it is dropped"]
-pub struct LifecycleNode<P: Lifecycle<X>, X: Middleware> {
-    handle: LifecycleHandle<P, X>,
-    _services: Services<X>,
+pub struct LifecycleNode<P: Lifecycle> {
+    handle: LifecycleHandle<P>,
+    _services: Services,
     _requests: Entity,
 }
 
-impl<P: Lifecycle<X>, X: Middleware> LifecycleNode<P, X> {
+impl<P: Lifecycle> LifecycleNode<P> {
     /// Creates a node on `executor`, in a group that has the node's name; a plain `&str` is the node's name.
     ///
     /// # Errors
     /// If the name is none, the middleware refuses, or the executor is gone.
     pub fn new(
-        middleware: &X,
+        ros: &Ros,
         executor: &ExecutorHandle,
         options: impl Into<NodeOptions>,
         payload: P,
     ) -> Result<Self, LifecycleError> {
-        let node = Node::new(middleware, options)?;
+        let node = ros.create_node(options)?;
         let name = node.fully_qualified_name();
         let group = executor.create_group(GroupOptions::new(node.name().base_name()).node(&name), payload);
         let queries = executor.create_reentrant_group(GroupOptions::new("lifecycle").node(&name));
@@ -73,56 +73,56 @@ impl<P: Lifecycle<X>, X: Middleware> LifecycleNode<P, X> {
 
     /// What is passed on, to other callbacks and threads.
     #[must_use]
-    pub fn handle(&self) -> LifecycleHandle<P, X> {
+    pub fn handle(&self) -> LifecycleHandle<P> {
         self.handle.clone()
     }
 }
 
-impl<P: Lifecycle<X>, X: Middleware> Deref for LifecycleNode<P, X> {
-    type Target = LifecycleHandle<P, X>;
+impl<P: Lifecycle> Deref for LifecycleNode<P> {
+    type Target = LifecycleHandle<P>;
 
-    fn deref(&self) -> &LifecycleHandle<P, X> {
+    fn deref(&self) -> &LifecycleHandle<P> {
         &self.handle
     }
 }
 
-impl<P: Lifecycle<X>, X: Middleware> Drop for LifecycleNode<P, X> {
+impl<P: Lifecycle> Drop for LifecycleNode<P> {
     fn drop(&mut self) {
         drop(RemoveGroup(&self.handle));
     }
 }
 
-impl<P: Lifecycle<X>, X: Middleware> fmt::Debug for LifecycleNode<P, X> {
+impl<P: Lifecycle> fmt::Debug for LifecycleNode<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.handle, f)
     }
 }
 
 /// Removes a node's group. Handles inside of its payload and its callbacks would keep it for ever.
-struct RemoveGroup<'a, P: Lifecycle<X>, X: Middleware>(&'a LifecycleHandle<P, X>);
+struct RemoveGroup<'a, P: Lifecycle>(&'a LifecycleHandle<P>);
 
-impl<P: Lifecycle<X>, X: Middleware> Drop for RemoveGroup<'_, P, X> {
+impl<P: Lifecycle> Drop for RemoveGroup<'_, P> {
     fn drop(&mut self) {
         self.0.0.group.clone().remove();
     }
 }
 
 /// A managed node for those who do not own it: its callbacks, and whoever asks it for transitions. Cheap to clone.
-pub struct LifecycleHandle<P: Lifecycle<X>, X: Middleware>(Arc<Inner<P, X>>);
+pub struct LifecycleHandle<P: Lifecycle>(Arc<Inner<P>>);
 
-struct Inner<P: Lifecycle<X>, X: Middleware> {
-    node: Node<X>,
+struct Inner<P: Lifecycle> {
+    node: Node,
     group: CallbackGroup<P>,
     stage: Arc<Stage>,
-    events: Publisher<TransitionEvent, X>,
+    events: Publisher<TransitionEvent>,
     requests: Requests,
     time: RosTime,
 }
 
-impl<P: Lifecycle<X>, X: Middleware> LifecycleHandle<P, X> {
+impl<P: Lifecycle> LifecycleHandle<P> {
     /// The node, for what is created of it: subscriptions, services and clients.
     #[must_use]
-    pub fn node(&self) -> &Node<X> {
+    pub fn node(&self) -> &Node {
         &self.0.node
     }
 
@@ -145,7 +145,7 @@ impl<P: Lifecycle<X>, X: Middleware> LifecycleHandle<P, X> {
     pub fn create_publisher<M: Message>(
         &self,
         options: impl Into<PublisherOptions>,
-    ) -> Result<LifecyclePublisher<M, X>, TopicError> {
+    ) -> Result<LifecyclePublisher<M>, TopicError> {
         Ok(LifecyclePublisher::new(self.0.node.create_publisher(options)?, &self.0.stage))
     }
 
@@ -157,7 +157,7 @@ impl<P: Lifecycle<X>, X: Middleware> LifecycleHandle<P, X> {
     pub fn request(
         &self,
         transition: Transition,
-    ) -> impl Future<Output = Result<State, TransitionError>> + Send + use<P, X> {
+    ) -> impl Future<Output = Result<State, TransitionError>> + Send + use<P> {
         let (answer, answered) = oneshot::channel();
         let queued = self.0.requests.push(Request { ask: Ask::from(transition), answer });
         let node = self.name();
@@ -197,13 +197,13 @@ impl<P: Lifecycle<X>, X: Middleware> LifecycleHandle<P, X> {
     }
 }
 
-impl<P: Lifecycle<X>, X: Middleware> Clone for LifecycleHandle<P, X> {
+impl<P: Lifecycle> Clone for LifecycleHandle<P> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<P: Lifecycle<X>, X: Middleware> fmt::Debug for LifecycleHandle<P, X> {
+impl<P: Lifecycle> fmt::Debug for LifecycleHandle<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.name();
         f.debug_struct("LifecycleNode").field("name", &name).field("state", &self.state()).finish_non_exhaustive()

@@ -7,21 +7,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::machine::State;
 use super::stage::Stage;
 use crate::message::Message;
-use crate::middleware::Middleware;
 use crate::publisher::{PublishError, Publisher};
 
 /// Publishes messages on a topic while its [`LifecycleNode`](crate::LifecycleNode) is active, and is silent otherwise: also in
 /// `on_activate` and `on_deactivate`. Cheap to clone; clones are the same publisher.
 ///
 /// See [`LifecycleHandle::create_publisher`](super::LifecycleHandle::create_publisher).
-pub struct LifecyclePublisher<M: Message, X: Middleware> {
-    publisher: Publisher<M, X>,
+pub struct LifecyclePublisher<M: Message> {
+    publisher: Publisher<M>,
     stage: Arc<Stage>,
     silenced: Arc<AtomicU64>,
 }
 
-impl<M: Message, X: Middleware> LifecyclePublisher<M, X> {
-    pub(super) fn new(publisher: Publisher<M, X>, stage: &Arc<Stage>) -> Self {
+impl<M: Message> LifecyclePublisher<M> {
+    pub(super) fn new(publisher: Publisher<M>, stage: &Arc<Stage>) -> Self {
         Self { publisher, stage: Arc::clone(stage), silenced: Arc::default() }
     }
 
@@ -64,13 +63,13 @@ impl<M: Message, X: Middleware> LifecyclePublisher<M, X> {
     }
 }
 
-impl<M: Message, X: Middleware> Clone for LifecyclePublisher<M, X> {
+impl<M: Message> Clone for LifecyclePublisher<M> {
     fn clone(&self) -> Self {
         Self { publisher: self.publisher.clone(), stage: Arc::clone(&self.stage), silenced: Arc::clone(&self.silenced) }
     }
 }
 
-impl<M: Message, X: Middleware> fmt::Debug for LifecyclePublisher<M, X> {
+impl<M: Message> fmt::Debug for LifecyclePublisher<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LifecyclePublisher").field("topic", &self.topic()).finish_non_exhaustive()
     }

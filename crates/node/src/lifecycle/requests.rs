@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_channel::oneshot;
-use rospin::{Notifier, Pending, Source, TakeError};
+use rospin_engine::{Notifier, Pending, Source, TakeError};
 
 use super::TransitionError;
 use super::machine::{Ask, State};

@@ -7,12 +7,11 @@ use super::callbacks::{Fault, Lifecycle};
 use super::error::TransitionError;
 use super::machine::{self, Ask, Edge, End, State};
 use super::node::LifecycleHandle;
-use crate::middleware::Middleware;
 
 /// Does what was asked for, if the node can be asked for it now. Called in callbacks of the node's group only.
-pub(super) fn transition<P: Lifecycle<X>, X: Middleware>(
+pub(super) fn transition<P: Lifecycle>(
     payload: &mut P,
-    node: &LifecycleHandle<P, X>,
+    node: &LifecycleHandle<P>,
     ask: &Ask,
 ) -> Result<State, TransitionError> {
     let previous = node.state();
@@ -39,11 +38,7 @@ pub(super) fn transition<P: Lifecycle<X>, X: Middleware>(
 }
 
 /// Runs the callback of the transition state that the node is in.
-fn call<P: Lifecycle<X>, X: Middleware>(
-    payload: &mut P,
-    node: &LifecycleHandle<P, X>,
-    previous: State,
-) -> Result<(), Fault> {
+fn call<P: Lifecycle>(payload: &mut P, node: &LifecycleHandle<P>, previous: State) -> Result<(), Fault> {
     let callback = match node.state() {
         State::Configuring => P::on_configure,
         State::CleaningUp => P::on_cleanup,
@@ -58,7 +53,7 @@ fn call<P: Lifecycle<X>, X: Middleware>(
 }
 
 /// Leaves a transition state.
-fn leave<P: Lifecycle<X>, X: Middleware>(node: &LifecycleHandle<P, X>, end: End) -> State {
+fn leave<P: Lifecycle>(node: &LifecycleHandle<P>, end: End) -> State {
     if let Some(edge) = machine::finish(node.state(), end) {
         node.enter(edge);
     }

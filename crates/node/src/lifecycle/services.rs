@@ -1,6 +1,6 @@
 //! How ROS 2's tools see a managed node and ask it for transitions.
 
-use rospin::{Instant, ReentrantGroup};
+use rospin_engine::{Instant, ReentrantGroup};
 
 use super::callbacks::Lifecycle;
 use super::error::LifecycleError;
@@ -8,17 +8,16 @@ use super::machine::{self, Ask, EDGES, Edge, State};
 use super::node::LifecycleHandle;
 use super::run;
 use crate::interfaces::lifecycle_msgs as msgs;
-use crate::middleware::Middleware;
 use crate::service::Server;
 
 /// The servers of a node.
-pub(super) type Services<X> = [Server<X>; 5];
+pub(super) type Services = [Server; 5];
 
 /// Creates them: the one that changes the state on the node's group, those that only ask on `queries`.
-pub(super) fn create<P: Lifecycle<X>, X: Middleware>(
-    handle: &LifecycleHandle<P, X>,
+pub(super) fn create<P: Lifecycle>(
+    handle: &LifecycleHandle<P>,
     queries: &ReentrantGroup,
-) -> Result<Services<X>, LifecycleError> {
+) -> Result<Services, LifecycleError> {
     let node = handle.node();
     let changed = handle.clone();
     let change = move |payload: &mut P, request: msgs::ChangeStateRequest| {
@@ -34,15 +33,12 @@ pub(super) fn create<P: Lifecycle<X>, X: Middleware>(
     let transitions = move |_| described(machine::ways_from(here.state()));
     let graph = |_| described(EDGES.iter());
     Ok([
-        node.create_service::<msgs::ChangeState, _, _>(handle.group(), "~/change_state", change)?,
-        node.create_reentrant_service::<msgs::GetState, _>(queries, "~/get_state", state)?,
-        node.create_reentrant_service::<msgs::GetAvailableStates, _>(queries, "~/get_available_states", states)?,
-        node.create_reentrant_service::<msgs::GetAvailableTransitions, _>(
-            queries,
-            "~/get_available_transitions",
-            transitions,
-        )?,
-        node.create_reentrant_service::<msgs::GetAvailableTransitions, _>(queries, "~/get_transition_graph", graph)?,
+        node.on(handle.group()).create_service::<msgs::ChangeState, _, _>("~/change_state", change)?,
+        node.on(queries).create_service::<msgs::GetState, _, _>("~/get_state", state)?,
+        node.on(queries).create_service::<msgs::GetAvailableStates, _, _>("~/get_available_states", states)?,
+        node.on(queries)
+            .create_service::<msgs::GetAvailableTransitions, _, _>("~/get_available_transitions", transitions)?,
+        node.on(queries).create_service::<msgs::GetAvailableTransitions, _, _>("~/get_transition_graph", graph)?,
     ])
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use rospin::{CallbackGroup, ExecutorHandle};
+use rospin_engine::{CallbackGroup, ExecutorHandle};
 
 use super::events::EVENTS_MAX;
 use super::value::{ParameterKind, ParameterSetting, ParameterValue, UnknownType};
@@ -10,7 +10,6 @@ use super::variant::ParameterVariant;
 use crate::client::{CallError, Client};
 use crate::interfaces::rcl_interfaces as wire;
 use crate::message::Service;
-use crate::middleware::Middleware;
 use crate::node::Node;
 use crate::options::{ClientOptions, SubscriptionOptions};
 use crate::qos::Qos;
@@ -67,17 +66,17 @@ pub enum ParameterClientError {
 /// Requests can be awaited anywhere, inside callbacks, too. Give them a timeout, as [calls](Client::call) of any service.
 ///
 /// ```
-/// use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
-/// use rospin_node::{InProcess, Node, ParameterSetting};
+/// use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+/// use rospin_node::{Ros, Node, ParameterSetting};
 ///
 /// let context = Context::new(ContextOptions::new());
 /// let executor = context.create_executor(ExecutorOptions::new("main"));
-/// let middleware = InProcess::new(&context);
-/// let motor = Node::new(&middleware, "motor")?;
+/// let ros = Ros::in_process(&context);
+/// let motor = ros.create_node("motor")?;
 /// let speed = motor.declare_parameter("max_speed", 1.5)?;
 /// let _server = motor.serve_parameters(&executor.handle())?;
 ///
-/// let operator = Node::new(&middleware, "operator")?;
+/// let operator = ros.create_node("operator")?;
 /// let client = operator.create_parameter_client(&executor.handle(), "/motor")?;
 /// let slow_down = async {
 ///     client.wait_for_service().await;
@@ -88,17 +87,17 @@ pub enum ParameterClientError {
 /// assert_eq!(speed.get(), 0.5);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct ParameterClient<X: Middleware> {
+pub struct ParameterClient {
     node: String,
-    get: Client<wire::GetParameters, X>,
-    types: Client<wire::GetParameterTypes, X>,
-    set: Client<wire::SetParameters, X>,
-    set_atomically: Client<wire::SetParametersAtomically, X>,
-    describe: Client<wire::DescribeParameters, X>,
-    list: Client<wire::ListParameters, X>,
+    get: Client<wire::GetParameters>,
+    types: Client<wire::GetParameterTypes>,
+    set: Client<wire::SetParameters>,
+    set_atomically: Client<wire::SetParametersAtomically>,
+    describe: Client<wire::DescribeParameters>,
+    list: Client<wire::ListParameters>,
 }
 
-impl<X: Middleware> Node<X> {
+impl Node {
     /// Creates a client of the parameters of `node`, such as `/robot/motor`; it need not be there yet.
     ///
     /// # Errors
@@ -107,7 +106,7 @@ impl<X: Middleware> Node<X> {
         &self,
         executor: &ExecutorHandle,
         node: &str,
-    ) -> Result<ParameterClient<X>, ServiceError> {
+    ) -> Result<ParameterClient, ServiceError> {
         Ok(ParameterClient {
             node: node.to_owned(),
             get: self.parameter_service(executor, node, "get_parameters")?,
@@ -124,7 +123,7 @@ impl<X: Middleware> Node<X> {
         executor: &ExecutorHandle,
         node: &str,
         service: &str,
-    ) -> Result<Client<S, X>, ServiceError> {
+    ) -> Result<Client<S>, ServiceError> {
         let options = ClientOptions::new(format!("{node}/{service}")).qos(Qos::keep_last(RESPONSES_MAX));
         self.create_client(executor, options)
     }
@@ -137,17 +136,17 @@ impl<X: Middleware> Node<X> {
         &self,
         group: &CallbackGroup<P>,
         callback: F,
-    ) -> Result<Subscription<X>, TopicError>
+    ) -> Result<Subscription, TopicError>
     where
         P: Send + 'static,
         F: FnMut(&mut P, wire::ParameterEvent) + Send + 'static,
     {
         let options = SubscriptionOptions::new("/parameter_events").keep_last(EVENTS_MAX);
-        self.create_subscription(group, options, callback)
+        self.on(group).create_subscription(options, callback)
     }
 }
 
-impl<X: Middleware> ParameterClient<X> {
+impl ParameterClient {
     /// The node whose parameters these are, as it was given.
     #[must_use]
     pub fn node(&self) -> &str {
@@ -185,7 +184,7 @@ impl<X: Middleware> ParameterClient<X> {
     pub fn get(
         &self,
         names: &[&str],
-    ) -> impl Future<Output = Result<Vec<ParameterValue>, ParameterClientError>> + Send + use<X> {
+    ) -> impl Future<Output = Result<Vec<ParameterValue>, ParameterClientError>> + Send + use<> {
         let names = names_of(names);
         let (node, asked) = (self.node.clone(), names.len());
         let call = self.get.call(wire::GetParametersRequest { names });
@@ -203,7 +202,7 @@ impl<X: Middleware> ParameterClient<X> {
     pub fn get_one<T: ParameterVariant>(
         &self,
         name: &str,
-    ) -> impl Future<Output = Result<T, ParameterClientError>> + Send + use<X, T> {
+    ) -> impl Future<Output = Result<T, ParameterClientError>> + Send + use<T> {
         let (node, name) = (self.node.clone(), name.to_owned());
         let values = self.get(&[name.as_str()]);
         async move {
@@ -220,7 +219,7 @@ impl<X: Middleware> ParameterClient<X> {
     pub fn types(
         &self,
         names: &[&str],
-    ) -> impl Future<Output = Result<Vec<Option<ParameterKind>>, ParameterClientError>> + Send + use<X> {
+    ) -> impl Future<Output = Result<Vec<Option<ParameterKind>>, ParameterClientError>> + Send + use<> {
         let names = names_of(names);
         let (node, asked) = (self.node.clone(), names.len());
         let call = self.types.call(wire::GetParameterTypesRequest { names });
@@ -237,7 +236,7 @@ impl<X: Middleware> ParameterClient<X> {
     pub fn set(
         &self,
         settings: Vec<ParameterSetting>,
-    ) -> impl Future<Output = Result<Vec<Result<(), String>>, ParameterClientError>> + Send + use<X> {
+    ) -> impl Future<Output = Result<Vec<Result<(), String>>, ParameterClientError>> + Send + use<> {
         let (node, asked) = (self.node.clone(), settings.len());
         let call = self.set.call(wire::SetParametersRequest { parameters: to_wire(settings) });
         async move {
@@ -253,7 +252,7 @@ impl<X: Middleware> ParameterClient<X> {
     pub fn set_atomically(
         &self,
         settings: Vec<ParameterSetting>,
-    ) -> impl Future<Output = Result<(), ParameterClientError>> + Send + use<X> {
+    ) -> impl Future<Output = Result<(), ParameterClientError>> + Send + use<> {
         let node = self.node.clone();
         let call = self.set_atomically.call(wire::SetParametersAtomicallyRequest { parameters: to_wire(settings) });
         async move {
@@ -269,7 +268,7 @@ impl<X: Middleware> ParameterClient<X> {
     pub fn describe(
         &self,
         names: &[&str],
-    ) -> impl Future<Output = Result<Vec<wire::ParameterDescriptor>, ParameterClientError>> + Send + use<X> {
+    ) -> impl Future<Output = Result<Vec<wire::ParameterDescriptor>, ParameterClientError>> + Send + use<> {
         let names = names_of(names);
         let (node, asked) = (self.node.clone(), names.len());
         let call = self.describe.call(wire::DescribeParametersRequest { names });
@@ -284,7 +283,7 @@ impl<X: Middleware> ParameterClient<X> {
         &self,
         prefixes: &[&str],
         depth: u64,
-    ) -> impl Future<Output = Result<wire::ListParametersResult, ParameterClientError>> + Send + use<X> {
+    ) -> impl Future<Output = Result<wire::ListParametersResult, ParameterClientError>> + Send + use<> {
         let call = self.list.call(wire::ListParametersRequest { prefixes: names_of(prefixes), depth });
         async move { Ok(call.await?.result) }
     }
@@ -306,7 +305,7 @@ fn complete<T>(node: &str, asked: usize, answers: Vec<T>) -> Result<Vec<T>, Para
     }
 }
 
-impl<X: Middleware> Clone for ParameterClient<X> {
+impl Clone for ParameterClient {
     fn clone(&self) -> Self {
         Self {
             node: self.node.clone(),
@@ -320,7 +319,7 @@ impl<X: Middleware> Clone for ParameterClient<X> {
     }
 }
 
-impl<X: Middleware> fmt::Debug for ParameterClient<X> {
+impl fmt::Debug for ParameterClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ParameterClient").field("node", &self.node).finish_non_exhaustive()
     }

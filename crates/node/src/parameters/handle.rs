@@ -15,10 +15,10 @@ use super::variant::ParameterVariant;
 /// Cheap to clone; clones are the same parameter. Dropping it leaves the parameter declared.
 ///
 /// ```
-/// use rospin::{Context, ContextOptions};
-/// use rospin_node::{InProcess, Node, ParameterOptions};
+/// use rospin_engine::{Context, ContextOptions};
+/// use rospin_node::{Ros, Node, ParameterOptions};
 ///
-/// let node = Node::new(&InProcess::new(&Context::new(ContextOptions::new())), "controller")?;
+/// let node = Ros::in_process(&Context::new(ContextOptions::new())).create_node("controller")?;
 /// let gain = node.declare_parameter("gain", ParameterOptions::new().default_value(1.0).range(0.0..=10.0))?;
 /// gain.set(2.5)?;
 /// assert_eq!(gain.get(), 2.5);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rospin::{CallbackGroup, Entity, EntityKind, EntityOptions, SourceError};
+use rospin_engine::{CallbackGroup, Entity, EntityKind, EntityOptions, SourceError};
 
 use super::callbacks::ParametersCallback;
 use super::error::{DeclareError, SetParameterError, UndeclareError};
@@ -13,10 +13,9 @@ use super::value::{ParameterSetting, ParameterValue};
 use super::variant::ParameterVariant;
 use super::watch::SetParameters;
 use crate::interfaces::rcl_interfaces::{ListParametersResult, ParameterDescriptor};
-use crate::middleware::Middleware;
 use crate::node::Node;
 
-impl<X: Middleware> Node<X> {
+impl Node {
     /// Declares a parameter; a plain value is its default. Its type cannot change later, unless it is a [`ParameterValue`].
     ///
     /// It begins with the value that the node's options [override](crate::NodeOptions::parameter_override) it with, or else
@@ -24,10 +23,10 @@ impl<X: Middleware> Node<X> {
     /// moment, and allocates.
     ///
     /// ```
-    /// # use rospin::{Context, ContextOptions};
-    /// # use rospin_node::{InProcess, NodeOptions, Node, ParameterOptions};
-    /// # let middleware = InProcess::new(&Context::new(ContextOptions::new()));
-    /// let node = Node::new(&middleware, NodeOptions::new("camera").parameter_override("exposure.gain", 2.0))?;
+    /// # use rospin_engine::{Context, ContextOptions};
+    /// # use rospin_node::{Ros, NodeOptions, Node, ParameterOptions};
+    /// # let ros = Ros::in_process(&Context::new(ContextOptions::new()));
+    /// let node = ros.create_node(NodeOptions::new("camera").parameter_override("exposure.gain", 2.0))?;
     /// let gain = node.declare_parameter("exposure.gain", 1.0)?;
     /// let frame = node.declare_parameter("frame_id", "camera")?;
     /// let serial = node.declare_parameter::<Option<i64>>("serial", ParameterOptions::new().description("of the device"))?;
@@ -113,9 +112,9 @@ impl<X: Middleware> Node<X> {
     /// last is asked first.
     ///
     /// ```
-    /// # use rospin::{Context, ContextOptions};
-    /// # use rospin_node::{InProcess, Node, ParameterValue};
-    /// # let node = Node::new(&InProcess::new(&Context::new(ContextOptions::new())), "node")?;
+    /// # use rospin_engine::{Context, ContextOptions};
+    /// # use rospin_node::{Ros, Node, ParameterValue};
+    /// # let node = Ros::in_process(&Context::new(ContextOptions::new())).create_node("node")?;
     /// let name = node.declare_parameter("frame_id", "map")?;
     /// let _check = node.add_on_set_parameters_callback(|settings| {
     ///     let is_empty = |value: &ParameterValue| *value == ParameterValue::from("");
@@ -141,11 +140,11 @@ impl<X: Middleware> Node<X> {
     /// once, with the last value; what was undeclared before is not told.
     ///
     /// ```
-    /// # use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
-    /// # use rospin_node::{InProcess, Node};
+    /// # use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+    /// # use rospin_node::{Ros, Node};
     /// # let context = Context::new(ContextOptions::new());
     /// # let executor = context.create_executor(ExecutorOptions::new("main"));
-    /// # let node = Node::new(&InProcess::new(&context), "node")?;
+    /// # let node = Ros::in_process(&context).create_node("node")?;
     /// let rate = node.declare_parameter("rate", 10)?;
     /// let group = executor.create_group("planner", Vec::new());
     /// let _told = node.create_post_set_parameters_callback(&group, |log: &mut Vec<String>, set| {

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use rospin::{CallbackGroup, Entity, EntityKind, EntityOptions, ExecutorHandle, GroupOptions, LossCause, SourceError};
+use rospin_engine::{
+    CallbackGroup, Entity, EntityKind, EntityOptions, ExecutorHandle, GroupOptions, LossCause, SourceError,
+};
 
 use super::error::{DeclareError, SetParameterError};
 use super::events::EVENTS_MAX;
@@ -15,7 +17,6 @@ use super::value::ParameterValue;
 use super::watch::SetParameters;
 use crate::interfaces::rcl_interfaces as wire;
 use crate::message::Service;
-use crate::middleware::Middleware;
 use crate::node::Node;
 use crate::options::{PublisherOptions, ServiceOptions};
 use crate::service::{Server, ServiceError};
@@ -53,13 +54,13 @@ pub enum ServeParametersError {
 
 /// Lets other nodes, and `ros2 param`, get at the parameters of a node, until it is dropped.
 #[must_use = "the services are removed when it is dropped"]
-pub struct ParameterServer<X: Middleware> {
-    servers: Vec<Server<X>>,
+pub struct ParameterServer {
+    servers: Vec<Server>,
     _use_sim_time: Entity,
     events: Events,
 }
 
-impl<X: Middleware> ParameterServer<X> {
+impl ParameterServer {
     /// How many requests were displaced by newer ones before the executor got at them.
     #[must_use]
     pub fn missed(&self) -> u64 {
@@ -73,7 +74,7 @@ impl<X: Middleware> ParameterServer<X> {
     }
 }
 
-impl<X: Middleware> fmt::Debug for ParameterServer<X> {
+impl fmt::Debug for ParameterServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ParameterServer").field("node", &self.events.0.node).finish_non_exhaustive()
     }
@@ -88,7 +89,7 @@ impl Drop for Events {
     }
 }
 
-impl<X: Middleware> Node<X> {
+impl Node {
     /// Lets other nodes, and `ros2 param`, get at the parameters: has `executor` answer the services `~/get_parameters`,
     /// `~/get_parameter_types`, `~/set_parameters`, `~/set_parameters_atomically`, `~/describe_parameters` and
     /// `~/list_parameters`, in a group called `parameters`, which a deployment file can move. The node's pre-set and on-set
@@ -102,11 +103,11 @@ impl<X: Middleware> Node<X> {
     /// Dropping the server changes no parameter: ROS time then stands still, until somebody follows `/clock` again.
     ///
     /// ```
-    /// # use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
-    /// # use rospin_node::{InProcess, Node, ParameterValue};
+    /// # use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+    /// # use rospin_node::{Ros, Node, ParameterValue};
     /// # let context = Context::new(ContextOptions::new());
     /// let executor = context.create_executor(ExecutorOptions::new("main"));
-    /// let node = Node::new(&InProcess::new(&context), "motor")?;
+    /// let node = Ros::in_process(&context).create_node("motor")?;
     /// let speed = node.declare_parameter("max_speed", 1.5)?;
     /// let _server = node.serve_parameters(&executor.handle())?;
     ///
@@ -118,7 +119,7 @@ impl<X: Middleware> Node<X> {
     ///
     /// # Errors
     /// If they are served already, the middleware refuses, or the executor is gone.
-    pub fn serve_parameters(&self, executor: &ExecutorHandle) -> Result<ParameterServer<X>, ServeParametersError> {
+    pub fn serve_parameters(&self, executor: &ExecutorHandle) -> Result<ParameterServer, ServeParametersError> {
         let store = self.store();
         let events = self.publish_parameter_events(executor)?;
         let mut switch = Switch::new(self, executor);
@@ -148,14 +149,14 @@ impl<X: Middleware> Node<X> {
 
     fn serve<S: Service>(
         &self,
-        group: &CallbackGroup<Switch<X>>,
+        group: &CallbackGroup<Switch>,
         service: &str,
         answer: fn(&Store, S::Request) -> S::Response,
-    ) -> Result<Server<X>, ServiceError> {
+    ) -> Result<Server, ServiceError> {
         let store = Arc::clone(self.store());
         let name = format!("{}/{service}", store.node);
         let options = ServiceOptions::new(format!("~/{service}")).keep_last(REQUESTS_MAX).name(name);
-        self.create_service::<S, _, _>(group, options, move |_, request| answer(&store, request))
+        self.on(group).create_service::<S, _, _>(options, move |request: S::Request| answer(&store, request))
     }
 
     fn publish_parameter_events(&self, executor: &ExecutorHandle) -> Result<Events, ServeParametersError> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rospin::ExecutorHandle;
+use rospin_engine::ExecutorHandle;
 
 use super::error::DeclareError;
 use super::options::ParameterOptions;
@@ -11,7 +11,6 @@ use super::store::Store;
 use super::value::{ParameterSetting, ParameterValue};
 use crate::clock::SimTime;
 use crate::interfaces::rcl_interfaces::ParameterType;
-use crate::middleware::Middleware;
 use crate::node::Node;
 
 const NAME: &str = "use_sim_time";
@@ -35,14 +34,14 @@ fn is_on(store: &Store) -> bool {
 }
 
 /// Has ROS time follow `/clock` or not.
-pub(super) struct Switch<X: Middleware> {
-    node: Node<X>,
+pub(super) struct Switch {
+    node: Node,
     executor: ExecutorHandle,
-    on: Option<SimTime<X>>,
+    on: Option<SimTime>,
 }
 
-impl<X: Middleware> Switch<X> {
-    pub(super) fn new(node: &Node<X>, executor: &ExecutorHandle) -> Self {
+impl Switch {
+    pub(super) fn new(node: &Node, executor: &ExecutorHandle) -> Self {
         Self { node: node.clone(), executor: executor.clone(), on: None }
     }
 

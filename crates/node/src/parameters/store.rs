@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rospin::Notifier;
+use rospin_engine::Notifier;
 
 use super::callbacks::{Callbacks, InsideCallback, OnSet, PreSet};
 use super::error::{DeclareError, SetParameterError, UndeclareError};

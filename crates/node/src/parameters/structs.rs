@@ -11,7 +11,6 @@ use super::slot::Slot;
 use super::store::Store;
 use super::value::ParameterSetting;
 use super::variant::ParameterVariant;
-use crate::middleware::Middleware;
 use crate::node::Node;
 
 /// A struct whose fields are parameters; derive it with `#[derive(Parameters)]`.
@@ -26,11 +25,12 @@ use crate::node::Node;
 /// - `name = "..."`: the parameter has another name than the field.
 /// - `nested`: the field is itself a struct of parameters, whose names follow the field's and a dot.
 ///
-/// Crates that have it from elsewhere than `rospin_node` say so on the struct: `#[parameters(crate = path::to::it)]`.
+/// Crates that have it from elsewhere than `rospin` say so on the struct: `#[parameters(crate = path::to::it)]`.
 ///
 /// ```
-/// use rospin::{Context, ContextOptions};
-/// use rospin_node::{InProcess, Node, Parameters};
+/// # extern crate rospin_node as rospin;
+/// use rospin_engine::{Context, ContextOptions};
+/// use rospin_node::{Ros, Node, Parameters};
 ///
 /// #[derive(Parameters)]
 /// struct Controller {
@@ -52,7 +52,7 @@ use crate::node::Node;
 ///     i: f64,
 /// }
 ///
-/// let node = Node::new(&InProcess::new(&Context::new(ContextOptions::new())), "controller")?;
+/// let node = Ros::in_process(&Context::new(ContextOptions::new())).create_node("controller")?;
 /// let parameters = node.declare_parameters::<Controller>("")?;
 /// node.set_parameter("pid.p", 2.0)?;
 /// let now = parameters.get();
@@ -66,6 +66,7 @@ use crate::node::Node;
 /// What it cannot do is a compile error:
 ///
 /// ```compile_fail
+/// # extern crate rospin_node as rospin;
 /// #[derive(rospin_node::Parameters)]
 /// struct Controller {
 ///     #[parameter(maximum = 3.0)] // error: there is no attribute `maximum` of a parameter
@@ -74,6 +75,7 @@ use crate::node::Node;
 /// ```
 ///
 /// ```compile_fail
+/// # extern crate rospin_node as rospin;
 /// #[derive(rospin_node::Parameters)]
 /// struct Controller {
 ///     max_speed: f32, // error: a parameter cannot be a `f32`
@@ -81,6 +83,7 @@ use crate::node::Node;
 /// ```
 ///
 /// ```compile_fail
+/// # extern crate rospin_node as rospin;
 /// #[derive(rospin_node::Parameters)]
 /// struct Controller {
 ///     #[parameter(range = 0.0..3.0)] // error: the range of a parameter includes its end; write it with `..=`
@@ -189,7 +192,7 @@ impl<S: Parameters> fmt::Debug for ParameterSet<S> {
     }
 }
 
-impl<X: Middleware> Node<X> {
+impl Node {
     /// Declares a struct of [parameters](Parameters), all or none; their names begin with `prefix` and a dot, unless it is
     /// empty.
     ///

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rospin::{Notifier, Pending, Source, TakeError};
+use rospin_engine::{Notifier, Pending, Source, TakeError};
 
 use super::store::{Change, Store};
 use super::value::{ParameterSetting, ParameterValue};

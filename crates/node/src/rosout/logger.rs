@@ -82,8 +82,8 @@ impl fmt::Debug for Logger {
 /// [`without`](Self::without). What it logs on the thread that publishes is left out anyway.
 ///
 /// ```
-/// use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
-/// use rospin_node::{InProcess, Node, RosoutLog};
+/// use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+/// use rospin_node::{Ros, Node, RosoutLog};
 ///
 /// struct Console;
 ///
@@ -99,7 +99,7 @@ impl fmt::Debug for Logger {
 ///
 /// let context = Context::new(ContextOptions::new());
 /// let executor = context.create_executor(ExecutorOptions::new("main"));
-/// let node = Node::new(&InProcess::new(&context), "motor")?;
+/// let node = Ros::in_process(&context).create_node("motor")?;
 /// let _rosout = node.publish_rosout(&executor.handle())?;
 /// log::set_boxed_logger(Box::new(RosoutLog::new(node.logger(), Console).without("rustdds")))?;
 /// log::set_max_level(log::LevelFilter::Info);

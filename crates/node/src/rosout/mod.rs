@@ -9,10 +9,9 @@ mod queue;
 use std::fmt;
 use std::sync::Arc;
 
-use rospin::{Entity, EntityKind, EntityOptions, ExecutorHandle, GroupOptions, LossCause, SourceError};
+use rospin_engine::{Entity, EntityKind, EntityOptions, ExecutorHandle, GroupOptions, LossCause, SourceError};
 
 use crate::interfaces::rcl_interfaces as wire;
-use crate::middleware::Middleware;
 use crate::node::Node;
 use crate::options::PublisherOptions;
 use crate::subscription::TopicError;
@@ -44,10 +43,10 @@ pub enum RosoutError {
 
 /// Publishes the log records of a node on `/rosout`, until it is dropped.
 #[must_use = "log records are no longer published when it is dropped"]
-pub struct Rosout<X: Middleware> {
+pub struct Rosout {
     entity: Entity,
     open: Open,
-    _node: Node<X>,
+    _node: Node,
 }
 
 /// That records are kept for being published.
@@ -59,7 +58,7 @@ impl Drop for Open {
     }
 }
 
-impl<X: Middleware> Rosout<X> {
+impl Rosout {
     /// How many records made room for newer ones before the executor could publish them.
     #[must_use]
     pub fn missed(&self) -> u64 {
@@ -67,13 +66,13 @@ impl<X: Middleware> Rosout<X> {
     }
 }
 
-impl<X: Middleware> fmt::Debug for Rosout<X> {
+impl fmt::Debug for Rosout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rosout").field("logger", &self.open.0.name()).finish_non_exhaustive()
     }
 }
 
-impl<X: Middleware> Node<X> {
+impl Node {
     /// What logs in the name of this node, with the macros of the `log` crate. Cheap; all of them are the same logger.
     ///
     /// See [`publish_rosout`](Self::publish_rosout).
@@ -88,19 +87,19 @@ impl<X: Middleware> Node<X> {
     /// Late subscriptions get the last 1000 records, if they are transient local.
     ///
     /// ```
-    /// # use rospin::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+    /// # use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
     /// # use rospin_node::interfaces::rcl_interfaces::Log;
-    /// # use rospin_node::{InProcess, Node, SubscriptionOptions};
+    /// # use rospin_node::{Ros, Node, SubscriptionOptions};
     /// # log::set_max_level(log::LevelFilter::Info);
     /// # let context = Context::new(ContextOptions::new());
     /// # let executor = context.create_executor(ExecutorOptions::new("main"));
-    /// let node = Node::new(&InProcess::new(&context), "motor")?;
+    /// let node = Ros::in_process(&context).create_node("motor")?;
     /// let _rosout = node.publish_rosout(&executor.handle())?;
     /// log::warn!(logger: node.logger(), "{} degrees", 90);
     ///
     /// let group = executor.create_group("console", Vec::new());
     /// let rosout = SubscriptionOptions::new("/rosout").keep_last(1000).transient_local();
-    /// let _console = node.create_subscription(&group, rosout, |lines: &mut Vec<String>, record: Log| {
+    /// let _console = node.on(&group).create_subscription(rosout, |lines: &mut Vec<String>, record: Log| {
     ///     lines.push(format!("{}: {}", record.name, record.msg));
     /// })?;
     /// executor.spin(SpinOptions::spin_all())?;
@@ -110,7 +109,7 @@ impl<X: Middleware> Node<X> {
     ///
     /// # Errors
     /// If they are published already, the middleware refuses, or the executor is gone.
-    pub fn publish_rosout(&self, executor: &ExecutorHandle) -> Result<Rosout<X>, RosoutError> {
+    pub fn publish_rosout(&self, executor: &ExecutorHandle) -> Result<Rosout, RosoutError> {
         let records = self.records();
         let node = self.fully_qualified_name();
         let options = PublisherOptions::new("/rosout").keep_last(RECORDS_MAX).transient_local();

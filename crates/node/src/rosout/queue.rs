@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use rospin::{LossCause, Notifier, Pending, Source, TakeError};
+use rospin_engine::{LossCause, Notifier, Pending, Source, TakeError};
 
 use super::RECORDS_MAX;
 use crate::interfaces::builtin_interfaces::Time;

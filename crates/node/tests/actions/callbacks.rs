@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::channel::oneshot;
-use rospin::{Context, ContextOptions, ExecutorOptions, Payload, SpinOptions, TimerOptions};
-use rospin_node::{ActionServerOptions, CancelResponse, GoalResponse, GoalState, InProcess, Node};
+use rospin_engine::{Context, ContextOptions, ExecutorOptions, Payload, SpinOptions, TimerOptions};
+use rospin_node::{ActionServerOptions, CancelResponse, GoalResponse, GoalState, Ros};
 
 use crate::set_up::{Fibonacci, Goal, Handle, Kind, Log, Sequence, World, on_both_kinds, seq, watchdog};
 
@@ -91,8 +91,7 @@ fn a_new_goal_can_preempt_the_one_before() {
         let world = World::without_server();
         // The payload says whom to stop.
         let group = world.executor.create_group("server", None::<oneshot::Sender<()>>);
-        let _server = world.node.create_action_server(
-            &group,
+        let _server = world.node.on(&group).create_action_server(
             "fibonacci",
             |_, _, _| GoalResponse::AcceptAndExecute,
             |_, _, _| CancelResponse::Reject,
@@ -115,16 +114,16 @@ fn a_new_goal_can_preempt_the_one_before() {
 #[test]
 fn feedback_comes_before_the_end_under_every_policy() {
     watchdog(|| {
-        for policy in rospin::policy::POLICIES {
+        for policy in rospin_engine::policy::POLICIES {
             let context = Context::new(ContextOptions::new());
             let options = ExecutorOptions::new("main").boxed_policy((policy.build)());
             let executor = context.create_executor(options);
-            let node = Node::new(&InProcess::new(&context), "node").unwrap();
+            let node = Ros::in_process(&context).create_node("node").unwrap();
             let begun = Log::new();
             let handles = begun.clone();
             let _server = node
+                .on(&executor.create_group("server", ()))
                 .create_action_server(
-                    &executor.create_group("server", ()),
                     "fibonacci",
                     |(), _, _| GoalResponse::AcceptAndExecute,
                     |(), _, _| CancelResponse::Accept,
@@ -154,18 +153,16 @@ fn every_goal_ends_once_on_several_threads() {
         for kind in [Kind::Exclusive, Kind::Reentrant] {
             let context = Context::new(ContextOptions::new());
             let executor = context.create_executor(ExecutorOptions::new("pool").threads(4));
-            let node = Node::new(&InProcess::new(&context), "node").unwrap();
+            let node = Ros::in_process(&context).create_node("node").unwrap();
             let options = ActionServerOptions::new("fibonacci").max_goals(GOALS);
             let server = match kind {
-                Kind::Exclusive => node.create_action_server(
-                    &executor.create_group("server", ()),
+                Kind::Exclusive => node.on(&executor.create_group("server", ())).create_action_server(
                     options,
                     |(), _, _| GoalResponse::AcceptAndExecute,
                     |(), _, _| CancelResponse::Accept,
                     |_: Payload<()>, goal: Handle| fibonacci(goal),
                 ),
-                Kind::Reentrant => node.create_reentrant_action_server(
-                    &executor.create_reentrant_group("server"),
+                Kind::Reentrant => node.on(&executor.create_reentrant_group("server")).create_action_server(
                     options,
                     |_, _| GoalResponse::AcceptAndExecute,
                     |_, _| CancelResponse::Accept,

@@ -108,7 +108,7 @@ fn a_request_to_cancel_gets_through_while_the_execution_waits() {
             let goal = world.send(5);
             let mut result = Box::pin(goal.result());
             assert!(world.poll(&mut result).is_none());
-            let canceled = world.executor.spin_until(goal.cancel(), rospin::SpinOptions::new()).unwrap();
+            let canceled = world.executor.spin_until(goal.cancel(), rospin_engine::SpinOptions::new()).unwrap();
             assert_eq!(canceled, Ok(()));
             assert_eq!(world.poll(&mut result).unwrap().unwrap().state, GoalState::Canceled);
         }
@@ -120,7 +120,7 @@ fn a_goal_whose_execution_has_not_begun_can_be_canceled() {
     on_both_kinds(|world| {
         let sent = world.client.send_goal(crate::set_up::Goal { order: 5 });
         // The service runs, the execution does not.
-        world.executor.spin(rospin::SpinOptions::spin_once()).unwrap();
+        world.executor.spin(rospin_engine::SpinOptions::spin_once()).unwrap();
         let goal = Box::pin(sent).now_or_never().expect("it was answered").unwrap();
         assert_eq!(goal.state(), GoalState::Accepted);
         let canceled = Box::pin(goal.cancel());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::channel::oneshot;
 use futures::{FutureExt, StreamExt};
-use rospin::{ExecutorOptions, GroupOptions, IncidentKind, OnPanic, Payload, SpinOptions};
+use rospin_engine::{ExecutorOptions, GroupOptions, IncidentKind, OnPanic, Payload, SpinOptions};
 use rospin_node::{ActionServerOptions, CancelResponse, GoalResponse, GoalState};
 
 use crate::set_up::{Goal, Handle, Kind, Log, World, on_both_kinds, seq, watchdog};
@@ -50,8 +50,8 @@ fn without_an_execution_goals_are_aborted() {
         let group = world.executor.create_group(GroupOptions::new("server").on_panic(OnPanic::Remove), ());
         let _server = world
             .node
+            .on(&group)
             .create_action_server(
-                &group,
                 "fibonacci",
                 |(), _, _| GoalResponse::AcceptAndExecute,
                 |(), _, _| CancelResponse::Accept,

@@ -1,6 +1,6 @@
 //! Sending goals, executing them, and feedback.
 
-use rospin::LossCause;
+use rospin_engine::LossCause;
 use rospin_node::interfaces::action_msgs::GoalStatusArray;
 use rospin_node::{ActionServerOptions, GoalState, PublisherOptions, SendGoalError};
 

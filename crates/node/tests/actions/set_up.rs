@@ -8,11 +8,11 @@ use std::thread;
 use std::time::Duration;
 
 use futures::FutureExt;
-use rospin::{Context, ContextOptions, Executor, ExecutorOptions, Incident, ManualClock, Payload, SpinOptions};
+use rospin_engine::{Context, ContextOptions, Executor, ExecutorOptions, Incident, ManualClock, Payload, SpinOptions};
 use rospin_node::interfaces::action_msgs::GoalStatusArray;
 use rospin_node::{
     Action, ActionClient, ActionServer, ActionServerOptions, CancelResponse, ClientGoalHandle, FeedbackStream,
-    GoalHandle, GoalId, GoalResponse, InProcess, Node, SubscriptionOptions,
+    GoalHandle, GoalId, GoalResponse, Node, Ros, SubscriptionOptions,
 };
 use serde::{Deserialize, Serialize};
 
@@ -116,10 +116,10 @@ pub(crate) struct World {
     pub(crate) clock: ManualClock,
     pub(crate) context: Context,
     pub(crate) executor: Executor,
-    pub(crate) node: Node<InProcess>,
+    pub(crate) node: Node,
     pub(crate) incidents: Log<Incident>,
-    pub(crate) server: Option<ActionServer<InProcess>>,
-    pub(crate) client: ActionClient<Fibonacci, InProcess>,
+    pub(crate) server: Option<ActionServer>,
+    pub(crate) client: ActionClient<Fibonacci>,
     /// What the server was asked, with the order of the goal.
     pub(crate) asked: Log<(&'static str, i32)>,
     /// Goals whose execution has begun and that nobody has ended yet.
@@ -155,7 +155,7 @@ impl World {
         let options = ContextOptions::new().manual_clock(clock.clone());
         let context = Context::new(options.on_incident(move |incident| log.push(incident.clone())));
         let executor = context.create_executor(ExecutorOptions::new("main"));
-        let node = Node::new(&InProcess::new(&context), "node").unwrap();
+        let node = Ros::in_process(&context).create_node("node").unwrap();
         let client = node.create_action_client(&executor.handle(), "fibonacci").unwrap();
         Self { clock, context, executor, node, incidents, server: None, client, asked: Log::new(), begun: Log::new() }
     }
@@ -169,15 +169,13 @@ impl World {
     ) {
         let (goals, cancels) = (self.asked.clone(), self.asked.clone());
         let server = match kind {
-            Kind::Exclusive => self.node.create_action_server(
-                &self.executor.create_group("server", ()),
+            Kind::Exclusive => self.node.on(&self.executor.create_group("server", ())).create_action_server(
                 options,
                 move |(), _, goal| decide(&goals, goal),
                 move |(), _, goal| agree(&cancels, goal),
                 move |_: Payload<()>, goal| execute(goal),
             ),
-            Kind::Reentrant => self.node.create_reentrant_action_server(
-                &self.executor.create_reentrant_group("server"),
+            Kind::Reentrant => self.node.on(&self.executor.create_reentrant_group("server")).create_action_server(
                 options,
                 move |_, goal| decide(&goals, goal),
                 move |_, goal| agree(&cancels, goal),
@@ -209,13 +207,13 @@ impl World {
 
     /// Sends a goal that must be accepted.
     #[track_caller]
-    pub(crate) fn send(&self, order: i32) -> ClientGoalHandle<Fibonacci, InProcess> {
+    pub(crate) fn send(&self, order: i32) -> ClientGoalHandle<Fibonacci> {
         self.wait(self.client.send_goal(Goal { order })).expect("the server accepts it")
     }
 
     /// Sends a goal, and takes it over from its execution.
     #[track_caller]
-    pub(crate) fn begin(&self, order: i32) -> (ClientGoalHandle<Fibonacci, InProcess>, Handle) {
+    pub(crate) fn begin(&self, order: i32) -> (ClientGoalHandle<Fibonacci>, Handle) {
         let goal = self.send(order);
         self.spin_all();
         let mut begun = self.begun.take();
@@ -242,7 +240,7 @@ impl World {
         let group = self.executor.create_group("status", Vec::new());
         let options = SubscriptionOptions::new("fibonacci/_action/status").keep_last(1).transient_local();
         let subscription =
-            self.node.create_subscription(&group, options, |all: &mut Vec<_>, message: GoalStatusArray| {
+            self.node.on(&group).create_subscription(options, |all: &mut Vec<_>, message: GoalStatusArray| {
                 *all = message.status_list;
             });
         let _subscription = subscription.unwrap();

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rospin::{Context, ContextOptions, Executor, ExecutorOptions, Incident, IncidentKind, SpinOptions};
+use rospin_engine::{Context, ContextOptions, Executor, ExecutorOptions, Incident, IncidentKind, SpinOptions};
 use rospin_ros2_client::{Domain, DomainOptions};
 #[allow(unused_imports, reason = "no test uses all of it")]
 pub(crate) use rospin_testkit::conformance::messages::{

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use rospin::{CallbackGroup, Context, Executor, Instant, LossCause, Tick, Timer};
+use rospin_engine::{CallbackGroup, Context, Executor, Instant, LossCause, Tick, Timer};
 
 /// How often it fires.
 const PERIOD: Duration = Duration::from_millis(5);

@@ -1,4 +1,4 @@
-//! Component files: which nodes a container starts in its process, under which names, on which executors. `crates/ros2-client/examples/container.toml`
+//! Component files: which nodes a container starts in its process, under which names, on which executors. `crates/rospin/examples/container.toml`
 //! explains every key.
 //!
 //! ```

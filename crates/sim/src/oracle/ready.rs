@@ -18,6 +18,16 @@ pub(super) struct Book {
     pub(super) ready: Vec<(usize, Activation)>,
     pub(super) running: Vec<(usize, Activation)>,
     suspended: Vec<(usize, Activation)>,
+    /// The number of ready activations that were suspended before.
+    resumed: usize,
+}
+
+impl Book {
+    /// The ready activations that were suspended before. Without asynchronous callbacks there are none, and nothing is searched.
+    fn resumed(&self) -> impl Iterator<Item = &(usize, Activation)> {
+        let searched = if self.resumed > 0 { self.ready.len() } else { 0 };
+        self.ready[..searched].iter().filter(|(_, ready)| ready.segment > 0)
+    }
 }
 
 /// The books of all executors.
@@ -61,15 +71,18 @@ impl<'a> Books<'a> {
         match decision {
             TraceEvent::Released(activation) => {
                 book.suspended.retain(|(_, suspended)| !same(suspended, activation));
+                book.resumed += usize::from(activation.segment > 0);
                 book.ready.push((callback, *activation));
             }
             TraceEvent::Antedated(activation) => {
                 book.ready.retain(|(_, ready)| ready.entity != activation.entity || ready.segment > 0);
+                book.resumed += usize::from(activation.segment > 0);
                 book.ready.push((callback, *activation));
             }
             TraceEvent::Dispatched(_, activation) => {
                 let at = book.ready.iter().position(|(_, ready)| ready == activation);
                 let ready = at.map(|at| book.ready.remove(at));
+                book.resumed -= usize::from(ready.is_some_and(|(_, ready)| ready.segment > 0));
                 book.running.push((callback, *activation));
                 if ready.is_none() {
                     return Err(format!("{name} #{} was dispatched without being ready", activation.sequence));
@@ -94,8 +107,7 @@ impl<'a> Books<'a> {
             let in_group = |other: usize| plans[other].group == plans[callback].group;
             let holds = |(other, holder): &&(usize, Activation)| in_group(*other) && !same(holder, activation);
             let keeps = |(other, _): &&(usize, Activation)| !plans[*other].releases_group_at_await;
-            let resumed = book.ready.iter().filter(|(_, ready)| ready.segment > 0);
-            let waiting = book.suspended.iter().chain(resumed).filter(keeps);
+            let waiting = book.suspended.iter().chain(book.resumed()).filter(keeps);
             if let Some((holder, _)) = book.running.iter().chain(waiting).find(holds) {
                 return Some(format!("its group is held by {}", plans[*holder].name));
             }
@@ -107,8 +119,7 @@ impl<'a> Books<'a> {
     /// How many other activations of the callback are under way.
     fn under_way(&self, executor: usize, callback: usize, activation: &Activation) -> usize {
         let book = &self.of[executor];
-        let resumed = book.ready.iter().filter(|(_, ready)| ready.segment > 0);
-        let under_way = book.running.iter().chain(&book.suspended).chain(resumed);
+        let under_way = book.running.iter().chain(&book.suspended).chain(book.resumed());
         under_way.filter(|(other, known)| *other == callback && !same(known, activation)).count()
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rospin::{CallbackGroup, ClockKind, Entity, Executor, ExecutorHandle, Payload};
+use rospin_engine::{CallbackGroup, ClockKind, Entity, Executor, ExecutorHandle, Payload};
 use rospin_node::{
     ActionClient, ActionClientOptions, ActionServer, ActionServerOptions, CancelResponse, ClientGoalHandle, GoalHandle,
     GoalResponse, GoalState, Node,
@@ -21,27 +21,26 @@ pub(super) const UNWANTED: i32 = -1;
 pub(super) const STUBBORN: i32 = 13;
 
 pub(super) type Handle = GoalHandle<Fibonacci>;
-pub(super) type Client<F> = ActionClient<Fibonacci, <F as Fixture>::Middleware>;
-pub(super) type Goal<F> = ClientGoalHandle<Fibonacci, <F as Fixture>::Middleware>;
+pub(super) type Client = ActionClient<Fibonacci>;
+pub(super) type Goal = ClientGoalHandle<Fibonacci>;
 
 /// A server on a group of its own, with room for the results of a whole case.
-pub(super) fn serve<F: Fixture, Fut: Future<Output = ()> + Send + 'static>(
-    node: &Node<F::Middleware>,
+pub(super) fn serve<Fut: Future<Output = ()> + Send + 'static>(
+    node: &Node,
     executor: &Executor,
     mut execute: impl FnMut(Handle) -> Fut + Send + 'static,
-) -> ActionServer<F::Middleware> {
+) -> ActionServer {
     let options = ActionServerOptions::new(ACTION).result_timeout(Duration::MAX);
-    serve_with::<F, Fut>(node, executor, options, move |_, goal| execute(goal))
+    serve_with(node, executor, options, move |_, goal| execute(goal))
 }
 
-pub(super) fn serve_with<F: Fixture, Fut: Future<Output = ()> + Send + 'static>(
-    node: &Node<F::Middleware>,
+pub(super) fn serve_with<Fut: Future<Output = ()> + Send + 'static>(
+    node: &Node,
     executor: &Executor,
     options: ActionServerOptions,
     execute: impl FnMut(Payload<()>, Handle) -> Fut + Send + 'static,
-) -> ActionServer<F::Middleware> {
-    let server = node.create_action_server(
-        &executor.create_group("server", ()),
+) -> ActionServer {
+    let server = node.on(&executor.create_group("server", ())).create_action_server(
         options,
         |(), _, goal: &Order| {
             if goal.order == UNWANTED { GoalResponse::Reject } else { GoalResponse::AcceptAndExecute }
@@ -68,7 +67,7 @@ pub(super) async fn reach(goal: Handle) {
 impl<F: Fixture> World<F> {
     /// A client that knows its server.
     #[track_caller]
-    pub(super) fn action_client(&self, node: &Node<F::Middleware>, executor: &Executor) -> Client<F> {
+    pub(super) fn action_client(&self, node: &Node, executor: &Executor) -> Client {
         let options = ActionClientOptions::new(ACTION).keep_feedback(100);
         let client = node.create_action_client(&executor.handle(), options).expect("an action client");
         self.wait("the server is there", client.wait_for_server());
@@ -77,20 +76,20 @@ impl<F: Fixture> World<F> {
 
     /// A goal that must be accepted.
     #[track_caller]
-    pub(super) fn goal(&self, client: &Client<F>, order: i32) -> Goal<F> {
+    pub(super) fn goal(&self, client: &Client, order: i32) -> Goal {
         self.wait("the goal is accepted", client.send_goal(Order { order })).expect("the server accepts it")
     }
 
     /// How a goal ends that must end.
     #[track_caller]
-    pub(super) fn outcome(&self, goal: &Goal<F>) -> (GoalState, Sequence) {
+    pub(super) fn outcome(&self, goal: &Goal) -> (GoalState, Sequence) {
         let outcome = self.wait("the goal ends", goal.result()).expect("a result");
         (outcome.state, outcome.result)
     }
 }
 
 /// Logs the feedback of a goal.
-pub(super) fn hear<F: Fixture>(group: &CallbackGroup<()>, goal: &Goal<F>, heard: &Seen<Sequence>) -> Entity {
+pub(super) fn hear(group: &CallbackGroup<()>, goal: &Goal, heard: &Seen<Sequence>) -> Entity {
     let (feedback, log) = (goal.take_feedback().expect("nobody has it"), heard.clone());
     group.create_stream("feedback", feedback, move |(), sequence| log.push(sequence)).expect("an entity")
 }

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use rospin::SpinOptions;
+use rospin_engine::SpinOptions;
 use rospin_node::{ActionServerOptions, CallError, CancelError, GoalState, ResultError, SendGoalError};
 
 use super::acting::{
@@ -19,7 +19,7 @@ use super::world::World;
 pub fn without_a_server_no_goal_is_sent<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let client: Client<F> = world.there.create_action_client(&main.handle(), ACTION).unwrap();
+    let client: Client = world.there.create_action_client(&main.handle(), ACTION).unwrap();
     assert!(!client.server_is_ready());
     let error = world.wait("the goal is refused", client.send_goal(Order { order: 1 })).unwrap_err();
     assert!(matches!(error, SendGoalError::Call(CallError::Unavailable { .. })), "{error}");
@@ -31,7 +31,7 @@ pub fn goals_are_accepted_or_rejected<F: Fixture>() {
     let main = world.executor("main");
     let begun = Seen::new();
     let log = begun.clone();
-    let server = serve::<F, _>(&world.here, &main, move |goal| {
+    let server = serve(&world.here, &main, move |goal| {
         log.push(goal.goal().order);
         reach(goal)
     });
@@ -58,7 +58,7 @@ pub fn feedback_comes_in_order_and_then_the_result<F: Fixture>() {
     let main = world.executor("main");
     let (heard, handle) = (Seen::new(), main.handle());
     let log = heard.clone();
-    let _server = serve::<F, _>(&world.here, &main, move |goal| {
+    let _server = serve(&world.here, &main, move |goal| {
         let (heard, handle) = (log.clone(), handle.clone());
         async move {
             tell_until_heard(&handle, &goal, sequence([0]), &heard).await;
@@ -74,7 +74,7 @@ pub fn feedback_comes_in_order_and_then_the_result<F: Fixture>() {
     let group = main.create_group("listener", ());
     world.spinning(&[&main], || {
         let goal = world.goal(&client, 8);
-        let _feedback = hear::<F>(&group, &goal, &heard);
+        let _feedback = hear(&group, &goal, &heard);
         assert_eq!(world.outcome(&goal), (GoalState::Succeeded, sequence([8])));
         world.until("the status is heard", || goal.state() == GoalState::Succeeded);
     });
@@ -89,7 +89,7 @@ pub fn a_goal_is_canceled_while_it_executes_on_one_thread<F: Fixture>() {
     let main = world.executor("main");
     let (begun, handle) = (Seen::new(), main.handle());
     let log = begun.clone();
-    let server = serve::<F, _>(&world.here, &main, move |goal| {
+    let server = serve(&world.here, &main, move |goal| {
         let (log, handle) = (log.clone(), handle.clone());
         async move {
             let order = goal.goal().order;
@@ -123,7 +123,7 @@ pub fn a_server_refuses_to_cancel<F: Fixture>() {
     let main = world.executor("main");
     let go_on = Seen::new();
     let wait = go_on.clone();
-    let _server = serve::<F, _>(&world.here, &main, move |goal| {
+    let _server = serve(&world.here, &main, move |goal| {
         let wait = wait.clone();
         async move {
             wait.until_count(1).await;
@@ -150,7 +150,7 @@ pub fn a_server_refuses_to_cancel<F: Fixture>() {
 pub fn a_goal_that_has_ended_is_not_canceled<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let _server = serve::<F, _>(&world.here, &main, reach);
+    let _server = serve(&world.here, &main, reach);
     let client = world.action_client(&world.there, &main);
     world.spinning(&[&main], || {
         let goal = world.goal(&client, 4);
@@ -168,7 +168,7 @@ pub fn clients_hear_their_own_feedback_only<F: Fixture>() {
     let main = world.executor("main");
     let (heard, handle) = ([(); 2].map(|()| Seen::new()), main.handle());
     let logs = heard.clone();
-    let _server = serve::<F, _>(&world.here, &main, move |goal| {
+    let _server = serve(&world.here, &main, move |goal| {
         let (heard, handle) = (logs.clone(), handle.clone());
         async move {
             // Both tell at the same time, until both were heard several times.
@@ -183,7 +183,7 @@ pub fn clients_hear_their_own_feedback_only<F: Fixture>() {
     let group = main.create_group("listener", ());
     world.spinning(&[&main], || {
         let goals = [0, 1].map(|n| world.goal(&clients[n], n as i32));
-        let _feedback = [0, 1].map(|n| hear::<F>(&group, &goals[n], &heard[n]));
+        let _feedback = [0, 1].map(|n| hear(&group, &goals[n], &heard[n]));
         goals.iter().for_each(|goal| assert_eq!(world.outcome(goal).0, GoalState::Succeeded));
     });
     for (heard, order) in heard.iter().zip(0..) {
@@ -197,7 +197,7 @@ pub fn results_are_kept_after_the_end<F: Fixture>() {
     let main = world.executor("main");
     let go_on = Seen::new();
     let wait = go_on.clone();
-    let _server = serve::<F, _>(&world.here, &main, move |goal| {
+    let _server = serve(&world.here, &main, move |goal| {
         let wait = wait.clone();
         async move {
             wait.until_count(1).await;
@@ -224,7 +224,7 @@ pub fn results_are_forgotten_in_time<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let options = ActionServerOptions::new(ACTION).result_timeout(Duration::from_millis(20));
-    let _server = serve_with::<F, _>(&world.here, &main, options, |_, goal| reach(goal));
+    let _server = serve_with(&world.here, &main, options, |_, goal| reach(goal));
     let client = world.action_client(&world.there, &main);
     world.spinning(&[&main], || {
         let goal = world.goal(&client, 6);
@@ -248,7 +248,7 @@ pub fn results_are_forgotten_in_time<F: Fixture>() {
 pub fn a_panic_of_an_execution_aborts_its_goal<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let _server = serve::<F, _>(&world.here, &main, |goal| async move {
+    let _server = serve(&world.here, &main, |goal| async move {
         assert_ne!(goal.goal().order, 1, "on purpose");
         reach(goal).await;
     });
@@ -275,7 +275,7 @@ pub fn a_server_is_dropped_while_a_goal_executes<F: Fixture>() {
     let main = world.executor("main");
     let seen = Seen::new();
     let log = seen.clone();
-    let server = serve::<F, _>(&world.here, &main, move |goal| {
+    let server = serve(&world.here, &main, move |goal| {
         let log = log.clone();
         async move {
             let _dropped = Dropped(log.clone());
@@ -297,7 +297,7 @@ pub fn a_server_is_dropped_while_a_goal_executes<F: Fixture>() {
             Poll::Pending | Poll::Ready(Err(ResultError::Call(_))) => {}
             Poll::Ready(outcome) => assert_eq!(outcome.unwrap().state, GoalState::Aborted),
         }
-        let _successor = serve::<F, _>(&world.here, &main, reach);
+        let _successor = serve(&world.here, &main, reach);
         world.wait("its successor is there", client.wait_for_server());
         let goal = world.goal(&client, 2);
         assert_eq!(world.outcome(&goal), (GoalState::Succeeded, fibonacci(2)));
@@ -314,7 +314,7 @@ pub fn a_client_is_dropped_with_goals_under_way<F: Fixture>() {
     let (log, ends) = (begun.clone(), ended.clone());
     let go_on = Seen::new();
     let wait = go_on.clone();
-    let server = serve::<F, _>(&world.here, &main, move |goal| {
+    let server = serve(&world.here, &main, move |goal| {
         let (log, ends, wait) = (log.clone(), ends.clone(), wait.clone());
         async move {
             log.push(goal.goal().order);
@@ -342,12 +342,12 @@ pub fn a_client_is_dropped_with_goals_under_way<F: Fixture>() {
 pub fn a_callback_awaits_an_action_of_its_own_executor<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let _server = serve::<F, _>(&world.here, &main, reach);
+    let _server = serve(&world.here, &main, reach);
     let client = world.action_client(&world.there, &main);
     let trigger = world.here.create_publisher("trigger").unwrap();
     let (group, outcomes, asks) = (main.create_group("caller", ()), Seen::new(), client.clone());
     let log = outcomes.clone();
-    let subscription = world.there.create_subscription_async(&group, "trigger", move |_, Number { data }: Number| {
+    let subscription = world.there.on(&group).create_subscription("trigger", move |_, Number { data }: Number| {
         let (log, asks) = (log.clone(), asks.clone());
         async move {
             let order = i32::try_from(data).expect("a small number");

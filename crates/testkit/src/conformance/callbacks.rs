@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use rospin::{ClockKind, ExecutorOptions, GroupOptions, IncidentKind, OnPanic, SpinError, SpinOptions};
+use rospin_engine::{ClockKind, ExecutorOptions, GroupOptions, IncidentKind, OnPanic, Payload, SpinError, SpinOptions};
 use rospin_node::SubscriptionOptions;
 use std::time::Duration;
 
@@ -19,15 +19,16 @@ pub fn asynchronous_callbacks_hold_their_group<F: Fixture>() {
     let publisher = world.here.create_publisher("numbers").unwrap();
     let (group, log, handle) = (main.create_group("group", Vec::new()), Seen::new(), main.handle());
     let told = log.clone();
-    let subscription = world.there.create_subscription_async(&group, "numbers", move |payload, number: Number| {
-        let (log, pause) = (told.clone(), handle.sleep(ClockKind::Steady, Duration::from_millis(2)));
-        async move {
-            log.push(("begin", number.data));
-            assert!(pause.await.is_ok());
-            payload.with(|numbers: &mut Vec<i64>| numbers.push(number.data));
-            log.push(("end", number.data));
-        }
-    });
+    let subscription =
+        world.there.on(&group).create_subscription("numbers", move |payload: Payload<Vec<i64>>, number: Number| {
+            let (log, pause) = (told.clone(), handle.sleep(ClockKind::Steady, Duration::from_millis(2)));
+            async move {
+                log.push(("begin", number.data));
+                assert!(pause.await.is_ok());
+                payload.with(|numbers: &mut Vec<i64>| numbers.push(number.data));
+                log.push(("end", number.data));
+            }
+        });
     let subscription = subscription.unwrap();
     world.matched(&publisher, &[&subscription]);
     world.spinning(&[&main], || {
@@ -47,7 +48,7 @@ pub fn a_group_can_be_released_at_await<F: Fixture>() {
     let (group, begun, ended) = (main.create_group("group", ()), Seen::new(), Seen::new());
     let (begins, ends) = (begun.clone(), ended.clone());
     let options = SubscriptionOptions::new("numbers").releases_group_at_await();
-    let subscription = world.there.create_subscription_async(&group, options, move |_, number: Number| {
+    let subscription = world.there.on(&group).create_subscription(options, move |_, number: Number| {
         let (begins, ends) = (begins.clone(), ends.clone());
         async move {
             begins.push(number.data);
@@ -72,7 +73,7 @@ pub fn reentrant_callbacks_run_at_once<F: Fixture>() {
     let publisher = world.here.create_publisher("numbers").unwrap();
     let (group, begun, gate) = (main.create_reentrant_group("group"), Seen::new(), world.gate());
     let (log, open) = (begun.clone(), gate.clone());
-    let subscription = world.there.create_reentrant_subscription(&group, "numbers", move |number: Number| {
+    let subscription = world.there.on(&group).create_subscription("numbers", move |number: Number| {
         log.push(number.data);
         // The first one goes on when the second one is there.
         if log.count() >= 2 {
@@ -99,7 +100,7 @@ pub fn reentrant_asynchronous_callbacks_are_under_way_at_once<F: Fixture>() {
     let publisher = world.here.create_publisher("numbers").unwrap();
     let (group, begun, ended) = (main.create_reentrant_group("group"), Seen::new(), Seen::new());
     let (begins, ends) = (begun.clone(), ended.clone());
-    let subscription = world.there.create_reentrant_subscription_async(&group, "numbers", move |number: Number| {
+    let subscription = world.there.on(&group).create_subscription("numbers", move |number: Number| {
         let (begins, ends) = (begins.clone(), ends.clone());
         async move {
             begins.push(number.data);
@@ -125,7 +126,7 @@ pub fn exclusive_callbacks_never_overlap<F: Fixture>() {
         let publisher = world.here.create_publisher(topic).unwrap();
         let (log, inside) = (heard.clone(), Arc::clone(&inside));
         let options = SubscriptionOptions::new(topic).keep_last(50);
-        let subscription = world.there.create_subscription(&group, options, move |(), number: Number| {
+        let subscription = world.there.on(&group).create_subscription(options, move |number: Number| {
             assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two at once");
             std::thread::yield_now();
             inside.fetch_sub(1, Ordering::SeqCst);
@@ -152,7 +153,7 @@ pub fn a_panic_is_reported_and_the_next_message_is_heard<F: Fixture>() {
     let publisher = world.here.create_publisher("numbers").unwrap();
     let (group, heard) = (main.create_group("group", ()), Seen::new());
     let log = heard.clone();
-    let subscription = world.there.create_subscription(&group, "numbers", move |(), Number { data }: Number| {
+    let subscription = world.there.on(&group).create_subscription("numbers", move |Number { data }: Number| {
         assert_ne!(data, 1, "on purpose");
         log.push(data);
     });
@@ -176,12 +177,12 @@ pub fn a_panic_removes_the_subscription_where_its_group_says_so<F: Fixture>() {
     let options = GroupOptions::new("group").on_panic(OnPanic::Remove);
     let (group, begun, heard) = (main.create_group(options, ()), Seen::new(), Seen::new());
     let log = begun.clone();
-    let panics = world.there.create_subscription(&group, "numbers", move |(), number: Number| {
+    let panics = world.there.on(&group).create_subscription("numbers", move |number: Number| -> () {
         log.push(number.data);
         panic!("on purpose");
     });
     let log = heard.clone();
-    let hears = world.there.create_subscription(&group, "numbers", move |(), number: Number| log.push(number.data));
+    let hears = world.there.on(&group).create_subscription("numbers", move |number: Number| log.push(number.data));
     let (panics, hears) = (panics.unwrap(), hears.unwrap());
     world.matched(&publisher, &[&panics, &hears]);
     world.spinning(&[&main], || {
@@ -200,7 +201,7 @@ pub fn a_panic_halts_the_executor_where_its_group_says_so<F: Fixture>() {
     let options = GroupOptions::new("group").on_panic(OnPanic::Halt);
     let (group, heard) = (main.create_group(options, ()), Seen::new());
     let log = heard.clone();
-    let subscription = world.there.create_subscription(&group, "numbers", move |(), Number { data }: Number| {
+    let subscription = world.there.on(&group).create_subscription("numbers", move |Number { data }: Number| {
         assert_ne!(data, 0, "on purpose");
         log.push(data);
     });

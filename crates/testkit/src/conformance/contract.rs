@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Instant;
 
-use rospin::{SpinEnd, SpinOptions};
+use rospin_engine::{SpinEnd, SpinOptions};
 use rospin_node::{PublisherOptions, SubscriptionOptions};
 
 use super::fixture::Fixture;
@@ -70,7 +70,7 @@ pub fn a_callback_halts_its_executor<F: Fixture>() {
     let publisher = world.here.create_publisher("numbers").unwrap();
     let (group, heard, handle) = (main.create_group("halts", ()), Seen::new(), main.handle());
     let log = heard.clone();
-    let subscription = world.there.create_subscription(&group, "numbers", move |(), number: Number| {
+    let subscription = world.there.on(&group).create_subscription("numbers", move |number: Number| {
         log.push(number.data);
         handle.halt();
     });
@@ -112,7 +112,7 @@ pub fn one_executor_blocks_and_the_other_goes_on<F: Fixture>() {
     let publisher = world.here.create_publisher(PublisherOptions::new("numbers").keep_last(100)).unwrap();
     let (group, begun, gate) = (slow.create_group("slow", ()), Seen::new(), world.gate());
     let (log, wait) = (begun.clone(), gate.clone());
-    let blocked = world.there.create_subscription(&group, "numbers", move |(), number: Number| {
+    let blocked = world.there.on(&group).create_subscription("numbers", move |number: Number| {
         log.push(number.data);
         wait.pass();
     });

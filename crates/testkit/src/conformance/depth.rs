@@ -1,6 +1,6 @@
 //! Topics: how much is kept, what makes room, and what late subscriptions get.
 
-use rospin::{ContextOptions, Deployment, LossCause};
+use rospin_engine::{ContextOptions, Deployment, LossCause};
 use rospin_node::{Publisher, PublisherOptions, Subscription, SubscriptionOptions};
 
 use super::fixture::Fixture;
@@ -9,23 +9,23 @@ use super::seen::{Gate, Seen};
 use super::world::{Listener, World};
 
 /// A subscription whose callback is held up in its first message, and one that hears of everything meanwhile.
-struct HeldUp<F: Fixture> {
-    publisher: Publisher<Number, F::Middleware>,
-    subscription: Subscription<F::Middleware>,
+struct HeldUp {
+    publisher: Publisher<Number>,
+    subscription: Subscription,
     heard: Seen<i64>,
     gate: Gate,
-    witness: Listener<F>,
+    witness: Listener,
 }
 
 /// The number of the message in which the callback is held up.
 const FIRST: i64 = -1;
 
-impl<F: Fixture> HeldUp<F> {
-    fn new(world: &World<F>, main: &rospin::Executor, options: SubscriptionOptions) -> Self {
+impl HeldUp {
+    fn new<F: Fixture>(world: &World<F>, main: &rospin_engine::Executor, options: SubscriptionOptions) -> Self {
         let publisher = world.here.create_publisher(PublisherOptions::new("numbers").keep_last(200)).unwrap();
         let (group, heard, gate) = (main.create_group("slow", ()), Seen::new(), world.gate());
         let (log, wait) = (heard.clone(), gate.clone());
-        let subscription = world.there.create_subscription(&group, options, move |(), Number { data }: Number| {
+        let subscription = world.there.on(&group).create_subscription(options, move |Number { data }: Number| {
             log.push(data);
             wait.pass();
         });
@@ -37,7 +37,7 @@ impl<F: Fixture> HeldUp<F> {
     }
 
     /// Publishes while the callback is held up, until everything has arrived; then lets it go on, until it heard the last.
-    fn overflow(&self, world: &World<F>, main: &rospin::Executor, numbers: i64) {
+    fn overflow<F: Fixture>(&self, world: &World<F>, main: &rospin_engine::Executor, numbers: i64) {
         world.spinning(&[main], || {
             world.publish(&self.publisher, number(FIRST));
             world.wait("the first one is heard", self.heard.until_count(1));

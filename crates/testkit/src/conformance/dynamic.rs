@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rospin::{Executor, LossCause};
+use rospin_engine::{Executor, LossCause};
 use rospin_node::dynamic::{AskTypeError, DynamicMessage, DynamicPublisher, MessageType, Value};
 use rospin_node::interfaces::field_type as id;
 use rospin_node::interfaces::type_description_interfaces::{
@@ -120,7 +120,7 @@ fn filled(length: usize) -> DynamicMessage {
 impl<F: Fixture> World<F> {
     /// As `publish`, of messages whose type is known at run time.
     #[track_caller]
-    fn send(&self, publisher: &DynamicPublisher<F::Middleware>, message: DynamicMessage) {
+    fn send(&self, publisher: &DynamicPublisher, message: DynamicMessage) {
         let begin = Instant::now();
         while let Err(error) = publisher.publish(message.clone()) {
             assert!(matches!(error, PublishError::Full { .. }), "{error}");
@@ -130,7 +130,7 @@ impl<F: Fixture> World<F> {
     }
 
     #[track_caller]
-    fn dynamic_matched(&self, publisher: &DynamicPublisher<F::Middleware>, subs: &[&Subscription<F::Middleware>]) {
+    fn dynamic_matched(&self, publisher: &DynamicPublisher, subs: &[&Subscription]) {
         self.until("the publisher is matched", || publisher.subscription_count() >= subs.len());
         for subscription in subs {
             self.wait("the subscription is matched", subscription.wait_for_publisher());
@@ -144,12 +144,12 @@ impl<F: Fixture> World<F> {
         executor: &Executor,
         topic: &str,
         message_type: &MessageType,
-    ) -> (Subscription<F::Middleware>, Seen<DynamicMessage>) {
+    ) -> (Subscription, Seen<DynamicMessage>) {
         let (group, heard) = (executor.create_group("listener", ()), Seen::new());
         let log = heard.clone();
         let options = SubscriptionOptions::new(topic).keep_last(200);
         let heard_one = move |(): &mut (), message| log.push(message);
-        let subscription = self.here.create_dynamic_subscription(&group, options, message_type, heard_one);
+        let subscription = self.here.on(&group).create_dynamic_subscription(options, message_type, heard_one);
         (subscription.expect("a subscription"), heard)
     }
 }
@@ -206,21 +206,16 @@ pub fn dynamic_subscriptions_are_of_any_group<F: Fixture>() {
     let options = |name: &str| SubscriptionOptions::new("numbers").name(name);
     let (one, two, three, four) = (log("one"), log("two"), log("three"), log("four"));
     let subscriptions = [
-        world.here.create_dynamic_subscription(&exclusive, options("one"), &numbers(), move |(), message| one(message)),
-        world.here.create_dynamic_subscription_async(&exclusive, options("two"), &numbers(), move |_, message| {
+        world.here.on(&exclusive).create_dynamic_subscription(options("one"), &numbers(), one),
+        world.here.on(&exclusive).create_dynamic_subscription(options("two"), &numbers(), move |_, message| {
             let two = two.clone();
             async move { two(message) }
         }),
-        world.here.create_reentrant_dynamic_subscription(&reentrant, options("three"), &numbers(), three),
-        world.here.create_reentrant_dynamic_subscription_async(
-            &reentrant,
-            options("four"),
-            &numbers(),
-            move |message| {
-                let four = four.clone();
-                async move { four(message) }
-            },
-        ),
+        world.here.on(&reentrant).create_dynamic_subscription(options("three"), &numbers(), three),
+        world.here.on(&reentrant).create_dynamic_subscription(options("four"), &numbers(), move |message| {
+            let four = four.clone();
+            async move { four(message) }
+        }),
     ]
     .map(Result::unwrap);
     world.dynamic_matched(&publisher, &subscriptions.each_ref());
@@ -242,7 +237,7 @@ pub fn dynamic_messages_beyond_the_depth_are_counted<F: Fixture>() {
     let (log, wait) = (heard.clone(), gate.clone());
     let options = SubscriptionOptions::new("numbers").keep_last(4);
     let slow =
-        world.here.create_dynamic_subscription(&group, options, &numbers(), move |(), message: DynamicMessage| {
+        world.here.on(&group).create_dynamic_subscription(options, &numbers(), move |message: DynamicMessage| {
             log.push(message.get::<i64>("data").expect("a number"));
             wait.pass();
         });

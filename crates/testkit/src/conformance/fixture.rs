@@ -2,17 +2,14 @@
 
 use std::time::Duration;
 
-use rospin::{Context, ExecutorHandle};
-use rospin_node::Middleware;
+use rospin_engine::{Context, ExecutorHandle};
+use rospin_node::Ros;
 
 /// A network that only one case uses, and the way into it.
 ///
 /// It lives as long as the case: what has to be there for the network goes into it, a router, say, or the reservation of a
 /// number.
 pub trait Fixture: Sized + Send + Sync + 'static {
-    /// The middleware under test.
-    type Middleware: Middleware;
-
     /// Whether a case's two nodes are in processes of their own, as far as the middleware can tell: each then
     /// [joins](Self::join) by itself. Otherwise they share what was joined once.
     const APART: bool;
@@ -33,7 +30,7 @@ pub trait Fixture: Sized + Send + Sync + 'static {
 
     /// Joins it, as a process does. What the middleware has to run on an executor belongs on `executor`, which spins whenever
     /// a case waits for anything.
-    fn join(&self, context: &Context, executor: &ExecutorHandle) -> Self::Middleware;
+    fn join(&self, context: &Context, executor: &ExecutorHandle) -> Ros;
 }
 
 /// Runs a case, unless the middleware is [known](Fixture::deviation) not to do what it asks for.

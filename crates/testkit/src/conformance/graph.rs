@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rospin_node::{Durability, EndpointKind, GraphChange, Node, PublisherOptions, Reliability, SubscriptionOptions};
+use rospin_node::{Durability, EndpointKind, GraphChange, PublisherOptions, Reliability, SubscriptionOptions};
 
 use super::fixture::Fixture;
 use super::messages::{AddTwoInts, Number, Summands};
@@ -21,7 +21,7 @@ pub fn nodes_see_each_other_and_what_they_have<F: Fixture>() {
     let listener = world.listen(&world.there, &main, SubscriptionOptions::new("~/numbers"));
     let group = main.create_group("server", ());
     let server =
-        world.there.create_service::<AddTwoInts, _, _>(&group, "double", |(), both: Summands| both.add()).unwrap();
+        world.there.on(&group).create_service::<AddTwoInts, _, _>("double", |both: Summands| both.add()).unwrap();
     let client = world.there.create_client::<AddTwoInts>(&main.handle(), "triple").unwrap();
 
     let number: BTreeSet<_> = ["std_msgs/msg/Int64".to_owned()].into();
@@ -64,7 +64,7 @@ pub fn nodes_see_each_other_and_what_they_have<F: Fixture>() {
             gone(["/numbers", "/there/numbers"]) && gone(["/double", "/triple"])
         });
     }
-    let third = Node::new(world.there.middleware(), "third").unwrap();
+    let third = world.ros_there.create_node("third").unwrap();
     world.until("the third node is known", || world.here.node_names() == ["/here", "/there", "/third"]);
     drop(third);
     world.until("it has gone", || world.here.node_names() == ["/here", "/there"]);
@@ -84,7 +84,7 @@ pub fn changes_are_a_callback<F: Fixture>() {
     let callback = callback.unwrap();
     assert_eq!((callback.name(), callback.missed()), ("watch/graph", 0));
     let publisher = world.there.create_publisher::<Number>("numbers").unwrap();
-    let other = Node::new(world.there.middleware(), "other").unwrap();
+    let other = world.ros_there.create_node("other").unwrap();
     world.until("they have come", || {
         world.here.count_publishers("numbers") == Ok(1) && world.here.node_names().len() == 3
     });
@@ -154,8 +154,8 @@ pub fn whoever_waits_for_a_change_is_told<F: Fixture>() {
 /// Nodes may share a name: it is there once, until the last of them has gone.
 pub fn who_shares_a_name_is_there_until_the_last_goes<F: Fixture>() {
     let world = World::<F>::new();
-    let twin = Node::new(world.there.middleware(), "here").unwrap();
-    let marker = Node::new(world.there.middleware(), "marker").unwrap();
+    let twin = world.ros_there.create_node("here").unwrap();
+    let marker = world.ros_there.create_node("marker").unwrap();
     for node in [&world.here, &world.there] {
         world.until("all are known", || node.node_names() == ["/here", "/marker", "/there"]);
     }

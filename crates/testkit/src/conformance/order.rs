@@ -1,6 +1,6 @@
 //! Topics: what is published is heard, completely and in order, by everybody whom it concerns.
 
-use rospin_node::{Node, NodeOptions, PublisherOptions, SubscriptionOptions};
+use rospin_node::{NodeOptions, PublisherOptions, SubscriptionOptions};
 
 use super::fixture::Fixture;
 use super::messages::{Number, Text, number};
@@ -73,7 +73,7 @@ pub fn every_subscription_hears_everything<F: Fixture>() {
     let world = World::<F>::new();
     let (main, other) = (world.executor("main"), world.executor("other"));
     let publisher = world.here.create_publisher(PublisherOptions::new("numbers").keep_last(50)).unwrap();
-    let more = Node::new(world.there.middleware(), "more").unwrap();
+    let more = world.ros_there.create_node("more").unwrap();
     let options = || SubscriptionOptions::new("numbers").keep_last(50);
     let listeners = [
         world.listen(&world.here, &main, options()),
@@ -101,7 +101,7 @@ pub fn a_callback_publishes_to_its_own_topic<F: Fixture>() {
     let publisher = world.here.create_publisher("numbers").unwrap();
     let (group, heard) = (main.create_group("echo", ()), Seen::new());
     let (again, log) = (publisher.clone(), heard.clone());
-    let subscription = world.here.create_subscription(&group, "numbers", move |(), Number { data }: Number| {
+    let subscription = world.here.on(&group).create_subscription("numbers", move |Number { data }: Number| {
         log.push(data);
         if data < 50 {
             again.publish(number(data + 1)).unwrap();
@@ -124,7 +124,7 @@ pub fn two_nodes_answer_each_other_from_inside_callbacks<F: Fixture>() {
     let to_here = world.there.create_publisher::<Number>("to_here").unwrap();
     let (group, heard) = (main.create_group("here", ()), Seen::new());
     let (log, next) = (heard.clone(), to_there.clone());
-    let back = world.here.create_subscription(&group, "to_here", move |(), Number { data }: Number| {
+    let back = world.here.on(&group).create_subscription("to_here", move |Number { data }: Number| {
         log.push(data);
         if data < 50 {
             next.publish(number(data + 1)).unwrap();
@@ -132,7 +132,7 @@ pub fn two_nodes_answer_each_other_from_inside_callbacks<F: Fixture>() {
     });
     let group = main.create_group("there", ());
     let answer = to_here.clone();
-    let forth = world.there.create_subscription(&group, "to_there", move |(), message: Number| {
+    let forth = world.there.on(&group).create_subscription("to_there", move |message: Number| {
         answer.publish(message).unwrap();
     });
     let (back, forth) = (back.unwrap(), forth.unwrap());
@@ -150,7 +150,7 @@ pub fn names_meet_as_ros_resolves_them<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let arm = NodeOptions::new("arm").namespace("/robot");
-    let arm = Node::new(world.there.middleware(), arm).unwrap();
+    let arm = world.ros_there.create_node(arm).unwrap();
     let state = world.listen(&arm, &main, "state");
     let private = world.listen(&arm, &main, "~/state");
     let elsewhere = world.listen(&world.there, &main, "state");
@@ -182,7 +182,7 @@ pub fn large_and_empty_messages_come_as_they_were<F: Fixture>() {
     let (group, heard) = (main.create_group("texts", ()), Seen::new());
     let log = heard.clone();
     let subscription =
-        world.there.create_subscription(&group, "texts", move |(), text: Text| log.push(text.data)).unwrap();
+        world.there.on(&group).create_subscription("texts", move |text: Text| log.push(text.data)).unwrap();
     world.matched(&publisher, &[&subscription]);
     let large: String = (0..300_000_u32).map(|n| char::from(b'a' + (n % 23) as u8)).collect();
     let texts = [String::new(), large, "grüße".to_owned()];

@@ -1,6 +1,6 @@
 //! Parameters: other nodes get at them, hear of their changes, and switch simulated time on and off.
 
-use rospin::Executor;
+use rospin_engine::Executor;
 use rospin_node::interfaces::rcl_interfaces::{IntegerRange, ParameterEvent};
 use rospin_node::interfaces::rosgraph_msgs::Clock;
 use rospin_node::{
@@ -17,7 +17,7 @@ use super::world::World;
 impl<F: Fixture> World<F> {
     /// The parameters of `here`, as `there` gets at them.
     #[track_caller]
-    fn parameters(&self, executor: &Executor) -> (ParameterServer<F::Middleware>, ParameterClient<F::Middleware>) {
+    fn parameters(&self, executor: &Executor) -> (ParameterServer, ParameterClient) {
         let server = self.here.serve_parameters(&executor.handle()).expect("services");
         let client = self.there.create_parameter_client(&executor.handle(), "/here").expect("a client");
         self.wait("the services are there", client.wait_for_service());
@@ -176,7 +176,7 @@ pub fn a_callback_sets_a_parameter_of_its_own_executor<F: Fixture>() {
     let trigger = world.here.create_publisher("trigger").unwrap();
     let (group, results) = (main.create_group("caller", ()), Seen::new());
     let log = results.clone();
-    let subscription = world.there.create_subscription_async(&group, "trigger", move |_, Number { data }: Number| {
+    let subscription = world.there.on(&group).create_subscription("trigger", move |_, Number { data }: Number| {
         let (log, set) = (log.clone(), client.set(vec![ParameterSetting::new("low", data)]));
         async move { log.push(set.await) }
     });

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rospin_node::{Node, PublisherOptions, SubscriptionOptions};
+use rospin_node::{PublisherOptions, SubscriptionOptions};
 
 use super::fixture::Fixture;
 use super::messages::{Number, number};
@@ -16,7 +16,7 @@ pub fn a_subscription_is_dropped_while_its_callback_runs<F: Fixture>() {
     let publisher = world.here.create_publisher("numbers").unwrap();
     let (group, begun, ended, gate) = (main.create_group("group", ()), Seen::new(), Seen::new(), world.gate());
     let (begins, ends, wait) = (begun.clone(), ended.clone(), gate.clone());
-    let subscription = world.there.create_subscription(&group, "numbers", move |(), number: Number| {
+    let subscription = world.there.on(&group).create_subscription("numbers", move |number: Number| {
         begins.push(number.data);
         wait.pass();
         ends.push(number.data);
@@ -62,7 +62,7 @@ pub fn a_subscription_is_dropped_by_its_own_callback<F: Fixture>() {
     let publisher = world.here.create_publisher("numbers").unwrap();
     let (group, heard, own) = (main.create_group("group", ()), Seen::new(), Arc::new(Mutex::new(None)));
     let (log, handle) = (heard.clone(), Arc::clone(&own));
-    let subscription = world.there.create_subscription(&group, "numbers", move |(), Number { data }: Number| {
+    let subscription = world.there.on(&group).create_subscription("numbers", move |Number { data }: Number| {
         log.push(data);
         if data == 2 {
             let subscription = handle.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -113,7 +113,7 @@ pub fn entities_outlive_the_handle_of_their_node<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let (talker, hearer) =
-        (Node::new(world.here.middleware(), "talker").unwrap(), Node::new(world.there.middleware(), "hearer").unwrap());
+        (world.ros_here.create_node("talker").unwrap(), world.ros_there.create_node("hearer").unwrap());
     let publisher = talker.create_publisher("numbers").unwrap();
     let listener = world.listen(&hearer, &main, "numbers");
     drop((talker, hearer));
@@ -132,7 +132,7 @@ pub fn a_group_is_removed_while_messages_wait<F: Fixture>() {
     let (group, heard) = (main.create_group("group", ()), Seen::new());
     let log = heard.clone();
     let removed =
-        world.there.create_subscription(&group, "numbers", move |(), number: Number| log.push(number.data)).unwrap();
+        world.there.on(&group).create_subscription("numbers", move |number: Number| log.push(number.data)).unwrap();
     let witness = world.listen(&world.there, &main, "numbers");
     world.matched(&publisher, &[&removed, &witness.subscription]);
     world.publish_all(&publisher, 0..3);

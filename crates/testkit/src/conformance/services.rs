@@ -6,7 +6,7 @@ use super::fixture::Fixture;
 use super::messages::{AddTwoInts, Number, Sum, Summands, number};
 use super::seen::Seen;
 use super::world::World;
-use rospin::{ClockKind, Executor, ExecutorOptions, IncidentKind, LossCause};
+use rospin_engine::{ClockKind, Executor, ExecutorOptions, IncidentKind, LossCause, Payload};
 use std::time::Duration;
 
 /// The service of all cases.
@@ -16,13 +16,13 @@ const fn add(a: i64, b: i64) -> Summands {
     Summands { a, b }
 }
 
-fn serve<F: Fixture>(node: &Node<F::Middleware>, executor: &Executor) -> Server<F::Middleware> {
+fn serve(node: &Node, executor: &Executor) -> Server {
     let group = executor.create_group("server", ());
     let options = ServiceOptions::new(SERVICE).keep_last(100);
-    node.create_service::<AddTwoInts, _, _>(&group, options, |(), summands| summands.add()).unwrap()
+    node.on(&group).create_service::<AddTwoInts, _, _>(options, |summands: Summands| summands.add()).unwrap()
 }
 
-fn client<F: Fixture>(node: &Node<F::Middleware>, executor: &Executor) -> Client<AddTwoInts, F::Middleware> {
+fn client(node: &Node, executor: &Executor) -> Client<AddTwoInts> {
     node.create_client(&executor.handle(), SERVICE).unwrap()
 }
 
@@ -30,7 +30,7 @@ fn client<F: Fixture>(node: &Node<F::Middleware>, executor: &Executor) -> Client
 pub fn a_service_answers<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let (server, client) = (serve::<F>(&world.here, &main), client::<F>(&world.there, &main));
+    let (server, client) = (serve(&world.here, &main), client(&world.there, &main));
     world.wait("the server is there", client.wait_for_service());
     world.spinning(&[&main], || {
         for n in 0..30 {
@@ -45,7 +45,7 @@ pub fn a_service_answers<F: Fixture>() {
 pub fn without_a_server_a_call_is_refused<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let client = client::<F>(&world.there, &main);
+    let client = client(&world.there, &main);
     assert!(!client.service_is_ready());
     let error = world.wait("the call fails", client.call(add(1, 2))).unwrap_err();
     assert_eq!(error, CallError::Unavailable { service: format!("/{SERVICE}") });
@@ -55,9 +55,9 @@ pub fn without_a_server_a_call_is_refused<F: Fixture>() {
 pub fn whoever_waits_for_a_service_is_told<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let client = client::<F>(&world.there, &main);
+    let client = client(&world.there, &main);
     let waiting = client.wait_for_service();
-    let server = serve::<F>(&world.here, &main);
+    let server = serve(&world.here, &main);
     world.wait("the server is there", waiting);
     assert!(client.service_is_ready());
     world.wait("it is still there", client.wait_for_service());
@@ -66,7 +66,7 @@ pub fn whoever_waits_for_a_service_is_told<F: Fixture>() {
     world.spinning(&[&main], || world.until("it is gone", || !client.service_is_ready()));
     let error = world.wait("the call fails", client.call(add(1, 2))).unwrap_err();
     assert!(matches!(error, CallError::Unavailable { .. }), "{error}");
-    let _server = serve::<F>(&world.here, &main);
+    let _server = serve(&world.here, &main);
     world.wait("another one has come", client.wait_for_service());
     world.spinning(&[&main], || {
         let response = world.wait("the answer comes", client.call(add(1, 2)));
@@ -78,11 +78,11 @@ pub fn whoever_waits_for_a_service_is_told<F: Fixture>() {
 pub fn a_call_is_awaited_inside_a_callback<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let (_server, client) = (serve::<F>(&world.here, &main), client::<F>(&world.there, &main));
+    let (_server, client) = (serve(&world.here, &main), client(&world.there, &main));
     let trigger = world.here.create_publisher("trigger").unwrap();
     let (group, sums) = (main.create_group("caller", ()), Seen::new());
     let (log, caller) = (sums.clone(), client.clone());
-    let subscription = world.there.create_subscription_async(&group, "trigger", move |_, Number { data }: Number| {
+    let subscription = world.there.on(&group).create_subscription("trigger", move |_, Number { data }: Number| {
         let (log, first, caller) = (log.clone(), caller.call(add(data, 1)), caller.clone());
         async move {
             let Sum { sum } = first.await.expect("an answer");
@@ -104,9 +104,9 @@ pub fn a_call_is_awaited_inside_a_callback<F: Fixture>() {
 pub fn a_server_asks_another_service<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let (_server, inner) = (serve::<F>(&world.here, &main), client::<F>(&world.there, &main));
+    let (_server, inner) = (serve(&world.here, &main), client(&world.there, &main));
     let (group, asks) = (main.create_group("relay", ()), inner.clone());
-    let relay = world.there.create_service_async::<AddTwoInts, _, _, _>(&group, "relay", move |_, summands| {
+    let relay = world.there.on(&group).create_service::<AddTwoInts, _, _>("relay", move |_, summands| {
         let answer = asks.call(summands);
         async move { Sum { sum: 1000 + answer.await.expect("an answer").sum } }
     });
@@ -127,12 +127,12 @@ pub fn a_server_asks_another_service<F: Fixture>() {
 pub fn clients_get_their_own_answers<F: Fixture>() {
     let world = World::<F>::new();
     let (main, other) = (world.executor("main"), world.executor("other"));
-    let _server = serve::<F>(&world.here, &main);
+    let _server = serve(&world.here, &main);
     let clients = [
-        client::<F>(&world.there, &main),
-        client::<F>(&world.there, &other),
-        client::<F>(&world.here, &main),
-        client::<F>(&world.here, &other),
+        client(&world.there, &main),
+        client(&world.there, &other),
+        client(&world.here, &main),
+        client(&world.here, &other),
     ];
     for client in &clients {
         world.wait("the server is there", client.wait_for_service());
@@ -154,7 +154,7 @@ pub fn clients_get_their_own_answers<F: Fixture>() {
 pub fn many_calls_are_under_way<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let (_server, client) = (serve::<F>(&world.here, &main), client::<F>(&world.there, &main));
+    let (_server, client) = (serve(&world.here, &main), client(&world.there, &main));
     world.wait("the server is there", client.wait_for_service());
     world.spinning(&[&main], || {
         let calls: Vec<_> = (0..50).map(|n| (n, client.call(add(n, n)))).collect();
@@ -171,12 +171,12 @@ pub fn requests_beyond_the_depth_are_counted<F: Fixture>() {
     let (group, served, gate) = (slow.create_group("server", ()), Seen::new(), world.gate());
     let (log, wait) = (served.clone(), gate.clone());
     let options = ServiceOptions::new(SERVICE).keep_last(5);
-    let server = world.here.create_service::<AddTwoInts, _, _>(&group, options, move |(), summands| {
+    let server = world.here.on(&group).create_service::<AddTwoInts, _, _>(options, move |summands: Summands| {
         log.push(summands.a);
         wait.pass();
         summands.add()
     });
-    let (server, client) = (server.unwrap(), client::<F>(&world.there, &main));
+    let (server, client) = (server.unwrap(), client(&world.there, &main));
     world.wait("the server is there", client.wait_for_service());
     world.spinning(&[&main, &slow], || {
         let first = client.call(add(0, 0));
@@ -203,16 +203,19 @@ pub fn asynchronous_and_reentrant_servers_answer<F: Fixture>() {
     let options = |name| ServiceOptions::new(name).keep_last(20);
     let node = &world.here;
     let _servers = [
-        node.create_service_async::<AddTwoInts, _, _, _>(&exclusive, options("one"), move |served, summands| {
-            served.with(|served| *served += 1);
-            let pause = pause();
-            async move {
-                assert!(pause.await.is_ok());
-                summands.add()
-            }
-        }),
-        node.create_reentrant_service::<AddTwoInts, _>(&reentrant, options("two"), Summands::add),
-        node.create_reentrant_service_async::<AddTwoInts, _, _>(&reentrant, options("three"), move |summands| {
+        node.on(&exclusive).create_service::<AddTwoInts, _, _>(
+            options("one"),
+            move |served: Payload<u32>, summands: Summands| {
+                served.with(|served| *served += 1);
+                let pause = pause();
+                async move {
+                    assert!(pause.await.is_ok());
+                    summands.add()
+                }
+            },
+        ),
+        node.on(&reentrant).create_service::<AddTwoInts, _, _>(options("two"), Summands::add),
+        node.on(&reentrant).create_service::<AddTwoInts, _, _>(options("three"), move |summands: Summands| {
             let pause = and_again();
             async move {
                 assert!(pause.await.is_ok());
@@ -242,11 +245,11 @@ pub fn a_panic_of_a_server_costs_one_call<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let group = main.create_group("server", ());
-    let server = world.here.create_service::<AddTwoInts, _, _>(&group, SERVICE, |(), summands| {
+    let server = world.here.on(&group).create_service::<AddTwoInts, _, _>(SERVICE, |summands: Summands| {
         assert_ne!(summands.a, -1, "on purpose");
         summands.add()
     });
-    let (_server, client) = (server.unwrap(), client::<F>(&world.there, &main));
+    let (_server, client) = (server.unwrap(), client(&world.there, &main));
     world.wait("the server is there", client.wait_for_service());
     world.spinning(&[&main], || {
         let (lost, next) = (client.call(add(-1, 0)), client.call(add(1, 2)));
@@ -271,10 +274,10 @@ pub fn a_panic_of_a_server_costs_one_call<F: Fixture>() {
 pub fn a_server_is_dropped_with_a_call_under_way<F: Fixture>() {
     let world = World::<F>::new();
     let (main, idle) = (world.executor("main"), world.executor("idle"));
-    let (server, client) = (serve::<F>(&world.here, &idle), client::<F>(&world.there, &main));
+    let (server, client) = (serve(&world.here, &idle), client(&world.there, &main));
     world.wait("the server is there", client.wait_for_service());
     let group = main.create_group("other", ());
-    let other = world.here.create_service::<AddTwoInts, _, _>(&group, "other", |(), summands| summands.add());
+    let other = world.here.on(&group).create_service::<AddTwoInts, _, _>("other", |summands: Summands| summands.add());
     let (_other, asks) = (other.unwrap(), world.there.create_client::<AddTwoInts>(&main.handle(), "other").unwrap());
     world.wait("the other server is there", asks.wait_for_service());
     let call = client.call(add(1, 2));
@@ -289,7 +292,7 @@ pub fn a_server_is_dropped_with_a_call_under_way<F: Fixture>() {
     assert!(!matches!(polled, std::task::Poll::Ready(Ok(_))), "{polled:?}");
     let (group, served) = (main.create_group("server", ()), Seen::new());
     let log = served.clone();
-    let successor = world.here.create_service::<AddTwoInts, _, _>(&group, SERVICE, move |(), summands| {
+    let successor = world.here.on(&group).create_service::<AddTwoInts, _, _>(SERVICE, move |summands: Summands| {
         log.push(summands);
         summands.add()
     });
@@ -305,8 +308,8 @@ pub fn a_server_is_dropped_with_a_call_under_way<F: Fixture>() {
 pub fn a_client_is_dropped_with_a_call_under_way<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let _server = serve::<F>(&world.here, &main);
-    let (dropped, other) = (client::<F>(&world.there, &main), client::<F>(&world.there, &main));
+    let _server = serve(&world.here, &main);
+    let (dropped, other) = (client(&world.there, &main), client(&world.there, &main));
     for client in [&dropped, &other] {
         world.wait("the server is there", client.wait_for_service());
     }
@@ -325,7 +328,7 @@ pub fn a_client_is_dropped_with_a_call_under_way<F: Fixture>() {
 pub fn a_call_is_given_up<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let (_server, client) = (serve::<F>(&world.here, &main), client::<F>(&world.there, &main));
+    let (_server, client) = (serve(&world.here, &main), client(&world.there, &main));
     world.wait("the server is there", client.wait_for_service());
     world.spinning(&[&main], || {
         for n in 0..10 {
@@ -340,11 +343,11 @@ pub fn a_call_is_given_up<F: Fixture>() {
 pub fn calls_wait_for_an_executor_that_was_halted<F: Fixture>() {
     let world = World::<F>::new();
     let (main, serving) = (world.executor("main"), world.executor("serving"));
-    let (_server, client) = (serve::<F>(&world.here, &serving), client::<F>(&world.there, &main));
+    let (_server, client) = (serve(&world.here, &serving), client(&world.there, &main));
     world.wait("the server is there", client.wait_for_service());
     let (group, served) = (serving.create_group("count", ()), Seen::new());
     let log = served.clone();
-    let counts = world.here.create_subscription(&group, "count", move |(), number: Number| log.push(number.data));
+    let counts = world.here.on(&group).create_subscription("count", move |number: Number| log.push(number.data));
     let publisher = world.there.create_publisher("count").unwrap();
     world.matched(&publisher, &[&counts.unwrap()]);
     world.spinning(&[&main], || {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rospin::{ClockKind, Executor, Instant, JumpThreshold, Overrun, RosTime, SpinOptions, TimerOptions};
+use rospin_engine::{ClockKind, Executor, Instant, JumpThreshold, Overrun, RosTime, SpinOptions, TimerOptions};
 use rospin_node::interfaces::rosgraph_msgs::Clock;
 use rospin_node::{Publisher, SimTime};
 
@@ -13,10 +13,10 @@ use super::world::World;
 /// A simulator's clock, and a node that follows it.
 struct Simulation<F: Fixture> {
     world: World<F>,
-    clock: Publisher<Clock, F::Middleware>,
+    clock: Publisher<Clock>,
     time: RosTime,
     /// Dropped, time stands still.
-    sim_time: Option<SimTime<F::Middleware>>,
+    sim_time: Option<SimTime>,
 }
 
 /// Any step back.
@@ -37,7 +37,7 @@ pub(super) fn every(millis: u64) -> TimerOptions {
 }
 
 /// Sends the time until it is heard: best effort may lose it, and who subscribes late does.
-pub(super) fn show<F: Fixture>(world: &World<F>, clock: &Publisher<Clock, F::Middleware>, time: &RosTime, millis: u32) {
+pub(super) fn show<F: Fixture>(world: &World<F>, clock: &Publisher<Clock>, time: &RosTime, millis: u32) {
     let mut pause = 0;
     world.until("time has moved", || {
         if pause == 0 && time.now() != at(millis) {
@@ -201,7 +201,7 @@ pub fn time_stands_still_when_nobody_follows<F: Fixture>() {
     let witness = main.create_group("witness", ());
     let heard = Seen::new();
     let log = heard.clone();
-    let subscription = world.there.create_subscription(&witness, "/clock", move |(), _: Clock| log.push(())).unwrap();
+    let subscription = world.there.on(&witness).create_subscription("/clock", move |_: Clock| log.push(())).unwrap();
     world.matched(&simulation.clock, &[&subscription]);
     world.publish(&simulation.clock, clock_at(11_000));
     world.spin_until(&main, "the simulator is heard", heard.until_count(1));

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rospin::{
+use rospin_engine::{
     CallbackGroup, ClockKind, Context, ContextOptions, Executor, ExecutorOptions, Incident, IncidentKind, SpinError,
     SpinOptions,
 };
-use rospin_node::{Message, Node, PublishError, Publisher, Subscription, SubscriptionOptions};
+use rospin_node::{Message, Node, PublishError, Publisher, Ros, Subscription, SubscriptionOptions};
 
 use super::fixture::Fixture;
 use super::messages::Number;
@@ -23,9 +23,13 @@ pub struct World<F: Fixture> {
     /// Of all nodes.
     pub context: Context,
     /// A node.
-    pub here: Node<F::Middleware>,
+    pub here: Node,
     /// Another one, in a process of its own if the [fixture](Fixture::APART) says so.
-    pub there: Node<F::Middleware>,
+    pub there: Node,
+    /// What creates nodes beside `here`.
+    pub ros_here: Ros,
+    /// What creates nodes beside `there`.
+    pub ros_there: Ros,
     /// What went wrong in callbacks and sources.
     pub incidents: Seen<Incident>,
     helper: Executor,
@@ -34,11 +38,11 @@ pub struct World<F: Fixture> {
 }
 
 /// A subscription in a group of its own, and what it heard.
-pub struct Listener<F: Fixture> {
+pub struct Listener {
     /// The numbers, in the order in which they were heard.
     pub heard: Seen<i64>,
     /// The subscription.
-    pub subscription: Subscription<F::Middleware>,
+    pub subscription: Subscription,
     _group: CallbackGroup<()>,
 }
 
@@ -57,11 +61,11 @@ impl<F: Fixture> World<F> {
         let context = Context::new(options.on_incident(move |incident| kept.push(incident.clone())));
         let helper = context.create_executor(ExecutorOptions::new("helper"));
         let network = F::new();
-        let middleware = network.join(&context, &helper.handle());
-        let other = if F::APART { network.join(&context, &helper.handle()) } else { middleware.clone() };
-        let here = Node::new(&middleware, "here").expect("a node");
-        let there = Node::new(&other, "there").expect("another node");
-        Self { context, here, there, incidents, helper, _network: network }
+        let ros = network.join(&context, &helper.handle());
+        let other = if F::APART { network.join(&context, &helper.handle()) } else { ros.clone() };
+        let here = ros.create_node("here").expect("a node");
+        let there = other.create_node("there").expect("another node");
+        Self { context, here, there, ros_here: ros, ros_there: other, incidents, helper, _network: network }
     }
 
     /// An executor with one thread.
@@ -159,7 +163,7 @@ impl<F: Fixture> World<F> {
     /// # Panics
     /// If the middleware refuses for any other reason, or for too long.
     #[track_caller]
-    pub fn publish<M: Message>(&self, publisher: &Publisher<M, F::Middleware>, message: M) {
+    pub fn publish<M: Message>(&self, publisher: &Publisher<M>, message: M) {
         let begin = Instant::now();
         while let Err(error) = publisher.publish(message.clone()) {
             assert!(matches!(error, PublishError::Full { .. }), "{error}");
@@ -173,7 +177,7 @@ impl<F: Fixture> World<F> {
     /// # Panics
     /// As [`publish`](Self::publish).
     #[track_caller]
-    pub fn publish_all(&self, publisher: &Publisher<Number, F::Middleware>, numbers: impl IntoIterator<Item = i64>) {
+    pub fn publish_all(&self, publisher: &Publisher<Number>, numbers: impl IntoIterator<Item = i64>) {
         numbers.into_iter().for_each(|data| self.publish(publisher, Number { data }));
     }
 
@@ -182,25 +186,16 @@ impl<F: Fixture> World<F> {
     /// # Panics
     /// If the subscription cannot be created.
     #[track_caller]
-    pub fn listen(
-        &self,
-        node: &Node<F::Middleware>,
-        executor: &Executor,
-        options: impl Into<SubscriptionOptions>,
-    ) -> Listener<F> {
+    pub fn listen(&self, node: &Node, executor: &Executor, options: impl Into<SubscriptionOptions>) -> Listener {
         let (group, heard) = (executor.create_group("listener", ()), Seen::new());
         let log = heard.clone();
-        let subscription = node.create_subscription(&group, options, move |(), number: Number| log.push(number.data));
+        let subscription = node.on(&group).create_subscription(options, move |number: Number| log.push(number.data));
         Listener { heard, subscription: subscription.expect("a subscription"), _group: group }
     }
 
     /// Waits until a publisher is matched with so many subscriptions, and these with a publisher.
     #[track_caller]
-    pub fn matched<M: Message>(
-        &self,
-        publisher: &Publisher<M, F::Middleware>,
-        subscriptions: &[&Subscription<F::Middleware>],
-    ) {
+    pub fn matched<M: Message>(&self, publisher: &Publisher<M>, subscriptions: &[&Subscription]) {
         self.until("the publisher is matched", || publisher.subscription_count() >= subscriptions.len());
         for subscription in subscriptions {
             self.wait("the subscription is matched", subscription.wait_for_publisher());
@@ -235,7 +230,7 @@ pub struct Flood {
 impl Flood {
     /// Begins with zero.
     #[must_use]
-    pub fn start<F: Fixture>(publisher: &Publisher<Number, F::Middleware>) -> Self {
+    pub fn start<F: Fixture>(publisher: &Publisher<Number>) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let (stopped, publisher) = (Arc::clone(&stop), publisher.clone());
         let thread = thread::spawn(move || {

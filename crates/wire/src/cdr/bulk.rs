@@ -12,9 +12,10 @@ use super::{CdrError, Decoder, Encoder};
 
 /// The names of sequences, by the binary logarithm of the size of a number.
 pub(crate) const SEQUENCES: [&str; 4] =
-    ["rospin::Sequence1", "rospin::Sequence2", "rospin::Sequence4", "rospin::Sequence8"];
+    ["rospin_engine::Sequence1", "rospin_engine::Sequence2", "rospin_engine::Sequence4", "rospin_engine::Sequence8"];
 /// The names of arrays, by the binary logarithm of the size of a number.
-pub(crate) const ARRAYS: [&str; 4] = ["rospin::Array1", "rospin::Array2", "rospin::Array4", "rospin::Array8"];
+pub(crate) const ARRAYS: [&str; 4] =
+    ["rospin_engine::Array1", "rospin_engine::Array2", "rospin_engine::Array4", "rospin_engine::Array8"];
 
 /// What a name says.
 #[derive(Clone, Copy)]
@@ -29,7 +30,7 @@ impl Bulk {
     /// Returns what the name of a newtype says, if it is one of ours and this machine has the byte order that is sent.
     #[inline]
     pub(super) fn named(name: &str) -> Option<Self> {
-        if cfg!(target_endian = "big") || !name.starts_with("rospin::") {
+        if cfg!(target_endian = "big") || !name.starts_with("rospin_engine::") {
             return None;
         }
         let at = |names: [&str; 4]| names.iter().position(|known| *known == name);

@@ -1,4 +1,5 @@
-//! CDR, the encoding of ROS 2: OMG's Common Data Representation in its first version, without a header.
+//! CDR, the encoding of ROS 2: OMG's Common Data Representation in its first version, alone or behind the header that
+//! it [travels](to_payload) with.
 //!
 //! Numbers are aligned to their size, counted from the first byte. What is written is little-endian, as ROS 2 does everywhere;
 //! either byte order is read. Sequences and arrays of numbers in generated messages are copied whole, see
@@ -17,6 +18,7 @@ mod bulk;
 mod decoder;
 mod encoder;
 mod error;
+mod payload;
 
 use std::marker::PhantomData;
 
@@ -27,6 +29,7 @@ pub(crate) use bulk::{ARRAYS, SEQUENCES};
 pub use decoder::Decoder;
 pub use encoder::Encoder;
 pub use error::CdrError;
+pub use payload::{HEADER, PayloadError, append_payload, from_payload, from_payload_with, to_payload};
 
 /// The order of the bytes of a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

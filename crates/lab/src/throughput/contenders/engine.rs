@@ -1,6 +1,6 @@
 //! rospin itself.
 
-use rospin::{ExecutorOptions, SpinOptions, TimerOptions, policy};
+use rospin_engine::{ExecutorOptions, SpinOptions, TimerOptions, policy};
 
 use super::super::system::{Subscription, System, Timer, options};
 use super::{Control, Failed};

@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn every_policy_of_rospin_takes_part() {
         let ours: Vec<_> = Contender::ALL.iter().filter_map(|contender| contender.policy()).collect();
-        let all: Vec<_> = rospin::policy::POLICIES.iter().map(|entry| entry.name).collect();
+        let all: Vec<_> = rospin_engine::policy::POLICIES.iter().map(|entry| entry.name).collect();
         assert_eq!(ours, all);
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::task::Waker;
 
-use rospin::{Context, Queue, TopicError};
+use rospin_engine::{Context, Queue, TopicError};
 
 use super::super::system::{Message, OnMessage, Subscription, options};
 

@@ -9,7 +9,7 @@ use std::task::Wake;
 use std::thread;
 use std::time::Instant;
 
-use rospin::Queue;
+use rospin_engine::Queue;
 
 use super::super::system::{Message, OnMessage, OnTick, System};
 use super::taken::Taken;

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rospin::Instant;
+use rospin_engine::Instant;
 
 use super::id::GoalId;
 use super::state::{GoalEvent, GoalState};

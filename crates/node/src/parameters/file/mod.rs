@@ -51,8 +51,8 @@ pub enum ParameterFileError {
 /// the last one counts.
 ///
 /// ```
-/// use rospin::{Context, ContextOptions};
-/// use rospin_node::{InProcess, Node, NodeOptions, ParameterFile};
+/// use rospin_engine::{Context, ContextOptions};
+/// use rospin_node::{Ros, Node, NodeOptions, ParameterFile};
 ///
 /// let file = ParameterFile::parse("
 ///     /**:
@@ -63,7 +63,7 @@ pub enum ParameterFileError {
 ///         pid: {p: 2.0, i: 0.5}
 /// ")?;
 /// let options = NodeOptions::new("arm").namespace("/robot").parameter_file(&file);
-/// let node = Node::new(&InProcess::new(&Context::new(ContextOptions::new())), options)?;
+/// let node = Ros::in_process(&Context::new(ContextOptions::new())).create_node(options)?;
 /// assert_eq!(node.declare_parameter("pid.p", 1.0)?.get(), 2.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -1,0 +1,105 @@
+/* What src/cyclone/ffi.rs declares once more for Rust, in types that both languages have.
+ *
+ * Cyclone DDS asks whoever brings an encoding of his own to fill in structures of the library's. Here a C compiler does it,
+ * from the library's own headers. Functions that return `int32_t` return an entity or zero if all went well, and one of the
+ * library's negative codes otherwise. None of them calls back but where it says so. */
+#ifndef ROSPIN_DDS_H
+#define ROSPIN_DDS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct ddsi_sertype;
+struct dds_qos;
+
+/* A message as it travels: encapsulation header and payload. Counted: whoever is given one drops it in the end. */
+struct rospin_dds_sample;
+
+/* What frees bytes that a sample was made of. */
+typedef void (*rospin_dds_free_fn) (void *bytes, size_t capacity);
+
+const uint8_t *rospin_dds_sample_bytes (const struct rospin_dds_sample *sample, size_t *size);
+/* Its number among those of its writer; zero if it did not come over the network. Nothing is missing there. */
+uint64_t rospin_dds_sample_number (const struct rospin_dds_sample *sample);
+void rospin_dds_sample_drop (struct rospin_dds_sample *sample);
+
+/* Quality of service of a reader or writer. */
+struct rospin_dds_qos {
+  int32_t reliable;
+  int32_t transient_local;
+  /* Keep last so many; zero keeps all. */
+  int32_t depth;
+  const void *user_data;
+  size_t user_data_size;
+};
+
+/* Whoever is told of a reader's or writer's fate, on the library's threads or on one that is in a call of this library. */
+struct rospin_dds_listener {
+  void *target;
+  /* Another end came or went; `peer` is its instance handle. */
+  void (*matched) (void *target, uint64_t peer, int32_t came);
+  /* Another end is there whose quality of service does not fit; which policy is the first not to. */
+  void (*incompatible) (void *target, uint32_t policy);
+};
+
+/* Where a reader's messages go. */
+struct rospin_dds_receiver {
+  void *target;
+  /* A message came from the writer with this instance handle. The sample is the receiver's. */
+  void (*arrived) (void *target, struct rospin_dds_sample *sample, uint64_t writer);
+  /* The last use of the target: none of these functions is called any more. */
+  void (*forget) (void *target);
+};
+
+const char *rospin_dds_error (int32_t code);
+int32_t rospin_dds_create_domain (uint32_t id, const char *config);
+int32_t rospin_dds_create_participant (uint32_t domain, const void *user_data, size_t size);
+/* On success `type` is what the topic's samples are made with; it lives as long as a writer of the topic. */
+int32_t rospin_dds_create_topic (int32_t participant, const char *name, const char *type_name, const struct ddsi_sertype **type);
+int32_t rospin_dds_create_writer (int32_t participant, int32_t topic, const struct rospin_dds_qos *qos, const struct rospin_dds_listener *listener);
+/* The receiver is forgotten when the reader is deleted, or before this returns an error. */
+int32_t rospin_dds_create_reader (int32_t participant, int32_t topic, const struct rospin_dds_qos *qos, const struct rospin_dds_listener *listener, const struct rospin_dds_receiver *receiver);
+/* Waits for calls of its listener and receiver; there are none once it has returned. */
+int32_t rospin_dds_delete (int32_t entity);
+int32_t rospin_dds_guid (int32_t entity, uint8_t guid[16]);
+int32_t rospin_dds_instance_handle (int32_t entity, uint64_t *handle);
+
+/* Whether that reader is known to listen to the writer: one, unless it is reliable, elsewhere, and has not answered yet. What
+ * is written before it does it asks for later, as far as the writer still has it. */
+int32_t rospin_dds_is_heard (int32_t writer, uint64_t reader);
+
+/* Sends a copy of the bytes, encapsulation header first. */
+int32_t rospin_dds_write_copy (int32_t writer, const struct ddsi_sertype *type, const void *bytes, size_t size);
+/* Sends the bytes themselves, which have room for a size that is a multiple of four; they are freed by `free`, in any case. */
+int32_t rospin_dds_write_adopt (int32_t writer, const struct ddsi_sertype *type, void *bytes, size_t size, size_t capacity, rospin_dds_free_fn free);
+
+/* A reader or writer anywhere in the domain, this participant's included. Where `is_alive` is zero only the ids are valid. */
+struct rospin_dds_endpoint {
+  uint64_t handle;
+  uint8_t guid[16];
+  int32_t is_alive;
+  int32_t is_writer;
+  const char *topic_name;
+  const char *type_name;
+  int32_t reliable;
+  /* As in the standard: 0 volatile, 1 transient local, 2 transient, 3 persistent. */
+  int32_t durability;
+  /* Zero keeps all, negative if it is not known. */
+  int32_t depth;
+  const void *user_data;
+  size_t user_data_size;
+};
+
+/* Whoever is told of what discovery finds, as a listener is. */
+struct rospin_dds_discovery {
+  void *target;
+  void (*endpoint) (void *target, const struct rospin_dds_endpoint *endpoint);
+  /* A participant is there, or it and all it had has gone. */
+  void (*participant) (void *target, const uint8_t guid[16], int32_t is_alive);
+};
+
+/* From now on tells of everything in the domain, beginning with what is there. `readers` are entities to be deleted: of
+ * participants, readers and writers. */
+int32_t rospin_dds_discover (int32_t participant, const struct rospin_dds_discovery *discovery, int32_t readers[3]);
+
+#endif

@@ -1,0 +1,100 @@
+//! Messages as bytes: CDR with the four bytes before it that say so, and what comes first in those of services.
+
+use rospin_wire::cdr::ByteOrder;
+
+/// The encapsulation header of what we send: little-endian, no options.
+const ENCAPSULATION: usize = 4;
+
+/// How long a [`Header`] is. Nothing is aligned to more than half of it, so what follows is as if it came first.
+const HEADER: usize = 16;
+
+/// A payload that is not what its type says.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DecodeError {
+    #[error("the payload is cut short; {length} bytes are too few")]
+    Short { length: usize },
+    #[error("the payload is in encoding {0:#06x}, not in CDR")]
+    Encoding(u16),
+}
+
+/// What comes first in requests and responses: whose request it is, and which. Servers send it back as it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Header {
+    pub(crate) client: u64,
+    pub(crate) number: i64,
+}
+
+/// Puts what identifies a call behind the encapsulation header of its payload. The message behind it stays aligned: it takes as many bytes
+/// as the largest alignment twice.
+pub(crate) fn insert(payload: &mut Vec<u8>, Header { client, number }: Header) {
+    let mut header = [0; HEADER];
+    header[..8].copy_from_slice(&client.to_le_bytes());
+    header[8..].copy_from_slice(&number.to_le_bytes());
+    let at = ENCAPSULATION.min(payload.len());
+    payload.splice(at..at, header);
+}
+
+/// The payload behind the encapsulation header.
+fn payload(bytes: &[u8]) -> Result<(ByteOrder, &[u8]), DecodeError> {
+    let short = DecodeError::Short { length: bytes.len() };
+    let ([high, low, _, _], payload) = bytes.split_first_chunk().ok_or(short)?;
+    match u16::from_be_bytes([*high, *low]) {
+        0 => Ok((ByteOrder::Big, payload)),
+        1 => Ok((ByteOrder::Little, payload)),
+        other => Err(DecodeError::Encoding(other)),
+    }
+}
+
+/// Whose request it is, and which.
+pub(crate) fn header(bytes: &[u8]) -> Result<Header, DecodeError> {
+    let (order, payload) = payload(bytes)?;
+    let short = || DecodeError::Short { length: bytes.len() };
+    let (client, rest) = payload.split_first_chunk().ok_or_else(short)?;
+    let (number, _) = rest.split_first_chunk().ok_or_else(short)?;
+    Ok(match order {
+        ByteOrder::Big => Header { client: u64::from_be_bytes(*client), number: i64::from_be_bytes(*number) },
+        ByteOrder::Little => Header { client: u64::from_le_bytes(*client), number: i64::from_le_bytes(*number) },
+    })
+}
+
+/// Returns the payload of a message of a service without what identifies its call.
+pub(crate) fn body(bytes: &[u8]) -> Result<Vec<u8>, DecodeError> {
+    let short = DecodeError::Short { length: bytes.len() };
+    match (bytes.get(..ENCAPSULATION), bytes.get(ENCAPSULATION + HEADER..)) {
+        (Some(encapsulation), Some(body)) => Ok([encapsulation, body].concat()),
+        _ => Err(short),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rospin_wire::cdr::{from_payload, to_payload};
+
+    use super::*;
+
+    #[test]
+    fn what_goes_out_comes_back() {
+        let mut bytes = to_payload(&(3_u8, 4_i64)).unwrap();
+        insert(&mut bytes, Header { client: 7, number: -2 });
+        assert_eq!(bytes.len(), 4 + 16 + 16);
+        assert_eq!(header(&bytes).unwrap(), Header { client: 7, number: -2 });
+        assert_eq!(from_payload(&body(&bytes).unwrap()), Ok((3_u8, 4_i64)));
+        // As rmw_cyclonedds_cpp sees it: one message, whose first fields are the header.
+        assert_eq!(from_payload(&bytes), Ok((7_u64, -2_i64, 3_u8, 4_i64)));
+    }
+
+    #[test]
+    fn either_byte_order_is_read() {
+        let bytes = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 8, 0, 5];
+        assert_eq!(header(&bytes).unwrap(), Header { client: 9, number: 8 });
+        assert_eq!(from_payload(&body(&bytes).unwrap()), Ok(5_u16));
+    }
+
+    #[test]
+    fn noise_is_refused() {
+        for noise in [&[][..], &[0, 1], &[0, 1, 0, 0, 1, 2, 3], &[0, 7, 0, 0, 1, 0, 0, 0], &[9; 40]] {
+            assert!(header(noise).is_err(), "{noise:?}");
+        }
+        assert!(body(&[0, 1, 0, 0, 1, 2, 3]).is_err());
+    }
+}

@@ -1,0 +1,89 @@
+//! The library as it is: a participant, a writer, and a reader whose listener wakes a thread. To measure by.
+
+use std::ffi::c_void;
+use std::slice;
+use std::sync::Arc;
+
+use super::{EntityQos, Handle, Listen, Participant, Writer};
+
+/// A domain with one topic in it.
+pub struct Bare {
+    raw: *mut c_void,
+    // After the thread.
+    _heard: Box<Heard>,
+    writer: Writer<Deaf>,
+    _participant: Participant,
+}
+
+/// What is done with each message.
+type Heard = Box<dyn Fn(&[u8]) + Send + Sync>;
+
+struct Deaf;
+
+impl Listen for Deaf {
+    fn matched(&self, _: Handle, _: bool) {}
+    fn incompatible(&self, _: u32) {}
+}
+
+// SAFETY: the library may be called on any thread.
+unsafe impl Send for Bare {}
+// SAFETY: as above.
+unsafe impl Sync for Bare {}
+
+unsafe extern "C" {
+    fn rospin_dds_bare_start(
+        participant: i32,
+        topic: i32,
+        depth: i32,
+        target: *const c_void,
+        heard: unsafe extern "C" fn(*const c_void, *const u8, usize),
+    ) -> *mut c_void;
+    fn rospin_dds_bare_stop(bare: *mut c_void);
+}
+
+/// # Safety
+/// The library calls it with the target that [`Bare::start`] gave it, and bytes that are there meanwhile.
+unsafe extern "C" fn heard(target: *const c_void, bytes: *const u8, size: usize) {
+    // SAFETY: it is dropped after the thread that calls this has ended.
+    let heard = unsafe { &*target.cast::<Heard>() };
+    // SAFETY: so many bytes are there for as long as this call takes.
+    let bytes = unsafe { slice::from_raw_parts(bytes, size) };
+    heard(bytes);
+}
+
+impl Bare {
+    /// Starts it, in a domain that must not be there in this process.
+    ///
+    /// # Panics
+    /// If something of it cannot be had.
+    #[must_use]
+    pub fn start(domain_id: u16, config: &str, depth: i32, hear: impl Fn(&[u8]) + Send + Sync + 'static) -> Self {
+        let participant = Participant::start(domain_id.into(), config, b"").expect("a participant");
+        let (name, type_name) = ("rt/bare", "std_msgs::msg::dds_::UInt8MultiArray_");
+        let keeps = usize::try_from(depth).ok();
+        let qos = EntityQos { is_reliable: true, is_transient_local: false, depth: keeps, user_data: &[] };
+        let writer = Writer::create(&participant, name, type_name, &qos, &Arc::new(Deaf)).expect("a writer");
+        let (topic, _) = participant.topic(name, type_name).expect("a topic");
+        let hear: Box<Heard> = Box::new(Box::new(hear));
+        let target = std::ptr::from_ref(&*hear).cast();
+        // SAFETY: the target is dropped after the thread has ended.
+        let raw = unsafe { rospin_dds_bare_start(participant.number(), topic.number(), depth, target, heard) };
+        assert!(!raw.is_null(), "a reader");
+        Self { raw, _heard: hear, writer, _participant: participant }
+    }
+
+    /// Sends a message, encapsulation header first; the vector is empty then.
+    ///
+    /// # Panics
+    /// If it cannot.
+    pub fn write(&self, bytes: &mut Vec<u8>) {
+        self.writer.write(bytes).expect("there is room");
+    }
+}
+
+impl Drop for Bare {
+    fn drop(&mut self) {
+        // SAFETY: it was started, and is stopped once.
+        unsafe { rospin_dds_bare_stop(self.raw) }
+    }
+}

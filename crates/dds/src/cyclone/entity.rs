@@ -1,0 +1,237 @@
+//! Domains, participants, readers and writers.
+
+use std::ptr;
+use std::sync::Arc;
+
+use super::ffi::{self, RawDiscovery, RawListener, RawQos, SerType};
+use super::listener::{self, Discover, Listen, Receive};
+use super::{Code, EntityQos, Guid, Handle, check, sample, text};
+
+/// An entity, deleted when this is dropped: the library returns once nothing of it is called any more.
+#[derive(Debug)]
+pub(super) struct Entity(i32);
+
+impl Entity {
+    /// What the library calls it.
+    #[cfg(feature = "bare")]
+    pub(super) const fn number(&self) -> i32 {
+        self.0
+    }
+
+    fn guid(&self) -> Result<Guid, Code> {
+        let mut guid = Guid::default();
+        // SAFETY: there is room for it.
+        check(unsafe { ffi::rospin_dds_guid(self.0, &raw mut guid) })?;
+        Ok(guid)
+    }
+
+    fn handle(&self) -> Result<Handle, Code> {
+        let mut handle = 0;
+        // SAFETY: there is room for it.
+        check(unsafe { ffi::rospin_dds_instance_handle(self.0, &raw mut handle) })?;
+        Ok(handle)
+    }
+}
+
+impl Drop for Entity {
+    fn drop(&mut self) {
+        // SAFETY: the library knows which numbers are entities.
+        let code = unsafe { ffi::rospin_dds_delete(self.0) };
+        debug_assert!(code >= 0, "{}", Code(code));
+    }
+}
+
+/// A participant, in a domain of its own as far as this process goes.
+pub(crate) struct Participant {
+    participant: Entity,
+    guid: Guid,
+    // After the participant.
+    _domain: Entity,
+}
+
+impl Participant {
+    /// Starts a domain, its threads and sockets, and takes part in it. The number is one that no other domain of this process has.
+    pub(crate) fn start(domain_id: u32, config: &str, user_data: &[u8]) -> Result<Self, Code> {
+        let config = text(config)?;
+        // SAFETY: the text ends with a zero, and is copied.
+        let domain = Entity(check(unsafe { ffi::rospin_dds_create_domain(domain_id, config.as_ptr()) })?);
+        let (data, size) = (user_data.as_ptr().cast(), user_data.len());
+        // SAFETY: so many bytes are there, and are copied.
+        let participant = Entity(check(unsafe { ffi::rospin_dds_create_participant(domain_id, data, size) })?);
+        Ok(Self { guid: participant.guid()?, participant, _domain: domain })
+    }
+
+    pub(crate) const fn guid(&self) -> Guid {
+        self.guid
+    }
+
+    /// What the library calls it.
+    #[cfg(feature = "bare")]
+    pub(super) const fn number(&self) -> i32 {
+        self.participant.0
+    }
+
+    /// Has the type and the topic made known for as long as what it returns lives, or a reader or writer of it.
+    pub(super) fn topic(&self, name: &str, type_name: &str) -> Result<(Entity, *const SerType), Code> {
+        let (name, type_name) = (text(name)?, text(type_name)?);
+        let mut sertype = ptr::null();
+        let (name, type_name) = (name.as_ptr(), type_name.as_ptr());
+        // SAFETY: the texts end with zeros and are copied, and there is room for the type.
+        let code = unsafe { ffi::rospin_dds_create_topic(self.participant.0, name, type_name, &raw mut sertype) };
+        Ok((Entity(check(code)?), sertype))
+    }
+}
+
+fn raw_qos(qos: &EntityQos<'_>) -> RawQos {
+    RawQos {
+        reliable: qos.is_reliable.into(),
+        transient_local: qos.is_transient_local.into(),
+        depth: qos.depth.map_or(0, |depth| i32::try_from(depth.max(1)).unwrap_or(i32::MAX)),
+        user_data: qos.user_data.as_ptr().cast(),
+        user_data_size: qos.user_data.len(),
+    }
+}
+
+/// A listener as the library has it, which stays where it is.
+struct Told<L> {
+    raw: Box<RawListener>,
+    _listen: Arc<L>,
+}
+
+// SAFETY: the pointer in it is only the library's, to something that may be shared and sent.
+unsafe impl<L: Send + Sync> Send for Told<L> {}
+// SAFETY: as above.
+unsafe impl<L: Send + Sync> Sync for Told<L> {}
+
+impl<L: Listen> Told<L> {
+    fn new(listen: &Arc<L>) -> Self {
+        Self { raw: Box::new(listener::listener(&**listen)), _listen: Arc::clone(listen) }
+    }
+}
+
+/// A writer of encoded messages.
+pub(crate) struct Writer<L> {
+    writer: Entity,
+    /// Lives as long as the writer.
+    sertype: *const SerType,
+    guid: Guid,
+    handle: Handle,
+    // After the writer.
+    _told: Told<L>,
+}
+
+// SAFETY: the library may be called on any thread, and the type's pointer is only passed back to it.
+unsafe impl<L: Send + Sync> Send for Writer<L> {}
+// SAFETY: as above.
+unsafe impl<L: Send + Sync> Sync for Writer<L> {}
+
+impl<L: Listen> Writer<L> {
+    pub(crate) fn create(
+        participant: &Participant,
+        topic: &str,
+        type_name: &str,
+        qos: &EntityQos<'_>,
+        listen: &Arc<L>,
+    ) -> Result<Self, Code> {
+        let (topic, sertype) = participant.topic(topic, type_name)?;
+        let (told, qos) = (Told::new(listen), raw_qos(qos));
+        let (participant, listener) = (participant.participant.0, &raw const *told.raw);
+        // SAFETY: the listener is dropped after the writer; all else is copied.
+        let code = unsafe { ffi::rospin_dds_create_writer(participant, topic.0, &raw const qos, listener) };
+        let writer = Entity(check(code)?);
+        let (guid, handle) = (writer.guid()?, writer.handle()?);
+        Ok(Self { writer, sertype, guid, handle, _told: told })
+    }
+
+    pub(crate) const fn guid(&self) -> Guid {
+        self.guid
+    }
+
+    pub(crate) const fn handle(&self) -> Handle {
+        self.handle
+    }
+
+    pub(crate) const fn probe(&self) -> Probe {
+        Probe(self.writer.0)
+    }
+
+    /// Sends a message, encapsulation header first, and leaves the vector empty. What is in this process gets it on this
+    /// thread. A reliable writer that is far ahead of its readers waits for a tenth of a second, and times out.
+    pub(crate) fn write(&self, bytes: &mut Vec<u8>) -> Result<(), Code> {
+        // SAFETY: the type is the one of its topic.
+        unsafe { sample::write(self.writer.0, self.sertype, bytes) }
+    }
+}
+
+/// Tells which readers listen to a writer. It may outlive the writer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Probe(i32);
+
+impl Probe {
+    /// Whether that reader is known to listen: it does, unless it is reliable, elsewhere, and has not answered yet. What is
+    /// written before it does it asks for later, as far as the writer still has it.
+    pub(crate) fn is_heard(self, reader: Handle) -> bool {
+        // SAFETY: the library knows which numbers are entities.
+        unsafe { ffi::rospin_dds_is_heard(self.0, reader) != 0 }
+    }
+}
+
+/// A reader of encoded messages.
+pub(crate) struct Reader<L> {
+    _reader: Entity,
+    guid: Guid,
+    // After the reader.
+    _told: Told<L>,
+}
+
+impl<L: Listen> Reader<L> {
+    /// Messages may come before this returns.
+    pub(crate) fn create(
+        participant: &Participant,
+        topic: &str,
+        type_name: &str,
+        qos: &EntityQos<'_>,
+        listen: &Arc<L>,
+        receive: impl Receive,
+    ) -> Result<Self, Code> {
+        let (topic, _) = participant.topic(topic, type_name)?;
+        let (told, qos) = (Told::new(listen), raw_qos(qos));
+        let receiver = listener::receiver(receive);
+        let (participant, listener) = (participant.participant.0, &raw const *told.raw);
+        // SAFETY: the listener is dropped after the reader, the receiver is the library's; all else is copied.
+        let code = unsafe {
+            ffi::rospin_dds_create_reader(participant, topic.0, &raw const qos, listener, &raw const receiver)
+        };
+        let reader = Entity(check(code)?);
+        Ok(Self { guid: reader.guid()?, _reader: reader, _told: told })
+    }
+
+    pub(crate) const fn guid(&self) -> Guid {
+        self.guid
+    }
+}
+
+/// Tells of what discovery finds, for as long as it lives.
+pub(crate) struct Discovery<D> {
+    _readers: Vec<Entity>,
+    // After the readers.
+    _raw: Box<RawDiscovery>,
+    _discover: Arc<D>,
+}
+
+// SAFETY: the pointer in it is only the library's, to something that may be shared and sent.
+unsafe impl<D: Send + Sync> Send for Discovery<D> {}
+// SAFETY: as above.
+unsafe impl<D: Send + Sync> Sync for Discovery<D> {}
+
+impl<D: Discover> Discovery<D> {
+    pub(crate) fn start(participant: &Participant, discover: &Arc<D>) -> Result<Self, Code> {
+        let raw = Box::new(listener::discovery(&**discover));
+        let mut readers = [0; 3];
+        // SAFETY: it is dropped after the readers, and there is room for those.
+        let code = unsafe { ffi::rospin_dds_discover(participant.participant.0, &raw const *raw, &raw mut readers) };
+        let readers = readers.into_iter().filter(|reader| *reader > 0).map(Entity).collect();
+        check(code)?;
+        Ok(Self { _readers: readers, _raw: raw, _discover: Arc::clone(discover) })
+    }
+}

@@ -1,0 +1,102 @@
+//! What `c/rospin_dds.h` declares, once more for Rust; that file says what each is for.
+
+use std::ffi::{c_char, c_void};
+
+/// A type of messages as the library knows it.
+#[repr(C)]
+pub(super) struct SerType {
+    _private: [u8; 0],
+}
+
+/// A message as it travels.
+#[repr(C)]
+pub(super) struct RawSample {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
+pub(super) struct RawQos {
+    pub(super) reliable: i32,
+    pub(super) transient_local: i32,
+    pub(super) depth: i32,
+    pub(super) user_data: *const c_void,
+    pub(super) user_data_size: usize,
+}
+
+#[repr(C)]
+pub(super) struct RawListener {
+    pub(super) target: *const c_void,
+    pub(super) matched: unsafe extern "C" fn(*const c_void, u64, i32),
+    pub(super) incompatible: unsafe extern "C" fn(*const c_void, u32),
+}
+
+#[repr(C)]
+pub(super) struct RawReceiver {
+    pub(super) target: *const c_void,
+    pub(super) arrived: unsafe extern "C" fn(*const c_void, *mut RawSample, u64),
+    pub(super) forget: unsafe extern "C" fn(*const c_void),
+}
+
+#[repr(C)]
+pub(super) struct RawEndpoint {
+    pub(super) handle: u64,
+    pub(super) guid: [u8; 16],
+    pub(super) is_alive: i32,
+    pub(super) is_writer: i32,
+    pub(super) topic_name: *const c_char,
+    pub(super) type_name: *const c_char,
+    pub(super) reliable: i32,
+    pub(super) durability: i32,
+    pub(super) depth: i32,
+    pub(super) user_data: *const c_void,
+    pub(super) user_data_size: usize,
+}
+
+#[repr(C)]
+pub(super) struct RawDiscovery {
+    pub(super) target: *const c_void,
+    pub(super) endpoint: unsafe extern "C" fn(*const c_void, *const RawEndpoint),
+    pub(super) participant: unsafe extern "C" fn(*const c_void, *const [u8; 16], i32),
+}
+
+unsafe extern "C" {
+    pub(super) fn rospin_dds_sample_bytes(sample: *const RawSample, size: *mut usize) -> *const u8;
+    pub(super) fn rospin_dds_sample_number(sample: *const RawSample) -> u64;
+    pub(super) fn rospin_dds_sample_drop(sample: *mut RawSample);
+    pub(super) fn rospin_dds_error(code: i32) -> *const c_char;
+    pub(super) fn rospin_dds_create_domain(id: u32, config: *const c_char) -> i32;
+    pub(super) fn rospin_dds_create_participant(domain: u32, user_data: *const c_void, size: usize) -> i32;
+    pub(super) fn rospin_dds_create_topic(
+        participant: i32,
+        name: *const c_char,
+        type_name: *const c_char,
+        sertype: *mut *const SerType,
+    ) -> i32;
+    pub(super) fn rospin_dds_create_writer(
+        participant: i32,
+        topic: i32,
+        qos: *const RawQos,
+        listener: *const RawListener,
+    ) -> i32;
+    pub(super) fn rospin_dds_create_reader(
+        participant: i32,
+        topic: i32,
+        qos: *const RawQos,
+        listener: *const RawListener,
+        receiver: *const RawReceiver,
+    ) -> i32;
+    pub(super) fn rospin_dds_delete(entity: i32) -> i32;
+    pub(super) fn rospin_dds_guid(entity: i32, guid: *mut [u8; 16]) -> i32;
+    pub(super) fn rospin_dds_instance_handle(entity: i32, handle: *mut u64) -> i32;
+    pub(super) fn rospin_dds_is_heard(writer: i32, reader: u64) -> i32;
+    pub(super) fn rospin_dds_write_copy(writer: i32, sertype: *const SerType, bytes: *const u8, size: usize) -> i32;
+    pub(super) fn rospin_dds_write_adopt(
+        writer: i32,
+        sertype: *const SerType,
+        bytes: *mut u8,
+        size: usize,
+        capacity: usize,
+        free: unsafe extern "C" fn(*mut u8, usize),
+    ) -> i32;
+    pub(super) fn rospin_dds_discover(participant: i32, discovery: *const RawDiscovery, readers: *mut [i32; 3]) -> i32;
+}

@@ -1,0 +1,155 @@
+//! What the library calls on its own threads, and on those that are in a call of it.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr::NonNull;
+use std::slice;
+
+use super::ffi::{RawDiscovery, RawEndpoint, RawListener, RawReceiver, RawSample};
+use super::{Guid, Handle, Sample};
+
+/// Whoever is told of a reader's or writer's fate.
+pub(crate) trait Listen: Send + Sync + 'static {
+    /// Another end came or went.
+    fn matched(&self, peer: Handle, came: bool);
+    /// Another end is there whose quality of service does not fit; the number of the policy is the standard's.
+    fn incompatible(&self, policy: u32);
+}
+
+/// Where a reader's messages go.
+pub(crate) trait Receive: Send + Sync + 'static {
+    /// A message came from that writer.
+    fn arrived(&self, sample: Sample, writer: Handle);
+}
+
+/// A reader or writer anywhere in the domain, this participant's included.
+#[derive(Debug)]
+pub(crate) struct Found<'a> {
+    pub(crate) handle: Handle,
+    pub(crate) guid: Guid,
+    pub(crate) is_writer: bool,
+    pub(crate) topic: &'a str,
+    pub(crate) type_name: &'a str,
+    pub(crate) is_reliable: bool,
+    /// As in the standard: 0 volatile, 1 transient local.
+    pub(crate) durability: i32,
+    /// Zero keeps all, negative if it is not known.
+    pub(crate) depth: i32,
+    pub(crate) user_data: &'a [u8],
+}
+
+/// Whoever is told of what discovery finds.
+pub(crate) trait Discover: Send + Sync + 'static {
+    /// A reader or writer is there; perhaps it was before.
+    fn came(&self, found: &Found<'_>);
+    /// A reader or writer has gone.
+    fn went(&self, guid: Guid, handle: Handle);
+    /// A participant is there, or has gone with all it had.
+    fn participant(&self, guid: Guid, is_alive: bool);
+}
+
+/// What the library has of a listener. It must not move while the library knows it.
+pub(super) fn listener<L: Listen>(listen: &L) -> RawListener {
+    RawListener { target: std::ptr::from_ref(listen).cast(), matched: matched::<L>, incompatible: incompatible::<L> }
+}
+
+/// # Safety
+/// The library calls it with the target that [`listener`] gave it, while the entity is there.
+unsafe extern "C" fn matched<L: Listen>(target: *const c_void, peer: u64, came: i32) {
+    // SAFETY: an entity keeps its listener until the library has deleted it.
+    let listen = unsafe { &*target.cast::<L>() };
+    listen.matched(peer, came != 0);
+}
+
+/// # Safety
+/// As [`matched`].
+unsafe extern "C" fn incompatible<L: Listen>(target: *const c_void, policy: u32) {
+    // SAFETY: as in `matched`.
+    let listen = unsafe { &*target.cast::<L>() };
+    listen.incompatible(policy);
+}
+
+/// What the library has of a receiver, which is the library's from now on.
+pub(super) fn receiver<R: Receive>(receive: R) -> RawReceiver {
+    RawReceiver { target: Box::into_raw(Box::new(receive)).cast(), arrived: arrived::<R>, forget: forget::<R> }
+}
+
+/// # Safety
+/// The library calls it with the target that [`receiver`] gave it, and a sample that is the receiver's.
+unsafe extern "C" fn arrived<R: Receive>(target: *const c_void, sample: *mut RawSample, writer: u64) {
+    let Some(sample) = NonNull::new(sample) else { return };
+    // SAFETY: the count of it is ours.
+    let sample = unsafe { Sample::from_raw(sample) };
+    // SAFETY: `forget` is not called before the last call of this has returned.
+    let receive = unsafe { &*target.cast::<R>() };
+    receive.arrived(sample, writer);
+}
+
+/// # Safety
+/// The library calls it once, as the last one.
+unsafe extern "C" fn forget<R: Receive>(target: *const c_void) {
+    // SAFETY: it was boxed, and nobody else has it.
+    drop(unsafe { Box::from_raw(target.cast_mut().cast::<R>()) });
+}
+
+/// What the library has of whoever is told of discovery. It must not move while the library knows it.
+pub(super) fn discovery<D: Discover>(discover: &D) -> RawDiscovery {
+    RawDiscovery { target: std::ptr::from_ref(discover).cast(), endpoint: endpoint::<D>, participant: participant::<D> }
+}
+
+/// # Safety
+/// The library calls it with the target that [`discovery`] gave it, and an endpoint that is there meanwhile.
+unsafe extern "C" fn endpoint<D: Discover>(target: *const c_void, endpoint: *const RawEndpoint) {
+    // SAFETY: whoever listens is kept until the library has deleted the readers of discovery.
+    let discover = unsafe { &*target.cast::<D>() };
+    // SAFETY: it is there for as long as this call takes.
+    let raw = unsafe { &*endpoint };
+    if raw.is_alive == 0 {
+        return discover.went(raw.guid, raw.handle);
+    }
+    // SAFETY: an endpoint that is alive has one, for as long as this call takes.
+    let topic = unsafe { borrow(raw.topic_name) };
+    // SAFETY: as above.
+    let type_name = unsafe { borrow(raw.type_name) };
+    // What is not Unicode is nothing of ROS.
+    let (Some(topic), Some(type_name)) = (topic, type_name) else { return };
+    let user_data = if raw.user_data.is_null() {
+        &[]
+    } else {
+        // SAFETY: so many bytes are there for as long as this call takes.
+        unsafe { slice::from_raw_parts(raw.user_data.cast(), raw.user_data_size) }
+    };
+    discover.came(&Found {
+        handle: raw.handle,
+        guid: raw.guid,
+        is_writer: raw.is_writer != 0,
+        topic,
+        type_name,
+        is_reliable: raw.reliable != 0,
+        durability: raw.durability,
+        depth: raw.depth,
+        user_data,
+    });
+}
+
+/// The text, if it is one.
+///
+/// # Safety
+/// It ends with a zero, if it is not null, and nobody changes it as long as it is borrowed.
+unsafe fn borrow<'a>(from: *const c_char) -> Option<&'a str> {
+    if from.is_null() {
+        return None;
+    }
+    // SAFETY: the caller promises it.
+    let text = unsafe { CStr::from_ptr(from) };
+    text.to_str().ok()
+}
+
+/// # Safety
+/// The library calls it with the target that [`discovery`] gave it, and an id that is there meanwhile.
+unsafe extern "C" fn participant<D: Discover>(target: *const c_void, guid: *const [u8; 16], is_alive: i32) {
+    // SAFETY: as in `endpoint`.
+    let discover = unsafe { &*target.cast::<D>() };
+    // SAFETY: it is there for as long as this call takes.
+    let guid = unsafe { *guid };
+    discover.participant(guid, is_alive != 0);
+}

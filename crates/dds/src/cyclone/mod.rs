@@ -1,0 +1,73 @@
+//! Cyclone DDS, made safe: domains, participants, writers, readers and the messages that go through them, as bytes.
+//!
+//! All unsafe code of the crate is in this folder. It knows nothing of ROS.
+//!
+//! - What the library calls on its threads are the methods of [`Listen`], [`Receive`] and [`Discover`]; they must not block, and
+//!   run no user code.
+//! - Dropping an entity waits until none of them is running and none will.
+
+#![allow(unsafe_code)]
+
+#[cfg(feature = "bare")]
+pub mod bare;
+mod entity;
+mod ffi;
+mod listener;
+mod sample;
+
+use std::ffi::{CStr, CString};
+
+pub(crate) use entity::{Discovery, Participant, Probe, Reader, Writer};
+pub(crate) use listener::{Discover, Found, Listen, Receive};
+pub(crate) use sample::Sample;
+
+/// The id of a participant, reader or writer: one in the whole network, and the first twelve bytes are the participant's.
+pub(crate) type Guid = [u8; 16];
+
+/// What a reader or writer is called in this process. One that is elsewhere has one, too.
+pub(crate) type Handle = u64;
+
+/// What a reader asks for, or a writer offers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EntityQos<'a> {
+    pub(crate) is_reliable: bool,
+    pub(crate) is_transient_local: bool,
+    /// `None` keeps all.
+    pub(crate) depth: Option<usize>,
+    pub(crate) user_data: &'a [u8],
+}
+
+/// What the library would not do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Code(i32);
+
+impl Code {
+    /// `DDS_RETCODE_TIMEOUT`.
+    const TIMEOUT: i32 = -10;
+    /// `DDS_RETCODE_BAD_PARAMETER`.
+    const BAD_PARAMETER: Self = Self(-3);
+
+    /// Whether there was no room in time.
+    pub(crate) const fn is_timeout(self) -> bool {
+        self.0 == Self::TIMEOUT
+    }
+}
+
+impl std::fmt::Display for Code {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // SAFETY: it is a function of any number.
+        let text = unsafe { ffi::rospin_dds_error(self.0) };
+        // SAFETY: what it returns is a text that is part of the program.
+        let text = unsafe { CStr::from_ptr(text) };
+        f.write_str(&text.to_string_lossy())
+    }
+}
+
+/// What a call of the library came to.
+fn check(code: i32) -> Result<i32, Code> {
+    if code < 0 { Err(Code(code)) } else { Ok(code) }
+}
+
+fn text(from: &str) -> Result<CString, Code> {
+    CString::new(from).map_err(|_| Code::BAD_PARAMETER)
+}

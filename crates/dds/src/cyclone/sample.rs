@@ -1,0 +1,108 @@
+//! Messages as they travel.
+
+use std::ptr::NonNull;
+use std::slice;
+use std::sync::Mutex;
+
+use super::Code;
+use super::ffi::{self, RawSample, SerType};
+
+/// A message that arrived: encapsulation header and payload, where the library or the writer left them.
+#[derive(Debug)]
+pub(crate) struct Sample(NonNull<RawSample>);
+
+// SAFETY: nothing is changed in it but its count, which is atomic.
+unsafe impl Send for Sample {}
+// SAFETY: as above.
+unsafe impl Sync for Sample {}
+
+impl Sample {
+    /// # Safety
+    /// The caller owns one count of it, which becomes this value's.
+    pub(super) const unsafe fn from_raw(raw: NonNull<RawSample>) -> Self {
+        Self(raw)
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        let mut size = 0;
+        // SAFETY: it lives as long as this has its count.
+        let bytes = unsafe { ffi::rospin_dds_sample_bytes(self.0.as_ptr(), &raw mut size) };
+        // SAFETY: so many bytes are there for as long as the sample lives, and nobody writes to them any more.
+        unsafe { slice::from_raw_parts(bytes, size) }
+    }
+}
+
+impl AsRef<[u8]> for Sample {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes()
+    }
+}
+
+impl Sample {
+    /// Its number among those of its writer, which leave nothing out. `None` if it did not come over the network: nothing is
+    /// missing there.
+    pub(crate) fn number(&self) -> Option<u64> {
+        // SAFETY: it lives as long as this has its count.
+        let number = unsafe { ffi::rospin_dds_sample_number(self.0.as_ptr()) };
+        (number > 0).then_some(number)
+    }
+}
+
+impl Drop for Sample {
+    fn drop(&mut self) {
+        // SAFETY: the count is this value's.
+        unsafe { ffi::rospin_dds_sample_drop(self.0.as_ptr()) }
+    }
+}
+
+/// Memory of messages that were sent, for those that will be: fresh memory has to be filled with zeros by the operating system
+/// first. No more than so many, and none that is larger than that.
+static SPARE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
+const SPARE_MAX: usize = 32;
+const SPARE_SIZE_MAX: usize = 256 << 10;
+
+/// Keeps the vector's memory for later, if there is room. Waits for nobody.
+fn keep(mut spare: Vec<u8>) {
+    if spare.capacity() <= SPARE_SIZE_MAX
+        && let Ok(mut kept) = SPARE.try_lock()
+        && kept.len() < SPARE_MAX
+    {
+        spare.clear();
+        kept.push(spare);
+    }
+}
+
+/// Up to here a message is copied behind what the library keeps of it: one allocation rather than two.
+const COPIED_MAX: usize = 2048;
+
+/// Sends what is in `bytes`, and leaves the vector empty. Its memory is sent itself if there is much of it.
+///
+/// # Safety
+/// The writer makes its samples with that type.
+pub(super) unsafe fn write(writer: i32, sertype: *const SerType, bytes: &mut Vec<u8>) -> Result<(), Code> {
+    if bytes.len() <= COPIED_MAX {
+        // SAFETY: the type is the writer's, and so many bytes are there.
+        let code = unsafe { ffi::rospin_dds_write_copy(writer, sertype, bytes.as_ptr(), bytes.len()) };
+        bytes.clear();
+        return super::check(code).map(drop);
+    }
+    let spare = SPARE.try_lock().ok().and_then(|mut kept| kept.pop()).unwrap_or_default();
+    let mut bytes = std::mem::replace(bytes, spare);
+    let size = bytes.len();
+    // It may be sent up to the next multiple of four.
+    bytes.resize(size.next_multiple_of(4), 0);
+    let mut bytes = std::mem::ManuallyDrop::new(bytes);
+    let (start, capacity) = (bytes.as_mut_ptr(), bytes.capacity());
+    // SAFETY: the type is the writer's, and the bytes are the library's from now on.
+    let code = unsafe { ffi::rospin_dds_write_adopt(writer, sertype, start, size, capacity, free) };
+    super::check(code).map(drop)
+}
+
+/// Frees what [`write`] gave away.
+///
+/// # Safety
+/// Only the library calls it, once for each.
+unsafe extern "C" fn free(start: *mut u8, capacity: usize) {
+    // SAFETY: it was a vector with that capacity, which nobody else has.
+    keep(unsafe { Vec::from_raw_parts(start, 0, capacity) });
+}

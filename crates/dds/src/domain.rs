@@ -1,0 +1,126 @@
+//! A DDS domain, as a process takes part in it.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rospin_engine::Context;
+use rospin_node::Ros;
+
+use crate::cyclone::{Discovery, Participant};
+use crate::feed::Feed;
+use crate::nodes::Announced;
+use crate::options::{DomainOptions, JoinError};
+use crate::ready::{Ready, Watch};
+use crate::user_data;
+
+/// What a process has of a DDS domain: one participant with its sockets and threads, which its nodes share.
+///
+/// Cheap to clone; it is left when the last clone and the last node are dropped.
+#[derive(Clone)]
+pub struct Domain(Arc<Inner>);
+
+struct Inner {
+    domain_id: u16,
+    feed: Arc<Feed>,
+    // First it has no nodes any more, then it is deaf, and then it is gone.
+    announced: Announced,
+    ready: Ready,
+    _discovery: Discovery<Feed>,
+    participant: Participant,
+    _number: Number,
+    /// The number of the last service's or client's pair of ends.
+    pairs: AtomicU32,
+}
+
+/// What a domain is called in this process: by its own id, unless somebody has that already.
+struct Number(u32);
+
+fn numbers() -> MutexGuard<'static, BTreeSet<u32>> {
+    static TAKEN: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+    TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Number {
+    fn take(domain_id: u16) -> Self {
+        let mut taken = numbers();
+        let free = |number: &u32| !taken.contains(number);
+        // Beyond all ids.
+        let number = [u32::from(domain_id)].into_iter().chain(1000..).find(free).unwrap_or_default();
+        taken.insert(number);
+        Self(number)
+    }
+}
+
+impl Drop for Number {
+    fn drop(&mut self) {
+        numbers().remove(&self.0);
+    }
+}
+
+impl Domain {
+    /// Joins the domain. A program does that once; if it does again, that is as if another process did.
+    ///
+    /// Cyclone DDS starts its threads here. They get the scheduling and the cores of the calling thread, see
+    /// [`Context::start_threads`](rospin_engine::Context::start_threads).
+    ///
+    /// # Errors
+    /// If there is no such domain, its sockets cannot be had, or what Cyclone DDS is configured with is faulty.
+    pub fn join(options: DomainOptions) -> Result<Self, JoinError> {
+        let domain_id = options.domain_id;
+        let number = Number::take(domain_id);
+        let config = options.xml((number.0 != u32::from(domain_id)).then_some(domain_id))?;
+        let failed = |error: crate::cyclone::Code| JoinError::Participant { domain_id, reason: error.to_string() };
+        let enclave = user_data::of_participant("/");
+        let participant = Participant::start(number.0, &config, enclave.as_bytes()).map_err(failed)?;
+        let feed = Arc::<Feed>::default();
+        feed.own(&participant.guid());
+        let discovery = Discovery::start(&participant, &feed).map_err(failed)?;
+        let announced = Announced::new(&participant, &feed).map_err(failed)?;
+        let pairs = AtomicU32::new(0);
+        let ready = Ready::start().map_err(|error| JoinError::Participant { domain_id, reason: error.to_string() })?;
+        let inner =
+            Inner { domain_id, feed, announced, ready, _discovery: discovery, participant, _number: number, pairs };
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// Returns what creates nodes of this domain, whose callbacks run on executors of `context`.
+    #[must_use]
+    pub fn ros(&self, context: &Context) -> Ros {
+        Ros::over(context, self.clone())
+    }
+
+    /// The domain's number.
+    #[must_use]
+    pub fn domain_id(&self) -> u16 {
+        self.0.domain_id
+    }
+
+    pub(crate) fn feed(&self) -> &Arc<Feed> {
+        &self.0.feed
+    }
+
+    pub(crate) fn participant(&self) -> &Participant {
+        &self.0.participant
+    }
+
+    pub(crate) fn announced(&self) -> &Announced {
+        &self.0.announced
+    }
+
+    pub(crate) fn watch(&self) -> Watch {
+        self.0.ready.watch()
+    }
+
+    /// A name for the ends of a service or client.
+    pub(crate) fn next_pair(&self) -> String {
+        user_data::Pair::name(&self.participant().guid(), self.0.pairs.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+}
+
+impl fmt::Debug for Domain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Domain").field("domain_id", &self.domain_id()).finish_non_exhaustive()
+    }
+}

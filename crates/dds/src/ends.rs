@@ -1,0 +1,33 @@
+//! What publishers, subscriptions, servers and clients have in common: from the words of ROS to those of DDS.
+
+use std::fmt;
+
+use rospin_node::{Durability, Qos, Refused, Reliability, TypeName};
+
+use crate::cyclone::EntityQos;
+use crate::user_data::{self, Pair};
+
+pub(crate) fn refused(error: impl fmt::Display) -> Refused {
+    Refused(error.to_string())
+}
+
+/// What a reader or writer says of itself.
+pub(crate) fn endpoint_data(pair: Option<&Pair>, type_name: &TypeName) -> String {
+    user_data::of_endpoint(pair, type_name.hash.as_deref())
+}
+
+/// The quality of service in the library's words.
+pub(crate) fn entity_qos<'a>(qos: &Qos, user_data: &'a str) -> EntityQos<'a> {
+    EntityQos {
+        is_reliable: qos.reliability == Reliability::Reliable,
+        is_transient_local: qos.durability == Durability::TransientLocal,
+        depth: qos.depth(),
+        user_data: user_data.as_bytes(),
+    }
+}
+
+/// Returns the quality of service of a writer of requests or responses: none makes room for another one while it is on its way. How many
+/// are kept is the reader's business.
+pub(crate) fn keeps_all<'a>(qos: &EntityQos<'a>) -> EntityQos<'a> {
+    EntityQos { depth: None, ..*qos }
+}

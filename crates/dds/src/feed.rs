@@ -1,0 +1,382 @@
+//! What discovery tells of: the graph, and who is who among readers and writers.
+//!
+//! The library calls this on its threads. What is heard of this process' own participant is known here, too, and left out of the
+//! graph, where it is already.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rospin_node::{Durability, Endpoint, Graph, History, Reliability};
+use rospin_wire::cdr::from_payload;
+use serde::{Deserialize, Serialize};
+
+use crate::cyclone::{Discover, Found, Guid, Handle, Receive, Sample};
+use crate::names::{self, End};
+use crate::user_data::{self, Pair};
+
+/// The part of an id that all have of a participant.
+pub(crate) type Prefix = [u8; 12];
+
+pub(crate) fn prefix_of(id: &Guid) -> Prefix {
+    std::array::from_fn(|at| id[at])
+}
+
+/// Whose implementation of DDS something is. The first two bytes of every id say it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Vendor([u8; 2]);
+
+impl Vendor {
+    pub(crate) const CYCLONE: Self = Self([1, 16]);
+    const FAST: Self = Self([1, 15]);
+
+    pub(crate) const fn of(id: &Guid) -> Self {
+        Self([id[0], id[1]])
+    }
+}
+
+impl std::fmt::Display for Vendor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {
+            Self::CYCLONE => f.write_str("Cyclone DDS"),
+            Self::FAST => f.write_str("Fast DDS"),
+            Self([1, 1]) => f.write_str("Connext"),
+            Self([1, 18]) => f.write_str("RustDDS"),
+            Self([high, low]) => write!(f, "a DDS with the vendor id {high:02x}.{low:02x}"),
+        }
+    }
+}
+
+/// A reader or writer anywhere.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Peer {
+    pub(crate) guid: Guid,
+    /// Which others it belongs to, if it says so.
+    pub(crate) pair: Option<Pair>,
+    end: End,
+    topic: String,
+    type_name: String,
+}
+
+impl Peer {
+    /// Whether its requests and responses begin with a header, as those of `rmw_cyclonedds_cpp`. What nobody can have but who
+    /// knows of that mapping is a proof, too.
+    pub(crate) fn has_headers(&self) -> bool {
+        Vendor::of(&self.guid) == Vendor::CYCLONE || self.pair.is_some()
+    }
+}
+
+/// Enters into the graph what discovery tells of other processes.
+#[derive(Default)]
+pub(crate) struct Feed {
+    pub(crate) graph: Arc<Graph>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// This process' own participant.
+    own: Option<Prefix>,
+    /// The participants that are there, and what each said of its nodes.
+    participants: BTreeMap<Prefix, Said>,
+    peers: BTreeMap<Handle, Arc<Peer>>,
+    /// What has been complained about already.
+    told: BTreeSet<String>,
+}
+
+/// What a participant said of its nodes.
+#[derive(Clone, Default)]
+struct Said {
+    nodes: BTreeSet<String>,
+    /// Which node has which reader or writer.
+    owners: BTreeMap<Guid, String>,
+}
+
+impl Feed {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // What runs under the lock leaves nothing half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A participant is this process' own.
+    pub(crate) fn own(&self, participant: &Guid) {
+        self.lock().own = Some(prefix_of(participant));
+    }
+
+    /// The reader or writer of that handle, if discovery knows it at this moment.
+    pub(crate) fn peer(&self, handle: Handle) -> Option<Arc<Peer>> {
+        self.lock().peers.get(&handle).cloned()
+    }
+
+    /// What discovery knows of those readers and writers.
+    pub(crate) fn peers<'a>(&self, handles: impl IntoIterator<Item = &'a Handle>) -> Vec<Arc<Peer>> {
+        let state = self.lock();
+        handles.into_iter().filter_map(|handle| state.peers.get(handle).cloned()).collect()
+    }
+
+    /// Complains about something, unless it has been before.
+    pub(crate) fn tell(&self, complaint: String) {
+        let is_new = self.lock().told.insert(complaint.clone());
+        if is_new {
+            log::warn!(target: "rospin", "{complaint}");
+        }
+    }
+
+    /// Enters what a participant says of its nodes: all that it has now. Whoever says something of another one is not believed.
+    fn said(&self, writer: &Guid, message: ParticipantEntitiesInfo) {
+        let prefix = prefix_of(writer);
+        if prefix_of(&message.gid) != prefix {
+            return;
+        }
+        let mut said = Said::default();
+        for node in message.nodes {
+            let name = format!("{}/{}", node.namespace.trim_end_matches('/'), node.name);
+            let ends = node.readers.into_iter().chain(node.writers);
+            said.owners.extend(ends.map(|id| (id, name.clone())));
+            said.nodes.insert(name);
+        }
+        let mut state = self.lock();
+        if state.own == Some(prefix) {
+            return;
+        }
+        // What has gone says nothing any more.
+        let Some(entry) = state.participants.get_mut(&prefix) else { return };
+        let before = std::mem::replace(entry, said);
+        let now = entry.clone();
+        drop(state);
+        let id = |name: &str| [&prefix, name.as_bytes()].concat();
+        for name in now.nodes.difference(&before.nodes) {
+            self.graph.node_came(&id(name), name.as_str());
+        }
+        for name in before.nodes.difference(&now.nodes) {
+            self.graph.node_went(&id(name));
+        }
+        for (end, name) in now.owners.iter().filter(|(end, name)| before.owners.get(*end) != Some(*name)) {
+            self.graph.endpoint_belongs_to(end, name);
+        }
+    }
+}
+
+/// What does not fit between two ends of one topic, in words; one of them is ours. Quality of service is told of by the library.
+fn complaint(ours: &Peer, theirs: &Peer) -> Option<String> {
+    if ours.topic != theirs.topic {
+        return None;
+    }
+    let (kind, name) = names::of_any(&ours.topic)?;
+    if ours.type_name != theirs.type_name {
+        let (ours, theirs) = (&ours.type_name, &theirs.type_name);
+        return Some(format!(
+            "{kind} `{name}` has type `{ours}` here and `{theirs}` elsewhere: the two hear nothing of each other; give both the \
+             same type"
+        ));
+    }
+    if kind == "service" && !theirs.has_headers() {
+        let vendor = Vendor::of(&theirs.guid);
+        return Some(format!(
+            "service `{name}` is used by {vendor} elsewhere, which identifies requests in another way than Cyclone DDS: it cannot \
+             be called from there, nor from here; start those processes with `RMW_IMPLEMENTATION=rmw_cyclonedds_cpp`"
+        ));
+    }
+    None
+}
+
+impl Discover for Feed {
+    fn came(&self, found: &Found<'_>) {
+        let end = if found.is_writer { End::Writers } else { End::Readers };
+        let peer = Peer {
+            guid: found.guid,
+            pair: user_data::pair(found.user_data),
+            end,
+            topic: found.topic.to_owned(),
+            type_name: found.type_name.to_owned(),
+        };
+        let prefix = prefix_of(&found.guid);
+        let mut state = self.lock();
+        let is_ours = |id: &Guid| state.own == Some(prefix_of(id));
+        let across = |other: &&Arc<Peer>| other.end != end && is_ours(&other.guid) != is_ours(&peer.guid);
+        let complaints: Vec<_> = state
+            .peers
+            .values()
+            .filter(across)
+            .filter_map(|other| {
+                let (ours, theirs) = if is_ours(&peer.guid) { (&peer, &**other) } else { (&**other, &peer) };
+                complaint(ours, theirs)
+            })
+            .collect();
+        state.peers.insert(found.handle, Arc::new(peer));
+        let is_own = state.own == Some(prefix);
+        let said = state.participants.get(&prefix).map(|said| said.owners.get(&found.guid).cloned());
+        drop(state);
+        complaints.into_iter().for_each(|complaint| self.tell(complaint));
+        // Whoever has gone has nothing any more.
+        let (Some(node), false) = (said, is_own) else { return };
+        let Some((kind, name)) = names::of_topic(end, found.topic) else { return };
+        let mut endpoint = Endpoint::new(kind, name, names::of_type(kind, found.type_name));
+        endpoint.type_hash = user_data::type_hash(found.user_data).map(str::to_owned);
+        endpoint.node = node;
+        endpoint.reliability = Some(if found.is_reliable { Reliability::Reliable } else { Reliability::BestEffort });
+        endpoint.durability = match found.durability {
+            0 => Some(Durability::Volatile),
+            1 => Some(Durability::TransientLocal),
+            // What ROS does not have.
+            _ => None,
+        };
+        endpoint.history = match usize::try_from(found.depth) {
+            Ok(0) => Some(History::KeepAll),
+            Ok(depth) => Some(History::KeepLast(depth)),
+            Err(_) => None,
+        };
+        self.graph.endpoint_came(&found.guid, endpoint);
+    }
+
+    fn went(&self, guid: Guid, handle: Handle) {
+        self.lock().peers.remove(&handle);
+        self.graph.endpoint_went(&guid);
+    }
+
+    fn participant(&self, guid: Guid, is_alive: bool) {
+        let prefix = prefix_of(&guid);
+        let mut state = self.lock();
+        if is_alive {
+            state.participants.entry(prefix).or_default();
+            return;
+        }
+        state.participants.remove(&prefix);
+        state.peers.retain(|_, peer| prefix_of(&peer.guid) != prefix);
+        drop(state);
+        self.graph.all_went(&prefix);
+    }
+}
+
+/// `rmw_dds_common/msg/ParticipantEntitiesInfo` of ROS 2 from Iron on: which nodes a participant has.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct ParticipantEntitiesInfo {
+    pub(crate) gid: Guid,
+    pub(crate) nodes: Vec<NodeEntitiesInfo>,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct NodeEntitiesInfo {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) readers: Vec<Guid>,
+    pub(crate) writers: Vec<Guid>,
+}
+
+/// What others say of their nodes, on the topic that is for it.
+pub(crate) struct Nodes(pub(crate) Arc<Feed>);
+
+impl Receive for Nodes {
+    fn arrived(&self, sample: Sample, writer: Handle) {
+        // What is none tells nothing, and there is nobody to complain to.
+        let Ok(message) = from_payload(sample.bytes()) else { return };
+        if let Some(peer) = self.0.peer(writer) {
+            self.0.said(&peer.guid, message);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(participant: u8, end: u8) -> Guid {
+        let mut id = [participant; 16];
+        (id[14], id[15]) = (end, 0x04);
+        id
+    }
+
+    fn says(feed: &Feed, writer: u8, participant: u8, nodes: &[&str]) {
+        let node = |name: &&str| NodeEntitiesInfo {
+            namespace: "/robot".to_owned(),
+            name: (*name).to_owned(),
+            readers: vec![id(participant, 1)],
+            writers: Vec::new(),
+        };
+        let message = ParticipantEntitiesInfo { gid: id(participant, 0), nodes: nodes.iter().map(node).collect() };
+        feed.said(&id(writer, 9), message);
+    }
+
+    fn found<'a>(guid: Guid, topic: &'a str, is_writer: bool, user_data: &'a [u8]) -> Found<'a> {
+        Found {
+            handle: u64::from_le_bytes(std::array::from_fn(|at| guid[8 + at])),
+            guid,
+            is_writer,
+            topic,
+            type_name: "std_msgs::msg::dds_::String_",
+            is_reliable: true,
+            durability: 1,
+            depth: 7,
+            user_data,
+        }
+    }
+
+    fn names(feed: &Feed) -> Vec<String> {
+        feed.graph.node_names()
+    }
+
+    #[test]
+    fn the_latest_word_counts() {
+        let feed = Feed::default();
+        feed.participant(id(1, 0), true);
+        feed.participant(id(2, 0), true);
+        says(&feed, 1, 1, &["arm", "leg"]);
+        says(&feed, 2, 2, &["arm"]);
+        assert_eq!(names(&feed), ["/robot/arm", "/robot/leg"]);
+        says(&feed, 1, 1, &["hand"]);
+        assert_eq!(names(&feed), ["/robot/arm", "/robot/hand"]);
+        says(&feed, 2, 2, &[]);
+        assert_eq!(names(&feed), ["/robot/hand"]);
+    }
+
+    #[test]
+    fn who_speaks_for_others_or_after_the_end_is_not_believed() {
+        let feed = Feed::default();
+        feed.own(&id(7, 0));
+        feed.participant(id(7, 0), true);
+        feed.participant(id(1, 0), true);
+        says(&feed, 7, 7, &["own"]);
+        says(&feed, 1, 2, &["other"]);
+        assert_eq!(names(&feed), [""; 0]);
+        says(&feed, 1, 1, &["arm"]);
+        assert_eq!(names(&feed), ["/robot/arm"]);
+        feed.participant(id(1, 0), false);
+        says(&feed, 1, 1, &["late"]);
+        feed.came(&found(id(1, 1), "rt/late", true, b""));
+        assert_eq!(names(&feed), [""; 0]);
+        assert!(format!("{:?}", feed.graph).contains("endpoints: 0"), "{:?}", feed.graph);
+        feed.participant(id(1, 0), true);
+        says(&feed, 1, 1, &["back"]);
+        assert_eq!(names(&feed), ["/robot/back"]);
+    }
+
+    #[test]
+    fn who_says_no_header_has_none() {
+        let feed = Feed::default();
+        let of = |vendor: u8, user_data: &[u8]| {
+            let mut guid = id(vendor, 1);
+            guid[0] = 1;
+            feed.came(&found(guid, "rq/addRequest", true, user_data));
+            feed.peer(found(guid, "", true, b"").handle).unwrap().has_headers()
+        };
+        assert!(of(16, b""));
+        assert!(of(18, b"clientid=1.2;"));
+        assert!(!of(15, b"typehash=RIHS01_df66;"));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told_of() {
+        let peer = |vendor: u8, end, topic: &str, type_name: &str| {
+            let (topic, type_name) = (topic.to_owned(), type_name.to_owned());
+            Peer { guid: std::array::from_fn(|at| if at == 0 { 1 } else { vendor }), pair: None, end, topic, type_name }
+        };
+        let ours = peer(16, End::Writers, "rt/chatter", "a");
+        assert_eq!(complaint(&ours, &peer(15, End::Readers, "rt/chatter", "a")), None);
+        assert_eq!(complaint(&ours, &peer(15, End::Readers, "rt/other", "b")), None);
+        let said = complaint(&ours, &peer(15, End::Readers, "rt/chatter", "b")).unwrap();
+        assert!(said.contains("topic `/chatter` has type `a` here and `b` elsewhere"), "{said}");
+        let ours = peer(16, End::Readers, "rq/addRequest", "a");
+        assert_eq!(complaint(&ours, &peer(16, End::Writers, "rq/addRequest", "a")), None);
+        let said = complaint(&ours, &peer(15, End::Writers, "rq/addRequest", "a")).unwrap();
+        assert!(said.contains("service `/add` is used by Fast DDS"), "{said}");
+    }
+}

@@ -1,0 +1,54 @@
+//! What never arrived, told by gaps in the numbers of what did.
+
+use std::collections::BTreeMap;
+
+use crate::cyclone::Handle;
+
+/// How many writers are followed; with more of them, those that are forgotten begin anew.
+const WRITERS_MAX: usize = 1024;
+
+/// Follows the numbers of each writer.
+#[derive(Default)]
+pub(crate) struct Gaps {
+    last: BTreeMap<Handle, u64>,
+}
+
+impl Gaps {
+    /// A message came; returns how many are missing before it.
+    pub(crate) fn arrived(&mut self, writer: Handle, number: u64) -> u64 {
+        if self.last.len() == WRITERS_MAX && !self.last.contains_key(&writer) {
+            self.last.pop_first();
+        }
+        let last = self.last.entry(writer).or_insert(number);
+        // What comes late, or twice, makes no gap.
+        let gap = number.saturating_sub(*last).saturating_sub(1);
+        *last = number.max(*last);
+        gap
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_gaps_count() {
+        let mut gaps = Gaps::default();
+        for (id, number) in [(1, 7), (1, 8), (2, 1), (1, 9), (2, 2), (1, 9), (1, 3)] {
+            assert_eq!(gaps.arrived(id, number), 0, "{id} {number}");
+        }
+        assert_eq!(gaps.arrived(1, 13), 3);
+        assert_eq!(gaps.arrived(2, 4), 1);
+        assert_eq!(gaps.arrived(3, 0), 0);
+        assert!(gaps.arrived(3, u64::MAX) > 0);
+    }
+
+    #[test]
+    fn writers_that_come_and_go_are_forgotten() {
+        let mut gaps = Gaps::default();
+        for id in 0..5000 {
+            assert_eq!(gaps.arrived(id, 1), 0);
+        }
+        assert_eq!(gaps.last.len(), WRITERS_MAX);
+    }
+}

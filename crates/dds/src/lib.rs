@@ -1,0 +1,102 @@
+//! ROS 2 over DDS, run by rospin: nodes that talk to C++ and Python nodes, whose callbacks run when rospin's policy says.
+//!
+//! The middleware is Eclipse Cyclone DDS, the C library, which Cargo compiles along: that takes CMake and a C and C++ compiler.
+//! Its threads move bytes and nothing else. When something arrived they put it into a queue and raise a flag; an executor's
+//! own thread takes it, decodes it and runs the callback.
+//!
+//! - A [`Domain`] is what a process has of a DDS domain: one participant with its sockets and threads, which its nodes share.
+//! - A [`Node`] has a name, and creates publishers, subscriptions, services and clients.
+//! - [`Message`]s and [`Service`]s are types that are generated from ROS 2's definitions (`rospin-msgs`).
+//!
+//! ```no_run
+//! use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+//! use rospin_dds::{Domain, DomainOptions};
+//! use rospin_msgs::std_msgs::msg::String as Text;
+//!
+//! let context = Context::new(ContextOptions::new());
+//! let executor = context.create_executor(ExecutorOptions::new("main"));
+//! let domain = Domain::join(DomainOptions::from_env()?)?;
+//! let node = domain.ros(&context).create_node("listener")?;
+//!
+//! let group = executor.create_group("listener", 0_u32);
+//! let _subscription = node.on(&group).create_subscription("chatter", |heard: &mut u32, message: Text| {
+//!     *heard += 1;
+//!     println!("{heard}: {}", message.data);
+//! })?;
+//! executor.spin(SpinOptions::new())?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Quality of service
+//!
+//! As `rmw_cyclonedds_cpp` has it, with one difference: a reliable publisher that is far ahead of its subscriptions (500 kB that
+//! they have not confirmed, unless `Internal/Watermarks/WhcHigh` says otherwise) waits for a tenth of a second rather than for
+//! ever, and fails with [`PublishError::Full`]. Subscriptions of this process never make it wait. A subscription that keeps all
+//! keeps no more than 8192 messages.
+//!
+//! What cannot be matched since its quality of service or its type differs is told in the log, once, with what helps.
+//!
+//! A match counts once it is sure that messages arrive: [`Publisher::wait_for_subscription`] returns when the subscription has
+//! answered, and [`Client::wait_for_service`] when a server is there with both of its ends.
+//!
+//! # What is lost
+//!
+//! A payload that is not what its topic's type says (cut short, another type, noise) is counted as
+//! [`TakeFailed`](rospin_engine::LossCause::TakeFailed) and reported as an [`Incident`](rospin_engine::Incident); the callback does not
+//! run. What a full queue displaced is in [`Subscription::missed`], and so is what never arrived, as far as the numbers of
+//! what did arrive tell.
+//!
+//! A call ends with [`CallError::Unanswered`] when the last server goes before it has answered. A server that stays and does not
+//! answer is not told of: DDS has no word for that.
+//!
+//! # Other implementations
+//!
+//! Topics are those of every DDS. Requests and responses of services and actions begin with a header that says whose they are,
+//! as in `rmw_cyclonedds_cpp`. `rmw_fastrtps_cpp`, ROS 2's default, has that beside the message, where Cyclone DDS does not let us
+//! write: requests from there are refused, servers there are not counted, and the log says so, once. Start those processes with
+//! `RMW_IMPLEMENTATION=rmw_cyclonedds_cpp`.
+//!
+//! What others publish just when a subscription is created may be lost where their DDS is not Cyclone's, as with every Cyclone DDS:
+//! it cannot know where the history of such a publisher ends.
+//!
+//! # The graph
+//!
+//! What [nodes](Node) tell of others is what discovery heard. Which node has a publisher, subscription, server or client comes on a
+//! topic of its own, from nodes of ROS 2 Iron or later: it may be known a moment after the rest. Who ends says goodbye; who is
+//! killed is missed when the lease is over that it asked for, ten seconds unless told otherwise.
+//!
+//! # Threads
+//!
+//! Cyclone DDS's threads are started by [`Domain::join`]: `recv` (or `recvMC` and `recvUC`), `dq.builtins`, `dq.user`, `tev` and `gc`; and
+//! one called `rospin-dds` that looks after new matches and sleeps otherwise. They have the scheduling of the thread that joins;
+//! see [`Context::start_threads`](rospin_engine::Context::start_threads). What a process sends to itself passes none of them: the
+//! publishing thread leaves it in the subscription's queue.
+
+#![deny(unsafe_code)]
+
+#[cfg(feature = "bare")]
+#[doc(hidden)]
+pub use cyclone::bare;
+
+mod cdr;
+mod client;
+mod cyclone;
+mod domain;
+mod ends;
+mod feed;
+mod gaps;
+mod inbox;
+mod matches;
+mod middleware;
+mod names;
+mod nodes;
+mod options;
+mod publisher;
+mod ready;
+mod service;
+mod subscription;
+mod user_data;
+
+pub use domain::Domain;
+pub use options::{DiscoveryRange, DomainOptions, EnvError, JoinError};
+pub use rospin_node::*;

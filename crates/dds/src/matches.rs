@@ -1,0 +1,256 @@
+//! Who is matched with whom: what the library tells of each reader and writer.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use rospin_engine::Waiters;
+use rospin_node::{Awaited, Matches};
+
+use crate::cyclone::{Handle, Listen, Probe};
+use crate::domain::Domain;
+use crate::feed::{Feed, Peer, prefix_of};
+use crate::ready::Watch;
+
+/// After this long, whoever is matched is believed to listen: some implementations may never say so.
+const UNSURE_MAX: Duration = Duration::from_secs(1);
+
+/// What an entity of ROS is made of: one end of a topic, or two of a service.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Made {
+    OfOne,
+    /// Only both together can be of use.
+    OfTwo,
+}
+
+/// Which of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    /// The writer of a topic, or of a service's requests.
+    FirstWriter,
+    /// The reader of either.
+    FirstReader,
+    /// Of a service's responses.
+    Second,
+}
+
+/// Whom a publisher, subscription, server or client is matched with.
+pub(crate) struct Bond {
+    made: Made,
+    /// For complaints: the topic or service.
+    label: String,
+    feed: Arc<Feed>,
+    state: Mutex<State>,
+    watch: Watch,
+    /// The writer of the first end, if that is one.
+    probe: OnceLock<Probe>,
+    /// What is done about each change, on the library's threads.
+    changed: OnceLock<Box<dyn Fn() + Send + Sync>>,
+}
+
+#[derive(Default)]
+struct State {
+    first: BTreeSet<Handle>,
+    second: BTreeSet<Handle>,
+    /// Those that would be among the first if they were sure to listen, and when they came.
+    unsure: BTreeMap<Handle, Instant>,
+    /// What that comes to. Discovery knows of ends before they are matched.
+    count: usize,
+    /// Who waits for the first match.
+    waiters: Waiters,
+}
+
+impl Bond {
+    /// Of a publisher or subscription.
+    pub(crate) fn of_topic(label: String, domain: &Domain) -> Arc<Self> {
+        Self::new(Made::OfOne, label, domain)
+    }
+
+    /// Of a server or client.
+    pub(crate) fn of_service(label: String, domain: &Domain) -> Arc<Self> {
+        Self::new(Made::OfTwo, label, domain)
+    }
+
+    fn new(made: Made, label: String, domain: &Domain) -> Arc<Self> {
+        Arc::new(Self {
+            made,
+            label,
+            feed: Arc::clone(domain.feed()),
+            state: Mutex::default(),
+            watch: domain.watch(),
+            probe: OnceLock::new(),
+            changed: OnceLock::new(),
+        })
+    }
+
+    /// The first end is a writer: from now on its matches count once they are sure to listen.
+    pub(crate) fn writes(self: &Arc<Self>, probe: Probe) {
+        let _ = self.probe.set(probe);
+        if !self.prove() {
+            self.watch.add(self);
+        }
+    }
+
+    /// Has that done about each change from now on. Once.
+    pub(crate) fn on_change(&self, act: impl Fn() + Send + Sync + 'static) {
+        let _ = self.changed.set(Box::new(act));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // What runs under the lock leaves nothing half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn count_in(&self, state: &State) -> usize {
+        match self.made {
+            Made::OfOne => state.first.len(),
+            Made::OfTwo => pairs(&self.feed.peers(&state.first), &self.feed.peers(&state.second)),
+        }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.lock().count
+    }
+
+    /// Whether a client's request can be answered: `None` once the client has gone.
+    pub(crate) fn reaches(&self, requester: Handle) -> Option<bool> {
+        let state = self.lock();
+        if !state.first.contains(&requester) {
+            return None;
+        }
+        let requester = self.feed.peer(requester)?;
+        Some(self.feed.peers(&state.second).iter().any(|reader| belong_together(&requester, reader)))
+    }
+
+    fn matched(self: &Arc<Self>, end: End, peer: Handle, came: bool) {
+        let mut state = self.lock();
+        match (end, came) {
+            (End::FirstWriter, true) => _ = state.unsure.insert(peer, Instant::now()),
+            (End::FirstReader, true) => _ = state.first.insert(peer),
+            (End::Second, true) => _ = state.second.insert(peer),
+            (End::FirstWriter | End::FirstReader, false) => {
+                state.unsure.remove(&peer);
+                state.first.remove(&peer);
+            }
+            (End::Second, false) => _ = state.second.remove(&peer),
+        }
+        self.changed(state);
+        if end == End::FirstWriter && came && !self.prove() {
+            self.watch.add(self);
+        }
+    }
+
+    /// Counts those that are sure to listen by now; returns whether all are.
+    pub(crate) fn prove(&self) -> bool {
+        let Some(probe) = self.probe.get() else {
+            // Whoever creates the writer asks once more.
+            return true;
+        };
+        let unsure = self.lock().unsure.clone();
+        // The library has locks of its own: not under ours.
+        let is_sure = |(peer, came): &(Handle, Instant)| came.elapsed() > UNSURE_MAX || probe.is_heard(*peer);
+        let sure: Vec<_> = unsure.into_iter().filter(is_sure).collect();
+        let mut state = self.lock();
+        for (peer, _) in &sure {
+            // Unless it has gone meanwhile.
+            if state.unsure.remove(peer).is_some() {
+                state.first.insert(*peer);
+            }
+        }
+        let are_all = state.unsure.is_empty();
+        if !sure.is_empty() {
+            self.changed(state);
+        }
+        are_all
+    }
+
+    fn changed(&self, mut state: MutexGuard<'_, State>) {
+        state.count = self.count_in(&state);
+        let waiters = if state.count > 0 { state.waiters.take() } else { Waiters::new() };
+        drop(state);
+        waiters.wake();
+        if let Some(act) = self.changed.get() {
+            act();
+        }
+    }
+
+    fn incompatible(&self, policy: u32) {
+        let label = &self.label;
+        let (what, fix) = match policy {
+            2 => ("durability", "a subscription to latched messages hears only publishers that latch them"),
+            11 => ("reliability", "a reliable subscription hears only reliable publishers"),
+            4 => ("deadline", "a publisher's must not be longer than the subscription's"),
+            8 => ("liveliness", "a publisher's must be as strict as the subscription's"),
+            23 => ("data representation", "both have to speak the first version of CDR"),
+            _ => ("quality of service", "compare both with `ros2 topic info --verbose`"),
+        };
+        self.feed
+            .tell(format!("{label} has another end that it is not matched with, since their {what} differs: {fix}"));
+    }
+
+    pub(crate) fn wait(self: &Arc<Self>) -> impl Future<Output = ()> + Send + 'static + use<> {
+        let bond = Arc::clone(self);
+        async move {
+            loop {
+                let changed = {
+                    let mut state = bond.lock();
+                    if state.count > 0 {
+                        return;
+                    }
+                    state.waiters.wait()
+                };
+                changed.await;
+            }
+        }
+    }
+}
+
+/// Whether they are a client's or a server's two ends, as far as they tell. Otherwise those of one participant are.
+fn belong_together(one: &Peer, other: &Peer) -> bool {
+    match (&one.pair, &other.pair) {
+        (Some(one), Some(other)) => one == other,
+        (None, None) => prefix_of(&one.guid) == prefix_of(&other.guid),
+        _ => false,
+    }
+}
+
+/// How many of the first have one among the second. Who speaks of requests in another way is none.
+fn pairs(first: &[Arc<Peer>], second: &[Arc<Peer>]) -> usize {
+    let is_whole = |one: &&Arc<Peer>| one.has_headers() && second.iter().any(|other| belong_together(one, other));
+    first.iter().filter(is_whole).count()
+}
+
+/// One end, as the library tells of it.
+pub(crate) struct Ear {
+    bond: Arc<Bond>,
+    end: End,
+}
+
+impl Ear {
+    pub(crate) fn new(bond: &Arc<Bond>, end: End) -> Arc<Self> {
+        Arc::new(Self { bond: Arc::clone(bond), end })
+    }
+}
+
+impl Listen for Ear {
+    fn matched(&self, peer: Handle, came: bool) {
+        self.bond.matched(self.end, peer, came);
+    }
+
+    fn incompatible(&self, policy: u32) {
+        self.bond.incompatible(policy);
+    }
+}
+
+/// Whom a subscription is matched with.
+pub(crate) struct Matched(pub(crate) Arc<Bond>);
+
+impl Matches for Matched {
+    fn count(&self) -> usize {
+        self.0.count()
+    }
+
+    fn wait(&self) -> Awaited<()> {
+        Box::pin(self.0.wait())
+    }
+}

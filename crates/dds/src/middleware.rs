@@ -1,0 +1,62 @@
+//! A domain as the middleware of nodes.
+
+use std::sync::Arc;
+
+use rospin_engine::{EntityOptions, ExecutorHandle};
+use rospin_node::{
+    ClientEnd, FullName, Graph, Matches, Middleware, NodeEnd, NodeName, PayloadSource, PublisherEnd, Qos, Refused,
+    RequestSource, TypeName,
+};
+
+use crate::client::DdsClient;
+use crate::domain::Domain;
+use crate::nodes::DdsNode;
+use crate::publisher::DdsPublisher;
+use crate::service::DdsRequests;
+use crate::subscription;
+
+impl Middleware for Domain {
+    fn graph(&self) -> &Arc<Graph> {
+        &self.feed().graph
+    }
+
+    fn create_node(&self, name: &NodeName) -> Result<Box<dyn NodeEnd>, Refused> {
+        Ok(Box::new(DdsNode::new(self, name)))
+    }
+}
+
+impl NodeEnd for DdsNode {
+    fn create_publisher(
+        &self,
+        topic: &FullName,
+        message_type: &TypeName,
+        qos: &Qos,
+    ) -> Result<Box<dyn PublisherEnd>, Refused> {
+        Ok(Box::new(DdsPublisher::new(self, topic, message_type, qos)?))
+    }
+
+    fn create_subscription(
+        &self,
+        topic: &FullName,
+        message_type: &TypeName,
+        qos: &Qos,
+    ) -> Result<(PayloadSource, Box<dyn Matches>), Refused> {
+        let (reader, matched) = subscription::subscribe(self, topic, message_type, qos)?;
+        Ok((Box::new(reader), Box::new(matched)))
+    }
+
+    fn create_service(&self, service: &FullName, service_type: &TypeName, qos: &Qos) -> Result<RequestSource, Refused> {
+        Ok(Box::new(DdsRequests::new(self, service, service_type, qos)?))
+    }
+
+    fn create_client(
+        &self,
+        _executor: &ExecutorHandle,
+        service: &FullName,
+        service_type: &TypeName,
+        qos: &Qos,
+        _options: EntityOptions,
+    ) -> Result<Box<dyn ClientEnd>, Refused> {
+        Ok(Box::new(DdsClient::new(self, service, service_type, qos)?))
+    }
+}

@@ -1,0 +1,138 @@
+//! What topics, services and types are called on the wire.
+
+use rospin_node::{EndpointKind, FullName, TypeName};
+
+/// Where something is on a topic of DDS.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    /// Who sends.
+    Writers,
+    /// Who receives.
+    Readers,
+}
+
+/// A topic.
+pub(crate) fn topic(name: &FullName) -> String {
+    format!("rt{name}")
+}
+
+/// The requests of a service.
+pub(crate) fn requests(service: &FullName) -> String {
+    format!("rq{service}Request")
+}
+
+/// The responses of a service.
+pub(crate) fn responses(service: &FullName) -> String {
+    format!("rr{service}Reply")
+}
+
+/// A type, or with `part` the type of a service's requests or responses.
+pub(crate) fn dds_type(name: &TypeName, part: &str) -> String {
+    format!("{}::{}::dds_::{}{part}_", name.package, name.kind.as_str(), name.name)
+}
+
+/// What a reader or writer of a DDS topic is in ROS, and what its topic or service is called there; `None` if it is nothing of
+/// ROS, or the other half of something. A server is told by the reader of its requests, and a client by that of its responses:
+/// those are what every implementation assigns to a node.
+pub(crate) fn of_topic(end: End, topic: &str) -> Option<(EndpointKind, &str)> {
+    let (kind, name) = match (topic.split_at_checked(2)?, end) {
+        (("rt", name), End::Writers) => (EndpointKind::Publisher, name),
+        (("rt", name), End::Readers) => (EndpointKind::Subscription, name),
+        (("rq", name), End::Readers) => (EndpointKind::Server, name.strip_suffix("Request")?),
+        (("rr", name), End::Readers) => (EndpointKind::Client, name.strip_suffix("Reply")?),
+        _ => return None,
+    };
+    name.starts_with('/').then_some((kind, name))
+}
+
+/// Whether a DDS topic belongs to a topic or a service of ROS, and what that is called; `None` if to neither.
+pub(crate) fn of_any(topic: &str) -> Option<(&'static str, &str)> {
+    let (kind, name) = match topic.split_at_checked(2)? {
+        ("rt", name) => ("topic", name),
+        ("rq", name) => ("service", name.strip_suffix("Request")?),
+        ("rr", name) => ("service", name.strip_suffix("Reply")?),
+        _ => return None,
+    };
+    name.starts_with('/').then_some((kind, name))
+}
+
+/// What ROS calls a type; if it is none of ROS, what DDS calls it.
+pub(crate) fn of_type(kind: EndpointKind, dds_type: &str) -> String {
+    let part = match kind {
+        EndpointKind::Publisher | EndpointKind::Subscription => "_",
+        EndpointKind::Server => "_Request_",
+        EndpointKind::Client => "_Response_",
+    };
+    let parts: Vec<_> = dds_type.split("::").collect();
+    match parts[..] {
+        [package, group, "dds_", name] => {
+            name.strip_suffix(part).map_or_else(|| dds_type.to_owned(), |name| format!("{package}/{group}/{name}"))
+        }
+        _ => dds_type.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rospin_node::{NodeName, Service};
+
+    enum AddTwoInts {}
+
+    impl Service for AddTwoInts {
+        type Request = ();
+        type Response = ();
+        const TYPE: &str = "example_interfaces/srv/AddTwoInts";
+    }
+
+    enum SendGoal {}
+
+    impl Service for SendGoal {
+        type Request = ();
+        type Response = ();
+        const TYPE: &str = "example_interfaces/action/Fibonacci";
+        const TYPE_SUFFIX: &str = "_SendGoal";
+    }
+
+    #[test]
+    fn what_goes_out_comes_back() {
+        let name = NodeName::new("/robot", "adder").unwrap().resolve("add_two_ints").unwrap();
+        let service = TypeName::of_service::<AddTwoInts>().unwrap();
+        let cases = [
+            (End::Writers, topic(&name), "", EndpointKind::Publisher),
+            (End::Readers, topic(&name), "", EndpointKind::Subscription),
+            (End::Readers, requests(&name), "_Request", EndpointKind::Server),
+            (End::Readers, responses(&name), "_Response", EndpointKind::Client),
+        ];
+        for (end, topic, part, kind) in cases {
+            assert_eq!(of_topic(end, &topic), Some((kind, "/robot/add_two_ints")));
+            assert_eq!(of_any(&topic).unwrap().1, "/robot/add_two_ints");
+            assert_eq!(of_type(kind, &dds_type(&service, part)), "example_interfaces/srv/AddTwoInts");
+        }
+    }
+
+    #[test]
+    fn what_is_not_of_ros_is_left_alone() {
+        let others =
+            ["", "r", "rt", "ro", "ros_discovery_info", "rtx", "DCPSTopic", "rq/addRequest", "rr/addReply", "é/x"];
+        for topic in others {
+            assert_eq!(of_topic(End::Writers, topic), None, "{topic}");
+        }
+        assert_eq!((of_topic(End::Readers, "rq/add"), of_any("rq/add"), of_any("rtx")), (None, None, None));
+        for dds_type in ["", "::", "Shape", "a::msg::dds_::Name", "a::b::c::d_", "é"] {
+            assert_eq!(of_type(EndpointKind::Publisher, dds_type), dds_type);
+        }
+    }
+
+    #[test]
+    fn names_are_those_of_other_middlewares_of_ros() {
+        let name = NodeName::new("/robot", "adder").unwrap().resolve("add_two_ints").unwrap();
+        assert_eq!(topic(&name), "rt/robot/add_two_ints");
+        assert_eq!(requests(&name), "rq/robot/add_two_intsRequest");
+        assert_eq!(responses(&name), "rr/robot/add_two_intsReply");
+        let service = TypeName::of_service::<AddTwoInts>().unwrap();
+        assert_eq!(dds_type(&service, "_Request"), "example_interfaces::srv::dds_::AddTwoInts_Request_");
+        let part = TypeName::of_service::<SendGoal>().unwrap();
+        assert_eq!(dds_type(&part, "_Response"), "example_interfaces::action::dds_::Fibonacci_SendGoal_Response_");
+    }
+}

@@ -1,0 +1,134 @@
+//! This process' nodes, as others are told of them: on a topic that is for it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rospin_node::NodeName;
+use rospin_wire::cdr::to_payload;
+
+use crate::cyclone::{Code, EntityQos, Guid, Handle, Listen, Participant, Reader, Writer};
+use crate::domain::Domain;
+use crate::feed::{Feed, NodeEntitiesInfo, Nodes, ParticipantEntitiesInfo};
+
+const TOPIC: &str = "ros_discovery_info";
+const TYPE: &str = "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_";
+
+/// Matches of the topic that nodes are told of on matter to nobody.
+struct Unheard;
+
+impl Listen for Unheard {
+    fn matched(&self, _: Handle, _: bool) {}
+    fn incompatible(&self, _: u32) {}
+}
+
+/// The nodes that others are told of.
+pub(crate) struct Announced {
+    nodes: Mutex<List>,
+    /// Tells of others' nodes.
+    _heard: Reader<Unheard>,
+}
+
+struct List {
+    participant: Guid,
+    writer: Writer<Unheard>,
+    nodes: BTreeMap<u64, NodeEntitiesInfo>,
+    last: u64,
+}
+
+impl List {
+    /// Says all anew, as it is done there.
+    fn say(&self) {
+        let nodes = self.nodes.values().cloned().collect();
+        let message = ParticipantEntitiesInfo { gid: self.participant, nodes };
+        // It is made of texts and bytes, which can be encoded.
+        let Ok(mut bytes) = to_payload(&message) else { return };
+        self.writer.write(&mut bytes).unwrap_or_else(|error| {
+            log::warn!(target: "rospin", "other processes were not told of nodes: {error}");
+        });
+    }
+}
+
+impl Announced {
+    pub(crate) fn new(participant: &Participant, feed: &Arc<Feed>) -> Result<Self, Code> {
+        let qos = EntityQos { is_reliable: true, is_transient_local: true, depth: Some(1), user_data: &[] };
+        let unheard = Arc::new(Unheard);
+        let heard = Reader::create(participant, TOPIC, TYPE, &qos, &unheard, Nodes(Arc::clone(feed)))?;
+        let writer = Writer::create(participant, TOPIC, TYPE, &qos, &unheard)?;
+        let list = List { participant: participant.guid(), writer, nodes: BTreeMap::new(), last: 0 };
+        // Who has no nodes says so, too.
+        list.say();
+        Ok(Self { nodes: Mutex::new(list), _heard: heard })
+    }
+
+    fn change<R>(&self, change: impl FnOnce(&mut List) -> R) -> R {
+        // Said under the lock, so that the last word is said last. What is called there is the library, and a feed that ignores it.
+        let mut list = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = change(&mut list);
+        list.say();
+        result
+    }
+
+    fn node_came(&self, name: &NodeName) -> u64 {
+        let (namespace, name) = (name.namespace().to_owned(), name.base_name().to_owned());
+        self.change(|list| {
+            list.last += 1;
+            let node = NodeEntitiesInfo { namespace, name, readers: Vec::new(), writers: Vec::new() };
+            list.nodes.insert(list.last, node);
+            list.last
+        })
+    }
+}
+
+/// A node, in the graph for as long as this lives.
+pub(crate) struct DdsNode {
+    pub(crate) domain: Domain,
+    number: u64,
+}
+
+impl DdsNode {
+    pub(crate) fn new(domain: &Domain, name: &NodeName) -> Self {
+        Self { domain: domain.clone(), number: domain.announced().node_came(name) }
+    }
+
+    /// Has others know that those readers and writers are the node's, for as long as what it returns lives.
+    pub(crate) fn list(&self, readers: &[Guid], writers: &[Guid]) -> Listed {
+        let listed = Listed {
+            domain: self.domain.clone(),
+            node: self.number,
+            readers: readers.to_vec(),
+            writers: writers.to_vec(),
+        };
+        self.domain.announced().change(|list| {
+            if let Some(node) = list.nodes.get_mut(&self.number) {
+                node.readers.extend_from_slice(readers);
+                node.writers.extend_from_slice(writers);
+            }
+        });
+        listed
+    }
+}
+
+impl Drop for DdsNode {
+    fn drop(&mut self) {
+        self.domain.announced().change(|list| list.nodes.remove(&self.number));
+    }
+}
+
+/// Readers and writers that others know to be a node's.
+pub(crate) struct Listed {
+    domain: Domain,
+    node: u64,
+    readers: Vec<Guid>,
+    writers: Vec<Guid>,
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        self.domain.announced().change(|list| {
+            if let Some(node) = list.nodes.get_mut(&self.node) {
+                node.readers.retain(|id| !self.readers.contains(id));
+                node.writers.retain(|id| !self.writers.contains(id));
+            }
+        });
+    }
+}

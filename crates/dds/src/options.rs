@@ -1,0 +1,258 @@
+//! How a process takes part in a domain.
+
+/// The highest domain id whose ports exist on every system.
+const DOMAIN_ID_MAX: u16 = 232;
+
+/// How many processes of a machine find each other without multicast, less one. As in `rmw_cyclonedds_cpp`: with fewer, some are
+/// deaf; with more, everybody announces himself to that many ports.
+const PARTICIPANT_INDEX_MAX: u8 = 32;
+
+/// Who is found without being named: `ROS_AUTOMATIC_DISCOVERY_RANGE`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
+pub enum DiscoveryRange {
+    /// Nobody, not even those that are named.
+    Off,
+    /// Processes of this machine.
+    Localhost,
+    /// Processes that multicasts reach. The default.
+    #[default]
+    Subnet,
+    /// What Cyclone DDS does unless told otherwise. Peers are not looked for.
+    SystemDefault,
+}
+
+/// What the environment says cannot be followed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{variable} is `{value}`; it should be {expected}")]
+pub struct EnvError {
+    /// The variable.
+    pub variable: &'static str,
+    /// What it is.
+    pub value: String,
+    /// What it may be.
+    pub expected: &'static str,
+}
+
+/// Why a domain could not be joined.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JoinError {
+    /// There is no such domain.
+    #[error("there is no DDS domain {domain_id}; use one from 0 to 232")]
+    DomainId {
+        /// The domain's number.
+        domain_id: u16,
+    },
+    /// A static peer is none.
+    #[error("`{peer}` is no address of a peer; use a host name or an IP address")]
+    Peer {
+        /// What was given.
+        peer: String,
+    },
+    /// Cyclone DDS could not be started.
+    #[error(
+        "could not join DDS domain {domain_id}: {reason}; a faulty CYCLONEDDS_URI, no network interface, or more than 33 \
+         processes on this machine are causes"
+    )]
+    Participant {
+        /// The domain's number.
+        domain_id: u16,
+        /// What Cyclone DDS says.
+        reason: String,
+    },
+}
+
+/// How a process takes part in a domain.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct DomainOptions {
+    pub(crate) domain_id: u16,
+    range: DiscoveryRange,
+    peers: Vec<String>,
+    config: String,
+}
+
+impl DomainOptions {
+    /// Domain 0, as far as multicasts reach. The environment is not looked at.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// As the environment says, in the words of ROS 2: `ROS_DOMAIN_ID`, `ROS_AUTOMATIC_DISCOVERY_RANGE` or
+    /// `ROS_LOCALHOST_ONLY`, `ROS_STATIC_PEERS`, and all that `CYCLONEDDS_URI` says, which goes before the rest.
+    ///
+    /// # Errors
+    /// If `ROS_DOMAIN_ID` is not a number from 0 to 232, the range is none, or there should be security
+    /// (`ROS_SECURITY_ENABLE`), which this crate does not have.
+    pub fn from_env() -> Result<Self, EnvError> {
+        Self::from_variables(|variable| std::env::var(variable).ok().filter(|value| !value.is_empty()))
+    }
+
+    fn from_variables(variable: impl Fn(&'static str) -> Option<String>) -> Result<Self, EnvError> {
+        let mut options = Self::new();
+        if let Some(value) = variable("ROS_DOMAIN_ID") {
+            let id = value.trim().parse().ok().filter(|id| *id <= DOMAIN_ID_MAX);
+            let expected = "a number from 0 to 232";
+            options.domain_id = id.ok_or(EnvError { variable: "ROS_DOMAIN_ID", value, expected })?;
+        }
+        options.range = match variable("ROS_AUTOMATIC_DISCOVERY_RANGE").as_deref() {
+            Some("OFF") => DiscoveryRange::Off,
+            Some("LOCALHOST") => DiscoveryRange::Localhost,
+            None if variable("ROS_LOCALHOST_ONLY").as_deref() == Some("1") => DiscoveryRange::Localhost,
+            None | Some("SUBNET") => DiscoveryRange::Subnet,
+            Some("SYSTEM_DEFAULT") => DiscoveryRange::SystemDefault,
+            Some(other) => {
+                let (variable, value) = ("ROS_AUTOMATIC_DISCOVERY_RANGE", other.to_owned());
+                return Err(EnvError { variable, value, expected: "OFF, LOCALHOST, SUBNET or SYSTEM_DEFAULT" });
+            }
+        };
+        let peers = variable("ROS_STATIC_PEERS").unwrap_or_default();
+        options.peers = peers.split(';').map(str::trim).filter(|peer| !peer.is_empty()).map(str::to_owned).collect();
+        options.config = variable("CYCLONEDDS_URI").unwrap_or_default();
+        if variable("ROS_SECURITY_ENABLE").as_deref() == Some("true") {
+            let expected = "`false`: there is no DDS security over this crate";
+            return Err(EnvError { variable: "ROS_SECURITY_ENABLE", value: "true".to_owned(), expected });
+        }
+        Ok(options)
+    }
+
+    /// Sets the domain: participants of different domains do not see each other. From 0 to 232.
+    #[must_use]
+    pub const fn domain_id(mut self, domain_id: u16) -> Self {
+        self.domain_id = domain_id;
+        self
+    }
+
+    /// Sets who is found without being named.
+    #[must_use]
+    pub const fn discovery_range(mut self, range: DiscoveryRange) -> Self {
+        self.range = range;
+        self
+    }
+
+    /// Stays on this machine.
+    #[must_use]
+    pub const fn localhost(self) -> Self {
+        self.discovery_range(DiscoveryRange::Localhost)
+    }
+
+    /// Looks for processes on those machines, too: host names or addresses.
+    #[must_use]
+    pub fn static_peers(mut self, peers: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.peers = peers.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets what goes before everything else, as `CYCLONEDDS_URI` does: XML, or the URI of a file, or several of either with
+    /// commas between them. `<Internal><Watermarks><WhcHigh>` is how far a reliable publisher may be ahead, for instance.
+    #[must_use]
+    pub fn cyclonedds_uri(mut self, config: impl Into<String>) -> Self {
+        self.config = config.into();
+        self
+    }
+
+    /// All of it in Cyclone DDS's words. `as_domain` is set if it is another one as far as this process goes.
+    pub(crate) fn xml(&self, as_domain: Option<u16>) -> Result<String, JoinError> {
+        if self.domain_id > DOMAIN_ID_MAX {
+            return Err(JoinError::DomainId { domain_id: self.domain_id });
+        }
+        let is_address = |peer: &String| {
+            !peer.is_empty() && peer.chars().all(|c| c.is_ascii_alphanumeric() || ".:-_%[]".contains(c))
+        };
+        if let Some(peer) = self.peers.iter().find(|peer| !is_address(peer)) {
+            return Err(JoinError::Peer { peer: peer.clone() });
+        }
+        let mut discovery = String::new();
+        if let Some(id) = as_domain {
+            discovery += &format!("<ExternalDomainId>{id}</ExternalDomainId>");
+        }
+        discovery += &match self.range {
+            DiscoveryRange::SystemDefault => String::new(),
+            // Nobody else has that tag.
+            DiscoveryRange::Off => {
+                format!("<ParticipantIndex>none</ParticipantIndex><Tag>ros_discovery_off_{}</Tag>", std::process::id())
+            }
+            DiscoveryRange::Localhost | DiscoveryRange::Subnet => format!(
+                "<ParticipantIndex>auto</ParticipantIndex>\
+                 <MaxAutoParticipantIndex>{PARTICIPANT_INDEX_MAX}</MaxAutoParticipantIndex>"
+            ),
+        };
+        discovery += &self.peers_xml();
+        let general = match self.range {
+            DiscoveryRange::Off | DiscoveryRange::Localhost => {
+                "<General><AllowMulticast>false</AllowMulticast></General>"
+            }
+            DiscoveryRange::Subnet | DiscoveryRange::SystemDefault => "",
+        };
+        let config = &self.config;
+        let ours = format!("<CycloneDDS><Domain>{general}<Discovery>{discovery}</Discovery></Domain></CycloneDDS>");
+        Ok(if config.is_empty() { ours } else { format!("{ours},{config}") })
+    }
+
+    fn peers_xml(&self) -> String {
+        let localhost = (self.range == DiscoveryRange::Localhost).then_some("localhost");
+        let named = match self.range {
+            DiscoveryRange::Localhost | DiscoveryRange::Subnet => &self.peers[..],
+            DiscoveryRange::Off | DiscoveryRange::SystemDefault => &[],
+        };
+        let peers = localhost.into_iter().chain(named.iter().map(String::as_str));
+        let peers: String = peers.map(|peer| format!("<Peer address=\"{peer}\"/>")).collect();
+        if peers.is_empty() { peers } else { format!("<Peers>{peers}</Peers>") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(variables: &[(&str, &str)]) -> Result<DomainOptions, EnvError> {
+        let find = |name| variables.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned());
+        DomainOptions::from_variables(find)
+    }
+
+    #[test]
+    fn the_environment_speaks_ros() {
+        assert_eq!(from(&[]), Ok(DomainOptions::new()));
+        let expected = DomainOptions::new().domain_id(42).localhost().static_peers(["10.0.0.1", "robot"]);
+        let (id, peers) = (("ROS_DOMAIN_ID", "42"), ("ROS_STATIC_PEERS", "10.0.0.1; robot;"));
+        assert_eq!(from(&[id, peers, ("ROS_LOCALHOST_ONLY", "1")]), Ok(expected.clone()));
+        assert_eq!(from(&[id, peers, ("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")]), Ok(expected));
+        let uri = from(&[("CYCLONEDDS_URI", "file:///etc/dds.xml")]).unwrap();
+        assert!(uri.xml(None).unwrap().ends_with(",file:///etc/dds.xml"));
+    }
+
+    #[test]
+    fn what_cannot_be_followed_is_an_error() {
+        for id in ["233", "-1", "forty-two", "65536"] {
+            assert_eq!(from(&[("ROS_DOMAIN_ID", id)]).unwrap_err().variable, "ROS_DOMAIN_ID");
+        }
+        let range = from(&[("ROS_AUTOMATIC_DISCOVERY_RANGE", "FAR")]).unwrap_err();
+        assert!(range.to_string().contains("LOCALHOST"), "{range}");
+        assert!(from(&[("ROS_SECURITY_ENABLE", "true")]).is_err());
+        assert!(from(&[("ROS_SECURITY_ENABLE", "false")]).is_ok());
+        assert!(matches!(DomainOptions::new().domain_id(233).xml(None), Err(JoinError::DomainId { domain_id: 233 })));
+        let peer = DomainOptions::new().static_peers(["\"/><x>"]).xml(None);
+        assert!(matches!(peer, Err(JoinError::Peer { .. })));
+    }
+
+    #[test]
+    fn ranges_are_those_of_ros() {
+        let xml = |range| {
+            let options = DomainOptions::new().static_peers(["robot"]).discovery_range(range);
+            options.xml(None).unwrap()
+        };
+        let (local, subnet) = (xml(DiscoveryRange::Localhost), xml(DiscoveryRange::Subnet));
+        assert!(local.contains("<Peers><Peer address=\"localhost\"/><Peer address=\"robot\"/></Peers>"), "{local}");
+        assert!(local.contains("<AllowMulticast>false<"), "{local}");
+        assert!(subnet.contains("<Peers><Peer address=\"robot\"/></Peers>"), "{subnet}");
+        assert!(!subnet.contains("Multicast"), "{subnet}");
+        for found in [&local, &subnet] {
+            assert!(found.contains("<MaxAutoParticipantIndex>32<"), "{found}");
+        }
+        for alone in [xml(DiscoveryRange::Off), xml(DiscoveryRange::SystemDefault)] {
+            assert!(!alone.contains("Peer"), "{alone}");
+        }
+        assert!(xml(DiscoveryRange::Off).contains("<Tag>ros_discovery_off_"));
+    }
+}

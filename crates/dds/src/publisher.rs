@@ -1,0 +1,57 @@
+//! Publishers.
+
+use std::sync::Arc;
+
+use rospin_node::{Awaited, FullName, Matches, PublishError, PublisherEnd, Qos, Refused, TypeName};
+
+use crate::cyclone::Writer;
+use crate::ends::{endpoint_data, entity_qos, refused};
+use crate::matches::{Bond, Ear, End};
+use crate::names;
+use crate::nodes::{DdsNode, Listed};
+
+/// A publisher of a DDS topic.
+pub(crate) struct DdsPublisher {
+    topic: String,
+    // First out of the graph, then gone.
+    _listed: Listed,
+    writer: Writer<Ear>,
+    bond: Arc<Bond>,
+}
+
+impl DdsPublisher {
+    pub(crate) fn new(node: &DdsNode, topic: &FullName, message_type: &TypeName, qos: &Qos) -> Result<Self, Refused> {
+        let domain = &node.domain;
+        let bond = Bond::of_topic(format!("a publisher of topic `{topic}`"), domain);
+        let user_data = endpoint_data(None, message_type);
+        let (name, dds_type) = (names::topic(topic), names::dds_type(message_type, ""));
+        let (qos, ear) = (entity_qos(qos, &user_data), Ear::new(&bond, End::FirstWriter));
+        let writer = Writer::create(domain.participant(), &name, &dds_type, &qos, &ear).map_err(refused)?;
+        bond.writes(writer.probe());
+        let listed = node.list(&[], &[writer.guid()]);
+        Ok(Self { topic: topic.to_string(), _listed: listed, writer, bond })
+    }
+}
+
+impl PublisherEnd for DdsPublisher {
+    fn publish(&self, payload: &mut Vec<u8>) -> Result<(), PublishError> {
+        self.writer.write(payload).map_err(|code| {
+            let topic = self.topic.clone();
+            if code.is_timeout() {
+                PublishError::Full { topic }
+            } else {
+                PublishError::Failed { topic, reason: code.to_string() }
+            }
+        })
+    }
+}
+
+impl Matches for DdsPublisher {
+    fn count(&self) -> usize {
+        self.bond.count()
+    }
+
+    fn wait(&self) -> Awaited<()> {
+        Box::pin(self.bond.wait())
+    }
+}

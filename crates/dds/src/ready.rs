@@ -1,0 +1,98 @@
+//! Readers that are matched and may not listen yet.
+//!
+//! Discovery tells both ends of each other at different moments. A reader elsewhere takes nothing of a reliable writer before
+//! it has got a heartbeat; it asks for what it missed, but a writer that keeps the last few does not have all that was written
+//! meanwhile. So nobody is told of a match before the reader has answered a heartbeat. Cyclone DDS calls nobody when that
+//! happens: a thread looks, for the few milliseconds that it takes, and sleeps at all other times.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::matches::Bond;
+
+/// How often the thread looks, while there is something to look at.
+const INTERVAL: Duration = Duration::from_millis(1);
+
+/// What looks after the matches of a domain, for as long as it lives.
+pub(crate) struct Ready {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    bonds: Vec<Weak<Bond>>,
+    is_over: bool,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // What runs under the lock leaves nothing half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is to be looked at; waits for it. `None` if it is over.
+    fn next(&self) -> Option<Vec<Weak<Bond>>> {
+        let waits = |state: &mut State| state.bonds.is_empty() && !state.is_over;
+        let mut state = self.changed.wait_while(self.lock(), waits).unwrap_or_else(PoisonError::into_inner);
+        if state.is_over { None } else { Some(std::mem::take(&mut state.bonds)) }
+    }
+
+    fn run(&self) {
+        while let Some(mut bonds) = self.next() {
+            bonds.retain(|bond| bond.upgrade().is_some_and(|bond| !bond.prove()));
+            if !bonds.is_empty() {
+                thread::sleep(INTERVAL);
+                self.lock().bonds.append(&mut bonds);
+            }
+        }
+    }
+}
+
+/// Where matches are left that may not be heard yet.
+#[derive(Clone)]
+pub(crate) struct Watch(Weak<Shared>);
+
+impl Watch {
+    /// Has the bond look after itself until it is sure of all its matches.
+    pub(crate) fn add(&self, bond: &Arc<Bond>) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.lock().bonds.push(Arc::downgrade(bond));
+            shared.changed.notify_one();
+        }
+    }
+}
+
+impl Ready {
+    /// Starts the thread, with the scheduling of the calling one.
+    pub(crate) fn start() -> std::io::Result<Self> {
+        let shared = Arc::<Shared>::default();
+        let looks = Arc::clone(&shared);
+        let thread = thread::Builder::new().name("rospin-dds".to_owned()).spawn(move || looks.run())?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    pub(crate) fn watch(&self) -> Watch {
+        Watch(Arc::downgrade(&self.shared))
+    }
+}
+
+impl Drop for Ready {
+    fn drop(&mut self) {
+        self.shared.lock().is_over = true;
+        self.shared.changed.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // It may be this one: the last entity of a bond that it looked at can have the last clone of the domain.
+            if thread.thread().id() != thread::current().id() {
+                let _ = thread.join();
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What participants, readers and writers say of themselves in `USER_DATA`, as `rmw_cyclonedds_cpp` and others have it: settings, each
+//! ended by a semicolon.
+
+use std::fmt::Write;
+
+use crate::cyclone::Guid;
+
+/// Which reader and writer of a service belong together.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Pair {
+    /// A client's.
+    Client(String),
+    /// A server's.
+    Server(String),
+}
+
+impl Pair {
+    /// The name of a pair: the participant's id, and a number of its own in place of the last four bytes.
+    pub(crate) fn name(participant: &Guid, number: u32) -> String {
+        let mut bytes = *participant;
+        bytes[12..].copy_from_slice(&number.to_be_bytes());
+        let mut name = String::new();
+        for (at, byte) in bytes.iter().enumerate() {
+            // Writing to a string does not fail.
+            let _ = write!(name, "{}{byte:x}", if at == 0 { "" } else { "." });
+        }
+        name
+    }
+}
+
+/// What a reader or writer says.
+pub(crate) fn of_endpoint(pair: Option<&Pair>, type_hash: Option<&str>) -> String {
+    let mut said = match pair {
+        Some(Pair::Client(name)) => format!("clientid={name};"),
+        Some(Pair::Server(name)) => format!("serviceid={name};"),
+        None => String::new(),
+    };
+    if let Some(hash) = type_hash {
+        said.push_str("typehash=");
+        said.push_str(hash);
+        said.push(';');
+    }
+    said
+}
+
+/// What a participant says: the security enclave that it is in, and without security the outermost one.
+pub(crate) fn of_participant(enclave: &str) -> String {
+    format!("enclave={enclave};")
+}
+
+fn setting<'a>(user_data: &'a [u8], name: &str) -> Option<&'a str> {
+    let settings = std::str::from_utf8(user_data).ok()?;
+    settings.split(';').find_map(|setting| setting.strip_prefix(name)?.strip_prefix('='))
+}
+
+/// The hash of the type, from ROS 2 Iron on.
+pub(crate) fn type_hash(user_data: &[u8]) -> Option<&str> {
+    setting(user_data, "typehash")
+}
+
+/// Which pair it is part of; `rmw_cyclonedds_cpp` says that, from ROS 2 Foxy on.
+pub(crate) fn pair(user_data: &[u8]) -> Option<Pair> {
+    let client = setting(user_data, "clientid").map(|name| Pair::Client(name.to_owned()));
+    client.or_else(|| setting(user_data, "serviceid").map(|name| Pair::Server(name.to_owned())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_found_among_others() {
+        assert_eq!(type_hash(b"typehash=RIHS01_df66;"), Some("RIHS01_df66"));
+        assert_eq!(type_hash(b"serviceid= 1.0;typehash=RIHS01_df66;other=1;"), Some("RIHS01_df66"));
+        for none in [&b""[..], b"typehash", b"notypehash=1;", b"\xfftypehash=1;"] {
+            assert_eq!(type_hash(none), None);
+        }
+    }
+
+    #[test]
+    fn what_is_said_is_understood() {
+        let name = Pair::name(&[1, 16, 0xab, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0, 0, 1, 0xc1], 0x102);
+        assert_eq!(name, "1.10.ab.0.0.0.0.0.0.0.0.ff.0.0.1.2");
+        for said in [Pair::Client(name.clone()), Pair::Server(name)] {
+            let text = of_endpoint(Some(&said), Some("RIHS01_df66"));
+            assert_eq!((pair(text.as_bytes()), type_hash(text.as_bytes())), (Some(said), Some("RIHS01_df66")));
+        }
+        assert_eq!((pair(b"typehash=1;"), of_endpoint(None, None)), (None, String::new()));
+        assert_eq!(of_participant("/"), "enclave=/;");
+    }
+}

@@ -1,0 +1,170 @@
+//! The graph beyond this process: nodes of other processes come, say goodbye, and are killed; so does a peer of another make.
+
+mod common;
+
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::peer::Peer;
+use common::{AddRequest, AddResponse, AddTwoInts, Text, context, domain_id, executor, join, options, wait};
+use rospin_dds::{Domain, Durability, Node, NodeOptions, PublisherOptions, Reliability};
+use rospin_engine::{ClockKind, Executor, SpinOptions};
+
+/// The domain of a process that the test started, and the number of the node in it.
+const DOMAIN: &str = "ROSPIN_TEST_GRAPH_DOMAIN";
+const NODE: &str = "ROSPIN_TEST_GRAPH_NODE";
+
+/// What every implementation of ROS 2 promises unless told otherwise.
+const LEASE: Duration = Duration::from_secs(10);
+
+/// Starts this program's [`the_other_process`].
+fn start(domain_id: u16, node: &str) -> Other {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "the_other_process", "--nocapture"]);
+    command.env(DOMAIN, domain_id.to_string()).env(NODE, node).stdin(Stdio::piped()).stdout(Stdio::null());
+    Other(command.spawn().unwrap())
+}
+
+struct Other(Child);
+
+impl Other {
+    fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        // Nothing to do if it has ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Spins until that is so, for so long at most, and says how long it took.
+fn wait_until(executor: &Executor, what: &str, patience: Duration, mut is_so: impl FnMut() -> bool) -> Duration {
+    let begin = Instant::now();
+    let so = async {
+        while !is_so() {
+            let _ = executor.handle().sleep(ClockKind::Steady, Duration::from_millis(10)).await;
+        }
+    };
+    let waited = executor.spin_until(so, SpinOptions::new().timeout(patience));
+    assert!(waited.is_ok(), "waiting until {what}");
+    begin.elapsed()
+}
+
+/// What runs in a process of its own; without a domain, nothing.
+#[test]
+fn the_other_process() {
+    let (Ok(domain), Ok(name)) = (std::env::var(DOMAIN), std::env::var(NODE)) else { return };
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let domain = Domain::join(options(domain.parse().unwrap())).unwrap();
+    let node = domain.ros(&context).create_node(NodeOptions::new(name).namespace("/other")).unwrap();
+    let latched = PublisherOptions::new("/chatter").transient_local();
+    let _publisher = node.create_publisher::<Text>(latched).unwrap();
+    let group = executor.create_group("ends", ());
+    // Both ends of a topic: it hears itself.
+    let _subscription = node.on(&group).create_subscription("/chatter", |_: Text| ()).unwrap();
+    let _server =
+        node.on(&group).create_service::<AddTwoInts, _, _>("add", |AddRequest { a, b }| AddResponse { sum: a + b });
+    let handle = executor.handle();
+    std::thread::spawn(move || {
+        // Until it is told to end, or the test has ended.
+        let _ = std::io::stdin().read_line(&mut String::new());
+        handle.halt();
+    });
+    executor.spin(SpinOptions::new()).unwrap();
+}
+
+fn is_known(node: &Node, other: &str) -> bool {
+    let knows_owner = |info: Vec<rospin_dds::Endpoint>| {
+        info.iter().filter(|endpoint| endpoint.node.as_deref() == Some(other)).count() == 1
+    };
+    node.node_names().iter().any(|name| name == other)
+        && knows_owner(node.publishers_info_by_topic("/chatter").unwrap())
+        && knows_owner(node.subscriptions_info_by_topic("/chatter").unwrap())
+        && node.count_servers("/other/add") == Ok(1)
+}
+
+fn is_gone(node: &Node) -> bool {
+    node.node_names() == ["/observer"]
+        && node.count_publishers("/chatter") == Ok(0)
+        && node.count_subscriptions("/chatter") == Ok(0)
+        && node.service_names_and_types().is_empty()
+}
+
+#[test]
+fn a_process_that_ends_says_goodbye() {
+    let id = domain_id();
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let node = join(id).ros(&context).create_node("observer").unwrap();
+    for _ in 0..2 {
+        let mut other = start(id, "polite");
+        wait_until(&executor, "it has come", common::PATIENCE, || is_known(&node, "/other/polite"));
+        writeln!(other.0.stdin.as_mut().unwrap(), "end").unwrap();
+        wait_until(&executor, "it has gone", common::PATIENCE, || is_gone(&node));
+        other.0.wait().unwrap();
+    }
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "it says what it measured")]
+fn a_process_that_is_killed_is_missed_when_its_lease_is_over() {
+    let id = domain_id();
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let node = join(id).ros(&context).create_node("observer").unwrap();
+    let mut other = start(id, "victim");
+    wait_until(&executor, "it has come", common::PATIENCE, || is_known(&node, "/other/victim"));
+    other.kill();
+    // Nobody told us: nothing is missed yet.
+    wait(&executor, "time passes", executor.handle().sleep(ClockKind::Steady, Duration::from_millis(500))).unwrap();
+    assert!(is_known(&node, "/other/victim"));
+    let took = wait_until(&executor, "it is missed", LEASE + common::PATIENCE, || is_gone(&node));
+    eprintln!("missed {took:?} after it was killed");
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "it says what it measured")]
+fn a_peer_that_is_killed_is_missed_when_the_lease_that_it_asked_for_is_over() {
+    let id = domain_id();
+    let Some(peer) = Peer::start("cyclonedds_graph_peer.py", "victim", id) else { return };
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let node = join(id).ros(&context).create_node("observer").unwrap();
+    wait_until(&executor, "it has come", common::PATIENCE, || node.node_names() == ["/observer", "/robot/talker"]);
+    // Kills it.
+    drop(peer);
+    let took = wait_until(&executor, "it is missed", common::PATIENCE, || {
+        node.node_names() == ["/observer"] && node.count_publishers("chatter") == Ok(0)
+    });
+    eprintln!("missed {took:?} after it was killed");
+}
+
+#[test]
+fn a_peer_of_another_make_is_seen_with_its_node() {
+    let id = domain_id();
+    let Some(peer) = Peer::start("cyclonedds_graph_peer.py", "node", id) else { return };
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let node = join(id).ros(&context).create_node("observer").unwrap();
+    wait_until(&executor, "it has come", common::PATIENCE, || {
+        let info = node.publishers_info_by_topic("chatter").unwrap();
+        info.iter().any(|endpoint| endpoint.node.as_deref() == Some("/robot/talker"))
+    });
+    assert_eq!(node.node_names(), ["/observer", "/robot/talker"]);
+    let info = node.publishers_info_by_topic("chatter").unwrap().remove(0);
+    assert_eq!(info.type_name, "std_msgs/msg/String");
+    assert_eq!(info.type_hash, Some(format!("RIHS01_{}", "7".repeat(64))));
+    assert_eq!((info.reliability, info.durability), (Some(Reliability::Reliable), Some(Durability::Volatile)));
+    // It sees this node in the same way, and ends once it does; its goodbye is heard.
+    peer.assert_success();
+    wait_until(&executor, "it has gone", common::PATIENCE, || {
+        node.node_names() == ["/observer"] && node.count_publishers("chatter") == Ok(0)
+    });
+}

@@ -1,0 +1,86 @@
+//! A peer that dies without a word, and comes back.
+
+mod common;
+
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use common::{Text, context, domain_id, executor, join, spin, text};
+use rospin_engine::LossCause;
+
+/// The domain that the other process is to join.
+const PEER_DOMAIN: &str = "ROSPIN_TEST_PEER_DOMAIN";
+
+/// A talker in a process of its own, which is killed when this is dropped.
+struct Talker(Child);
+
+impl Talker {
+    fn start(domain_id: u16) -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "the_talkers_process", "--nocapture"]).env(PEER_DOMAIN, domain_id.to_string());
+        Self(command.stdout(Stdio::null()).spawn().unwrap())
+    }
+}
+
+impl Drop for Talker {
+    fn drop(&mut self) {
+        // SIGKILL: it can tell nobody.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_talker_that_was_killed_is_heard_again_when_it_is_back() {
+    let (context, incidents) = context();
+    let executor = executor(&context, "main");
+    let id = domain_id();
+    let node = join(id).ros(&context).create_node("listener").unwrap();
+    let group = executor.create_group("listener", ());
+    let (heard, handle) = (Arc::new(AtomicU32::new(0)), executor.handle());
+    let count = Arc::clone(&heard);
+    let subscription = node
+        .on(&group)
+        .create_subscription("chatter", move |_: Text| {
+            if count.fetch_add(1, Ordering::Relaxed) == 20 {
+                handle.halt();
+            }
+        })
+        .unwrap();
+    // What has nothing to do with it goes on all the while.
+    let ticks = Arc::new(AtomicU64::new(0));
+    let ticked = Arc::clone(&ticks);
+    let others = executor.create_group("others", ());
+    let timer = others.create_timer(Duration::from_millis(5), move |(), _| _ = ticked.fetch_add(1, Ordering::Relaxed));
+    let timer = timer.unwrap();
+    let began = std::time::Instant::now();
+    for _ in 0..3 {
+        heard.store(0, Ordering::Relaxed);
+        let talker = Talker::start(id);
+        spin(&executor, "the talker is heard");
+        drop(talker);
+    }
+    let due = u64::try_from(began.elapsed().as_millis() / 5).unwrap();
+    let done = ticks.load(Ordering::Relaxed) + timer.lost(LossCause::TimerOverrun);
+    assert!(done >= due.saturating_sub(100), "{done} of {due} ticks");
+    assert_eq!(common::take_failures(&incidents), 0);
+    drop(subscription);
+}
+
+/// The talker's part; without its domain, nothing.
+#[test]
+fn the_talkers_process() {
+    let Ok(id) = std::env::var(PEER_DOMAIN) else { return };
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let node = join(id.parse().unwrap()).ros(&context).create_node("talker").unwrap();
+    let publisher = node.create_publisher::<Text>("chatter").unwrap();
+    let group = executor.create_group("talker", 0);
+    let _timer = group.create_timer(Duration::from_millis(10), move |count: &mut u32, _| {
+        *count += 1;
+        publisher.publish(text(format!("Hello World: {count}"))).unwrap();
+    });
+    spin(&executor, "it is killed");
+}

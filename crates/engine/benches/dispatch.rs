@@ -1,0 +1,158 @@
+//! The dispatch path, for a tool that counts instructions: `dispatch CASE COUNT` runs so many activations and ends.
+//!
+//! What one activation takes is the difference between two counts, divided by the difference of their activations: what is
+//! done once falls out. `.ci/instructions.sh` does that. Without arguments it names the cases.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rospin_engine::{
+    Context, ContextOptions, Executor, ExecutorOptions, ManualClock, Overrun, Priority, SpinOptions,
+    SubscriptionOptions, TimerOptions, policy,
+};
+
+/// What is run under a policy.
+#[derive(Clone, Copy)]
+enum Load {
+    /// A timer that is behind.
+    Timer,
+    /// So many subscriptions, whose callbacks publish to their own topics: all of them are always ready.
+    Messages(usize),
+    /// A subscription with a full queue.
+    Queued,
+}
+
+const LOADS: [(&str, Load); 4] = [
+    ("timer", Load::Timer),
+    ("message", Load::Messages(10)),
+    ("message-10000", Load::Messages(10_000)),
+    ("queued", Load::Queued),
+];
+
+const POLICIES: [&str; 2] = ["fifo", "fixed-priority"];
+
+/// Counts activations down, and halts the executor after the last one.
+struct Countdown {
+    left: AtomicU64,
+    executor: rospin_engine::ExecutorHandle,
+}
+
+impl Countdown {
+    fn new(count: u64, executor: &Executor) -> Arc<Self> {
+        Arc::new(Self { left: AtomicU64::new(count), executor: executor.handle() })
+    }
+
+    fn down(&self) {
+        // One thread: a read-modify-write would be the dearest instruction here.
+        let left = self.left.load(Ordering::Relaxed);
+        self.left.store(left.saturating_sub(1), Ordering::Relaxed);
+        if left <= 1 {
+            self.executor.halt();
+        }
+    }
+}
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+fn timer(policy: &str, count: u64) -> Outcome {
+    let (clock, _, executor) = still(policy)?;
+    let countdown = Countdown::new(count, &executor);
+    let group = executor.create_group("group", 0_u64);
+    // It missed them all, and makes up for them.
+    let options = TimerOptions::periodic(Duration::from_nanos(1)).overrun(Overrun::CatchUp(u32::MAX));
+    let _timer = group.create_timer(options, move |ticks, _| {
+        *ticks += 1;
+        countdown.down();
+    })?;
+    clock.advance(Duration::from_millis(1));
+    executor.spin(SpinOptions::new())?;
+    Ok(())
+}
+
+/// Time stands still: the tool cannot run what reads the clock without a system call.
+fn still(policy: &str) -> Result<(ManualClock, Context, Executor), Box<dyn std::error::Error>> {
+    let clock = ManualClock::new();
+    let context = Context::new(ContextOptions::new().manual_clock(clock.clone()));
+    let executor = context.create_executor(ExecutorOptions::new("main").boxed_policy(policy::by_name(policy)?));
+    Ok((clock, context, executor))
+}
+
+fn messages(policy: &str, entities: usize, count: u64) -> Outcome {
+    let (_, context, executor) = still(policy)?;
+    let countdown = Countdown::new(count, &executor);
+    let groups: Vec<_> = (0..10).map(|number| executor.create_group(format!("group{number}"), 0_u64)).collect();
+    let mut subscriptions = Vec::new();
+    for number in 0..entities {
+        let topic = format!("topic{number}");
+        let publisher = context.create_publisher::<u64>(topic.as_str())?;
+        let (again, countdown) = (publisher.clone(), Arc::clone(&countdown));
+        let options = SubscriptionOptions::new(topic).priority(Priority(number as u32 % 8));
+        subscriptions.push(groups[number % 10].create_subscription(options, move |runs, message| {
+            *runs += 1;
+            again.publish(message);
+            countdown.down();
+        })?);
+        publisher.publish(0);
+    }
+    executor.spin(SpinOptions::new())?;
+    Ok(())
+}
+
+fn queued(policy: &str, count: u64) -> Outcome {
+    const DEPTH: u64 = 100;
+    let (_, context, executor) = still(policy)?;
+    let countdown = Countdown::new(count, &executor);
+    let group = executor.create_group("group", 0_u64);
+    let publisher = context.create_publisher::<u64>("topic")?;
+    let again = publisher.clone();
+    let messages: Vec<_> = (0..DEPTH).map(Arc::new).collect();
+    let first = messages.clone();
+    let options = SubscriptionOptions::new("topic").keep_last(DEPTH as usize);
+    let _subscription = group.create_subscription(options, move |runs, message: Arc<u64>| {
+        *runs += 1;
+        // The last one of a full queue fills it again: one notification for all that is published.
+        if *message == DEPTH - 1 {
+            messages.iter().for_each(|message| _ = again.publish(Arc::clone(message)));
+        }
+        countdown.down();
+    })?;
+    first.into_iter().for_each(|message| _ = publisher.publish(message));
+    executor.spin(SpinOptions::new())?;
+    Ok(())
+}
+
+fn cases() -> impl Iterator<Item = (String, Load, &'static str)> {
+    LOADS.iter().flat_map(|(name, load)| POLICIES.map(|policy| (format!("{name}/{policy}"), *load, policy)))
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let ran = match arguments.as_slice() {
+        [case, count] => match (cases().find(|(name, ..)| name == case), count.parse()) {
+            (Some((_, load, policy)), Ok(count)) => match load {
+                Load::Timer => timer(policy, count),
+                Load::Messages(entities) => messages(policy, entities, count),
+                Load::Queued => queued(policy, count),
+            },
+            _ => Err(format!("no case `{case}`, or no number `{count}`").into()),
+        },
+        _ => {
+            list();
+            Ok(())
+        }
+    };
+    ran.map_or_else(complain, |()| ExitCode::SUCCESS)
+}
+
+#[expect(clippy::print_stdout, reason = "its user is a script")]
+fn list() {
+    cases().for_each(|(name, ..)| println!("{name}"));
+}
+
+#[expect(clippy::print_stderr, reason = "its user is a script")]
+fn complain(error: Box<dyn std::error::Error>) -> ExitCode {
+    eprintln!("error: {error}");
+    ExitCode::FAILURE
+}

@@ -1,0 +1,243 @@
+//! Asynchronous callbacks: a future an activation, polled on the executor's threads.
+
+use crate::sync::thread::{self, ThreadId};
+use crate::sync::{Mutex, MutexGuard};
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use super::{AnyPayload, Body, Ran, RunContext, Take, pass_on, take_into};
+use crate::current::{GroupKey, Noted, Running};
+use crate::source::{Notifier, Pending};
+
+/// An asynchronous callback's way to its group's payload.
+///
+/// The payload is there whenever the callback is being polled, so no reference to it can live across an await.
+///
+/// ```
+/// use std::sync::Arc;
+/// use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+///
+/// let context = Context::new(ContextOptions::new());
+/// let executor = context.create_executor(ExecutorOptions::new("main"));
+/// let squares = executor.create_group("squares", ());
+/// let _service = squares.create_service("square", |_, n: u64| n * n)?;
+/// let client = context.create_client::<u64, u64>("square")?;
+///
+/// let sum = executor.create_group("sum", 0);
+/// let numbers = context.create_publisher::<u64>("numbers")?;
+/// let _subscription = sum.create_subscription_async("numbers", move |sum, number: Arc<u64>| {
+///     let client = client.clone();
+///     async move {
+///         // The executor runs other callbacks meanwhile, the service's among them.
+///         if let Ok(square) = client.call(*number).await {
+///             sum.with(|sum| *sum += square);
+///         }
+///     }
+/// })?;
+/// numbers.publish(3);
+/// numbers.publish(4);
+/// executor.spin(SpinOptions::spin_all())?;
+/// assert_eq!(sum.into_payload().unwrap(), 25);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Payload<P>(Arc<Mutex<Option<Lent<P>>>>);
+
+/// A payload, and the thread that polls the callback it is lent to.
+#[derive(Debug)]
+struct Lent<P> {
+    payload: Box<P>,
+    to: ThreadId,
+}
+
+impl<P> Payload<P> {
+    /// Runs `f` on the payload. Never waits.
+    ///
+    /// # Panics
+    /// If called outside of the callback (on another thread, from a future that was handed to another runtime), or
+    /// within `f`.
+    pub fn with<R>(&self, f: impl FnOnce(&mut P) -> R) -> R {
+        /// Puts the payload back, also after a panic.
+        struct InUse<'a, P>(&'a Payload<P>, Option<Lent<P>>);
+        impl<P> Drop for InUse<'_, P> {
+            fn drop(&mut self) {
+                *self.0.lock() = self.1.take();
+            }
+        }
+
+        let here = thread::current().id();
+        let lent = self.lock().take_if(|lent| lent.to == here);
+        let mut in_use = InUse(self, lent);
+        match &mut in_use.1 {
+            Some(lent) => f(&mut lent.payload),
+            None => {
+                // Whoever has it puts it back.
+                std::mem::forget(in_use);
+                panic!("a payload is only there while its own callback is polled, and for one `with` at a time");
+            }
+        }
+    }
+
+    fn empty() -> Self {
+        Self(Arc::new(Mutex::new(None)))
+    }
+
+    fn handle(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Lent<P>>> {
+        // Held for a move, during which nothing panics.
+        self.0.lock()
+    }
+}
+
+/// A callback that makes futures.
+pub(crate) trait Invoke<P, T>: Send + Sync + 'static {
+    type Future: Future<Output = ()> + Send + 'static;
+
+    fn invoke(&self, payload: Payload<P>, item: T) -> Self::Future;
+}
+
+/// A callback of a mutually exclusive group: one call at a time.
+pub(crate) struct Locked<F>(pub(crate) Mutex<F>);
+
+impl<P, T, F, Fut> Invoke<P, T> for Locked<F>
+where
+    F: FnMut(Payload<P>, T) -> Fut + Send + 'static,
+    Fut: Future<Output = ()> + Send + 'static,
+{
+    type Future = Fut;
+
+    fn invoke(&self, payload: Payload<P>, item: T) -> Fut {
+        // Never contended: the group sees to it.
+        (self.0.lock())(payload, item)
+    }
+}
+
+/// A callback of a reentrant group: any number of calls at once.
+pub(crate) struct Direct<F>(pub(crate) F);
+
+impl<T, F, Fut> Invoke<(), T> for Direct<F>
+where
+    F: Fn(T) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = ()> + Send + 'static,
+{
+    type Future = Fut;
+
+    fn invoke(&self, _: Payload<()>, item: T) -> Fut {
+        (self.0)(item)
+    }
+}
+
+/// What the bodies of one asynchronous callback share.
+struct Shared<T, C> {
+    /// Taking is one at a time.
+    take: Mutex<T>,
+    callback: C,
+}
+
+/// A body that holds one activation's future at a time.
+pub(crate) struct AsyncBody<P, T: Take, C: Invoke<P, T::Item>> {
+    shared: Arc<Shared<T, C>>,
+    future: Option<Pin<Box<C::Future>>>,
+    payload: Payload<P>,
+    waker: Waker,
+    /// The group that its activations hold while they wait, if they do.
+    holds: Option<GroupKey>,
+    /// The calls that its activation waits for while it holds the group.
+    waits: Noted,
+    /// See [`pass_on`].
+    more: Option<Notifier>,
+    item: PhantomData<fn(T::Item)>,
+}
+
+impl<P, T: Take, C: Invoke<P, T::Item>> AsyncBody<P, T, C> {
+    pub(crate) fn new(take: T, callback: C, holds: Option<GroupKey>, more: Option<Notifier>) -> Self {
+        Self::over(Arc::new(Shared { take: Mutex::new(take), callback }), holds, more)
+    }
+
+    fn over(shared: Arc<Shared<T, C>>, holds: Option<GroupKey>, more: Option<Notifier>) -> Self {
+        let waker = Waker::noop().clone();
+        Self {
+            shared,
+            future: None,
+            payload: Payload::empty(),
+            waker,
+            holds,
+            waits: Noted::default(),
+            more,
+            item: PhantomData,
+        }
+    }
+
+    fn step(&mut self, cx: &mut RunContext) -> Ran {
+        // What is taken before the callback runs: a source holds no group.
+        let item = if self.future.is_none() {
+            let taken = take_into(&mut *self.shared.take.lock(), cx);
+            match taken {
+                Ok(item) => Some(item),
+                Err(ran) => return ran,
+            }
+        } else {
+            None
+        };
+        let _running = Running::asynchronous(self.holds).enter();
+        if let Some(item) = item {
+            pass_on(self.more.as_ref(), cx);
+            self.future = Some(Box::pin(self.shared.callback.invoke(self.payload.handle(), item)));
+        }
+        let polled = self.future.as_mut().map(|future| future.as_mut().poll(&mut Context::from_waker(&self.waker)));
+        if polled == Some(Poll::Pending) {
+            self.waits.keep();
+            return Ran::Suspended;
+        }
+        self.forget();
+        Ran::Done
+    }
+
+    /// The activation is over.
+    fn forget(&mut self) {
+        self.waits.end();
+        self.future = None;
+    }
+}
+
+impl<P, T, C> Body for AsyncBody<P, T, C>
+where
+    P: Send + 'static,
+    T: Take,
+    C: Invoke<P, T::Item>,
+{
+    fn run(&mut self, cx: &mut RunContext) -> Ran {
+        // The payload is lent for this poll only; a panic gives it back, too.
+        let payload = cx.payload.take().and_then(|payload| payload.downcast().ok());
+        *self.payload.lock() = payload.map(|payload| Lent { payload, to: thread::current().id() });
+        let ran = catch_unwind(AssertUnwindSafe(|| self.step(cx)));
+        cx.payload = self.payload.lock().take().map(|lent| lent.payload as AnyPayload);
+        ran.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    fn pending(&self) -> Pending {
+        self.shared.take.lock().pending()
+    }
+
+    fn fork(&self) -> Option<Box<dyn Body>> {
+        Some(Box::new(Self::over(Arc::clone(&self.shared), self.holds, self.more.clone())))
+    }
+
+    fn suspends(&self) -> bool {
+        true
+    }
+
+    fn set_waker(&mut self, waker: Waker) {
+        self.waker = waker;
+    }
+
+    fn abandon(&mut self) {
+        self.forget();
+    }
+}

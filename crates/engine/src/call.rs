@@ -1,0 +1,363 @@
+//! Calls: futures of responses, and why there may be none.
+
+use crate::sync::atomic::{AtomicBool, Ordering};
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as TaskContext, Poll};
+use std::time::Duration;
+
+use futures_channel::oneshot;
+use rospin_core::{ClockKind, Instant};
+
+use crate::clock::Clock;
+use crate::current::{self, GroupKey, Running, Seat, holds};
+use crate::shared::Shared;
+use crate::sleep::{Sleep, SleepError};
+use crate::waits::{Wait, Waits};
+
+/// Why a call has no response.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// There is no such service at this moment.
+    #[error("there is no service `{service}`; await `Client::wait_for_service` first")]
+    Unavailable {
+        /// The service.
+        service: String,
+    },
+    /// The request was displaced by newer ones before the service could take it.
+    #[error("service `{service}` has too many requests waiting; this one was dropped")]
+    QueueFull {
+        /// The service.
+        service: String,
+    },
+    /// The service was dropped, or its callback panicked, before it answered.
+    #[error("service `{service}` ended without an answer")]
+    Unanswered {
+        /// The service.
+        service: String,
+    },
+    /// There was no response [in time](Call::timeout).
+    #[error("service `{service}` did not answer within {after:?}")]
+    Timeout {
+        /// The service.
+        service: String,
+        /// How long it had.
+        after: Duration,
+    },
+    /// Whoever awaits the call holds the mutually exclusive group that the service needs, and would wait for ever. The
+    /// request was sent nevertheless.
+    #[error(
+        "service `{service}` is in the group that its caller holds; put it into another group, or register the caller with \
+         releases_group_at_await"
+    )]
+    SameGroup {
+        /// The service.
+        service: String,
+    },
+    /// A synchronous callback waits for the call, and the service cannot run before the callback returns: they are in one
+    /// group, or the callback blocks the only thread of the service's executor. The request was sent nevertheless.
+    #[error(
+        "service `{service}` cannot run before the synchronous callback that waits for it returns; make the callback asynchronous \
+         and await the call, or put the service on another executor"
+    )]
+    InCallback {
+        /// The service.
+        service: String,
+    },
+    /// The call would wait for a group whose callback waits, directly or through others, for the group that the caller holds:
+    /// all of them would wait for ever. So the call that closes this cycle ends with this error. The request was sent nevertheless.
+    ///
+    /// Seen are calls that are awaited while a mutually exclusive group is held, over all executors of a context; not those with
+    /// a [timeout](Call::timeout), which end by themselves, nor what goes through callbacks that hold no group meanwhile.
+    /// A callback that would give up its call by other means (a `select!`) counts as waiting until it does.
+    #[error(
+        "the call of service `{service}` would close a cycle of callbacks that wait for each other, by calls of {}; register one \
+         of them with releases_group_at_await, or put it into a group of its own",
+        list(cycle)
+    )]
+    Cycle {
+        /// The service.
+        service: String,
+        /// The services that are called on the cycle, this one first: each is called by a callback that holds the group of the
+        /// one before it.
+        cycle: Vec<String>,
+    },
+}
+
+fn list(services: &[String]) -> String {
+    let quoted: Vec<_> = services.iter().map(|service| format!("`{service}`")).collect();
+    quoted.join(", ")
+}
+
+/// Where the response to a request goes. If it is dropped, the call ends [unanswered](CallError::Unanswered).
+#[must_use = "the call ends unanswered if it is dropped"]
+pub struct Reply<Resp> {
+    // Dropped first: once the caller knows, it does not count as waiting any more.
+    answered: Answered,
+    sender: oneshot::Sender<Result<Resp, CallError>>,
+}
+
+/// How far a request is, as its caller sees it.
+#[derive(Default)]
+pub(crate) struct Progress {
+    is_answered: AtomicBool,
+    is_out: AtomicBool,
+}
+
+impl Progress {
+    /// For tests: what answers when it is dropped.
+    #[cfg(test)]
+    pub(crate) fn answerer(progress: &Arc<Self>) -> impl Drop + use<> {
+        Answered(Arc::clone(progress))
+    }
+
+    /// Whether there is a response, or there will be none.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.is_answered.load(Ordering::Acquire)
+    }
+}
+
+/// Its drop says that the caller need not wait any more.
+struct Answered(Arc<Progress>);
+
+impl Drop for Answered {
+    fn drop(&mut self) {
+        self.0.is_answered.store(true, Ordering::Release);
+    }
+}
+
+impl<Resp> Reply<Resp> {
+    /// Answers. Allocates nothing; wakes whoever awaits the call. If nobody does any more, after a timeout, say, the response is
+    /// dropped.
+    pub fn send(self, response: Resp) {
+        self.finish(Ok(response));
+    }
+
+    /// Whoever has it now may be anywhere: the response need not come from a callback of the service's executor.
+    pub(crate) fn leaves(&self) {
+        self.answered.0.is_out.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn finish(self, outcome: Result<Resp, CallError>) {
+        let Self { answered, sender } = self;
+        drop(answered);
+        // A caller that lost interest does not mind.
+        let _ = sender.send(outcome);
+    }
+}
+
+impl<Resp> fmt::Debug for Reply<Resp> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reply").finish_non_exhaustive()
+    }
+}
+
+/// A call that was sent: a future of its response.
+///
+/// It may be awaited anywhere. Whatever becomes of the service, the call ends: with the response, or with the reason why there is
+/// none. It waits for a service that is busy, and for an executor that does not spin, for as long as they are; for less with a
+/// [timeout](Self::timeout).
+///
+/// # Errors
+/// See [`CallError`].
+#[must_use = "the response is lost unless the call is awaited"]
+pub struct Call<Resp> {
+    service: String,
+    outcome: Outcome<Resp>,
+}
+
+enum Outcome<Resp> {
+    Failed(CallError),
+    Waiting(Sent<Resp>),
+}
+
+/// A request that was sent, and what is known of who answers it.
+pub(crate) struct Sent<Resp> {
+    receiver: oneshot::Receiver<Result<Resp, CallError>>,
+    progress: Arc<Progress>,
+    /// The group that the service needs, unless it is reentrant.
+    needs_group: Option<GroupKey>,
+    /// The service's executor, if an executor runs it.
+    executor: Option<Arc<Shared>>,
+    clock: Clock,
+    waits: Arc<Waits>,
+    /// How its caller's group waits for the service's, while it does.
+    wait: Option<Arc<Wait>>,
+    limit: Option<Box<Limit>>,
+}
+
+/// When the caller's patience ends.
+struct Limit {
+    after: Duration,
+    due: Instant,
+    sleep: Option<Sleep>,
+}
+
+impl<Resp> Call<Resp> {
+    pub(crate) const fn failed(error: CallError) -> Self {
+        Self { service: String::new(), outcome: Outcome::Failed(error) }
+    }
+
+    /// Gives the service so long to answer, from now on, on the steady clock. After that, the call ends with
+    /// [`CallError::Timeout`]. The service runs nevertheless, and its late response is dropped.
+    ///
+    /// The executor whose thread polls the call watches the time, or the service's executor if it is polled elsewhere. Nobody
+    /// watches it while that one does not spin. A call that is polled outside of executors, of a
+    /// [`RequestQueue`](crate::RequestQueue) that is not part of an executor, has no timeout.
+    ///
+    /// Reads the clock and allocates; neither blocks nor locks.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use rospin_engine::{CallError, Context, ContextOptions, ExecutorOptions, SpinOptions};
+    ///
+    /// let context = Context::new(ContextOptions::new());
+    /// let executor = context.create_executor(ExecutorOptions::new("main"));
+    /// let asleep = context.create_executor(ExecutorOptions::new("does not spin"));
+    /// let _service = asleep.create_group("adder", ()).create_service("add", |_, (a, b): (i64, i64)| a + b)?;
+    /// let client = context.create_client::<(i64, i64), i64>("add")?;
+    ///
+    /// let call = client.call((40, 2)).timeout(Duration::from_millis(10));
+    /// let sum = executor.spin_until(call, SpinOptions::new())?;
+    /// assert!(matches!(sum, Err(CallError::Timeout { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn timeout(mut self, after: Duration) -> Self {
+        if let Outcome::Waiting(sent) = &mut self.outcome {
+            sent.limit = Some(Box::new(Limit { after, due: sent.clock.now() + after, sleep: None }));
+        }
+        self
+    }
+}
+
+impl<Resp> Sent<Resp> {
+    /// A request that is about to be sent, and where its response goes.
+    pub(crate) fn new(clock: &Clock, waits: &Arc<Waits>) -> (Self, Reply<Resp>) {
+        let (sender, receiver) = oneshot::channel();
+        let progress = Arc::<Progress>::default();
+        let reply = Reply { answered: Answered(Arc::clone(&progress)), sender };
+        let (clock, waits) = (clock.clone(), Arc::clone(waits));
+        let sent =
+            Self { receiver, progress, needs_group: None, executor: None, clock, waits, wait: None, limit: None };
+        (sent, reply)
+    }
+
+    /// It was sent to a service that needs that group, on that executor.
+    pub(crate) fn to(
+        mut self,
+        service: String,
+        needs_group: Option<GroupKey>,
+        executor: Option<Arc<Shared>>,
+    ) -> Call<Resp> {
+        (self.needs_group, self.executor) = (needs_group, executor);
+        Call { service, outcome: Outcome::Waiting(self) }
+    }
+
+    /// Why it makes no sense to go on waiting, if so.
+    fn hopeless(&mut self, service: &str, cx: &mut TaskContext<'_>) -> Option<CallError> {
+        let (service, running) = (|| service.to_owned(), Running::here());
+        if holds(self.needs_group) {
+            let service = service();
+            let is_blocking = running.is_synchronous();
+            return Some(if is_blocking {
+                CallError::InCallback { service }
+            } else {
+                CallError::SameGroup { service }
+            });
+        }
+        if running.is_synchronous() && self.needs_this_thread() {
+            return Some(CallError::InCallback { service: service() });
+        }
+        if let Some(limit) = &mut self.limit {
+            return match limit.poll(self.executor.as_ref(), cx) {
+                Poll::Ready(Ok(())) => Some(CallError::Timeout { service: service(), after: limit.after }),
+                Poll::Ready(Err(SleepError::InCallback { .. })) => Some(CallError::InCallback { service: service() }),
+                // The service's executor is gone, which ends the call, too.
+                Poll::Ready(Err(_)) | Poll::Pending => None,
+            };
+        }
+        // A call with a timeout ends by itself, so it closes no cycle.
+        self.wait_for_group(running, &service()).err().map(|cycle| CallError::Cycle { service: service(), cycle })
+    }
+
+    /// Whether the service's executor has no thread but this one.
+    fn needs_this_thread(&self) -> bool {
+        let is_its = |executor: &Arc<Shared>, seat: &Seat| Arc::ptr_eq(executor, &seat.executor) && seat.is_busy();
+        let is_out = self.progress.is_out.load(Ordering::Acquire);
+        !is_out && self.executor.as_ref().zip(Seat::here()).is_some_and(|(executor, seat)| is_its(executor, &seat))
+    }
+
+    /// Notes that the group that the callback holds waits for the service's, unless that closes a cycle.
+    fn wait_for_group(&mut self, running: Running, service: &str) -> Result<(), Vec<String>> {
+        let holder = running.group();
+        if self.wait.as_ref().is_some_and(|wait| holder.is_some_and(|holder| wait.is_by(holder))) {
+            return Ok(());
+        }
+        self.forget_wait();
+        if let (Some(holder), Some(needs)) = (holder, self.needs_group) {
+            let wait = self.waits.add(Wait::new(holder, needs, service, &self.progress))?;
+            current::note_wait(Arc::clone(&wait));
+            self.wait = Some(wait);
+        }
+        Ok(())
+    }
+
+    fn forget_wait(&mut self) {
+        if let Some(wait) = self.wait.take() {
+            self.waits.remove(&wait);
+        }
+    }
+}
+
+impl<Resp> Drop for Sent<Resp> {
+    fn drop(&mut self) {
+        self.forget_wait();
+    }
+}
+
+impl Limit {
+    fn poll(&mut self, service_on: Option<&Arc<Shared>>, cx: &mut TaskContext<'_>) -> Poll<Result<(), SleepError>> {
+        let due = self.due;
+        let sleep = match &mut self.sleep {
+            Some(sleep) => sleep,
+            None => match service_on.cloned().or_else(|| Seat::here().map(|seat| seat.executor)) {
+                Some(executor) => self.sleep.insert(Sleep::until(&executor, ClockKind::Steady, due)),
+                None => return Poll::Pending,
+            },
+        };
+        Pin::new(sleep).poll(cx)
+    }
+}
+
+impl<Resp> Future for Call<Resp> {
+    type Output = Result<Resp, CallError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
+        let Self { service, outcome } = &mut *self;
+        let sent = match outcome {
+            Outcome::Failed(error) => return Poll::Ready(Err(error.clone())),
+            Outcome::Waiting(sent) => sent,
+        };
+        let polled = Pin::new(&mut sent.receiver).poll(cx);
+        let unanswered = |_| CallError::Unanswered { service: service.clone() };
+        if let Poll::Ready(answer) = polled {
+            sent.forget_wait();
+            return Poll::Ready(answer.map_err(unanswered).flatten());
+        }
+        match sent.hopeless(service, cx) {
+            Some(error) => {
+                *outcome = Outcome::Failed(error.clone());
+                Poll::Ready(Err(error))
+            }
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl<Resp> fmt::Debug for Call<Resp> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call").field("service", &self.service).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,102 @@
+//! What went wrong in a callback or a source, and what its group does about it.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+/// What happens after a callback panicked. The panic itself is always caught and reported.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
+pub enum OnPanic {
+    /// The entity goes on with its next item. The payload is as the panic left it.
+    #[default]
+    Continue,
+    /// The entity is removed; the group goes on.
+    Remove,
+    /// The executor halts; `spin` returns an error.
+    Halt,
+}
+
+/// Something that went wrong without stopping the executor.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Incident {
+    /// The executor.
+    pub executor: String,
+    /// The callback group.
+    pub group: String,
+    /// The entity.
+    pub entity: String,
+    /// What happened.
+    pub kind: IncidentKind,
+}
+
+/// What happened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum IncidentKind {
+    /// The callback panicked with this message.
+    Panicked(String),
+    /// The source had an item that could not be taken, for this reason.
+    TakeFailed(String),
+    /// The callback returned an error, which says this.
+    Failed(String),
+}
+
+impl fmt::Display for Incident {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { executor, group, entity, kind } = self;
+        match kind {
+            IncidentKind::Panicked(message) => write!(f, "callback `{entity}` panicked: {message}")?,
+            IncidentKind::TakeFailed(reason) => write!(f, "`{entity}` lost an item: {reason}")?,
+            IncidentKind::Failed(reason) => write!(f, "callback `{entity}` failed: {reason}")?,
+        }
+        write!(f, " (group `{group}`, executor `{executor}`)")
+    }
+}
+
+/// Where incidents go.
+pub(crate) type Reporter = Arc<dyn Fn(&Incident) + Send + Sync>;
+
+/// The reporter of a context that names none: the `log` crate.
+pub(crate) fn log_incident(incident: &Incident) {
+    log::error!(target: "rospin", "{incident}");
+}
+
+/// Tells of errors that an entity's callback returned: see [`CallbackGroup::failures`](crate::CallbackGroup::failures).
+#[derive(Clone)]
+pub struct Failures {
+    report: Reporter,
+    /// Without what happened.
+    of: Arc<(String, String, String)>,
+}
+
+impl Failures {
+    pub(crate) fn new(report: Reporter, executor: &str, group: &str, entity: &str) -> Self {
+        Self { report, of: Arc::new((executor.to_owned(), group.to_owned(), entity.to_owned())) }
+    }
+
+    /// Reports an [`Incident`] of the kind [`Failed`](IncidentKind::Failed). Allocates, and runs what
+    /// [`ContextOptions::on_incident`](crate::ContextOptions::on_incident) was given.
+    pub fn report(&self, reason: impl fmt::Display) {
+        let (executor, group, entity) = (*self.of).clone();
+        (self.report)(&Incident { executor, group, entity, kind: IncidentKind::Failed(reason.to_string()) });
+    }
+}
+
+impl fmt::Debug for Failures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Failures").field("entity", &self.of.2).finish_non_exhaustive()
+    }
+}
+
+/// The message that a panic was raised with.
+pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
+    if let Some(message) = payload.downcast_ref::<&str>() {
+        (*message).to_owned()
+    } else if let Some(message) = payload.downcast_ref::<String>() {
+        message.clone()
+    } else {
+        "(a value that is not text)".to_owned()
+    }
+}

@@ -1,0 +1,111 @@
+//! The engine of rospin, a real-time, event-driven executor for ROS 2. Programs use it through the crate `rospin`.
+//!
+//! rospin decides which callback runs next, on which thread, in the order of a [`policy`] that knows which callback is
+//! urgent. Callbacks are synchronous or asynchronous, Tokio works inside them, and everything that is lost is counted.
+//!
+//! - A [`Context`] has the clocks, topics and services.
+//! - An [`Executor`] has threads and a policy; it is spun.
+//! - A [`CallbackGroup`] has a payload that its callbacks share without a lock; a [`ReentrantGroup`] excludes nothing.
+//! - Timers, subscriptions, services, streams and any [`Source`] are created on a group.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//! use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+//!
+//! let context = Context::new(ContextOptions::new());
+//! let executor = context.create_executor(ExecutorOptions::new("main"));
+//!
+//! let talker = executor.create_group("talker", 0);
+//! let publisher = context.create_publisher::<String>("chatter")?;
+//! let _timer = talker.create_timer(Duration::from_millis(10), move |count, _| {
+//!     *count += 1;
+//!     publisher.publish(format!("hello {count}"));
+//! })?;
+//!
+//! let listener = executor.create_group("listener", ());
+//! let stop = executor.handle();
+//! let _subscription = listener.create_subscription("chatter", move |_, message: Arc<String>| {
+//!     println!("heard: {message}");
+//!     stop.halt();
+//! })?;
+//!
+//! executor.spin(SpinOptions::new())?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod access;
+mod body;
+mod call;
+mod catalog;
+mod changes;
+mod clock;
+mod companions;
+mod context;
+mod current;
+mod deployed;
+mod draft;
+mod entity;
+mod executor;
+mod executor_options;
+mod group;
+mod group_core;
+mod incident;
+mod lock_free;
+mod loss;
+mod main_future;
+mod options;
+pub mod os;
+mod queue;
+mod reentrant;
+mod registry;
+mod request_queue;
+mod ros_time;
+mod runtime;
+mod service;
+mod shared;
+mod signal;
+mod sleep;
+mod source;
+mod spin;
+mod state;
+mod sync;
+mod timer;
+mod topic;
+mod waiters;
+mod waits;
+mod work;
+
+pub use rospin_core::{
+    Activation, Chain, ChainError, ClockKind, Criticality, EntityId, EntityKind, EntitySpec, GroupId, GroupKind,
+    Instant, Order, Overrun, Policy, Priority, PriorityMap, policy, trace,
+};
+
+pub use rospin_scenario::FileError;
+pub use rospin_scenario::deployment;
+pub use rospin_scenario::deployment::{Deployment, DeploymentError};
+
+pub use body::{Payload, Tick};
+pub use call::{Call, CallError, Reply};
+pub use clock::{Clock, ManualClock};
+pub use context::{Context, ContextOptions};
+pub use deployed::{DeployError, check_cores};
+pub use entity::{Entity, JumpCallback, Service, Subscription};
+pub use executor::{Executor, ExecutorHandle, SpinEnd, SpinError};
+pub use executor_options::{ExecutorOptions, SpinOptions};
+pub use group::CallbackGroup;
+pub use group_core::{GroupGone, GroupOptions, TimerError};
+pub use incident::{Failures, Incident, IncidentKind, OnPanic};
+pub use loss::{Loss, LossCause};
+pub use options::{EntityOptions, PublisherOptions, ServiceOptions, SubscriptionOptions, TimerOptions};
+pub use queue::Queue;
+pub use reentrant::ReentrantGroup;
+pub use registry::TypeMismatch;
+pub use request_queue::RequestQueue;
+pub use ros_time::{Barrier, BarrierError, ClockChange, JumpThreshold, RosTime, TimeJump};
+pub use service::{Client, ServiceError};
+pub use sleep::{Sleep, SleepError};
+pub use source::{Closer, Notifier, Pending, Source, SourceError, TakeError};
+pub use timer::Timer;
+pub use topic::{Delivery, NoSubscription, Publisher, TopicEnds, TopicError};
+pub use waiters::{Waiters, Waiting};

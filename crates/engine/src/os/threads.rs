@@ -1,0 +1,196 @@
+//! The threads of this process, by name: a middleware starts its own, and nobody hands them out.
+
+use std::fmt;
+use std::fs;
+use std::io;
+
+use rustix::thread::Pid;
+
+/// A thread's number in the kernel, as `ps -L` shows it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ThreadId(pub(super) Pid);
+
+impl ThreadId {
+    /// The calling thread's.
+    #[must_use]
+    pub fn current() -> Self {
+        Self(rustix::thread::gettid())
+    }
+
+    /// The number.
+    #[must_use]
+    pub fn as_raw(self) -> i32 {
+        self.0.as_raw_nonzero().get()
+    }
+
+    /// Whether it is the thread that the process began with, whose name is the process's.
+    pub(crate) fn is_main(self) -> bool {
+        self.0 == rustix::process::getpid()
+    }
+
+    /// Its name in the kernel, of at most 15 bytes.
+    pub(super) fn name(self) -> io::Result<String> {
+        let name = fs::read(format!("/proc/self/task/{self}/comm"))?;
+        // The kernel cuts it off in the middle of a character, too.
+        Ok(String::from_utf8_lossy(name.strip_suffix(b"\n").unwrap_or(&name)).into_owned())
+    }
+}
+
+impl fmt::Display for ThreadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_raw().fmt(f)
+    }
+}
+
+/// A name as the kernel keeps it and [`threads_of_process`] tells it.
+pub(crate) fn cut_off(name: &str) -> String {
+    String::from_utf8_lossy(&name.as_bytes()[..name.len().min(15)]).into_owned()
+}
+
+/// How often the kernel is asked for the threads, at most: where they come and go without pause, or where a kernel counts others
+/// than it lists.
+const LISTINGS: usize = 100;
+
+/// All threads of this process with their names in the kernel, which has room for 15 bytes of each. Those that start or end
+/// meanwhile may be among them or not.
+///
+/// # Errors
+/// Where the kernel does not tell.
+pub fn threads_of_process() -> io::Result<Vec<(ThreadId, String)>> {
+    complete(list, count, ThreadId::name)
+}
+
+/// The kernel passes over a thread if the one before it ends while it is listed. So those that it lists are counted, and it is
+/// asked again for what is missing.
+fn complete(
+    mut list: impl FnMut() -> io::Result<Vec<ThreadId>>,
+    mut count: impl FnMut() -> Option<usize>,
+    mut name: impl FnMut(ThreadId) -> io::Result<String>,
+) -> io::Result<Vec<(ThreadId, String)>> {
+    let mut threads = Vec::<(ThreadId, String)>::new();
+    for _ in 0..LISTINGS {
+        let mut listed = list()?;
+        listed.extend(threads.iter().map(|(thread, _)| *thread));
+        listed.sort_unstable_by_key(|thread| thread.as_raw());
+        listed.dedup();
+        let count = count();
+        // One that ended meanwhile has no name any more. The others were there before they were counted, and still are.
+        threads = listed.into_iter().filter_map(|thread| Some((thread, name(thread).ok()?))).collect();
+        if count.is_none_or(|count| threads.len() >= count) {
+            break;
+        }
+    }
+    Ok(threads)
+}
+
+/// The threads of this process, but for some that the kernel passes over.
+fn list() -> io::Result<Vec<ThreadId>> {
+    let mut threads = Vec::new();
+    for entry in fs::read_dir("/proc/self/task")? {
+        let number = entry?.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
+        threads.extend(number.map(ThreadId));
+    }
+    Ok(threads)
+}
+
+/// How many threads this process has.
+fn count() -> Option<usize> {
+    let stat = fs::read("/proc/self/stat").ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    // Behind the name, which may be anything, comes the third field; this is the twentieth.
+    let (_, fields) = stat.rsplit_once(") ")?;
+    fields.split(' ').nth(17)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_thread_is_found_by_its_name() {
+        for (given, known) in [("to-be-found", "to-be-found"), ("ääääääää", "äääääää\u{FFFD}")] {
+            let (send, receive) = mpsc::channel();
+            let thread = thread::Builder::new().name(given.to_owned());
+            let thread = thread.spawn(move || {
+                send.send((ThreadId::current(), threads_of_process().unwrap())).unwrap();
+            });
+            let (id, threads) = receive.recv().unwrap();
+            thread.unwrap().join().unwrap();
+            assert!(threads.contains(&(id, known.to_owned())), "{threads:?}");
+            assert!(!id.is_main());
+        }
+    }
+
+    /// Each of the threads that stay was started after one that ends while they are listed.
+    #[test]
+    fn no_thread_is_passed_over_while_others_end() {
+        for _ in 0..100 {
+            thread::scope(|scope| {
+                let start = || {
+                    let (end, may_end) = mpsc::channel::<()>();
+                    let (send, id) = mpsc::channel();
+                    scope.spawn(move || {
+                        send.send(ThreadId::current()).unwrap();
+                        let _ = may_end.recv();
+                    });
+                    (id.recv().unwrap(), end)
+                };
+                let pairs = std::iter::repeat_with(|| (start(), start())).take(20);
+                let (ending, staying): (Vec<_>, Vec<_>) = pairs.unzip();
+                let ending = scope.spawn(move || drop(ending));
+                let mut is_over = false;
+                while !is_over {
+                    is_over = ending.is_finished();
+                    let threads = threads_of_process().unwrap();
+                    let has = |id: ThreadId| threads.iter().any(|(found, _)| *found == id);
+                    let lost: Vec<_> = staying.iter().filter(|(id, _)| !has(*id)).collect();
+                    assert!(lost.is_empty(), "{lost:?} of {threads:?}");
+                }
+            });
+        }
+    }
+
+    fn thread(number: i32) -> ThreadId {
+        ThreadId(Pid::from_raw(number).unwrap())
+    }
+
+    /// What comes of these listings, if the threads of the second numbers are there, and so many are counted.
+    fn completed(listings: &[&[i32]], there: &[i32], mut counts: VecDeque<usize>) -> Vec<i32> {
+        let mut listings = listings.iter();
+        let listed = || Ok(listings.next().expect("one listing too many").iter().copied().map(thread).collect());
+        let name = |thread: ThreadId| {
+            if there.contains(&thread.as_raw()) { Ok(String::new()) } else { Err(io::ErrorKind::NotFound.into()) }
+        };
+        let threads = complete(listed, || counts.pop_front(), name).unwrap();
+        threads.into_iter().map(|(thread, _)| thread.as_raw()).collect()
+    }
+
+    #[test]
+    fn what_one_listing_lacks_another_one_has() {
+        assert_eq!(completed(&[&[1, 2, 3]], &[1, 2, 3], [3].into()), [1, 2, 3]);
+        // The second one ended, and the third one was passed over.
+        assert_eq!(completed(&[&[1, 2, 4], &[1, 3, 4]], &[1, 3, 4], [3, 3].into()), [1, 3, 4]);
+        assert_eq!(completed(&[&[1, 2, 4], &[1, 3]], &[1, 3, 4], [3, 3].into()), [1, 3, 4]);
+        // One has started before they were counted, and is listed then.
+        assert_eq!(completed(&[&[1, 2], &[1, 2, 3]], &[1, 2, 3], [3, 3].into()), [1, 2, 3]);
+        // One has ended since they were counted.
+        assert_eq!(completed(&[&[1, 2, 3], &[1, 2]], &[1, 2], [3, 2].into()), [1, 2]);
+        // Nobody counts them.
+        assert_eq!(completed(&[&[1, 2]], &[1, 2], [].into()), [1, 2]);
+    }
+
+    #[test]
+    fn a_count_that_is_never_reached_ends_it_in_time() {
+        assert_eq!(completed(&[&[1][..]; LISTINGS], &[1], [2; LISTINGS].into()), [1]);
+    }
+
+    #[test]
+    fn the_threads_are_counted() {
+        let threads = count().unwrap();
+        assert!((1..10_000).contains(&threads), "{threads}");
+    }
+}

@@ -1,0 +1,105 @@
+//! Subscriptions without a callback.
+
+use std::fmt;
+use std::sync::Arc;
+use std::task::Waker;
+
+use crate::context::Context;
+use crate::loss::{LossCause, LossCounters};
+use crate::options::SubscriptionOptions;
+use crate::source::{Closer, Notifier, Pending, Source, TakeError};
+use crate::topic::{TopicEnds, TopicError, TopicSource};
+
+/// A subscription without a callback: whoever has it takes the messages, on any thread, and no executor is involved.
+///
+/// For code that has a loop of its own: a thread that must not share one, a foreign runtime, a test. Subscriptions with a
+/// callback are the [group](crate::CallbackGroup::create_subscription)'s.
+///
+/// ```
+/// use rospin_engine::{Context, ContextOptions};
+///
+/// let context = Context::new(ContextOptions::new());
+/// let queue = context.create_queue::<u32>("numbers")?;
+/// let publisher = context.create_publisher::<u32>("numbers")?;
+/// publisher.publish(1);
+/// assert_eq!(queue.try_take().as_deref(), Some(&1));
+/// assert_eq!(queue.try_take(), None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Queue<T: Send + Sync + 'static> {
+    source: TopicSource<T>,
+    losses: Arc<LossCounters>,
+}
+
+impl<T: Send + Sync + 'static> Queue<T> {
+    pub(crate) fn new(context: &Context, options: &SubscriptionOptions) -> Result<Self, TopicError> {
+        let name = options.common.name.as_deref().unwrap_or(&options.topic);
+        let losses = context.open_counters(name, name);
+        Ok(Self { source: TopicSource::subscribe(context, options, Arc::clone(&losses))?, losses })
+    }
+
+    /// Takes the oldest message. Neither blocks, nor locks, nor allocates.
+    #[must_use]
+    pub fn try_take(&self) -> Option<Arc<T>> {
+        self.source.pop()
+    }
+
+    /// Whether there is nothing to take at this moment.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.source.is_empty()
+    }
+
+    /// Has `waker` called from now on whenever a message has arrived, until another one is set.
+    ///
+    /// It is called by the publisher, so it should neither block nor take; messages that are there already do not call it.
+    /// Any function can be one, by [`Wake`](std::task::Wake).
+    pub fn set_waker(&self, waker: Waker) {
+        self.source.set_waker(waker);
+    }
+
+    /// Who else has this topic.
+    #[must_use]
+    pub fn ends(&self) -> TopicEnds {
+        self.source.ends()
+    }
+
+    /// How many messages were lost so far for that reason.
+    #[must_use]
+    pub fn lost(&self, cause: LossCause) -> u64 {
+        self.losses.get(cause)
+    }
+}
+
+/// So that it can be the source of an entity after all, of one that wraps or filters it, say. From then on its losses are the
+/// entity's.
+impl<T: Send + Sync + 'static> Source for Queue<T> {
+    type Item = Arc<T>;
+    type Attachment = ();
+
+    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
+        if let Some(losses) = notifier.losses() {
+            self.source.set_losses(Arc::clone(losses));
+            self.losses = Arc::clone(losses);
+        }
+        self.source.attach(notifier)
+    }
+
+    fn try_take(&mut self) -> Result<Option<Arc<T>>, TakeError> {
+        self.source.try_take()
+    }
+
+    fn pending(&self) -> Pending {
+        Source::pending(&self.source)
+    }
+
+    fn closer(&self) -> Option<Closer> {
+        Some(Box::new(self.source.closer()))
+    }
+}
+
+impl<T: Send + Sync + 'static> fmt::Debug for Queue<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queue").finish_non_exhaustive()
+    }
+}

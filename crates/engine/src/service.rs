@@ -1,0 +1,280 @@
+//! In-process services: requests to a callback, replies that can be awaited.
+
+use crate::sync::{Mutex, MutexGuard};
+use std::fmt;
+use std::sync::Arc;
+
+use rospin_core::Instant;
+
+use crate::body::GroupKey;
+use crate::call::{Call, CallError, Reply, Sent};
+use crate::clock::Clock;
+use crate::context::Context;
+use crate::group_core::GroupGone;
+use crate::lock_free::ring::{Consumer, Producer, ring};
+use crate::loss::{LossCause, LossCounters};
+use crate::options::ServiceOptions;
+use crate::registry::TypeMismatch;
+use crate::source::{Notifier, Pending, Source, TakeError};
+use crate::waiters::Waiters;
+use crate::waits::Waits;
+
+/// Why a service or a client could not be created.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServiceError {
+    /// The service has other request and response types.
+    #[error(transparent)]
+    TypeMismatch(#[from] TypeMismatch),
+    /// The group was removed, or its executor dropped.
+    #[error(transparent)]
+    GroupGone(#[from] GroupGone),
+    /// Somebody else answers these requests.
+    #[error("service `{service}` exists already; drop the other one first")]
+    Duplicate {
+        /// The service.
+        service: String,
+    },
+}
+
+/// A request on its way, and where its response goes.
+pub(crate) struct Request<Req, Resp> {
+    request: Req,
+    reply: Reply<Resp>,
+}
+
+impl<Req, Resp> Request<Req, Resp> {
+    /// The request, and where to send the response.
+    pub(crate) fn open(self) -> (Req, Reply<Resp>) {
+        (self.request, self.reply)
+    }
+}
+
+/// The meeting point of a service and its clients.
+struct Endpoint<Req, Resp> {
+    name: String,
+    state: Mutex<EndpointState<Req, Resp>>,
+}
+
+struct EndpointState<Req, Resp> {
+    server: Option<Server<Req, Resp>>,
+    /// Counts services of this name, one after the other.
+    servers: u64,
+    /// Clients that wait for a service.
+    waiters: Waiters,
+}
+
+struct Server<Req, Resp> {
+    id: u64,
+    producer: Producer<Box<Request<Req, Resp>>>,
+    notifier: Option<Notifier>,
+    losses: Arc<LossCounters>,
+    /// The group that the callback needs, unless it is reentrant.
+    needs_group: Option<GroupKey>,
+}
+
+impl<Req: Send + 'static, Resp: Send + 'static> Endpoint<Req, Resp> {
+    fn find(context: &Context, name: &str) -> Result<Arc<Self>, TypeMismatch> {
+        context.services().get_or_insert::<Self, fn(Req) -> Resp>(name, || Self {
+            name: name.to_owned(),
+            state: Mutex::new(EndpointState { server: None, servers: 0, waiters: Waiters::new() }),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, EndpointState<Req, Resp>> {
+        // No user code runs under the lock, so a panic left nothing half done.
+        self.state.lock()
+    }
+
+    /// Ends the service with that number, if it has not ended.
+    fn close(&self, id: u64) {
+        let server = self.lock().server.take_if(|server| server.id == id);
+        drop(server);
+    }
+
+    fn displaced(&self) -> CallError {
+        CallError::QueueFull { service: self.name.clone() }
+    }
+}
+
+/// Calls a service. Cheap to clone.
+///
+/// ```
+/// use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+///
+/// let context = Context::new(ContextOptions::new());
+/// let executor = context.create_executor(ExecutorOptions::new("main"));
+/// let adder = executor.create_group("adder", ());
+/// let _service = adder.create_service("add", |_, (a, b): (i64, i64)| a + b)?;
+/// let client = context.create_client::<(i64, i64), i64>("add")?;
+///
+/// let sum = executor.spin_until(client.call((40, 2)), SpinOptions::new())??;
+/// assert_eq!(sum, 42);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Client<Req: Send + 'static, Resp: Send + 'static> {
+    endpoint: Arc<Endpoint<Req, Resp>>,
+    clock: Clock,
+    waits: Arc<Waits>,
+}
+
+impl<Req: Send + 'static, Resp: Send + 'static> Client<Req, Resp> {
+    pub(crate) fn new(context: &Context, service: &str) -> Result<Self, ServiceError> {
+        let endpoint = Endpoint::find(context, service)?;
+        Ok(Self { endpoint, clock: context.clock().clone(), waits: context.shared() })
+    }
+
+    /// Sends a request now; the response can be awaited anywhere, inside asynchronous callbacks, too. A call that nobody awaits is
+    /// answered nevertheless.
+    ///
+    /// The call always ends, but no sooner than the service answers: give it a [timeout](Call::timeout) where that may take too
+    /// long. What could never be answered is refused when it is awaited: a call of a service that needs the group that the caller
+    /// [holds](CallError::SameGroup), or one that closes a [cycle](CallError::Cycle) of calls, or one that a synchronous callback
+    /// [blocks](CallError::InCallback) for.
+    ///
+    /// May wait for another client of the same service, never for the service. Allocates.
+    pub fn call(&self, request: Req) -> Call<Resp> {
+        let service = self.endpoint.name.clone();
+        let (sent, reply) = Sent::new(&self.clock, &self.waits);
+        let stamp = self.clock.now();
+        let mut state = self.endpoint.lock();
+        let Some(server) = &mut state.server else {
+            return Call::failed(CallError::Unavailable { service });
+        };
+        let needs_group = server.needs_group;
+        let displaced = server.producer.push(Box::new(Request { request, reply }), stamp.as_nanos());
+        if displaced.is_some() {
+            server.losses.add(LossCause::QueueFull, 1);
+        }
+        let notifier = server.notifier.clone();
+        drop(state);
+        let executor = notifier.as_ref().map(|notifier| Arc::clone(notifier.executor()));
+        if let Some(notifier) = notifier {
+            notifier.notify_at(stamp);
+        }
+        if let Some(displaced) = displaced {
+            displaced.reply.finish(Err(self.endpoint.displaced()));
+        }
+        sent.to(service, needs_group, executor)
+    }
+
+    /// Whether somebody answers calls at this moment.
+    #[must_use]
+    pub fn service_is_ready(&self) -> bool {
+        self.endpoint.lock().server.is_some()
+    }
+
+    /// Waits until somebody answers calls, for as long as that takes.
+    ///
+    /// Locks for a moment when it is polled, and allocates. In a synchronous callback, nobody who blocks for it lets a service come
+    /// that the same thread would create.
+    pub async fn wait_for_service(&self) {
+        loop {
+            let available = {
+                let mut state = self.endpoint.lock();
+                if state.server.is_some() {
+                    return;
+                }
+                state.waiters.wait()
+            };
+            available.await;
+        }
+    }
+}
+
+impl<Req: Send + 'static, Resp: Send + 'static> Clone for Client<Req, Resp> {
+    fn clone(&self) -> Self {
+        let (endpoint, clock, waits) = (Arc::clone(&self.endpoint), self.clock.clone(), Arc::clone(&self.waits));
+        Self { endpoint, clock, waits }
+    }
+}
+
+impl<Req: Send + 'static, Resp: Send + 'static> fmt::Debug for Client<Req, Resp> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("service", &self.endpoint.name).finish_non_exhaustive()
+    }
+}
+
+/// A service's end of its endpoint.
+pub(crate) struct ServiceSource<Req: Send + 'static, Resp: Send + 'static> {
+    endpoint: Arc<Endpoint<Req, Resp>>,
+    id: u64,
+    consumer: Consumer<Box<Request<Req, Resp>>>,
+    losses: Arc<LossCounters>,
+}
+
+impl<Req: Send + 'static, Resp: Send + 'static> ServiceSource<Req, Resp> {
+    /// From here on requests are queued.
+    pub(crate) fn serve(
+        context: &Context,
+        options: &ServiceOptions,
+        losses: Arc<LossCounters>,
+        needs_group: Option<GroupKey>,
+    ) -> Result<Self, ServiceError> {
+        let endpoint = Endpoint::find(context, &options.service)?;
+        let (producer, consumer) = ring(options.depth);
+        let mut state = endpoint.lock();
+        if state.server.is_some() {
+            return Err(ServiceError::Duplicate { service: options.service.clone() });
+        }
+        state.servers += 1;
+        let id = state.servers;
+        state.server = Some(Server { id, producer, notifier: None, losses: Arc::clone(&losses), needs_group });
+        let waiters = state.waiters.take();
+        drop(state);
+        waiters.wake();
+        Ok(Self { endpoint, id, consumer, losses })
+    }
+
+    /// What ends the service at once, while its callback may still be running.
+    pub(crate) fn closer(&self) -> impl Fn() + Send + Sync + 'static {
+        let (endpoint, id) = (Arc::clone(&self.endpoint), self.id);
+        move || endpoint.close(id)
+    }
+}
+
+impl<Req: Send + 'static, Resp: Send + 'static> ServiceSource<Req, Resp> {
+    /// Takes the oldest request, and where its response goes, which may come from anywhere.
+    pub(crate) fn take(&mut self) -> Option<(Req, Reply<Resp>)> {
+        let (request, reply) = self.consumer.pop()?.open();
+        reply.leaves();
+        Some((request, reply))
+    }
+
+    /// Counts what is lost from now on there.
+    pub(crate) fn set_losses(&mut self, losses: Arc<LossCounters>) {
+        if let Some(server) = self.endpoint.lock().server.as_mut().filter(|server| server.id == self.id) {
+            server.losses = Arc::clone(&losses);
+        }
+        self.losses = losses;
+    }
+}
+
+impl<Req: Send + 'static, Resp: Send + 'static> Source for ServiceSource<Req, Resp> {
+    type Item = Request<Req, Resp>;
+    type Attachment = ();
+
+    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
+        if let Some(server) = self.endpoint.lock().server.as_mut().filter(|server| server.id == self.id) {
+            server.notifier = Some(notifier);
+        }
+        Ok(())
+    }
+
+    fn try_take(&mut self) -> Result<Option<Self::Item>, TakeError> {
+        Ok(self.consumer.pop().map(|request| *request))
+    }
+
+    fn pending(&self) -> Pending {
+        self.consumer.oldest_stamp().map_or(Pending::Empty, |nanos| Pending::Since(Instant::from_nanos(nanos)))
+    }
+}
+
+impl<Req: Send + 'static, Resp: Send + 'static> Drop for ServiceSource<Req, Resp> {
+    fn drop(&mut self) {
+        self.endpoint.close(self.id);
+        // Their callers are told by the reply that is dropped.
+        let unanswered = std::iter::from_fn(|| self.consumer.pop()).count();
+        self.losses.add(LossCause::EntityDropped, unanswered as u64);
+    }
+}

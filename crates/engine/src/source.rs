@@ -1,0 +1,230 @@
+//! Where an entity's items come from.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as TaskContext, Poll, Wake, Waker};
+
+use futures_core::Stream;
+use rospin_core::Instant;
+
+use crate::group_core::GroupGone;
+use crate::loss::{LossCause, LossCounters};
+use crate::shared::Shared;
+use crate::signal::Signal;
+
+/// Tells an executor that a source may have something.
+///
+/// May be called from any thread, under foreign locks, and more often than needed. It takes nothing, runs nothing, neither
+/// blocks nor allocates, and never touches the source. Cheap to clone.
+#[derive(Clone)]
+pub struct Notifier(pub(crate) Arc<Signal>);
+
+impl Notifier {
+    /// There may be something to take.
+    pub fn notify(&self) {
+        self.0.notify(None);
+    }
+
+    pub(crate) fn executor(&self) -> &Arc<Shared> {
+        self.0.executor()
+    }
+
+    /// Counts what the source itself lost: what its queue displaced, say. It shows in [`Entity::lost`](crate::Entity::lost)
+    /// and [`Context::losses`](crate::Context::losses). Neither blocks nor allocates.
+    pub fn count_lost(&self, cause: LossCause, count: u64) {
+        if let Some(losses) = self.0.losses() {
+            losses.add(cause, count);
+        }
+    }
+
+    /// The entity's counters, for sources of rospin's own.
+    pub(crate) fn losses(&self) -> Option<&Arc<LossCounters>> {
+        self.0.losses()
+    }
+
+    /// There may be something to take, which arrived at `arrival` (steady clock): the activation's release.
+    ///
+    /// Without it, the release is the moment of the notification, which costs a look at the clock.
+    pub fn notify_at(&self, arrival: Instant) {
+        self.0.notify(Some(arrival));
+    }
+}
+
+impl fmt::Debug for Notifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Notifier").finish_non_exhaustive()
+    }
+}
+
+impl Wake for Signal {
+    fn wake(self: Arc<Self>) {
+        self.notify(None);
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.notify(None);
+    }
+}
+
+impl From<Notifier> for Waker {
+    fn from(notifier: Notifier) -> Self {
+        Self::from(notifier.0)
+    }
+}
+
+/// What is left in a source after a take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Pending {
+    /// Nothing; the source will notify.
+    Empty,
+    /// Something that arrived at this time (steady clock).
+    Since(Instant),
+    /// Perhaps something: the executor tries again.
+    Unknown,
+}
+
+/// Why nothing could be taken.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TakeError {
+    /// The source has ended: there will be no more items, and it is asked for none. Its entity is removed.
+    #[error("the source has ended")]
+    Closed,
+    /// This item could not be taken and is lost (it could not be decoded, say); the next one may be.
+    #[error("an item could not be taken: {0}")]
+    Failed(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Why the entity of a source could not be created.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SourceError {
+    /// The source cannot notify.
+    #[error("the source cannot be attached: {0}")]
+    Attach(#[from] TakeError),
+    /// The group was removed, or its executor dropped.
+    #[error(transparent)]
+    GroupGone(#[from] GroupGone),
+}
+
+/// Anything that can notify and be taken from: a middleware's reader, a socket, a queue.
+///
+/// Every [`Stream`] is one, see [`CallbackGroup::create_stream`](crate::CallbackGroup::create_stream).
+///
+/// ```
+/// use std::sync::mpsc;
+/// use rospin_engine::{Context, ContextOptions, EntityKind, EntityOptions, ExecutorOptions, Notifier, Source, SpinOptions, TakeError};
+///
+/// /// A source over a channel of the standard library, whose sender notifies by hand.
+/// struct Channel(mpsc::Receiver<u32>, Option<Notifier>);
+///
+/// impl Source for Channel {
+///     type Item = u32;
+///     type Attachment = ();
+///     fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
+///         self.1 = Some(notifier);
+///         Ok(())
+///     }
+///     fn try_take(&mut self) -> Result<Option<u32>, TakeError> {
+///         Ok(self.0.try_recv().ok())
+///     }
+/// }
+///
+/// let context = Context::new(ContextOptions::new());
+/// let executor = context.create_executor(ExecutorOptions::new("main"));
+/// let group = executor.create_group("sum", 0);
+/// let (sender, receiver) = mpsc::channel();
+/// sender.send(42).unwrap();
+/// let _entity = group
+///     .create_source(EntityKind::Waitable, EntityOptions::new("numbers"), Channel(receiver, None), |sum, n| *sum += n)
+///     .unwrap();
+/// executor.spin(SpinOptions::spin_all()).unwrap();
+/// assert_eq!(group.into_payload().unwrap(), 42);
+/// ```
+pub trait Source: Send + 'static {
+    /// What is taken.
+    type Item: Send + 'static;
+    /// Keeps the notifier attached; dropping it detaches.
+    type Attachment: Send + 'static;
+
+    /// Has the source call `notifier` whenever something may have arrived from now on.
+    ///
+    /// Called once, by the thread that creates the entity. What arrived before need not be notified.
+    ///
+    /// # Errors
+    /// If the source cannot notify; the entity is then not created.
+    fn attach(&mut self, notifier: Notifier) -> Result<Self::Attachment, TakeError>;
+
+    /// Takes one item without blocking.
+    ///
+    /// Called on an executor thread only. `None` if there is none, which is no error: notifications may be spurious.
+    ///
+    /// # Errors
+    /// If the source has ended, or an item was there but could not be taken. The item must be gone then.
+    ///
+    /// # Panics
+    /// A panic is reported, with what the group does [about it](crate::OnPanic), and ends the source, as
+    /// [`TakeError::Closed`] would: it is asked no more, and its entity is removed. A panic of the callback does not.
+    fn try_take(&mut self) -> Result<Option<Self::Item>, TakeError>;
+
+    /// What is left, asked after every take. A source that knows saves a futile take. A panic ends the source, see
+    /// [`try_take`](Self::try_take), and loses the item that was just taken.
+    fn pending(&self) -> Pending {
+        Pending::Unknown
+    }
+
+    /// What ends the source at once when its entity's handle is dropped; the source itself is dropped before the executor's
+    /// next pick only, since its callback may be running. Asked once, when it is attached.
+    ///
+    /// It is called on the thread that drops the handle, and must neither block nor wait for the source.
+    fn closer(&self) -> Option<Closer> {
+        None
+    }
+}
+
+/// Ends what feeds an entity.
+pub type Closer = Box<dyn Fn() + Send + Sync>;
+
+/// A [`Stream`] as a source: its waker is the notifier.
+pub(crate) struct StreamSource<S> {
+    stream: Pin<Box<S>>,
+    waker: Waker,
+    empty: bool,
+}
+
+impl<S> StreamSource<S> {
+    pub(crate) fn new(stream: S) -> Self {
+        Self { stream: Box::pin(stream), waker: Waker::noop().clone(), empty: false }
+    }
+}
+
+impl<S> Source for StreamSource<S>
+where
+    S: Stream + Send + 'static,
+    S::Item: Send + 'static,
+{
+    type Item = S::Item;
+    type Attachment = ();
+
+    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
+        self.waker = notifier.into();
+        Ok(())
+    }
+
+    fn try_take(&mut self) -> Result<Option<S::Item>, TakeError> {
+        let polled = self.stream.as_mut().poll_next(&mut TaskContext::from_waker(&self.waker));
+        self.empty = polled.is_pending();
+        match polled {
+            Poll::Ready(Some(item)) => Ok(Some(item)),
+            Poll::Ready(None) => Err(TakeError::Closed),
+            Poll::Pending => Ok(None),
+        }
+    }
+
+    fn pending(&self) -> Pending {
+        // A stream has only registered the waker once it returned `Pending`.
+        if self.empty { Pending::Empty } else { Pending::Unknown }
+    }
+}

@@ -1,0 +1,348 @@
+//! In-process topics: typed, without copying the message, every lost one counted.
+//!
+//! Publishers of one topic take turns under the topic's lock, which is held while pointers are pushed and no longer.
+//! Subscriptions never touch it to take: their end of the ring is lock-free.
+//!
+//! An urgent publisher waits for whoever has the lock, so that nobody allocates or frees memory under it, nor runs anything of
+//! the user's: who comes or goes brings the room that the lists need (`room.rs`), and takes away what is left over. Under the
+//! lock there are only moves of pointers, as many as the topic has publishers, subscriptions and kept messages.
+
+mod ends;
+mod room;
+mod source;
+
+pub use ends::TopicEnds;
+use room::{INLINE, Room};
+pub(crate) use source::TopicSource;
+
+use crate::sync::{Mutex, MutexGuard};
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::task::Waker;
+
+use rospin_core::Instant;
+use smallvec::SmallVec;
+
+use crate::clock::Clock;
+use crate::context::Context;
+use crate::group_core::GroupGone;
+use crate::lock_free::mute::published;
+use crate::lock_free::ring::{MuteOf, Producer};
+use crate::loss::{LossCause, LossCounters};
+use crate::options::PublisherOptions;
+use crate::os::Process;
+use crate::registry::TypeMismatch;
+use crate::source::Notifier;
+use crate::waiters::Waiters;
+
+/// A topic, as its publishers and subscriptions share it.
+struct Topic<T> {
+    name: String,
+    process: Process,
+    state: Mutex<TopicState<T>>,
+    /// Who waits for a publisher or a subscription: woken after the state was changed, and looking at it under this lock.
+    waiters: Mutex<Waiters>,
+}
+
+struct TopicState<T> {
+    /// Counts what has an order: ends of the topic, and kept messages.
+    next_id: u64,
+    queues: Vec<Queue<T>>,
+    /// Of the queues, in their order: to be called without the lock. Those at its end may be nobody's.
+    alarms: Arc<[Option<Alarm<T>>]>,
+    histories: Vec<History<T>>,
+    publishers: usize,
+}
+
+/// The topic's end of a subscription.
+struct Queue<T> {
+    id: u64,
+    producer: Producer<Arc<T>>,
+    alarm: Option<Alarm<T>>,
+    losses: Arc<LossCounters>,
+}
+
+/// Whom a subscription has called when a message arrived.
+enum Alarm<T> {
+    /// Unless it is muted: then it takes on without being told.
+    Executor(Notifier, MuteOf<Arc<T>>),
+    /// Shared, since cloning a waker is user code.
+    Waker(Arc<Waker>),
+}
+
+impl<T> Clone for Alarm<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Executor(notifier, mute) => Self::Executor(notifier.clone(), mute.clone()),
+            Self::Waker(waker) => Self::Waker(Arc::clone(waker)),
+        }
+    }
+}
+
+impl<T> Alarm<T> {
+    fn is_muted(&self) -> bool {
+        matches!(self, Self::Executor(_, mute) if mute.is_muted())
+    }
+
+    fn raise(&self, arrival: Instant) {
+        match self {
+            _ if self.is_muted() => {}
+            Self::Executor(notifier, _) => notifier.notify_at(arrival),
+            Self::Waker(waker) => waker.wake_by_ref(),
+        }
+    }
+}
+
+/// What a latched publisher keeps for late subscriptions.
+struct History<T> {
+    id: u64,
+    depth: usize,
+    /// With their number, which orders them over all publishers.
+    messages: VecDeque<(u64, Arc<T>)>,
+}
+
+impl<T: Send + Sync + 'static> Topic<T> {
+    fn find(context: &Context, name: &str) -> Result<Arc<Self>, TypeMismatch> {
+        context.topics().get_or_insert::<Self, T>(name, || Self {
+            name: name.to_owned(),
+            process: Process::this(),
+            state: Mutex::new(TopicState {
+                next_id: 0,
+                queues: Vec::new(),
+                alarms: Arc::new([]),
+                histories: Vec::new(),
+                publishers: 0,
+            }),
+            waiters: Mutex::new(Waiters::new()),
+        })
+    }
+
+    /// Somebody has come.
+    fn wake_waiters(&self) {
+        let waiters = self.waiters.lock().take();
+        waiters.wake();
+    }
+
+    /// From here on the subscription's queue gets nothing more.
+    fn unsubscribe(&self, id: u64) {
+        if self.process.is_another() {
+            // The lock may be one of a thread that a fork has not copied.
+            return;
+        }
+        let mut room = Room::new();
+        let mut state = self.lock_with(&mut room, |_| 0);
+        let at = state.queues.iter().position(|queue| queue.id == id);
+        let queue = at.map(|at| state.queues.remove(at));
+        state.update_alarms(&mut room);
+        drop(state);
+        drop((queue, room));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, TopicState<T>> {
+        // No user code runs under the lock, so a panic left nothing half done.
+        self.state.lock()
+    }
+}
+
+impl<T> TopicState<T> {
+    fn next_id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id
+    }
+}
+
+/// Why a publisher or a subscription could not be created.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TopicError {
+    /// The topic carries messages of another type.
+    #[error(transparent)]
+    TypeMismatch(#[from] TypeMismatch),
+    /// The group was removed, or its executor dropped.
+    #[error(transparent)]
+    GroupGone(#[from] GroupGone),
+}
+
+/// The message that [`Publisher::try_publish`] could not give to anybody.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("topic `{topic}` has no subscription (any more); the message is returned")]
+pub struct NoSubscription<T> {
+    /// The topic.
+    pub topic: String,
+    /// The message.
+    pub message: Arc<T>,
+}
+
+impl<T> fmt::Debug for NoSubscription<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NoSubscription").field("topic", &self.topic).finish_non_exhaustive()
+    }
+}
+
+/// What became of a published message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Delivery {
+    /// How many subscriptions got it.
+    pub queued: usize,
+    /// How many older messages had to make room for it; each is counted for its subscription.
+    pub displaced: usize,
+}
+
+/// Publishes messages of type `T` on an in-process topic. Cheap to clone; clones are the same publisher.
+///
+/// ```
+/// use std::sync::Arc;
+/// use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+///
+/// let context = Context::new(ContextOptions::new());
+/// let executor = context.create_executor(ExecutorOptions::new("main"));
+/// let group = executor.create_group("listener", Vec::new());
+/// let publisher = context.create_publisher::<String>("chatter")?;
+/// let _subscription =
+///     group.create_subscription("chatter", |heard: &mut Vec<String>, message: Arc<String>| {
+///         heard.push(message.to_string());
+///     })?;
+///
+/// assert_eq!(publisher.publish("hello".to_owned()).queued, 1);
+/// executor.spin(SpinOptions::spin_all())?;
+/// assert_eq!(group.into_payload().unwrap(), ["hello"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Publisher<T: Send + Sync + 'static>(Arc<PublisherInner<T>>);
+
+struct PublisherInner<T: Send + Sync + 'static> {
+    topic: Arc<Topic<T>>,
+    clock: Clock,
+    history: Option<u64>,
+}
+
+impl<T: Send + Sync + 'static> Publisher<T> {
+    pub(crate) fn new(context: &Context, options: PublisherOptions) -> Result<Self, TopicError> {
+        let topic = Topic::find(context, &options.topic)?;
+        let messages = VecDeque::with_capacity(options.latched);
+        let mut room = Room::new();
+        let mut state = topic.lock_with(&mut room, |_| 0);
+        let history = (options.latched > 0).then(|| state.next_id());
+        if let Some(id) = history {
+            state.add_history(History { id, depth: options.latched, messages }, &mut room);
+        }
+        state.publishers += 1;
+        drop(state);
+        drop(room);
+        topic.wake_waiters();
+        Ok(Self(Arc::new(PublisherInner { topic, clock: context.clock().clone(), history })))
+    }
+
+    /// The topic's name.
+    #[must_use]
+    pub fn topic(&self) -> &str {
+        &self.0.topic.name
+    }
+
+    /// How many subscriptions there are at this moment.
+    #[must_use]
+    pub fn subscription_count(&self) -> usize {
+        self.0.topic.lock().queues.len()
+    }
+
+    /// Who else has this topic.
+    #[must_use]
+    pub fn ends(&self) -> TopicEnds {
+        TopicEnds::of(&self.0.topic)
+    }
+
+    /// Gives the message to every subscription of the topic.
+    ///
+    /// May wait for another publisher of the same topic, or for who comes to it or leaves it, never for a subscription or a
+    /// callback; and not for longer than they take, since they [inherit](crate::os#what-urgent-threads-may-wait-for) the
+    /// caller's priority. Allocates only to put a message into an `Arc` that is not in one, and if more than 7 queues are full.
+    pub fn publish(&self, message: impl Into<Arc<T>>) -> Delivery {
+        let message = message.into();
+        let stamp = self.0.clock.now();
+        // Before the lock, so that it is dropped after it: dropping a message may run user code.
+        let mut displaced = SmallVec::<[Arc<T>; INLINE]>::new();
+        let mut state = self.0.topic.lock_to_push(&mut displaced);
+        if let Some(id) = self.0.history {
+            displaced.extend(state.remember(id, Arc::clone(&message)));
+        }
+        let delivery = state.push(message, stamp, &mut displaced);
+        published();
+        if !state.alarms.iter().flatten().all(Alarm::is_muted) {
+            let alarms = Arc::clone(&state.alarms);
+            // Without the lock: waking is a system call.
+            drop(state);
+            alarms.iter().flatten().for_each(|alarm| alarm.raise(stamp));
+        }
+        delivery
+    }
+
+    /// As [`publish`](Self::publish), but refuses a message that nobody would get.
+    ///
+    /// # Errors
+    /// With the message, if the topic has no subscription. A latched publisher keeps it nevertheless.
+    pub fn try_publish(&self, message: impl Into<Arc<T>>) -> Result<Delivery, NoSubscription<T>> {
+        let message = message.into();
+        match self.publish(Arc::clone(&message)) {
+            Delivery { queued: 0, .. } => Err(NoSubscription { topic: self.topic().to_owned(), message }),
+            delivery => Ok(delivery),
+        }
+    }
+}
+
+impl<T> TopicState<T> {
+    /// Appends the message to every queue.
+    fn push(&mut self, message: Arc<T>, stamp: Instant, displaced: &mut SmallVec<[Arc<T>; INLINE]>) -> Delivery {
+        let before = displaced.len();
+        let Some((last, others)) = self.queues.split_last_mut() else {
+            displaced.push(message);
+            return Delivery::default();
+        };
+        let mut push = |queue: &mut Queue<T>, message| {
+            if let Some(oldest) = queue.producer.push(message, stamp.as_nanos()) {
+                queue.losses.add(LossCause::QueueFull, 1);
+                displaced.push(oldest);
+            }
+        };
+        others.iter_mut().for_each(|queue| push(queue, Arc::clone(&message)));
+        // One owner less to count, and for most topics none.
+        push(last, message);
+        Delivery { queued: self.queues.len(), displaced: displaced.len() - before }
+    }
+
+    /// Keeps the message for late subscriptions; returns the one that had to go for it.
+    fn remember(&mut self, id: u64, message: Arc<T>) -> Option<Arc<T>> {
+        let number = self.next_id();
+        let history = self.histories.iter_mut().find(|history| history.id == id)?;
+        let oldest = if history.messages.len() == history.depth { history.messages.pop_front() } else { None };
+        history.messages.push_back((number, message));
+        oldest.map(|(_, message)| message)
+    }
+}
+
+impl<T: Send + Sync + 'static> Clone for Publisher<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T: Send + Sync + 'static> fmt::Debug for Publisher<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Publisher").field("topic", &self.topic()).finish_non_exhaustive()
+    }
+}
+
+impl<T: Send + Sync + 'static> Drop for PublisherInner<T> {
+    fn drop(&mut self) {
+        if self.topic.process.is_another() {
+            return;
+        }
+        let mut state = self.topic.lock();
+        state.publishers -= 1;
+        let at = self.history.and_then(|id| state.histories.iter().position(|history| history.id == id));
+        let history = at.map(|at| state.histories.swap_remove(at));
+        drop(state);
+        drop(history);
+    }
+}

@@ -1,0 +1,99 @@
+//! Those who wait until something changes.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_channel::oneshot;
+
+/// Those who wait until something changes; it stands beside what changes, behind the same lock.
+///
+/// Whoever waits looks first, and again whenever it was woken. Whoever makes a change takes all of them out under the lock, and
+/// wakes them without it: wakers are user code.
+///
+/// ```
+/// use std::sync::Mutex;
+/// use rospin_engine::Waiters;
+///
+/// #[derive(Default)]
+/// struct Door {
+///     is_open: bool,
+///     waiters: Waiters,
+/// }
+///
+/// async fn pass(door: &Mutex<Door>) {
+///     loop {
+///         let changed = {
+///             let mut door = door.lock().unwrap();
+///             if door.is_open {
+///                 return;
+///             }
+///             door.waiters.wait()
+///         };
+///         changed.await;
+///     }
+/// }
+///
+/// fn open(door: &Mutex<Door>) {
+///     let mut state = door.lock().unwrap();
+///     state.is_open = true;
+///     let waiters = state.waiters.take();
+///     drop(state);
+///     waiters.wake();
+/// }
+/// # let door = Mutex::new(Door::default());
+/// # open(&door);
+/// # let context = rospin_engine::Context::new(rospin_engine::ContextOptions::new());
+/// # let executor = context.create_executor(rospin_engine::ExecutorOptions::new("main"));
+/// # executor.spin_until(pass(&door), rospin_engine::SpinOptions::new()).unwrap();
+/// ```
+#[derive(Debug, Default)]
+pub struct Waiters(Vec<oneshot::Sender<()>>);
+
+impl Waiters {
+    /// Nobody yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Resolves when they are woken next, or dropped. Allocates; those that lost interest meanwhile are forgotten.
+    pub fn wait(&mut self) -> Waiting {
+        let (sender, receiver) = oneshot::channel();
+        self.0.retain(|waiting| !waiting.is_canceled());
+        self.0.push(sender);
+        Waiting(receiver)
+    }
+
+    /// Takes all of them out.
+    #[must_use = "they wait until they are woken, or dropped"]
+    pub fn take(&mut self) -> Self {
+        std::mem::take(self)
+    }
+
+    /// Wakes all of them.
+    pub fn wake(self) {
+        for waiting in self.0 {
+            // Who lost interest meanwhile does not mind.
+            let _ = waiting.send(());
+        }
+    }
+
+    /// Whether there is nobody.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Waits until [`Waiters`] are woken.
+#[derive(Debug)]
+#[must_use = "futures do nothing unless they are awaited"]
+pub struct Waiting(oneshot::Receiver<()>);
+
+impl Future for Waiting {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        Pin::new(&mut self.0).poll(cx).map(drop)
+    }
+}

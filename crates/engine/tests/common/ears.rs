@@ -1,0 +1,31 @@
+//! Subscriptions that log what they hear, under the policy that a test is about.
+
+use std::sync::Arc;
+
+use rospin_engine::{Context, Executor, ExecutorOptions, ManualClock, Policy, Subscription, SubscriptionOptions};
+
+use super::{Log, manual, ms};
+
+/// An executor under `policy`, at 1 ms.
+pub(crate) fn executor(policy: impl Policy + 'static) -> (ManualClock, Context, Executor) {
+    let (clock, context) = manual();
+    clock.advance(ms(1));
+    let executor = context.create_executor(ExecutorOptions::new("main").policy(policy));
+    (clock, context, executor)
+}
+
+/// A subscription in a group of its own that logs its messages under its name; its topic is its name, too.
+pub(crate) fn ear(executor: &Executor, log: &Log<String>, name: &str, options: SubscriptionOptions) -> Subscription {
+    let (log, name) = (log.clone(), name.to_owned());
+    let group = executor.create_group("group", ());
+    group.create_subscription(options, move |(), n: Arc<u32>| log.push(format!("{name}{n}"))).unwrap()
+}
+
+/// A subscription to `topic` that has its name, too.
+pub(crate) fn on(topic: &str) -> SubscriptionOptions {
+    SubscriptionOptions::new(topic).name(topic)
+}
+
+pub(crate) fn publish(context: &Context, topic: &str, n: u32) {
+    context.create_publisher::<u32>(topic).unwrap().publish(n);
+}

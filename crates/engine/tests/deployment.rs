@@ -1,0 +1,354 @@
+//! A deployment file moves callback groups to other executors, cores and priorities, with no change to the program.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use rospin_engine::os::{CoreSet, OsScheduling, ThreadId, ThreadOptions, scheduling_of, threads_of_process};
+use rospin_engine::{
+    Context, ContextOptions, DeployError, Deployment, ExecutorOptions, GroupOptions, OnPanic, SpinError, SpinOptions,
+    SubscriptionOptions, TimerOptions,
+};
+
+/// What a callback sees of the thread that it runs on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Seen {
+    group: &'static str,
+    scheduling: OsScheduling,
+    cores: CoreSet,
+    thread: ThreadId,
+    name: String,
+}
+
+fn look(group: &'static str) -> Seen {
+    let thread = ThreadId::current();
+    let name = threads_of_process().unwrap().into_iter().find(|(id, _)| *id == thread).unwrap().1;
+    Seen {
+        group,
+        scheduling: scheduling_of(thread).unwrap(),
+        cores: CoreSet::of_current_thread().unwrap(),
+        thread,
+        name,
+    }
+}
+
+/// The program: two groups on one executor, as its author wrote it. Each looks around once.
+fn program(options: ContextOptions) -> Result<Vec<Seen>, SpinError> {
+    let executor = Context::new(options).create_executor(ExecutorOptions::new("main"));
+    let (send, seen) = channel();
+    let add = |group: &'static str, send: Sender<Seen>| {
+        // Nobody waits for what a callback that panicked would have sent.
+        let options = GroupOptions::new(group).node("robot").on_panic(OnPanic::Halt);
+        let created = executor.create_group(options, ());
+        let once = TimerOptions::one_shot(Duration::ZERO);
+        let timer = created.create_timer(once, move |(), _| send.send(look(group)).unwrap()).unwrap();
+        (created, timer)
+    };
+    let _kept = [add("control", send.clone()), add("map", send)];
+    let stop = executor.handle();
+    let wait = move || {
+        let both = [seen.recv(), seen.recv()];
+        stop.halt();
+        both.into_iter().flatten().collect::<Vec<_>>()
+    };
+    let waiting = thread::spawn(wait);
+    let spun = thread::scope(|scope| scope.spawn(|| executor.spin(SpinOptions::new())).join().unwrap());
+    drop((executor, _kept));
+    let mut seen = waiting.join().unwrap();
+    seen.sort_by_key(|seen| seen.group);
+    spun.map(|_| seen)
+}
+
+fn deployed(text: &str) -> ContextOptions {
+    ContextOptions::new().deployment(Deployment::parse(text).unwrap())
+}
+
+fn last_core() -> u16 {
+    *CoreSet::of_current_thread().unwrap().as_slice().last().unwrap()
+}
+
+/// Whether this process may have real-time threads at all.
+fn has_rights() -> bool {
+    let asked = ThreadOptions::new().scheduling(OsScheduling::Fifo { priority: 1 });
+    thread::spawn(move || asked.apply().shortfalls.is_empty()).join().unwrap()
+}
+
+#[test]
+fn a_group_is_moved_to_another_core_and_priority() {
+    let before = program(ContextOptions::new()).unwrap();
+    assert_eq!(before[0].thread, before[1].thread, "one executor, one thread");
+
+    let core = last_core();
+    let text = format!(
+        "executor = [{{ name = \"fast\", scheduling = {{ fifo = 7 }}, cores = [{core}] }}]
+         group = [{{ node = \"rob*\", name = \"control\", executor = \"fast\" }}]"
+    );
+    let after = program(deployed(&text)).unwrap();
+    let [control, map] = &after[..] else { panic!("{after:?}") };
+    assert_ne!(control.thread, map.thread);
+    assert_eq!((control.cores.as_slice(), control.name.as_str()), (&[core][..], "fast"));
+    assert_eq!((map.scheduling, &map.cores), (before[1].scheduling, &before[1].cores), "as before");
+    if has_rights() {
+        assert_eq!(control.scheduling, OsScheduling::Fifo { priority: 7 });
+    }
+}
+
+#[test]
+fn the_programs_own_executor_is_changed_by_its_name() {
+    let core = last_core();
+    let text = format!("executor = [{{ name = \"main\", scheduling = {{ nice = 19 }}, cores = [{core}] }}]");
+    for seen in program(deployed(&text)).unwrap() {
+        assert_eq!((seen.scheduling, seen.cores.as_slice()), (OsScheduling::Other { nice: 19 }, &[core][..]));
+    }
+}
+
+#[test]
+fn names_that_the_program_does_not_have_are_errors_that_name_those_it_has() {
+    for (text, what, known) in [
+        ("executor = [{ name = \"mian\" }]", "executor `mian`", "main"),
+        (
+            "executor = [{ name = \"main\" }]\ngroup = [{ name = \"contrl\", executor = \"main\" }]",
+            "group `*/contrl`",
+            "robot/control, robot/map",
+        ),
+        ("callback = [{ name = \"control/tick\" }]", "callback `control/tick`", "control/timer0, map/timer0"),
+        (
+            "chain = [{ name = \"c\", callbacks = [\"map/timer0\", \"map/scan\"] }]",
+            "callback `map/scan` of chain `c`",
+            "control/timer0",
+        ),
+    ] {
+        let error = program(deployed(text)).unwrap_err();
+        assert!(matches!(error, SpinError::Deployment(DeployError::Unknown { .. })), "{error:?}");
+        let said = error.to_string();
+        assert!(said.contains(what) && said.contains(known) && said.contains("on_unknown"), "{said}");
+        program(deployed(&format!("on_unknown = \"warn\"\n{text}"))).unwrap();
+    }
+}
+
+#[test]
+fn a_core_that_does_not_exist_is_an_error() {
+    let error = program(deployed("executor = [{ name = \"main\", cores = [1000] }]")).unwrap_err();
+    let online = CoreSet::online().unwrap();
+    let said = "the deployment puts executor `main` on core 1000, which this machine does not have; choose from ";
+    assert_eq!(error.to_string(), format!("{said}{online}"));
+}
+
+#[test]
+fn patterns_that_contradict_each_other_are_an_error() {
+    let text = "executor = [{ name = \"a\" }, { name = \"b\" }]
+        group = [{ name = \"con*\", executor = \"a\" }, { name = \"*rol\", executor = \"b\" }]";
+    let error = program(deployed(text)).unwrap_err();
+    assert!(error.to_string().contains("group `control` of node `robot`"), "{error}");
+}
+
+#[test]
+fn an_error_stays_one_until_it_is_mended() {
+    let context = Context::new(deployed("executor = [{ name = \"mian\" }]"));
+    let executor = context.create_executor(ExecutorOptions::new("main"));
+    for _ in 0..2 {
+        assert!(matches!(executor.spin(SpinOptions::spin_all()), Err(SpinError::Deployment(_))));
+    }
+    let _mended = context.create_executor(ExecutorOptions::new("mian"));
+    executor.spin(SpinOptions::spin_all()).unwrap();
+}
+
+#[test]
+fn no_executor_spins_while_another_one_finds_the_error() {
+    for _ in 0..20 {
+        // What takes its time before the names are looked at.
+        let options = deployed("executor = [{ name = \"mian\" }]").deployment_template("/dev/null");
+        let context = Context::new(options);
+        let executors = ["a", "b"].map(|name| context.create_executor(ExecutorOptions::new(name)));
+        thread::scope(|scope| {
+            let spins = executors.each_ref().map(|executor| scope.spawn(|| executor.spin(SpinOptions::spin_all())));
+            for spun in spins.map(|spin| spin.join().unwrap()) {
+                assert!(matches!(spun, Err(SpinError::Deployment(_))), "{spun:?}");
+            }
+        });
+    }
+}
+
+#[test]
+fn priority_deadline_and_depth_come_from_the_file() {
+    let order = |text: &str| {
+        let context = Context::new(deployed(text));
+        let executor = context.create_executor(ExecutorOptions::new("main"));
+        let group = executor.create_group("g", Vec::new());
+        let publisher = context.create_publisher::<u32>("t").unwrap();
+        let _a = group.create_subscription(SubscriptionOptions::new("t").name("a"), |all: &mut Vec<_>, n: Arc<u32>| {
+            all.push(format!("a{n}"));
+        });
+        let _b = group.create_subscription(SubscriptionOptions::new("t").name("b"), |all: &mut Vec<_>, n: Arc<u32>| {
+            all.push(format!("b{n}"));
+        });
+        for number in 0..3 {
+            publisher.publish(number);
+        }
+        executor.spin(SpinOptions::spin_all()).unwrap();
+        drop((_a, _b));
+        group.into_payload().unwrap().join(" ")
+    };
+    assert_eq!(order(""), "a0 b0 a1 b1 a2 b2");
+    assert_eq!(order("callback = [{ name = \"b\", priority = 1 }]"), "b0 b1 b2 a0 a1 a2");
+    assert_eq!(order("callback = [{ name = \"?\", depth = 1 }]"), "a2 b2");
+    assert_eq!(order("chain = [{ name = \"c\", callbacks = [\"b\", \"a\"] }]"), "a0 a1 a2 b0 b1 b2");
+    let edf = "executor = [{ name = \"main\", policy = \"edf\" }]\n";
+    assert_eq!(order(&format!("{edf}callback = [{{ name = \"b\", deadline = \"1 ms\" }}]")), "b0 b1 b2 a0 a1 a2");
+}
+
+#[test]
+fn an_executor_of_the_file_that_fails_ends_the_programs_spin_with_its_error() {
+    let text = "executor = [{ name = \"other\" }]\ngroup = [{ name = \"bad\", executor = \"other\" }]";
+    let context = Context::new(deployed(text).on_incident(|_| {}));
+    let executor = context.create_executor(ExecutorOptions::new("main"));
+    let group = executor.create_group(GroupOptions::new("bad").on_panic(OnPanic::Halt), ());
+    let _timer = group.create_timer(TimerOptions::one_shot(Duration::ZERO), |(), _| panic!("as expected")).unwrap();
+    let error = executor.spin(SpinOptions::new()).unwrap_err();
+    assert!(matches!(&error, SpinError::Panicked(incident) if incident.executor == "other"), "{error:?}");
+    // It can spin again, and its companion with it.
+    assert!(matches!(executor.spin(SpinOptions::new().timeout(Duration::from_millis(1))), Err(SpinError::Timeout)));
+}
+
+#[test]
+fn nothing_of_the_files_executors_runs_outside_a_spin() {
+    let text = "executor = [{ name = \"other\" }]\ngroup = [{ name = \"moved\", executor = \"other\" }]";
+    let context = Context::new(deployed(text));
+    let executor = context.create_executor(ExecutorOptions::new("main"));
+    let group = executor.create_group("moved", 0);
+    let (send, ran) = channel();
+    let timer = group
+        .create_timer(Duration::from_micros(100), move |count, _| {
+            *count += 1;
+            send.send(*count).unwrap();
+        })
+        .unwrap();
+    assert!(ran.try_recv().is_err(), "before");
+    let stop = executor.handle();
+    let spinning = thread::spawn(move || {
+        executor.spin(SpinOptions::new()).unwrap();
+        executor
+    });
+    ran.recv().unwrap();
+    stop.halt();
+    let executor = spinning.join().unwrap();
+    let last = ran.try_iter().last();
+    thread::yield_now();
+    assert!(ran.try_recv().is_err(), "after {last:?}");
+    drop(timer);
+    assert!(group.into_payload().unwrap() >= 1);
+    drop(executor);
+}
+
+#[test]
+fn groups_may_come_before_their_executor() {
+    let text = "executor = [{ name = \"late\" }]\ngroup = [{ name = \"g\", executor = \"late\" }]";
+    let context = Context::new(deployed(text));
+    let main = context.create_executor(ExecutorOptions::new("main"));
+    let group = main.create_group("g", 0);
+    let late = context.create_executor(ExecutorOptions::new("late"));
+    let timer = group.create_timer(TimerOptions::one_shot(Duration::ZERO), |count, _| *count += 1).unwrap();
+    late.spin(SpinOptions::spin_all()).unwrap();
+    drop(timer);
+    assert_eq!(group.into_payload().unwrap(), 1);
+    drop(main);
+}
+
+#[test]
+fn a_template_names_everything_and_can_be_loaded() {
+    let file = std::env::temp_dir().join(format!("rospin-template-{}.toml", std::process::id()));
+    program(ContextOptions::new().deployment_template(&file)).unwrap();
+    let text = std::fs::read_to_string(&file).unwrap();
+    let template = Deployment::parse(&text).unwrap();
+    let names: Vec<_> = template.callbacks.iter().map(|callback| callback.name.as_str()).collect();
+    assert_eq!(names, ["control/timer0", "map/timer0"]);
+    assert_eq!(template.executor_of("robot", "map").unwrap().as_deref(), Some("main"));
+    assert_eq!(template.executor("main").unwrap().policy.as_deref(), Some("fixed-priority"));
+    // Loading it changes nothing.
+    let mut loaded = template;
+    loaded.threads.clear();
+    program(ContextOptions::new().deployment(loaded)).unwrap();
+    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn a_template_of_an_odd_program_can_be_loaded() {
+    let file = std::env::temp_dir().join(format!("rospin-odd-template-{}.toml", std::process::id()));
+    let context = Context::new(ContextOptions::new().deployment_template(&file));
+    let executors = ["main", "main", ""].map(|name| context.create_executor(ExecutorOptions::new(name)));
+    let groups = executors.each_ref().map(|executor| executor.create_group("", ()));
+    let odd = TimerOptions::periodic(Duration::MAX).deadline(Duration::MAX).name("a \"b\"\n");
+    let _timer = groups[0].create_timer(odd, |(), _| {}).unwrap();
+    let quoted = TimerOptions::periodic(Duration::MAX).name("c \"d\"");
+    let _quoted = groups[0].create_timer(quoted, |(), _| {}).unwrap();
+    executors[0].spin(SpinOptions::spin_all()).unwrap();
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::remove_file(file).unwrap();
+    Deployment::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assert!(text.contains("d") && !text.contains("a \\\"b"), "what no file can name is left out: {text}");
+}
+
+#[test]
+fn threads_of_a_middleware_have_what_the_file_says() {
+    let core = last_core();
+    let text = format!(
+        "thread = [{{ name = \"dds-*\", scheduling = {{ nice = 19 }}, cores = [{core}] }},
+                   {{ name = \"late-*\", cores = [{core}] }}]"
+    );
+    let context = Context::new(deployed(&text));
+    let mine = || (CoreSet::of_current_thread().unwrap(), scheduling_of(ThreadId::current()).unwrap());
+    let before = mine();
+    let seen = context.start_threads("dds-receive", || thread::spawn(|| look("dds")));
+    let seen = seen.join().unwrap();
+    // Without rights the creator could not be as it was, so that the thread is not to have it from there.
+    let nicest = OsScheduling::Other { nice: 19 };
+    let undone = thread::spawn(move || {
+        drop(ThreadOptions::new().scheduling(nicest).apply_for_now());
+        scheduling_of(ThreadId::current()).unwrap()
+    });
+    let nice = if undone.join().unwrap() == before.1 { nicest } else { before.1 };
+    assert_eq!((seen.scheduling, seen.cores.as_slice()), (nice, &[core][..]));
+    assert_eq!(mine(), before, "the creator's own are as before");
+
+    // One that started by itself is found by its name.
+    let (end, wait) = channel::<()>();
+    let late = thread::Builder::new().name("late-1".to_owned());
+    let late = late.spawn(move || {
+        let _ = wait.recv();
+        CoreSet::of_current_thread().unwrap()
+    });
+    while !threads_of_process().unwrap().iter().any(|(_, name)| name == "late-1") {
+        thread::yield_now();
+    }
+    let executor = context.create_executor(ExecutorOptions::new("main"));
+    let timeout = SpinOptions::new().timeout(Duration::from_millis(1));
+    assert!(matches!(executor.spin(timeout), Err(SpinError::Timeout)));
+    drop(end);
+    assert_eq!(late.unwrap().join().unwrap().as_slice(), [core]);
+}
+
+#[test]
+fn a_pattern_of_threads_leaves_executors_alone() {
+    let plan = |name: &str| format!("{{ name = \"{name}\", scheduling = {{ nice = 19 }} }}");
+    let context = Context::new(deployed(&format!("thread = [{}, {}]", plan("users-*"), plan("spins-*"))));
+    let executor = context.create_executor(ExecutorOptions::new("spins"));
+    let mine = || scheduling_of(ThreadId::current()).unwrap();
+    // Called like the executor, but none of its threads.
+    let (end, wait) = channel::<()>();
+    let other = thread::Builder::new().name("spins-io".to_owned());
+    let other = other.spawn(move || (wait.recv().unwrap_err(), mine())).unwrap();
+    while !threads_of_process().unwrap().iter().any(|(_, name)| name == "spins-io") {
+        thread::yield_now();
+    }
+    // One of its threads, but not called like it.
+    let spinning = thread::Builder::new().name("users-own".to_owned()).spawn(move || {
+        let before = mine();
+        let timeout = SpinOptions::new().timeout(Duration::from_millis(1));
+        assert!(matches!(executor.spin(timeout), Err(SpinError::Timeout)));
+        assert_eq!(mine(), before);
+    });
+    spinning.unwrap().join().unwrap();
+    drop(end);
+    assert_eq!(other.join().unwrap().1, OsScheduling::Other { nice: 19 });
+}

@@ -1,0 +1,186 @@
+//! Policies that an executor is given: of a user's own, and by name.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::common::ears::{ear, executor, on, publish};
+use crate::common::{Log, manual, manual_executor, ms, spin_all, watchdog};
+use rospin_core::{EntityId, EntitySpec, GroupId};
+use rospin_engine::policy::{Ordered, View};
+use rospin_engine::trace::TraceEvent;
+use rospin_engine::{Activation, Context, Executor, ExecutorOptions, Instant, Order, Policy, SpinOptions};
+
+/// Longest relative deadline first.
+#[derive(Default)]
+struct LaziestFirst;
+
+impl Order for LaziestFirst {
+    type Key = std::cmp::Reverse<Duration>;
+
+    fn name(&self) -> &'static str {
+        "laziest-first"
+    }
+
+    fn key(&self, activation: &Activation) -> Self::Key {
+        std::cmp::Reverse(activation.deadline.saturating_since(activation.release))
+    }
+}
+
+#[test]
+fn users_write_an_order_of_their_own() {
+    watchdog(|| {
+        let (_, context, executor) = executor(Ordered::<LaziestFirst>::new());
+        let log = Log::new();
+        let names = [("a", 10), ("b", 30), ("c", 20)];
+        let _ears = names.map(|(name, deadline)| ear(&executor, &log, name, on(name).deadline(ms(deadline))));
+        names.iter().for_each(|(name, _)| publish(&context, name, 0));
+        spin_all(&executor);
+        assert_eq!(log.take(), ["b0", "c0", "a0"]);
+    });
+}
+
+/// Last in, first out.
+#[derive(Default)]
+struct Stack(VecDeque<Activation>);
+
+impl Policy for Stack {
+    fn name(&self) -> &'static str {
+        "stack"
+    }
+    fn register(&mut self, _: EntityId, _: &EntitySpec) {}
+    fn unregister(&mut self, _: EntityId, _: &EntitySpec) {}
+    fn release(&mut self, activation: Activation) {
+        self.0.push_back(activation);
+    }
+    fn pick(&mut self, view: &mut View<'_>) -> Option<Activation> {
+        let at = self.0.iter().rposition(|activation| view.groups.admits(activation))?;
+        self.0.remove(at)
+    }
+    fn group_freed(&mut self, _: GroupId) {}
+    fn withdraw(&mut self, activation: &Activation) {
+        self.0.retain(|other| other.sequence != activation.sequence);
+    }
+    fn has_candidates(&self) -> bool {
+        !self.0.is_empty()
+    }
+}
+
+#[test]
+fn users_write_a_policy_of_their_own() {
+    watchdog(|| {
+        let (_, context, executor) = executor(Stack::default());
+        let log = Log::new();
+        let names = ["a", "b", "c"];
+        let [_a, b, _c] = names.map(|name| ear(&executor, &log, name, on(name)));
+        names.iter().for_each(|name| publish(&context, name, 0));
+        drop(b);
+        spin_all(&executor);
+        assert_eq!(log.take(), ["c0", "a0"], "without the one that was removed");
+    });
+}
+
+#[test]
+fn boxed_policies_are_chosen_by_name() {
+    watchdog(|| {
+        for entry in rospin_engine::policy::POLICIES {
+            let (_, context) = manual();
+            let policy = rospin_engine::policy::by_name(entry.name).unwrap();
+            let executor = context.create_executor(ExecutorOptions::new("main").boxed_policy(policy));
+            let log = Log::new();
+            let _ear = ear(&executor, &log, "a", on("a"));
+            (0..3).for_each(|n| publish(&context, "a", n));
+            spin_all(&executor);
+            assert_eq!(log.take(), ["a0", "a1", "a2"], "{}", entry.name);
+        }
+        let (_, _context, executor) = manual_executor();
+        spin_all(&executor);
+    });
+}
+
+/// First in, first out; panics whenever it is told to, in the middle of what it does.
+struct Moody {
+    stack: Stack,
+    panics_in: Arc<Mutex<Option<&'static str>>>,
+}
+
+impl Moody {
+    fn may_panic(&self, place: &'static str) {
+        if self.panics_in.lock().unwrap().take_if(|at| *at == place).is_some() {
+            panic!("the policy panics in {place}");
+        }
+    }
+}
+
+impl Policy for Moody {
+    fn name(&self) -> &'static str {
+        "moody"
+    }
+    fn register(&mut self, _: EntityId, _: &EntitySpec) {}
+    fn unregister(&mut self, _: EntityId, _: &EntitySpec) {}
+    fn release(&mut self, activation: Activation) {
+        self.stack.release(activation);
+        self.may_panic("release");
+    }
+    fn pick(&mut self, view: &mut View<'_>) -> Option<Activation> {
+        self.may_panic("pick");
+        self.stack.pick(view)
+    }
+    fn group_freed(&mut self, _: GroupId) {
+        self.may_panic("group_freed");
+    }
+    fn withdraw(&mut self, activation: &Activation) {
+        self.stack.withdraw(activation);
+    }
+    fn has_candidates(&self) -> bool {
+        self.stack.has_candidates()
+    }
+}
+
+/// The executor takes two messages, panics over it once `arm` was called, and goes on as if nothing had happened.
+fn goes_on_after_a_panic(context: &Context, executor: &Executor, place: &str, arm: impl FnOnce()) {
+    let group = executor.create_group("group", 0);
+    let _subscription = group.create_subscription("topic", |sum, n: Arc<u32>| *sum += *n).unwrap();
+    let publisher = context.create_publisher::<u32>("topic").unwrap();
+    publisher.publish(1);
+    publisher.publish(10);
+    arm();
+    let spun = catch_unwind(AssertUnwindSafe(|| executor.spin(SpinOptions::spin_all())));
+    assert!(spun.is_err(), "{place}: the panic is the caller's to see");
+    publisher.publish(100);
+    spin_all(executor);
+    let sum = group.into_payload().expect("the payload is there");
+    assert_eq!(sum, 111, "{place}");
+}
+
+#[test]
+fn a_policy_that_panics_leaves_groups_free_and_payloads_where_they_are() {
+    watchdog(|| {
+        for place in ["release", "pick", "group_freed"] {
+            let panics_in = Arc::new(Mutex::new(None));
+            let (_, context) = manual();
+            let policy = Moody { stack: Stack::default(), panics_in: Arc::clone(&panics_in) };
+            let executor = context.create_executor(ExecutorOptions::new("main").policy(policy));
+            goes_on_after_a_panic(&context, &executor, place, || *panics_in.lock().unwrap() = Some(place));
+        }
+    });
+}
+
+#[test]
+fn a_trace_that_panics_leaves_groups_free_and_payloads_where_they_are() {
+    watchdog(|| {
+        for place in ["Released", "Dispatched", "Completed"] {
+            let panics_in = Arc::new(Mutex::new(Some(place)));
+            let (_, context) = manual();
+            let trace = move |_: Instant, event: TraceEvent| {
+                let is_it = |place: &mut &str| format!("{event:?}").starts_with(*place);
+                if panics_in.lock().unwrap().take_if(is_it).is_some() {
+                    panic!("the trace panics");
+                }
+            };
+            let executor = context.create_executor(ExecutorOptions::new("main").trace(trace));
+            goes_on_after_a_panic(&context, &executor, place, || {});
+        }
+    });
+}

@@ -1,0 +1,24 @@
+//! The mistakes that `.ci/mutants.sh` puts into a copy of the engine are about the sources as they are now.
+
+use std::path::Path;
+
+/// The text that a mistake is looked up by, with or without marks around the part that is changed.
+fn text(mutant: &toml::Value) -> String {
+    mutant["find"].as_str().expect("`find` is a text").replace(['«', '»'], "")
+}
+
+#[test]
+fn every_mistake_has_its_place() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the folder of all crates");
+    let list = std::fs::read_to_string(crates.join("engine/tests/explore/mutants.toml")).expect("the list is there");
+    let list: toml::Table = list.parse().expect("the list is TOML");
+    for mutant in list["mutant"].as_array().expect("a list") {
+        let name = mutant["name"].as_str().expect("a name");
+        let file = mutant["file"].as_str().expect("a file");
+        let source =
+            std::fs::read_to_string(crates.join(file)).unwrap_or_else(|error| panic!("{name}: {file}: {error}"));
+        let count = source.matches(&text(mutant)).count();
+        assert_eq!(count, 1, "{name}: what it changes is {count} times in {file}, and should be once: mend its entry");
+        assert!(mutant.get("replace").is_some() != mutant.get("insert").is_some(), "{name}: one of the two");
+    }
+}

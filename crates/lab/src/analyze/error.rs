@@ -1,0 +1,50 @@
+//! Errors in what `rospin analyze` is given, with their places.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rospin_analysis::AnalysisError;
+use rospin_scenario::{CheckError, Scenario, ScenarioError};
+use rospin_sim::SimulationError;
+
+/// Why a scenario cannot be analysed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum InputError {
+    #[error("{}{}: {error}", path.display(), place(path, error).unwrap_or_default())]
+    Analysis { path: PathBuf, error: AnalysisError },
+    #[error("{}: {error}", path.display())]
+    Simulation { path: PathBuf, error: SimulationError },
+    #[error("--deploy {}: {reason}; name a file that is not there, in an existing folder", path.display())]
+    Deploy { path: PathBuf, reason: String },
+    #[error("--apply {number}: {reason}")]
+    Apply { number: u16, reason: String },
+    #[error("--critical {name}: there is no callback or chain of that name; known are {known}")]
+    Critical { name: String, known: String },
+    #[error("--reserve {executor}: two reservations for one executor; leave one out")]
+    Reserved { executor: String },
+}
+
+/// `:line:column` of what an error is about, if it is about something that stands in the file.
+fn place(path: &Path, error: &AnalysisError) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let scenario = Scenario::parse(&text).ok()?;
+    let callback = |name: &String| {
+        let number = scenario.callbacks.iter().position(|callback| callback.name == *name);
+        number.map(|number| CheckError::of_callback(number, ""))
+    };
+    let about = match error {
+        AnalysisError::NoExecutionTime { callback: name }
+        | AnalysisError::NeverReleased { callback: name }
+        | AnalysisError::NoFeasiblePriorities { callback: name, .. }
+        | AnalysisError::NotAnalyzable { callback: name, .. } => callback(name),
+        AnalysisError::Cycle { path } => callback(path.first()?),
+        AnalysisError::Overloaded { executors, .. } => {
+            let first = executors.first()?;
+            let number = scenario.executors.iter().position(|executor| executor.name == *first);
+            number.map(|number| CheckError::of_executor(number, ""))
+        }
+        _ => None,
+    };
+    let place = ScenarioError::locate(&text, &about?);
+    Some(format!(":{}:{}", place.line, place.column))
+}

@@ -1,0 +1,266 @@
+//! The forms that a callback may have on each kind of group.
+
+use rospin_engine::{
+    CallbackGroup, Entity, EntityKind, EntityOptions, Payload, ReentrantGroup, Source, SourceError, Tick, Timer,
+    TimerError, TimerOptions,
+};
+
+use super::Callback;
+use super::given::ByRef;
+use super::returned::{Convert, Returned, Returns};
+use crate::group::Exclusive;
+
+/// `|argument| ..`
+#[derive(Debug)]
+pub enum Synchronous {}
+
+/// `|argument| async { .. }`
+#[derive(Debug)]
+pub enum Asynchronous {}
+
+/// `|argument: &M| ..`
+#[derive(Debug)]
+pub enum ByReference {}
+
+/// `|| ..`
+#[derive(Debug)]
+pub enum WithoutArgument {}
+
+/// `|| async { .. }`
+#[derive(Debug)]
+pub enum AsynchronousWithoutArgument {}
+
+/// `|payload: &mut P, argument| ..`
+#[derive(Debug)]
+pub enum SynchronousWithPayload {}
+
+/// `|payload: Payload<P>, argument| async { .. }`
+#[derive(Debug)]
+pub enum AsynchronousWithPayload {}
+
+/// `|payload: &mut P, argument: &M| ..`
+#[derive(Debug)]
+pub enum ByReferenceWithPayload {}
+
+/// `|payload: &mut P| ..`
+#[derive(Debug)]
+pub enum WithoutArgumentWithPayload {}
+
+/// Both methods of [`Callback`]: an entity over a source and a timer, with the same closure.
+macro_rules! methods {
+    ($group:ty, $argument:ty, |$given:ident| $inner:expr, $source:ident, $timer:ident, |$this:ident, $convert:ident| $closure:expr) => {
+        fn on_source<S: Source>(
+            self,
+            $given: &$group,
+            kind: EntityKind,
+            options: EntityOptions,
+            source: S,
+            $convert: impl Convert<S::Item, $argument, K>,
+        ) -> Result<Entity, SourceError> {
+            #[allow(unused_mut, reason = "callbacks of reentrant groups are not changed by being called")]
+            let mut $this = self;
+            $inner.$source(kind, options, source, $closure)
+        }
+
+        fn on_timer(
+            self,
+            $given: &$group,
+            options: TimerOptions,
+            $convert: impl Convert<Tick, $argument, K>,
+        ) -> Result<Timer, TimerError> {
+            #[allow(unused_mut, reason = "callbacks of reentrant groups are not changed by being called")]
+            let mut $this = self;
+            $inner.$timer(options, $closure)
+        }
+    };
+}
+
+impl<G, A, K, F, R> Callback<G, A, K, Synchronous> for F
+where
+    G: Exclusive,
+    K: Returned,
+    F: FnMut(A) -> R + Send + 'static,
+    R: Returns<K>,
+{
+    methods!(G, A, |group| group.group(), create_source, create_timer, |this, convert| move |_, item| {
+        let (argument, kept) = convert.open(item);
+        convert.close(kept, this(argument).value());
+    });
+}
+
+impl<G, A, K, F, Fut> Callback<G, A, K, Asynchronous> for F
+where
+    G: Exclusive,
+    K: Returned,
+    F: FnMut(A) -> Fut + Send + 'static,
+    Fut: Future<Output: Returns<K>> + Send + 'static,
+{
+    methods!(G, A, |group| group.group(), create_source_async, create_timer_async, |this, convert| move |_, item| {
+        let (argument, kept) = convert.open(item);
+        let (returned, convert) = (this(argument), convert.clone());
+        async move { convert.close(kept, returned.await.value()) }
+    });
+}
+
+impl<G, M, K, F, R> Callback<G, ByRef<M>, K, ByReference> for F
+where
+    G: Exclusive,
+    K: Returned,
+    F: FnMut(&M) -> R + Send + 'static,
+    R: Returns<K>,
+{
+    methods!(G, ByRef<M>, |group| group.group(), create_source, create_timer, |this, convert| move |_, item| {
+        let (argument, kept) = convert.open(item);
+        convert.close(kept, this(argument.get()).value());
+    });
+}
+
+impl<G, A, K, F, R> Callback<G, A, K, WithoutArgument> for F
+where
+    G: Exclusive,
+    K: Returned,
+    F: FnMut() -> R + Send + 'static,
+    R: Returns<K>,
+{
+    methods!(G, A, |group| group.group(), create_source, create_timer, |this, convert| move |_, item| {
+        let (_, kept) = convert.open(item);
+        convert.close(kept, this().value());
+    });
+}
+
+impl<G, A, K, F, Fut> Callback<G, A, K, AsynchronousWithoutArgument> for F
+where
+    G: Exclusive,
+    K: Returned,
+    F: FnMut() -> Fut + Send + 'static,
+    Fut: Future<Output: Returns<K>> + Send + 'static,
+{
+    methods!(G, A, |group| group.group(), create_source_async, create_timer_async, |this, convert| move |_, item| {
+        let (_, kept) = convert.open(item);
+        let (returned, convert) = (this(), convert.clone());
+        async move { convert.close(kept, returned.await.value()) }
+    });
+}
+
+impl<P, A, K, F, R> Callback<CallbackGroup<P>, A, K, SynchronousWithPayload> for F
+where
+    P: Send + 'static,
+    K: Returned,
+    F: FnMut(&mut P, A) -> R + Send + 'static,
+    R: Returns<K>,
+{
+    methods!(CallbackGroup<P>, A, |group| group, create_source, create_timer, |this, convert| {
+        move |payload: &mut P, item| {
+            let (argument, kept) = convert.open(item);
+            convert.close(kept, this(payload, argument).value());
+        }
+    });
+}
+
+impl<P, A, K, F, Fut> Callback<CallbackGroup<P>, A, K, AsynchronousWithPayload> for F
+where
+    P: Send + 'static,
+    K: Returned,
+    F: FnMut(Payload<P>, A) -> Fut + Send + 'static,
+    Fut: Future<Output: Returns<K>> + Send + 'static,
+{
+    methods!(CallbackGroup<P>, A, |group| group, create_source_async, create_timer_async, |this, convert| {
+        move |payload, item| {
+            let (argument, kept) = convert.open(item);
+            let (returned, convert) = (this(payload, argument), convert.clone());
+            async move { convert.close(kept, returned.await.value()) }
+        }
+    });
+}
+
+impl<P, M, K, F, R> Callback<CallbackGroup<P>, ByRef<M>, K, ByReferenceWithPayload> for F
+where
+    P: Send + 'static,
+    K: Returned,
+    F: FnMut(&mut P, &M) -> R + Send + 'static,
+    R: Returns<K>,
+{
+    methods!(CallbackGroup<P>, ByRef<M>, |group| group, create_source, create_timer, |this, convert| {
+        move |payload: &mut P, item| {
+            let (argument, kept) = convert.open(item);
+            convert.close(kept, this(payload, argument.get()).value());
+        }
+    });
+}
+
+impl<P, A, K, F, R> Callback<CallbackGroup<P>, A, K, WithoutArgumentWithPayload> for F
+where
+    P: Send + 'static,
+    K: Returned,
+    F: FnMut(&mut P) -> R + Send + 'static,
+    R: Returns<K>,
+{
+    methods!(CallbackGroup<P>, A, |group| group, create_source, create_timer, |this, convert| {
+        move |payload: &mut P, item| {
+            let (_, kept) = convert.open(item);
+            convert.close(kept, this(payload).value());
+        }
+    });
+}
+
+impl<A, K, F, R> Callback<ReentrantGroup, A, K, Synchronous> for F
+where
+    K: Returned,
+    F: Fn(A) -> R + Send + Sync + 'static,
+    R: Returns<K>,
+{
+    methods!(ReentrantGroup, A, |group| group, create_source, create_timer, |this, convert| move |item| {
+        let (argument, kept) = convert.open(item);
+        convert.close(kept, this(argument).value());
+    });
+}
+
+impl<A, K, F, Fut> Callback<ReentrantGroup, A, K, Asynchronous> for F
+where
+    K: Returned,
+    F: Fn(A) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output: Returns<K>> + Send + 'static,
+{
+    methods!(ReentrantGroup, A, |group| group, create_source_async, create_timer_async, |this, convert| move |item| {
+        let (argument, kept) = convert.open(item);
+        let (returned, convert) = (this(argument), convert.clone());
+        async move { convert.close(kept, returned.await.value()) }
+    });
+}
+
+impl<M, K, F, R> Callback<ReentrantGroup, ByRef<M>, K, ByReference> for F
+where
+    K: Returned,
+    F: Fn(&M) -> R + Send + Sync + 'static,
+    R: Returns<K>,
+{
+    methods!(ReentrantGroup, ByRef<M>, |group| group, create_source, create_timer, |this, convert| move |item| {
+        let (argument, kept) = convert.open(item);
+        convert.close(kept, this(argument.get()).value());
+    });
+}
+
+impl<A, K, F, R> Callback<ReentrantGroup, A, K, WithoutArgument> for F
+where
+    K: Returned,
+    F: Fn() -> R + Send + Sync + 'static,
+    R: Returns<K>,
+{
+    methods!(ReentrantGroup, A, |group| group, create_source, create_timer, |this, convert| move |item| {
+        let (_, kept) = convert.open(item);
+        convert.close(kept, this().value());
+    });
+}
+
+impl<A, K, F, Fut> Callback<ReentrantGroup, A, K, AsynchronousWithoutArgument> for F
+where
+    K: Returned,
+    F: Fn() -> Fut + Send + Sync + 'static,
+    Fut: Future<Output: Returns<K>> + Send + 'static,
+{
+    methods!(ReentrantGroup, A, |group| group, create_source_async, create_timer_async, |this, convert| move |item| {
+        let (_, kept) = convert.open(item);
+        let (returned, convert) = (this(), convert.clone());
+        async move { convert.close(kept, returned.await.value()) }
+    });
+}

@@ -1,0 +1,172 @@
+//! What callbacks are given: a message by value, shared or by reference.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use rospin_engine::{
+    CallbackGroup, Entity, EntityKind, EntityOptions, Failures, Payload, ReentrantGroup, Source, SourceError, Tick,
+};
+
+use super::Callback;
+use super::forms::{
+    Asynchronous, AsynchronousWithPayload, ByReference, ByReferenceWithPayload, Synchronous, SynchronousWithPayload,
+};
+use super::returned::{Convert, Nothing, Returns};
+use crate::dynamic::DynamicMessage;
+use crate::group::Exclusive;
+use crate::message::Message;
+
+/// A message as it came: in process it is shared with other subscriptions.
+#[derive(Debug)]
+pub enum Received<M> {
+    /// Decoded for this subscription alone.
+    Owned(M),
+    /// Published in this process.
+    Shared(Arc<M>),
+}
+
+impl<M: Clone> Received<M> {
+    pub(crate) fn into_value(self) -> M {
+        match self {
+            Self::Owned(message) => message,
+            // Whoever is the last to have the message gets it without a copy.
+            Self::Shared(message) => Arc::unwrap_or_clone(message),
+        }
+    }
+}
+
+impl<M> Received<M> {
+    fn into_arc(self) -> Arc<M> {
+        match self {
+            Self::Owned(message) => Arc::new(message),
+            Self::Shared(message) => message,
+        }
+    }
+}
+
+/// A message that the callback gets by reference.
+#[derive(Debug)]
+pub struct ByRef<M>(Received<M>);
+
+impl<M> ByRef<M> {
+    pub(super) fn get(&self) -> &M {
+        match &self.0 {
+            Received::Owned(message) => message,
+            Received::Shared(message) => message,
+        }
+    }
+}
+
+/// `|message: M|`
+#[derive(Debug)]
+pub struct ByValue<Form>(PhantomData<Form>);
+
+/// `|message: Arc<M>|`
+#[derive(Debug)]
+pub struct ByArc<Form>(PhantomData<Form>);
+
+/// `|message: &M|`
+#[derive(Debug)]
+pub struct ByReferenceTo<Form>(PhantomData<Form>);
+
+/// A callback of a subscription of messages `M` on a group of type `G`: see [`callback`](crate::callback).
+#[diagnostic::on_unimplemented(
+    message = "this is no callback of a subscription on a `{G}`",
+    label = "it cannot be called with a message on this group",
+    note = "write the types of its parameters: the payload (`&mut P`, or `Payload<P>` where it is asynchronous) if it wants that, \
+            then the message as `M`, `Arc<M>` or `&M`, whose type must be a `Message`",
+    note = "callbacks of mutually exclusive groups are `FnMut + Send + 'static`, those of reentrant groups `Fn + Send + Sync + 'static`",
+    note = "it returns `()` or a `Result<(), E>`, or is asynchronous and does so in the end"
+)]
+pub trait SubscriptionCallback<G, M, Form> {
+    /// Creates the entity.
+    #[doc(hidden)]
+    fn create(
+        self,
+        group: &G,
+        options: EntityOptions,
+        source: impl Source<Item = Received<M>>,
+        failures: Failures,
+    ) -> Result<Entity, SourceError>;
+}
+
+/// Implements [`SubscriptionCallback`] for one form of closure, which is `$bound`, and one way to give it the message.
+///
+/// The closure's bounds come before that of the message: so the compiler knows what the message is when it asks whether it is one.
+macro_rules! subscription_callback {
+    ([$($generics:tt)*] $group:ty, $way:ident<$form:ty>, $argument:ty, $gives:ident, [$($bounds:tt)+]) => {
+        impl<$($generics)*> SubscriptionCallback<$group, M, $way<$form>> for F
+        where
+            $($bounds)+,
+            M: Given,
+        {
+            fn create(
+                self,
+                group: &$group,
+                options: EntityOptions,
+                source: impl Source<Item = Received<M>>,
+                failures: Failures,
+            ) -> Result<Entity, SourceError> {
+                let kind = EntityKind::Subscription;
+                Callback::<$group, $argument, Nothing, $form>::on_source(self, group, kind, options, source, $gives(failures))
+            }
+        }
+    };
+}
+
+/// A type that subscriptions have messages of.
+pub trait Given: Clone + Send + Sync + 'static {}
+
+impl<M: Message> Given for M {}
+
+impl Given for DynamicMessage {}
+
+subscription_callback!([G: Exclusive, M, F, R] G, ByValue<Synchronous>, M, GivesValue, [F: FnMut(M) -> R + Send + 'static, R: Returns<Nothing>]);
+subscription_callback!([G: Exclusive, M, F, Fut] G, ByValue<Asynchronous>, M, GivesValue, [F: FnMut(M) -> Fut + Send + 'static, Fut: Future<Output: Returns<Nothing>> + Send + 'static]);
+subscription_callback!([P: Send + 'static, M, F, R] CallbackGroup<P>, ByValue<SynchronousWithPayload>, M, GivesValue, [F: FnMut(&mut P, M) -> R + Send + 'static, R: Returns<Nothing>]);
+subscription_callback!([P: Send + 'static, M, F, Fut] CallbackGroup<P>, ByValue<AsynchronousWithPayload>, M, GivesValue, [F: FnMut(Payload<P>, M) -> Fut + Send + 'static, Fut: Future<Output: Returns<Nothing>> + Send + 'static]);
+subscription_callback!([M, F, R] ReentrantGroup, ByValue<Synchronous>, M, GivesValue, [F: Fn(M) -> R + Send + Sync + 'static, R: Returns<Nothing>]);
+subscription_callback!([M, F, Fut] ReentrantGroup, ByValue<Asynchronous>, M, GivesValue, [F: Fn(M) -> Fut + Send + Sync + 'static, Fut: Future<Output: Returns<Nothing>> + Send + 'static]);
+subscription_callback!([G: Exclusive, M, F, R] G, ByArc<Synchronous>, Arc<M>, GivesArc, [F: FnMut(Arc<M>) -> R + Send + 'static, R: Returns<Nothing>]);
+subscription_callback!([G: Exclusive, M, F, Fut] G, ByArc<Asynchronous>, Arc<M>, GivesArc, [F: FnMut(Arc<M>) -> Fut + Send + 'static, Fut: Future<Output: Returns<Nothing>> + Send + 'static]);
+subscription_callback!([P: Send + 'static, M, F, R] CallbackGroup<P>, ByArc<SynchronousWithPayload>, Arc<M>, GivesArc, [F: FnMut(&mut P, Arc<M>) -> R + Send + 'static, R: Returns<Nothing>]);
+subscription_callback!([P: Send + 'static, M, F, Fut] CallbackGroup<P>, ByArc<AsynchronousWithPayload>, Arc<M>, GivesArc, [F: FnMut(Payload<P>, Arc<M>) -> Fut + Send + 'static, Fut: Future<Output: Returns<Nothing>> + Send + 'static]);
+subscription_callback!([M, F, R] ReentrantGroup, ByArc<Synchronous>, Arc<M>, GivesArc, [F: Fn(Arc<M>) -> R + Send + Sync + 'static, R: Returns<Nothing>]);
+subscription_callback!([M, F, Fut] ReentrantGroup, ByArc<Asynchronous>, Arc<M>, GivesArc, [F: Fn(Arc<M>) -> Fut + Send + Sync + 'static, Fut: Future<Output: Returns<Nothing>> + Send + 'static]);
+subscription_callback!([G: Exclusive, M, F, R] G, ByReferenceTo<ByReference>, ByRef<M>, GivesRef, [F: FnMut(&M) -> R + Send + 'static, R: Returns<Nothing>]);
+subscription_callback!([P: Send + 'static, M, F, R] CallbackGroup<P>, ByReferenceTo<ByReferenceWithPayload>, ByRef<M>, GivesRef, [F: FnMut(&mut P, &M) -> R + Send + 'static, R: Returns<Nothing>]);
+subscription_callback!([M, F, R] ReentrantGroup, ByReferenceTo<ByReference>, ByRef<M>, GivesRef, [F: Fn(&M) -> R + Send + Sync + 'static, R: Returns<Nothing>]);
+
+#[derive(Clone)]
+struct GivesValue(Failures);
+#[derive(Clone)]
+struct GivesArc(Failures);
+#[derive(Clone)]
+struct GivesRef(Failures);
+/// For timers.
+#[derive(Clone)]
+pub(crate) struct GivesTick(pub(crate) Failures);
+
+/// Implements [`Convert`] for what keeps nothing and reports errors.
+macro_rules! convert {
+    ([$($generics:tt)*], $gives:ident, $item:ty, $argument:ty, |$taken:ident| $open:expr) => {
+        impl<$($generics)*> Convert<$item, $argument, Nothing> for $gives {
+            type Kept = ();
+
+            fn open(&self, $taken: $item) -> ($argument, ()) {
+                ($open, ())
+            }
+
+            fn close(&self, (): (), value: Result<(), String>) {
+                if let Err(reason) = value {
+                    self.0.report(reason);
+                }
+            }
+        }
+    };
+}
+
+convert!([M: Clone + Send + Sync + 'static], GivesValue, Received<M>, M, |received| received.into_value());
+convert!([M: Send + Sync + 'static], GivesArc, Received<M>, Arc<M>, |received| received.into_arc());
+convert!([M: Send + Sync + 'static], GivesRef, Received<M>, ByRef<M>, |received| ByRef(received));
+convert!([], GivesTick, Tick, Tick, |tick| tick);

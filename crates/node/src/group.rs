@@ -1,0 +1,283 @@
+//! Groups of nodes' entities: where callbacks run.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use rospin_engine::{
+    CallbackGroup, Context, EntityKind, Failures, GroupGone, GroupOptions, ReentrantGroup, SourceError, Tick, Timer,
+    TimerError, TimerOptions,
+};
+
+use crate::callback::{Callback, GivesTick, Nothing, SubscriptionCallback, Value};
+use crate::dynamic::{DynamicMessage, MessageType};
+use crate::message::{Message, Service};
+use crate::node::Node;
+use crate::options::{ServiceOptions, SubscriptionOptions};
+use crate::service::{self, Server, ServiceError};
+use crate::subscription::{self, Subscription, TopicError};
+
+/// The group that a node has by itself: mutually exclusive, without a payload, on the executor of its [`Ros`](crate::Ros).
+pub struct OwnGroup(CallbackGroup<()>);
+
+impl fmt::Debug for OwnGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnGroup").field("name", &self.0.name()).finish_non_exhaustive()
+    }
+}
+
+/// A callback group of any kind.
+pub trait Group {
+    #[doc(hidden)]
+    fn name(&self) -> &str;
+    #[doc(hidden)]
+    fn context(&self) -> &Context;
+    #[doc(hidden)]
+    fn deployed_depth(&self, entity: &str) -> Option<usize>;
+    #[doc(hidden)]
+    fn failures(&self, entity: &str) -> Failures;
+}
+
+/// A group that runs one callback at a time.
+pub trait Exclusive: Group {
+    /// What its callbacks share.
+    type Payload: Send + 'static;
+
+    #[doc(hidden)]
+    fn group(&self) -> &CallbackGroup<Self::Payload>;
+}
+
+impl<P: Send + 'static> Exclusive for CallbackGroup<P> {
+    type Payload = P;
+
+    fn group(&self) -> &Self {
+        self
+    }
+}
+
+impl Exclusive for OwnGroup {
+    type Payload = ();
+
+    fn group(&self) -> &CallbackGroup<()> {
+        &self.0
+    }
+}
+
+/// Implements [`Group`] by the methods of the engine's group.
+macro_rules! group {
+    ([$($generics:tt)*] $group:ty, |$given:ident| $inner:expr) => {
+        impl<$($generics)*> Group for $group {
+            fn name(&self) -> &str {
+                let $given = self;
+                $inner.name()
+            }
+
+            fn context(&self) -> &Context {
+                let $given = self;
+                $inner.context()
+            }
+
+            fn deployed_depth(&self, entity: &str) -> Option<usize> {
+                let $given = self;
+                $inner.deployed_depth(entity)
+            }
+
+            fn failures(&self, entity: &str) -> Failures {
+                let $given = self;
+                $inner.failures(entity)
+            }
+        }
+    };
+}
+
+group!([P: Send + 'static] CallbackGroup<P>, |group| group);
+group!([] OwnGroup, |group| group.0);
+group!([] ReentrantGroup, |group| group);
+
+/// Creates a node's entities on one group: see [`Node::on`].
+pub struct On<'a, G> {
+    node: &'a Node,
+    group: &'a G,
+}
+
+impl<'a, G: Group> On<'a, G> {
+    pub(crate) const fn new(node: &'a Node, group: &'a G) -> Self {
+        Self { node, group }
+    }
+
+    pub(crate) const fn node(&self) -> &'a Node {
+        self.node
+    }
+
+    pub(crate) const fn group(&self) -> &'a G {
+        self.group
+    }
+
+    /// Creates a subscription; a plain `&str` is its topic. What it may be given as `callback`, [`callback`](crate::callback) says.
+    ///
+    /// # Errors
+    /// If the topic's or the type's name is not valid, the middleware refuses, or the group is gone.
+    pub fn create_subscription<M, F, Form>(
+        &self,
+        options: impl Into<SubscriptionOptions>,
+        callback: F,
+    ) -> Result<Subscription, TopicError>
+    where
+        M: Message,
+        F: SubscriptionCallback<G, M, Form>,
+    {
+        let draft = subscription::Draft::<PhantomData<M>>::of_message(self.node, self.group, options.into())?;
+        draft.finish(self.group, callback)
+    }
+
+    /// Creates a subscription of a type that is known only at run time. What it may be given as `callback`,
+    /// [`callback`](crate::callback) says; the message is a [`DynamicMessage`].
+    ///
+    /// # Errors
+    /// If the topic's name is not valid, the middleware refuses, or the group is gone.
+    pub fn create_dynamic_subscription<F, Form>(
+        &self,
+        options: impl Into<SubscriptionOptions>,
+        message_type: &MessageType,
+        callback: F,
+    ) -> Result<Subscription, TopicError>
+    where
+        F: SubscriptionCallback<G, DynamicMessage, Form>,
+    {
+        self.node.dynamic_draft(self.group, options.into(), message_type)?.finish(self.group, callback)
+    }
+
+    /// Creates a service, which answers requests with what the callback returns; a plain `&str` is its name. What it may be given
+    /// as `callback`, [`callback`](crate::callback) says.
+    ///
+    /// # Errors
+    /// If the service's or the type's name is not valid, the middleware refuses, or the group is gone.
+    pub fn create_service<S, F, Form>(
+        &self,
+        options: impl Into<ServiceOptions>,
+        callback: F,
+    ) -> Result<Server, ServiceError>
+    where
+        S: Service,
+        F: Callback<G, S::Request, Value<S::Response>, Form>,
+    {
+        let draft = service::Draft::<S>::on(self.node, self.group, options.into())?;
+        draft.finish(|options, requests, responder| {
+            callback.on_source(self.group, EntityKind::Service, options, requests, responder)
+        })
+    }
+
+    /// Creates a timer; a plain [`Duration`](std::time::Duration) is its period. What it may be given as `callback`,
+    /// [`callback`](crate::callback) says.
+    ///
+    /// # Errors
+    /// If the period is zero, or the group is gone.
+    pub fn create_timer<F, Form>(&self, options: impl Into<TimerOptions>, callback: F) -> Result<Timer, TimerError>
+    where
+        F: Callback<G, Tick, Nothing, Form>,
+    {
+        let options = options.into();
+        let name = options.given_name().map_or_else(|| format!("{}/timer", self.group.name()), str::to_owned);
+        callback.on_timer(self.group, options, GivesTick(self.group.failures(&name)))
+    }
+}
+
+impl<G: Group> fmt::Debug for On<'_, G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("On").field("node", self.node).field("group", &self.group.name()).finish()
+    }
+}
+
+/// Creates entities on the node's own group, whose callbacks run one at a time. For other groups, see [`on`](Self::on).
+impl Node {
+    /// Creates entities of this node on `group`, which may be on any executor of the node's context.
+    ///
+    /// ```
+    /// use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+    /// use rospin_msgs::std_msgs::msg::String as Text;
+    /// use rospin_node::Ros;
+    ///
+    /// let context = Context::new(ContextOptions::new());
+    /// let executor = context.create_executor(ExecutorOptions::new("main"));
+    /// let node = Ros::in_process(&context).create_node("listener")?;
+    /// let group = executor.create_group("listener", Vec::new());
+    /// // The payload is for this callback alone while it runs.
+    /// let _subscription = node.on(&group).create_subscription("chatter", |heard: &mut Vec<_>, message: Text| heard.push(message.data))?;
+    ///
+    /// node.create_publisher("chatter")?.publish(Text { data: "hello".to_owned() })?;
+    /// executor.spin(SpinOptions::spin_all())?;
+    /// assert_eq!(group.into_payload().unwrap(), ["hello"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn on<'a, G: Group>(&'a self, group: &'a G) -> On<'a, G> {
+        On::new(self, group)
+    }
+
+    /// Creates a subscription; a plain `&str` is its topic. See [`On::create_subscription`].
+    ///
+    /// # Errors
+    /// As there, and if the node's [`Ros`](crate::Ros) is gone.
+    pub fn create_subscription<M, F, Form>(
+        &self,
+        options: impl Into<SubscriptionOptions>,
+        callback: F,
+    ) -> Result<Subscription, TopicError>
+    where
+        M: Message,
+        F: SubscriptionCallback<OwnGroup, M, Form>,
+    {
+        self.on(self.own_group().map_err(SourceError::from)?).create_subscription(options, callback)
+    }
+
+    /// Creates a subscription of a type that is known only at run time. See [`On::create_dynamic_subscription`].
+    ///
+    /// # Errors
+    /// As there, and if the node's [`Ros`](crate::Ros) is gone.
+    pub fn create_dynamic_subscription<F, Form>(
+        &self,
+        options: impl Into<SubscriptionOptions>,
+        message_type: &MessageType,
+        callback: F,
+    ) -> Result<Subscription, TopicError>
+    where
+        F: SubscriptionCallback<OwnGroup, DynamicMessage, Form>,
+    {
+        let own = self.own_group().map_err(SourceError::from)?;
+        self.on(own).create_dynamic_subscription(options, message_type, callback)
+    }
+
+    /// Creates a service; a plain `&str` is its name. See [`On::create_service`].
+    ///
+    /// # Errors
+    /// As there, and if the node's [`Ros`](crate::Ros) is gone.
+    pub fn create_service<S, F, Form>(
+        &self,
+        options: impl Into<ServiceOptions>,
+        callback: F,
+    ) -> Result<Server, ServiceError>
+    where
+        S: Service,
+        F: Callback<OwnGroup, S::Request, Value<S::Response>, Form>,
+    {
+        self.on(self.own_group().map_err(SourceError::from)?).create_service::<S, F, Form>(options, callback)
+    }
+
+    /// Creates a timer; a plain [`Duration`](std::time::Duration) is its period. See [`On::create_timer`].
+    ///
+    /// # Errors
+    /// As there, and if the node's [`Ros`](crate::Ros) is gone.
+    pub fn create_timer<F, Form>(&self, options: impl Into<TimerOptions>, callback: F) -> Result<Timer, TimerError>
+    where
+        F: Callback<OwnGroup, Tick, Nothing, Form>,
+    {
+        self.on(self.own_group()?).create_timer(options, callback)
+    }
+
+    /// Returns the node's own group.
+    pub(crate) fn own_group(&self) -> Result<&OwnGroup, GroupGone> {
+        let name = self.name().base_name();
+        let executor = self.main_executor().ok_or_else(|| GroupGone { group: name.to_owned() })?;
+        let options = GroupOptions::new(name).node(self.fully_qualified_name());
+        Ok(self.own().get_or_init(|| OwnGroup(executor.create_group(options, ()))))
+    }
+}

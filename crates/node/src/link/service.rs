@@ -1,0 +1,87 @@
+//! The server's end of a service.
+
+use rospin_engine::{Closer, Context, Notifier, Pending, RequestQueue, ServiceOptions, Source, TakeError};
+use rospin_wire::cdr::{from_payload, to_payload};
+use serde::Serialize;
+
+use super::{KEEP_ALL, refused};
+use crate::message::Service;
+use crate::middleware::{Refused, ReplyEnd, RequestSource};
+use crate::names::FullName;
+use crate::qos::Qos;
+
+/// The requests of a server.
+pub(crate) enum Requests<S: Service> {
+    InProcess(RequestQueue<S::Request, S::Response>),
+    Network(RequestSource),
+}
+
+impl<S: Service> Requests<S> {
+    pub(super) fn in_process(context: &Context, service: &FullName, qos: &Qos) -> Result<Self, Refused> {
+        let options = ServiceOptions::new(service.as_str()).keep_last(qos.depth().unwrap_or(KEEP_ALL));
+        context.create_request_queue(options).map(Self::InProcess).map_err(refused)
+    }
+}
+
+impl<S: Service> Source for Requests<S> {
+    type Item = (S::Request, Reply<S::Response>);
+    type Attachment = ();
+
+    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
+        match self {
+            Self::InProcess(queue) => queue.attach(notifier),
+            Self::Network(source) => source.attach(notifier),
+        }
+    }
+
+    fn try_take(&mut self) -> Result<Option<Self::Item>, TakeError> {
+        match self {
+            Self::InProcess(queue) => {
+                Ok(Source::try_take(queue)?.map(|(request, reply)| (request, Reply::InProcess(reply))))
+            }
+            Self::Network(source) => {
+                let Some((payload, end)) = source.try_take()? else { return Ok(None) };
+                match from_payload(&payload) {
+                    Ok(request) => Ok(Some((request, Reply::Network(end)))),
+                    Err(error) => {
+                        end.refuse(&error.to_string());
+                        Err(TakeError::Failed(Box::new(error)))
+                    }
+                }
+            }
+        }
+    }
+
+    fn pending(&self) -> Pending {
+        match self {
+            Self::InProcess(queue) => queue.pending(),
+            Self::Network(source) => source.pending(),
+        }
+    }
+
+    fn closer(&self) -> Option<Closer> {
+        match self {
+            Self::InProcess(queue) => queue.closer(),
+            Self::Network(source) => source.closer(),
+        }
+    }
+}
+
+/// Where a response goes.
+pub(crate) enum Reply<T> {
+    InProcess(rospin_engine::Reply<T>),
+    Network(Box<dyn ReplyEnd>),
+}
+
+impl<T: Serialize + Send + 'static> Reply<T> {
+    /// Sends the response, without waiting for the client.
+    pub(crate) fn send(self, response: T) -> Result<(), Refused> {
+        match self {
+            Self::InProcess(reply) => {
+                reply.send(response);
+                Ok(())
+            }
+            Self::Network(end) => end.send(to_payload(&response).map_err(refused)?),
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Every form of a callback, on every kind of group.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rospin_engine::{
+    Context, ContextOptions, Executor, ExecutorOptions, IncidentKind, Payload, SpinOptions, Tick, TimerOptions,
+};
+use rospin_msgs::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse};
+use rospin_msgs::std_msgs::msg::Int32;
+use rospin_node::{Node, Publisher, Ros};
+
+struct Fixture {
+    ros: Ros,
+    node: Node,
+    executor: Executor,
+    publisher: Publisher<Int32>,
+}
+
+fn fixture() -> Fixture {
+    let context = Context::new(ContextOptions::new());
+    let ros = Ros::in_process(&context);
+    let node = ros.create_node("node").unwrap();
+    let executor = context.create_executor(ExecutorOptions::new("other"));
+    let publisher = node.create_publisher("numbers").unwrap();
+    Fixture { ros, node, executor, publisher }
+}
+
+/// Adds to a sum that anybody can see.
+fn adder() -> (Arc<AtomicU32>, impl Fn(i32) + Clone + Send + Sync + 'static) {
+    let sum = Arc::new(AtomicU32::new(0));
+    let shown = Arc::clone(&sum);
+    (shown, move |n| _ = sum.fetch_add(n.unsigned_abs(), Ordering::Relaxed))
+}
+
+#[test]
+fn subscriptions_of_a_node_alone() {
+    let Fixture { ros, node, publisher, .. } = fixture();
+    let (sum, add) = adder();
+    let [one, two, three, four, five] = std::array::from_fn(|_| add.clone());
+    let _kept = [
+        node.create_subscription("numbers", move |number: Int32| one(number.data)),
+        node.create_subscription("numbers", move |number: Arc<Int32>| two(number.data)),
+        node.create_subscription("numbers", move |number: &Int32| three(number.data)),
+        node.create_subscription("numbers", move |number: Int32| {
+            let four = four.clone();
+            async move { four(number.data) }
+        }),
+        node.create_subscription("numbers", move |number: Arc<Int32>| {
+            let five = five.clone();
+            async move { five(number.data) }
+        }),
+    ]
+    .map(Result::unwrap);
+    publisher.publish(Int32 { data: 7 }).unwrap();
+    ros.executor().spin(SpinOptions::spin_all()).unwrap();
+    assert_eq!(sum.load(Ordering::Relaxed), 35);
+}
+
+#[test]
+fn subscriptions_on_a_group_with_a_payload() {
+    let Fixture { node, executor, publisher, .. } = fixture();
+    let group = executor.create_group("group", 0_i32);
+    let (sum, add) = adder();
+    let on = node.on(&group);
+    let _kept = [
+        on.create_subscription("numbers", |sum: &mut i32, number: Int32| *sum += number.data),
+        on.create_subscription("numbers", |sum: &mut i32, number: Arc<Int32>| *sum += number.data),
+        on.create_subscription("numbers", |sum: &mut i32, number: &Int32| *sum += number.data),
+        on.create_subscription("numbers", |sum: Payload<i32>, number: Int32| async move {
+            sum.with(|sum| *sum += number.data);
+        }),
+        on.create_subscription("numbers", move |number: Int32| add(number.data)),
+    ]
+    .map(Result::unwrap);
+    publisher.publish(Int32 { data: 7 }).unwrap();
+    executor.spin(SpinOptions::spin_all()).unwrap();
+    assert_eq!((group.into_payload().unwrap(), sum.load(Ordering::Relaxed)), (28, 7));
+}
+
+#[test]
+fn subscriptions_on_a_reentrant_group() {
+    let Fixture { node, executor, publisher, .. } = fixture();
+    let group = executor.create_reentrant_group("group");
+    let (sum, add) = adder();
+    let [one, two, three, four] = std::array::from_fn(|_| add.clone());
+    let on = node.on(&group);
+    let _kept = [
+        on.create_subscription("numbers", move |number: Int32| one(number.data)),
+        on.create_subscription("numbers", move |number: Arc<Int32>| two(number.data)),
+        on.create_subscription("numbers", move |number: &Int32| three(number.data)),
+        on.create_subscription("numbers", move |number: Int32| {
+            let four = four.clone();
+            async move { four(number.data) }
+        }),
+    ]
+    .map(Result::unwrap);
+    publisher.publish(Int32 { data: 7 }).unwrap();
+    executor.spin(SpinOptions::spin_all()).unwrap();
+    assert_eq!(sum.load(Ordering::Relaxed), 28);
+}
+
+#[test]
+fn what_is_published_once_is_shared_by_all_who_take_an_arc() {
+    let Fixture { ros, node, publisher, .. } = fixture();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let _kept = [(); 2].map(|()| {
+        let seen = Arc::clone(&seen);
+        let see = move |number: Arc<Int32>| seen.lock().unwrap().push(number);
+        node.create_subscription("numbers", see).unwrap()
+    });
+    publisher.publish(Int32 { data: 7 }).unwrap();
+    ros.executor().spin(SpinOptions::spin_all()).unwrap();
+    let seen = seen.lock().unwrap();
+    assert!(seen.len() == 2 && Arc::ptr_eq(&seen[0], &seen[1]));
+}
+
+#[test]
+fn timers() {
+    let Fixture { ros, node, executor, .. } = fixture();
+    let (group, reentrant) = (executor.create_group("group", 0), executor.create_reentrant_group("reentrant"));
+    let (sum, add) = adder();
+    let now = || TimerOptions::one_shot(Duration::ZERO);
+    let [one, two, three, four, five, six] = std::array::from_fn(|_| add.clone());
+    let _kept = [
+        node.create_timer(now(), move |_| one(1)),
+        node.create_timer(now(), move || two(10)),
+        node.create_timer(now(), move || {
+            let three = three.clone();
+            async move { three(100) }
+        }),
+        node.on(&group).create_timer(now(), |sum: &mut i32| *sum += 1),
+        node.on(&group).create_timer(now(), |sum: &mut i32, _: Tick| *sum += 10),
+        node.on(&group).create_timer(now(), |sum: Payload<i32>, _: Tick| async move { sum.with(|sum| *sum += 100) }),
+        node.on(&group).create_timer(now(), move || four(1000)),
+        node.on(&reentrant).create_timer(now(), move || five(10_000)),
+        node.on(&reentrant).create_timer(now(), move |_: Tick| six(100_000)),
+    ]
+    .map(Result::unwrap);
+    ros.executor().spin(SpinOptions::spin_all()).unwrap();
+    executor.spin(SpinOptions::spin_all()).unwrap();
+    assert_eq!((sum.load(Ordering::Relaxed), group.into_payload().unwrap()), (111_111, 111));
+}
+
+#[test]
+fn services() {
+    let Fixture { ros, node, executor, .. } = fixture();
+    let group = executor.create_group("group", 0_u32);
+    let reentrant = executor.create_reentrant_group("reentrant");
+    let add = |both: &AddTwoIntsRequest| AddTwoIntsResponse { sum: both.a + both.b };
+    let _kept = [
+        node.create_service::<AddTwoInts, _, _>("a", move |both: AddTwoIntsRequest| add(&both)),
+        node.create_service::<AddTwoInts, _, _>("b", move |both: AddTwoIntsRequest| async move { add(&both) }),
+        node.on(&group).create_service::<AddTwoInts, _, _>("c", move |served: &mut u32, both: AddTwoIntsRequest| {
+            *served += 1;
+            add(&both)
+        }),
+        node.on(&group).create_service::<AddTwoInts, _, _>(
+            "d",
+            move |served: Payload<u32>, both: AddTwoIntsRequest| async move {
+                served.with(|served| *served += 1);
+                add(&both)
+            },
+        ),
+        node.on(&reentrant).create_service::<AddTwoInts, _, _>("e", move |both: AddTwoIntsRequest| add(&both)),
+    ]
+    .map(Result::unwrap);
+    for service in ["a", "b", "c", "d", "e"] {
+        let spinning = if matches!(service, "a" | "b") { ros.executor() } else { &executor };
+        let client = node.create_client::<AddTwoInts>(&spinning.handle(), service).unwrap();
+        let response = spinning.spin_until(client.call(AddTwoIntsRequest { a: 40, b: 2 }), SpinOptions::new());
+        assert_eq!(response.unwrap().unwrap().sum, 42, "{service}");
+    }
+    assert_eq!(group.into_payload().unwrap(), 2);
+}
+
+#[test]
+fn errors_that_callbacks_return_are_incidents() {
+    let incidents = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&incidents);
+    let options = ContextOptions::new().on_incident(move |incident| seen.lock().unwrap().push(incident.clone()));
+    let ros = Ros::in_process(&Context::new(options));
+    let node = ros.create_node("node").unwrap();
+    let _subscription = node.create_subscription("numbers", |number: Int32| match number.data {
+        0 => Err("none"),
+        _ => Ok(()),
+    });
+    let _timer =
+        node.create_timer(TimerOptions::one_shot(Duration::ZERO).name("late"), async || Err::<(), _>("too late"));
+    let publisher = node.create_publisher("numbers").unwrap();
+    [0, 1].iter().for_each(|data| publisher.publish(Int32 { data: *data }).unwrap());
+    ros.executor().spin(SpinOptions::spin_all()).unwrap();
+    let mut told: Vec<_> = incidents.lock().unwrap().iter().map(|one| (one.entity.clone(), one.kind.clone())).collect();
+    told.sort_by(|one, other| one.0.cmp(&other.0));
+    let failed = |text: &str| IncidentKind::Failed(text.to_owned());
+    assert_eq!(told, [("late".to_owned(), failed("too late")), ("node/numbers".to_owned(), failed("none"))]);
+}
+
+#[test]
+fn a_node_whose_ros_is_gone_says_so() {
+    let node = Ros::in_process(&Context::new(ContextOptions::new())).create_node("node").unwrap();
+    let error = node.create_timer(Duration::from_secs(1), || {}).unwrap_err();
+    assert!(error.to_string().contains("group `node`"), "{error}");
+}

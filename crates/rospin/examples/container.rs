@@ -1,0 +1,49 @@
+//! Nodes of one process that a file chooses:
+//! `cargo run -p rospin --features dds --example container -- crates/rospin/examples/container.toml`.
+//!
+//! `ros2 topic echo /robot/news` hears them from outside. Ctrl-C ends them. A deployment file in `ROSPIN_DEPLOYMENT` moves them to
+//! other threads and cores, as everywhere.
+
+#![expect(clippy::print_stdout, reason = "it shows what is said and heard")]
+
+use rospin::GroupOptions;
+use rospin::container::{ComponentFile, Components, Container, Setup};
+use rospin::msgs::std_msgs::msg::String as Text;
+use rospin::prelude::*;
+
+/// Says hello, `rate` times a second.
+fn talker(setup: &Setup) -> rospin::Result<Timer> {
+    let node = setup.create_node()?;
+    let rate = node.declare_parameter("rate", ParameterOptions::from(1.0).range(0.1..=1000.0))?.get();
+    let publisher = node.create_publisher::<Text>("chatter")?;
+    let group = GroupOptions::new("talker").node(node.fully_qualified_name());
+    let group = setup.executor().create_group(group, 0_u64);
+    let options = TimerOptions::periodic(Duration::from_secs_f64(1.0 / rate)).name("say");
+    Ok(node.on(&group).create_timer(options, move |count: &mut u64| {
+        *count += 1;
+        publisher.publish(Text { data: format!("Hello World: {count}") })
+    })?)
+}
+
+/// Prints what it hears, and on which thread.
+fn listener(setup: &Setup) -> rospin::Result<Subscription> {
+    let node = setup.create_node()?;
+    let group = GroupOptions::new("listener").node(node.fully_qualified_name());
+    let group = setup.executor().create_group(group, ());
+    Ok(node.on(&group).create_subscription("chatter", |text: &Text| {
+        let thread = std::thread::current();
+        println!("I heard: [{}] on thread {}", text.data, thread.name().unwrap_or("main"));
+    })?)
+}
+
+fn main() -> rospin::Result<()> {
+    let file = std::env::args().nth(1).unwrap_or_else(|| "crates/rospin/examples/container.toml".to_owned());
+    let components = Components::new()
+        .register("demo::Talker", |setup: Setup| talker(&setup))
+        .register("demo::Listener", |setup: Setup| listener(&setup));
+    let ros = rospin::init()?;
+    let mut container = Container::new(ros.context());
+    container.start(&components, &ros, &ComponentFile::load(file)?)?;
+    println!("{}", container.run_until_signal()?);
+    Ok(())
+}

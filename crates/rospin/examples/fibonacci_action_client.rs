@@ -1,0 +1,30 @@
+//! Has an action server compute Fibonacci numbers, and shows how it gets on, as the demo of that name of ROS 2 does:
+//! `cargo run -p rospin --features dds --example fibonacci_action_client [ORDER]`.
+
+#![expect(clippy::print_stdout, reason = "it shows the numbers")]
+
+use futures::StreamExt;
+use rospin::msgs::example_interfaces::action::{Fibonacci, FibonacciGoal};
+use rospin::prelude::*;
+
+/// Sends the goal and shows feedback and result.
+async fn compute(client: ActionClient<Fibonacci>, order: i32) -> rospin::Result<()> {
+    client.wait_for_server().await;
+    let goal = client.send_goal(FibonacciGoal { order }).await?;
+    if let Some(mut feedback) = goal.take_feedback() {
+        while let Some(partial) = feedback.next().await {
+            println!("Next number in sequence received: {:?}", partial.sequence);
+        }
+    }
+    let outcome = goal.result().await?;
+    println!("{:?}: {:?}", outcome.state, outcome.result.sequence);
+    Ok(())
+}
+
+fn main() -> rospin::Result<()> {
+    let order = std::env::args().nth(1).map_or(Ok(10), |order| order.parse())?;
+    let ros = rospin::init()?;
+    let node = ros.create_node("fibonacci_action_client")?;
+    let client = node.create_action_client(&ros.executor().handle(), "fibonacci")?;
+    ros.executor().spin_until(compute(client, order), SpinOptions::new())?
+}

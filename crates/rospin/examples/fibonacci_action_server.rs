@@ -1,0 +1,45 @@
+//! Computes Fibonacci numbers, a number every half second, as the demo of that name of ROS 2 does:
+//! `cargo run -p rospin --features dds --example fibonacci_action_server`.
+
+#![expect(clippy::print_stdout, reason = "it shows what it does")]
+
+use rospin::ClockKind;
+use rospin::msgs::example_interfaces::action::{Fibonacci, FibonacciFeedback, FibonacciGoal, FibonacciResult};
+use rospin::prelude::*;
+
+fn main() -> rospin::Result<()> {
+    let ros = rospin::init()?;
+    let node = ros.create_node("fibonacci_action_server")?;
+    let executor = ros.executor().handle();
+    let _server = node.create_action_server(
+        "fibonacci",
+        // The 47th number does not fit.
+        |_, goal: &FibonacciGoal| {
+            if (0..=46).contains(&goal.order) { GoalResponse::AcceptAndExecute } else { GoalResponse::Reject }
+        },
+        |_, _| CancelResponse::Accept,
+        move |goal: GoalHandle<Fibonacci>| {
+            let executor = executor.clone();
+            async move {
+                let mut sequence = vec![0, 1];
+                for n in 1..goal.goal().order.max(1) as usize {
+                    if goal.is_cancel_requested() {
+                        // Somebody asked, so it cannot fail.
+                        let _ = goal.canceled(FibonacciResult { sequence });
+                        return;
+                    }
+                    sequence.push(sequence[n] + sequence[n - 1]);
+                    println!("Publishing feedback: {sequence:?}");
+                    // Who listens too late misses it.
+                    let _ = goal.publish_feedback(FibonacciFeedback { sequence: sequence.clone() });
+                    if executor.sleep(ClockKind::Steady, Duration::from_millis(500)).await.is_err() {
+                        // The executor ends; dropped, the goal is aborted.
+                        return;
+                    }
+                }
+                goal.succeed(FibonacciResult { sequence });
+            }
+        },
+    )?;
+    Ok(ros.spin()?)
+}

@@ -1,0 +1,28 @@
+//! The way in, as a program takes it: a talker and a listener, and a signal that ends them.
+
+use std::time::Duration;
+
+use rospin::msgs::std_msgs::msg::String as Text;
+use rospin::{ContextOptions, Middlewares, SpinOptions};
+
+/// What a node's own group hears, until the process is told to end. In one test: signals are the process'.
+#[test]
+fn a_signal_halts_the_main_executor() {
+    let ros = rospin::init_with(ContextOptions::new(), Middlewares::InProcess).unwrap();
+    let node = ros.create_node("node").unwrap();
+    let chatter = node.create_publisher::<Text>("chatter").unwrap();
+    let _timer =
+        node.create_timer(Duration::from_millis(1), move |_| chatter.publish(Text { data: "hello".to_owned() }));
+    let mut heard = 0;
+    let _subscription = node.create_subscription("chatter", move |message: &Text| {
+        assert_eq!(message.data, "hello");
+        heard += 1;
+        if heard == 3 {
+            let itself = rustix::process::getpid();
+            rustix::process::kill_process(itself, rustix::process::Signal::TERM).unwrap();
+        }
+    });
+    ros.spin().unwrap();
+    // It can be spun again.
+    ros.executor().spin(SpinOptions::spin_all()).unwrap();
+}
