@@ -24,7 +24,7 @@ use crate::request_queue::RequestQueue;
 use crate::ros_time::RosTime;
 use crate::runtime::Runtime;
 use crate::service::{Client, ServiceError};
-use crate::topic::{Publisher, TopicError};
+use crate::topic::{Publisher, TopicError, Topics};
 
 /// How a [`Context`] is set up.
 pub struct ContextOptions {
@@ -152,7 +152,7 @@ struct Inner {
     report: Reporter,
     runtime: Runtime,
     ledger: Arc<Ledger>,
-    topics: Registry,
+    topics: Topics,
     services: Registry,
     shared: Registry,
     catalog: Catalog,
@@ -173,7 +173,7 @@ impl Context {
             report,
             runtime,
             ledger: Arc::default(),
-            topics: Registry::default(),
+            topics: Topics::new(),
             services: Registry::default(),
             shared: Registry::default(),
             catalog: Catalog::new(deployment.is_some() || template.is_some()),
@@ -333,7 +333,7 @@ impl Context {
         &self.0.runtime
     }
 
-    pub(crate) fn topics(&self) -> &Registry {
+    pub(crate) fn topics(&self) -> &Topics {
         &self.0.topics
     }
 

@@ -107,5 +107,6 @@ pub use service::{Client, ServiceError};
 pub use sleep::{Sleep, SleepError};
 pub use source::{Closer, Notifier, Pending, Source, SourceError, TakeError};
 pub use timer::Timer;
-pub use topic::{Delivery, NoSubscription, Publisher, TopicEnds, TopicError};
+pub use sync::{Mutex, MutexGuard};
+pub use topic::{Delivery, Guarantees, NoSubscription, Publisher, TopicEnds, TopicError, Topics};
 pub use waiters::{Waiters, Waiting};

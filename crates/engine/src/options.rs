@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use rospin_core::{ClockKind, Instant, Overrun, Priority};
 
+use crate::topic::{Guarantees, Topics};
+
 /// What all kinds of entities have in common.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Common {
@@ -167,13 +169,23 @@ pub struct SubscriptionOptions {
     pub(crate) topic: String,
     pub(crate) depth: usize,
     pub(crate) transient_local: bool,
+    pub(crate) demands: Guarantees,
+    /// `None`: the context's own.
+    pub(crate) topics: Option<Topics>,
 }
 
 impl SubscriptionOptions {
     /// A subscription of the topic that keeps the last 10 messages.
     #[must_use]
     pub fn new(topic: impl Into<String>) -> Self {
-        Self { common: Common::default(), topic: topic.into(), depth: 10, transient_local: false }
+        Self {
+            common: Common::default(),
+            topic: topic.into(),
+            depth: 10,
+            transient_local: false,
+            demands: Guarantees::NONE,
+            topics: None,
+        }
     }
 
     /// Sets how many messages are kept; the oldest makes room for a new one, and is counted as lost. At least 1.
@@ -187,6 +199,20 @@ impl SubscriptionOptions {
     #[must_use]
     pub const fn transient_local(mut self) -> Self {
         self.transient_local = true;
+        self
+    }
+
+    /// Sets what publishers must promise: messages of others are not received. Nothing unless this is called.
+    #[must_use]
+    pub const fn demands(mut self, demands: Guarantees) -> Self {
+        self.demands = demands;
+        self
+    }
+
+    /// Looks for the topic in that namespace instead of the context's own.
+    #[must_use]
+    pub fn within(mut self, topics: &Topics) -> Self {
+        self.topics = Some(topics.clone());
         self
     }
 
@@ -205,19 +231,36 @@ pub struct PublisherOptions {
     pub(crate) topic: String,
     /// How many messages are kept for late subscriptions.
     pub(crate) latched: usize,
+    pub(crate) promises: Guarantees,
+    /// `None`: the context's own.
+    pub(crate) topics: Option<Topics>,
 }
 
 impl PublisherOptions {
     /// A publisher that keeps nothing.
     #[must_use]
     pub fn new(topic: impl Into<String>) -> Self {
-        Self { topic: topic.into(), latched: 0 }
+        Self { topic: topic.into(), latched: 0, promises: Guarantees::ALL, topics: None }
     }
 
     /// Keeps the last `depth` messages for [subscriptions that ask for them](SubscriptionOptions::transient_local) later.
     #[must_use]
     pub const fn transient_local(mut self, depth: usize) -> Self {
         self.latched = depth;
+        self
+    }
+
+    /// Sets what it promises: subscriptions that demand more do not receive its messages. Everything unless this is called.
+    #[must_use]
+    pub const fn promises(mut self, promises: Guarantees) -> Self {
+        self.promises = promises;
+        self
+    }
+
+    /// Looks for the topic in that namespace instead of the context's own.
+    #[must_use]
+    pub fn within(mut self, topics: &Topics) -> Self {
+        self.topics = Some(topics.clone());
         self
     }
 }

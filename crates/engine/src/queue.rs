@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::task::Waker;
 
+use rospin_core::Instant;
+
 use crate::context::Context;
 use crate::loss::{LossCause, LossCounters};
 use crate::options::SubscriptionOptions;
@@ -48,6 +50,19 @@ impl<T: Send + Sync + 'static> Queue<T> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.source.is_empty()
+    }
+
+    /// Returns how many messages there are to take at this moment.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.source.len()
+    }
+
+    /// Returns when the oldest message arrived, on the steady clock; `None` if there is none. While a publisher displaces it, that may
+    /// be the time of a later one.
+    #[must_use]
+    pub fn oldest_arrival(&self) -> Option<Instant> {
+        self.source.oldest()
     }
 
     /// Has `waker` called from now on whenever a message has arrived, until another one is set.

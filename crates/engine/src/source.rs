@@ -26,6 +26,12 @@ impl Notifier {
         self.0.notify(None);
     }
 
+    /// Returns the time on the clock that releases are measured on, for [`notify_at`](Self::notify_at).
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.0.executor().clock.now()
+    }
+
     pub(crate) fn executor(&self) -> &Arc<Shared> {
         self.0.executor()
     }

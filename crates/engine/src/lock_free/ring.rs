@@ -212,6 +212,14 @@ impl<P: OwningPointer> Consumer<P> {
         self.has(head).then(|| self.ring.slot(head).stamp.load(Ordering::Relaxed))
     }
 
+    /// Returns how many messages there are, or were a moment ago.
+    pub(crate) fn len(&self) -> usize {
+        let head = self.ring.head.0.load(Ordering::Acquire);
+        let tail = self.ring.tail.0.load(Ordering::Acquire);
+        // The producer keeps no more than the depth, but a consumer may have taken some since the head was read.
+        tail.saturating_sub(head).min(self.ring.depth) as usize
+    }
+
     /// Whether there is a message, if that is the head, or was a moment ago.
     fn has(&self, head: u64) -> bool {
         // Whichever thread saw it: it saw the messages, too.

@@ -26,7 +26,8 @@ const YIELDS: u32 = 16;
 const HAS_WAITERS: u32 = 1 << 31;
 
 /// The lock without what it protects.
-pub(crate) struct Inheriting(AtomicU32);
+#[derive(Debug)]
+pub struct Inheriting(AtomicU32);
 
 // SAFETY: `lock` and `try_lock` return success only after changing the word from 0 to the caller's number, or after the kernel
 // did so for it; the word is 0 again only after `unlock`, which the owner alone may call. Acquire and release order what is

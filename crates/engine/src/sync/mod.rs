@@ -13,5 +13,9 @@ mod shuttle;
 
 #[cfg(rospin_shuttle)]
 pub(crate) use self::shuttle::*;
+#[cfg(rospin_shuttle)]
+pub use self::shuttle::{Mutex, MutexGuard};
 #[cfg(not(rospin_shuttle))]
 pub(crate) use native::*;
+#[cfg(not(rospin_shuttle))]
+pub use native::{Mutex, MutexGuard};

@@ -14,8 +14,9 @@ use super::inheriting::Inheriting;
 ///
 /// A panic under the lock does not poison it: no user code runs under locks here, and what they protect is whole between any
 /// two statements.
-pub(crate) type Mutex<T> = lock_api::Mutex<Inheriting, T>;
-pub(crate) type MutexGuard<'a, T> = lock_api::MutexGuard<'a, Inheriting, T>;
+pub type Mutex<T> = lock_api::Mutex<Inheriting, T>;
+/// What [`Mutex::lock`](lock_api::Mutex::lock) returns: the lock is given back when it is dropped.
+pub type MutexGuard<'a, T> = lock_api::MutexGuard<'a, Inheriting, T>;
 
 /// Starts a thread of that name within a scope.
 pub(crate) fn spawn_scoped<'scope, T: Send + 'scope>(

@@ -8,13 +8,18 @@
 //! lock there are only moves of pointers, as many as the topic has publishers, subscriptions and kept messages.
 
 mod ends;
+mod guarantees;
 mod room;
 mod source;
+mod topics;
 
 pub use ends::TopicEnds;
+pub use guarantees::Guarantees;
 use room::{INLINE, Room};
 pub(crate) use source::TopicSource;
+pub use topics::Topics;
 
+use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::fmt;
@@ -40,6 +45,8 @@ use crate::waiters::Waiters;
 struct Topic<T> {
     name: String,
     process: Process,
+    /// How many queues there are, to be read without the lock.
+    subscriptions: AtomicUsize,
     state: Mutex<TopicState<T>>,
     /// Who waits for a publisher or a subscription: woken after the state was changed, and looking at it under this lock.
     waiters: Mutex<Waiters>,
@@ -58,6 +65,7 @@ struct TopicState<T> {
 /// The topic's end of a subscription.
 struct Queue<T> {
     id: u64,
+    demands: Guarantees,
     producer: Producer<Arc<T>>,
     alarm: Option<Alarm<T>>,
     losses: Arc<LossCounters>,
@@ -97,16 +105,18 @@ impl<T> Alarm<T> {
 /// What a latched publisher keeps for late subscriptions.
 struct History<T> {
     id: u64,
+    promises: Guarantees,
     depth: usize,
     /// With their number, which orders them over all publishers.
     messages: VecDeque<(u64, Arc<T>)>,
 }
 
 impl<T: Send + Sync + 'static> Topic<T> {
-    fn find(context: &Context, name: &str) -> Result<Arc<Self>, TypeMismatch> {
-        context.topics().get_or_insert::<Self, T>(name, || Self {
+    fn find(topics: &Topics, name: &str) -> Result<Arc<Self>, TypeMismatch> {
+        topics.0.get_or_insert::<Self, T>(name, || Self {
             name: name.to_owned(),
             process: Process::this(),
+            subscriptions: AtomicUsize::new(0),
             state: Mutex::new(TopicState {
                 next_id: 0,
                 queues: Vec::new(),
@@ -134,6 +144,7 @@ impl<T: Send + Sync + 'static> Topic<T> {
         let mut state = self.lock_with(&mut room, |_| 0);
         let at = state.queues.iter().position(|queue| queue.id == id);
         let queue = at.map(|at| state.queues.remove(at));
+        self.subscriptions.store(state.queues.len(), Ordering::Release);
         state.update_alarms(&mut room);
         drop(state);
         drop((queue, room));
@@ -149,6 +160,11 @@ impl<T> TopicState<T> {
     fn next_id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id
+    }
+
+    /// Returns what publishers keep that promise all that a subscription demands.
+    fn histories_for(&self, demands: Guarantees) -> impl Iterator<Item = &History<T>> {
+        self.histories.iter().filter(move |history| history.promises.include(demands))
     }
 }
 
@@ -216,23 +232,25 @@ struct PublisherInner<T: Send + Sync + 'static> {
     topic: Arc<Topic<T>>,
     clock: Clock,
     history: Option<u64>,
+    promises: Guarantees,
 }
 
 impl<T: Send + Sync + 'static> Publisher<T> {
     pub(crate) fn new(context: &Context, options: PublisherOptions) -> Result<Self, TopicError> {
-        let topic = Topic::find(context, &options.topic)?;
+        let topic = Topic::find(options.topics.as_ref().unwrap_or(context.topics()), &options.topic)?;
+        let promises = options.promises;
         let messages = VecDeque::with_capacity(options.latched);
         let mut room = Room::new();
         let mut state = topic.lock_with(&mut room, |_| 0);
         let history = (options.latched > 0).then(|| state.next_id());
         if let Some(id) = history {
-            state.add_history(History { id, depth: options.latched, messages }, &mut room);
+            state.add_history(History { id, promises, depth: options.latched, messages }, &mut room);
         }
         state.publishers += 1;
         drop(state);
         drop(room);
         topic.wake_waiters();
-        Ok(Self(Arc::new(PublisherInner { topic, clock: context.clock().clone(), history })))
+        Ok(Self(Arc::new(PublisherInner { topic, clock: context.clock().clone(), history, promises })))
     }
 
     /// The topic's name.
@@ -241,10 +259,29 @@ impl<T: Send + Sync + 'static> Publisher<T> {
         &self.0.topic.name
     }
 
-    /// How many subscriptions there are at this moment.
+    /// How many subscriptions there are at this moment, whatever they [demand](Guarantees). Neither blocks nor locks.
     #[must_use]
     pub fn subscription_count(&self) -> usize {
-        self.0.topic.lock().queues.len()
+        self.0.topic.subscriptions.load(Ordering::Acquire)
+    }
+
+    /// Returns the messages that it keeps for [late subscriptions](PublisherOptions::transient_local), the oldest first. Allocates.
+    #[must_use]
+    pub fn kept(&self) -> Vec<Arc<T>> {
+        let Some(id) = self.0.history else { return Vec::new() };
+        let mut kept = Vec::new();
+        loop {
+            let state = self.0.topic.lock();
+            let Some(history) = state.histories.iter().find(|history| history.id == id) else { return kept };
+            if history.messages.len() <= kept.capacity() {
+                kept.extend(history.messages.iter().map(|(_, message)| Arc::clone(message)));
+                return kept;
+            }
+            let count = history.messages.len();
+            // Nothing is allocated under the lock.
+            drop(state);
+            kept.reserve(count);
+        }
     }
 
     /// Who else has this topic.
@@ -267,7 +304,7 @@ impl<T: Send + Sync + 'static> Publisher<T> {
         if let Some(id) = self.0.history {
             displaced.extend(state.remember(id, Arc::clone(&message)));
         }
-        let delivery = state.push(message, stamp, &mut displaced);
+        let delivery = state.push(message, stamp, self.0.promises, &mut displaced);
         published();
         if !state.alarms.iter().flatten().all(Alarm::is_muted) {
             let alarms = Arc::clone(&state.alarms);
@@ -292,23 +329,34 @@ impl<T: Send + Sync + 'static> Publisher<T> {
 }
 
 impl<T> TopicState<T> {
-    /// Appends the message to every queue.
-    fn push(&mut self, message: Arc<T>, stamp: Instant, displaced: &mut SmallVec<[Arc<T>; INLINE]>) -> Delivery {
+    /// Appends the message to every queue that demands no more than its publisher promises.
+    fn push(
+        &mut self,
+        message: Arc<T>,
+        stamp: Instant,
+        promises: Guarantees,
+        displaced: &mut SmallVec<[Arc<T>; INLINE]>,
+    ) -> Delivery {
         let before = displaced.len();
-        let Some((last, others)) = self.queues.split_last_mut() else {
+        let last = self.queues.iter().rposition(|queue| promises.include(queue.demands));
+        let Some([others @ .., last]) = last.and_then(|last| self.queues.get_mut(..=last)) else {
             displaced.push(message);
             return Delivery::default();
         };
+        let mut queued = 1;
         let mut push = |queue: &mut Queue<T>, message| {
             if let Some(oldest) = queue.producer.push(message, stamp.as_nanos()) {
                 queue.losses.add(LossCause::QueueFull, 1);
                 displaced.push(oldest);
             }
         };
-        others.iter_mut().for_each(|queue| push(queue, Arc::clone(&message)));
+        for queue in others.iter_mut().filter(|queue| promises.include(queue.demands)) {
+            push(queue, Arc::clone(&message));
+            queued += 1;
+        }
         // One owner less to count, and for most topics none.
         push(last, message);
-        Delivery { queued: self.queues.len(), displaced: displaced.len() - before }
+        Delivery { queued, displaced: displaced.len() - before }
     }
 
     /// Keeps the message for late subscriptions; returns the one that had to go for it.

@@ -11,6 +11,7 @@ use crate::lock_free::ring::{Consumer, ring};
 use crate::loss::{LossCause, LossCounters};
 use crate::options::SubscriptionOptions;
 use crate::source::{Notifier, Pending, Source, TakeError};
+use crate::sync::atomic::Ordering;
 
 /// A subscription's end of a topic.
 pub(crate) struct TopicSource<T: Send + Sync + 'static> {
@@ -27,12 +28,13 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
         options: &SubscriptionOptions,
         losses: Arc<LossCounters>,
     ) -> Result<Self, TopicError> {
-        let topic = Topic::find(context, &options.topic)?;
+        let topic = Topic::find(options.topics.as_ref().unwrap_or(context.topics()), &options.topic)?;
+        let demands = options.demands;
         let (mut producer, consumer) = ring(options.depth);
         let mut room = Room::new();
         let mut too_old = Vec::new();
         let kept = |state: &TopicState<T>| {
-            let kept = || state.histories.iter().map(|history| history.messages.len()).sum();
+            let kept = || state.histories_for(demands).map(|history| history.messages.len()).sum();
             if options.transient_local { kept() } else { 0 }
         };
         let mut state = loop {
@@ -45,7 +47,7 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
         };
         let id = state.next_id();
         if options.transient_local {
-            let messages = state.histories.iter().flat_map(|history| history.messages.iter());
+            let messages = state.histories_for(demands).flat_map(|history| history.messages.iter());
             room.kept.extend(messages.map(|(number, message)| (*number, Arc::clone(message))));
             room.kept.sort_unstable_by_key(|(number, _)| *number);
             // They arrive now, in their old order: a late subscription's first messages are not overdue.
@@ -54,8 +56,9 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
             // What exceeds the depth was never this subscription's: no loss.
             too_old.extend(pushed.flatten());
         }
-        let queue = Queue { id, producer, alarm: None, losses: Arc::clone(&losses) };
+        let queue = Queue { id, demands, producer, alarm: None, losses: Arc::clone(&losses) };
         state.add_queue(queue, &mut room);
+        topic.subscriptions.store(state.queues.len(), Ordering::Release);
         drop(state);
         drop((room, too_old));
         topic.wake_waiters();
@@ -78,9 +81,19 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
         self.consumer.pop()
     }
 
-    /// Whether there is nothing to take at this moment.
+    /// True if there is nothing to take at this moment.
     pub(crate) fn is_empty(&self) -> bool {
         self.consumer.oldest_stamp().is_none()
+    }
+
+    /// Returns when the oldest message arrived.
+    pub(crate) fn oldest(&self) -> Option<Instant> {
+        self.consumer.oldest_stamp().map(Instant::from_nanos)
+    }
+
+    /// Returns how many messages there are.
+    pub(crate) fn len(&self) -> usize {
+        self.consumer.len()
     }
 
     /// Has the waker called instead of an executor.

@@ -1,0 +1,48 @@
+//! Promises of publishers, and demands of subscriptions.
+
+use std::ops::BitOr;
+
+/// A set of promises that a publisher makes, or that a subscription demands. A subscription gets messages of the publishers that
+/// promise all that it demands, and of no others: quality of service as DDS and ROS 2 match it.
+///
+/// Between the threads of a process nothing is lost on the way, so the engine only compares the sets.
+///
+/// ```
+/// use rospin_engine::{Context, ContextOptions, Guarantees, PublisherOptions, SubscriptionOptions};
+///
+/// let context = Context::new(ContextOptions::new());
+/// let options = SubscriptionOptions::new("scan").demands(Guarantees::RELIABLE);
+/// let queue = context.create_queue::<u32>(options)?;
+/// let unsure = context.create_publisher::<u32>(PublisherOptions::new("scan").promises(Guarantees::NONE))?;
+/// let reliable = context.create_publisher::<u32>(PublisherOptions::new("scan"))?;
+/// assert_eq!([unsure, reliable].map(|publisher| publisher.publish(1).queued), [0, 1]);
+/// # Ok::<(), rospin_engine::TopicError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Guarantees(u8);
+
+impl Guarantees {
+    /// Nothing: what subscriptions demand unless they say otherwise.
+    pub const NONE: Self = Self(0);
+    /// Every message arrives, unless a queue is full.
+    pub const RELIABLE: Self = Self(1);
+    /// Subscriptions that come later get what was published before.
+    pub const TRANSIENT_LOCAL: Self = Self(2);
+    /// All of them: what publishers promise unless they say otherwise.
+    pub const ALL: Self = Self(3);
+
+    /// True if all of `others` are among these.
+    #[must_use]
+    #[inline]
+    pub const fn include(self, others: Self) -> bool {
+        others.0 & !self.0 == 0
+    }
+}
+
+impl BitOr for Guarantees {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
