@@ -48,6 +48,8 @@ static dds_qos_t *qos_of (const struct rospin_dds_qos *from)
   dds_qset_history (qos, history, depth);
   dds_qset_reliability (qos, from->reliable ? DDS_RELIABILITY_RELIABLE : DDS_RELIABILITY_BEST_EFFORT, MAX_BLOCKING);
   dds_qset_writer_data_lifecycle (qos, false);
+  if (from->ignores_own)
+    dds_qset_ignorelocal (qos, DDS_IGNORELOCAL_PARTICIPANT);
   if (from->transient_local)
   {
     dds_qset_durability (qos, DDS_DURABILITY_TRANSIENT_LOCAL);

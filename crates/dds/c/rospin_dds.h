@@ -29,6 +29,8 @@ struct rospin_dds_qos {
   int32_t transient_local;
   /* Keep last so many; zero keeps all. */
   int32_t depth;
+  /* Not 0: ends of the same participant are not matched. */
+  int32_t ignores_own;
   const void *user_data;
   size_t user_data_size;
 };
@@ -86,6 +88,8 @@ struct rospin_dds_endpoint {
   int32_t durability;
   /* Zero keeps all, negative if it is not known. */
   int32_t depth;
+  /* Not 0: ends of the same participant are not matched. */
+  int32_t ignores_own;
   const void *user_data;
   size_t user_data_size;
 };

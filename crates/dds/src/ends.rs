@@ -22,8 +22,14 @@ pub(crate) fn entity_qos<'a>(qos: &Qos, user_data: &'a str) -> EntityQos<'a> {
         is_reliable: qos.reliability == Reliability::Reliable,
         is_transient_local: qos.durability == Durability::TransientLocal,
         depth: qos.depth(),
+        ignores_own: false,
         user_data: user_data.as_bytes(),
     }
+}
+
+/// Returns the quality of service of a topic's reader or writer. Messages between nodes of one participant are delivered without DDS.
+pub(crate) fn topic_qos<'a>(qos: &Qos, user_data: &'a str) -> EntityQos<'a> {
+    EntityQos { ignores_own: true, ..entity_qos(qos, user_data) }
 }
 
 /// Returns the quality of service of a writer of requests or responses: none makes room for another one while it is on its way. How many

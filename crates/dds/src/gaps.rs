@@ -1,8 +1,9 @@
 //! What never arrived, told by gaps in the numbers of what did.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
-use crate::cyclone::Handle;
+use crate::cyclone::{Handle, Sample};
 
 /// How many writers are followed; with more of them, those that are forgotten begin anew.
 const WRITERS_MAX: usize = 1024;
@@ -14,6 +15,12 @@ pub(crate) struct Gaps {
 }
 
 impl Gaps {
+    /// Returns how many messages are missing before that sample, as far as its number tells.
+    pub(crate) fn before(gaps: &Mutex<Self>, sample: &Sample, writer: Handle) -> u64 {
+        let Some(number) = sample.number() else { return 0 };
+        gaps.lock().unwrap_or_else(PoisonError::into_inner).arrived(writer, number)
+    }
+
     /// A message came; returns how many are missing before it.
     pub(crate) fn arrived(&mut self, writer: Handle, number: u64) -> u64 {
         if self.last.len() == WRITERS_MAX && !self.last.contains_key(&writer) {

@@ -85,7 +85,6 @@ mod domain;
 mod ends;
 mod feed;
 mod gaps;
-mod inbox;
 mod matches;
 mod middleware;
 mod names;

@@ -1,6 +1,7 @@
 //! Who is matched with whom: what the library tells of each reader and writer.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -41,6 +42,8 @@ pub(crate) struct Bond {
     label: String,
     feed: Arc<Feed>,
     state: Mutex<State>,
+    /// True while there is another end, sure to listen or not.
+    is_heard: AtomicBool,
     watch: Watch,
     /// The writer of the first end, if that is one.
     probe: OnceLock<Probe>,
@@ -77,6 +80,7 @@ impl Bond {
             label,
             feed: Arc::clone(domain.feed()),
             state: Mutex::default(),
+            is_heard: AtomicBool::new(false),
             watch: domain.watch(),
             probe: OnceLock::new(),
             changed: OnceLock::new(),
@@ -110,6 +114,11 @@ impl Bond {
 
     pub(crate) fn count(&self) -> usize {
         self.lock().count
+    }
+
+    /// Returns true if a writer's next message may get to somebody. Neither blocks nor locks.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.is_heard.load(Ordering::Acquire)
     }
 
     /// Whether a client's request can be answered: `None` once the client has gone.
@@ -166,6 +175,7 @@ impl Bond {
 
     fn changed(&self, mut state: MutexGuard<'_, State>) {
         state.count = self.count_in(&state);
+        self.is_heard.store(!state.first.is_empty() || !state.unsure.is_empty(), Ordering::Release);
         let waiters = if state.count > 0 { state.waiters.take() } else { Waiters::new() };
         drop(state);
         waiters.wake();

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use rospin_engine::{EntityOptions, ExecutorHandle};
 use rospin_node::{
-    ClientEnd, FullName, Graph, Matches, Middleware, NodeEnd, NodeName, PayloadSource, PublisherEnd, Qos, Refused,
-    RequestSource, TypeName,
+    ClientEnd, Delivery, FullName, Graph, Middleware, NodeEnd, NodeName, PublisherEnd, Qos, Refused, RequestSource,
+    SubscriptionEnd, TypeName,
 };
 
 use crate::client::DdsClient;
@@ -40,9 +41,9 @@ impl NodeEnd for DdsNode {
         topic: &FullName,
         message_type: &TypeName,
         qos: &Qos,
-    ) -> Result<(PayloadSource, Box<dyn Matches>), Refused> {
-        let (reader, matched) = subscription::subscribe(self, topic, message_type, qos)?;
-        Ok((Box::new(reader), Box::new(matched)))
+        delivery: Delivery<Bytes>,
+    ) -> Result<SubscriptionEnd, Refused> {
+        subscription::subscribe(self, topic, message_type, qos, delivery)
     }
 
     fn create_service(&self, service: &FullName, service_type: &TypeName, qos: &Qos) -> Result<RequestSource, Refused> {

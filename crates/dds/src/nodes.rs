@@ -50,7 +50,13 @@ impl List {
 
 impl Announced {
     pub(crate) fn new(participant: &Participant, feed: &Arc<Feed>) -> Result<Self, Code> {
-        let qos = EntityQos { is_reliable: true, is_transient_local: true, depth: Some(1), user_data: &[] };
+        let qos = EntityQos {
+            is_reliable: true,
+            is_transient_local: true,
+            depth: Some(1),
+            ignores_own: false,
+            user_data: &[],
+        };
         let unheard = Arc::new(Unheard);
         let heard = Reader::create(participant, TOPIC, TYPE, &qos, &unheard, Nodes(Arc::clone(feed)))?;
         let writer = Writer::create(participant, TOPIC, TYPE, &qos, &unheard)?;

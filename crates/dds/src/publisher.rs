@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use rospin_node::{Awaited, FullName, Matches, PublishError, PublisherEnd, Qos, Refused, TypeName};
+use rospin_node::{Awaited, Durability, FullName, Matches, PublishError, PublisherEnd, Qos, Refused, TypeName};
 
 use crate::cyclone::Writer;
-use crate::ends::{endpoint_data, entity_qos, refused};
+use crate::ends::{endpoint_data, refused, topic_qos};
 use crate::matches::{Bond, Ear, End};
 use crate::names;
 use crate::nodes::{DdsNode, Listed};
@@ -17,6 +17,8 @@ pub(crate) struct DdsPublisher {
     _listed: Listed,
     writer: Writer<Ear>,
     bond: Arc<Bond>,
+    /// True if subscriptions that come later get what is published now.
+    latched: bool,
 }
 
 impl DdsPublisher {
@@ -25,15 +27,20 @@ impl DdsPublisher {
         let bond = Bond::of_topic(format!("a publisher of topic `{topic}`"), domain);
         let user_data = endpoint_data(None, message_type);
         let (name, dds_type) = (names::topic(topic), names::dds_type(message_type, ""));
-        let (qos, ear) = (entity_qos(qos, &user_data), Ear::new(&bond, End::FirstWriter));
+        let latched = qos.durability == Durability::TransientLocal;
+        let (qos, ear) = (topic_qos(qos, &user_data), Ear::new(&bond, End::FirstWriter));
         let writer = Writer::create(domain.participant(), &name, &dds_type, &qos, &ear).map_err(refused)?;
         bond.writes(writer.probe());
         let listed = node.list(&[], &[writer.guid()]);
-        Ok(Self { topic: topic.to_string(), _listed: listed, writer, bond })
+        Ok(Self { topic: topic.to_string(), _listed: listed, writer, bond, latched })
     }
 }
 
 impl PublisherEnd for DdsPublisher {
+    fn is_heard(&self) -> bool {
+        self.latched || self.bond.is_heard()
+    }
+
     fn publish(&self, payload: &mut Vec<u8>) -> Result<(), PublishError> {
         self.writer.write(payload).map_err(|code| {
             let topic = self.topic.clone();

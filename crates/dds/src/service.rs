@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use rospin_engine::{Notifier, Pending, Source, TakeError};
-use rospin_node::{FullName, Qos, Refused, ReplyEnd, TypeName};
+use rospin_node::{Delivery, FullName, Inbox, Qos, Refused, ReplyEnd, TypeName};
 
 use crate::cdr::{self, DecodeError, Header};
 use crate::cyclone::{Handle, Reader, Receive, Sample, Writer};
 use crate::ends::{endpoint_data, entity_qos, keeps_all, refused};
 use crate::feed::{Feed, Peer, Vendor};
-use crate::inbox::{Delivery, Inbox};
+use crate::gaps::Gaps;
 use crate::matches::{Bond, Ear, End};
 use crate::names;
 use crate::nodes::{DdsNode, Listed};
@@ -19,6 +19,9 @@ use crate::user_data::Pair;
 
 /// How many responses wait for their clients to be matched; beyond that, the oldest are lost. Only a client's first few matter.
 const OWED_MAX: usize = 64;
+
+/// How many requests are kept where the quality of service has no limit: nothing grows without bound.
+const KEEP_ALL: usize = 8192;
 
 /// A request, and whose it is. That is looked up at once: the client may be gone when it is taken.
 struct Asked {
@@ -30,13 +33,14 @@ struct Asked {
 /// Where requests go.
 struct Requests {
     delivery: Delivery<Asked>,
+    gaps: Mutex<Gaps>,
     feed: Arc<Feed>,
 }
 
 impl Receive for Requests {
     fn arrived(&self, sample: Sample, requester: Handle) {
-        self.delivery.note(&sample, requester);
-        self.delivery.push(Asked { sample, requester, peer: self.feed.peer(requester) });
+        let missing = Gaps::before(&self.gaps, &sample, requester);
+        self.delivery.push(Asked { sample, requester, peer: self.feed.peer(requester) }, missing);
     }
 }
 
@@ -126,7 +130,7 @@ impl DdsRequests {
         let (domain, feed) = (&node.domain, node.domain.feed());
         let bond = Bond::of_service(format!("a server of service `{service}`"), domain);
         let user_data = endpoint_data(Some(&Pair::Server(domain.next_pair())), service_type);
-        let (inbox, delivery) = Inbox::new(qos);
+        let (inbox, delivery) = Inbox::new(qos.depth().unwrap_or(KEEP_ALL));
         let qos = entity_qos(qos, &user_data);
         // The writer first: a client whose request comes can be answered.
         let (name, dds_type) = (names::responses(service), names::dds_type(service_type, "_Response"));
@@ -134,7 +138,7 @@ impl DdsRequests {
         let writer = Writer::create(domain.participant(), &name, &dds_type, &keeps_all(&qos), &ear).map_err(refused)?;
         let (name, dds_type) = (names::requests(service), names::dds_type(service_type, "_Request"));
         let ear = Ear::new(&bond, End::FirstReader);
-        let requests = Requests { delivery, feed: Arc::clone(feed) };
+        let requests = Requests { delivery, gaps: Mutex::default(), feed: Arc::clone(feed) };
         let reader = Reader::create(domain.participant(), &name, &dds_type, &qos, &ear, requests).map_err(refused)?;
         let listed = node.list(&[reader.guid()], &[writer.guid()]);
         let responses = Responses { service: service.to_string(), writer, bond, owed: Mutex::default() };

@@ -1,30 +1,34 @@
-//! Subscriptions: messages as a source.
+//! Subscriptions: messages that come from other processes.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use rospin_engine::{Notifier, Pending, Source, TakeError};
-use rospin_node::{FullName, Qos, Refused, TypeName};
+use rospin_node::{Delivery, FullName, Qos, Refused, SubscriptionEnd, TypeName};
 
 use crate::cyclone::{Handle, Reader, Receive, Sample};
-use crate::ends::{endpoint_data, entity_qos, refused};
-use crate::inbox::{Delivery, Inbox};
+use crate::ends::{endpoint_data, refused, topic_qos};
+use crate::gaps::Gaps;
 use crate::matches::{Bond, Ear, End, Matched};
 use crate::names;
 use crate::nodes::{DdsNode, Listed};
 
-/// The messages of a subscription.
-pub(crate) struct DdsMessages {
-    // First out of the graph, then deaf, and only then is counted what was left.
+/// A subscription of a DDS topic.
+struct DdsSubscription {
+    // First out of the graph, then deaf.
     _listed: Listed,
     _reader: Reader<Ear>,
-    inbox: Inbox<Sample>,
 }
 
-impl Receive for Delivery<Sample> {
+/// The messages of a subscription on their way to it.
+struct Messages {
+    delivery: Delivery<Bytes>,
+    gaps: Mutex<Gaps>,
+}
+
+impl Receive for Messages {
     fn arrived(&self, sample: Sample, writer: Handle) {
-        self.note(&sample, writer);
-        self.push(sample);
+        let missing = Gaps::before(&self.gaps, &sample, writer);
+        self.delivery.push(Bytes::from_owner(sample), missing);
     }
 }
 
@@ -34,33 +38,17 @@ pub(crate) fn subscribe(
     topic: &FullName,
     message_type: &TypeName,
     qos: &Qos,
-) -> Result<(DdsMessages, Matched), Refused> {
+    delivery: Delivery<Bytes>,
+) -> Result<SubscriptionEnd, Refused> {
     let domain = &node.domain;
     let bond = Bond::of_topic(format!("a subscription to topic `{topic}`"), domain);
     let user_data = endpoint_data(None, message_type);
     let (name, dds_type) = (names::topic(topic), names::dds_type(message_type, ""));
-    let (inbox, delivery) = Inbox::new(qos);
+    let messages = Messages { delivery, gaps: Mutex::default() };
     let ear = Ear::new(&bond, End::FirstReader);
-    let qos = entity_qos(qos, &user_data);
-    let reader = Reader::create(domain.participant(), &name, &dds_type, &qos, &ear, delivery).map_err(refused)?;
+    let qos = topic_qos(qos, &user_data);
+    let reader = Reader::create(domain.participant(), &name, &dds_type, &qos, &ear, messages).map_err(refused)?;
     let listed = node.list(&[reader.guid()], &[]);
-    Ok((DdsMessages { _listed: listed, _reader: reader, inbox }, Matched(Arc::clone(&bond))))
-}
-
-impl Source for DdsMessages {
-    type Item = Bytes;
-    type Attachment = ();
-
-    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
-        self.inbox.attach(notifier);
-        Ok(())
-    }
-
-    fn try_take(&mut self) -> Result<Option<Bytes>, TakeError> {
-        Ok(self.inbox.pop().map(Bytes::from_owner))
-    }
-
-    fn pending(&self) -> Pending {
-        self.inbox.pending()
-    }
+    let reader = Box::new(DdsSubscription { _listed: listed, _reader: reader });
+    Ok(SubscriptionEnd { reader, matches: Box::new(Matched(Arc::clone(&bond))) })
 }

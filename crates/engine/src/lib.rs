@@ -106,7 +106,7 @@ pub use ros_time::{Barrier, BarrierError, ClockChange, JumpThreshold, RosTime, T
 pub use service::{Client, ServiceError};
 pub use sleep::{Sleep, SleepError};
 pub use source::{Closer, Notifier, Pending, Source, SourceError, TakeError};
-pub use timer::Timer;
 pub use sync::{Mutex, MutexGuard};
+pub use timer::Timer;
 pub use topic::{Delivery, Guarantees, NoSubscription, Publisher, TopicEnds, TopicError, Topics};
 pub use waiters::{Waiters, Waiting};

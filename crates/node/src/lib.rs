@@ -49,6 +49,7 @@ pub mod dynamic;
 pub mod fuzzing;
 mod graph;
 mod group;
+mod inbox;
 pub mod interfaces;
 pub mod lifecycle;
 mod link;
@@ -76,10 +77,11 @@ pub use clock::SimTime;
 pub use dynamic::{DynamicMessage, DynamicPublisher, MessageType, TypeDescriptionServer, Value};
 pub use graph::{Endpoint, EndpointKind, Graph, GraphCallback, GraphChange, NamesAndTypes};
 pub use group::{Exclusive, Group, On, OwnGroup};
+pub use inbox::{Delivery, Inbox};
 pub use lifecycle::{Lifecycle, LifecycleHandle, LifecycleNode, LifecyclePublisher};
 pub use message::{Encode, Message, Service};
 pub use middleware::{
-    Awaited, ClientEnd, Matches, Middleware, NodeEnd, PayloadSource, PublisherEnd, Refused, ReplyEnd, RequestSource,
+    Awaited, ClientEnd, Matches, Middleware, NodeEnd, PublisherEnd, Refused, ReplyEnd, RequestSource, SubscriptionEnd,
 };
 pub use names::{FullName, NameError, NodeName, TypeKind, TypeName};
 pub use node::{Node, NodeError, NodeOptions};

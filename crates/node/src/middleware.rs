@@ -4,6 +4,7 @@
 //! nothing of types but their names, and its code is compiled once. What arrives is a [`Source`]: the middleware's threads notify,
 //! an executor's thread takes and decodes. None of them calls a callback.
 
+use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use rospin_engine::{EntityOptions, ExecutorHandle, Source};
 
 use crate::client::CallError;
 use crate::graph::Graph;
+use crate::inbox::Delivery;
 use crate::names::{FullName, NodeName, TypeName};
 use crate::publisher::PublishError;
 use crate::qos::Qos;
@@ -52,9 +54,9 @@ pub trait NodeEnd: Send + Sync + 'static {
         qos: &Qos,
     ) -> Result<Box<dyn PublisherEnd>, Refused>;
 
-    /// Creates a subscription: the payloads, and whom it is matched with. Only messages that are sent from then on, unless `qos`
-    /// asks for those that were latched. No more than the depth of `qos` is kept; what is displaced is counted as
-    /// [`LossCause::QueueFull`](rospin_engine::LossCause::QueueFull).
+    /// Creates a subscription: payloads go to `delivery`, on any thread, in the order of their arrival. Only messages that are sent
+    /// from then on, unless `qos` asks for those that were latched; and none that was published through the same middleware object,
+    /// since those are delivered without it.
     ///
     /// # Errors
     /// If it cannot.
@@ -63,7 +65,8 @@ pub trait NodeEnd: Send + Sync + 'static {
         topic: &FullName,
         message_type: &TypeName,
         qos: &Qos,
-    ) -> Result<(PayloadSource, Box<dyn Matches>), Refused>;
+        delivery: Delivery<Bytes>,
+    ) -> Result<SubscriptionEnd, Refused>;
 
     /// Creates a server: the requests, each with where its response goes, and none that was sent to a server before it. No more
     /// than the depth of `qos` is kept, as for [subscriptions](Self::create_subscription).
@@ -87,8 +90,19 @@ pub trait NodeEnd: Send + Sync + 'static {
     ) -> Result<Box<dyn ClientEnd>, Refused>;
 }
 
-/// The payloads of a subscription.
-pub type PayloadSource = Box<dyn Source<Item = Bytes, Attachment = ()>>;
+/// A subscription as a middleware has it.
+pub struct SubscriptionEnd {
+    /// Receives until it is dropped.
+    pub reader: Box<dyn Send>,
+    /// The publishers of other processes that it is matched with.
+    pub matches: Box<dyn Matches>,
+}
+
+impl fmt::Debug for SubscriptionEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SubscriptionEnd").field("count", &self.matches.count()).finish_non_exhaustive()
+    }
+}
 
 /// The requests of a server, each with where its response goes.
 pub type RequestSource = Box<dyn Source<Item = (Bytes, Box<dyn ReplyEnd>), Attachment = ()>>;
@@ -105,8 +119,12 @@ pub trait Matches: Send + Sync + 'static {
     fn wait(&self) -> Awaited<()>;
 }
 
-/// A publisher as a middleware has it.
+/// A publisher as a middleware has it. It is matched with subscriptions of other processes, as [`NodeEnd::create_subscription`]
+/// says.
 pub trait PublisherEnd: Matches {
+    /// Returns true if anybody may get the next message, now or later; otherwise it is not even encoded. Neither blocks nor locks.
+    fn is_heard(&self) -> bool;
+
     /// Sends a message, without waiting for subscriptions. It may take the bytes out of `payload`; what it leaves there is the memory
     /// that the next one is encoded into.
     ///

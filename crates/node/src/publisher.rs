@@ -1,5 +1,6 @@
 //! Publishers.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -86,14 +87,15 @@ impl<M: Encode> Publisher<M> {
         &self.0.topic
     }
 
-    /// Sends the message to all subscriptions of the topic.
+    /// Sends the message, an `M` or an `Arc<M>`, to all subscriptions of the topic.
     ///
-    /// Encodes it on the calling thread, where it is encoded at all, and leaves sending to the middleware's. Allocates, and
-    /// locks for a moment; does not wait for the network or for subscriptions.
+    /// Subscriptions of this process share it; they get it neither encoded nor copied. It is encoded, once and on the calling
+    /// thread, if another process subscribes; sending is left to the middleware's threads. Allocates, and locks for a moment; does
+    /// not wait for the network or for subscriptions.
     ///
     /// # Errors
     /// If there is no room for it, or it cannot be encoded: the message is lost.
-    pub fn publish(&self, message: M) -> Result<(), PublishError> {
+    pub fn publish(&self, message: impl Borrow<M> + Into<Arc<M>>) -> Result<(), PublishError> {
         self.0.link.publish(message)
     }
 

@@ -102,10 +102,8 @@ impl Network {
 
     /// Makes a node known to the middleware.
     pub(crate) fn link(&self, name: &NodeName) -> Result<Link, Refused> {
-        match &self.middleware {
-            Some(middleware) => Ok(Link::Network(middleware.create_node(name)?)),
-            None => Ok(Link::InProcess(self.context.clone())),
-        }
+        let node = self.middleware.as_ref().map(|middleware| middleware.create_node(name)).transpose()?;
+        Ok(Link::new(&self.context, self.graph.local_topics(), node))
     }
 }
 

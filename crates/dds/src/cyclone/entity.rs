@@ -87,6 +87,7 @@ fn raw_qos(qos: &EntityQos<'_>) -> RawQos {
         reliable: qos.is_reliable.into(),
         transient_local: qos.is_transient_local.into(),
         depth: qos.depth.map_or(0, |depth| i32::try_from(depth.max(1)).unwrap_or(i32::MAX)),
+        ignores_own: qos.ignores_own.into(),
         user_data: qos.user_data.as_ptr().cast(),
         user_data_size: qos.user_data.len(),
     }

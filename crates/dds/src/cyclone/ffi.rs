@@ -19,6 +19,7 @@ pub(super) struct RawQos {
     pub(super) reliable: i32,
     pub(super) transient_local: i32,
     pub(super) depth: i32,
+    pub(super) ignores_own: i32,
     pub(super) user_data: *const c_void,
     pub(super) user_data_size: usize,
 }
@@ -48,6 +49,7 @@ pub(super) struct RawEndpoint {
     pub(super) reliable: i32,
     pub(super) durability: i32,
     pub(super) depth: i32,
+    pub(super) ignores_own: i32,
     pub(super) user_data: *const c_void,
     pub(super) user_data_size: usize,
 }

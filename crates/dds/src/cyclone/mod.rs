@@ -34,6 +34,8 @@ pub(crate) struct EntityQos<'a> {
     pub(crate) is_transient_local: bool,
     /// `None` keeps all.
     pub(crate) depth: Option<usize>,
+    /// True if ends of the same participant are not matched.
+    pub(crate) ignores_own: bool,
     pub(crate) user_data: &'a [u8],
 }
 

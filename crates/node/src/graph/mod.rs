@@ -18,6 +18,8 @@ use changes::Watchers;
 pub use endpoint::{Endpoint, EndpointKind};
 pub use node::{GraphCallback, NamesAndTypes};
 
+use crate::link::LocalTopics;
+
 /// What came into the graph, or left it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -40,7 +42,11 @@ pub enum GraphChange {
 ///
 /// Memory is in proportion to what is in the network, and for each who watches, to a bounded number of changes.
 #[derive(Default)]
-pub struct Graph(Mutex<State>);
+pub struct Graph {
+    state: Mutex<State>,
+    /// The topics that nodes of this process share without the middleware.
+    local_topics: Arc<LocalTopics>,
+}
 
 #[derive(Default)]
 struct State {
@@ -205,6 +211,10 @@ impl Graph {
         state.endpoints.values().filter(|endpoint| endpoint.kind == kind && endpoint.name == name).cloned().collect()
     }
 
+    pub(crate) const fn local_topics(&self) -> &Arc<LocalTopics> {
+        &self.local_topics
+    }
+
     /// Resolves with the first change from now on.
     pub(crate) fn next_change(&self) -> Waiting {
         self.lock().waiters.wait()
@@ -212,7 +222,7 @@ impl Graph {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // What runs under the lock leaves nothing half done.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes changes, and tells of them once the lock is free.

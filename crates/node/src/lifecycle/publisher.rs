@@ -1,5 +1,6 @@
 //! Publishers that only speak while their node is active.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,7 +31,7 @@ impl<M: Message> LifecyclePublisher<M> {
     ///
     /// # Errors
     /// If the node is active and there is no room for the message, or it cannot be encoded.
-    pub fn publish(&self, message: M) -> Result<(), PublishError> {
+    pub fn publish(&self, message: impl Borrow<M> + Into<Arc<M>>) -> Result<(), PublishError> {
         if self.is_activated() {
             return self.publisher.publish(message);
         }

@@ -1,42 +1,52 @@
-//! What a node's entities talk through: the topics and services of their context, or a middleware. Here values become payloads.
+//! The ends that a node's entities talk through: in this process directly, and beyond it through a middleware. Values become
+//! payloads here.
 
 mod call;
+mod local;
+mod messages;
+mod publisher;
 mod service;
-mod topic;
 
-use rospin_engine::{Context, EntityOptions, ExecutorHandle};
+use std::sync::Arc;
+
+use rospin_engine::{Context, EntityOptions, ExecutorHandle, Guarantees};
 
 pub(crate) use call::ClientLink;
+pub(crate) use local::LocalTopics;
+pub(crate) use messages::{Messages, Values};
+pub(crate) use publisher::PublisherLink;
 pub(crate) use service::{Reply, Requests};
-pub(crate) use topic::{Messages, PublisherLink, Values};
 
 use crate::message::{Decode, Encode, Service};
 use crate::middleware::{Matches, NodeEnd, Refused};
 use crate::names::{FullName, TypeName};
-use crate::qos::Qos;
+use crate::qos::{Durability, Qos, Reliability};
 
-/// How much is kept in process of what is to be kept whole: as much as a middleware keeps at least.
+/// How much is kept of what is to be kept without limit: nothing grows without bound.
 const KEEP_ALL: usize = 8192;
 
-/// What one node talks through.
-pub(crate) enum Link {
-    /// The context: nothing is encoded.
-    InProcess(Context),
-    /// A middleware.
-    Network(Box<dyn NodeEnd>),
+/// The link of one node to all others.
+pub(crate) struct Link {
+    context: Context,
+    /// The topics that all nodes of one graph share in this process.
+    topics: Arc<LocalTopics>,
+    /// `None`: the node talks to this process alone.
+    network: Option<Box<dyn NodeEnd>>,
 }
 
 impl Link {
+    pub(crate) fn new(context: &Context, topics: &Arc<LocalTopics>, network: Option<Box<dyn NodeEnd>>) -> Self {
+        Self { context: context.clone(), topics: Arc::clone(topics), network }
+    }
+
     pub(crate) fn create_publisher<M: Encode>(
         &self,
         topic: &FullName,
         message_type: &TypeName,
         qos: &Qos,
     ) -> Result<PublisherLink<M>, Refused> {
-        match self {
-            Self::InProcess(context) => PublisherLink::in_process(context, topic, message_type, qos),
-            Self::Network(node) => Ok(PublisherLink::network(topic, node.create_publisher(topic, message_type, qos)?)),
-        }
+        let outside = self.network.as_ref().map(|node| node.create_publisher(topic, message_type, qos)).transpose()?;
+        PublisherLink::new(&self.context, &self.topics, outside, (topic, message_type, qos))
     }
 
     pub(crate) fn create_subscription<D: Decode>(
@@ -46,13 +56,10 @@ impl Link {
         qos: &Qos,
         decode: D,
     ) -> Result<(Messages<D>, Box<dyn Matches>), Refused> {
-        match self {
-            Self::InProcess(context) => Messages::in_process(context, topic, message_type, qos),
-            Self::Network(node) => {
-                let (source, matches) = node.create_subscription(topic, message_type, qos)?;
-                Ok((Messages::Network { source, decode }, matches))
-            }
-        }
+        let network = self.network.as_ref();
+        let subscribe =
+            |delivery| network.map(|node| node.create_subscription(topic, message_type, qos, delivery)).transpose();
+        Messages::new(&self.context, &self.topics, subscribe, (topic, message_type, qos), decode)
     }
 
     pub(crate) fn create_service<S: Service>(
@@ -61,9 +68,9 @@ impl Link {
         service_type: &TypeName,
         qos: &Qos,
     ) -> Result<Requests<S>, Refused> {
-        match self {
-            Self::InProcess(context) => Requests::in_process(context, service, qos),
-            Self::Network(node) => Ok(Requests::Network(node.create_service(service, service_type, qos)?)),
+        match &self.network {
+            None => Requests::in_process(&self.context, service, qos),
+            Some(node) => Ok(Requests::Network(node.create_service(service, service_type, qos)?)),
         }
     }
 
@@ -75,9 +82,9 @@ impl Link {
         qos: &Qos,
         options: EntityOptions,
     ) -> Result<ClientLink<S>, Refused> {
-        match self {
-            Self::InProcess(context) => ClientLink::in_process(context, service),
-            Self::Network(node) => {
+        match &self.network {
+            None => ClientLink::in_process(&self.context, service),
+            Some(node) => {
                 Ok(ClientLink::network(service, node.create_client(executor, service, service_type, qos, options)?))
             }
         }
@@ -86,4 +93,12 @@ impl Link {
 
 fn refused(error: impl std::fmt::Display) -> Refused {
     Refused(error.to_string())
+}
+
+/// Returns what a publisher of that quality of service promises, and what a subscription demands.
+fn guarantees(qos: &Qos) -> Guarantees {
+    let reliable = if qos.reliability == Reliability::Reliable { Guarantees::RELIABLE } else { Guarantees::NONE };
+    let latched =
+        if qos.durability == Durability::TransientLocal { Guarantees::TRANSIENT_LOCAL } else { Guarantees::NONE };
+    reliable | latched
 }

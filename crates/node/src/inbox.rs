@@ -1,0 +1,192 @@
+//! Where threads of a middleware leave what arrived, and an executor's thread finds it: the only place where they meet.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use rospin_engine::{Instant, LossCause, Mutex, MutexGuard, Notifier, Pending};
+
+/// The newest items of a [`Delivery`], for whoever takes them. An item that is there when this is dropped is lost with its entity.
+///
+/// ```
+/// use rospin_node::Inbox;
+///
+/// let (mut inbox, delivery) = Inbox::new(2);
+/// (1..=3).for_each(|item| delivery.push(item, 0));
+/// assert_eq!([inbox.pop(), inbox.pop(), inbox.pop()], [Some(2), Some(3), None]);
+/// ```
+pub struct Inbox<T> {
+    shared: Arc<Shared<T>>,
+    /// The next item, as of the last time when one was taken. Whoever adds one later notifies.
+    next: Pending,
+}
+
+/// The other end of an [`Inbox`]: for threads that receive. Clones are the same end.
+pub struct Delivery<T>(Arc<Shared<T>>);
+
+struct Shared<T> {
+    queue: Mutex<Queue<T>>,
+    /// How many items there are, to be read without the lock.
+    count: AtomicUsize,
+    depth: usize,
+    /// Empty until there is an entity.
+    notifier: OnceLock<Notifier>,
+}
+
+struct Queue<T> {
+    /// With the time of their arrival; none as long as there is no entity, whose clock tells it.
+    items: VecDeque<(Option<Instant>, T)>,
+    /// How many were lost while there was no entity whose loss it is.
+    lost: u64,
+}
+
+impl<T> Shared<T> {
+    fn lock(&self) -> MutexGuard<'_, Queue<T>> {
+        self.queue.lock()
+    }
+
+    /// Counts losses for the entity, or keeps them until there is one.
+    fn count_lost(&self, count: u64) {
+        match self.notifier.get() {
+            _ if count == 0 => {}
+            Some(notifier) => notifier.count_lost(LossCause::QueueFull, count),
+            None => self.lock().lost += count,
+        }
+    }
+}
+
+impl<T> Inbox<T> {
+    /// Creates an inbox that keeps the newest `depth` items, at least one, and its other end.
+    #[must_use]
+    pub fn new(depth: usize) -> (Self, Delivery<T>) {
+        let queue = Mutex::new(Queue { items: VecDeque::new(), lost: 0 });
+        let shared = Shared { queue, count: AtomicUsize::new(0), depth: depth.max(1), notifier: OnceLock::new() };
+        let shared = Arc::new(shared);
+        (Self { shared: Arc::clone(&shared), next: Pending::Unknown }, Delivery(shared))
+    }
+
+    /// Has `notifier` told of what arrives from now on, and of what was lost so far. Takes effect once.
+    pub fn attach(&self, notifier: Notifier) {
+        let now = notifier.now();
+        let mut queue = self.shared.lock();
+        queue.items.iter_mut().for_each(|(arrival, _)| *arrival = Some(now));
+        let lost = std::mem::take(&mut queue.lost);
+        // Under the lock: whoever adds an item finds either both or neither.
+        let _ = self.shared.notifier.set(notifier);
+        drop(queue);
+        self.shared.count_lost(lost);
+    }
+
+    /// Takes the oldest item.
+    pub fn pop(&mut self) -> Option<T> {
+        self.pop_unless(|_| false)
+    }
+
+    /// Takes the oldest item, unless something else arrived `before` it.
+    pub(crate) fn pop_before(&mut self, before: Option<Instant>) -> Option<T> {
+        self.pop_unless(|arrival| before.is_some_and(|before| arrival.is_some_and(|arrival| before <= arrival)))
+    }
+
+    fn pop_unless(&mut self, is_later: impl Fn(Option<Instant>) -> bool) -> Option<T> {
+        if self.shared.count.load(Ordering::Acquire) == 0 {
+            self.next = Pending::Empty;
+            return None;
+        }
+        let mut queue = self.shared.lock();
+        let is_meant = queue.items.front().is_some_and(|(arrival, _)| !is_later(*arrival));
+        let item = if is_meant { queue.items.pop_front() } else { None };
+        self.shared.count.store(queue.items.len(), Ordering::Release);
+        self.next = match queue.items.front() {
+            None => Pending::Empty,
+            Some((None, _)) => Pending::Unknown,
+            Some((Some(arrival), _)) => Pending::Since(*arrival),
+        };
+        drop(queue);
+        item.map(|(_, item)| item)
+    }
+
+    /// Returns what is left, as of the last time when an item was taken.
+    #[must_use]
+    pub const fn pending(&self) -> Pending {
+        self.next
+    }
+
+    /// Returns how many items there are.
+    pub(crate) fn len(&self) -> usize {
+        self.shared.count.load(Ordering::Acquire)
+    }
+
+    /// Counts items that were taken out only to make room.
+    pub(crate) fn count_lost(&self, count: u64) {
+        self.shared.count_lost(count);
+    }
+}
+
+impl<T> Drop for Inbox<T> {
+    fn drop(&mut self) {
+        let left = std::mem::take(&mut self.shared.lock().items);
+        self.shared.count.store(0, Ordering::Release);
+        if let Some(notifier) = self.shared.notifier.get().filter(|_| !left.is_empty()) {
+            notifier.count_lost(LossCause::EntityDropped, left.len() as u64);
+        }
+        // Without the lock: requests among them tell their clients, which may be of this process.
+    }
+}
+
+impl<T> fmt::Debug for Inbox<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inbox").field("count", &self.len()).finish_non_exhaustive()
+    }
+}
+
+impl<T> Delivery<T> {
+    /// Adds an item, on any thread. If the inbox is full the oldest item makes room, and is counted as lost, together with the
+    /// `missing` ones: those that never arrived, as far as the caller can tell.
+    ///
+    /// An urgent thread waits for no longer than another one needs to move an item, with priority inheritance. May allocate.
+    pub fn push(&self, item: T, missing: u64) {
+        let shared = &*self.0;
+        let notifier = shared.notifier.get();
+        let arrival = notifier.map(Notifier::now);
+        let mut queue = shared.lock();
+        let displaced = if queue.items.len() == shared.depth { queue.items.pop_front() } else { None };
+        // An entity that has come meanwhile has a clock, too.
+        let arrival = arrival.or_else(|| shared.notifier.get().map(Notifier::now));
+        queue.items.push_back((arrival, item));
+        shared.count.store(queue.items.len(), Ordering::Release);
+        // A thread that is woken by what follows needs the lock.
+        drop(queue);
+        shared.count_lost(missing.saturating_add(displaced.is_some().into()));
+        if let (Some(notifier), Some(arrival)) = (shared.notifier.get(), arrival) {
+            notifier.notify_at(arrival);
+        }
+    }
+}
+
+impl<T> Clone for Delivery<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> fmt::Debug for Delivery<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Delivery").field("depth", &self.0.depth).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_are_kept_and_the_rest_is_counted() {
+        let (mut inbox, delivery) = Inbox::new(3);
+        assert_eq!(inbox.pending(), Pending::Unknown, "nobody has looked yet");
+        (0..5).for_each(|item| delivery.push(item, 1));
+        assert_eq!([inbox.pop(), inbox.pop()], [Some(2), Some(3)]);
+        assert_eq!((inbox.len(), inbox.pop(), inbox.pending()), (1, Some(4), Pending::Empty));
+        assert_eq!((inbox.pop(), inbox.shared.lock().lost), (None, 7));
+    }
+}

@@ -1,0 +1,307 @@
+//! Topics as this process has them: which publishers and subscriptions there are, and how messages cross from one Rust type to
+//! another.
+//!
+//! Ends of one Rust type share messages through a topic of the engine. A ROS type may have several Rust types, that of dynamic
+//! messages among them; between these, messages cross encoded.
+
+use std::any::TypeId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+
+use bytes::Bytes;
+use rospin_engine::{Guarantees, Mutex, MutexGuard, Topics, Waiters};
+
+use crate::inbox::Delivery;
+use crate::middleware::{Awaited, Matches};
+use crate::names::{FullName, TypeName};
+
+/// The topics of one [graph](crate::Graph), as far as this process has ends of them.
+#[derive(Default)]
+pub(crate) struct LocalTopics {
+    /// The engine's topics behind them.
+    pub(super) engine: Topics,
+    state: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    /// By name, and then by type.
+    topics: BTreeMap<String, BTreeMap<String, Arc<LocalTopic>>>,
+    /// Complaints that were made already.
+    told: BTreeSet<String>,
+}
+
+/// A topic of one ROS type.
+struct LocalTopic {
+    name: String,
+    /// The ROS type and its hash.
+    type_key: String,
+    state: Mutex<Ends>,
+    /// True while there are ends of more than one Rust type.
+    is_mixed: AtomicBool,
+}
+
+#[derive(Default)]
+struct Ends {
+    last_id: u64,
+    ends: Vec<End>,
+    /// How many messages were published that late subscriptions get.
+    latched: u64,
+    waiters: Waiters,
+}
+
+struct End {
+    id: u64,
+    rust_type: TypeId,
+    kind: EndKind,
+}
+
+/// Returns the encoded messages that a publisher keeps for late subscriptions.
+pub(super) type Kept = Arc<dyn Fn() -> Vec<Bytes> + Send + Sync>;
+
+pub(super) enum EndKind {
+    Publisher { promises: Guarantees, kept: Kept },
+    Subscription { demands: Guarantees, delivery: Delivery<Bytes> },
+}
+
+impl EndKind {
+    /// True if one is a publisher, and the other one a subscription that gets its messages.
+    fn matches(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Publisher { promises, .. }, Self::Subscription { demands, .. })
+            | (Self::Subscription { demands, .. }, Self::Publisher { promises, .. }) => promises.include(*demands),
+            _ => false,
+        }
+    }
+
+    /// True if one is a publisher and the other one a subscription.
+    const fn is_opposite(&self, other: &Self) -> bool {
+        matches!(self, Self::Publisher { .. }) != matches!(other, Self::Publisher { .. })
+    }
+}
+
+/// An end of a topic, which is there until this is dropped.
+pub(crate) struct LocalEnd {
+    topics: Arc<LocalTopics>,
+    topic: Arc<LocalTopic>,
+    id: u64,
+    rust_type: TypeId,
+}
+
+/// Returns the engine's name of the topic that ends of one Rust type share.
+pub(super) fn engine_name<M: 'static>(topic: &FullName, message_type: &TypeName) -> String {
+    format!("{topic} {} {:?}", type_key(message_type), TypeId::of::<M>())
+}
+
+fn type_key(message_type: &TypeName) -> String {
+    format!("{message_type} {}", message_type.hash.as_deref().unwrap_or("without hash"))
+}
+
+impl LocalTopics {
+    /// Enters an end of Rust type `M`.
+    pub(super) fn enter<M: 'static>(
+        self: &Arc<Self>,
+        topic: &FullName,
+        message_type: &TypeName,
+        kind: EndKind,
+    ) -> LocalEnd {
+        let type_key = type_key(message_type);
+        let mut complaints = Vec::new();
+        let mut known = self.state.lock();
+        let types = known.topics.entry(topic.to_string()).or_default();
+        for (other, topic) in types.iter().filter(|(other, _)| **other != type_key) {
+            if topic.lock().ends.iter().any(|end| end.kind.is_opposite(&kind)) {
+                let name = &topic.name;
+                complaints.push(format!(
+                    "topic `{name}` has publishers and subscriptions of two types in this process, which do not hear each other: \
+                     {other} and {type_key}"
+                ));
+            }
+        }
+        let topic = Arc::clone(types.entry(type_key.clone()).or_insert_with(|| {
+            let (state, is_mixed) = (Mutex::default(), AtomicBool::new(false));
+            Arc::new(LocalTopic { name: topic.to_string(), type_key, state, is_mixed })
+        }));
+        if topic.lock().ends.iter().any(|end| end.kind.is_opposite(&kind) && !end.kind.matches(&kind)) {
+            let name = &topic.name;
+            complaints.push(format!(
+                "topic `{name}` has a publisher and a subscription in this process that do not match, since the publisher promises \
+                 less than the subscription asks for: reliable and transient local have to be offered where they are requested"
+            ));
+        }
+        complaints.retain(|complaint| known.told.insert(complaint.clone()));
+        drop(known);
+        complaints.iter().for_each(|complaint| log::warn!(target: "rospin", "{complaint}"));
+        let rust_type = TypeId::of::<M>();
+        let id = topic.enter(rust_type, kind);
+        LocalEnd { topics: Arc::clone(self), topic, id, rust_type }
+    }
+}
+
+impl LocalTopic {
+    fn lock(&self) -> MutexGuard<'_, Ends> {
+        self.state.lock()
+    }
+
+    fn enter(&self, rust_type: TypeId, kind: EndKind) -> u64 {
+        let late = match &kind {
+            EndKind::Subscription { demands, delivery } if demands.include(Guarantees::TRANSIENT_LOCAL) => {
+                Some((*demands, delivery.clone()))
+            }
+            _ => None,
+        };
+        let mut state = self.lock();
+        if let Some((demands, delivery)) = late {
+            // Encoding is code of the message's type, so it is done without the lock; then nothing may have been published.
+            loop {
+                let kept: Vec<_> = state.kept_by_others(rust_type, demands).collect();
+                let latched = state.latched;
+                drop(state);
+                let messages: Vec<_> = kept.iter().flat_map(|kept| kept()).collect();
+                state = self.lock();
+                if state.latched == latched {
+                    messages.into_iter().for_each(|message| delivery.push(message, 0));
+                    break;
+                }
+            }
+        }
+        state.last_id += 1;
+        let id = state.last_id;
+        state.ends.push(End { id, rust_type, kind });
+        self.is_mixed.store(state.is_mixed(), Ordering::Release);
+        let waiters = state.waiters.take();
+        drop(state);
+        waiters.wake();
+        id
+    }
+}
+
+impl Ends {
+    fn is_mixed(&self) -> bool {
+        self.ends.windows(2).any(|ends| ends[0].rust_type != ends[1].rust_type)
+    }
+
+    fn kept_by_others(&self, rust_type: TypeId, demands: Guarantees) -> impl Iterator<Item = Kept> {
+        self.ends.iter().filter(move |end| end.rust_type != rust_type).filter_map(move |end| match &end.kind {
+            EndKind::Publisher { promises, kept } if promises.include(demands) => Some(Arc::clone(kept)),
+            _ => None,
+        })
+    }
+
+    /// Returns how many ends match that one.
+    fn matched_with(&self, id: u64) -> usize {
+        let own = self.ends.iter().find(|end| end.id == id);
+        own.map_or(0, |own| self.ends.iter().filter(|end| end.kind.matches(&own.kind)).count())
+    }
+}
+
+impl LocalEnd {
+    /// True if there may be ends of other Rust types, which get messages encoded. Neither blocks nor locks.
+    pub(super) fn is_mixed(&self) -> bool {
+        self.topic.is_mixed.load(Ordering::Acquire)
+    }
+
+    /// Publishes through `publish`, and hands the payload to subscriptions of other Rust types.
+    ///
+    /// A publisher whose messages are `latched` takes turns with subscriptions that come just then.
+    pub(super) fn publish(&self, latched: bool, payload: Option<&Bytes>, publish: impl FnOnce()) {
+        if !latched && payload.is_none() {
+            return publish();
+        }
+        let mut state = self.topic.lock();
+        state.latched += u64::from(latched);
+        publish();
+        let Some(payload) = payload else { return };
+        let own = state.ends.iter().find(|end| end.id == self.id);
+        let Some(EndKind::Publisher { promises, .. }) = own.map(|own| &own.kind) else { return };
+        for end in state.ends.iter().filter(|end| end.rust_type != self.rust_type) {
+            match &end.kind {
+                EndKind::Subscription { demands, delivery } if promises.include(*demands) => {
+                    delivery.push(payload.clone(), 0);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Returns with how many ends of this process it is matched.
+    pub(super) fn count(&self) -> usize {
+        self.topic.lock().matched_with(self.id)
+    }
+
+    /// Waits until it is matched with an end of this process, or until `outside` is there.
+    pub(super) fn wait(&self, outside: Option<Awaited<()>>) -> Awaited<()> {
+        let (topic, id) = (Arc::clone(&self.topic), self.id);
+        let here = async move {
+            loop {
+                let changed = {
+                    let mut state = topic.lock();
+                    if state.matched_with(id) > 0 {
+                        return;
+                    }
+                    state.waiters.wait()
+                };
+                changed.await;
+            }
+        };
+        let Some(mut outside) = outside else { return Box::pin(here) };
+        Box::pin(async move {
+            let mut here = pin!(here);
+            poll_fn(|cx| match here.as_mut().poll(cx) {
+                Poll::Ready(()) => Poll::Ready(()),
+                Poll::Pending => outside.as_mut().poll(cx),
+            })
+            .await;
+        })
+    }
+}
+
+impl LocalEnd {
+    /// Leaves the topic: it is matched with nobody any more, and gets nothing that others encode.
+    pub(super) fn leave(&self) {
+        let mut state = self.topic.lock();
+        let at = state.ends.iter().position(|end| end.id == self.id);
+        let end = at.map(|at| state.ends.remove(at));
+        self.topic.is_mixed.store(state.is_mixed(), Ordering::Release);
+        drop(state);
+        drop(end);
+    }
+}
+
+impl Drop for LocalEnd {
+    fn drop(&mut self) {
+        self.leave();
+        let mut known = self.topics.state.lock();
+        // The list's own, and this one.
+        if Arc::strong_count(&self.topic) == 2
+            && let Some(types) = known.topics.get_mut(&self.topic.name)
+        {
+            let gone = types.remove(&self.topic.type_key);
+            if types.is_empty() {
+                known.topics.remove(&self.topic.name);
+            }
+            drop(known);
+            drop(gone);
+        }
+    }
+}
+
+/// Ends that one of this process is matched with: those here, and those that the middleware knows of.
+pub(super) struct AllMatches {
+    pub(super) here: Arc<LocalEnd>,
+    pub(super) outside: Option<Box<dyn Matches>>,
+}
+
+impl Matches for AllMatches {
+    fn count(&self) -> usize {
+        self.here.count() + self.outside.as_ref().map_or(0, |outside| outside.count())
+    }
+
+    fn wait(&self) -> Awaited<()> {
+        self.here.wait(self.outside.as_ref().map(|outside| outside.wait()))
+    }
+}

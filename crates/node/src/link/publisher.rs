@@ -1,0 +1,132 @@
+//! The publishing end of a topic.
+
+use std::borrow::Borrow;
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use rospin_engine::{Context, PublisherOptions};
+use rospin_wire::cdr::{append_payload, to_payload};
+
+use super::local::{self, EndKind, LocalEnd, LocalTopics};
+use super::{KEEP_ALL, guarantees, refused};
+use crate::message::Encode;
+use crate::middleware::{Awaited, Matches, PublisherEnd, Refused};
+use crate::names::{FullName, TypeName};
+use crate::publisher::PublishError;
+use crate::qos::{Durability, Qos};
+
+thread_local! {
+    /// The memory of the last payload that was encoded on this thread, unless its middleware took it.
+    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The length of a publisher's last payload: the next one will hardly be much longer.
+#[derive(Default)]
+struct Room(AtomicUsize);
+
+impl Room {
+    /// Returns an empty buffer with so much room. It is taken out, since encoding is the message's own code, which may publish
+    /// something itself.
+    fn buffer(&self) -> Vec<u8> {
+        let mut buffer = BUFFER.take();
+        buffer.clear();
+        buffer.reserve(self.0.load(Ordering::Relaxed));
+        buffer
+    }
+
+    fn note(&self, length: usize) {
+        self.0.store(length, Ordering::Relaxed);
+    }
+}
+
+/// The way of a publisher's messages: to subscriptions of this process as they are, and to others encoded.
+pub(crate) struct PublisherLink<M: Encode> {
+    topic: String,
+    here: rospin_engine::Publisher<M>,
+    end: Arc<LocalEnd>,
+    /// True if late subscriptions get what was published before.
+    latched: bool,
+    outside: Option<Outside>,
+}
+
+struct Outside {
+    end: Box<dyn PublisherEnd>,
+    room: Room,
+}
+
+impl<M: Encode> PublisherLink<M> {
+    pub(super) fn new(
+        context: &Context,
+        topics: &Arc<LocalTopics>,
+        outside: Option<Box<dyn PublisherEnd>>,
+        (topic, message_type, qos): (&FullName, &TypeName, &Qos),
+    ) -> Result<Self, Refused> {
+        let latched = qos.durability == Durability::TransientLocal;
+        let promises = guarantees(qos);
+        let options = PublisherOptions::new(local::engine_name::<M>(topic, message_type));
+        let mut options = options.within(&topics.engine).promises(promises);
+        if latched {
+            options = options.transient_local(qos.depth().unwrap_or(KEEP_ALL));
+        }
+        let here = context.create_publisher::<M>(options).map_err(refused)?;
+        let keeper = here.clone();
+        let kept =
+            Arc::new(move || keeper.kept().iter().filter_map(|message| encode(keeper.topic(), &**message)).collect());
+        let end = topics.enter::<M>(topic, message_type, EndKind::Publisher { promises, kept });
+        let outside = outside.map(|end| Outside { end, room: Room::default() });
+        Ok(Self { topic: topic.to_string(), here, end: Arc::new(end), latched, outside })
+    }
+
+    pub(crate) fn publish(&self, message: impl Borrow<M> + Into<Arc<M>>) -> Result<(), PublishError> {
+        let failed = |reason: String| PublishError::Failed { topic: self.topic.clone(), reason };
+        let outside = self.outside.as_ref().filter(|outside| outside.end.is_heard());
+        let crosses = self.end.is_mixed();
+        let Some(Outside { end, room }) = outside else {
+            let payload = if crosses {
+                Some(to_payload(message.borrow()).map_err(|error| failed(error.to_string()))?)
+            } else {
+                None
+            };
+            self.publish_here(message, payload.map(Bytes::from));
+            return Ok(());
+        };
+        let mut payload = room.buffer();
+        let encoded = append_payload(&mut payload, message.borrow()).map_err(|error| failed(error.to_string()));
+        let sent = encoded.and_then(|()| {
+            room.note(payload.len());
+            // First those of this process: they wait for nobody.
+            self.publish_here(message, crosses.then(|| Bytes::copy_from_slice(&payload)));
+            end.publish(&mut payload)
+        });
+        BUFFER.set(payload);
+        sent
+    }
+
+    fn publish_here(&self, message: impl Into<Arc<M>>, payload: Option<Bytes>) {
+        if self.latched || payload.is_some() || self.here.subscription_count() > 0 {
+            // What it displaces is counted where it was.
+            self.end.publish(self.latched, payload.as_ref(), || _ = self.here.publish(message));
+        }
+    }
+}
+
+/// Encodes a message that is kept for late subscriptions.
+fn encode(topic: &str, message: &impl Encode) -> Option<Bytes> {
+    let encoded = to_payload(message);
+    encoded
+        .inspect_err(|error| log::error!(target: "rospin", "a message of `{topic}` is lost: {error}"))
+        .ok()
+        .map(Bytes::from)
+}
+
+impl<M: Encode> Matches for PublisherLink<M> {
+    fn count(&self) -> usize {
+        self.end.count() + self.outside.as_ref().map_or(0, |outside| outside.end.count())
+    }
+
+    fn wait(&self) -> Awaited<()> {
+        self.end.wait(self.outside.as_ref().map(|outside| outside.end.wait()))
+    }
+}
