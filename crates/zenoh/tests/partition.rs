@@ -14,7 +14,7 @@ use common::network::{ADDRESS, Network, PART, Part};
 use common::ticks::{Ticks, assert_they_went_on};
 use common::{context, executor, keep_all, wait, wait_until};
 use rospin_engine::{Context, Executor, SpinOptions};
-use rospin_hiroz::{Message, Node, PublisherOptions, Qos, Session, SessionOptions, SubscriptionOptions};
+use rospin_zenoh::{Message, Node, PublisherOptions, Qos, Session, SessionOptions, SubscriptionOptions};
 use serde::{Deserialize, Serialize};
 
 /// How long the cable is out.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use common::{Place, Text, context, executor, isolated, keep_all, spin, take_failures, text, wait, wait_until};
 use rospin_engine::{Executor, LossCause, SpinOptions};
-use rospin_hiroz::{
+use rospin_zenoh::{
     Durability, Message, Node, NodeOptions, Publisher, PublisherOptions, Qos, Reliability, Session, Subscription,
     SubscriptionOptions, TopicError,
 };

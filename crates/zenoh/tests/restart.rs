@@ -11,7 +11,7 @@ use common::{
     AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, guest_options, spin, text, wait, wait_until,
 };
 use rospin_engine::LossCause;
-use rospin_hiroz::{CallError, Session};
+use rospin_zenoh::{CallError, Session};
 
 /// Where the other process is to find this one.
 const PEER_ENDPOINT: &str = "ROSPIN_TEST_PEER_ENDPOINT";

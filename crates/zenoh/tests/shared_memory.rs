@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{Place, Text, context, executor, guest_options, isolated, spin, text, wait, wait_until};
-use rospin_hiroz::zenoh::Wait;
-use rospin_hiroz::{PublisherOptions, Session, SessionOptions, SubscriptionOptions};
+use rospin_zenoh::zenoh::Wait;
+use rospin_zenoh::{PublisherOptions, Session, SessionOptions, SubscriptionOptions};
 
 /// Where the other process is to find this one.
 const PEER_ENDPOINT: &str = "ROSPIN_TEST_SHM_ENDPOINT";

@@ -5,7 +5,7 @@ mod common;
 use common::{
     AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, guest_options, isolated, spin, text, wait,
 };
-use rospin_hiroz::{Mode, OpenError, PublisherOptions, Session, SubscriptionOptions};
+use rospin_zenoh::{Mode, OpenError, PublisherOptions, Session, SubscriptionOptions};
 
 fn router(place: &Place) -> Session {
     Session::open(isolated().setting("mode", "\"router\"").listen([place.endpoint.as_str()])).unwrap()

@@ -9,7 +9,7 @@ use common::{
     wait_until,
 };
 use rospin_engine::{ClockKind, Executor, ExecutorOptions, LossCause, Payload, SpinOptions};
-use rospin_hiroz::{CallError, Client, Node, Server, Service, ServiceOptions, Session};
+use rospin_zenoh::{CallError, Client, Node, Server, Service, ServiceOptions, Session};
 
 fn add(request: &AddRequest) -> AddResponse {
     AddResponse { sum: request.a.wrapping_add(request.b) }

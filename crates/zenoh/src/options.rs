@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn the_environment_goes_before_the_file_and_the_program_before_both() {
-        let path = std::env::temp_dir().join(format!("rospin-hiroz-{}.json5", std::process::id()));
+        let path = std::env::temp_dir().join(format!("rospin-zenoh-{}.json5", std::process::id()));
         std::fs::write(&path, "{ mode: \"client\", queries_default_timeout: 1, listen: { endpoints: [] } }").unwrap();
         let overrides = "queries_default_timeout = 2 ; connect/endpoints=[\"tcp/10.0.0.1:7447\"];";
         let options =

@@ -7,7 +7,7 @@ mod common;
 use common::network::{ADDRESS, Network, PART};
 use common::{AddRequest, AddResponse, AddTwoInts, Text, context, executor, isolated, text, wait};
 use rospin_engine::{Executor, SpinOptions};
-use rospin_hiroz::{Node, Session, SessionOptions};
+use rospin_zenoh::{Node, Session, SessionOptions};
 
 /// Where the first host is for the second one.
 const FIRST: &str = Network::ADDRESSES[0];

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use common::{AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, guest_options, wait_until};
 use rospin_engine::SpinOptions;
-use rospin_hiroz::{Durability, History, Node, NodeOptions, PublisherOptions, Session};
+use rospin_zenoh::{Durability, History, Node, NodeOptions, PublisherOptions, Session};
 
 /// Where a process that the test started finds it.
 const ENDPOINT: &str = "ROSPIN_TEST_DISCOVERY_ENDPOINT";

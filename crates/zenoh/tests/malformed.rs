@@ -6,9 +6,9 @@ use common::{
     AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, spin, take_failures, wait, wait_until,
 };
 use rospin_engine::{Executor, LossCause, SpinOptions};
-use rospin_hiroz::zenoh::qos::CongestionControl;
-use rospin_hiroz::zenoh::{self, Wait};
-use rospin_hiroz::{CallError, Message, Service, ServiceOptions, Session, SubscriptionOptions};
+use rospin_zenoh::zenoh::qos::CongestionControl;
+use rospin_zenoh::zenoh::{self, Wait};
+use rospin_zenoh::{CallError, Message, Service, ServiceOptions, Session, SubscriptionOptions};
 use serde::{Deserialize, Serialize};
 
 /// The key of a topic or a service, without hiroz's help.
@@ -156,7 +156,7 @@ fn noise_is_survived() {
     spin(&executor, "the end is heard");
     executor.spin(SpinOptions::spin_all()).unwrap();
     let lost = subscriptions.each_ref().map(|subscription| subscription.lost(LossCause::TakeFailed));
-    let missed = subscriptions.each_ref().map(rospin_hiroz::Subscription::missed);
+    let missed = subscriptions.each_ref().map(rospin_zenoh::Subscription::missed);
     drop(subscriptions);
     let heard = [texts, nested].map(|group| group.into_payload().unwrap());
     for (lost, heard) in lost.into_iter().zip(heard) {

@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use common::{Place, guest_options, isolated};
 use rospin_engine::{Context, ExecutorHandle};
-use rospin_hiroz::{OpenError, Ros, Session};
 use rospin_testkit::conformance::Fixture;
+use rospin_zenoh::{OpenError, Ros, Session};
 
 /// An address of its own. Whoever joins first is found there by the others.
 struct Loopback<const APART: bool>(Mutex<Option<Place>>);

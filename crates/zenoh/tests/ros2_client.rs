@@ -14,9 +14,9 @@ use common::{
 use ros2_client::zenoh as theirs;
 use ros2_client::{ActionTypeName, MessageTypeName, Name, NodeName, NodeOptions, QosProfile, ServiceTypeName};
 use rospin_engine::{ClockKind, Executor, Payload};
-use rospin_hiroz::interfaces::action_msgs::GoalStatus;
-use rospin_hiroz::zenoh::Config;
-use rospin_hiroz::{
+use rospin_zenoh::interfaces::action_msgs::GoalStatus;
+use rospin_zenoh::zenoh::Config;
+use rospin_zenoh::{
     Action, CancelResponse, GoalHandle, GoalResponse, GoalState, Message, Node, ParameterValue, Publisher,
     PublisherOptions, Subscription,
 };

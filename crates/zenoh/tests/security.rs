@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use common::{Place, Text, context, executor, guest_options, isolated, text, wait_until};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rospin_engine::Executor;
-use rospin_hiroz::{Mode, Node, OpenError, Session, SessionOptions, Subscription};
+use rospin_zenoh::{Mode, Node, OpenError, Session, SessionOptions, Subscription};
 
 /// Who issues certificates; what it wrote is gone when this is dropped.
 struct Authority {
@@ -19,7 +19,7 @@ struct Authority {
 
 impl Authority {
     fn new(name: &str) -> Self {
-        let directory = std::env::temp_dir().join(format!("rospin-hiroz-{}-{name}", std::process::id()));
+        let directory = std::env::temp_dir().join(format!("rospin-zenoh-{}-{name}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

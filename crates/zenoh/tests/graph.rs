@@ -5,8 +5,8 @@ mod common;
 use std::collections::BTreeSet;
 
 use common::{AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, guest_options, wait_until};
-use rospin_hiroz::zenoh::{self, Wait};
-use rospin_hiroz::{
+use rospin_zenoh::zenoh::{self, Wait};
+use rospin_zenoh::{
     History, Message, NodeOptions, PublisherOptions, Qos, Reliability, Service, Session, SubscriptionOptions,
 };
 

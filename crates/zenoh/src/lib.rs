@@ -10,7 +10,7 @@
 //!
 //! ```no_run
 //! use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
-//! use rospin_hiroz::{Session, SessionOptions};
+//! use rospin_zenoh::{Session, SessionOptions};
 //! use rospin_msgs::std_msgs::msg::String as Text;
 //!
 //! let context = Context::new(ContextOptions::new());

@@ -13,7 +13,7 @@ use common::{
     AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, keep_all, spin, take_failures, text, wait,
 };
 use python::python;
-use rospin_hiroz::{PublisherOptions, ServiceOptions};
+use rospin_zenoh::{PublisherOptions, ServiceOptions};
 
 /// Starts the peer, or says that the test is skipped.
 fn peer(part: &str, place: &Place) -> Option<Peer> {

@@ -5,7 +5,7 @@
 
 #![expect(clippy::print_stdout, reason = "it says that it is there")]
 
-use rospin_hiroz::{Session, SessionOptions};
+use rospin_zenoh::{Session, SessionOptions};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let others: Vec<_> = std::env::args().skip(1).collect();

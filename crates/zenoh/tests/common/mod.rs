@@ -14,9 +14,9 @@ use std::time::Duration;
 use rospin_engine::{
     ClockKind, Context, ContextOptions, Executor, ExecutorOptions, Incident, IncidentKind, SpinOptions,
 };
-use rospin_hiroz::{History, Qos, Session, SessionOptions};
 #[allow(unused_imports, reason = "no test uses all of it")]
 pub(crate) use rospin_testkit::conformance::messages::{AddTwoInts, Sum as AddResponse, Summands as AddRequest, Text};
+use rospin_zenoh::{History, Qos, Session, SessionOptions};
 
 /// Discovery on a loaded machine may take seconds; nothing here takes that long unless it is stuck.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
