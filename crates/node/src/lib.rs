@@ -41,6 +41,7 @@
 
 mod action;
 pub mod callback;
+mod calls;
 mod client;
 mod clock;
 pub mod dynamic;
@@ -71,6 +72,7 @@ pub use action::{
     CancelResponse, ClientGoalHandle, FeedbackStream, GoalEvent, GoalHandle, GoalId, GoalOutcome, GoalResponse,
     GoalState, NotCanceling, ResultError, SendGoalError,
 };
+pub use calls::Calls;
 pub use client::{CallError, Client};
 pub use clock::SimTime;
 pub use dynamic::{DynamicMessage, DynamicPublisher, MessageType, TypeDescriptionServer, Value};

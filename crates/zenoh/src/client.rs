@@ -1,28 +1,32 @@
 //! Clients: calls that can be awaited.
 
 use std::pin::Pin;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_channel::oneshot;
 use hiroz_protocol::EndpointKind;
-use rospin_node::{Awaited, CallError, ClientEnd, FullName, Matches, Qos, Refused, TypeKind, TypeName};
+use rospin_node::{Awaited, CallError, Calls, ClientEnd, FullName, Matches, Qos, Refused, TypeKind, TypeName};
 use zenoh::Wait;
 use zenoh::bytes::ZBytes;
 use zenoh::liveliness::LivelinessToken;
 use zenoh::query::{ConsolidationMode, QueryTarget, Reply};
+use zenoh::sample::{Sample, SampleKind};
 
 use crate::attachment::Attachment;
+use crate::grace::Grace;
 use crate::matches::Matched;
 use crate::names::{Endpoint, ZenohNode};
 use crate::payload::contiguous;
 use crate::session::Session;
 
-/// What stands for no timeout, here as in rmw_zenoh_cpp.
+/// The timeout that stands for none, here as in rmw_zenoh_cpp.
 const FOREVER: Duration = Duration::from_millis(u64::MAX);
+
+/// The payload of a response, or the reason why there is none.
+type Outcome = Result<ZBytes, String>;
 
 /// A client of a service.
 pub(crate) struct ZenohClient {
@@ -30,9 +34,9 @@ pub(crate) struct ZenohClient {
     session: Session,
     endpoint: Endpoint,
     timeout: Duration,
-    last: AtomicI64,
+    calls: Arc<Calls<Outcome>>,
     _token: LivelinessToken,
-    matched: Matched,
+    matched: Arc<Matched>,
 }
 
 impl ZenohClient {
@@ -44,78 +48,90 @@ impl ZenohClient {
     ) -> Result<Self, Refused> {
         let session = node.session.clone();
         let endpoint = Endpoint::new(node, EndpointKind::Client, service, service_type, qos)?;
-        let matched = Matched::follow(&session, &endpoint)?;
+        let calls = Arc::<Calls<Outcome>>::default();
+        let (followed, grace) = (Arc::downgrade(&calls), Arc::clone(session.grace()));
+        let matched = Matched::observe(&session, &endpoint, move |token| note(&followed, &grace, token))?;
         let token = endpoint.announce(&session)?;
-        // The result of an action may take any time, and there is one a goal: what Zenoh remembers of it is little.
+        // The result of an action may take any time. There is one such call a goal, and Zenoh remembers little of each.
         let timeout = if service_type.kind == TypeKind::Action { FOREVER } else { session.call_timeout() };
-        Ok(Self {
-            service: service.to_string(),
-            session,
-            endpoint,
-            timeout,
-            last: AtomicI64::new(0),
-            _token: token,
-            matched,
-        })
+        let (service, matched) = (service.to_string(), Arc::new(matched));
+        Ok(Self { service, session, endpoint, timeout, calls, _token: token, matched })
     }
 
-    fn send(&self, payload: Vec<u8>) -> Result<oneshot::Receiver<Outcome>, CallError> {
-        if self.matched.count() == 0 {
+    /// Sends a request; returns its number and its response.
+    fn send(&self, payload: Vec<u8>) -> Result<(i64, oneshot::Receiver<Outcome>), CallError> {
+        if self.count() == 0 {
             return Err(CallError::Unavailable { service: self.service.clone() });
         }
-        let not_sent = |reason| CallError::NotSent { service: self.service.clone(), reason };
-        let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
-        let (sender, receiver) = oneshot::channel();
-        let awaited = Answer(Mutex::new(Some(sender)), Mutex::new(None));
+        let (number, receiver) = self.calls.begin();
+        let query = Query { calls: Arc::clone(&self.calls), number, refusal: Mutex::default() };
         let get = self.session.zenoh().get(&self.endpoint.key).payload(payload);
         let get = get.attachment(Attachment::now(number, self.endpoint.gid).encode()).timeout(self.timeout);
         let get = get.target(QueryTarget::AllComplete).consolidation(ConsolidationMode::None);
-        get.callback(move |reply| awaited.hear(reply)).wait().map_err(|error| not_sent(error.to_string()))?;
-        Ok(receiver)
+        get.callback(move |reply| query.hear(reply))
+            .wait()
+            .map_err(|error| CallError::NotSent { service: self.service.clone(), reason: error.to_string() })?;
+        Ok((number, receiver))
     }
 }
 
-/// The payload of the response, or why there is none.
-type Outcome = Result<ZBytes, String>;
-
-/// A call on Zenoh's side: it lives until its query has ended.
-struct Answer(Mutex<Option<oneshot::Sender<Outcome>>>, Mutex<Option<String>>);
-
-impl Answer {
-    /// A server has answered. The first one is heard; of a service there should be one.
-    fn hear(&self, reply: Reply) {
-        match reply.into_result() {
-            Ok(sample) => self.end(Ok(sample.payload().clone())),
-            Err(error) => {
-                // Another server may still answer.
-                let reason = error.payload().try_to_string().map_or_else(|_| "an error".to_owned(), Into::into);
-                *self.1.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
+/// Notes the token of a server, on Zenoh's threads.
+fn note(calls: &Weak<Calls<Outcome>>, grace: &Arc<Grace>, token: &Sample) {
+    let Some(live) = calls.upgrade() else { return };
+    let id = token.key_expr().as_bytes();
+    match token.kind() {
+        SampleKind::Put => live.server_came(id),
+        SampleKind::Delete => {
+            // Zenoh 1.10 ends the queries of a session that dies, but for one that is routed to it at that moment. That one would
+            // wait for its timeout.
+            if let Some(number) = live.server_went(id) {
+                let calls = Weak::clone(calls);
+                grace.then(move || _ = calls.upgrade().map(|calls| calls.end_until(number)));
             }
         }
     }
+}
 
-    fn end(&self, outcome: Outcome) {
-        let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // Whoever called may have given it up.
-        sender.into_iter().for_each(|sender| _ = sender.send(outcome.clone()));
+/// A call on Zenoh's side: it lives until Zenoh has ended its query.
+struct Query {
+    calls: Arc<Calls<Outcome>>,
+    number: i64,
+    /// The reason that the last server gave which did not answer.
+    refusal: Mutex<Option<String>>,
+}
+
+impl Query {
+    /// Takes the answer of a server. The first response counts; a service should have one server.
+    fn hear(&self, reply: Reply) {
+        match reply.into_result() {
+            Ok(sample) => self.calls.respond(self.number, Ok(sample.payload().clone())),
+            Err(error) => {
+                // Another server may still answer.
+                let reason = error.payload().try_to_string().map_or_else(|_| "an error".to_owned(), Into::into);
+                *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
+            }
+        }
     }
 }
 
-impl Drop for Answer {
+impl Drop for Query {
     fn drop(&mut self) {
-        let reason = self.1.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let refusal = self.refusal.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         let silence = || "it ended, its callback panicked, or newer requests displaced this one".to_owned();
-        self.end(Err(reason.unwrap_or_else(silence)));
+        self.calls.respond(self.number, Err(refusal.unwrap_or_else(silence)));
     }
 }
 
 impl ClientEnd for ZenohClient {
     fn call(&self, payload: Vec<u8>) -> Awaited<Result<Bytes, CallError>> {
-        let state = match self.send(payload) {
-            Ok(receiver) => CallState::Sent(receiver),
-            Err(error) => CallState::Failed(Some(error)),
-        };
-        Box::pin(ZenohCall { service: self.service.clone(), state })
+        let service = self.service.clone();
+        match self.send(payload) {
+            Ok((number, receiver)) => {
+                let (calls, matched) = (Arc::clone(&self.calls), Arc::clone(&self.matched));
+                Box::pin(ZenohCall { service, number, receiver, calls, _matched: matched })
+            }
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
     }
 
     fn unreadable(&self) -> u64 {
@@ -133,29 +149,31 @@ impl Matches for ZenohClient {
     }
 }
 
-/// A call under way. The response is decoded where it is awaited.
+/// A call under way.
 struct ZenohCall {
     service: String,
-    state: CallState,
-}
-
-enum CallState {
-    Sent(oneshot::Receiver<Outcome>),
-    Failed(Option<CallError>),
+    number: i64,
+    receiver: oneshot::Receiver<Outcome>,
+    calls: Arc<Calls<Outcome>>,
+    /// Tells that the servers have gone, also when the client was dropped meanwhile.
+    _matched: Arc<Matched>,
 }
 
 impl Future for ZenohCall {
     type Output = Result<Bytes, CallError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let outcome = match &mut self.state {
-            CallState::Failed(error) => {
-                return error.take().map_or(Poll::Pending, |error| Poll::Ready(Err(error)));
-            }
-            CallState::Sent(receiver) => ready!(Pin::new(receiver).poll(cx)),
-        };
-        let unanswered = |reason| CallError::Unanswered { service: self.service.clone(), reason };
-        let payload = outcome.unwrap_or_else(|_| Err("the session ended".to_owned())).map_err(unanswered)?;
-        Poll::Ready(Ok(contiguous(payload)))
+        let outcome = ready!(Pin::new(&mut self.receiver).poll(cx));
+        let outcome = outcome.unwrap_or_else(|_| Err("its last server has gone".to_owned()));
+        Poll::Ready(match outcome {
+            Ok(payload) => Ok(contiguous(payload)),
+            Err(reason) => Err(CallError::Unanswered { service: self.service.clone(), reason }),
+        })
+    }
+}
+
+impl Drop for ZenohCall {
+    fn drop(&mut self) {
+        self.calls.forget(self.number);
     }
 }

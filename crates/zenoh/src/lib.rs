@@ -109,6 +109,7 @@ mod client;
 #[doc(hidden)]
 pub mod fuzzing;
 mod gaps;
+mod grace;
 mod graph;
 mod inbox;
 mod matches;

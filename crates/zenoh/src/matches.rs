@@ -33,10 +33,23 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 impl Matched {
     /// Follows the tokens of those that the endpoint can be matched with.
     pub(crate) fn follow(session: &Session, endpoint: &Endpoint) -> Result<Self, Refused> {
+        Self::observe(session, endpoint, |_| ())
+    }
+
+    /// Follows the tokens, and tells `observe` of each first, on Zenoh's threads.
+    pub(crate) fn observe(
+        session: &Session,
+        endpoint: &Endpoint,
+        observe: impl Fn(&Sample) + Send + Sync + 'static,
+    ) -> Result<Self, Refused> {
         let state = Arc::<Mutex<State>>::default();
         let seen = Arc::clone(&state);
         let subscriber = session.zenoh().liveliness().declare_subscriber(&endpoint.others).history(true);
-        let subscriber = subscriber.callback(move |token| note(&seen, &token)).wait().map_err(refused)?;
+        let hear = move |token: Sample| {
+            observe(&token);
+            note(&seen, &token);
+        };
+        let subscriber = subscriber.callback(hear).wait().map_err(refused)?;
         Ok(Self { state, _tokens: subscriber })
     }
 }

@@ -24,7 +24,7 @@ const DEFAULTS: &str = r#"{
     },
     // What latched topics keep is kept by time.
     timestamping: { enabled: { router: true, peer: true, client: true } },
-    queries_default_timeout: 60000,
+    queries_default_timeout: 600000,
     transport: {
         unicast: { open_timeout: 60000, accept_timeout: 60000, accept_pending: 10000, max_sessions: 10000 },
         link: {

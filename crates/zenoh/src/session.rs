@@ -12,6 +12,7 @@ use zenoh::Wait;
 use zenoh::key_expr::KeyExpr;
 use zenoh::pubsub::Subscriber;
 
+use crate::grace::Grace;
 use crate::graph;
 use crate::names::refused;
 use crate::options::{OpenError, SessionOptions};
@@ -28,6 +29,7 @@ struct Inner {
     zenoh: zenoh::Session,
     domain_id: usize,
     call_timeout: Duration,
+    grace: Arc<Grace>,
     /// Numbers of nodes and of their entities.
     next_id: AtomicUsize,
     /// The keys of all services there ever were.
@@ -61,6 +63,7 @@ impl Session {
             zenoh,
             domain_id,
             call_timeout,
+            grace: Arc::default(),
             next_id: AtomicUsize::new(0),
             keys: Mutex::default(),
         })))
@@ -90,6 +93,10 @@ impl Session {
 
     pub(crate) fn call_timeout(&self) -> Duration {
         self.0.call_timeout
+    }
+
+    pub(crate) fn grace(&self) -> &Arc<Grace> {
+        &self.0.grace
     }
 
     pub(crate) fn next_id(&self) -> usize {
