@@ -44,6 +44,7 @@ pub mod callback;
 mod calls;
 mod client;
 mod clock;
+mod complaints;
 pub mod dynamic;
 #[cfg(fuzzing)]
 #[doc(hidden)]
@@ -75,6 +76,7 @@ pub use action::{
 pub use calls::Calls;
 pub use client::{CallError, Client};
 pub use clock::SimTime;
+pub use complaints::Complaints;
 pub use dynamic::{DynamicMessage, DynamicPublisher, MessageType, TypeDescriptionServer, Value};
 pub use graph::{Endpoint, EndpointKind, Graph, GraphCallback, GraphChange, NamesAndTypes};
 pub use group::{Exclusive, Group, On, OwnGroup};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use zenoh::Config;
+use zenoh::{Config, Wait};
 
 /// What a session of `rmw_zenoh_cpp` is like unless a file says otherwise: a peer that meets others through the router of its
 /// machine, and is patient while many nodes start at once.
@@ -254,6 +254,27 @@ impl SessionOptions {
     }
 }
 
+impl SessionOptions {
+    /// Returns a complaint if the session is to find others by itself and has found none.
+    pub(crate) fn loneliness(&self, session: &zenoh::Session) -> Option<String> {
+        let info = session.info();
+        let is_alone = info.routers_zid().wait().next().is_none() && info.peers_zid().wait().next().is_none();
+        let config = self.config().ok().filter(|_| is_alone)?;
+        let get = |key| config.get_json(key).unwrap_or_default();
+        // They may differ by mode, so that this is a list, or a list for each mode.
+        let endpoints = get("connect/endpoints");
+        let endpoints: Vec<_> = endpoints.split('"').filter(|part| part.contains('/')).collect();
+        if endpoints.is_empty() || get("mode") == "\"router\"" {
+            return None;
+        }
+        Some(format!(
+            "no Zenoh router or peer is reached at {}: nodes of other processes are not heard until there is one; start a router with \
+             `ros2 run rmw_zenoh_cpp rmw_zenohd`, or with `zenohd`, or with `cargo run --example router` in crates/zenoh of rospin",
+            endpoints.join(", ")
+        ))
+    }
+}
+
 /// An endpoint with TLS over TCP, if there is one.
 ///
 /// The library `zenoh-link-tls` 1.10.2 hands out the one `rustls` connection of a link to whoever reads and to whoever writes,
@@ -300,6 +321,7 @@ mod tests {
         assert_eq!(get(&options, "mode"), "\"peer\"");
         assert_eq!(get(&options, "connect/endpoints"), "[\"tcp/localhost:7447\"]");
         assert_eq!(get(&options, "scouting/multicast/enabled"), "false");
+        assert_eq!(get(&options, "queries_default_timeout"), "600000");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rospin_engine::Context;
-use rospin_node::{Graph, Refused, Ros};
+use rospin_node::{Complaints, Graph, Refused, Ros};
 use zenoh::Wait;
 use zenoh::key_expr::KeyExpr;
 use zenoh::pubsub::Subscriber;
@@ -43,7 +43,8 @@ impl Session {
     /// the calling thread, see [`Context::start_threads`](rospin_engine::Context::start_threads).
     ///
     /// Blocks until those that it connects to have been reached, or half a second has passed: a peer goes on without them,
-    /// and connects when they are there. A [client](crate::Mode::Client) fails at once if there is no router.
+    /// and connects when they are there. A [client](crate::Mode::Client) fails at once if there is no router. If a peer reaches nobody
+    /// that it is to connect to, a warning says so.
     ///
     /// # Errors
     /// If the configuration is none, an address to listen on cannot be had, or a client finds no router.
@@ -53,7 +54,10 @@ impl Session {
     pub fn open(options: SessionOptions) -> Result<Self, OpenError> {
         let config = options.config()?;
         let zenoh = zenoh::open(config).wait().map_err(|error| OpenError::Zenoh { reason: error.to_string() })?;
-        let graph = Graph::new();
+        if let Some(complaint) = options.loneliness(&zenoh) {
+            Complaints::default().tell("router", &complaint);
+        }
+        let graph = Graph::matched_by_hash();
         let tokens = graph::follow(&zenoh, options.domain_id, &graph);
         let tokens = tokens.map_err(|error| OpenError::Zenoh { reason: error.to_string() })?;
         let (domain_id, call_timeout) = (options.domain_id as usize, options.call_timeout);

@@ -26,8 +26,7 @@ impl Silent {
         let queryable = session.declare_queryable(format!("0/add_two_ints/{TYPE}/{hash}")).complete(true);
         let queryable = queryable.callback(move |query| _ = sender.send(query)).wait().unwrap();
         let zid = session.zid();
-        let token =
-            format!("@ros2_lv/0/{zid}/{number}/{number}/SS/%/%/adder/%add_two_ints/{TYPE}/{hash}/::,10:,:,:,,");
+        let token = format!("@ros2_lv/0/{zid}/{number}/{number}/SS/%/%/adder/%add_two_ints/{TYPE}/{hash}/::,10:,:,:,,");
         let token = session.liveliness().declare_token(token).wait().unwrap();
         Self { requests, token, _queryable: queryable }
     }

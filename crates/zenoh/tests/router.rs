@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::process::Command;
+
 use common::{
     AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, guest_options, isolated, spin, text, wait,
 };
@@ -65,4 +67,33 @@ fn who_cannot_begin_says_why() {
     let taken = isolated().listen([place.endpoint.as_str()]);
     let Err(OpenError::Zenoh { reason }) = Session::open(taken) else { panic!("somebody is there") };
     assert!(reason.contains(&place.endpoint), "{reason}");
+}
+
+/// The endpoint that another process is to connect to.
+const ENDPOINT: &str = "ROSPIN_TEST_ENDPOINT";
+
+#[test]
+fn who_finds_no_router_is_told_how_to_start_one() {
+    let place = Place::new();
+    let complaint = || {
+        let mut alone = Command::new(std::env::current_exe().unwrap());
+        alone.args(["--exact", "the_lonely_process", "--nocapture"]).env(ENDPOINT, &place.endpoint);
+        String::from_utf8(alone.output().unwrap().stderr).unwrap()
+    };
+    let told = complaint();
+    assert_eq!(told.matches("rmw_zenohd").count(), 1, "{told}");
+    assert!(told.contains(&place.endpoint), "{told}");
+    let _router = router(&place);
+    assert_eq!(complaint(), "");
+}
+
+/// The other process; without an endpoint, nothing.
+#[test]
+fn the_lonely_process() {
+    let Ok(endpoint) = std::env::var(ENDPOINT) else { return };
+    // Patient, as far as a busy machine needs it.
+    let options = guest_options(&endpoint).setting("scouting/delay", "2000");
+    let session = Session::open(options).unwrap();
+    let (context, _) = context();
+    let _nodes = ["one", "two"].map(|name| session.ros(&context).create_node(name).unwrap());
 }

@@ -4,19 +4,25 @@
 //! calls user code nor waits for it: who watches is notified, and takes the changes on an executor's thread.
 
 mod changes;
+mod departure;
 mod endpoint;
+mod mismatch;
 mod node;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rospin_engine::{Waiters, Waiting};
+use rospin_engine::{Notifier, Waiters, Waiting};
 
 pub(crate) use changes::Changes;
 use changes::Watchers;
+pub(crate) use departure::Departures;
 pub use endpoint::{Endpoint, EndpointKind};
+use mismatch::{Matching, Mismatch};
 pub use node::{GraphCallback, NamesAndTypes};
+
+use crate::complaints::Complaints;
 
 /// What came into the graph, or left it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,12 +41,18 @@ pub enum GraphChange {
 
 /// The nodes of a network and what they have, as far as the middleware heard of them. A process' own are in it at once.
 ///
+/// Where an end of this process does not fit another end of its topic or service, that is told once, as a warning.
+///
 /// [Middlewares](crate::Middleware::graph) have one, and enter what others have; programs ask [nodes](crate::Node). Whoever
 /// enters something gives it an id of its own choice, so that the same thing can be told of more than once.
 ///
 /// Memory is in proportion to what is in the network, and for each who watches, to a bounded number of changes.
 #[derive(Default)]
-pub struct Graph(Mutex<State>);
+pub struct Graph {
+    state: Mutex<State>,
+    matching: Matching,
+    complaints: Complaints,
+}
 
 #[derive(Default)]
 struct State {
@@ -51,6 +63,7 @@ struct State {
     /// The number of the last one of this process.
     last: u64,
     watchers: Watchers,
+    departures: departure::Watchers,
     /// Who waits for the next change.
     waiters: Waiters,
 }
@@ -59,6 +72,13 @@ struct State {
 enum Id {
     Ours(u64),
     Others(Vec<u8>),
+}
+
+/// The process that a change is of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Ours,
+    Others,
 }
 
 impl State {
@@ -105,10 +125,17 @@ impl State {
 }
 
 impl Graph {
-    /// One with nothing in it.
+    /// Returns a graph with nothing in it.
     #[must_use]
     pub fn new() -> Arc<Self> {
         Arc::default()
+    }
+
+    /// Returns a graph with nothing in it, for a middleware that connects ends of the same name, type and type hash, whatever their
+    /// quality of service.
+    #[must_use]
+    pub fn matched_by_hash() -> Arc<Self> {
+        Arc::new(Self { matching: Matching::ByHash, ..Self::default() })
     }
 
     /// Enters a node of another process: its fully qualified name. One of that id that is there already is replaced.
@@ -172,7 +199,7 @@ impl Graph {
         C: IntoIterator<Item = Option<GraphChange>>,
     {
         let mut entered = None;
-        self.change(|state| {
+        self.change_of(Whose::Ours, |state| {
             let id = state.next_id();
             entered = Some(id.clone());
             enter(state, id)
@@ -212,11 +239,19 @@ impl Graph {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // What runs under the lock leaves nothing half done.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes changes that are told of another process.
+    fn change<C>(&self, make: impl FnOnce(&mut State) -> C)
+    where
+        C: IntoIterator<Item = Option<GraphChange>>,
+    {
+        self.change_of(Whose::Others, make);
     }
 
     /// Makes changes, and tells of them once the lock is free.
-    fn change<C>(&self, make: impl FnOnce(&mut State) -> C)
+    fn change_of<C>(&self, whose: Whose, make: impl FnOnce(&mut State) -> C)
     where
         C: IntoIterator<Item = Option<GraphChange>>,
     {
@@ -226,10 +261,36 @@ impl Graph {
             return;
         }
         let told = changes::tell(&mut state.watchers, &changes);
+        let State { departures, endpoints, .. } = &mut *state;
+        let is_left = |kind, name: &str| endpoints.values().any(|other| other.kind == kind && other.name == name);
+        let departed = departure::tell(departures, &changes, is_left);
+        let mismatches = self.mismatches(&state, whose, &changes);
         let waiters = state.waiters.take();
         drop(state);
         told.notify();
+        departed.iter().for_each(Notifier::notify);
         waiters.wake();
+        for mismatch in mismatches {
+            self.complaints.tell(mismatch.matter, &mismatch.text);
+        }
+    }
+}
+
+impl Graph {
+    /// Returns what does not fit between endpoints that came and others. At least one of the two is of this process.
+    fn mismatches(&self, state: &State, whose: Whose, changes: &[GraphChange]) -> Vec<Mismatch> {
+        let mut mismatches = Vec::new();
+        for change in changes {
+            let GraphChange::EndpointCame(endpoint) = change else { continue };
+            // Those of this process come first.
+            let ours = state.endpoints.range(..Id::Others(Vec::new())).map(|(_, other)| other);
+            mismatches.extend(ours.filter_map(|other| mismatch::find(endpoint, other, self.matching)));
+            if whose == Whose::Ours {
+                let theirs = state.endpoints.range(Id::Others(Vec::new())..).map(|(_, other)| other);
+                mismatches.extend(theirs.filter_map(|other| mismatch::find(endpoint, other, self.matching)));
+            }
+        }
+        mismatches
     }
 }
 
