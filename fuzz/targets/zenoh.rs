@@ -4,8 +4,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use rospin_fuzz::{Check, for_a_message};
-use rospin_hiroz::fuzzing;
 use rospin_wire::cdr::{from_payload, to_payload};
+use rospin_zenoh::fuzzing;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

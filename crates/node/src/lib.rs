@@ -41,8 +41,10 @@
 
 mod action;
 pub mod callback;
+mod calls;
 mod client;
 mod clock;
+mod complaints;
 pub mod dynamic;
 #[cfg(fuzzing)]
 #[doc(hidden)]
@@ -72,8 +74,10 @@ pub use action::{
     CancelResponse, ClientGoalHandle, FeedbackStream, GoalEvent, GoalHandle, GoalId, GoalOutcome, GoalResponse,
     GoalState, NotCanceling, ResultError, SendGoalError,
 };
+pub use calls::Calls;
 pub use client::{CallError, Client};
 pub use clock::SimTime;
+pub use complaints::Complaints;
 pub use dynamic::{DynamicMessage, DynamicPublisher, MessageType, TypeDescriptionServer, Value};
 pub use graph::{Endpoint, EndpointKind, Graph, GraphCallback, GraphChange, NamesAndTypes};
 pub use group::{Exclusive, Group, On, OwnGroup};

@@ -103,7 +103,7 @@ impl Network {
     /// Makes a node known to the middleware.
     pub(crate) fn link(&self, name: &NodeName) -> Result<Link, Refused> {
         let node = self.middleware.as_ref().map(|middleware| middleware.create_node(name)).transpose()?;
-        Ok(Link::new(&self.context, self.graph.local_topics(), node))
+        Ok(Link::new(&self.context, &self.graph, node))
     }
 }
 

@@ -146,7 +146,7 @@ fn dds(_: &Context) -> Result<Ros, InitError> {
 
 #[cfg(feature = "zenoh")]
 fn zenoh(context: &Context) -> Result<Ros, InitError> {
-    use rospin_hiroz::{Session, SessionOptions};
+    use rospin_zenoh::{Session, SessionOptions};
 
     let failed = |source| InitError::Middleware { middleware: Middlewares::Zenoh, source };
     let options = SessionOptions::from_env().map_err(|error| failed(error.into()))?;

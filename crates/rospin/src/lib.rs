@@ -62,7 +62,7 @@ pub use init::{InitError, Middlewares, init, init_with};
 pub use rospin_dds as dds;
 /// Nodes over Zenoh: what [`init`] does not ask for.
 #[cfg(feature = "zenoh")]
-pub use rospin_hiroz as zenoh;
+pub use rospin_zenoh as zenoh;
 
 /// The program in the README compiles.
 #[cfg(doctest)]

@@ -32,12 +32,12 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         "rospin-node" => Some(&["rospin-core", "rospin-engine", "rospin-macros", "rospin-wire", "rospin-msgs"]),
         "rospin-container" => Some(&["rospin-engine", "rospin-node", "rospin-scenario"]),
         "rospin-macros" => Some(&[]),
-        "rospin-ros2-client" | "rospin-hiroz" | "rospin-dds" => {
+        "rospin-ros2-client" | "rospin-zenoh" | "rospin-dds" => {
             Some(&["rospin-core", "rospin-engine", "rospin-node", "rospin-wire"])
         }
         // What programs import: everything but the models and the command.
         "rospin" => {
-            Some(&["rospin-engine", "rospin-node", "rospin-container", "rospin-msgs", "rospin-dds", "rospin-hiroz"])
+            Some(&["rospin-engine", "rospin-node", "rospin-container", "rospin-msgs", "rospin-dds", "rospin-zenoh"])
         }
         _ => None,
     }
@@ -59,7 +59,7 @@ fn arrows_point_down() {
 /// They are workspaces of their own, which nothing of this one sees.
 #[test]
 fn the_adapters_outside_the_workspace_point_down_too() {
-    for adapter in ["hiroz", "dds"] {
+    for adapter in ["zenoh", "dds"] {
         points_down(adapter);
     }
 }

@@ -125,7 +125,7 @@ fn dds(_: &Context, _: &ExecutorHandle, _: Process) -> Result<Box<dyn Wires>, St
 
 #[cfg(feature = "zenoh")]
 fn zenoh(context: &Context, process: Process) -> Result<Box<dyn Wires>, String> {
-    use rospin_hiroz::{Session, SessionOptions};
+    use rospin_zenoh::{Session, SessionOptions};
 
     // Without a router: all know the first process, and hear of each other from it.
     let Process { domain_id, number } = process;

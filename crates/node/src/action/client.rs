@@ -8,6 +8,7 @@ use rospin_engine::{Entity, EntityKind, ExecutorHandle, GroupOptions, LossCause}
 
 use super::Action;
 use super::client_goal::ClientGoalHandle;
+use super::departed::Departed;
 use super::feedback::{Lost, Merged};
 use super::id::GoalId;
 use super::options::{ActionClientOptions, entity};
@@ -135,6 +136,7 @@ struct Inner<A: Action> {
     status_matches: Box<dyn Matches>,
     _presences: [Presence; 2],
     entity: Entity,
+    _departed: Departed,
     _node: Node,
 }
 
@@ -185,6 +187,7 @@ impl Node {
         let source = Merged::new(feedback, status, depth, lost);
         let entity =
             group.create_source(EntityKind::Subscription, options, source, move |(), news| router.deliver(news))?;
+        let departed = Departed::watch(self, &group, &action, &name, priority, &goals)?;
         Ok(ActionClient(Arc::new(Inner {
             action,
             send_goal,
@@ -195,6 +198,7 @@ impl Node {
             status_matches,
             _presences: [reads_feedback, reads_status],
             entity,
+            _departed: departed,
             _node: self.clone(),
         })))
     }

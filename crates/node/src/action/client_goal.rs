@@ -49,6 +49,16 @@ pub enum ResultError {
         /// The status.
         status: i8,
     },
+    /// The last server went before the goal ended.
+    #[error(
+        "the server of action `{action}` has gone, and goal {goal} with it; send the goal again when there is a server"
+    )]
+    ServerGone {
+        /// The action.
+        action: String,
+        /// The goal.
+        goal: GoalId,
+    },
     /// The server did not answer.
     #[error(transparent)]
     Call(#[from] CallError),
@@ -115,14 +125,20 @@ impl<A: Action> ClientGoalHandle<A> {
     /// asked for again.
     ///
     /// # Errors
-    /// If the server has forgotten the goal, or does not answer. Not every middleware tells that a server is gone.
+    /// If the server has gone, has forgotten the goal, or does not answer.
     pub fn result(&self) -> impl Future<Output = Result<GoalOutcome<A::Result>, ResultError>> + Send + use<A> {
         let (action, goal) = (self.client.action().to_owned(), self.id());
         let call = self.client.result_client().call(GetResultRequest { goal_id: goal.into() });
         // Keeps the client until then.
-        let client = self.client.clone();
+        let (client, tracked) = (self.client.clone(), Arc::clone(&self.tracked));
         async move {
-            let GetResultResponse { status, result } = call.await?;
+            let GetResultResponse { status, result } = match call.await {
+                Ok(response) => response,
+                Err(CallError::Unavailable { .. } | CallError::Unanswered { .. }) if tracked.is_orphan() => {
+                    return Err(ResultError::ServerGone { action, goal });
+                }
+                Err(error) => return Err(error.into()),
+            };
             drop(client);
             match GoalState::from_status(status) {
                 Some(state) if state.is_terminal() => Ok(GoalOutcome { state, result }),

@@ -7,6 +7,7 @@ mod book;
 mod client;
 mod client_goal;
 mod core;
+mod departed;
 mod desk;
 mod feedback;
 mod goal;

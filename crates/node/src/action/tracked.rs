@@ -32,6 +32,8 @@ struct Progress<F> {
     accepted: Option<Time>,
     /// The latest goal of a status without this one.
     others_until: Option<Time>,
+    /// The last server has gone since the goal was sent.
+    is_orphan: bool,
     /// There will be no more feedback.
     has_ended: bool,
     /// Somebody wants the feedback.
@@ -109,6 +111,11 @@ impl<F> Tracked<F> {
         wake(waker);
     }
 
+    /// Returns true if the last server has gone since the goal was sent, and the goal had not ended.
+    pub(crate) fn is_orphan(&self) -> bool {
+        self.lock().is_orphan
+    }
+
     fn end(&self) {
         let mut progress = self.lock();
         progress.has_ended = true;
@@ -152,6 +159,7 @@ impl<F> Goals<F> {
             is_known: false,
             accepted: None,
             others_until: None,
+            is_orphan: false,
             has_ended: known.is_closed,
             is_wanted: false,
         };
@@ -163,6 +171,19 @@ impl<F> Goals<F> {
 
     fn alive(&self) -> Vec<Arc<Tracked<F>>> {
         self.lock().goals.iter().filter_map(|(_, goal)| goal.upgrade()).collect()
+    }
+
+    /// Notes that the last server has gone. Its last words may still be under way.
+    pub(crate) fn orphan(&self) {
+        for goal in self.alive() {
+            let mut progress = goal.lock();
+            progress.is_orphan = !progress.has_ended;
+        }
+    }
+
+    /// Ends the feedback of the goals whose server has gone.
+    pub(crate) fn end_orphans(&self) {
+        self.alive().iter().filter(|goal| goal.is_orphan()).for_each(|goal| goal.end());
     }
 
     fn find(&self, id: GoalId) -> Option<Arc<Tracked<F>>> {
@@ -213,7 +234,7 @@ impl<A: Action> Drop for Router<A> {
 }
 
 /// The feedback of one goal, in the order in which it came: a stream that ends once the server told that the goal has ended,
-/// or the client was dropped.
+/// the server has gone for a second, or the client was dropped.
 ///
 /// It can be awaited, or be given to a group as an entity with a callback of its own, by
 /// [`CallbackGroup::create_stream`](rospin_engine::CallbackGroup::create_stream). Taking from it locks for a moment.

@@ -4,20 +4,25 @@
 //! calls user code nor waits for it: who watches is notified, and takes the changes on an executor's thread.
 
 mod changes;
+mod departure;
 mod endpoint;
+mod mismatch;
 mod node;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rospin_engine::{Waiters, Waiting};
+use rospin_engine::{Notifier, Waiters, Waiting};
 
 pub(crate) use changes::Changes;
 use changes::Watchers;
+pub(crate) use departure::Departures;
 pub use endpoint::{Endpoint, EndpointKind};
+use mismatch::{Matching, Mismatch};
 pub use node::{GraphCallback, NamesAndTypes};
 
+use crate::complaints::Complaints;
 use crate::link::LocalTopics;
 
 /// What came into the graph, or left it.
@@ -37,6 +42,8 @@ pub enum GraphChange {
 
 /// The nodes of a network and what they have, as far as the middleware heard of them. A process' own are in it at once.
 ///
+/// Where an end of this process does not fit another end of its topic or service, that is told once, as a warning.
+///
 /// [Middlewares](crate::Middleware::graph) have one, and enter what others have; programs ask [nodes](crate::Node). Whoever
 /// enters something gives it an id of its own choice, so that the same thing can be told of more than once.
 ///
@@ -46,6 +53,8 @@ pub struct Graph {
     state: Mutex<State>,
     /// The topics that nodes of this process share without the middleware.
     local_topics: Arc<LocalTopics>,
+    matching: Matching,
+    complaints: Complaints,
 }
 
 #[derive(Default)]
@@ -57,6 +66,7 @@ struct State {
     /// The number of the last one of this process.
     last: u64,
     watchers: Watchers,
+    departures: departure::Watchers,
     /// Who waits for the next change.
     waiters: Waiters,
 }
@@ -65,6 +75,13 @@ struct State {
 enum Id {
     Ours(u64),
     Others(Vec<u8>),
+}
+
+/// The process that a change is of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Ours,
+    Others,
 }
 
 impl State {
@@ -111,10 +128,17 @@ impl State {
 }
 
 impl Graph {
-    /// One with nothing in it.
+    /// Returns a graph with nothing in it.
     #[must_use]
     pub fn new() -> Arc<Self> {
         Arc::default()
+    }
+
+    /// Returns a graph with nothing in it, for a middleware that connects ends of the same name, type and type hash, whatever their
+    /// quality of service.
+    #[must_use]
+    pub fn matched_by_hash() -> Arc<Self> {
+        Arc::new(Self { matching: Matching::ByHash, ..Self::default() })
     }
 
     /// Enters a node of another process: its fully qualified name. One of that id that is there already is replaced.
@@ -178,7 +202,7 @@ impl Graph {
         C: IntoIterator<Item = Option<GraphChange>>,
     {
         let mut entered = None;
-        self.change(|state| {
+        self.change_of(Whose::Ours, |state| {
             let id = state.next_id();
             entered = Some(id.clone());
             enter(state, id)
@@ -211,6 +235,12 @@ impl Graph {
         state.endpoints.values().filter(|endpoint| endpoint.kind == kind && endpoint.name == name).cloned().collect()
     }
 
+    /// Returns true if ends are connected only where the quality of service that is offered is what is asked for.
+    pub(crate) fn matches_qos(&self) -> bool {
+        self.matching == Matching::ByName
+    }
+
+    /// Returns the topics that nodes of this process share without the middleware.
     pub(crate) const fn local_topics(&self) -> &Arc<LocalTopics> {
         &self.local_topics
     }
@@ -225,8 +255,16 @@ impl Graph {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes changes, and tells of them once the lock is free.
+    /// Makes changes that are told of another process.
     fn change<C>(&self, make: impl FnOnce(&mut State) -> C)
+    where
+        C: IntoIterator<Item = Option<GraphChange>>,
+    {
+        self.change_of(Whose::Others, make);
+    }
+
+    /// Makes changes, and tells of them once the lock is free.
+    fn change_of<C>(&self, whose: Whose, make: impl FnOnce(&mut State) -> C)
     where
         C: IntoIterator<Item = Option<GraphChange>>,
     {
@@ -236,10 +274,37 @@ impl Graph {
             return;
         }
         let told = changes::tell(&mut state.watchers, &changes);
+        let State { departures, endpoints, .. } = &mut *state;
+        let is_left = |kind, name: &str| endpoints.values().any(|other| other.kind == kind && other.name == name);
+        let departed = departure::tell(departures, &changes, is_left);
+        let mismatches = self.mismatches(&state, whose, &changes);
         let waiters = state.waiters.take();
         drop(state);
         told.notify();
+        departed.iter().for_each(Notifier::notify);
         waiters.wake();
+        for mismatch in mismatches {
+            self.complaints.tell(mismatch.matter, &mismatch.text);
+        }
+    }
+}
+
+impl Graph {
+    /// Returns what does not fit between endpoints that came and others. At least one of the two is of this process.
+    fn mismatches(&self, state: &State, whose: Whose, changes: &[GraphChange]) -> Vec<Mismatch> {
+        let mut mismatches = Vec::new();
+        for change in changes {
+            let GraphChange::EndpointCame(endpoint) = change else { continue };
+            // Those of this process come first.
+            let ours = state.endpoints.range(..Id::Others(Vec::new())).map(|(_, other)| other);
+            let both_ours = whose == Whose::Ours;
+            mismatches.extend(ours.filter_map(|other| mismatch::find(endpoint, other, self.matching, both_ours)));
+            if both_ours {
+                let theirs = state.endpoints.range(Id::Others(Vec::new())..).map(|(_, other)| other);
+                mismatches.extend(theirs.filter_map(|other| mismatch::find(endpoint, other, self.matching, false)));
+            }
+        }
+        mismatches
     }
 }
 

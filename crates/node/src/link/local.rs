@@ -5,7 +5,7 @@
 //! messages among them; between these, messages cross encoded.
 
 use std::any::TypeId;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
@@ -24,15 +24,8 @@ use crate::names::{FullName, TypeName};
 pub(crate) struct LocalTopics {
     /// The engine's topics behind them.
     pub(super) engine: Topics,
-    state: Mutex<Known>,
-}
-
-#[derive(Default)]
-struct Known {
     /// By name, and then by type.
-    topics: BTreeMap<String, BTreeMap<String, Arc<LocalTopic>>>,
-    /// Complaints that were made already.
-    told: BTreeSet<String>,
+    known: Mutex<BTreeMap<String, BTreeMap<String, Arc<LocalTopic>>>>,
 }
 
 /// A topic of one ROS type.
@@ -77,11 +70,6 @@ impl EndKind {
             _ => false,
         }
     }
-
-    /// True if one is a publisher and the other one a subscription.
-    const fn is_opposite(&self, other: &Self) -> bool {
-        matches!(self, Self::Publisher { .. }) != matches!(other, Self::Publisher { .. })
-    }
 }
 
 /// An end of a topic, which is there until this is dropped.
@@ -110,32 +98,13 @@ impl LocalTopics {
         kind: EndKind,
     ) -> LocalEnd {
         let type_key = type_key(message_type);
-        let mut complaints = Vec::new();
-        let mut known = self.state.lock();
-        let types = known.topics.entry(topic.to_string()).or_default();
-        for (other, topic) in types.iter().filter(|(other, _)| **other != type_key) {
-            if topic.lock().ends.iter().any(|end| end.kind.is_opposite(&kind)) {
-                let name = &topic.name;
-                complaints.push(format!(
-                    "topic `{name}` has publishers and subscriptions of two types in this process, which do not hear each other: \
-                     {other} and {type_key}"
-                ));
-            }
-        }
+        let mut known = self.known.lock();
+        let types = known.entry(topic.to_string()).or_default();
         let topic = Arc::clone(types.entry(type_key.clone()).or_insert_with(|| {
             let (state, is_mixed) = (Mutex::default(), AtomicBool::new(false));
             Arc::new(LocalTopic { name: topic.to_string(), type_key, state, is_mixed })
         }));
-        if topic.lock().ends.iter().any(|end| end.kind.is_opposite(&kind) && !end.kind.matches(&kind)) {
-            let name = &topic.name;
-            complaints.push(format!(
-                "topic `{name}` has a publisher and a subscription in this process that do not match, since the publisher promises \
-                 less than the subscription asks for: reliable and transient local have to be offered where they are requested"
-            ));
-        }
-        complaints.retain(|complaint| known.told.insert(complaint.clone()));
         drop(known);
-        complaints.iter().for_each(|complaint| log::warn!(target: "rospin", "{complaint}"));
         let rust_type = TypeId::of::<M>();
         let id = topic.enter(rust_type, kind);
         LocalEnd { topics: Arc::clone(self), topic, id, rust_type }
@@ -275,14 +244,14 @@ impl LocalEnd {
 impl Drop for LocalEnd {
     fn drop(&mut self) {
         self.leave();
-        let mut known = self.topics.state.lock();
+        let mut known = self.topics.known.lock();
         // The list's own, and this one.
         if Arc::strong_count(&self.topic) == 2
-            && let Some(types) = known.topics.get_mut(&self.topic.name)
+            && let Some(types) = known.get_mut(&self.topic.name)
         {
             let gone = types.remove(&self.topic.type_key);
             if types.is_empty() {
-                known.topics.remove(&self.topic.name);
+                known.remove(&self.topic.name);
             }
             drop(known);
             drop(gone);

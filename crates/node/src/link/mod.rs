@@ -17,6 +17,7 @@ pub(crate) use messages::{Messages, Values};
 pub(crate) use publisher::PublisherLink;
 pub(crate) use service::{Reply, Requests};
 
+use crate::graph::Graph;
 use crate::message::{Decode, Encode, Service};
 use crate::middleware::{Matches, NodeEnd, Refused};
 use crate::names::{FullName, TypeName};
@@ -28,15 +29,14 @@ const KEEP_ALL: usize = 8192;
 /// The link of one node to all others.
 pub(crate) struct Link {
     context: Context,
-    /// The topics that all nodes of one graph share in this process.
-    topics: Arc<LocalTopics>,
+    graph: Arc<Graph>,
     /// `None`: the node talks to this process alone.
     network: Option<Box<dyn NodeEnd>>,
 }
 
 impl Link {
-    pub(crate) fn new(context: &Context, topics: &Arc<LocalTopics>, network: Option<Box<dyn NodeEnd>>) -> Self {
-        Self { context: context.clone(), topics: Arc::clone(topics), network }
+    pub(crate) fn new(context: &Context, graph: &Arc<Graph>, network: Option<Box<dyn NodeEnd>>) -> Self {
+        Self { context: context.clone(), graph: Arc::clone(graph), network }
     }
 
     pub(crate) fn create_publisher<M: Encode>(
@@ -46,7 +46,8 @@ impl Link {
         qos: &Qos,
     ) -> Result<PublisherLink<M>, Refused> {
         let outside = self.network.as_ref().map(|node| node.create_publisher(topic, message_type, qos)).transpose()?;
-        PublisherLink::new(&self.context, &self.topics, outside, (topic, message_type, qos))
+        let promises = if self.graph.matches_qos() { guarantees(qos) } else { Guarantees::ALL };
+        PublisherLink::new(&self.context, self.graph.local_topics(), outside, promises, (topic, message_type, qos))
     }
 
     pub(crate) fn create_subscription<D: Decode>(
@@ -59,7 +60,7 @@ impl Link {
         let network = self.network.as_ref();
         let subscribe =
             |delivery| network.map(|node| node.create_subscription(topic, message_type, qos, delivery)).transpose();
-        Messages::new(&self.context, &self.topics, subscribe, (topic, message_type, qos), decode)
+        Messages::new(&self.context, self.graph.local_topics(), subscribe, (topic, message_type, qos), decode)
     }
 
     pub(crate) fn create_service<S: Service>(
@@ -95,7 +96,7 @@ fn refused(error: impl std::fmt::Display) -> Refused {
     Refused(error.to_string())
 }
 
-/// Returns what a publisher of that quality of service promises, and what a subscription demands.
+/// Returns what a publisher of that quality of service promises, where middlewares match by it, and what a subscription demands.
 fn guarantees(qos: &Qos) -> Guarantees {
     let reliable = if qos.reliability == Reliability::Reliable { Guarantees::RELIABLE } else { Guarantees::NONE };
     let latched =

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use rospin_engine::{Context, PublisherOptions};
+use rospin_engine::{Context, Guarantees, PublisherOptions};
 use rospin_wire::cdr::{append_payload, to_payload};
 
 use super::local::{self, EndKind, LocalEnd, LocalTopics};
-use super::{KEEP_ALL, guarantees, refused};
+use super::{KEEP_ALL, refused};
 use crate::message::Encode;
 use crate::middleware::{Awaited, Matches, PublisherEnd, Refused};
 use crate::names::{FullName, TypeName};
@@ -61,10 +61,10 @@ impl<M: Encode> PublisherLink<M> {
         context: &Context,
         topics: &Arc<LocalTopics>,
         outside: Option<Box<dyn PublisherEnd>>,
+        promises: Guarantees,
         (topic, message_type, qos): (&FullName, &TypeName, &Qos),
     ) -> Result<Self, Refused> {
         let latched = qos.durability == Durability::TransientLocal;
-        let promises = guarantees(qos);
         let options = PublisherOptions::new(local::engine_name::<M>(topic, message_type));
         let mut options = options.within(&topics.engine).promises(promises);
         if latched {

@@ -1,0 +1,54 @@
+//! The end of an action's last server: it ends the feedback of the goals that were sent to it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rospin_engine::{CallbackGroup, Entity, EntityKind, Priority, Timer, TimerOptions};
+
+use super::options::entity;
+use super::parts::part;
+use super::server::ActionError;
+use super::tracked::Goals;
+use crate::graph::{Departures, EndpointKind};
+use crate::node::Node;
+use crate::qos::Qos;
+use crate::service::ServiceError;
+
+/// The time between the end of the last server and the end of the feedback of its goals: its last words may be slower than the news
+/// that it has gone.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Watches an action's servers for a client, by two entities of the client's group.
+pub(crate) struct Departed {
+    _entity: Entity,
+    _grace: Arc<Timer>,
+}
+
+impl Departed {
+    pub(crate) fn watch<F: Send + 'static>(
+        node: &Node,
+        group: &CallbackGroup<()>,
+        action: &str,
+        name: &str,
+        priority: Option<Priority>,
+        goals: &Goals<F>,
+    ) -> Result<Self, ActionError> {
+        let orphans = goals.clone();
+        let mut options = TimerOptions::one_shot(GRACE).name(format!("{name}/grace"));
+        if let Some(priority) = priority {
+            options = options.priority(priority);
+        }
+        let grace = Arc::new(group.create_timer(options, move |(), _| orphans.end_orphans())?);
+        grace.cancel();
+        let service = node.resolve(&part(action, "send_goal")).map_err(ServiceError::from)?;
+        let departures = Departures::new(node.graph(), EndpointKind::Server, service.as_str());
+        let common = entity(name, "server_gone", priority);
+        let (options, _) = common.into_entity(format!("{name}/server_gone"), Qos::default(), |_| None);
+        let (orphans, begins) = (goals.clone(), Arc::clone(&grace));
+        let entity = group.create_source(EntityKind::Waitable, options, departures, move |(), ()| {
+            orphans.orphan();
+            begins.reset();
+        })?;
+        Ok(Self { _entity: entity, _grace: grace })
+    }
+}

@@ -1,0 +1,190 @@
+//! Calls under way, for middlewares: which response belongs to which call, and which calls no server is left for.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use futures_channel::oneshot;
+
+/// The calls of one client that wait for a response, and the servers that may answer them.
+///
+/// Not every middleware tells a client that a server died with its request. But each tells that the server has gone: a call ends
+/// when all servers that were there when it was sent have gone.
+pub struct Calls<T>(Mutex<State<T>>);
+
+struct State<T> {
+    waiting: BTreeMap<i64, Waiting<T>>,
+    /// The number of the last call.
+    last: i64,
+    /// The servers, each with the number of its arrival.
+    servers: BTreeMap<Vec<u8>, u64>,
+    arrivals: u64,
+    is_closed: bool,
+}
+
+struct Waiting<T> {
+    sender: oneshot::Sender<T>,
+    /// The last server that had arrived when the call was sent.
+    newest: u64,
+}
+
+impl<T> Default for Calls<T> {
+    fn default() -> Self {
+        let state =
+            State { waiting: BTreeMap::new(), last: 0, servers: BTreeMap::new(), arrivals: 0, is_closed: false };
+        Self(Mutex::new(state))
+    }
+}
+
+impl<T> Calls<T> {
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        // Every change under the lock is complete before anything can panic.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a call: returns its number, counted from 1, and the future of its response. The future fails if the call ends without
+    /// one.
+    ///
+    /// To be called before the request is sent: the response may be faster than whoever sends.
+    pub fn begin(&self) -> (i64, oneshot::Receiver<T>) {
+        let (sender, receiver) = oneshot::channel();
+        let mut state = self.lock();
+        state.last += 1;
+        let (number, newest) = (state.last, state.arrivals);
+        // With no server left there is nobody whose end could end it.
+        if !state.is_closed && !state.servers.is_empty() {
+            state.waiting.insert(number, Waiting { sender, newest });
+        }
+        (number, receiver)
+    }
+
+    /// Hands a response to its call, unless that has ended.
+    pub fn respond(&self, number: i64, response: T) {
+        let waiting = self.lock().waiting.remove(&number);
+        if let Some(waiting) = waiting {
+            // The caller may have lost interest meanwhile.
+            let _ = waiting.sender.send(response);
+        }
+    }
+
+    /// Forgets a call that nobody waits for any more.
+    pub fn forget(&self, number: i64) {
+        let forgotten = self.lock().waiting.remove(&number);
+        drop(forgotten);
+    }
+
+    /// Notes that a server is there. Nothing happens if it was there before.
+    pub fn server_came(&self, id: &[u8]) {
+        let mut state = self.lock();
+        if !state.servers.contains_key(id) {
+            state.arrivals += 1;
+            let number = state.arrivals;
+            state.servers.insert(id.to_vec(), number);
+        }
+    }
+
+    /// Notes that a server has gone. Returns the number of the newest call that no server is left for, if there is one: it and those
+    /// before it are to be [ended](Self::end_until), at once or after the time that the last responses may need.
+    pub fn server_went(&self, id: &[u8]) -> Option<i64> {
+        let mut state = self.lock();
+        state.servers.remove(id);
+        let oldest = state.servers.values().copied().min().unwrap_or(u64::MAX);
+        // Numbers of calls and of arrivals grow together.
+        let orphan = state.waiting.iter().rev().find(|(_, waiting)| waiting.newest < oldest);
+        orphan.map(|(number, _)| *number)
+    }
+
+    /// Returns how many servers are there.
+    pub fn server_count(&self) -> usize {
+        self.lock().servers.len()
+    }
+
+    /// Ends all calls up to that number without a response.
+    pub fn end_until(&self, number: i64) {
+        let mut state = self.lock();
+        let later = state.waiting.split_off(&number.saturating_add(1));
+        let ended = std::mem::replace(&mut state.waiting, later);
+        drop(state);
+        // Wakes the callers.
+        drop(ended);
+    }
+
+    /// Ends all calls, and those to come: the client is gone.
+    pub fn close(&self) {
+        let mut state = self.lock();
+        state.is_closed = true;
+        let ended = std::mem::take(&mut state.waiting);
+        drop(state);
+        drop(ended);
+    }
+
+    /// Returns true if the client is gone.
+    pub fn is_closed(&self) -> bool {
+        self.lock().is_closed
+    }
+}
+
+impl<T> fmt::Debug for Calls<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.lock();
+        let (waiting, servers) = (state.waiting.len(), state.servers.len());
+        f.debug_struct("Calls").field("waiting", &waiting).field("servers", &servers).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_waiting(receiver: &mut oneshot::Receiver<i32>) -> bool {
+        matches!(receiver.try_recv(), Ok(None))
+    }
+
+    #[test]
+    fn each_call_gets_its_response() {
+        let calls = Calls::default();
+        calls.server_came(b"a");
+        let ((one, mut first), (other, mut second)) = (calls.begin(), calls.begin());
+        calls.respond(other, 2);
+        calls.respond(other, 3);
+        calls.respond(one, 1);
+        assert_eq!((first.try_recv(), second.try_recv()), (Ok(Some(1)), Ok(Some(2))));
+        let (number, mut given_up) = calls.begin();
+        calls.forget(number);
+        calls.respond(number, 4);
+        assert!(given_up.try_recv().is_err());
+    }
+
+    #[test]
+    fn a_call_ends_when_all_servers_that_it_was_sent_to_have_gone() {
+        let calls = Calls::<i32>::default();
+        calls.server_came(b"a");
+        calls.server_came(b"a");
+        let (one, mut first) = calls.begin();
+        calls.server_came(b"b");
+        let (other, mut second) = calls.begin();
+        assert_eq!(calls.server_went(b"c"), None);
+        let orphans = calls.server_went(b"a");
+        assert_eq!(orphans, Some(one));
+        assert!(is_waiting(&mut first));
+        calls.end_until(one);
+        assert!(!is_waiting(&mut first) && is_waiting(&mut second));
+        calls.server_came(b"c");
+        assert_eq!(calls.server_went(b"b"), Some(other));
+        calls.end_until(other);
+        assert!(!is_waiting(&mut second));
+        assert_eq!(calls.server_count(), 1);
+        assert_eq!(calls.server_went(b"c"), None);
+    }
+
+    #[test]
+    fn without_a_server_or_a_client_a_call_ends_at_once() {
+        let calls = Calls::<i32>::default();
+        assert!(!is_waiting(&mut calls.begin().1));
+        calls.server_came(b"a");
+        let (_, mut waiting) = calls.begin();
+        assert!(is_waiting(&mut waiting));
+        calls.close();
+        assert!(!is_waiting(&mut waiting) && !is_waiting(&mut calls.begin().1) && calls.is_closed());
+    }
+}

@@ -1,0 +1,58 @@
+//! Complaints: what keeps a network from doing what its programs want, told once.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+/// The number of complaints after which nothing is told any more. Memory stays bounded, and so does the log.
+const TOLD_MAX: usize = 1000;
+
+/// Tells of each matter once, as a warning to the log. In a program without a logger it goes to stderr, where `ros2` tools have
+/// their warnings, too.
+#[derive(Default)]
+pub struct Complaints(Mutex<BTreeSet<String>>);
+
+impl Complaints {
+    /// Tells `text`, unless something was told of the matter before. Returns true if it was told now.
+    ///
+    /// Calls the program's logger, so no lock may be held that the logger could want.
+    pub fn tell(&self, matter: impl Into<String>, text: &str) -> bool {
+        let is_new = {
+            let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            told.len() < TOLD_MAX && told.insert(matter.into())
+        };
+        if is_new {
+            warn(text);
+        }
+        is_new
+    }
+}
+
+impl fmt::Debug for Complaints {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Complaints").finish_non_exhaustive()
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "there is no logger")]
+fn warn(text: &str) {
+    if log::max_level() == log::LevelFilter::Off {
+        eprintln!("[WARN] [rospin]: {text}");
+    } else {
+        log::warn!(target: "rospin", "{text}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_matter_is_told_once_and_their_number_is_bounded() {
+        let complaints = Complaints::default();
+        assert!(complaints.tell("a", "the first one"));
+        assert!(!complaints.tell("a", "the same in other words"));
+        (1..TOLD_MAX).for_each(|n| _ = complaints.0.lock().unwrap().insert(n.to_string()));
+        assert!(!complaints.tell("b", "one too many"));
+    }
+}

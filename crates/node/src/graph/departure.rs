@@ -1,0 +1,113 @@
+//! The end of the last server of a service as the source of an entity.
+
+use std::sync::Arc;
+
+use rospin_engine::{Notifier, Pending, Source, TakeError};
+
+use super::{EndpointKind, Graph, GraphChange};
+
+/// Those who are told of departures.
+pub(super) type Watchers = crate::watchers::Watchers<Watched>;
+
+/// The endpoints that one watches, by kind and name.
+#[derive(Default, Debug)]
+pub(super) struct Watched {
+    of: Option<(EndpointKind, String)>,
+    /// The last of them has gone, and nobody has taken note yet.
+    has_gone: bool,
+}
+
+/// Tells those who watch an endpoint that has gone. `is_left` returns true if there is another one of that kind and name.
+pub(super) fn tell(
+    watchers: &mut Watchers,
+    changes: &[GraphChange],
+    is_left: impl Fn(EndpointKind, &str) -> bool,
+) -> Vec<Notifier> {
+    let mut told = Vec::new();
+    for change in changes {
+        let GraphChange::EndpointWent(endpoint) = change else { continue };
+        let is_meant = |watched: &Watched| {
+            watched.of.as_ref().is_some_and(|(kind, name)| (*kind, name) == (endpoint.kind, &endpoint.name))
+        };
+        for watcher in watchers.iter_mut().filter(|watcher| is_meant(&watcher.news)) {
+            if !is_left(endpoint.kind, &endpoint.name) {
+                watcher.news.has_gone = true;
+                told.extend(watcher.notifier.clone());
+            }
+        }
+    }
+    told
+}
+
+/// Has an item each time that the last endpoint of a kind and name left the graph.
+pub(crate) struct Departures {
+    graph: Arc<Graph>,
+    number: u64,
+}
+
+impl Departures {
+    pub(crate) fn new(graph: &Arc<Graph>, kind: EndpointKind, name: &str) -> Self {
+        let mut state = graph.lock();
+        let number = state.departures.add();
+        if let Some(watcher) = state.departures.find(number) {
+            watcher.news.of = Some((kind, name.to_owned()));
+        }
+        drop(state);
+        Self { graph: Arc::clone(graph), number }
+    }
+}
+
+impl Source for Departures {
+    type Item = ();
+    type Attachment = ();
+
+    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
+        self.graph.lock().departures.attach(self.number, notifier);
+        Ok(())
+    }
+
+    fn try_take(&mut self) -> Result<Option<()>, TakeError> {
+        let mut state = self.graph.lock();
+        let watched = state.departures.find(self.number).map(|watcher| &mut watcher.news);
+        Ok(watched.and_then(|watched| std::mem::take(&mut watched.has_gone).then_some(())))
+    }
+
+    fn pending(&self) -> Pending {
+        let mut state = self.graph.lock();
+        let has_gone = state.departures.find(self.number).is_some_and(|watcher| watcher.news.has_gone);
+        if has_gone { Pending::Unknown } else { Pending::Empty }
+    }
+}
+
+impl Drop for Departures {
+    fn drop(&mut self) {
+        let removed = self.graph.lock().departures.remove(self.number);
+        drop(removed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::Endpoint;
+
+    #[test]
+    fn only_the_end_of_the_last_one_is_told() {
+        let graph = Graph::new();
+        let mut departures = Departures::new(&graph, EndpointKind::Server, "/add");
+        let server = |name| Endpoint::new(EndpointKind::Server, name, "p/srv/Add");
+        graph.endpoint_came(b"1", server("/add"));
+        graph.endpoint_came(b"2", server("/add"));
+        graph.endpoint_came(b"3", server("/other"));
+        graph.endpoint_came(b"4", Endpoint::new(EndpointKind::Client, "/add", "p/srv/Add"));
+        for id in [b"1", b"3", b"4"] {
+            graph.endpoint_went(id);
+            assert_eq!(departures.try_take().unwrap(), None);
+        }
+        graph.all_went(b"2");
+        assert_eq!((departures.pending(), departures.try_take().unwrap()), (Pending::Unknown, Some(())));
+        assert_eq!((departures.pending(), departures.try_take().unwrap()), (Pending::Empty, None));
+        drop(departures);
+        assert!(graph.lock().departures.is_empty());
+    }
+}

@@ -1,0 +1,179 @@
+//! Clients: calls that can be awaited.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_channel::oneshot;
+use hiroz_protocol::EndpointKind;
+use rospin_node::{Awaited, CallError, Calls, ClientEnd, FullName, Matches, Qos, Refused, TypeKind, TypeName};
+use zenoh::Wait;
+use zenoh::bytes::ZBytes;
+use zenoh::liveliness::LivelinessToken;
+use zenoh::query::{ConsolidationMode, QueryTarget, Reply};
+use zenoh::sample::{Sample, SampleKind};
+
+use crate::attachment::Attachment;
+use crate::grace::Grace;
+use crate::matches::Matched;
+use crate::names::{Endpoint, ZenohNode};
+use crate::payload::contiguous;
+use crate::session::Session;
+
+/// The timeout that stands for none, here as in rmw_zenoh_cpp.
+const FOREVER: Duration = Duration::from_millis(u64::MAX);
+
+/// The payload of a response, or the reason why there is none.
+type Outcome = Result<ZBytes, String>;
+
+/// A client of a service.
+pub(crate) struct ZenohClient {
+    service: String,
+    session: Session,
+    endpoint: Endpoint,
+    timeout: Duration,
+    calls: Arc<Calls<Outcome>>,
+    _token: LivelinessToken,
+    matched: Arc<Matched>,
+}
+
+impl ZenohClient {
+    pub(crate) fn new(
+        node: &ZenohNode,
+        service: &FullName,
+        service_type: &TypeName,
+        qos: &Qos,
+    ) -> Result<Self, Refused> {
+        let session = node.session.clone();
+        let endpoint = Endpoint::new(node, EndpointKind::Client, service, service_type, qos)?;
+        let calls = Arc::<Calls<Outcome>>::default();
+        let (followed, grace) = (Arc::downgrade(&calls), Arc::clone(session.grace()));
+        let matched = Matched::observe(&session, &endpoint, move |token| note(&followed, &grace, token))?;
+        let token = endpoint.announce(&session)?;
+        // The result of an action may take any time. There is one such call a goal, and Zenoh remembers little of each.
+        let timeout = if service_type.kind == TypeKind::Action { FOREVER } else { session.call_timeout() };
+        let (service, matched) = (service.to_string(), Arc::new(matched));
+        Ok(Self { service, session, endpoint, timeout, calls, _token: token, matched })
+    }
+
+    /// Sends a request; returns its number and its response.
+    fn send(&self, payload: Vec<u8>) -> Result<(i64, oneshot::Receiver<Outcome>), CallError> {
+        if self.count() == 0 {
+            return Err(CallError::Unavailable { service: self.service.clone() });
+        }
+        let (number, receiver) = self.calls.begin();
+        let query = Query { calls: Arc::clone(&self.calls), number, refusal: Mutex::default() };
+        let get = self.session.zenoh().get(&self.endpoint.key).payload(payload);
+        let get = get.attachment(Attachment::now(number, self.endpoint.gid).encode()).timeout(self.timeout);
+        let get = get.target(QueryTarget::AllComplete).consolidation(ConsolidationMode::None);
+        get.callback(move |reply| query.hear(reply))
+            .wait()
+            .map_err(|error| CallError::NotSent { service: self.service.clone(), reason: error.to_string() })?;
+        Ok((number, receiver))
+    }
+}
+
+/// Notes the token of a server, on Zenoh's threads.
+fn note(calls: &Weak<Calls<Outcome>>, grace: &Arc<Grace>, token: &Sample) {
+    let Some(live) = calls.upgrade() else { return };
+    let id = token.key_expr().as_bytes();
+    match token.kind() {
+        SampleKind::Put => live.server_came(id),
+        SampleKind::Delete => {
+            // Zenoh 1.10 ends the queries of a session that dies, but for one that is routed to it at that moment. That one would
+            // wait for its timeout.
+            if let Some(number) = live.server_went(id) {
+                let calls = Weak::clone(calls);
+                grace.then(move || _ = calls.upgrade().map(|calls| calls.end_until(number)));
+            }
+        }
+    }
+}
+
+/// A call on Zenoh's side: it lives until Zenoh has ended its query.
+struct Query {
+    calls: Arc<Calls<Outcome>>,
+    number: i64,
+    /// The reason that the last server gave which did not answer.
+    refusal: Mutex<Option<String>>,
+}
+
+impl Query {
+    /// Takes the answer of a server. The first response counts; a service should have one server.
+    fn hear(&self, reply: Reply) {
+        match reply.into_result() {
+            Ok(sample) => self.calls.respond(self.number, Ok(sample.payload().clone())),
+            Err(error) => {
+                // Another server may still answer.
+                let reason = error.payload().try_to_string().map_or_else(|_| "an error".to_owned(), Into::into);
+                *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
+            }
+        }
+    }
+}
+
+impl Drop for Query {
+    fn drop(&mut self) {
+        let refusal = self.refusal.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let silence = || "it ended, its callback panicked, or newer requests displaced this one".to_owned();
+        self.calls.respond(self.number, Err(refusal.unwrap_or_else(silence)));
+    }
+}
+
+impl ClientEnd for ZenohClient {
+    fn call(&self, payload: Vec<u8>) -> Awaited<Result<Bytes, CallError>> {
+        let service = self.service.clone();
+        match self.send(payload) {
+            Ok((number, receiver)) => {
+                let (calls, matched) = (Arc::clone(&self.calls), Arc::clone(&self.matched));
+                Box::pin(ZenohCall { service, number, receiver, calls, _matched: matched })
+            }
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
+    }
+
+    fn unreadable(&self) -> u64 {
+        0
+    }
+}
+
+impl Matches for ZenohClient {
+    fn count(&self) -> usize {
+        self.matched.count()
+    }
+
+    fn wait(&self) -> Awaited<()> {
+        self.matched.wait()
+    }
+}
+
+/// A call under way.
+struct ZenohCall {
+    service: String,
+    number: i64,
+    receiver: oneshot::Receiver<Outcome>,
+    calls: Arc<Calls<Outcome>>,
+    /// Tells that the servers have gone, also when the client was dropped meanwhile.
+    _matched: Arc<Matched>,
+}
+
+impl Future for ZenohCall {
+    type Output = Result<Bytes, CallError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let outcome = ready!(Pin::new(&mut self.receiver).poll(cx));
+        let outcome = outcome.unwrap_or_else(|_| Err("its last server has gone".to_owned()));
+        Poll::Ready(match outcome {
+            Ok(payload) => Ok(contiguous(payload)),
+            Err(reason) => Err(CallError::Unanswered { service: self.service.clone(), reason }),
+        })
+    }
+}
+
+impl Drop for ZenohCall {
+    fn drop(&mut self) {
+        self.calls.forget(self.number);
+    }
+}

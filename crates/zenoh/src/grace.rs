@@ -1,0 +1,94 @@
+//! Time for the last responses of servers that have gone.
+//!
+//! Zenoh sends tokens ahead of data, so that a server's end may be heard before its last responses. A call whose servers have gone
+//! ends a moment later.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The time between the end of the last server and the end of the calls that wait for it: longer than a response is under way on a
+/// busy machine.
+pub(crate) const GRACE: Duration = Duration::from_secs(1);
+
+type Act = Box<dyn FnOnce() + Send>;
+
+/// Things that are done after [`GRACE`], on a thread that is there while there are any.
+#[derive(Default)]
+pub(crate) struct Grace(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// In the order in which they are due.
+    acts: VecDeque<(Instant, Act)>,
+    has_thread: bool,
+}
+
+impl Grace {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Every change under the lock is complete before anything can panic.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has that done when the grace is over. It must neither block nor panic.
+    pub(crate) fn then(self: &Arc<Self>, act: impl FnOnce() + Send + 'static) {
+        let mut state = self.lock();
+        state.acts.push_back((Instant::now() + GRACE, Box::new(act)));
+        if std::mem::replace(&mut state.has_thread, true) {
+            return;
+        }
+        drop(state);
+        let grace = Arc::clone(self);
+        let thread = thread::Builder::new().name("zenoh-grace".to_owned()).spawn(move || grace.run());
+        if thread.is_err() {
+            // Better early than never.
+            self.run_now();
+        }
+    }
+
+    fn run(&self) {
+        loop {
+            let mut state = self.lock();
+            let Some((due, act)) = state.acts.pop_front() else {
+                state.has_thread = false;
+                return;
+            };
+            drop(state);
+            thread::sleep(due.saturating_duration_since(Instant::now()));
+            act();
+        }
+    }
+
+    fn run_now(&self) {
+        let mut state = self.lock();
+        state.has_thread = false;
+        let acts = std::mem::take(&mut state.acts);
+        drop(state);
+        acts.into_iter().for_each(|(_, act)| act());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn acts_are_done_in_their_order_and_by_a_new_thread_later() {
+        let (grace, (sender, receiver)) = (Arc::<Grace>::default(), mpsc::channel());
+        let begin = Instant::now();
+        for round in 0..2 {
+            for n in 0..3 {
+                let sender = sender.clone();
+                grace.then(move || sender.send((round, n)).unwrap());
+            }
+            assert_eq!([(); 3].map(|()| receiver.recv().unwrap()), [0, 1, 2].map(|n| (round, n)));
+            while grace.lock().has_thread {
+                thread::yield_now();
+            }
+        }
+        assert!(begin.elapsed() >= GRACE * 2);
+    }
+}

@@ -1,0 +1,63 @@
+//! A session as the middleware of nodes.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rospin_engine::{EntityOptions, ExecutorHandle};
+use rospin_node::{
+    ClientEnd, Delivery, FullName, Graph, Middleware, NodeEnd, NodeName, PublisherEnd, Qos, Refused, RequestSource,
+    SubscriptionEnd, TypeName,
+};
+
+use crate::client::ZenohClient;
+use crate::names::ZenohNode;
+use crate::publisher::ZenohPublisher;
+use crate::service::ZenohRequests;
+use crate::session::Session;
+use crate::subscription;
+
+impl Middleware for Session {
+    fn graph(&self) -> &Arc<Graph> {
+        Session::graph(self)
+    }
+
+    fn create_node(&self, name: &NodeName) -> Result<Box<dyn NodeEnd>, Refused> {
+        Ok(Box::new(ZenohNode::new(self, name)?))
+    }
+}
+
+impl NodeEnd for ZenohNode {
+    fn create_publisher(
+        &self,
+        topic: &FullName,
+        message_type: &TypeName,
+        qos: &Qos,
+    ) -> Result<Box<dyn PublisherEnd>, Refused> {
+        Ok(Box::new(ZenohPublisher::new(self, topic, message_type, qos)?))
+    }
+
+    fn create_subscription(
+        &self,
+        topic: &FullName,
+        message_type: &TypeName,
+        qos: &Qos,
+        delivery: Delivery<Bytes>,
+    ) -> Result<SubscriptionEnd, Refused> {
+        subscription::subscribe(self, topic, message_type, qos, delivery)
+    }
+
+    fn create_service(&self, service: &FullName, service_type: &TypeName, qos: &Qos) -> Result<RequestSource, Refused> {
+        Ok(Box::new(ZenohRequests::new(self, service, service_type, qos)?))
+    }
+
+    fn create_client(
+        &self,
+        _executor: &ExecutorHandle,
+        service: &FullName,
+        service_type: &TypeName,
+        qos: &Qos,
+        _options: EntityOptions,
+    ) -> Result<Box<dyn ClientEnd>, Refused> {
+        Ok(Box::new(ZenohClient::new(self, service, service_type, qos)?))
+    }
+}

@@ -1,0 +1,364 @@
+//! How a session is set up: as `rmw_zenoh_cpp` does it unless told otherwise.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use zenoh::{Config, Wait};
+
+/// What a session of `rmw_zenoh_cpp` is like unless a file says otherwise: a peer that meets others through the router of its
+/// machine, and is patient while many nodes start at once.
+const DEFAULTS: &str = r#"{
+    mode: "peer",
+    connect: {
+        timeout_ms: { router: -1, peer: -1, client: 0 },
+        endpoints: ["tcp/localhost:7447"],
+        exit_on_failure: { router: false, peer: false, client: true },
+    },
+    listen: { endpoints: ["tcp/localhost:0"] },
+    scouting: {
+        multicast: { enabled: false },
+        gossip: {
+            target: { router: ["router", "peer"], peer: ["router"] },
+            autoconnect_strategy: { peer: { to_router: "always", to_peer: "greater-zid" } },
+        },
+    },
+    // What latched topics keep is kept by time.
+    timestamping: { enabled: { router: true, peer: true, client: true } },
+    queries_default_timeout: 600000,
+    transport: {
+        unicast: { open_timeout: 60000, accept_timeout: 60000, accept_pending: 10000, max_sessions: 10000 },
+        link: {
+            tx: { lease: 60000, keep_alive: 2, queue: { congestion_control: { block: { wait_before_close: 60000000 } } } },
+        },
+        shared_memory: { enabled: false },
+    },
+}"#;
+
+const DOMAIN_ID: &str = "ROS_DOMAIN_ID";
+const CONFIG_FILE: &str = "ZENOH_SESSION_CONFIG_URI";
+const OVERRIDES: &str = "ZENOH_CONFIG_OVERRIDE";
+
+/// Why a session could not be opened.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// An environment variable does not say what it should.
+    #[error("the environment variable {variable} is `{value}`; {mend}")]
+    Environment {
+        /// Its name.
+        variable: &'static str,
+        /// What it says.
+        value: String,
+        /// What it should say.
+        mend: &'static str,
+    },
+    /// The configuration file could not be read, or is none.
+    #[error("`{}` is no configuration of Zenoh: {reason}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What Zenoh says.
+        reason: String,
+    },
+    /// A setting that Zenoh does not have, or with a value that it does not take.
+    #[error("Zenoh's configuration has no `{key}` that could be `{value}`: {reason}")]
+    Setting {
+        /// The setting, its parts with slashes between them.
+        key: String,
+        /// What it should become, as JSON5.
+        value: String,
+        /// What Zenoh says.
+        reason: String,
+    },
+    /// An endpoint with TLS over TCP. Zenoh 1.10 reads and writes such a connection on two threads without a lock: under load
+    /// it breaks, messages are lost, and the process may crash. QUIC encrypts with TLS, too, and takes the same keys.
+    #[error(
+        "`{endpoint}` is not safe with Zenoh 1.10; `quic/` with `?multistream=0` encrypts, too, with the same keys"
+    )]
+    Tls {
+        /// The endpoint.
+        endpoint: String,
+    },
+    /// Zenoh could not open it.
+    #[error("could not open the session: {reason}")]
+    Zenoh {
+        /// What Zenoh says.
+        reason: String,
+    },
+}
+
+/// How a session takes part in the network.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Mode {
+    /// Connected with all peers that it learns of, directly. What ROS 2 has.
+    Peer,
+    /// Connected with one router, which has all the rest of the network.
+    Client,
+}
+
+/// How a [`Session`](crate::Session) is set up.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SessionOptions {
+    pub(crate) domain_id: u32,
+    pub(crate) call_timeout: Duration,
+    config_file: Option<PathBuf>,
+    /// In their order: later ones count.
+    settings: Vec<(String, String)>,
+}
+
+impl SessionOptions {
+    /// A session as `rmw_zenoh_cpp` opens it unless told otherwise: in domain 0, a peer that connects to the router at
+    /// `tcp/localhost:7447` as soon as there is one, and listens on a free port of the loopback interface.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { domain_id: 0, call_timeout: Duration::from_secs(600), config_file: None, settings: Vec::new() }
+    }
+
+    /// What the environment says, as for `rmw_zenoh_cpp`:
+    ///
+    /// - `ROS_DOMAIN_ID`: the [domain](Self::domain_id).
+    /// - `ZENOH_SESSION_CONFIG_URI`: the [configuration file](Self::config_file).
+    /// - `ZENOH_CONFIG_OVERRIDE`: settings that go before those of the file, such as
+    ///   `mode="client";connect/endpoints=["tcp/192.168.0.2:7447"]`.
+    ///
+    /// `ZENOH_ROUTER_CONFIG_URI` is for routers, and there is none here.
+    ///
+    /// # Errors
+    /// If a variable does not say what it should. Settings and file are looked at when the session is opened.
+    pub fn from_env() -> Result<Self, OpenError> {
+        Self::from_variables(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+    }
+
+    pub(crate) fn from_variables(variable: impl Fn(&'static str) -> Option<String>) -> Result<Self, OpenError> {
+        // An empty one is as good as none, as in ROS 2.
+        let variable = |name| variable(name).filter(|value| !value.is_empty());
+        let mut options = Self::new();
+        if let Some(value) = variable(DOMAIN_ID) {
+            let mend = "it should be a whole number, such as 0";
+            let id = value.parse();
+            let error = |_| OpenError::Environment { variable: DOMAIN_ID, value, mend };
+            options.domain_id = id.map_err(error)?;
+        }
+        options.config_file = variable(CONFIG_FILE).map(PathBuf::from);
+        for setting in variable(OVERRIDES).iter().flat_map(|value| value.split(';')) {
+            let Some((key, value)) = setting.split_once('=') else {
+                if setting.trim().is_empty() {
+                    continue;
+                }
+                let mend = "it should be settings with semicolons between them, such as `mode=\"client\"`";
+                return Err(OpenError::Environment { variable: OVERRIDES, value: setting.to_owned(), mend });
+            };
+            options = options.setting(key.trim(), value.trim());
+        }
+        Ok(options)
+    }
+
+    /// Sets the domain: nodes of other domains share the network, and do not hear one another.
+    #[must_use]
+    pub const fn domain_id(mut self, id: u32) -> Self {
+        self.domain_id = id;
+        self
+    }
+
+    /// Sets how the session takes part in the network; [`Mode::Peer`] unless told otherwise.
+    #[must_use]
+    pub fn mode(self, mode: Mode) -> Self {
+        let mode = match mode {
+            Mode::Peer => "\"peer\"",
+            Mode::Client => "\"client\"",
+        };
+        self.setting("mode", mode)
+    }
+
+    /// Sets which routers and peers it connects to, such as `tcp/192.168.0.2:7447`; instead of the router of this machine.
+    #[must_use]
+    pub fn connect<'a>(self, endpoints: impl IntoIterator<Item = &'a str>) -> Self {
+        self.setting("connect/endpoints", list(endpoints))
+    }
+
+    /// Sets where it listens for others, such as `tcp/0.0.0.0:7450`; instead of a free port of the loopback interface.
+    #[must_use]
+    pub fn listen<'a>(self, endpoints: impl IntoIterator<Item = &'a str>) -> Self {
+        self.setting("listen/endpoints", list(endpoints))
+    }
+
+    /// Sets whether it looks for others by multicast. ROS 2 does not: its nodes learn of each other from the router.
+    #[must_use]
+    pub fn scouting(self, enabled: bool) -> Self {
+        self.setting("scouting/multicast/enabled", if enabled { "true" } else { "false" })
+    }
+
+    /// Sets whether large messages, requests and responses go to processes of the same machine through shared memory; off
+    /// unless told otherwise, as in `rmw_zenoh_cpp`. There is this method with the feature `shared-memory` only.
+    ///
+    /// Both ends have to want it, and to see the same `/dev/shm`: Zenoh tries that when they connect, and what is not so goes
+    /// over the network as ever. What is encoded in 3072 bytes or more is copied into memory of 16 MiB, which the sending
+    /// session has; the other end decodes it where it is, and gives its place back when it has been taken from its queue. So
+    /// messages that wait in queues use that memory up; while there is no room in it, and for the first few messages, until
+    /// it is there, they go over the network, too. Nothing is lost by that, and their order stays.
+    ///
+    /// The [settings](Self::setting) `transport/shared_memory/transport_optimization/pool_size` and `.../message_size_threshold`
+    /// change the two numbers. Whoever may open files of this user can read and change what is there. A process that is killed
+    /// leaves its memory behind; the next one that uses any removes it.
+    #[cfg(feature = "shared-memory")]
+    #[must_use]
+    pub fn shared_memory(self, enabled: bool) -> Self {
+        self.setting("transport/shared_memory/enabled", if enabled { "true" } else { "false" })
+    }
+
+    /// Sets the file that Zenoh's configuration is read from, in the place of what `rmw_zenoh_cpp` would have. What is set here
+    /// goes before it.
+    #[must_use]
+    pub fn config_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.config_file = Some(path.into());
+        self
+    }
+
+    /// Sets something of [Zenoh's configuration](zenoh::Config): its name, with slashes between its parts, and its value as
+    /// JSON5. Of two for the same name, the later one counts.
+    #[must_use]
+    pub fn setting(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.settings.push((key.into(), value.into()));
+        self
+    }
+
+    /// Sets after which time a call without a response ends, with
+    /// [`CallError::Unanswered`](crate::CallError::Unanswered); 10 minutes unless told otherwise. Calls of actions have no
+    /// end, since results may take any time.
+    ///
+    /// Zenoh remembers a call that long, not quite a kilobyte of it, even if it was answered at once.
+    #[must_use]
+    pub const fn call_timeout(mut self, timeout: Duration) -> Self {
+        self.call_timeout = timeout;
+        self
+    }
+
+    /// The configuration that all of this amounts to.
+    pub(crate) fn config(&self) -> Result<Config, OpenError> {
+        let mut config = match &self.config_file {
+            Some(path) => Config::from_file(path)
+                .map_err(|error| OpenError::File { path: path.clone(), reason: error.to_string() })?,
+            None => Config::from_json5(DEFAULTS).map_err(|error| OpenError::Zenoh { reason: error.to_string() })?,
+        };
+        for (key, value) in &self.settings {
+            config.insert_json5(key, value).map_err(|error| OpenError::Setting {
+                key: key.clone(),
+                value: value.clone(),
+                reason: error.to_string(),
+            })?;
+        }
+        match tls_endpoint(&config) {
+            Some(endpoint) => Err(OpenError::Tls { endpoint }),
+            None => Ok(config),
+        }
+    }
+}
+
+impl SessionOptions {
+    /// Returns a complaint if the session is to find others by itself and has found none.
+    pub(crate) fn loneliness(&self, session: &zenoh::Session) -> Option<String> {
+        let info = session.info();
+        let is_alone = info.routers_zid().wait().next().is_none() && info.peers_zid().wait().next().is_none();
+        let config = self.config().ok().filter(|_| is_alone)?;
+        let get = |key| config.get_json(key).unwrap_or_default();
+        // They may differ by mode, so that this is a list, or a list for each mode.
+        let endpoints = get("connect/endpoints");
+        let endpoints: Vec<_> = endpoints.split('"').filter(|part| part.contains('/')).collect();
+        if endpoints.is_empty() || get("mode") == "\"router\"" {
+            return None;
+        }
+        Some(format!(
+            "no Zenoh router or peer is reached at {}: nodes of other processes are not heard until there is one; start a router with \
+             `ros2 run rmw_zenoh_cpp rmw_zenohd`, or with `zenohd`, or with `cargo run --example router` in crates/zenoh of rospin",
+            endpoints.join(", ")
+        ))
+    }
+}
+
+/// An endpoint with TLS over TCP, if there is one.
+///
+/// The library `zenoh-link-tls` 1.10.2 hands out the one `rustls` connection of a link to whoever reads and to whoever writes,
+/// each under a lock of its own. So it is not compiled in; but another crate of the program may have it compiled in.
+fn tls_endpoint(config: &Config) -> Option<String> {
+    // They may differ by mode, so that this is a list, or a list for each mode.
+    let tls = |key| {
+        let endpoints = config.get_json(key).ok()?;
+        let tls = endpoints.split('"').find(|part| part.starts_with("tls/"))?;
+        Some(tls.to_owned())
+    };
+    tls("listen/endpoints").or_else(|| tls("connect/endpoints"))
+}
+
+impl Default for SessionOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A list of texts as JSON5.
+fn list<'a>(items: impl IntoIterator<Item = &'a str>) -> String {
+    format!("{:?}", items.into_iter().collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(variables: &[(&str, &str)]) -> Result<SessionOptions, OpenError> {
+        SessionOptions::from_variables(|name| {
+            variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    fn get(options: &SessionOptions, key: &str) -> String {
+        options.config().unwrap().get_json(key).unwrap()
+    }
+
+    #[test]
+    fn without_a_word_it_is_as_ros_has_it() {
+        let options = from(&[(DOMAIN_ID, "")]).unwrap();
+        assert_eq!(options, SessionOptions::new());
+        assert_eq!(get(&options, "mode"), "\"peer\"");
+        assert_eq!(get(&options, "connect/endpoints"), "[\"tcp/localhost:7447\"]");
+        assert_eq!(get(&options, "scouting/multicast/enabled"), "false");
+        assert_eq!(get(&options, "queries_default_timeout"), "600000");
+    }
+
+    #[test]
+    fn the_environment_goes_before_the_file_and_the_program_before_both() {
+        let path = std::env::temp_dir().join(format!("rospin-zenoh-{}.json5", std::process::id()));
+        std::fs::write(&path, "{ mode: \"client\", queries_default_timeout: 1, listen: { endpoints: [] } }").unwrap();
+        let overrides = "queries_default_timeout = 2 ; connect/endpoints=[\"tcp/10.0.0.1:7447\"];";
+        let options =
+            from(&[(DOMAIN_ID, "42"), (CONFIG_FILE, path.to_str().unwrap()), (OVERRIDES, overrides)]).unwrap();
+        assert_eq!((options.domain_id, get(&options, "mode").as_str()), (42, "\"client\""));
+        assert_eq!(get(&options, "queries_default_timeout"), "2");
+        assert_eq!(get(&options, "connect/endpoints"), "[\"tcp/10.0.0.1:7447\"]");
+        let options = options.mode(Mode::Peer).connect([]).listen(["tcp/[::1]:0"]).scouting(true);
+        assert_eq!(get(&options, "mode"), "\"peer\"");
+        assert_eq!(get(&options, "connect/endpoints"), "[]");
+        assert_eq!(get(&options, "listen/endpoints"), "[\"tcp/[::1]:0\"]");
+        assert_eq!(get(&options, "scouting/multicast/enabled"), "true");
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_names_its_place() {
+        let message = |options: Result<SessionOptions, OpenError>| {
+            options.and_then(|options| options.config()).unwrap_err().to_string()
+        };
+        let cases = [
+            (message(from(&[(DOMAIN_ID, "seven")])), "ROS_DOMAIN_ID is `seven`"),
+            (message(from(&[(DOMAIN_ID, "-1")])), "whole number"),
+            (message(from(&[(OVERRIDES, "mode")])), "ZENOH_CONFIG_OVERRIDE is `mode`"),
+            (message(from(&[(OVERRIDES, "mode=\"king\"")])), "no `mode` that could be `\"king\"`"),
+            (message(Ok(SessionOptions::new().setting("no/such", "1"))), "no `no/such`"),
+            (message(from(&[(CONFIG_FILE, "/no/such/file.json5")])), "`/no/such/file.json5`"),
+            (message(Ok(SessionOptions::new().listen(["tcp/[::]:1", "tls/[::]:0"]))), "`tls/[::]:0` is not safe"),
+            (message(from(&[(OVERRIDES, "connect/endpoints={ peer: [\"tls/a:1\"] }")])), "`tls/a:1` is not safe"),
+        ];
+        for (message, expected) in cases {
+            assert!(message.contains(expected), "{message}");
+        }
+    }
+}

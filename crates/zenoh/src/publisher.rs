@@ -1,0 +1,135 @@
+//! Publishers.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use hiroz_protocol::EndpointKind;
+use rospin_node::{
+    Awaited, Durability, FullName, History, Matches, PublishError, PublisherEnd, Qos, Refused, Reliability, TypeName,
+};
+use zenoh::Wait;
+use zenoh::liveliness::LivelinessToken;
+use zenoh::matching::MatchingStatus;
+use zenoh::qos::{CongestionControl, Priority};
+use zenoh::sample::Locality;
+use zenoh_ext::{AdvancedPublisher, AdvancedPublisherBuilderExt, CacheConfig, MissDetectionConfig};
+
+use crate::attachment::{Attachment, Gid};
+use crate::matches::Matched;
+use crate::names::{Endpoint, ZenohNode, refused};
+use crate::session::Session;
+
+/// How much is kept where the quality of service has no limit: nothing grows without bound.
+pub(crate) const KEEP_ALL: usize = 8192;
+
+/// How often a latched, reliable publisher says which message was its last, for as long as there is a new one.
+const HEARTBEAT: Duration = Duration::from_millis(500);
+
+/// A publisher of messages.
+pub(crate) struct ZenohPublisher {
+    topic: String,
+    gid: Gid,
+    /// True if subscriptions that come later get what is published now.
+    latched: bool,
+    /// True while Zenoh knows of a subscriber in another process, of ROS or not.
+    has_subscribers: Arc<AtomicBool>,
+    session: Session,
+    /// Numbers go out in their order: gaps are losses.
+    output: Mutex<Output>,
+    // First out of the graph, then gone.
+    _token: LivelinessToken,
+    matched: Matched,
+}
+
+struct Output {
+    last: i64,
+    publisher: AdvancedPublisher<'static>,
+}
+
+impl ZenohPublisher {
+    pub(crate) fn new(node: &ZenohNode, topic: &FullName, message_type: &TypeName, qos: &Qos) -> Result<Self, Refused> {
+        let (session, reliable) = (&node.session, qos.reliability == Reliability::Reliable);
+        let latched = qos.durability == Durability::TransientLocal;
+        let endpoint = Endpoint::new(node, EndpointKind::Publisher, topic, message_type, qos)?;
+        // Only with both, ROS 2 would rather wait than lose something.
+        let waits = reliable && qos.history == History::KeepAll;
+        let congestion = if waits { CongestionControl::Block } else { CongestionControl::Drop };
+        // Who waits holds the lock of a connection's queue of that priority, and nobody else shall wait for it.
+        let priority = if waits { Priority::DataHigh } else { Priority::Data };
+        let reliability =
+            if reliable { zenoh::qos::Reliability::Reliable } else { zenoh::qos::Reliability::BestEffort };
+        let builder = session.zenoh().declare_publisher(endpoint.key.clone());
+        let builder = builder.congestion_control(congestion).priority(priority).reliability(reliability);
+        // Messages between nodes of one session are delivered without Zenoh.
+        let mut builder = builder.allowed_destination(Locality::Remote).advanced();
+        if latched {
+            let cache = CacheConfig::default().max_samples(qos.depth().unwrap_or(KEEP_ALL));
+            builder = builder.publisher_detection().cache(cache);
+            if reliable {
+                builder = builder.sample_miss_detection(MissDetectionConfig::default().sporadic_heartbeat(HEARTBEAT));
+            }
+        }
+        let publisher = builder.wait().map_err(refused)?;
+        let has_subscribers = Arc::new(AtomicBool::new(true));
+        let noted = Arc::clone(&has_subscribers);
+        let note = move |status: MatchingStatus| noted.store(status.matching(), Ordering::Release);
+        publisher.matching_listener().callback(note).background().wait().map_err(refused)?;
+        let status = publisher.matching_status().wait().map_err(refused)?;
+        has_subscribers.store(status.matching(), Ordering::Release);
+        let matched = Matched::follow_others(session, &endpoint)?;
+        if latched {
+            session.begins_to_publish(endpoint.gid);
+        }
+        Ok(Self {
+            topic: topic.to_string(),
+            gid: endpoint.gid,
+            latched,
+            has_subscribers,
+            session: session.clone(),
+            output: Mutex::new(Output { last: 0, publisher }),
+            _token: endpoint.announce(session)?,
+            matched,
+        })
+    }
+}
+
+impl PublisherEnd for ZenohPublisher {
+    fn is_heard(&self) -> bool {
+        self.latched || self.has_subscribers.load(Ordering::Acquire) || self.matched.is_any()
+    }
+
+    fn publish(&self, payload: &mut Vec<u8>) -> Result<(), PublishError> {
+        let failed =
+            |reason: &dyn fmt::Display| PublishError::Failed { topic: self.topic.clone(), reason: reason.to_string() };
+        // No other lock is taken under it, and no user code runs.
+        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        output.last += 1;
+        let attachment = Attachment::now(output.last, self.gid);
+        output
+            .publisher
+            .put(std::mem::take(payload))
+            .attachment(attachment.encode())
+            .wait()
+            .map_err(|error| failed(&error))
+    }
+}
+
+impl Drop for ZenohPublisher {
+    fn drop(&mut self) {
+        if self.latched {
+            self.session.ends_to_publish(self.gid);
+        }
+    }
+}
+
+impl Matches for ZenohPublisher {
+    fn count(&self) -> usize {
+        self.matched.count()
+    }
+
+    fn wait(&self) -> Awaited<()> {
+        self.matched.wait()
+    }
+}

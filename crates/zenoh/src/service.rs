@@ -1,0 +1,113 @@
+//! Servers: requests as a source, and where responses go.
+
+use bytes::Bytes;
+use hiroz_protocol::EndpointKind;
+use rospin_engine::{Notifier, Pending, Source, TakeError};
+use rospin_node::{FullName, Inbox, Qos, Refused, ReplyEnd, TypeName};
+use zenoh::Wait;
+use zenoh::bytes::ZBytes;
+use zenoh::key_expr::KeyExpr;
+use zenoh::liveliness::LivelinessToken;
+use zenoh::query::{Query, Queryable};
+
+use crate::attachment::Attachment;
+use crate::names::{Endpoint, ZenohNode, refused};
+use crate::payload::contiguous;
+use crate::publisher::KEEP_ALL;
+
+/// The requests of a service.
+pub(crate) struct ZenohRequests {
+    // First out of the graph, then deaf, and only then are clients told of what was left.
+    _token: LivelinessToken,
+    _queryable: Queryable<()>,
+    inbox: Inbox<Query>,
+    key: KeyExpr<'static>,
+}
+
+/// A request that is none.
+#[derive(Debug, thiserror::Error)]
+enum RequestError {
+    #[error("the request does not say which one it is and from whom")]
+    Attachment,
+    #[error("the request has no payload")]
+    Payload,
+}
+
+impl ZenohRequests {
+    pub(crate) fn new(
+        node: &ZenohNode,
+        service: &FullName,
+        service_type: &TypeName,
+        qos: &Qos,
+    ) -> Result<Self, Refused> {
+        let session = &node.session;
+        let endpoint = Endpoint::new(node, EndpointKind::Service, service, service_type, qos)?;
+        let key = session.remembered(endpoint.key.clone())?;
+        let (inbox, delivery) = Inbox::new(qos.depth().unwrap_or(KEEP_ALL));
+        // Clients ask those that say that they answer for the whole key.
+        let builder = session.zenoh().declare_queryable(key.clone()).complete(true);
+        let queryable = builder.callback(move |query| delivery.push(query, 0)).wait().map_err(refused)?;
+        let token = endpoint.announce(session)?;
+        Ok(Self { _token: token, _queryable: queryable, inbox, key })
+    }
+}
+
+/// The number and the client of a request, and the request.
+fn read(query: &Query) -> Result<(Attachment, Bytes), RequestError> {
+    let attachment = query.attachment().and_then(Attachment::decode).ok_or(RequestError::Attachment)?;
+    let payload: &ZBytes = query.payload().ok_or(RequestError::Payload)?;
+    Ok((attachment, contiguous(payload.clone())))
+}
+
+impl Source for ZenohRequests {
+    type Item = (Bytes, Box<dyn ReplyEnd>);
+    type Attachment = ();
+
+    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
+        self.inbox.attach(notifier);
+        Ok(())
+    }
+
+    fn try_take(&mut self) -> Result<Option<Self::Item>, TakeError> {
+        let Some(query) = self.inbox.pop() else { return Ok(None) };
+        match read(&query) {
+            Ok((request, payload)) => {
+                let reply = ZenohReply { query, request, key: self.key.clone() };
+                Ok(Some((payload, Box::new(reply))))
+            }
+            Err(error) => {
+                refuse(&query, &error.to_string());
+                Err(TakeError::Failed(Box::new(error)))
+            }
+        }
+    }
+
+    fn pending(&self) -> Pending {
+        self.inbox.pending()
+    }
+}
+
+/// Where a response goes. If it is dropped, the client is told that there is none.
+pub(crate) struct ZenohReply {
+    query: Query,
+    request: Attachment,
+    key: KeyExpr<'static>,
+}
+
+impl ReplyEnd for ZenohReply {
+    fn send(self: Box<Self>, payload: Vec<u8>) -> Result<(), Refused> {
+        // It says whose and which request it answers.
+        let attachment = Attachment::now(self.request.number, self.request.source);
+        self.query.reply(&self.key, payload).attachment(attachment.encode()).wait().map_err(refused)
+    }
+
+    fn refuse(self: Box<Self>, reason: &str) {
+        refuse(&self.query, reason);
+    }
+}
+
+/// Tells the client that its request could not be understood.
+fn refuse(query: &Query, reason: &str) {
+    // If it does not reach the client, nothing does: it hears of the end of its query at least.
+    let _ = query.reply_err(reason).wait();
+}

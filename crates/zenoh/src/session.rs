@@ -1,0 +1,152 @@
+//! Sessions: what a process has of the network.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rospin_engine::Context;
+use rospin_node::{Complaints, Graph, Refused, Ros};
+use zenoh::Wait;
+use zenoh::key_expr::KeyExpr;
+use zenoh::pubsub::Subscriber;
+
+use crate::attachment::Gid;
+use crate::grace::Grace;
+use crate::graph;
+use crate::names::refused;
+use crate::options::{OpenError, SessionOptions};
+
+/// What a process has of a Zenoh network: sockets, threads, and a domain of ROS 2 in it. Cheap to clone; clones are the same
+/// session. It is closed when the last clone and the last node are dropped, which blocks for a moment.
+#[derive(Clone)]
+pub struct Session(Arc<Inner>);
+
+struct Inner {
+    graph: Arc<Graph>,
+    // Deaf before it is closed.
+    _tokens: Subscriber<()>,
+    zenoh: zenoh::Session,
+    domain_id: usize,
+    call_timeout: Duration,
+    grace: Arc<Grace>,
+    /// Numbers of nodes and of their entities.
+    next_id: AtomicUsize,
+    /// The keys of all services there ever were.
+    keys: Mutex<BTreeMap<String, KeyExpr<'static>>>,
+    /// The session's own latched publishers.
+    latched: Mutex<BTreeSet<Gid>>,
+}
+
+impl Session {
+    /// Opens a session.
+    ///
+    /// The first one of a process starts Zenoh's threads, which all of them share. They have the scheduling and the cores of
+    /// the calling thread, see [`Context::start_threads`](rospin_engine::Context::start_threads).
+    ///
+    /// Blocks until those that it connects to have been reached, or half a second has passed: a peer goes on without them,
+    /// and connects when they are there. A [client](crate::Mode::Client) fails at once if there is no router. If a peer reaches nobody
+    /// that it is to connect to, a warning says so.
+    ///
+    /// # Errors
+    /// If the configuration is none, an address to listen on cannot be had, or a client finds no router.
+    ///
+    /// # Panics
+    /// In a Tokio runtime of the kind `current_thread`, which Zenoh does not work in.
+    pub fn open(options: SessionOptions) -> Result<Self, OpenError> {
+        let config = options.config()?;
+        let zenoh = zenoh::open(config).wait().map_err(|error| OpenError::Zenoh { reason: error.to_string() })?;
+        if let Some(complaint) = options.loneliness(&zenoh) {
+            Complaints::default().tell("router", &complaint);
+        }
+        let graph = Graph::matched_by_hash();
+        let tokens = graph::follow(&zenoh, options.domain_id, &graph);
+        let tokens = tokens.map_err(|error| OpenError::Zenoh { reason: error.to_string() })?;
+        let (domain_id, call_timeout) = (options.domain_id as usize, options.call_timeout);
+        Ok(Self(Arc::new(Inner {
+            graph,
+            _tokens: tokens,
+            zenoh,
+            domain_id,
+            call_timeout,
+            grace: Arc::default(),
+            next_id: AtomicUsize::new(0),
+            keys: Mutex::default(),
+            latched: Mutex::default(),
+        })))
+    }
+
+    /// Returns what creates nodes of this session, whose callbacks run on executors of `context`.
+    #[must_use]
+    pub fn ros(&self, context: &Context) -> Ros {
+        Ros::over(context, self.clone())
+    }
+
+    /// The session itself, for what is not of ROS 2. What is done with it does not wait for any executor: Zenoh calls
+    /// callbacks on its own threads, or on the one that publishes. A callback that listens to a topic in this way and publishes
+    /// on it through a node's publisher hangs.
+    #[must_use]
+    pub fn zenoh(&self) -> &zenoh::Session {
+        &self.0.zenoh
+    }
+
+    pub(crate) fn graph(&self) -> &Arc<Graph> {
+        &self.0.graph
+    }
+
+    pub(crate) fn domain_id(&self) -> usize {
+        self.0.domain_id
+    }
+
+    pub(crate) fn call_timeout(&self) -> Duration {
+        self.0.call_timeout
+    }
+
+    pub(crate) fn grace(&self) -> &Arc<Grace> {
+        &self.0.grace
+    }
+
+    fn latched(&self) -> MutexGuard<'_, BTreeSet<Gid>> {
+        self.0.latched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a latched publisher of this session.
+    pub(crate) fn begins_to_publish(&self, gid: Gid) {
+        self.latched().insert(gid);
+    }
+
+    /// Forgets a latched publisher.
+    pub(crate) fn ends_to_publish(&self, gid: Gid) {
+        self.latched().remove(&gid);
+    }
+
+    /// Returns true if that is a latched publisher of this session.
+    pub(crate) fn publishes(&self, gid: Gid) -> bool {
+        self.latched().contains(&gid)
+    }
+
+    pub(crate) fn next_id(&self) -> usize {
+        self.0.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The key, declared until the session ends.
+    ///
+    /// Zenoh 1.10 forgets a key with the last server that has it. If a request for it is on its last inch just then, that is
+    /// forgotten, too, and no client is told.
+    pub(crate) fn remembered(&self, key: KeyExpr<'static>) -> Result<KeyExpr<'static>, Refused> {
+        let mut keys = self.0.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = keys.get(key.as_str()) {
+            return Ok(known.clone());
+        }
+        let declared = self.0.zenoh.declare_keyexpr(key).wait().map_err(refused)?;
+        keys.insert(declared.to_string(), declared.clone());
+        Ok(declared)
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("domain_id", &self.0.domain_id).finish_non_exhaustive()
+    }
+}

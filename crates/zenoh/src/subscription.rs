@@ -1,0 +1,83 @@
+//! Subscriptions: messages that come from other processes.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use hiroz_protocol::EndpointKind;
+use rospin_node::{Delivery, Durability, FullName, Qos, Refused, Reliability, SubscriptionEnd, TypeName};
+use zenoh::Wait;
+use zenoh::liveliness::LivelinessToken;
+use zenoh::pubsub::Subscriber;
+use zenoh::sample::{Locality, Sample, SampleKind};
+use zenoh_ext::{AdvancedSubscriber, AdvancedSubscriberBuilderExt, HistoryConfig, RecoveryConfig};
+
+use crate::attachment::Attachment;
+use crate::gaps::Gaps;
+use crate::matches::Matched;
+use crate::names::{Endpoint, ZenohNode, refused};
+use crate::payload::contiguous;
+use crate::publisher::KEEP_ALL;
+use crate::session::Session;
+
+/// A subscription of a Zenoh key.
+struct ZenohSubscription {
+    // First out of the graph, then deaf.
+    _token: LivelinessToken,
+    _subscriber: Ears,
+}
+
+/// What Zenoh calls when something arrived; only latched topics need the costlier kind.
+enum Ears {
+    Plain { _subscriber: Subscriber<()> },
+    Latched { _subscriber: AdvancedSubscriber<()> },
+}
+
+/// Creates a subscription.
+pub(crate) fn subscribe(
+    node: &ZenohNode,
+    topic: &FullName,
+    message_type: &TypeName,
+    qos: &Qos,
+    delivery: Delivery<Bytes>,
+) -> Result<SubscriptionEnd, Refused> {
+    let session = &node.session;
+    let endpoint = Endpoint::new(node, EndpointKind::Subscription, topic, message_type, qos)?;
+    let latched = qos.durability == Durability::TransientLocal;
+    let hear = deliver(delivery, latched.then(|| session.clone()));
+    // Messages between nodes of one session are delivered without Zenoh.
+    let builder = session.zenoh().declare_subscriber(endpoint.key.clone());
+    let builder = builder.allowed_origin(Locality::Remote).callback_mut(hear);
+    let subscriber = if latched {
+        let history = HistoryConfig::default().detect_late_publishers();
+        let builder = builder.history(history.max_samples(qos.depth().unwrap_or(KEEP_ALL)));
+        let mut builder = builder.query_timeout(Duration::from_millis(u64::MAX)).subscriber_detection();
+        if qos.reliability == Reliability::Reliable {
+            builder = builder.recovery(RecoveryConfig::default().heartbeat());
+        }
+        Ears::Latched { _subscriber: builder.wait().map_err(refused)? }
+    } else {
+        Ears::Plain { _subscriber: builder.wait().map_err(refused)? }
+    };
+    let matched = Matched::follow_others(session, &endpoint)?;
+    let token = endpoint.announce(session)?;
+    let reader = Box::new(ZenohSubscription { _token: token, _subscriber: subscriber });
+    Ok(SubscriptionEnd { reader, matches: Box::new(matched) })
+}
+
+/// Returns what Zenoh's threads do with a sample. A subscription that is `latched_in` a session asks all publishers for what they keep,
+/// those of the session itself included, whose messages it has already.
+fn deliver(delivery: Delivery<Bytes>, latched_in: Option<Session>) -> impl FnMut(Sample) + Send + Sync + 'static {
+    let mut gaps = Gaps::default();
+    move |sample| {
+        if sample.kind() == SampleKind::Put {
+            // What has none is heard, too: Zenoh is open to everybody.
+            let attachment = sample.attachment().and_then(Attachment::decode);
+            let is_own = |session: &Session| attachment.is_some_and(|attachment| session.publishes(attachment.source));
+            if latched_in.as_ref().is_some_and(is_own) {
+                return;
+            }
+            let missing = attachment.map_or(0, |attachment| gaps.arrived(attachment.source, attachment.number));
+            delivery.push(contiguous(sample.payload().clone()), missing);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! The conformance suite over Zenoh, on the loopback interface: in one session, and between two.
+
+mod common;
+
+use std::sync::{Mutex, PoisonError};
+
+use common::{Place, guest_options, isolated};
+use rospin_engine::{Context, ExecutorHandle};
+use rospin_testkit::conformance::Fixture;
+use rospin_zenoh::{OpenError, Ros, Session};
+
+/// An address of its own. Whoever joins first is found there by the others.
+struct Loopback<const APART: bool>(Mutex<Option<Place>>);
+
+impl<const APART: bool> Fixture for Loopback<APART> {
+    const APART: bool = APART;
+
+    fn deviation(case: &str) -> Option<&'static str> {
+        match case {
+            "a_successor_hears_only_what_follows" if APART => {
+                Some("Zenoh delivers by topic, to whoever listens when a message arrives, and not to whom it was sent")
+            }
+            _ => None,
+        }
+    }
+
+    fn new() -> Self {
+        Self(Mutex::new(None))
+    }
+
+    fn join(&self, context: &Context, _executor: &ExecutorHandle) -> Ros {
+        let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = match &*place {
+            Some(place) => Session::open(guest_options(&place.endpoint)).expect("a session"),
+            None => {
+                let (found, session) = host();
+                *place = Some(found);
+                session
+            }
+        };
+        session.ros(context)
+    }
+}
+
+/// A session at a place where nobody else is. Other tests look for one at the same time: somebody may be quicker.
+fn host() -> (Place, Session) {
+    let open = |_| {
+        let place = Place::new();
+        match Session::open(isolated().listen([place.endpoint.as_str()])) {
+            Ok(session) => Some((place, session)),
+            Err(OpenError::Zenoh { .. }) => None,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    (0..10).find_map(open).expect("a session")
+}
+
+mod in_one_session {
+    rospin_testkit::conformance!(crate::Loopback<false>);
+}
+
+mod between_two_sessions {
+    rospin_testkit::conformance!(crate::Loopback<true>);
+}

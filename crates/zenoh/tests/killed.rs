@@ -1,0 +1,217 @@
+//! Servers and clients that are killed while calls and goals are under way, again and again.
+
+mod common;
+
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use common::{AddRequest, AddResponse, AddTwoInts, Place, context, executor, guest_options, spin, wait, wait_until};
+use futures::StreamExt;
+use rospin_engine::{ClockKind, Payload, SpinOptions};
+use rospin_msgs::example_interfaces::action::{Fibonacci, FibonacciFeedback, FibonacciGoal};
+use rospin_zenoh::{CallError, CancelResponse, GoalHandle, GoalResponse, ResultError, Session};
+
+/// Where the other process is to find this one.
+const ENDPOINT: &str = "ROSPIN_TEST_PEER_ENDPOINT";
+
+/// How often a process is killed: as often as this variable says.
+fn kills() -> u32 {
+    std::env::var("ROSPIN_TEST_KILLS").map_or(4, |kills| kills.parse().expect("a number"))
+}
+
+/// A process that is killed when this is dropped.
+struct Peer(Child);
+
+impl Peer {
+    fn start(role: &str, place: &Place) -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", role, "--nocapture"]).env(ENDPOINT, &place.endpoint);
+        Self(command.stdout(Stdio::null()).spawn().unwrap())
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // SIGKILL: it can tell nobody.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn endpoint() -> Option<String> {
+    std::env::var(ENDPOINT).ok()
+}
+
+/// Requests are sent before, while and after the server dies; Zenoh forgets some of those that it routes just then.
+#[test]
+fn calls_end_whenever_their_server_is_killed() {
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let place = Place::new();
+    let node = place.host().ros(&context).create_node("caller").unwrap();
+    let client = node.create_client::<AddTwoInts>(&executor.handle(), "add_two_ints").unwrap();
+    for _ in 0..kills() {
+        let peer = Peer::start("the_servers_process", &place);
+        wait(&executor, "the server is matched", client.wait_for_service());
+        wait(&executor, "the server answers", client.call(AddRequest { a: 1, b: 2 })).unwrap();
+        let is_dead = AtomicBool::new(false);
+        let calls = std::thread::scope(|scope| {
+            let calls = scope.spawn(|| {
+                let mut calls = Vec::new();
+                let mut rest = 100;
+                while rest > 0 {
+                    calls.push(client.call(AddRequest { a: 3, b: 4 }));
+                    rest -= u32::from(is_dead.load(Ordering::Relaxed));
+                    std::thread::yield_now();
+                }
+                calls
+            });
+            drop(peer);
+            is_dead.store(true, Ordering::Relaxed);
+            calls.join().unwrap()
+        });
+        let count = calls.len();
+        for (n, call) in calls.into_iter().enumerate() {
+            match wait(&executor, &format!("call {n} of {count} ends"), call) {
+                Ok(response) => assert_eq!(response.sum, 7),
+                Err(CallError::Unanswered { .. } | CallError::Unavailable { .. }) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+        wait_until(&executor, "it is gone", || !client.service_is_ready());
+    }
+}
+
+#[test]
+fn feedback_and_result_end_when_their_server_is_killed() {
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let place = Place::new();
+    let node = place.host().ros(&context).create_node("caller").unwrap();
+    let client = node.create_action_client::<Fibonacci>(&executor.handle(), "fibonacci").unwrap();
+    for n in 0..kills() {
+        let peer = Peer::start("the_action_servers_process", &place);
+        wait(&executor, "the server is matched", client.wait_for_server());
+        let goal = wait(&executor, "it is accepted", client.send_goal(FibonacciGoal { order: 3 })).unwrap();
+        let mut feedback = goal.take_feedback().unwrap();
+        assert!(wait(&executor, "there is feedback", feedback.next()).is_some());
+        let asked_before = (n % 2 == 0).then(|| goal.result());
+        drop(peer);
+        wait(&executor, "the feedback ends", async { while feedback.next().await.is_some() {} });
+        let result = asked_before.map(|result| wait(&executor, "the result ends", result));
+        assert!(
+            matches!(result, None | Some(Err(ResultError::ServerGone { .. } | ResultError::Call(_)))),
+            "{result:?}"
+        );
+        let result = wait(&executor, "asking again ends", goal.result());
+        assert!(matches!(result, Err(ResultError::ServerGone { .. })), "{result:?}");
+        wait_until(&executor, "it is gone", || !client.server_is_ready());
+    }
+}
+
+/// Clients that die take nothing along, and leave nothing behind.
+#[test]
+fn a_server_outlives_its_clients() {
+    let (context, incidents) = context();
+    let executor = context.create_executor(rospin_engine::ExecutorOptions::new("main"));
+    let place = Place::new();
+    let node = place.host().ros(&context).create_node("adder").unwrap();
+    let group = executor.create_reentrant_group("server");
+    let handle = executor.handle();
+    let _server = node.on(&group).create_service::<AddTwoInts, _, _>("add_two_ints", move |request: AddRequest| {
+        // The client has died by the time of some of the responses.
+        let pause = handle.sleep(ClockKind::Steady, std::time::Duration::from_millis(5));
+        async move {
+            let _ = pause.await;
+            AddResponse { sum: request.a + request.b }
+        }
+    });
+    let started = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
+    let count = std::sync::Arc::clone(&started);
+    let actions = executor.create_group("actions", ());
+    let _actions = node.on(&actions).create_action_server(
+        "fibonacci",
+        |(), _, _| GoalResponse::AcceptAndExecute,
+        |(), _, _| CancelResponse::Accept,
+        move |_: Payload<()>, goal: GoalHandle<Fibonacci>| {
+            count.fetch_add(1, Ordering::Relaxed);
+            async move {
+                let _ = goal.publish_feedback(FibonacciFeedback { sequence: vec![0, 1] });
+                goal.abort(Default::default());
+            }
+        },
+    );
+    for _ in 0..kills() {
+        let before = started.load(Ordering::Relaxed);
+        let client = Peer::start("the_clients_process", &place);
+        wait_until(&executor, "goals are under way", || started.load(Ordering::Relaxed) >= before + 3);
+        drop(client);
+        wait_until(&executor, "it is gone", || node.count_clients("add_two_ints").unwrap() == 0);
+    }
+    let again = node.create_client::<AddTwoInts>(&executor.handle(), "add_two_ints").unwrap();
+    wait(&executor, "the server is matched", again.wait_for_service());
+    assert_eq!(wait(&executor, "it still answers", again.call(AddRequest { a: 1, b: 2 })).unwrap().sum, 3);
+    assert_eq!(common::take_failures(&incidents), 0);
+}
+
+/// The server's part; without an endpoint, nothing.
+#[test]
+fn the_servers_process() {
+    let Some(endpoint) = endpoint() else { return };
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let node = Session::open(guest_options(&endpoint)).unwrap().ros(&context).create_node("adder").unwrap();
+    let group = executor.create_group("server", ());
+    let _server = node.on(&group).create_service::<AddTwoInts, _, _>("add_two_ints", |request: AddRequest| {
+        AddResponse { sum: request.a + request.b }
+    });
+    spin(&executor, "it is killed");
+}
+
+/// The action server's part; without an endpoint, nothing. Its goals never end.
+#[test]
+fn the_action_servers_process() {
+    let Some(endpoint) = endpoint() else { return };
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let node = Session::open(guest_options(&endpoint)).unwrap().ros(&context).create_node("fibonacci").unwrap();
+    let group = executor.create_group("server", ());
+    let handle = executor.handle();
+    let _server = node.on(&group).create_action_server(
+        "fibonacci",
+        |(), _, _| GoalResponse::AcceptAndExecute,
+        |(), _, _| CancelResponse::Accept,
+        move |_: Payload<()>, goal: GoalHandle<Fibonacci>| {
+            let handle = handle.clone();
+            async move {
+                loop {
+                    let _ = goal.publish_feedback(FibonacciFeedback { sequence: vec![0, 1] });
+                    let _ = handle.sleep(ClockKind::Steady, std::time::Duration::from_millis(10)).await;
+                }
+            }
+        },
+    );
+    spin(&executor, "it is killed");
+}
+
+/// The client's part; without an endpoint, nothing.
+#[test]
+fn the_clients_process() {
+    let Some(endpoint) = endpoint() else { return };
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let node = Session::open(guest_options(&endpoint)).unwrap().ros(&context).create_node("caller").unwrap();
+    let client = node.create_client::<AddTwoInts>(&executor.handle(), "add_two_ints").unwrap();
+    let actions = node.create_action_client::<Fibonacci>(&executor.handle(), "fibonacci").unwrap();
+    let asking = async {
+        client.wait_for_service().await;
+        actions.wait_for_server().await;
+        loop {
+            let calls = [(); 10].map(|()| client.call(AddRequest { a: 1, b: 2 }));
+            let goal = actions.send_goal(FibonacciGoal { order: 1 }).await;
+            let _ = futures::future::join_all(calls).await;
+            drop(goal);
+        }
+    };
+    let _: Result<(), _> = executor.spin_until(asking, SpinOptions::new().timeout(common::PATIENCE));
+}

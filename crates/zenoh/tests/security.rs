@@ -1,0 +1,173 @@
+//! Who may join, and who may say what: TLS, as QUIC has it, and access control, by settings of the session.
+
+mod common;
+
+use std::fs;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::path::PathBuf;
+
+use common::{Place, Text, context, executor, guest_options, isolated, text, wait_until};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use rospin_engine::Executor;
+use rospin_zenoh::{Mode, Node, OpenError, Session, SessionOptions, Subscription};
+
+/// Who issues certificates; what it wrote is gone when this is dropped.
+struct Authority {
+    directory: PathBuf,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl Authority {
+    fn new(name: &str) -> Self {
+        let directory = std::env::temp_dir().join(format!("rospin-zenoh-{}-{name}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.self_signed(&key).unwrap();
+        fs::write(directory.join("ca.pem"), certificate.pem()).unwrap();
+        Self { directory, issuer: Issuer::new(params, key) }
+    }
+
+    /// Issues a certificate for this machine, under that name.
+    fn issue(&self, name: &str) {
+        let mut params = CertificateParams::new(vec!["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
+        params.distinguished_name.push(DnType::CommonName, name);
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        fs::write(self.file(name, "pem"), certificate.pem()).unwrap();
+        fs::write(self.file(name, "key"), key.serialize_pem()).unwrap();
+    }
+
+    fn file(&self, name: &str, extension: &str) -> PathBuf {
+        self.directory.join(format!("{name}.{extension}"))
+    }
+
+    /// Has the session show that certificate, and talk to those only who show one of this authority, too.
+    fn secure(&self, options: SessionOptions, name: &str) -> SessionOptions {
+        let setting = |options: SessionOptions, key: &str, file: PathBuf| {
+            options.setting(format!("transport/link/tls/{key}"), format!("{:?}", file.to_str().unwrap()))
+        };
+        let options = options.setting("transport/link/tls/enable_mtls", "true");
+        let options = setting(options, "root_ca_certificate", self.file("ca", "pem"));
+        ["listen", "connect"].into_iter().fold(options, |options, end| {
+            let options = setting(options, &format!("{end}_certificate"), self.file(name, "pem"));
+            setting(options, &format!("{end}_private_key"), self.file(name, "key"))
+        })
+    }
+}
+
+impl Drop for Authority {
+    fn drop(&mut self) {
+        // What is left behind is in the directory for what is temporary.
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// Where nobody else is at the moment, encrypted, with all that is said in one order.
+fn place() -> Place {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = socket.local_addr().unwrap().port();
+    Place { endpoint: format!("quic/localhost:{port}?multistream=0") }
+}
+
+fn listen(executor: &Executor, node: &Node, topic: &str) -> (Subscription, rospin_engine::CallbackGroup<()>, Heard) {
+    let (group, heard) = (executor.create_group("listener", ()), Heard::default());
+    let log = Heard::clone(&heard);
+    let subscription = node.on(&group).create_subscription(topic, move |message: Text| {
+        log.lock().unwrap().push(message.data);
+    });
+    (subscription.unwrap(), group, heard)
+}
+
+type Heard = std::sync::Arc<std::sync::Mutex<Vec<String>>>;
+
+#[test]
+fn only_those_with_a_certificate_join() {
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let (authority, stranger, place) = (Authority::new("ours"), Authority::new("theirs"), place());
+    ["host", "guest"].iter().for_each(|name| authority.issue(name));
+    stranger.issue("guest");
+    let host = Session::open(authority.secure(isolated().listen([place.endpoint.as_str()]), "host")).unwrap();
+    let host = host.ros(&context).create_node("host").unwrap();
+    let client = || guest_options(&place.endpoint).mode(Mode::Client);
+
+    // It trusts the host, and shows what another authority issued; it shows nothing; it does not even encrypt.
+    let forged = authority.secure(client(), "guest");
+    let forged =
+        forged.setting("transport/link/tls/connect_certificate", format!("{:?}", stranger.file("guest", "pem")));
+    let forged =
+        forged.setting("transport/link/tls/connect_private_key", format!("{:?}", stranger.file("guest", "key")));
+    let ca = format!("{:?}", authority.file("ca", "pem"));
+    let anonymous = client().setting("transport/link/tls/root_ca_certificate", ca);
+    let plain = guest_options(&place.endpoint.replace("quic", "tcp").replace("?multistream=0", "")).mode(Mode::Client);
+    for options in [forged, anonymous, plain] {
+        assert!(matches!(Session::open(options), Err(OpenError::Zenoh { .. })));
+    }
+
+    let guest = Session::open(authority.secure(client(), "guest")).unwrap().ros(&context).create_node("guest").unwrap();
+    for node in [&host, &guest] {
+        wait_until(&executor, "they see each other", || node.node_names() == ["/guest", "/host"]);
+    }
+    let (subscription, _group, heard) = listen(&executor, &host, "chatter");
+    let publisher = guest.create_publisher::<Text>("chatter").unwrap();
+    wait_until(&executor, "they are matched", || {
+        publisher.subscription_count() == 1 && subscription.publisher_count() == 1
+    });
+    publisher.publish(text("hello")).unwrap();
+    wait_until(&executor, "it is heard", || *heard.lock().unwrap() == ["hello"]);
+}
+
+/// Nobody whose certificate says `guest` gets a message on `secret` through the router, in or out.
+const ACCESS: &str = r#"{
+    enabled: true,
+    default_permission: "allow",
+    rules: [{
+        id: "no secrets",
+        messages: ["put", "declare_subscriber"],
+        flows: ["ingress", "egress"],
+        permission: "deny",
+        key_exprs: ["*/secret/**"],
+    }],
+    subjects: [{ id: "guests", cert_common_names: ["guest"] }],
+    policies: [{ rules: ["no secrets"], subjects: ["guests"] }],
+}"#;
+
+#[test]
+fn a_router_denies_a_topic() {
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let (authority, place) = (Authority::new("access"), place());
+    ["router", "member", "guest"].iter().for_each(|name| authority.issue(name));
+    let options = isolated().setting("mode", "\"router\"").listen([place.endpoint.as_str()]);
+    let _router = Session::open(authority.secure(options.setting("access_control", ACCESS), "router")).unwrap();
+    let join = |certificate: &str, name: &str| {
+        let options = guest_options(&place.endpoint).mode(Mode::Client);
+        Session::open(authority.secure(options, certificate)).unwrap().ros(&context).create_node(name).unwrap()
+    };
+    let (listener, member, guest) = (join("member", "listener"), join("member", "member"), join("guest", "guest"));
+    let (secret, _secrets, secrets) = listen(&executor, &listener, "secret");
+    let (chatter, _chats, chats) = listen(&executor, &listener, "chatter");
+    let (_secret, _overheard, overheard) = listen(&executor, &guest, "secret");
+    for (node, is_heard) in [(&member, true), (&guest, false)] {
+        let name = node.fully_qualified_name();
+        let secret_publisher = node.create_publisher::<Text>("secret").unwrap();
+        let publisher = node.create_publisher::<Text>("chatter").unwrap();
+        // Tokens are not denied: they are matched, as far as they can tell.
+        wait_until(&executor, "they are matched", || {
+            publisher.subscription_count() == 1 && chatter.publisher_count() == 1 && secret.publisher_count() == 1
+        });
+        secret_publisher.publish(text(format!("secret of {name}"))).unwrap();
+        publisher.publish(text(format!("chat of {name}"))).unwrap();
+        // On the same way, after the other one.
+        wait_until(&executor, "it is heard", || chats.lock().unwrap().contains(&format!("chat of {name}")));
+        if is_heard {
+            wait_until(&executor, "so is the other one", || secrets.lock().unwrap().len() == 1);
+        }
+    }
+    assert_eq!(*secrets.lock().unwrap(), ["secret of /member"]);
+    wait_until(&executor, "it is heard by itself", || !overheard.lock().unwrap().is_empty());
+    // What a guest says to itself passes no router.
+    assert_eq!(*overheard.lock().unwrap(), ["secret of /guest"]);
+}
