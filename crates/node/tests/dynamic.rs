@@ -10,7 +10,7 @@ use rospin_node::dynamic::{
 };
 use rospin_node::interfaces::field_type as id;
 use rospin_node::interfaces::type_description_interfaces::{GetTypeDescription, GetTypeDescriptionRequest, TypeSource};
-use rospin_node::{Message, Node, PublishError, Ros};
+use rospin_node::{Message, Node, PublishError, PublisherOptions, Ros, SubscriptionOptions};
 use serde::{Deserialize, Serialize};
 
 struct Fixture {
@@ -80,23 +80,61 @@ fn ends_of_one_name_and_type_meet() {
     assert_eq!(at.group.into_payload().unwrap(), [message]);
 }
 
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+struct Text {
+    data: String,
+}
+
+impl Message for Text {
+    const TYPE: &str = "std_msgs/msg/String";
+}
+
+fn text(data: &str) -> Text {
+    Text { data: data.to_owned() }
+}
+
 #[test]
-fn rust_types_of_the_same_name_are_others() {
-    #[derive(Clone, Serialize, Deserialize)]
-    struct Text {
-        data: String,
-    }
-    impl Message for Text {
-        const TYPE: &str = "std_msgs/msg/String";
-    }
+fn ends_of_several_rust_types_hear_each_other_in_one_order() {
     let at = set_up();
+    let string = find("std_msgs/msg/String");
     let typed = at.node.create_publisher::<Text>("topic").unwrap();
-    let text = find("std_msgs/msg/String");
-    let subscription = at.node.on(&at.group).create_dynamic_subscription("topic", &text, push).unwrap();
-    typed.publish(Text { data: "hello".to_owned() }).unwrap();
+    let dynamic = at.node.create_dynamic_publisher("topic", &string).unwrap();
+    let group = at.executor.create_group("typed", Vec::new());
+    let options = || SubscriptionOptions::new("topic").keep_last(3);
+    let hears = at.node.on(&group).create_subscription(options(), |heard: &mut Vec<Text>, text: Text| heard.push(text));
+    let hears = hears.unwrap();
+    let subscription = at.node.on(&at.group).create_dynamic_subscription(options(), &string, push).unwrap();
+    assert_eq!((typed.subscription_count(), dynamic.subscription_count(), hears.publisher_count()), (2, 2, 2));
+    for round in ["1", "2"] {
+        typed.publish(text(&format!("typed {round}"))).unwrap();
+        let mut message = DynamicMessage::new(&string);
+        message.set("data", format!("dynamic {round}")).unwrap();
+        dynamic.publish(message).unwrap();
+    }
     at.spin_all();
-    assert_eq!((typed.subscription_count(), subscription.publisher_count()), (0, 0));
-    assert_eq!(at.group.into_payload().unwrap(), []);
+    let expected = ["dynamic 1", "typed 2", "dynamic 2"];
+    assert_eq!(group.into_payload().unwrap(), expected.map(text));
+    let heard = at.group.into_payload().unwrap();
+    let heard: Vec<_> = heard.iter().map(|message| message.get::<String>("data").unwrap()).collect();
+    assert_eq!((heard.as_slice(), hears.missed(), subscription.missed()), (&expected.map(str::to_owned)[..], 1, 1));
+}
+
+#[test]
+fn what_was_latched_is_heard_by_late_subscriptions_of_another_rust_type() {
+    let at = set_up();
+    let string = find("std_msgs/msg/String");
+    let options = PublisherOptions::new("topic").keep_last(2).transient_local();
+    let typed = at.node.create_publisher::<Text>(options).unwrap();
+    for data in ["1", "2", "3"] {
+        typed.publish(text(data)).unwrap();
+    }
+    let options = SubscriptionOptions::new("topic").transient_local();
+    let _late = at.node.on(&at.group).create_dynamic_subscription(options, &string, push).unwrap();
+    typed.publish(text("4")).unwrap();
+    at.spin_all();
+    let heard = at.group.into_payload().unwrap();
+    let heard: Vec<_> = heard.iter().map(|message| message.get::<String>("data").unwrap()).collect();
+    assert_eq!(heard, ["2", "3", "4"]);
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use rospin_engine::{CallbackGroup, Context, ContextOptions, Executor, ExecutorOptions, SpinOptions};
 use rospin_node::{
-    CallError, Message, Node, NodeOptions, PublisherOptions, Ros, Service, ServiceOptions, SubscriptionOptions,
+    CallError, Durability, Message, Node, NodeOptions, PublisherOptions, Qos, Ros, Service, ServiceOptions,
+    SubscriptionOptions,
 };
 use serde::{Deserialize, Serialize};
 
@@ -125,8 +126,8 @@ fn whoever_waits_for_the_other_end_is_told() {
 }
 
 #[test]
-fn a_type_that_is_none_and_another_type_are_refused() {
-    let (_context, _executor, ros) = set_up();
+fn an_invalid_type_is_refused_and_another_type_is_not_heard() {
+    let (_context, executor, ros) = set_up();
     #[derive(Clone, Serialize, Deserialize)]
     struct Nameless;
     impl Message for Nameless {
@@ -140,9 +141,38 @@ fn a_type_that_is_none_and_another_type_are_refused() {
     let node = ros.create_node("node").unwrap();
     let error = node.create_publisher::<Nameless>("numbers").unwrap_err();
     assert!(error.to_string().contains("std_msgs/msg/String"), "{error}");
-    let _publisher = node.create_publisher::<Number>("numbers").unwrap();
-    let error = node.create_publisher::<Text>("numbers").unwrap_err();
-    assert!(error.to_string().contains("numbers"), "{error}");
+    // As over any middleware, what has another type is another topic.
+    let numbers = node.create_publisher::<Number>("numbers").unwrap();
+    let group = executor.create_group("group", Vec::<String>::new());
+    let texts =
+        node.on(&group).create_subscription("numbers", |heard: &mut Vec<String>, text: Text| heard.push(text.0));
+    assert_eq!((numbers.subscription_count(), texts.unwrap().publisher_count()), (0, 0));
+}
+
+#[test]
+fn a_subscription_hears_publishers_that_promise_what_it_asks_for() {
+    let (_context, executor, ros) = set_up();
+    let node = ros.create_node("node").unwrap();
+    let publish = |qos: Qos, data| {
+        let publisher = node.create_publisher::<Number>(PublisherOptions::new("numbers").qos(qos)).unwrap();
+        publisher.publish(Number { data }).unwrap();
+        publisher
+    };
+    let reliable = Qos::keep_last(5);
+    let mut latched = reliable;
+    latched.durability = Durability::TransientLocal;
+    let mut heard = Vec::new();
+    for asked in [Qos::sensor_data(), reliable, latched] {
+        let group = executor.create_group("listener", Vec::new());
+        let options = SubscriptionOptions::new("numbers").qos(asked);
+        let push = |heard: &mut Vec<i64>, number: Number| heard.push(number.data);
+        let subscription = node.on(&group).create_subscription(options, push).unwrap();
+        let publishers = [publish(Qos::sensor_data(), 1), publish(reliable, 2), publish(latched, 3)];
+        spin_all(&executor);
+        let matched = publishers.each_ref().map(|publisher| publisher.subscription_count());
+        heard.push((subscription.publisher_count(), matched, numbers(group)));
+    }
+    assert_eq!(heard, [(3, [1, 1, 1], vec![1, 2, 3]), (2, [0, 1, 1], vec![2, 3]), (1, [0, 0, 1], vec![3])]);
 }
 
 #[test]

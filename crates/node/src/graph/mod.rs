@@ -24,6 +24,7 @@ pub use node::{GraphCallback, NamesAndTypes};
 
 use crate::complaints::Complaints;
 use crate::link::LocalTopics;
+use crate::names::TypeName;
 
 /// What came into the graph, or left it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -238,6 +239,15 @@ impl Graph {
     /// Returns true if ends are connected only where the quality of service that is offered is what is asked for.
     pub(crate) fn matches_qos(&self) -> bool {
         self.matching == Matching::ByName
+    }
+
+    /// Returns the part of a type that ends must have in common to be connected.
+    pub(crate) fn type_key(&self, type_name: &TypeName) -> String {
+        match (self.matching, &type_name.hash) {
+            (Matching::ByName, _) => type_name.to_string(),
+            (Matching::ByHash, None) => format!("{type_name} without hash"),
+            (Matching::ByHash, Some(hash)) => format!("{type_name} {hash}"),
+        }
     }
 
     /// Returns the topics that nodes of this process share without the middleware.

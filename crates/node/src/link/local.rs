@@ -17,7 +17,7 @@ use rospin_engine::{Guarantees, Mutex, MutexGuard, Topics, Waiters};
 
 use crate::inbox::Delivery;
 use crate::middleware::{Awaited, Matches};
-use crate::names::{FullName, TypeName};
+use crate::names::FullName;
 
 /// The topics of one [graph](crate::Graph), as far as this process has ends of them.
 #[derive(Default)]
@@ -31,7 +31,7 @@ pub(crate) struct LocalTopics {
 /// A topic of one ROS type.
 struct LocalTopic {
     name: String,
-    /// The ROS type and its hash.
+    /// The ROS type, as its ends are matched by it.
     type_key: String,
     state: Mutex<Ends>,
     /// True while there are ends of more than one Rust type.
@@ -81,28 +81,18 @@ pub(crate) struct LocalEnd {
 }
 
 /// Returns the engine's name of the topic that ends of one Rust type share.
-pub(super) fn engine_name<M: 'static>(topic: &FullName, message_type: &TypeName) -> String {
-    format!("{topic} {} {:?}", type_key(message_type), TypeId::of::<M>())
-}
-
-fn type_key(message_type: &TypeName) -> String {
-    format!("{message_type} {}", message_type.hash.as_deref().unwrap_or("without hash"))
+pub(super) fn engine_name<M: 'static>(topic: &FullName, type_key: &str) -> String {
+    format!("{topic} {type_key} {:?}", TypeId::of::<M>())
 }
 
 impl LocalTopics {
     /// Enters an end of Rust type `M`.
-    pub(super) fn enter<M: 'static>(
-        self: &Arc<Self>,
-        topic: &FullName,
-        message_type: &TypeName,
-        kind: EndKind,
-    ) -> LocalEnd {
-        let type_key = type_key(message_type);
+    pub(super) fn enter<M: 'static>(self: &Arc<Self>, topic: &FullName, type_key: &str, kind: EndKind) -> LocalEnd {
         let mut known = self.known.lock();
         let types = known.entry(topic.to_string()).or_default();
-        let topic = Arc::clone(types.entry(type_key.clone()).or_insert_with(|| {
+        let topic = Arc::clone(types.entry(type_key.to_owned()).or_insert_with(|| {
             let (state, is_mixed) = (Mutex::default(), AtomicBool::new(false));
-            Arc::new(LocalTopic { name: topic.to_string(), type_key, state, is_mixed })
+            Arc::new(LocalTopic { name: topic.to_string(), type_key: type_key.to_owned(), state, is_mixed })
         }));
         drop(known);
         let rust_type = TypeId::of::<M>();

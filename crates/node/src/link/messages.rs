@@ -12,7 +12,7 @@ use crate::callback::Received;
 use crate::inbox::{Delivery, Inbox};
 use crate::message::Decode;
 use crate::middleware::{Matches, Refused, SubscriptionEnd};
-use crate::names::{FullName, TypeName};
+use crate::names::FullName;
 use crate::qos::{Durability, Qos};
 
 /// The messages of a subscription in the order of their arrival: those of this process as they are, and others encoded.
@@ -33,12 +33,12 @@ impl<D: Decode> Messages<D> {
         context: &Context,
         topics: &Arc<LocalTopics>,
         subscribe: impl FnOnce(Delivery<Bytes>) -> Result<Option<SubscriptionEnd>, Refused>,
-        (topic, message_type, qos): (&FullName, &TypeName, &Qos),
+        (topic, type_key, qos): (&FullName, &str, &Qos),
         decode: D,
     ) -> Result<(Self, Box<dyn Matches>), Refused> {
         let depth = qos.depth().unwrap_or(KEEP_ALL);
         let demands = guarantees(qos);
-        let options = SubscriptionOptions::new(local::engine_name::<D::Message>(topic, message_type));
+        let options = SubscriptionOptions::new(local::engine_name::<D::Message>(topic, type_key));
         let mut options = options.within(&topics.engine).keep_last(depth).demands(demands);
         if qos.durability == Durability::TransientLocal {
             options = options.transient_local();
@@ -46,7 +46,7 @@ impl<D: Decode> Messages<D> {
         let (encoded, delivery) = Inbox::new(depth);
         let (reader, outside) = subscribe(delivery.clone())?.map(|end| (end.reader, end.matches)).unzip();
         let here = context.create_queue::<D::Message>(options).map_err(refused)?;
-        let end = topics.enter::<D::Message>(topic, message_type, EndKind::Subscription { demands, delivery });
+        let end = topics.enter::<D::Message>(topic, type_key, EndKind::Subscription { demands, delivery });
         let end = Arc::new(end);
         let matches = AllMatches { here: Arc::clone(&end), outside };
         Ok((Self { decode, depth, end, _outside: reader, here, encoded }, Box::new(matches)))
@@ -65,6 +65,13 @@ impl<D: Decode> Messages<D> {
             }
         }
         self.encoded.count_lost(surplus as u64);
+    }
+}
+
+impl<D: Decode> Drop for Messages<D> {
+    fn drop(&mut self) {
+        // The handle of the subscription has it, too.
+        self.end.leave();
     }
 }
 

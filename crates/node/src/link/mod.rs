@@ -47,7 +47,13 @@ impl Link {
     ) -> Result<PublisherLink<M>, Refused> {
         let outside = self.network.as_ref().map(|node| node.create_publisher(topic, message_type, qos)).transpose()?;
         let promises = if self.graph.matches_qos() { guarantees(qos) } else { Guarantees::ALL };
-        PublisherLink::new(&self.context, self.graph.local_topics(), outside, promises, (topic, message_type, qos))
+        PublisherLink::new(
+            &self.context,
+            self.graph.local_topics(),
+            outside,
+            promises,
+            (topic, &self.graph.type_key(message_type), qos),
+        )
     }
 
     pub(crate) fn create_subscription<D: Decode>(
@@ -60,7 +66,13 @@ impl Link {
         let network = self.network.as_ref();
         let subscribe =
             |delivery| network.map(|node| node.create_subscription(topic, message_type, qos, delivery)).transpose();
-        Messages::new(&self.context, self.graph.local_topics(), subscribe, (topic, message_type, qos), decode)
+        Messages::new(
+            &self.context,
+            self.graph.local_topics(),
+            subscribe,
+            (topic, &self.graph.type_key(message_type), qos),
+            decode,
+        )
     }
 
     pub(crate) fn create_service<S: Service>(

@@ -13,7 +13,7 @@ use super::local::{self, EndKind, LocalEnd, LocalTopics};
 use super::{KEEP_ALL, refused};
 use crate::message::Encode;
 use crate::middleware::{Awaited, Matches, PublisherEnd, Refused};
-use crate::names::{FullName, TypeName};
+use crate::names::FullName;
 use crate::publisher::PublishError;
 use crate::qos::{Durability, Qos};
 
@@ -62,10 +62,10 @@ impl<M: Encode> PublisherLink<M> {
         topics: &Arc<LocalTopics>,
         outside: Option<Box<dyn PublisherEnd>>,
         promises: Guarantees,
-        (topic, message_type, qos): (&FullName, &TypeName, &Qos),
+        (topic, type_key, qos): (&FullName, &str, &Qos),
     ) -> Result<Self, Refused> {
         let latched = qos.durability == Durability::TransientLocal;
-        let options = PublisherOptions::new(local::engine_name::<M>(topic, message_type));
+        let options = PublisherOptions::new(local::engine_name::<M>(topic, type_key));
         let mut options = options.within(&topics.engine).promises(promises);
         if latched {
             options = options.transient_local(qos.depth().unwrap_or(KEEP_ALL));
@@ -74,7 +74,7 @@ impl<M: Encode> PublisherLink<M> {
         let keeper = here.clone();
         let kept =
             Arc::new(move || keeper.kept().iter().filter_map(|message| encode(keeper.topic(), &**message)).collect());
-        let end = topics.enter::<M>(topic, message_type, EndKind::Publisher { promises, kept });
+        let end = topics.enter::<M>(topic, type_key, EndKind::Publisher { promises, kept });
         let outside = outside.map(|end| Outside { end, room: Room::default() });
         Ok(Self { topic: topic.to_string(), here, end: Arc::new(end), latched, outside })
     }

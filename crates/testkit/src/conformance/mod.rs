@@ -45,6 +45,7 @@ macro_rules! conformance {
                 what_is_kept_without_limit_is_heard_completely
                 each_publisher_keeps_its_order
                 every_subscription_hears_everything
+                those_here_and_those_elsewhere_hear_everything_once
                 a_callback_publishes_to_its_own_topic
                 two_nodes_answer_each_other_from_inside_callbacks
                 names_meet_as_ros_resolves_them

@@ -227,3 +227,29 @@ pub fn a_best_effort_subscription_hears_a_reliable_publisher<F: Fixture>() {
         });
     });
 }
+
+/// One publisher, subscriptions in its own process and beyond it: each hears every message once, in order.
+pub fn those_here_and_those_elsewhere_hear_everything_once<F: Fixture>() {
+    for latched in [false, true] {
+        let world = World::<F>::new();
+        let main = world.executor("main");
+        let options = PublisherOptions::new("numbers").keep_last(100);
+        let publisher = world.here.create_publisher(if latched { options.transient_local() } else { options }).unwrap();
+        let listen = |node| {
+            let options = SubscriptionOptions::new("numbers").keep_last(100);
+            world.listen(node, &main, if latched { options.transient_local() } else { options })
+        };
+        let listeners = [listen(&world.here), listen(&world.there), listen(&world.here)];
+        world.matched(&publisher, &listeners.each_ref().map(|listener| &listener.subscription));
+        world.spinning(&[&main], || {
+            world.publish_all(&publisher, 0..50);
+            // One that comes late gets what was latched from here and from elsewhere, and none of it twice.
+            let late = latched.then(|| [listen(&world.here), listen(&world.there)]);
+            world.publish(&publisher, number(50));
+            for listener in listeners.iter().chain(late.iter().flatten()) {
+                world.wait("all is heard", listener.heard.until_has(50));
+                assert_eq!((listener.heard.all(), listener.subscription.missed()), ((0..=50).collect(), 0));
+            }
+        });
+    }
+}
