@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use rospin_engine::{EntityOptions, ExecutorHandle};
 use rospin_node::{
     ClientEnd, FullName, Graph, Matches, Middleware, NodeEnd, NodeName, PayloadSource, PublisherEnd, Qos, Refused,
     RequestSource, TypeName,
@@ -51,11 +50,9 @@ impl NodeEnd for DdsNode {
 
     fn create_client(
         &self,
-        _executor: &ExecutorHandle,
         service: &FullName,
         service_type: &TypeName,
         qos: &Qos,
-        _options: EntityOptions,
     ) -> Result<Box<dyn ClientEnd>, Refused> {
         Ok(Box::new(DdsClient::new(self, service, service_type, qos)?))
     }

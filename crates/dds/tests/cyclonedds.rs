@@ -184,7 +184,7 @@ fn the_peer_answers_calls() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let node = Domain::join(options(id)).unwrap().ros(&context).create_node("caller").unwrap();
-    let client = node.create_client::<AddTwoInts>(&executor.handle(), "add_two_ints").unwrap();
+    let client = node.create_client::<AddTwoInts>("add_two_ints").unwrap();
     wait(&executor, "the server is matched", client.wait_for_service());
     for (a, b) in [(1, 2), (i64::MAX - 1, 1), (-7, 5), (0, 0)] {
         // A server that does not know its client yet answers to nobody: ask again.

@@ -28,7 +28,7 @@ fn a_request_without_a_header_is_refused() {
         },
     );
     let server = server.unwrap();
-    let client = node.create_client::<AddTwoInts>(&executor.handle(), "add").unwrap();
+    let client = node.create_client::<AddTwoInts>("add").unwrap();
     let stranger = Stranger::new(id);
     let requests = stranger.writer(&executor, "rq/addRequest", REQUEST);
     // Of them, the second is as long as if it had a header.
@@ -59,7 +59,7 @@ fn a_server_that_would_misunderstand_requests_is_none() {
     let executor = executor(&context, "main");
     let id = domain_id();
     let node = join(id).ros(&context).create_node("caller").unwrap();
-    let client = node.create_client::<AddTwoInts>(&executor.handle(), "add").unwrap();
+    let client = node.create_client::<AddTwoInts>("add").unwrap();
     let stranger = Stranger::new(id);
     let _requests = stranger.reader("rq/addRequest", REQUEST);
     let _responses = stranger.writer(&executor, "rr/addReply", RESPONSE);

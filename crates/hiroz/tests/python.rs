@@ -75,7 +75,7 @@ fn its_server_answers() {
     let executor = executor(&context, "main");
     let node = place.host().ros(&context).create_node("caller").unwrap();
     let Some(peer) = peer("add", &place) else { return };
-    let client = node.create_client::<AddTwoInts>(&executor.handle(), "add_two_ints").unwrap();
+    let client = node.create_client::<AddTwoInts>("add_two_ints").unwrap();
     wait(&executor, "the peer serves", client.wait_for_service());
     let calls: Vec<_> = (1..=10).map(|n| (n, client.call(AddRequest { a: n, b: 1 << 40 }))).collect();
     for (n, call) in calls {

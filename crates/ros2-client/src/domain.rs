@@ -240,6 +240,11 @@ impl Domain {
         Arc::clone(&participants.started[0])
     }
 
+    /// The executor that takes what clients are answered.
+    pub(crate) fn executor(&self) -> &ExecutorHandle {
+        &self.0.executor
+    }
+
     pub(crate) fn mapping(&self) -> ServiceMapping {
         self.0.options.mapping
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rospin_engine::{EntityOptions, ExecutorHandle, GroupOptions};
+use rospin_engine::{EntityOptions, GroupOptions};
 use rospin_node::{
     Awaited, ClientEnd, FullName, Graph, Matches, Middleware, NodeEnd, NodeName, PayloadSource, PublisherEnd, Qos,
     Refused, RequestSource, TypeName,
@@ -51,14 +51,13 @@ impl NodeEnd for DdsNode {
 
     fn create_client(
         &self,
-        executor: &ExecutorHandle,
         service: &FullName,
         service_type: &TypeName,
         qos: &Qos,
-        options: EntityOptions,
     ) -> Result<Box<dyn ClientEnd>, Refused> {
         let group = GroupOptions::new(format!("client{service}")).node(self.fully_qualified_name());
-        let group = executor.create_reentrant_group(group);
+        let group = self.domain().executor().create_reentrant_group(group);
+        let options = EntityOptions::new(format!("client{service}"));
         let mapping = self.domain().mapping();
         Ok(Box::new(DdsClient::new(self, mapping, &group, service, service_type, qos, options)?))
     }

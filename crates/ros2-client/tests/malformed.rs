@@ -214,7 +214,7 @@ fn what_is_no_request_is_counted_and_what_answers_no_call_is_ignored() {
             AddResponse { sum: request.a.wrapping_add(request.b) }
         })
         .unwrap();
-    let client = node.create_client::<AddTwoInts>(&executor.handle(), ClientOptions::new("add_two_ints")).unwrap();
+    let client = node.create_client::<AddTwoInts>(ClientOptions::new("add_two_ints")).unwrap();
     wait(&executor, "the server is matched", client.wait_for_service());
     let stranger = Stranger::new(id);
     let service = "example_interfaces::srv::dds_::AddTwoInts";

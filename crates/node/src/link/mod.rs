@@ -4,7 +4,7 @@ mod call;
 mod service;
 mod topic;
 
-use rospin_engine::{Context, EntityOptions, ExecutorHandle};
+use rospin_engine::Context;
 
 pub(crate) use call::ClientLink;
 pub(crate) use service::{Reply, Requests};
@@ -69,17 +69,13 @@ impl Link {
 
     pub(crate) fn create_client<S: Service>(
         &self,
-        executor: &ExecutorHandle,
         service: &FullName,
         service_type: &TypeName,
         qos: &Qos,
-        options: EntityOptions,
     ) -> Result<ClientLink<S>, Refused> {
         match self {
             Self::InProcess(context) => ClientLink::in_process(context, service),
-            Self::Network(node) => {
-                Ok(ClientLink::network(service, node.create_client(executor, service, service_type, qos, options)?))
-            }
+            Self::Network(node) => Ok(ClientLink::network(service, node.create_client(service, service_type, qos)?)),
         }
     }
 }
