@@ -17,10 +17,12 @@ int32_t rospin_dds_create_domain (uint32_t id, const char *config)
   return dds_create_domain (id, config);
 }
 
-int32_t rospin_dds_create_participant (uint32_t domain, const void *user_data, size_t size)
+int32_t rospin_dds_create_participant (uint32_t domain, const void *user_data, size_t size, const struct rospin_dds_property *properties, size_t count)
 {
   dds_qos_t *qos = dds_create_qos ();
   dds_qset_userdata (qos, user_data, size);
+  for (size_t i = 0; i < count; i++)
+    dds_qset_prop (qos, properties[i].name, properties[i].value);
   const dds_entity_t participant = dds_create_participant (domain, qos, NULL);
   dds_delete_qos (qos);
   return participant;

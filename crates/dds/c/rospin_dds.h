@@ -51,9 +51,15 @@ struct rospin_dds_receiver {
   void (*forget) (void *target);
 };
 
+/* A name and a value that a participant is created with. It stays in this process. */
+struct rospin_dds_property {
+  const char *name;
+  const char *value;
+};
+
 const char *rospin_dds_error (int32_t code);
 int32_t rospin_dds_create_domain (uint32_t id, const char *config);
-int32_t rospin_dds_create_participant (uint32_t domain, const void *user_data, size_t size);
+int32_t rospin_dds_create_participant (uint32_t domain, const void *user_data, size_t size, const struct rospin_dds_property *properties, size_t count);
 /* On success `type` is what the topic's samples are made with; it lives as long as a writer of the topic. */
 int32_t rospin_dds_create_topic (int32_t participant, const char *name, const char *type_name, const struct ddsi_sertype **type);
 int32_t rospin_dds_create_writer (int32_t participant, int32_t topic, const struct rospin_dds_qos *qos, const struct rospin_dds_listener *listener);

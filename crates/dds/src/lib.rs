@@ -93,6 +93,7 @@ mod nodes;
 mod options;
 mod publisher;
 mod ready;
+mod security;
 mod service;
 mod subscription;
 mod user_data;
