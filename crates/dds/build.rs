@@ -72,7 +72,7 @@ fn has_openssl() -> bool {
         return false;
     }
     let mut compiler = cc::Build::new();
-    // Where CMake looks for it, too.
+    // CMake looks there, too.
     if let Some(root) = env::var_os("OPENSSL_ROOT_DIR") {
         compiler.include(Path::new(&root).join("include"));
     }

@@ -4,7 +4,7 @@
 
 #include "inside.h"
 
-/* How long a reliable writer waits for room, at most, as the standard has it. */
+/* The longest that a reliable writer waits for room, as the standard has it. */
 #define MAX_BLOCKING DDS_MSECS (100)
 
 const char *rospin_dds_error (int32_t code)
@@ -53,7 +53,7 @@ static dds_qos_t *qos_of (const struct rospin_dds_qos *from)
   if (from->transient_local)
   {
     dds_qset_durability (qos, DDS_DURABILITY_TRANSIENT_LOCAL);
-    /* What late readers get; it goes apart from what is kept until it has arrived. */
+    /* History for late readers; it is apart from what is kept until it has arrived. */
     dds_qset_durability_service (qos, 0, history, depth, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED);
   }
   else

@@ -1,4 +1,4 @@
-/* What src/cyclone/ffi.rs declares once more for Rust, in types that both languages have.
+/* The functions that src/cyclone/ffi.rs declares once more for Rust, in types that both languages have.
  *
  * Cyclone DDS asks whoever brings an encoding of his own to fill in structures of the library's. Here a C compiler does it,
  * from the library's own headers. Functions that return `int32_t` return an entity or zero if all went well, and one of the
@@ -15,7 +15,7 @@ struct dds_qos;
 /* A message as it travels: encapsulation header and payload. Counted: whoever is given one drops it in the end. */
 struct rospin_dds_sample;
 
-/* What frees bytes that a sample was made of. */
+/* Frees bytes that a sample was made of. */
 typedef void (*rospin_dds_free_fn) (void *bytes, size_t capacity);
 
 const uint8_t *rospin_dds_sample_bytes (const struct rospin_dds_sample *sample, size_t *size);
@@ -33,7 +33,7 @@ struct rospin_dds_qos {
   size_t user_data_size;
 };
 
-/* Whoever is told of a reader's or writer's fate, on the library's threads or on one that is in a call of this library. */
+/* Functions that are told of a reader's or writer's matches, on the library's threads or on one that is in a call of this library. */
 struct rospin_dds_listener {
   void *target;
   /* Another end came or went; `peer` is its instance handle. */
@@ -42,7 +42,7 @@ struct rospin_dds_listener {
   void (*incompatible) (void *target, uint32_t policy);
 };
 
-/* Where a reader's messages go. */
+/* Functions that receive a reader's messages. */
 struct rospin_dds_receiver {
   void *target;
   /* A message came from the writer with this instance handle. The sample is the receiver's. */
@@ -70,8 +70,8 @@ int32_t rospin_dds_delete (int32_t entity);
 int32_t rospin_dds_guid (int32_t entity, uint8_t guid[16]);
 int32_t rospin_dds_instance_handle (int32_t entity, uint64_t *handle);
 
-/* Whether that reader is known to listen to the writer: one, unless it is reliable, elsewhere, and has not answered yet. What
- * is written before it does it asks for later, as far as the writer still has it. */
+/* Returns zero if that reader is reliable, elsewhere, and has not answered the writer yet, and one otherwise. It asks later for
+ * what is written before it answers, as far as the writer still has it. */
 int32_t rospin_dds_is_heard (int32_t writer, uint64_t reader);
 
 /* Sends a copy of the bytes, encapsulation header first. */
@@ -96,7 +96,7 @@ struct rospin_dds_endpoint {
   size_t user_data_size;
 };
 
-/* Whoever is told of what discovery finds, as a listener is. */
+/* Functions that are told of what discovery finds, as a listener is. */
 struct rospin_dds_discovery {
   void *target;
   void (*endpoint) (void *target, const struct rospin_dds_endpoint *endpoint);

@@ -16,7 +16,7 @@ use crate::ready::{Ready, Watch};
 use crate::security::{Missing, Security};
 use crate::user_data;
 
-/// What a process has of a DDS domain: one participant with its sockets and threads, which its nodes share.
+/// A process' part in a DDS domain: one participant with its sockets and threads, which its nodes share.
 ///
 /// Cheap to clone; it is left when the last clone and the last node are dropped.
 #[derive(Clone)]
@@ -35,7 +35,7 @@ struct Inner {
     pairs: AtomicU32,
 }
 
-/// What a domain is called in this process: by its own id, unless somebody has that already.
+/// The number of a domain in this process: its own id, unless that is taken already.
 struct Number(u32);
 
 fn numbers() -> MutexGuard<'static, BTreeSet<u32>> {

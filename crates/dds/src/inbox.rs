@@ -1,4 +1,5 @@
-//! Where Cyclone DDS's threads leave what arrived, and an executor's thread finds it: the only place where they meet.
+//! Queues between Cyclone DDS's threads, which leave there what arrived, and an executor's thread, which takes it: the only place
+//! where they meet.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,13 +11,13 @@ use rospin_node::Qos;
 use crate::cyclone::{Handle, Sample};
 use crate::gaps::Gaps;
 
-/// How much is kept where the quality of service has no limit: nothing grows without bound.
+/// The most items that are kept where the quality of service has no limit: nothing grows without bound.
 pub(crate) const KEEP_ALL: usize = 8192;
 
 /// A queue of the newest items, for whoever takes them. What is there when it is dropped is lost with its entity.
 pub(crate) struct Inbox<T> {
     shared: Arc<Shared<T>>,
-    /// Whether something was left when an item was taken last. Whoever adds something later notifies.
+    /// True if something was left when an item was taken last. If not, the next item that is added notifies.
     is_left: bool,
 }
 
@@ -31,13 +32,13 @@ struct Shared<T> {
     depth: usize,
     /// There is none until the entity is there.
     notifier: OnceLock<Notifier>,
-    /// What was lost before there was somebody to tell.
+    /// The number of items that were lost before there was a notifier to count them.
     untold: AtomicU64,
 }
 
 impl<T> Shared<T> {
     fn lock(&self) -> MutexGuard<'_, VecDeque<T>> {
-        // What runs under the lock leaves nothing half done.
+        // Code under this lock leaves nothing half done, so a panic there does no harm.
         self.items.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -99,7 +100,7 @@ impl<T> Delivery<T> {
         let mut items = self.shared.lock();
         let displaced = if items.len() == self.shared.depth { items.pop_front() } else { None };
         items.push_back(item);
-        // Whoever is woken by what follows needs the lock.
+        // The thread that is woken below needs the lock.
         drop(items);
         if displaced.is_some() {
             self.shared.count_lost(1);

@@ -1,4 +1,4 @@
-//! How a process takes part in a domain.
+//! Options of a process' part in a domain.
 
 #[cfg(feature = "security")]
 use std::path::PathBuf;
@@ -8,11 +8,11 @@ use crate::security::Security;
 /// The highest domain id whose ports exist on every system.
 const DOMAIN_ID_MAX: u16 = 232;
 
-/// How many processes of a machine find each other without multicast, less one. As in `rmw_cyclonedds_cpp`: with fewer, some are
+/// The number of processes of a machine that find each other without multicast, less one. As in `rmw_cyclonedds_cpp`: with fewer, some are
 /// deaf; with more, everybody announces himself to that many ports.
 const PARTICIPANT_INDEX_MAX: u8 = 32;
 
-/// Who is found without being named: `ROS_AUTOMATIC_DISCOVERY_RANGE`.
+/// The processes that are found without being named: `ROS_AUTOMATIC_DISCOVERY_RANGE`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum DiscoveryRange {
@@ -23,23 +23,23 @@ pub enum DiscoveryRange {
     /// Processes that multicasts reach. The default.
     #[default]
     Subnet,
-    /// What Cyclone DDS does unless told otherwise. Peers are not looked for.
+    /// Those that Cyclone DDS finds unless told otherwise. Peers are not looked for.
     SystemDefault,
 }
 
-/// What the environment says cannot be followed.
+/// An environment variable has a value that cannot be followed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{variable} is `{value}`; it should be {expected}")]
 pub struct EnvError {
     /// The variable.
     pub variable: &'static str,
-    /// What it is.
+    /// Its value.
     pub value: String,
-    /// What it may be.
+    /// The values that it may have.
     pub expected: &'static str,
 }
 
-/// Why a domain could not be joined.
+/// The reason that a domain could not be joined.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JoinError {
@@ -49,10 +49,10 @@ pub enum JoinError {
         /// The domain's number.
         domain_id: u16,
     },
-    /// A static peer is none.
+    /// A static peer is not an address.
     #[error("`{peer}` is no address of a peer; use a host name or an IP address")]
     Peer {
-        /// What was given.
+        /// The text that was given.
         peer: String,
     },
     /// DDS security cannot be had, for want of a file for instance.
@@ -72,12 +72,12 @@ pub enum JoinError {
     Participant {
         /// The domain's number.
         domain_id: u16,
-        /// What Cyclone DDS says.
+        /// The error of Cyclone DDS.
         reason: String,
     },
 }
 
-/// How a process takes part in a domain.
+/// Options of a process' part in a domain.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DomainOptions {
     pub(crate) domain_id: u16,
@@ -144,7 +144,7 @@ impl DomainOptions {
         self
     }
 
-    /// Sets who is found without being named.
+    /// Sets which processes are found without being named.
     #[must_use]
     pub const fn discovery_range(mut self, range: DiscoveryRange) -> Self {
         self.range = range;
@@ -189,7 +189,7 @@ impl DomainOptions {
         self
     }
 
-    /// Sets what goes before everything else, as `CYCLONEDDS_URI` does: XML, or the URI of a file, or several of either with
+    /// Sets a configuration that goes before everything else, as `CYCLONEDDS_URI` does: XML, or the URI of a file, or several of either with
     /// commas between them. `<Internal><Watermarks><WhcHigh>` is how far a reliable publisher may be ahead, for instance.
     #[must_use]
     pub fn cyclonedds_uri(mut self, config: impl Into<String>) -> Self {

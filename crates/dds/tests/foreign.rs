@@ -45,7 +45,7 @@ fn a_request_without_a_header_is_refused() {
     let said = incidents.lock().unwrap().iter().map(ToString::to_string).collect::<Vec<_>>();
     assert!(said.iter().all(|said| said.contains("RMW_IMPLEMENTATION=rmw_cyclonedds_cpp")), "{said:?}");
     assert!(take_failures(&incidents) >= 4);
-    // Who does it right is answered.
+    // A client that does it right is answered.
     wait(&executor, "the server is matched", client.wait_for_service());
     let response = wait(&executor, "it answers", client.call(AddRequest { a: 5, b: 6 }));
     assert_eq!(response, Ok(AddResponse { sum: 0 }));

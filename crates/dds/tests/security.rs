@@ -1,4 +1,4 @@
-//! DDS security: who has no place in the domain hears nothing. With the feature `security` only.
+//! DDS security: only those with a certificate of the domain hear. With the feature `security` only.
 //!
 //! Keys and documents are made by the command `openssl`; where there is none, the tests say so and pass.
 
@@ -45,7 +45,7 @@ const GOVERNANCE: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
   </domain_access_rules>
 </dds>"#;
 
-/// What the node may publish and subscribe to.
+/// Returns the document that says what the node may publish and subscribe to.
 fn permissions(name: &str) -> String {
     let topics = "<topics><topic>ros_discovery_info</topic><topic>rt/parameter_events</topic><topic>rt/rosout</topic>\
                   <topic>rt/chatter</topic></topics>";
@@ -77,7 +77,7 @@ fn openssl(directory: &Path, arguments: &str) -> Result<(), String> {
     if output.status.success() { Ok(()) } else { Err(format!("`openssl {arguments}`: {}", said.trim())) }
 }
 
-/// Who says who is who, and who may do what; gone when this is dropped.
+/// A keystore with the certificates of its authorities; gone when this is dropped.
 struct Authority(PathBuf, String);
 
 impl Authority {
@@ -132,7 +132,7 @@ impl Authority {
 
 impl Drop for Authority {
     fn drop(&mut self) {
-        // What is left behind is in the directory for what is temporary.
+        // A folder that stays is in the directory for temporary files.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -24,7 +24,7 @@ fn a_talker_here_and_a_listener_there() {
     listener.expect("ALONE");
 }
 
-/// What runs in a namespace; without a part, nothing.
+/// The part of a process in a namespace; without a part, nothing.
 #[test]
 fn the_other_process() {
     let Ok(part) = std::env::var(PART) else { return };

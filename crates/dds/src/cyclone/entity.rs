@@ -12,7 +12,7 @@ use super::{Code, EntityQos, Guid, Handle, check, sample, text};
 pub(super) struct Entity(i32);
 
 impl Entity {
-    /// What the library calls it.
+    /// Returns its number in the library.
     #[cfg(feature = "bare")]
     pub(super) const fn number(&self) -> i32 {
         self.0
@@ -75,7 +75,7 @@ impl Participant {
         self.guid
     }
 
-    /// What the library calls it.
+    /// Returns its number in the library.
     #[cfg(feature = "bare")]
     pub(super) const fn number(&self) -> i32 {
         self.participant.0
@@ -178,8 +178,8 @@ impl<L: Listen> Writer<L> {
 pub(crate) struct Probe(i32);
 
 impl Probe {
-    /// Whether that reader is known to listen: it does, unless it is reliable, elsewhere, and has not answered yet. What is
-    /// written before it does it asks for later, as far as the writer still has it.
+    /// Returns false if that reader is reliable, elsewhere, and has not answered the writer yet. It asks later for what is written
+    /// before it does, as far as the writer still has it.
     pub(crate) fn is_heard(self, reader: Handle) -> bool {
         // SAFETY: the library knows which numbers are entities.
         unsafe { ffi::rospin_dds_is_heard(self.0, reader) != 0 }

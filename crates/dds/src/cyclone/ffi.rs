@@ -1,4 +1,4 @@
-//! What `c/rospin_dds.h` declares, once more for Rust; that file says what each is for.
+//! The declarations of `c/rospin_dds.h`, once more for Rust; that file explains each.
 
 use std::ffi::{c_char, c_void};
 
