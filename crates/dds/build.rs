@@ -4,15 +4,26 @@ use std::env;
 use std::path::Path;
 use std::process::{Command, Stdio, exit};
 
-/// What can be missing, and what installs it.
+/// The tools that can be missing, and the commands that install them.
 const TOOLS: &str = "CMake and a C and C++ compiler; install them with `sudo apt install cmake g++` (Debian, Ubuntu), \
                      `sudo dnf install cmake gcc-c++` (Fedora) or `brew install cmake` (macOS)";
+
+/// The development files of OpenSSL, and the commands that install them.
+const OPENSSL: &str = "the development files of OpenSSL; install them with `sudo apt install libssl-dev` (Debian, Ubuntu), \
+                       `sudo dnf install openssl-devel` (Fedora), or `brew install openssl` with OPENSSL_ROOT_DIR set to where it \
+                       is (macOS)";
 
 fn main() {
     println!("cargo::rerun-if-changed=c");
     println!("cargo::rerun-if-env-changed=CMAKE");
+    println!("cargo::rerun-if-env-changed=OPENSSL_ROOT_DIR");
     if let Some(missing) = missing_tool() {
         println!("cargo::error=rospin-dds compiles Cyclone DDS, but {missing} cannot be run: it needs {TOOLS}");
+        exit(1);
+    }
+    let is_secure = env::var_os("CARGO_FEATURE_SECURITY").is_some();
+    if is_secure && !has_openssl() {
+        println!("cargo::error=rospin-dds compiles DDS security, but there is no `openssl/ssl.h`: it needs {OPENSSL}");
         exit(1);
     }
     let source = cyclonedds_src::source_dir();
@@ -24,14 +35,18 @@ fn main() {
         .define("ENABLE_ICEORYX", "OFF")
         .define("ENABLE_LTO", "OFF")
         .define("ENABLE_QOS_PROVIDER", "OFF")
-        .define("ENABLE_SECURITY", "OFF")
-        .define("ENABLE_SSL", "OFF")
+        .define("ENABLE_SECURITY", if is_secure { "ON" } else { "OFF" })
+        .define("ENABLE_SSL", if is_secure { "ON" } else { "OFF" })
+        .define("ENABLE_TCP_TLS", "OFF")
         .build_target("ddsc")
         .build()
         .join("build");
-    compile_ours(&source, &built);
+    compile_ours(&source, &built, is_secure);
     println!("cargo::rustc-link-search=native={}", built.join("lib").display());
     println!("cargo::rustc-link-lib=static=ddsc");
+    if is_secure {
+        link_openssl(&built);
+    }
 }
 
 /// The first tool that does not run.
@@ -49,10 +64,38 @@ fn missing_tool() -> Option<String> {
     [cmake, compiler(false), compiler(true)].into_iter().find(|program| !runs(program))
 }
 
+/// Asks the compiler whether it finds the headers of OpenSSL.
+fn has_openssl() -> bool {
+    let Some(folder) = env::var_os("OUT_DIR") else { return false };
+    let probe = Path::new(&folder).join("openssl.c");
+    if std::fs::write(&probe, "#include <openssl/ssl.h>\n").is_err() {
+        return false;
+    }
+    let mut compiler = cc::Build::new();
+    // CMake looks there, too.
+    if let Some(root) = env::var_os("OPENSSL_ROOT_DIR") {
+        compiler.include(Path::new(&root).join("include"));
+    }
+    compiler.file(probe).cargo_output(false).try_expand().is_ok()
+}
+
+/// Has the OpenSSL linked that CMake found.
+fn link_openssl(built: &Path) {
+    let cache = std::fs::read_to_string(built.join("CMakeCache.txt")).unwrap_or_default();
+    for (variable, library) in [("OPENSSL_SSL_LIBRARY:", "ssl"), ("OPENSSL_CRYPTO_LIBRARY:", "crypto")] {
+        let line = cache.lines().find(|line| line.starts_with(variable));
+        let folder = line.and_then(|line| Path::new(line.split_once('=')?.1).parent());
+        if let Some(folder) = folder {
+            println!("cargo::rustc-link-search=native={}", folder.display());
+        }
+        println!("cargo::rustc-link-lib={library}");
+    }
+}
+
 /// It sees the library's own headers, so what the library changes does not compile any more.
-fn compile_ours(source: &Path, built: &Path) {
+fn compile_ours(source: &Path, built: &Path, is_secure: bool) {
     let core = source.join("src/core");
-    let headers = [
+    let mut headers = vec![
         core.join("ddsc/include"),
         core.join("ddsi/include"),
         core.join("cdr/include"),
@@ -62,6 +105,9 @@ fn compile_ours(source: &Path, built: &Path) {
         core.join("ddsc/src"),
         core.join("ddsi/src"),
     ];
+    if is_secure {
+        headers.extend(["api", "core"].map(|part| source.join("src/security").join(part).join("include")));
+    }
     let mut ours = cc::Build::new();
     ours.files(["c/sample.c", "c/history.c", "c/entity.c", "c/discovery.c", "c/heard.c"]);
     if env::var_os("CARGO_FEATURE_BARE").is_some() {

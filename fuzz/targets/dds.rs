@@ -1,34 +1,18 @@
-//! What comes over DDS: names of topics and types, requests with what goes before them, and what others say of their nodes.
+//! Bytes from DDS: names of topics and types, requests with their headers, and what others say of themselves and of their nodes.
 
 #![no_main]
 
-use byteorder::LittleEndian;
-use cdr_encoding::CdrDeserializer;
 use libfuzzer_sys::fuzz_target;
-use rospin_fuzz::{Check, encode, for_a_message};
-use rospin_ros2_client::{ServiceMapping, fuzzing};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use rospin_dds::fuzzing;
 
-/// Requests and responses.
-struct Headed;
-
-impl Check for Headed {
-    fn check<T: Serialize + DeserializeOwned>(bytes: &[u8]) {
-        for mapping in [ServiceMapping::Enhanced, ServiceMapping::Cyclone] {
-            let read = |bytes: &[u8]| {
-                fuzzing::read_headed::<T, _>(mapping, &mut CdrDeserializer::<LittleEndian>::new(bytes)).ok()
-            };
-            let Some(headed) = read(bytes) else { continue };
-            let write = |(header, body): (Option<([u8; 8], i64)>, T)| match header {
-                None => encode(&body),
-                Some(header) => encode(&(header, body)),
-            };
-            let written = write(headed);
-            let again = read(&written).expect("what was written can be read");
-            assert_eq!(write(again), written);
-        }
-    }
+fn request(bytes: &[u8]) {
+    let Some((client, number, body)) = fuzzing::request(bytes) else { return };
+    let mut again = body.clone();
+    fuzzing::insert(&mut again, client, number);
+    // Whatever the byte order was, it is written as little-endian; the payload keeps its own.
+    let little = bytes[1] == 1;
+    assert_eq!(again.len(), bytes.len());
+    assert!(!little || again == bytes);
 }
 
 fn names(text: &str) {
@@ -40,26 +24,40 @@ fn names(text: &str) {
     }
 }
 
-/// Messages with a byte before each that says how long it is.
-fn nodes(bytes: &[u8]) {
+/// Messages with a byte before each that says how long it is: what participants say of their nodes, and what is found of their
+/// readers and writers.
+fn discovery(bytes: &[u8]) {
     let discovery = fuzzing::Discovery::default();
     let mut rest = bytes;
     while let [length, further @ ..] = rest {
         let (message, further) = further.split_at(usize::from(*length).min(further.len()));
-        // It speaks for itself, whoever it is.
-        let writer: [u8; 12] = std::array::from_fn(|at| message.get(at).copied().unwrap_or_default());
-        let _ = discovery.said(writer, &mut CdrDeserializer::<LittleEndian>::new(message));
+        // It speaks for itself, whoever it is: its own id stands at the beginning, behind the header.
+        let at = |offset: usize| message.get(offset).copied().unwrap_or_default();
+        let _ = discovery.nodes(std::array::from_fn(|byte| at(4 + byte)), message);
+        let mut texts = message.get(20..).unwrap_or_default().splitn(3, |byte| *byte == b'\n');
+        let mut text = || texts.next().unwrap_or_default();
+        if let (Ok(topic), Ok(type_name)) = (std::str::from_utf8(text()), std::str::from_utf8(text())) {
+            let guid = std::array::from_fn(|byte| at(4 + byte));
+            discovery.endpoint(guid, at(0) % 2 == 0, topic, type_name, text());
+        }
         rest = further;
     }
     let names = discovery.node_names();
     assert!(names.iter().all(|name| name.contains('/')), "{names:?}");
 }
 
+fn said(bytes: &[u8]) {
+    let (hash, pair) = fuzzing::said(bytes);
+    let is_in = |text: &str| String::from_utf8_lossy(bytes).contains(text);
+    assert!(hash.iter().chain(&pair).all(|text| is_in(text)));
+}
+
 fuzz_target!(|bytes: &[u8]| {
     let Some((&which, rest)) = bytes.split_first() else { return };
-    match which % 3 {
-        0 => for_a_message::<Headed>(rest),
-        1 => nodes(rest),
-        _ => _ = std::str::from_utf8(rest).map(names),
+    match which % 4 {
+        0 => request(rest),
+        1 => discovery(rest),
+        2 => _ = std::str::from_utf8(rest).map(names),
+        _ => said(rest),
     }
 });

@@ -13,7 +13,7 @@ use rospin_node::{Node, ParameterOptions, ParameterValue, Ros, Service};
 /// Has the request answered, if it is one.
 fn ask<S: Service>(executor: &Executor, node: &Node, service: &str, bytes: &[u8]) -> Option<S::Response> {
     let request = decode::<S::Request>(bytes)?;
-    let client = node.create_client::<S>(&executor.handle(), service).unwrap();
+    let client = node.create_client::<S>(service).unwrap();
     Some(executor.spin_until(client.call(request), SpinOptions::new()).unwrap().expect("an answer"))
 }
 

@@ -6,7 +6,7 @@
 
 #include "inside.h"
 
-/* How many are taken at a time. */
+/* The most samples that are taken at a time. */
 #define A_TAKE 100
 
 struct rospin_dds_bare {

@@ -1,9 +1,9 @@
-/* What discovery finds: the library has it as topics of its own. */
+/* Discovery: the library tells of it on topics of its own. */
 #include <string.h>
 
 #include "inside.h"
 
-/* How many are taken at a time. */
+/* The most samples that are taken at a time. */
 #define A_TAKE 32
 
 static void tell_endpoint (const struct rospin_dds_discovery *discovery, const dds_builtintopic_endpoint_t *found, const dds_sample_info_t *info, int32_t is_writer)
@@ -24,7 +24,7 @@ static void tell_endpoint (const struct rospin_dds_discovery *discovery, const d
     int32_t depth;
     endpoint.topic_name = found->topic_name;
     endpoint.type_name = found->type_name;
-    /* What is not said is the standard's default. */
+    /* A policy that is not said has the standard's default. */
     endpoint.reliable = dds_qget_reliability (found->qos, &reliability, &blocking) ? reliability == DDS_RELIABILITY_RELIABLE : is_writer;
     endpoint.durability = dds_qget_durability (found->qos, &durability) ? (int32_t) durability : 0;
     endpoint.depth = -1;

@@ -4,7 +4,7 @@
 
 #include "inside.h"
 
-/* How long a reliable writer waits for room, at most, as the standard has it. */
+/* The longest that a reliable writer waits for room, as the standard has it. */
 #define MAX_BLOCKING DDS_MSECS (100)
 
 const char *rospin_dds_error (int32_t code)
@@ -17,10 +17,12 @@ int32_t rospin_dds_create_domain (uint32_t id, const char *config)
   return dds_create_domain (id, config);
 }
 
-int32_t rospin_dds_create_participant (uint32_t domain, const void *user_data, size_t size)
+int32_t rospin_dds_create_participant (uint32_t domain, const void *user_data, size_t size, const struct rospin_dds_property *properties, size_t count)
 {
   dds_qos_t *qos = dds_create_qos ();
   dds_qset_userdata (qos, user_data, size);
+  for (size_t i = 0; i < count; i++)
+    dds_qset_prop (qos, properties[i].name, properties[i].value);
   const dds_entity_t participant = dds_create_participant (domain, qos, NULL);
   dds_delete_qos (qos);
   return participant;
@@ -53,7 +55,7 @@ static dds_qos_t *qos_of (const struct rospin_dds_qos *from)
   if (from->transient_local)
   {
     dds_qset_durability (qos, DDS_DURABILITY_TRANSIENT_LOCAL);
-    /* What late readers get; it goes apart from what is kept until it has arrived. */
+    /* History for late readers; it is apart from what is kept until it has arrived. */
     dds_qset_durability_service (qos, 0, history, depth, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED);
   }
   else

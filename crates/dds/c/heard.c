@@ -1,4 +1,4 @@
-/* Whether a reader elsewhere listens to a writer already: the library knows, and has no function for it. */
+/* Asks the library whether a reader elsewhere listens to a writer already: it knows, and has no function for it. */
 #include "dds__entity.h"
 #include "dds__types.h"
 #include "ddsi__endpoint.h"

@@ -1,4 +1,4 @@
-/* What the files in this folder share. */
+/* Declarations that the files in this folder share. */
 #ifndef ROSPIN_DDS_INSIDE_H
 #define ROSPIN_DDS_INSIDE_H
 

@@ -1,4 +1,4 @@
-/* What src/cyclone/ffi.rs declares once more for Rust, in types that both languages have.
+/* The functions that src/cyclone/ffi.rs declares once more for Rust, in types that both languages have.
  *
  * Cyclone DDS asks whoever brings an encoding of his own to fill in structures of the library's. Here a C compiler does it,
  * from the library's own headers. Functions that return `int32_t` return an entity or zero if all went well, and one of the
@@ -15,7 +15,7 @@ struct dds_qos;
 /* A message as it travels: encapsulation header and payload. Counted: whoever is given one drops it in the end. */
 struct rospin_dds_sample;
 
-/* What frees bytes that a sample was made of. */
+/* Frees bytes that a sample was made of. */
 typedef void (*rospin_dds_free_fn) (void *bytes, size_t capacity);
 
 const uint8_t *rospin_dds_sample_bytes (const struct rospin_dds_sample *sample, size_t *size);
@@ -35,7 +35,7 @@ struct rospin_dds_qos {
   size_t user_data_size;
 };
 
-/* Whoever is told of a reader's or writer's fate, on the library's threads or on one that is in a call of this library. */
+/* Functions that are told of a reader's or writer's matches, on the library's threads or on one that is in a call of this library. */
 struct rospin_dds_listener {
   void *target;
   /* Another end came or went; `peer` is its instance handle. */
@@ -44,7 +44,7 @@ struct rospin_dds_listener {
   void (*incompatible) (void *target, uint32_t policy);
 };
 
-/* Where a reader's messages go. */
+/* Functions that receive a reader's messages. */
 struct rospin_dds_receiver {
   void *target;
   /* A message came from the writer with this instance handle. The sample is the receiver's. */
@@ -53,9 +53,15 @@ struct rospin_dds_receiver {
   void (*forget) (void *target);
 };
 
+/* A name and a value that a participant is created with. It stays in this process. */
+struct rospin_dds_property {
+  const char *name;
+  const char *value;
+};
+
 const char *rospin_dds_error (int32_t code);
 int32_t rospin_dds_create_domain (uint32_t id, const char *config);
-int32_t rospin_dds_create_participant (uint32_t domain, const void *user_data, size_t size);
+int32_t rospin_dds_create_participant (uint32_t domain, const void *user_data, size_t size, const struct rospin_dds_property *properties, size_t count);
 /* On success `type` is what the topic's samples are made with; it lives as long as a writer of the topic. */
 int32_t rospin_dds_create_topic (int32_t participant, const char *name, const char *type_name, const struct ddsi_sertype **type);
 int32_t rospin_dds_create_writer (int32_t participant, int32_t topic, const struct rospin_dds_qos *qos, const struct rospin_dds_listener *listener);
@@ -66,8 +72,8 @@ int32_t rospin_dds_delete (int32_t entity);
 int32_t rospin_dds_guid (int32_t entity, uint8_t guid[16]);
 int32_t rospin_dds_instance_handle (int32_t entity, uint64_t *handle);
 
-/* Whether that reader is known to listen to the writer: one, unless it is reliable, elsewhere, and has not answered yet. What
- * is written before it does it asks for later, as far as the writer still has it. */
+/* Returns zero if that reader is reliable, elsewhere, and has not answered the writer yet, and one otherwise. It asks later for
+ * what is written before it answers, as far as the writer still has it. */
 int32_t rospin_dds_is_heard (int32_t writer, uint64_t reader);
 
 /* Sends a copy of the bytes, encapsulation header first. */
@@ -94,7 +100,7 @@ struct rospin_dds_endpoint {
   size_t user_data_size;
 };
 
-/* Whoever is told of what discovery finds, as a listener is. */
+/* Functions that are told of what discovery finds, as a listener is. */
 struct rospin_dds_discovery {
   void *target;
   void (*endpoint) (void *target, const struct rospin_dds_endpoint *endpoint);

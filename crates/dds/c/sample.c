@@ -58,7 +58,7 @@ static struct ddsi_serdata *from_fragments (const struct ddsi_sertype *type, enu
   if (sample == NULL)
     return NULL;
   uint32_t offset = 0;
-  /* What the message begins with stands before its first fragment, in the byte order of this machine by now. */
+  /* The header of the message stands before its first fragment, in the byte order of this machine by now. */
   const ddsi_rtps_data_datafrag_common_t *header = (const void *) DDSI_RMSG_PAYLOADOFF (fragment->rmsg, DDSI_RDATA_SUBMSG_OFF (fragment));
   sample->number = (uint64_t) (uint32_t) header->writerSN.high << 32 | header->writerSN.low;
   for (; fragment != NULL; fragment = fragment->nextfrag)
@@ -174,7 +174,7 @@ static struct ddsi_serdata *from_loan (const struct ddsi_sertype *type, enum dds
   return NULL;
 }
 
-/* What came through shared memory, where the configuration has some: what follows the encapsulation header. */
+/* A message that came through shared memory, where the configuration has some, without its encapsulation header. */
 static struct ddsi_serdata *from_shared_memory (const struct ddsi_sertype *type, struct dds_loaned_sample *loan)
 {
   const struct dds_psmx_metadata *about = loan->metadata;

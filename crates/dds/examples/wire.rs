@@ -1,4 +1,4 @@
-//! What the wire carries: messages a second with at most 100 on their way, latency and CPU at 10 kHz, in one process, over Cyclone
+//! Measures the wire: messages a second with at most 100 on their way, latency and CPU at 10 kHz, in one process, over Cyclone
 //! DDS with an executor and over Cyclone DDS as it is (its own history cache, a listener and a thread), in turns.
 //!
 //! `cargo run --release --example wire --features bare -- [ROUNDS [SECONDS]]`
@@ -16,7 +16,7 @@ use rospin_engine::{Context, ContextOptions, Executor, ExecutorOptions, SpinOpti
 use rospin_msgs::std_msgs::msg::UInt8MultiArray;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// How many messages may be on their way.
+/// The most messages that may be on their way.
 const IN_FLIGHT: u64 = 100;
 /// At 10 kHz.
 const PERIOD: Duration = Duration::from_micros(100);
@@ -29,7 +29,7 @@ fn nanoseconds(clock: ClockId) -> u64 {
     tv_sec.unsigned_abs() * 1_000_000_000 + tv_nsec.unsigned_abs()
 }
 
-/// What is heard: how much, and how late it was.
+/// The number of messages that were heard, and how late each was.
 #[derive(Default)]
 struct Ear {
     count: AtomicU64,
@@ -74,7 +74,7 @@ fn throughput(ear: &Ear, duration: Duration, mut send: impl FnMut()) -> f64 {
     (sent - first) as f64 / begin.elapsed().as_secs_f64()
 }
 
-/// How late messages were at 10 kHz, in microseconds, and how much of a core all threads but the sending one took.
+/// Measures at 10 kHz how late messages are, in microseconds, and how much of a core all threads but the sending one take.
 struct Latency {
     p50: f64,
     p99: f64,

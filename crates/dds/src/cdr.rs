@@ -1,11 +1,11 @@
-//! Messages as bytes: CDR with the four bytes before it that say so, and what comes first in those of services.
+//! Messages as bytes: CDR with the four bytes before it that say so, and the header of requests and responses.
 
 use rospin_wire::cdr::ByteOrder;
 
 /// The encapsulation header of what we send: little-endian, no options.
 const ENCAPSULATION: usize = 4;
 
-/// How long a [`Header`] is. Nothing is aligned to more than half of it, so what follows is as if it came first.
+/// The length of a [`Header`] in bytes. Nothing is aligned to more than half of it, so the message behind it stays aligned.
 const HEADER: usize = 16;
 
 /// A payload that is not what its type says.
@@ -17,14 +17,14 @@ pub(crate) enum DecodeError {
     Encoding(u16),
 }
 
-/// What comes first in requests and responses: whose request it is, and which. Servers send it back as it is.
+/// The header of requests and responses: the client, and the number of its request. Servers send it back as it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Header {
     pub(crate) client: u64,
     pub(crate) number: i64,
 }
 
-/// Puts what identifies a call behind the encapsulation header of its payload. The message behind it stays aligned: it takes as many bytes
+/// Puts the header of a call behind the encapsulation header of its payload. The message behind it stays aligned: it takes as many bytes
 /// as the largest alignment twice.
 pub(crate) fn insert(payload: &mut Vec<u8>, Header { client, number }: Header) {
     let mut header = [0; HEADER];
@@ -45,7 +45,7 @@ fn payload(bytes: &[u8]) -> Result<(ByteOrder, &[u8]), DecodeError> {
     }
 }
 
-/// Whose request it is, and which.
+/// Reads the header of a request or response.
 pub(crate) fn header(bytes: &[u8]) -> Result<Header, DecodeError> {
     let (order, payload) = payload(bytes)?;
     let short = || DecodeError::Short { length: bytes.len() };
@@ -57,7 +57,7 @@ pub(crate) fn header(bytes: &[u8]) -> Result<Header, DecodeError> {
     })
 }
 
-/// Returns the payload of a message of a service without what identifies its call.
+/// Returns the payload of a request or response without the header.
 pub(crate) fn body(bytes: &[u8]) -> Result<Vec<u8>, DecodeError> {
     let short = DecodeError::Short { length: bytes.len() };
     match (bytes.get(..ENCAPSULATION), bytes.get(ENCAPSULATION + HEADER..)) {

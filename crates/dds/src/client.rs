@@ -25,9 +25,10 @@ use crate::user_data::Pair;
 #[derive(Default)]
 struct Calls {
     waiting: Mutex<Waiting>,
-    /// What requests are marked with as this client's; nothing is heard before there is one.
+    /// The number that marks requests as this client's, which servers send back. Responses that come before it is set are
+    /// ignored.
     client: AtomicU64,
-    /// How many responses could not be decoded.
+    /// The number of responses that could not be decoded.
     unreadable: AtomicU64,
 }
 
@@ -35,7 +36,7 @@ struct Calls {
 struct Waiting {
     last: i64,
     senders: BTreeMap<i64, oneshot::Sender<Sample>>,
-    /// Whether there was a server when somebody last looked.
+    /// True if a server was matched after the last change.
     is_served: bool,
     /// There will be no more responses.
     is_closed: bool,
@@ -43,7 +44,7 @@ struct Waiting {
 
 impl Calls {
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        // What runs under the lock leaves nothing half done.
+        // Code under this lock leaves nothing half done, so a panic there does no harm.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -58,7 +59,7 @@ impl Calls {
 }
 
 impl Calls {
-    /// Why a call that was sent will have no response.
+    /// Returns the reason that a call that was sent will have no response.
     fn ended(&self, service: String) -> CallError {
         if self.lock().is_closed {
             return CallError::ClientGone { service };
@@ -80,7 +81,7 @@ impl Receive for Responses {
             return;
         }
         let sender = self.0.lock().senders.remove(&number);
-        // Who lost interest meanwhile does not mind.
+        // Sending fails if the call was dropped meanwhile.
         if let Some(sender) = sender {
             let _ = sender.send(sample);
         }
@@ -101,7 +102,7 @@ pub(crate) struct DdsClient {
 impl DdsClient {
     pub(crate) fn new(node: &DdsNode, service: &FullName, service_type: &TypeName, qos: &Qos) -> Result<Self, Refused> {
         let domain = &node.domain;
-        let bond = Bond::of_service(format!("a client of service `{service}`"), domain);
+        let bond = Bond::of_service(format!("a client of service `{service}`"), domain.feed(), domain.watch());
         let calls = Arc::<Calls>::default();
         let (followed, served) = (Arc::downgrade(&bond), Arc::downgrade(&calls));
         bond.on_change(move || {
@@ -164,7 +165,7 @@ impl ClientEnd for DdsClient {
 }
 
 impl Matches for DdsClient {
-    /// How many servers can be asked, and can answer.
+    /// Returns the number of servers that are matched both ways.
     fn count(&self) -> usize {
         self.bond.count()
     }

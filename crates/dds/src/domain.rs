@@ -13,9 +13,10 @@ use crate::feed::Feed;
 use crate::nodes::Announced;
 use crate::options::{DomainOptions, JoinError};
 use crate::ready::{Ready, Watch};
+use crate::security::{Missing, Security};
 use crate::user_data;
 
-/// What a process has of a DDS domain: one participant with its sockets and threads, which its nodes share.
+/// A process' part in a DDS domain: one participant with its sockets and threads, which its nodes share.
 ///
 /// Cheap to clone; it is left when the last clone and the last node are dropped.
 #[derive(Clone)]
@@ -34,7 +35,7 @@ struct Inner {
     pairs: AtomicU32,
 }
 
-/// What a domain is called in this process: by its own id, unless somebody has that already.
+/// The number of a domain in this process: its own id, unless that is taken already.
 struct Number(u32);
 
 fn numbers() -> MutexGuard<'static, BTreeSet<u32>> {
@@ -60,20 +61,28 @@ impl Drop for Number {
 }
 
 impl Domain {
-    /// Joins the domain. A program does that once; if it does again, that is as if another process did.
+    /// Joins the domain. A program does that once; if it does again, that is as if another process did. With security it cannot.
     ///
     /// Cyclone DDS starts its threads here. They get the scheduling and the cores of the calling thread, see
     /// [`Context::start_threads`](rospin_engine::Context::start_threads).
     ///
     /// # Errors
-    /// If there is no such domain, its sockets cannot be had, or what Cyclone DDS is configured with is faulty.
+    /// If there is no such domain, its sockets cannot be had, what Cyclone DDS is configured with is faulty, or security cannot be
+    /// had.
     pub fn join(options: DomainOptions) -> Result<Self, JoinError> {
         let domain_id = options.domain_id;
         let number = Number::take(domain_id);
+        if options.security != Security::Off && number.0 != u32::from(domain_id) {
+            let reason =
+                "this process is in that domain already, and Cyclone DDS has no rules for a second participant";
+            return Err(JoinError::Security { domain_id, reason: reason.to_owned() });
+        }
         let config = options.xml((number.0 != u32::from(domain_id)).then_some(domain_id))?;
         let failed = |error: crate::cyclone::Code| JoinError::Participant { domain_id, reason: error.to_string() };
-        let enclave = user_data::of_participant("/");
-        let participant = Participant::start(number.0, &config, enclave.as_bytes()).map_err(failed)?;
+        let said = user_data::of_participant(options.enclave_name());
+        let properties = options.security.properties(options.enclave_name());
+        let properties = properties.map_err(|Missing(reason)| JoinError::Security { domain_id, reason })?;
+        let participant = Participant::start(number.0, &config, said.as_bytes(), &properties).map_err(failed)?;
         let feed = Arc::<Feed>::default();
         feed.own(&participant.guid());
         let discovery = Discovery::start(&participant, &feed).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! What publishers, subscriptions, servers and clients have in common: from the words of ROS to those of DDS.
+//! Quality of service, user data and errors, from the words of ROS to those of DDS.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub(crate) fn refused(error: impl fmt::Display) -> Refused {
     Refused(error.to_string())
 }
 
-/// What a reader or writer says of itself.
+/// Returns the user data of a reader or writer.
 pub(crate) fn endpoint_data(pair: Option<&Pair>, type_name: &TypeName) -> String {
     user_data::of_endpoint(pair, type_name.hash.as_deref())
 }

@@ -1,4 +1,4 @@
-//! What discovery tells of: the graph, and who is who among readers and writers.
+//! The graph and the list of all readers and writers, as discovery tells of them.
 //!
 //! The library calls this on its threads. What is heard of this process' own participant is known here, too, and left out of the
 //! graph, where it is already.
@@ -21,7 +21,7 @@ pub(crate) fn prefix_of(id: &Guid) -> Prefix {
     std::array::from_fn(|at| id[at])
 }
 
-/// Whose implementation of DDS something is. The first two bytes of every id say it.
+/// An implementation of DDS. The first two bytes of every id say which one it is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Vendor([u8; 2]);
 
@@ -50,7 +50,7 @@ impl std::fmt::Display for Vendor {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Peer {
     pub(crate) guid: Guid,
-    /// Which others it belongs to, if it says so.
+    /// The pair of ends that it belongs to, if it says so.
     pub(crate) pair: Option<Pair>,
     end: End,
     topic: String,
@@ -58,8 +58,8 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// Whether its requests and responses begin with a header, as those of `rmw_cyclonedds_cpp`. What nobody can have but who
-    /// knows of that mapping is a proof, too.
+    /// Returns true if its requests and responses begin with a header, as those of `rmw_cyclonedds_cpp`. The name of a pair proves
+    /// that, too: only that mapping has pairs.
     pub(crate) fn has_headers(&self) -> bool {
         Vendor::of(&self.guid) == Vendor::CYCLONE || self.pair.is_some()
     }
@@ -79,21 +79,21 @@ struct State {
     /// The participants that are there, and what each said of its nodes.
     participants: BTreeMap<Prefix, Said>,
     peers: BTreeMap<Handle, Arc<Peer>>,
-    /// What has been complained about already.
+    /// Complaints that were made already.
     told: BTreeSet<String>,
 }
 
-/// What a participant said of its nodes.
+/// The nodes of a participant, as it said last.
 #[derive(Clone, Default)]
 struct Said {
     nodes: BTreeSet<String>,
-    /// Which node has which reader or writer.
+    /// The node of each reader and writer.
     owners: BTreeMap<Guid, String>,
 }
 
 impl Feed {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // What runs under the lock leaves nothing half done.
+        // Code under this lock leaves nothing half done, so a panic there does no harm.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -107,7 +107,7 @@ impl Feed {
         self.lock().peers.get(&handle).cloned()
     }
 
-    /// What discovery knows of those readers and writers.
+    /// Returns those of the readers and writers that discovery knows at this moment.
     pub(crate) fn peers<'a>(&self, handles: impl IntoIterator<Item = &'a Handle>) -> Vec<Arc<Peer>> {
         let state = self.lock();
         handles.into_iter().filter_map(|handle| state.peers.get(handle).cloned()).collect()
@@ -121,8 +121,8 @@ impl Feed {
         }
     }
 
-    /// Enters what a participant says of its nodes: all that it has now. Whoever says something of another one is not believed.
-    fn said(&self, writer: &Guid, message: ParticipantEntitiesInfo) {
+    /// Enters the nodes that a participant says it has now. What one says of another one is not believed.
+    pub(crate) fn said(&self, writer: &Guid, message: ParticipantEntitiesInfo) {
         let prefix = prefix_of(writer);
         if prefix_of(&message.gid) != prefix {
             return;
@@ -138,7 +138,7 @@ impl Feed {
         if state.own == Some(prefix) {
             return;
         }
-        // What has gone says nothing any more.
+        // A participant that has gone says nothing any more.
         let Some(entry) = state.participants.get_mut(&prefix) else { return };
         let before = std::mem::replace(entry, said);
         let now = entry.clone();
@@ -156,7 +156,7 @@ impl Feed {
     }
 }
 
-/// What does not fit between two ends of one topic, in words; one of them is ours. Quality of service is told of by the library.
+/// Returns in words how two ends of one topic do not fit, one of which is ours. The library tells of quality of service.
 fn complaint(ours: &Peer, theirs: &Peer) -> Option<String> {
     if ours.topic != theirs.topic {
         return None;
@@ -207,7 +207,7 @@ impl Discover for Feed {
         let said = state.participants.get(&prefix).map(|said| said.owners.get(&found.guid).cloned());
         drop(state);
         complaints.into_iter().for_each(|complaint| self.tell(complaint));
-        // Whoever has gone has nothing any more.
+        // A participant that has gone has nothing any more.
         let (Some(node), false) = (said, is_own) else { return };
         let Some((kind, name)) = names::of_topic(end, found.topic) else { return };
         let mut endpoint = Endpoint::new(kind, name, names::of_type(kind, found.type_name));
@@ -217,7 +217,7 @@ impl Discover for Feed {
         endpoint.durability = match found.durability {
             0 => Some(Durability::Volatile),
             1 => Some(Durability::TransientLocal),
-            // What ROS does not have.
+            // ROS has no other durability.
             _ => None,
         };
         endpoint.history = match usize::try_from(found.depth) {
@@ -262,12 +262,12 @@ pub(crate) struct NodeEntitiesInfo {
     pub(crate) writers: Vec<Guid>,
 }
 
-/// What others say of their nodes, on the topic that is for it.
+/// The receiver of what others say of their nodes, on the topic `ros_discovery_info`.
 pub(crate) struct Nodes(pub(crate) Arc<Feed>);
 
 impl Receive for Nodes {
     fn arrived(&self, sample: Sample, writer: Handle) {
-        // What is none tells nothing, and there is nobody to complain to.
+        // A message that cannot be read tells nothing, and there is nobody to complain to.
         let Ok(message) = from_payload(sample.bytes()) else { return };
         if let Some(peer) = self.0.peer(writer) {
             self.0.said(&peer.guid, message);

@@ -1,11 +1,11 @@
-//! What never arrived, told by gaps in the numbers of what did.
+//! Messages that never arrived, counted by gaps in the numbers of those that did.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use crate::cyclone::{Handle, Sample};
 
-/// How many writers are followed; with more of them, those that are forgotten begin anew.
+/// The most writers that are followed; with more of them, those that are forgotten begin anew.
 const WRITERS_MAX: usize = 1024;
 
 /// Follows the numbers of each writer.
@@ -27,7 +27,7 @@ impl Gaps {
             self.last.pop_first();
         }
         let last = self.last.entry(writer).or_insert(number);
-        // What comes late, or twice, makes no gap.
+        // A message that comes late, or twice, makes no gap.
         let gap = number.saturating_sub(*last).saturating_sub(1);
         *last = number.max(*last);
         gap

@@ -4,7 +4,7 @@
 //! Its threads move bytes and nothing else. When something arrived they put it into a queue and raise a flag; an executor's
 //! own thread takes it, decodes it and runs the callback.
 //!
-//! - A [`Domain`] is what a process has of a DDS domain: one participant with its sockets and threads, which its nodes share.
+//! - A [`Domain`] is a process' part in a DDS domain: one participant with its sockets and threads, which its nodes share.
 //! - A [`Node`] has a name, and creates publishers, subscriptions, services and clients.
 //! - [`Message`]s and [`Service`]s are types that are generated from ROS 2's definitions (`rospin-msgs`).
 //!
@@ -34,7 +34,7 @@
 //! ever, and fails with [`PublishError::Full`]. Subscriptions of this process never make it wait. A subscription that keeps all
 //! keeps no more than 8192 messages.
 //!
-//! What cannot be matched since its quality of service or its type differs is told in the log, once, with what helps.
+//! Two ends of a topic whose quality of service or type does not fit are not matched; the log says so, once, and how to fix it.
 //!
 //! A match counts once it is sure that messages arrive: [`Publisher::wait_for_subscription`] returns when the subscription has
 //! answered, and [`Client::wait_for_service`] when a server is there with both of its ends.
@@ -56,13 +56,13 @@
 //! write: requests from there are refused, servers there are not counted, and the log says so, once. Start those processes with
 //! `RMW_IMPLEMENTATION=rmw_cyclonedds_cpp`.
 //!
-//! What others publish just when a subscription is created may be lost where their DDS is not Cyclone's, as with every Cyclone DDS:
+//! A message that is published just when a subscription is created may be lost if its publisher's DDS is not Cyclone's, as with every Cyclone DDS:
 //! it cannot know where the history of such a publisher ends.
 //!
 //! # The graph
 //!
-//! What [nodes](Node) tell of others is what discovery heard. Which node has a publisher, subscription, server or client comes on a
-//! topic of its own, from nodes of ROS 2 Iron or later: it may be known a moment after the rest. Who ends says goodbye; who is
+//! [Nodes](Node) know of others what discovery heard. The node that a publisher, subscription, server or client belongs to is told on
+//! a topic of its own, from ROS 2 Iron on: it may be known a moment after the rest. A process that ends says goodbye; one that was
 //! killed is missed when the lease is over that it asked for, ten seconds unless told otherwise.
 //!
 //! # Threads
@@ -84,6 +84,9 @@ mod cyclone;
 mod domain;
 mod ends;
 mod feed;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod gaps;
 mod matches;
 mod middleware;
@@ -92,6 +95,7 @@ mod nodes;
 mod options;
 mod publisher;
 mod ready;
+mod security;
 mod service;
 mod subscription;
 mod user_data;

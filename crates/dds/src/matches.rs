@@ -1,4 +1,4 @@
-//! Who is matched with whom: what the library tells of each reader and writer.
+//! Matches of publishers, subscriptions, servers and clients, made of what the library tells of each reader and writer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,14 +9,13 @@ use rospin_engine::Waiters;
 use rospin_node::{Awaited, Matches};
 
 use crate::cyclone::{Handle, Listen, Probe};
-use crate::domain::Domain;
 use crate::feed::{Feed, Peer, prefix_of};
 use crate::ready::Watch;
 
 /// After this long, whoever is matched is believed to listen: some implementations may never say so.
 const UNSURE_MAX: Duration = Duration::from_secs(1);
 
-/// What an entity of ROS is made of: one end of a topic, or two of a service.
+/// The number of ends that an entity of ROS is made of: one of a topic, or two of a service.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Made {
     OfOne,
@@ -24,7 +23,7 @@ enum Made {
     OfTwo,
 }
 
-/// Which of them.
+/// The place of a reader or writer in its entity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
     /// The writer of a topic, or of a service's requests.
@@ -35,7 +34,7 @@ pub(crate) enum End {
     Second,
 }
 
-/// Whom a publisher, subscription, server or client is matched with.
+/// The matches of a publisher, subscription, server or client.
 pub(crate) struct Bond {
     made: Made,
     /// For complaints: the topic or service.
@@ -47,7 +46,7 @@ pub(crate) struct Bond {
     watch: Watch,
     /// The writer of the first end, if that is one.
     probe: OnceLock<Probe>,
-    /// What is done about each change, on the library's threads.
+    /// Called after each change, on the library's threads.
     changed: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
@@ -57,31 +56,31 @@ struct State {
     second: BTreeSet<Handle>,
     /// Those that would be among the first if they were sure to listen, and when they came.
     unsure: BTreeMap<Handle, Instant>,
-    /// What that comes to. Discovery knows of ends before they are matched.
+    /// The number of matches that these make. Discovery knows of ends before they are matched.
     count: usize,
-    /// Who waits for the first match.
+    /// Those that wait for the first match.
     waiters: Waiters,
 }
 
 impl Bond {
     /// Of a publisher or subscription.
-    pub(crate) fn of_topic(label: String, domain: &Domain) -> Arc<Self> {
-        Self::new(Made::OfOne, label, domain)
+    pub(crate) fn of_topic(label: String, feed: &Arc<Feed>, watch: Watch) -> Arc<Self> {
+        Self::new(Made::OfOne, label, feed, watch)
     }
 
     /// Of a server or client.
-    pub(crate) fn of_service(label: String, domain: &Domain) -> Arc<Self> {
-        Self::new(Made::OfTwo, label, domain)
+    pub(crate) fn of_service(label: String, feed: &Arc<Feed>, watch: Watch) -> Arc<Self> {
+        Self::new(Made::OfTwo, label, feed, watch)
     }
 
-    fn new(made: Made, label: String, domain: &Domain) -> Arc<Self> {
+    fn new(made: Made, label: String, feed: &Arc<Feed>, watch: Watch) -> Arc<Self> {
         Arc::new(Self {
             made,
             label,
-            feed: Arc::clone(domain.feed()),
+            feed: Arc::clone(feed),
             state: Mutex::default(),
             is_heard: AtomicBool::new(false),
-            watch: domain.watch(),
+            watch,
             probe: OnceLock::new(),
             changed: OnceLock::new(),
         })
@@ -101,7 +100,7 @@ impl Bond {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // What runs under the lock leaves nothing half done.
+        // Code under this lock leaves nothing half done, so a panic there does no harm.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -121,7 +120,7 @@ impl Bond {
         self.is_heard.load(Ordering::Acquire)
     }
 
-    /// Whether a client's request can be answered: `None` once the client has gone.
+    /// Returns true if a client's request can be answered now, and `None` once the client has gone.
     pub(crate) fn reaches(&self, requester: Handle) -> Option<bool> {
         let state = self.lock();
         if !state.first.contains(&requester) {
@@ -152,7 +151,7 @@ impl Bond {
     /// Counts those that are sure to listen by now; returns whether all are.
     pub(crate) fn prove(&self) -> bool {
         let Some(probe) = self.probe.get() else {
-            // Whoever creates the writer asks once more.
+            // `writes` asks once more, when the writer is there.
             return true;
         };
         let unsure = self.lock().unsure.clone();
@@ -215,7 +214,7 @@ impl Bond {
     }
 }
 
-/// Whether they are a client's or a server's two ends, as far as they tell. Otherwise those of one participant are.
+/// Returns true if both are ends of one client or server. Ends that do not tell belong together if they are one participant's.
 fn belong_together(one: &Peer, other: &Peer) -> bool {
     match (&one.pair, &other.pair) {
         (Some(one), Some(other)) => one == other,
@@ -224,7 +223,7 @@ fn belong_together(one: &Peer, other: &Peer) -> bool {
     }
 }
 
-/// How many of the first have one among the second. Who speaks of requests in another way is none.
+/// Counts those of the first that belong to one of the second. An end that identifies requests in another way does not count.
 fn pairs(first: &[Arc<Peer>], second: &[Arc<Peer>]) -> usize {
     let is_whole = |one: &&Arc<Peer>| one.has_headers() && second.iter().any(|other| belong_together(one, other));
     first.iter().filter(is_whole).count()
@@ -252,7 +251,7 @@ impl Listen for Ear {
     }
 }
 
-/// Whom a subscription is matched with.
+/// The matches of a subscription.
 pub(crate) struct Matched(pub(crate) Arc<Bond>);
 
 impl Matches for Matched {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use rospin_engine::{EntityOptions, ExecutorHandle};
 use rospin_node::{
     ClientEnd, Delivery, FullName, Graph, Middleware, NodeEnd, NodeName, PublisherEnd, Qos, Refused, RequestSource,
     SubscriptionEnd, TypeName,
@@ -52,11 +51,9 @@ impl NodeEnd for DdsNode {
 
     fn create_client(
         &self,
-        _executor: &ExecutorHandle,
         service: &FullName,
         service_type: &TypeName,
         qos: &Qos,
-        _options: EntityOptions,
     ) -> Result<Box<dyn ClientEnd>, Refused> {
         Ok(Box::new(DdsClient::new(self, service, service_type, qos)?))
     }

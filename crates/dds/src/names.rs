@@ -1,38 +1,38 @@
-//! What topics, services and types are called on the wire.
+//! The names of topics, services and types on the wire.
 
 use rospin_node::{EndpointKind, FullName, TypeName};
 
-/// Where something is on a topic of DDS.
+/// A side of a topic of DDS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
-    /// Who sends.
+    /// Those that send.
     Writers,
-    /// Who receives.
+    /// Those that receive.
     Readers,
 }
 
-/// A topic.
+/// Returns the name of a topic.
 pub(crate) fn topic(name: &FullName) -> String {
     format!("rt{name}")
 }
 
-/// The requests of a service.
+/// Returns the topic of a service's requests.
 pub(crate) fn requests(service: &FullName) -> String {
     format!("rq{service}Request")
 }
 
-/// The responses of a service.
+/// Returns the topic of a service's responses.
 pub(crate) fn responses(service: &FullName) -> String {
     format!("rr{service}Reply")
 }
 
-/// A type, or with `part` the type of a service's requests or responses.
+/// Returns the name of a type, or with `part` that of a service's requests or responses.
 pub(crate) fn dds_type(name: &TypeName, part: &str) -> String {
     format!("{}::{}::dds_::{}{part}_", name.package, name.kind.as_str(), name.name)
 }
 
-/// What a reader or writer of a DDS topic is in ROS, and what its topic or service is called there; `None` if it is nothing of
-/// ROS, or the other half of something. A server is told by the reader of its requests, and a client by that of its responses:
+/// Returns the kind of a reader or writer in ROS, and the name of its topic or service there; `None` if it is nothing of ROS, or
+/// the other half of something. A server is told by the reader of its requests, and a client by that of its responses:
 /// those are what every implementation assigns to a node.
 pub(crate) fn of_topic(end: End, topic: &str) -> Option<(EndpointKind, &str)> {
     let (kind, name) = match (topic.split_at_checked(2)?, end) {
@@ -45,7 +45,7 @@ pub(crate) fn of_topic(end: End, topic: &str) -> Option<(EndpointKind, &str)> {
     name.starts_with('/').then_some((kind, name))
 }
 
-/// Whether a DDS topic belongs to a topic or a service of ROS, and what that is called; `None` if to neither.
+/// Returns the word topic or service, for which a DDS topic is used in ROS, and its name there; `None` if for neither.
 pub(crate) fn of_any(topic: &str) -> Option<(&'static str, &str)> {
     let (kind, name) = match topic.split_at_checked(2)? {
         ("rt", name) => ("topic", name),
@@ -56,7 +56,7 @@ pub(crate) fn of_any(topic: &str) -> Option<(&'static str, &str)> {
     name.starts_with('/').then_some((kind, name))
 }
 
-/// What ROS calls a type; if it is none of ROS, what DDS calls it.
+/// Returns the name of a type in ROS; if it is none of ROS, that in DDS.
 pub(crate) fn of_type(kind: EndpointKind, dds_type: &str) -> String {
     let part = match kind {
         EndpointKind::Publisher | EndpointKind::Subscription => "_",

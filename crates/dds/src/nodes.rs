@@ -61,7 +61,7 @@ impl Announced {
         let heard = Reader::create(participant, TOPIC, TYPE, &qos, &unheard, Nodes(Arc::clone(feed)))?;
         let writer = Writer::create(participant, TOPIC, TYPE, &qos, &unheard)?;
         let list = List { participant: participant.guid(), writer, nodes: BTreeMap::new(), last: 0 };
-        // Who has no nodes says so, too.
+        // A process without nodes says so, too.
         list.say();
         Ok(Self { nodes: Mutex::new(list), _heard: heard })
     }

@@ -1,13 +1,18 @@
-//! How a process takes part in a domain.
+//! Options of a process' part in a domain.
+
+#[cfg(feature = "security")]
+use std::path::PathBuf;
+
+use crate::security::Security;
 
 /// The highest domain id whose ports exist on every system.
 const DOMAIN_ID_MAX: u16 = 232;
 
-/// How many processes of a machine find each other without multicast, less one. As in `rmw_cyclonedds_cpp`: with fewer, some are
+/// The number of processes of a machine that find each other without multicast, less one. As in `rmw_cyclonedds_cpp`: with fewer, some are
 /// deaf; with more, everybody announces himself to that many ports.
 const PARTICIPANT_INDEX_MAX: u8 = 32;
 
-/// Who is found without being named: `ROS_AUTOMATIC_DISCOVERY_RANGE`.
+/// The processes that are found without being named: `ROS_AUTOMATIC_DISCOVERY_RANGE`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum DiscoveryRange {
@@ -18,23 +23,23 @@ pub enum DiscoveryRange {
     /// Processes that multicasts reach. The default.
     #[default]
     Subnet,
-    /// What Cyclone DDS does unless told otherwise. Peers are not looked for.
+    /// Those that Cyclone DDS finds unless told otherwise. Peers are not looked for.
     SystemDefault,
 }
 
-/// What the environment says cannot be followed.
+/// An environment variable has a value that cannot be followed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{variable} is `{value}`; it should be {expected}")]
 pub struct EnvError {
     /// The variable.
     pub variable: &'static str,
-    /// What it is.
+    /// Its value.
     pub value: String,
-    /// What it may be.
+    /// The values that it may have.
     pub expected: &'static str,
 }
 
-/// Why a domain could not be joined.
+/// The reason that a domain could not be joined.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JoinError {
@@ -44,32 +49,43 @@ pub enum JoinError {
         /// The domain's number.
         domain_id: u16,
     },
-    /// A static peer is none.
+    /// A static peer is not an address.
     #[error("`{peer}` is no address of a peer; use a host name or an IP address")]
     Peer {
-        /// What was given.
+        /// The text that was given.
         peer: String,
+    },
+    /// DDS security cannot be had, for want of a file for instance.
+    #[error("DDS domain {domain_id} was not joined, since its security cannot be had: {reason}")]
+    Security {
+        /// The domain's number.
+        domain_id: u16,
+        /// The reason.
+        reason: String,
     },
     /// Cyclone DDS could not be started.
     #[error(
-        "could not join DDS domain {domain_id}: {reason}; a faulty CYCLONEDDS_URI, no network interface, or more than 33 \
-         processes on this machine are causes"
+        "could not join DDS domain {domain_id}: {reason}; a faulty CYCLONEDDS_URI, no network interface, more than 33 \
+         processes on this machine, or certificates and documents of security that do not hold are causes, and Cyclone DDS says \
+         on standard error which one it is"
     )]
     Participant {
         /// The domain's number.
         domain_id: u16,
-        /// What Cyclone DDS says.
+        /// The error of Cyclone DDS.
         reason: String,
     },
 }
 
-/// How a process takes part in a domain.
+/// Options of a process' part in a domain.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DomainOptions {
     pub(crate) domain_id: u16,
     range: DiscoveryRange,
     peers: Vec<String>,
     config: String,
+    enclave: Option<String>,
+    pub(crate) security: Security,
 }
 
 impl DomainOptions {
@@ -82,9 +98,13 @@ impl DomainOptions {
     /// As the environment says, in the words of ROS 2: `ROS_DOMAIN_ID`, `ROS_AUTOMATIC_DISCOVERY_RANGE` or
     /// `ROS_LOCALHOST_ONLY`, `ROS_STATIC_PEERS`, and all that `CYCLONEDDS_URI` says, which goes before the rest.
     ///
+    /// With `ROS_SECURITY_ENABLE=true`, [security](Self::security) with the files that `ROS_SECURITY_KEYSTORE` has for the
+    /// [enclave](Self::enclave), or for the one that `ROS_SECURITY_ENCLAVE_OVERRIDE` names. Where they are missing the log says
+    /// so, and there is no security; with `ROS_SECURITY_STRATEGY=Enforce` the domain is not joined then.
+    ///
     /// # Errors
-    /// If `ROS_DOMAIN_ID` is not a number from 0 to 232, the range is none, or there should be security
-    /// (`ROS_SECURITY_ENABLE`), which this crate does not have.
+    /// If `ROS_DOMAIN_ID` is not a number from 0 to 232, the range is invalid, or there should be security and this crate was
+    /// built without its feature `security`.
     pub fn from_env() -> Result<Self, EnvError> {
         Self::from_variables(|variable| std::env::var(variable).ok().filter(|value| !value.is_empty()))
     }
@@ -110,9 +130,9 @@ impl DomainOptions {
         let peers = variable("ROS_STATIC_PEERS").unwrap_or_default();
         options.peers = peers.split(';').map(str::trim).filter(|peer| !peer.is_empty()).map(str::to_owned).collect();
         options.config = variable("CYCLONEDDS_URI").unwrap_or_default();
-        if variable("ROS_SECURITY_ENABLE").as_deref() == Some("true") {
-            let expected = "`false`: there is no DDS security over this crate";
-            return Err(EnvError { variable: "ROS_SECURITY_ENABLE", value: "true".to_owned(), expected });
+        options.security = Security::from_variables(&variable)?;
+        if options.security != Security::Off {
+            options.enclave = variable("ROS_SECURITY_ENCLAVE_OVERRIDE");
         }
         Ok(options)
     }
@@ -124,7 +144,7 @@ impl DomainOptions {
         self
     }
 
-    /// Sets who is found without being named.
+    /// Sets which processes are found without being named.
     #[must_use]
     pub const fn discovery_range(mut self, range: DiscoveryRange) -> Self {
         self.range = range;
@@ -144,7 +164,32 @@ impl DomainOptions {
         self
     }
 
-    /// Sets what goes before everything else, as `CYCLONEDDS_URI` does: XML, or the URI of a file, or several of either with
+    /// Sets the enclave that this process is in, such as `/robot/arm`, unless the environment overrides it. Without security it is
+    /// a name that tools show. By default `/`.
+    #[must_use]
+    pub fn enclave(mut self, name: impl Into<String>) -> Self {
+        self.enclave.get_or_insert_with(|| name.into());
+        self
+    }
+
+    pub(crate) fn enclave_name(&self) -> &str {
+        self.enclave.as_deref().unwrap_or("/")
+    }
+
+    /// Has the participant prove who it is, and talk only to those who can, as far as the domain's rules allow it: DDS security with
+    /// the files in `directory`, which `ros2 security create_enclave` makes: `identity_ca.cert.pem`, `cert.pem`, `key.pem`,
+    /// `permissions_ca.cert.pem`, `governance.p7s` and `permissions.p7s`, and `crl.pem` if there is one. They are read when the
+    /// domain is joined.
+    ///
+    /// Only with the feature `security`, which compiles against OpenSSL.
+    #[cfg(feature = "security")]
+    #[must_use]
+    pub fn security(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.security = Security::Enclave(directory.into());
+        self
+    }
+
+    /// Sets a configuration that goes before everything else, as `CYCLONEDDS_URI` does: XML, or the URI of a file, or several of either with
     /// commas between them. `<Internal><Watermarks><WhcHigh>` is how far a reliable publisher may be ahead, for instance.
     #[must_use]
     pub fn cyclonedds_uri(mut self, config: impl Into<String>) -> Self {
@@ -229,11 +274,29 @@ mod tests {
         }
         let range = from(&[("ROS_AUTOMATIC_DISCOVERY_RANGE", "FAR")]).unwrap_err();
         assert!(range.to_string().contains("LOCALHOST"), "{range}");
-        assert!(from(&[("ROS_SECURITY_ENABLE", "true")]).is_err());
-        assert!(from(&[("ROS_SECURITY_ENABLE", "false")]).is_ok());
+        if cfg!(not(feature = "security")) {
+            let security = from(&[("ROS_SECURITY_ENABLE", "true")]).unwrap_err();
+            assert!(security.to_string().contains("feature `dds_security`"), "{security}");
+        }
         assert!(matches!(DomainOptions::new().domain_id(233).xml(None), Err(JoinError::DomainId { domain_id: 233 })));
         let peer = DomainOptions::new().static_peers(["\"/><x>"]).xml(None);
         assert!(matches!(peer, Err(JoinError::Peer { .. })));
+    }
+
+    #[test]
+    fn security_is_that_of_rcl() {
+        assert_eq!(from(&[("ROS_SECURITY_ENABLE", "false")]), Ok(DomainOptions::new()));
+        if cfg!(not(feature = "security")) {
+            return;
+        }
+        let (on, keystore) = (("ROS_SECURITY_ENABLE", "true"), ("ROS_SECURITY_KEYSTORE", "/keys"));
+        let of = |is_enforced| Security::Keystore { keystore: Some("/keys".into()), is_enforced };
+        let options = from(&[on, keystore]).unwrap();
+        assert_eq!((options.security.clone(), options.enclave_name()), (of(false), "/"));
+        assert_eq!(options.enclave("/robot").enclave_name(), "/robot");
+        let enforced = [on, keystore, ("ROS_SECURITY_STRATEGY", "Enforce"), ("ROS_SECURITY_ENCLAVE_OVERRIDE", "/arm")];
+        let options = from(&enforced).unwrap().enclave("/robot");
+        assert_eq!((options.security.clone(), options.enclave_name()), (of(true), "/arm"));
     }
 
     #[test]

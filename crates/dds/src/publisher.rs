@@ -24,7 +24,8 @@ pub(crate) struct DdsPublisher {
 impl DdsPublisher {
     pub(crate) fn new(node: &DdsNode, topic: &FullName, message_type: &TypeName, qos: &Qos) -> Result<Self, Refused> {
         let domain = &node.domain;
-        let bond = Bond::of_topic(format!("a publisher of topic `{topic}`"), domain);
+        let label = format!("a publisher of topic `{topic}`");
+        let bond = Bond::of_topic(label, domain.feed(), domain.watch());
         let user_data = endpoint_data(None, message_type);
         let (name, dds_type) = (names::topic(topic), names::dds_type(message_type, ""));
         let latched = qos.durability == Durability::TransientLocal;

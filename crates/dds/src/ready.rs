@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use crate::matches::Bond;
 
-/// How often the thread looks, while there is something to look at.
+/// The time between two looks, while there is something to look at.
 const INTERVAL: Duration = Duration::from_millis(1);
 
-/// What looks after the matches of a domain, for as long as it lives.
+/// The thread that looks after the matches of a domain, for as long as this lives.
 pub(crate) struct Ready {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -34,11 +34,11 @@ struct State {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // What runs under the lock leaves nothing half done.
+        // Code under this lock leaves nothing half done, so a panic there does no harm.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is to be looked at; waits for it. `None` if it is over.
+    /// Waits for bonds that are to be looked at, and returns them, or `None` if it is over.
     fn next(&self) -> Option<Vec<Weak<Bond>>> {
         let waits = |state: &mut State| state.bonds.is_empty() && !state.is_over;
         let mut state = self.changed.wait_while(self.lock(), waits).unwrap_or_else(PoisonError::into_inner);
@@ -56,7 +56,7 @@ impl Shared {
     }
 }
 
-/// Where matches are left that may not be heard yet.
+/// The list of bonds with matches that may not listen yet, for those who add to it.
 #[derive(Clone)]
 pub(crate) struct Watch(Weak<Shared>);
 

@@ -17,7 +17,7 @@ use crate::names;
 use crate::nodes::{DdsNode, Listed};
 use crate::user_data::Pair;
 
-/// How many responses wait for their clients to be matched; beyond that, the oldest are lost. Only a client's first few matter.
+/// The most responses that wait for their clients to be matched; beyond that, the oldest are lost. Only a client's first few wait.
 const OWED_MAX: usize = 64;
 
 /// How many requests are kept where the quality of service has no limit: nothing grows without bound.
@@ -30,7 +30,7 @@ struct Asked {
     peer: Option<Arc<Peer>>,
 }
 
-/// Where requests go.
+/// The receiver of requests.
 struct Requests {
     delivery: Delivery<Asked>,
     gaps: Mutex<Gaps>,
@@ -44,7 +44,7 @@ impl Receive for Requests {
     }
 }
 
-/// Where responses go.
+/// The writer of responses, and the responses that cannot be sent yet.
 struct Responses {
     service: String,
     writer: Writer<Ear>,
@@ -63,7 +63,7 @@ impl Responses {
         // Under the lock: whoever is matched meanwhile is paid later.
         let mut owed = self.owed.lock().unwrap_or_else(PoisonError::into_inner);
         match self.bond.reaches(requester) {
-            // Nobody waits for it any more.
+            // The client has gone.
             None => return Ok(()),
             Some(true) => {}
             Some(false) => {
@@ -128,7 +128,7 @@ enum RequestError {
 impl DdsRequests {
     pub(crate) fn new(node: &DdsNode, service: &FullName, service_type: &TypeName, qos: &Qos) -> Result<Self, Refused> {
         let (domain, feed) = (&node.domain, node.domain.feed());
-        let bond = Bond::of_service(format!("a server of service `{service}`"), domain);
+        let bond = Bond::of_service(format!("a server of service `{service}`"), feed, domain.watch());
         let user_data = endpoint_data(Some(&Pair::Server(domain.next_pair())), service_type);
         let (inbox, delivery) = Inbox::new(qos.depth().unwrap_or(KEEP_ALL));
         let qos = entity_qos(qos, &user_data);
@@ -182,7 +182,7 @@ impl Source for DdsRequests {
     }
 }
 
-/// Where the response to a request goes.
+/// The way back to the client that sent a request.
 pub(crate) struct DdsReply {
     responses: Arc<Responses>,
     header: Header,

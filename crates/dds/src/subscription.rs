@@ -41,7 +41,8 @@ pub(crate) fn subscribe(
     delivery: Delivery<Bytes>,
 ) -> Result<SubscriptionEnd, Refused> {
     let domain = &node.domain;
-    let bond = Bond::of_topic(format!("a subscription to topic `{topic}`"), domain);
+    let label = format!("a subscription to topic `{topic}`");
+    let bond = Bond::of_topic(label, domain.feed(), domain.watch());
     let user_data = endpoint_data(None, message_type);
     let (name, dds_type) = (names::topic(topic), names::dds_type(message_type, ""));
     let messages = Messages { delivery, gaps: Mutex::default() };

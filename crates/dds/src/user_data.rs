@@ -1,11 +1,11 @@
-//! What participants, readers and writers say of themselves in `USER_DATA`, as `rmw_cyclonedds_cpp` and others have it: settings, each
-//! ended by a semicolon.
+//! `USER_DATA`, in which participants, readers and writers say something of themselves as in `rmw_cyclonedds_cpp`: settings, each ended
+//! by a semicolon.
 
 use std::fmt::Write;
 
 use crate::cyclone::Guid;
 
-/// Which reader and writer of a service belong together.
+/// A reader and a writer of a service that belong together.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Pair {
     /// A client's.
@@ -15,7 +15,7 @@ pub(crate) enum Pair {
 }
 
 impl Pair {
-    /// The name of a pair: the participant's id, and a number of its own in place of the last four bytes.
+    /// Returns a name for a pair: the participant's id, and a number of its own in place of the last four bytes.
     pub(crate) fn name(participant: &Guid, number: u32) -> String {
         let mut bytes = *participant;
         bytes[12..].copy_from_slice(&number.to_be_bytes());
@@ -28,7 +28,7 @@ impl Pair {
     }
 }
 
-/// What a reader or writer says.
+/// Returns the text of a reader or writer.
 pub(crate) fn of_endpoint(pair: Option<&Pair>, type_hash: Option<&str>) -> String {
     let mut said = match pair {
         Some(Pair::Client(name)) => format!("clientid={name};"),
@@ -43,7 +43,7 @@ pub(crate) fn of_endpoint(pair: Option<&Pair>, type_hash: Option<&str>) -> Strin
     said
 }
 
-/// What a participant says: the security enclave that it is in, and without security the outermost one.
+/// Returns the text of a participant: the security enclave that it is in, and without security the outermost one.
 pub(crate) fn of_participant(enclave: &str) -> String {
     format!("enclave={enclave};")
 }
@@ -53,12 +53,12 @@ fn setting<'a>(user_data: &'a [u8], name: &str) -> Option<&'a str> {
     settings.split(';').find_map(|setting| setting.strip_prefix(name)?.strip_prefix('='))
 }
 
-/// The hash of the type, from ROS 2 Iron on.
+/// Returns the hash of the type, which is there from ROS 2 Iron on.
 pub(crate) fn type_hash(user_data: &[u8]) -> Option<&str> {
     setting(user_data, "typehash")
 }
 
-/// Which pair it is part of; `rmw_cyclonedds_cpp` says that, from ROS 2 Foxy on.
+/// Returns the pair that it is part of; `rmw_cyclonedds_cpp` says that, from ROS 2 Foxy on.
 pub(crate) fn pair(user_data: &[u8]) -> Option<Pair> {
     let client = setting(user_data, "clientid").map(|name| Pair::Client(name.to_owned()));
     client.or_else(|| setting(user_data, "serviceid").map(|name| Pair::Server(name.to_owned())))

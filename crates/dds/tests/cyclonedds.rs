@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use common::peer::Peer;
-use common::{AddRequest, AddResponse, AddTwoInts, Text, context, domain_id, executor, options, spin, text, wait};
+use common::{
+    AddRequest, AddResponse, AddTwoInts, Text, context, cyclonedds, domain_id, executor, options, spin, text, wait,
+};
 use rospin_dds::dynamic::{DynamicMessage, MessageType};
 use rospin_dds::lifecycle::{Fault, State};
 use rospin_dds::{Domain, Lifecycle, LifecycleHandle, LifecycleNode, Message};
@@ -19,7 +20,7 @@ use serde::{Deserialize, Serialize};
 #[test]
 fn strings_go_there_and_back() {
     let id = domain_id();
-    let Some(peer) = Peer::start("cyclonedds_peer.py", "echo", id) else { return };
+    let Some(peer) = cyclonedds("cyclonedds_peer.py", "echo", id) else { return };
     let (context, _) = context();
     let executor = executor(&context, "main");
     let node = Domain::join(options(id)).unwrap().ros(&context).create_node("talker").unwrap();
@@ -89,7 +90,7 @@ impl Image {
 #[test]
 fn a_large_image_goes_there_and_back() {
     let id = domain_id();
-    let Some(peer) = Peer::start("cyclonedds_peer.py", "image", id) else { return };
+    let Some(peer) = cyclonedds("cyclonedds_peer.py", "image", id) else { return };
     let (context, _) = context();
     let executor = executor(&context, "main");
     let node = Domain::join(options(id)).unwrap().ros(&context).create_node("camera").unwrap();
@@ -128,7 +129,7 @@ fn a_large_image_goes_there_and_back() {
 #[test]
 fn an_image_of_a_type_known_at_run_time_goes_there_and_back() {
     let id = domain_id();
-    let Some(peer) = Peer::start("cyclonedds_peer.py", "image", id) else { return };
+    let Some(peer) = cyclonedds("cyclonedds_peer.py", "image", id) else { return };
     let (context, _) = context();
     let executor = executor(&context, "main");
     let node = Domain::join(options(id)).unwrap().ros(&context).create_node("camera").unwrap();
@@ -180,11 +181,11 @@ fn an_image_of_a_type_known_at_run_time_goes_there_and_back() {
 #[test]
 fn the_peer_answers_calls() {
     let id = domain_id();
-    let Some(peer) = Peer::start("cyclonedds_peer.py", "add", id) else { return };
+    let Some(peer) = cyclonedds("cyclonedds_peer.py", "add", id) else { return };
     let (context, _) = context();
     let executor = executor(&context, "main");
     let node = Domain::join(options(id)).unwrap().ros(&context).create_node("caller").unwrap();
-    let client = node.create_client::<AddTwoInts>(&executor.handle(), "add_two_ints").unwrap();
+    let client = node.create_client::<AddTwoInts>("add_two_ints").unwrap();
     wait(&executor, "the server is matched", client.wait_for_service());
     for (a, b) in [(1, 2), (i64::MAX - 1, 1), (-7, 5), (0, 0)] {
         // A server that does not know its client yet answers to nobody: ask again.
@@ -200,7 +201,7 @@ fn the_peer_answers_calls() {
 #[test]
 fn the_peers_calls_are_answered() {
     let id = domain_id();
-    let Some(peer) = Peer::start("cyclonedds_peer.py", "call", id) else { return };
+    let Some(peer) = cyclonedds("cyclonedds_peer.py", "call", id) else { return };
     let (context, _) = context();
     let executor = executor(&context, "main");
     let node = Domain::join(options(id)).unwrap().ros(&context).create_node("adder").unwrap();
@@ -233,7 +234,7 @@ fn the_peer_brings_a_lifecycle_node_up_and_down() {
         }
     }
     let id = domain_id();
-    let Some(peer) = Peer::start("cyclonedds_peer.py", "lifecycle", id) else { return };
+    let Some(peer) = cyclonedds("cyclonedds_peer.py", "lifecycle", id) else { return };
     let (context, _) = context();
     let executor = executor(&context, "main");
     let domain = Domain::join(options(id)).unwrap();

@@ -4,8 +4,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::peer::Peer;
-use common::{Fibonacci, Order, Sequence, context, domain_id, executor, options, spin, wait};
+use common::{Fibonacci, Order, Sequence, context, cyclonedds, domain_id, executor, options, spin, wait};
 use futures::StreamExt;
 use rospin_dds::{CancelResponse, Domain, GoalHandle, GoalResponse, GoalState};
 use rospin_engine::{ClockKind, Payload, SpinOptions};
@@ -15,7 +14,7 @@ const PEER: &str = "cyclonedds_action_peer.py";
 #[test]
 fn the_peer_reaches_goals() {
     let id = domain_id();
-    let Some(peer) = Peer::start(PEER, "serve", id) else { return };
+    let Some(peer) = cyclonedds(PEER, "serve", id) else { return };
     let (context, _) = context();
     let executor = executor(&context, "main");
     let node = Domain::join(options(id)).unwrap().ros(&context).create_node("client").unwrap();
@@ -45,7 +44,7 @@ fn the_peer_reaches_goals() {
 #[test]
 fn the_peers_goals_are_reached() {
     let id = domain_id();
-    let Some(peer) = Peer::start(PEER, "ask", id) else { return };
+    let Some(peer) = cyclonedds(PEER, "ask", id) else { return };
     let (context, _) = context();
     let executor = executor(&context, "main");
     let node = Domain::join(options(id)).unwrap().ros(&context).create_node("server").unwrap();

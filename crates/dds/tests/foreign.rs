@@ -28,7 +28,7 @@ fn a_request_without_a_header_is_refused() {
         },
     );
     let server = server.unwrap();
-    let client = node.create_client::<AddTwoInts>(&executor.handle(), "add").unwrap();
+    let client = node.create_client::<AddTwoInts>("add").unwrap();
     let stranger = Stranger::new(id);
     let requests = stranger.writer(&executor, "rq/addRequest", REQUEST);
     // Of them, the second is as long as if it had a header.
@@ -45,7 +45,7 @@ fn a_request_without_a_header_is_refused() {
     let said = incidents.lock().unwrap().iter().map(ToString::to_string).collect::<Vec<_>>();
     assert!(said.iter().all(|said| said.contains("RMW_IMPLEMENTATION=rmw_cyclonedds_cpp")), "{said:?}");
     assert!(take_failures(&incidents) >= 4);
-    // Who does it right is answered.
+    // A client that does it right is answered.
     wait(&executor, "the server is matched", client.wait_for_service());
     let response = wait(&executor, "it answers", client.call(AddRequest { a: 5, b: 6 }));
     assert_eq!(response, Ok(AddResponse { sum: 0 }));
@@ -59,7 +59,7 @@ fn a_server_that_would_misunderstand_requests_is_none() {
     let executor = executor(&context, "main");
     let id = domain_id();
     let node = join(id).ros(&context).create_node("caller").unwrap();
-    let client = node.create_client::<AddTwoInts>(&executor.handle(), "add").unwrap();
+    let client = node.create_client::<AddTwoInts>("add").unwrap();
     let stranger = Stranger::new(id);
     let _requests = stranger.reader("rq/addRequest", REQUEST);
     let _responses = stranger.writer(&executor, "rr/addReply", RESPONSE);

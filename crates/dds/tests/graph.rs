@@ -6,8 +6,9 @@ use std::io::Write;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::peer::Peer;
-use common::{AddRequest, AddResponse, AddTwoInts, Text, context, domain_id, executor, join, options, wait};
+use common::{
+    AddRequest, AddResponse, AddTwoInts, Text, context, cyclonedds, domain_id, executor, join, options, wait,
+};
 use rospin_dds::{Domain, Durability, Node, NodeOptions, PublisherOptions, Reliability};
 use rospin_engine::{ClockKind, Executor, SpinOptions};
 
@@ -15,7 +16,7 @@ use rospin_engine::{ClockKind, Executor, SpinOptions};
 const DOMAIN: &str = "ROSPIN_TEST_GRAPH_DOMAIN";
 const NODE: &str = "ROSPIN_TEST_GRAPH_NODE";
 
-/// What every implementation of ROS 2 promises unless told otherwise.
+/// The lease that every implementation of ROS 2 asks for unless told otherwise.
 const LEASE: Duration = Duration::from_secs(10);
 
 /// Starts this program's [`the_other_process`].
@@ -56,7 +57,7 @@ fn wait_until(executor: &Executor, what: &str, patience: Duration, mut is_so: im
     begin.elapsed()
 }
 
-/// What runs in a process of its own; without a domain, nothing.
+/// The part of another process; without a domain, nothing.
 #[test]
 fn the_other_process() {
     let (Ok(domain), Ok(name)) = (std::env::var(DOMAIN), std::env::var(NODE)) else { return };
@@ -133,7 +134,7 @@ fn a_process_that_is_killed_is_missed_when_its_lease_is_over() {
 #[expect(clippy::print_stderr, reason = "it says what it measured")]
 fn a_peer_that_is_killed_is_missed_when_the_lease_that_it_asked_for_is_over() {
     let id = domain_id();
-    let Some(peer) = Peer::start("cyclonedds_graph_peer.py", "victim", id) else { return };
+    let Some(peer) = cyclonedds("cyclonedds_graph_peer.py", "victim", id) else { return };
     let (context, _) = context();
     let executor = executor(&context, "main");
     let node = join(id).ros(&context).create_node("observer").unwrap();
@@ -149,7 +150,7 @@ fn a_peer_that_is_killed_is_missed_when_the_lease_that_it_asked_for_is_over() {
 #[test]
 fn a_peer_of_another_make_is_seen_with_its_node() {
     let id = domain_id();
-    let Some(peer) = Peer::start("cyclonedds_graph_peer.py", "node", id) else { return };
+    let Some(peer) = cyclonedds("cyclonedds_graph_peer.py", "node", id) else { return };
     let (context, _) = context();
     let executor = executor(&context, "main");
     let node = join(id).ros(&context).create_node("observer").unwrap();

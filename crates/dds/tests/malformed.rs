@@ -1,4 +1,4 @@
-//! What comes from the wire and is not what its topic's type says: counted, reported, and nothing else.
+//! Payloads that are not of their topic's type: counted, reported, and nothing else.
 
 mod common;
 
@@ -148,7 +148,7 @@ fn what_is_no_request_or_response_is_counted() {
             AddResponse { sum: request.a.wrapping_add(request.b) }
         })
         .unwrap();
-    let client = node.create_client::<AddTwoInts>(&executor.handle(), ClientOptions::new("add_two_ints")).unwrap();
+    let client = node.create_client::<AddTwoInts>(ClientOptions::new("add_two_ints")).unwrap();
     wait(&executor, "the server is matched", client.wait_for_service());
     let stranger = Stranger::new(id);
     let service = "example_interfaces::srv::dds_::AddTwoInts";
@@ -157,7 +157,7 @@ fn what_is_no_request_or_response_is_counted() {
     let failed = || server.lost(LossCause::TakeFailed);
     let early = Stranger::introduce(&executor, &requests, failed);
     let early_responses = Stranger::introduce(&executor, &responses, || client.undecodable());
-    // What is longer is made whole on its way: payloads are filled up to four bytes.
+    // Longer ones are made whole on their way: payloads are filled up to four bytes.
     for length in 0..29 {
         requests.write(vec![0; length], None).unwrap();
     }

@@ -42,7 +42,7 @@ fn parameters_cross_the_network() {
     let _server = node.serve_parameters(&executor.handle()).unwrap();
 
     let other = domain.ros(&context).create_node("other").unwrap();
-    let client = other.create_parameter_client(&executor.handle(), "/arm").unwrap();
+    let client = other.create_parameter_client("/arm").unwrap();
     let group = executor.create_group("events", Vec::new());
     let handle = executor.handle();
     let events = other

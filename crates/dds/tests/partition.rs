@@ -18,9 +18,9 @@ use rospin_dds::{Domain, DomainOptions, Message, Node, PublisherOptions, Subscri
 use rospin_engine::{Context, Executor};
 use serde::{Deserialize, Serialize};
 
-/// How long the cable is out: less than the lease, which is ten seconds, and more.
+/// The times that the cable is out: less than the lease, which is ten seconds, and more.
 const OUTAGES: [Duration; 2] = [Duration::from_secs(6), Duration::from_secs(16)];
-/// How often the talker talks.
+/// The period of the talker.
 const TALK: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ impl Message for Number {
     const TYPE: &str = "std_msgs/msg/Int64";
 }
 
-/// Whether the counts are exact.
+/// Pulls the cable for that long, and checks the counts; they are exact if nobody is given up meanwhile.
 #[expect(clippy::print_stderr, reason = "it says that the test is skipped, and what it measured")]
 fn fall_apart(outage: Duration, is_exact: bool) {
     // Both tests have the same names for their hosts.
@@ -74,7 +74,7 @@ fn timers_go_on_and_who_was_lost_is_found_when_the_network_heals_late() {
     fall_apart(OUTAGES[1], false);
 }
 
-/// What runs in a namespace; without a part, nothing.
+/// The part of a process in a namespace; without a part, nothing.
 #[test]
 fn the_other_process() {
     let (Ok(part), Ok(address)) = (std::env::var(PART), std::env::var(ADDRESS)) else { return };
@@ -131,7 +131,7 @@ fn talk(context: &Context, executor: &Executor, node: &Node) {
     wait(executor, "the new topic is matched", end.wait_for_subscription());
     end.publish(Number { data: published }).unwrap();
     println!("TALKED {published} {}", ticks.figures());
-    // What is on its way is sent, and sent again, by threads that end with the process: the test ends it.
+    // Threads that end with the process send, and send again: the test ends it.
     wait(executor, "the test ends", std::future::pending())
 }
 
@@ -171,7 +171,7 @@ fn hear(context: &Context, executor: &Executor, node: &Node) {
     println!("HEARD {} {} {in_order} {}", heard.len(), numbers.missed() + number_of_first(&heard), ticks.figures());
 }
 
-/// What was published before the first that was heard: it came before the subscription was matched from both sides.
+/// Messages that were published before the first that was heard, and before the subscription was matched from both sides.
 fn number_of_first(heard: &[i64]) -> u64 {
     u64::try_from(heard[0]).unwrap()
 }

@@ -49,7 +49,7 @@ fn a_talker_that_was_killed_is_heard_again_when_it_is_back() {
             }
         })
         .unwrap();
-    // What has nothing to do with it goes on all the while.
+    // A timer that has nothing to do with it goes on all the while.
     let ticks = Arc::new(AtomicU64::new(0));
     let ticked = Arc::clone(&ticks);
     let others = executor.create_group("others", ());

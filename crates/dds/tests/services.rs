@@ -28,11 +28,7 @@ fn a_service_answers() {
     let domain = join(domain_id());
     let node = domain.ros(&context).create_node("adder").unwrap();
     let server = serve(&executor, &node);
-    let client = domain
-        .ros(&context)
-        .create_node("caller")
-        .unwrap()
-        .create_client::<AddTwoInts>(&executor.handle(), "add_two_ints");
+    let client = domain.ros(&context).create_node("caller").unwrap().create_client::<AddTwoInts>("add_two_ints");
     let client = client.unwrap();
     let early = wait(&executor, "a call fails", client.call(AddRequest { a: 0, b: 0 }));
     assert!(matches!(early, Err(CallError::Unavailable { .. })) || client.service_is_ready());
@@ -52,7 +48,7 @@ fn calls_are_awaited_inside_callbacks() {
     let domain = join(domain_id());
     let node = domain.ros(&context).create_node("adder").unwrap();
     let _server = serve(&executor, &node);
-    let client = node.create_client::<AddTwoInts>(&executor.handle(), "add_two_ints").unwrap();
+    let client = node.create_client::<AddTwoInts>("add_two_ints").unwrap();
     let trigger = node.create_publisher::<Text>("trigger").unwrap();
     let group = executor.create_group("caller", Vec::new());
     let (handle, caller) = (executor.handle(), client.clone());
@@ -87,8 +83,7 @@ fn clients_get_their_own_responses_only() {
     let domain = join(domain_id());
     let node = domain.ros(&context).create_node("adder").unwrap();
     let _server = serve(&executor, &node);
-    let clients: Vec<Client<AddTwoInts>> =
-        (0..4).map(|_| node.create_client(&executor.handle(), "add_two_ints").unwrap()).collect();
+    let clients: Vec<Client<AddTwoInts>> = (0..4).map(|_| node.create_client("add_two_ints").unwrap()).collect();
     for client in &clients {
         wait(&executor, "the server is matched", client.wait_for_service());
     }
@@ -132,7 +127,7 @@ fn asynchronous_and_reentrant_servers_answer() {
     ]
     .map(Result::unwrap);
     for service in ["one", "two", "three"] {
-        let client = node.create_client::<AddTwoInts>(&executor.handle(), service).unwrap();
+        let client = node.create_client::<AddTwoInts>(service).unwrap();
         wait(&executor, "the server is matched", client.wait_for_service());
         let calls: Vec<_> = (0..8).map(|n| client.call(AddRequest { a: n, b: n })).collect();
         for (n, call) in (0..).zip(calls) {
@@ -158,7 +153,7 @@ fn a_call_ends_with_its_client_and_a_dropped_call_is_forgotten() {
             add(&request)
         })
         .unwrap();
-    let client = node.create_client::<AddTwoInts>(&executor.handle(), "add_two_ints").unwrap();
+    let client = node.create_client::<AddTwoInts>("add_two_ints").unwrap();
     wait(&executor, "the server is matched", client.wait_for_service());
     drop(client.call(AddRequest { a: 1, b: 1 }));
     let mut unanswered = pin!(client.call(AddRequest { a: -1, b: 0 }));
@@ -180,7 +175,7 @@ fn another_process_answers() {
     let executor = executor(&context, "main");
     let id = domain_id();
     let node = join(id).ros(&context).create_node("caller").unwrap();
-    let client = node.create_client::<AddTwoInts>(&executor.handle(), "add_two_ints").unwrap();
+    let client = node.create_client::<AddTwoInts>("add_two_ints").unwrap();
     let done = node.create_publisher::<Text>("done").unwrap();
     let mut peer = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "the_other_process", "--nocapture"])

@@ -199,6 +199,6 @@ fn the_other_process() {
     wait(&executor, "the subscription is matched", subscription.wait_for_publisher());
     publisher.publish(text("from afar: 0")).unwrap();
     spin(&executor, "the echo is heard");
-    // What is on its way is acknowledged by threads that end with the process.
+    // Threads that end with the process acknowledge what is on its way.
     assert_eq!(group.into_payload().unwrap(), MESSAGES);
 }

@@ -24,7 +24,7 @@ fn a_talker_here_and_a_listener_there() {
     listener.expect("ALONE");
 }
 
-/// What runs in a namespace; without a part, nothing.
+/// The part of a process in a namespace; without a part, nothing.
 #[test]
 fn the_other_process() {
     let Ok(part) = std::env::var(PART) else { return };
@@ -54,7 +54,7 @@ fn until(executor: &rospin_engine::Executor, node: &Node, names: &[&str]) {
 #[expect(clippy::print_stdout, reason = "the test reads it")]
 fn talk(executor: &rospin_engine::Executor, node: &Node) {
     let publisher = node.create_publisher::<Text>("chatter").unwrap();
-    let client = node.create_client::<AddTwoInts>(&executor.handle(), "add_two_ints").unwrap();
+    let client = node.create_client::<AddTwoInts>("add_two_ints").unwrap();
     wait(executor, "somebody listens", publisher.wait_for_subscription());
     until(executor, node, &["/listener", "/talker"]);
     publisher.publish(text("hello")).unwrap();

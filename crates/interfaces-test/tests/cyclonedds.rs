@@ -1,15 +1,14 @@
 //! Every shipped type, compared byte by byte with a codec that shares no code with ours: Cyclone DDS under Python.
 //!
-//! It wants `pip install cyclonedds`, see `python.rs` of the adapter for DDS.
+//! It wants `pip install cyclonedds`, see `rospin_testkit::peers::python`.
 
-#[path = "../../ros2-client/tests/common/python.rs"]
-mod python;
 mod random;
 
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
+use rospin_testkit::peers::python;
 use rospin_wire::cdr;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -55,7 +55,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     })?;
 
     let operator = ros.create_node("operator")?;
-    let client = operator.create_parameter_client(&executor.handle(), "/motor")?;
+    let client = operator.create_parameter_client("/motor")?;
     let operate = async {
         client.wait_for_service().await;
         println!("operator: the motor has {}", client.list(&[], 0).await?.names.join(", "));

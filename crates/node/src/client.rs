@@ -3,8 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use rospin_engine::ExecutorHandle;
-
 use crate::graph::{EndpointKind, Presence};
 use crate::link::ClientLink;
 use crate::message::Service;
@@ -41,7 +39,7 @@ pub enum CallError {
         /// What the middleware says.
         reason: String,
     },
-    /// The client or its executor was dropped before the response came.
+    /// The client was dropped before the response came.
     #[error("the client of service `{service}` ended before the response came")]
     ClientGone {
         /// The service.
@@ -62,22 +60,15 @@ struct Inner<S: Service> {
 impl Node {
     /// Creates a client; a plain `&str` is the service's name.
     ///
-    /// Responses are an entity of `executor`, in a group called `client/` and the service's name: in none of its callbacks'
-    /// groups, so that a callback can await a call while it holds its group. That works in every executor, also if it has one
-    /// thread and runs the callback itself.
+    /// A response goes straight to the future that awaits it. So a callback can await a call while it holds its group, in every
+    /// executor, also if that has one thread and runs the server's callback, too.
     ///
     /// # Errors
-    /// If the service's or the type's name is none, the middleware refuses, or the executor is gone.
-    pub fn create_client<S: Service>(
-        &self,
-        executor: &ExecutorHandle,
-        options: impl Into<ClientOptions>,
-    ) -> Result<Client<S>, ServiceError> {
-        let ClientOptions { common, service, qos } = options.into();
+    /// If the service's or the type's name is invalid, or the middleware refuses.
+    pub fn create_client<S: Service>(&self, options: impl Into<ClientOptions>) -> Result<Client<S>, ServiceError> {
+        let ClientOptions { service, qos } = options.into();
         let (name, service_type) = (self.resolve(&service)?, TypeName::of_service::<S>()?);
-        let entity = common.name_or(|| format!("client/{service}"));
-        let (options, qos) = common.into_entity(entity, qos, |_| None);
-        let created = self.link().create_client(executor, &name, &service_type, &qos, options);
+        let created = self.link().create_client(&name, &service_type, &qos);
         let link = created.map_err(|reason| ServiceError::Refused { service: service.clone(), reason })?;
         let presence = self.enter(EndpointKind::Client, &name, &service_type, &qos);
         Ok(Client(Arc::new(Inner { service, _presence: presence, link, _node: self.clone() })))

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use rospin_engine::{EntityOptions, ExecutorHandle, Source};
+use rospin_engine::Source;
 
 use crate::client::CallError;
 use crate::graph::Graph;
@@ -75,18 +75,15 @@ pub trait NodeEnd: Send + Sync + 'static {
     /// If it cannot.
     fn create_service(&self, service: &FullName, service_type: &TypeName, qos: &Qos) -> Result<RequestSource, Refused>;
 
-    /// Creates a client. If responses have to be taken from somewhere, that is an entity of `executor`, with these options, in a
-    /// group of its own.
+    /// Creates a client. Its responses go to the futures that await them; no executor takes them.
     ///
     /// # Errors
     /// If it cannot.
     fn create_client(
         &self,
-        executor: &ExecutorHandle,
         service: &FullName,
         service_type: &TypeName,
         qos: &Qos,
-        options: EntityOptions,
     ) -> Result<Box<dyn ClientEnd>, Refused>;
 }
 

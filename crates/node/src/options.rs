@@ -42,8 +42,8 @@ impl Common {
     }
 }
 
-/// The setters of [`Common`] that all of the options below have.
-macro_rules! naming_setters {
+/// The setters of [`Common`], for what has a callback.
+macro_rules! common_setters {
     () => {
         /// Sets the name under which the entity appears in messages, traces, chains and loss counts.
         #[must_use]
@@ -58,13 +58,6 @@ macro_rules! naming_setters {
             self.common.entity = self.common.entity.priority(priority);
             self
         }
-    };
-}
-
-/// The setters of [`Common`] for what has a callback.
-macro_rules! common_setters {
-    () => {
-        naming_setters!();
 
         /// Sets the time from arrival by which the callback should have ended, see [`EntityOptions::deadline`].
         #[must_use]
@@ -230,7 +223,6 @@ impl From<&str> for ServiceOptions {
 /// How a client is set up; a plain `&str` is the service's name.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
-    pub(crate) common: Common,
     pub(crate) service: String,
     pub(crate) qos: Qos,
 }
@@ -239,11 +231,10 @@ impl ClientOptions {
     /// A client of the service, which need not be there yet.
     #[must_use]
     pub fn new(service: impl Into<String>) -> Self {
-        Self { common: Common::new(), service: service.into(), qos: Qos::keep_last(100) }
+        Self { service: service.into(), qos: Qos::keep_last(100) }
     }
 
-    /// Sets how many responses are kept until the executor gets at them, where the middleware keeps them: on DDS, responses to
-    /// other clients of the service count, too. At least 1, by default 100.
+    /// Sets how many requests and responses the middleware keeps while they are on their way. At least 1, by default 100.
     #[must_use]
     pub fn keep_last(mut self, depth: usize) -> Self {
         self.qos = self.qos.with_depth(depth);
@@ -251,7 +242,6 @@ impl ClientOptions {
     }
 
     qos_setters!();
-    naming_setters!();
 }
 
 impl From<&str> for ClientOptions {

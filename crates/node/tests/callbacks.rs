@@ -168,7 +168,7 @@ fn services() {
     .map(Result::unwrap);
     for service in ["a", "b", "c", "d", "e"] {
         let spinning = if matches!(service, "a" | "b") { ros.executor() } else { &executor };
-        let client = node.create_client::<AddTwoInts>(&spinning.handle(), service).unwrap();
+        let client = node.create_client::<AddTwoInts>(service).unwrap();
         let response = spinning.spin_until(client.call(AddTwoIntsRequest { a: 40, b: 2 }), SpinOptions::new());
         assert_eq!(response.unwrap().unwrap().sum, 42, "{service}");
     }

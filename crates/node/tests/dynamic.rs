@@ -160,7 +160,7 @@ fn a_node_tells_of_its_types_by_name_and_hash() {
     let error = at.node.serve_type_descriptions(&handle).unwrap_err();
     assert!(matches!(&error, ServeTypesError::AlreadyServed { node } if node == "/node"), "{error}");
     let other = at.ros.create_node("other").unwrap();
-    let client = other.create_client::<GetTypeDescription>(&handle, "/node/get_type_description").unwrap();
+    let client = other.create_client::<GetTypeDescription>("/node/get_type_description").unwrap();
     let ask = |type_hash: &str, include_type_sources| {
         let (type_name, type_hash) = (twist.name().to_owned(), type_hash.to_owned());
         at.wait(client.call(GetTypeDescriptionRequest { type_name, type_hash, include_type_sources })).unwrap()

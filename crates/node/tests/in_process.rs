@@ -83,7 +83,7 @@ fn what_makes_room_is_counted_and_late_subscriptions_get_what_was_kept() {
 fn a_call_is_awaited_and_its_end_is_told() {
     let (_context, executor, ros) = set_up();
     let node = ros.create_node("node").unwrap();
-    let client = node.create_client::<Double>(&executor.handle(), "double").unwrap();
+    let client = node.create_client::<Double>("double").unwrap();
     let call = client.call(Number { data: 1 });
     let error = executor.spin_until(call, SpinOptions::new()).unwrap().unwrap_err();
     assert_eq!(error, CallError::Unavailable { service: "/double".to_owned() });
@@ -209,7 +209,7 @@ fn a_server_that_is_dropped_makes_room_for_another_one_at_once() {
     publisher.publish(Number { data: 3 }).unwrap();
     publisher.publish(Number { data: 4 }).unwrap();
     spin_all(&executor);
-    let client = node.create_client::<Double>(&executor.handle(), "double").unwrap();
+    let client = node.create_client::<Double>("double").unwrap();
     let response = executor.spin_until(client.call(Number { data: 10 }), SpinOptions::new()).unwrap();
     assert_eq!(response.unwrap().data, 40);
 }
@@ -249,7 +249,7 @@ fn what_is_remapped_is_another_topic_and_another_service() {
         .on(&group)
         .create_service::<Double, _, _>("/robot/twice", |number: Number| Number { data: 2 * number.data })
         .unwrap();
-    let client = robot.create_client::<Double>(&executor.handle(), "~/double").unwrap();
+    let client = robot.create_client::<Double>("~/double").unwrap();
     let called = executor.spin_until(client.call(Number { data: 4 }), SpinOptions::new()).unwrap();
     assert_eq!(called, Ok(Number { data: 8 }));
     spin_all(&executor);

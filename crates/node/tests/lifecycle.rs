@@ -106,7 +106,7 @@ impl Bench {
 
     fn call<S: Service>(&self, service: &str, request: S::Request) -> S::Response {
         let node = self.ros.create_node("tool").unwrap();
-        let client = node.create_client::<S>(&self.executor.handle(), service).unwrap();
+        let client = node.create_client::<S>(service).unwrap();
         self.await_one(client.call(request)).unwrap()
     }
 

@@ -25,7 +25,7 @@ fn set_up_with(options: NodeOptions) -> Fixture {
     let ros = Ros::in_process(&context);
     let node = ros.create_node(options.namespace("/robot")).unwrap();
     let other = ros.create_node("other").unwrap();
-    let client = other.create_parameter_client(&executor.handle(), "/robot/arm").unwrap();
+    let client = other.create_parameter_client("/robot/arm").unwrap();
     Fixture { context, executor, ros, node, client }
 }
 
@@ -101,7 +101,7 @@ fn a_type_that_is_none_is_refused() {
     let at = set_up();
     let _low = at.node.declare_parameter("low", 1).unwrap();
     let _server = at.node.serve_parameters(&at.executor.handle()).unwrap();
-    let client = at.node.create_client::<wire::SetParameters>(&at.executor.handle(), "~/set_parameters").unwrap();
+    let client = at.node.create_client::<wire::SetParameters>("~/set_parameters").unwrap();
     let value = wire::ParameterValue { r#type: 99, ..wire::ParameterValue::default() };
     let parameters = vec![wire::Parameter { name: "low".to_owned(), value }];
     let response = at.wait(client.call(wire::SetParametersRequest { parameters })).unwrap();
@@ -141,7 +141,7 @@ fn a_deployment_file_moves_the_services() {
     let node = Ros::in_process(&context).create_node(NodeOptions::new("arm").namespace("/robot")).unwrap();
     let low = node.declare_parameter("low", 1).unwrap();
     let _server = node.serve_parameters(&main.handle()).unwrap();
-    let client = node.create_parameter_client(&main.handle(), "/robot/arm").unwrap();
+    let client = node.create_parameter_client("/robot/arm").unwrap();
     let call = client.set(vec![ParameterSetting::new("low", 5)]);
     main.spin(SpinOptions::spin_all()).unwrap();
     assert_eq!(low.get(), 1);

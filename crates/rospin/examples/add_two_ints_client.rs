@@ -13,7 +13,7 @@ fn main() -> rospin::Result<()> {
 
     let ros = rospin::init()?;
     let node = ros.create_node("add_two_ints_client")?;
-    let client = node.create_client::<AddTwoInts>(&ros.executor().handle(), "add_two_ints")?;
+    let client = node.create_client::<AddTwoInts>("add_two_ints")?;
     let call = async {
         client.wait_for_service().await;
         client.call(request).await

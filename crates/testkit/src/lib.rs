@@ -1,5 +1,6 @@
 //! What the tests of rospin share: a naive reference scheduler, random scenarios that compare it with the real one, a
-//! virtual-time driver, golden traces that a person can read, and the [conformance suite](mod@conformance) of middlewares.
+//! virtual-time driver, golden traces that a person can read, and for middlewares the [conformance suite](mod@conformance)
+//! and [peers] to talk to.
 //!
 //! The reference is written from the specification, not from the code it judges: plain vectors, scanned and sorted at
 //! every pick. [`suite::run`] plays random scenarios against both and, if they ever disagree, prints the smallest
@@ -13,6 +14,7 @@ pub mod decision;
 pub mod generate;
 pub mod golden;
 pub mod oracle;
+pub mod peers;
 pub mod real;
 pub mod reference;
 pub mod rng;

@@ -32,9 +32,7 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         "rospin-node" => Some(&["rospin-core", "rospin-engine", "rospin-macros", "rospin-wire", "rospin-msgs"]),
         "rospin-container" => Some(&["rospin-engine", "rospin-node", "rospin-scenario"]),
         "rospin-macros" => Some(&[]),
-        "rospin-ros2-client" | "rospin-zenoh" | "rospin-dds" => {
-            Some(&["rospin-core", "rospin-engine", "rospin-node", "rospin-wire"])
-        }
+        "rospin-zenoh" | "rospin-dds" => Some(&["rospin-core", "rospin-engine", "rospin-node", "rospin-wire"]),
         // What programs import: everything but the models and the command.
         "rospin" => {
             Some(&["rospin-engine", "rospin-node", "rospin-container", "rospin-msgs", "rospin-dds", "rospin-zenoh"])

@@ -36,7 +36,7 @@ fn tools_see_nodes_and_what_they_have() {
         plain.create_publisher::<Text>(PublisherOptions::new("latched").keep_last(7).transient_local()).unwrap(),
         arm.on(&group).create_subscription(SubscriptionOptions::new("chatter").qos(everything), |_: Text| ()).unwrap(),
         arm.on(&group).create_service::<AddTwoInts, _, _>("~/add", |AddRequest { a, b }| AddResponse { sum: a + b }),
-        plain.create_client::<AddTwoInts>(&executor.handle(), "/robot/arm/add").unwrap(),
+        plain.create_client::<AddTwoInts>("/robot/arm/add").unwrap(),
     );
     let text = format!("std_msgs::msg::dds_::String_/{}", Text::TYPE_HASH.unwrap());
     let add = format!("example_interfaces::srv::dds_::AddTwoInts_/{}", AddTwoInts::TYPE_HASH.unwrap());

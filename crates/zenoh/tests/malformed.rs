@@ -218,7 +218,7 @@ fn what_is_no_response_ends_its_call_and_is_counted() {
     let executor = executor(&context, "main");
     let (host, stranger) = host_and_stranger();
     let node = host.ros(&context).create_node("caller").unwrap();
-    let client = node.create_client::<AddTwoInts>(&executor.handle(), "add_two_ints").unwrap();
+    let client = node.create_client::<AddTwoInts>("add_two_ints").unwrap();
     let response = cdr(&5_i64.to_le_bytes());
     let mut responses = (0..response.len()).map(|length| response[..length].to_vec()).collect::<Vec<_>>().into_iter();
     let count = responses.len();

@@ -1,45 +1,19 @@
 //! With a peer that shares no code: Eclipse Zenoh under Python, with the keys, tokens and attachments of `rmw_zenoh_cpp`.
 //!
-//! See `python.rs` in the tests of rospin-ros2-client for what it wants.
+//! See `rospin_testkit::peers::python` for what it wants.
 
 mod common;
-#[path = "../../ros2-client/tests/common/python.rs"]
-mod python;
-
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
 use common::{
     AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, keep_all, spin, take_failures, text, wait,
 };
-use python::python;
 use rospin_zenoh::{PublisherOptions, ServiceOptions};
+use rospin_testkit::peers::python::Peer;
 
-/// Starts the peer, or says that the test is skipped.
+/// Starts the peer, which stays until its input ends, or says that the test is skipped.
 fn peer(part: &str, place: &Place) -> Option<Peer> {
-    let python = python("eclipse-zenoh", "import zenoh; zenoh.Session")?;
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/zenoh_peer.py");
-    let mut command = Command::new(python);
-    command.arg(script).args([part, &place.endpoint]).stdin(Stdio::piped());
-    Some(Peer(command.spawn().expect("the Python that was there")))
-}
-
-/// The peer's process, which stays until its input ends.
-struct Peer(Child);
-
-impl Peer {
-    fn assert_success(mut self) {
-        drop(self.0.stdin.take());
-        assert!(self.0.wait().unwrap().success(), "the peer is content");
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        // Nothing to do if it has ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+    let package = ["eclipse-zenoh", "import zenoh; zenoh.Session"];
+    Peer::start(package, "zenoh_peer.py", &[part, &place.endpoint], &[])
 }
 
 #[test]
@@ -75,7 +49,7 @@ fn its_server_answers() {
     let executor = executor(&context, "main");
     let node = place.host().ros(&context).create_node("caller").unwrap();
     let Some(peer) = peer("add", &place) else { return };
-    let client = node.create_client::<AddTwoInts>(&executor.handle(), "add_two_ints").unwrap();
+    let client = node.create_client::<AddTwoInts>("add_two_ints").unwrap();
     wait(&executor, "the peer serves", client.wait_for_service());
     let calls: Vec<_> = (1..=10).map(|n| (n, client.call(AddRequest { a: n, b: 1 << 40 }))).collect();
     for (n, call) in calls {

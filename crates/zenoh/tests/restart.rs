@@ -50,7 +50,7 @@ fn a_peer_that_was_killed_is_met_again_when_it_is_back() {
         }
     });
     let subscription = subscription.unwrap();
-    let client = node.create_client::<AddTwoInts>(&executor.handle(), "add_two_ints").unwrap();
+    let client = node.create_client::<AddTwoInts>("add_two_ints").unwrap();
     // What has nothing to do with it goes on all the while.
     let ticks = Arc::new(AtomicU64::new(0));
     let ticked = Arc::clone(&ticks);

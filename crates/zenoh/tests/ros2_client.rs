@@ -127,7 +127,7 @@ fn calls_go_both_ways() {
     let service = ServiceTypeName::new("example_interfaces", "AddTwoInts");
 
     let server = peer.create_server::<Summands, Sum>(&name("add_there"), &service).unwrap();
-    let client = node.create_client::<AddTwoInts>(&executor.handle(), "add_there").unwrap();
+    let client = node.create_client::<AddTwoInts>("add_there").unwrap();
     wait(&executor, "their server is there", client.wait_for_service());
     for n in 0..5 {
         let call = client.call(AddRequest { a: n, b: 40 });
@@ -327,7 +327,7 @@ fn parameters_go_both_ways() {
     assert!(matches!(values[..], [ros2_client::ParameterValue::Double(2.0)]), "{values:?}");
     gain.set(3.0).unwrap();
 
-    let client = node.create_parameter_client(&executor.handle(), "/theirs").unwrap();
+    let client = node.create_parameter_client("/theirs").unwrap();
     wait(&executor, "their services are there", client.wait_for_service());
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);

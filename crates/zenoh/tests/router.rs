@@ -50,7 +50,7 @@ fn peers_and_clients_meet_through_a_router() {
             .on(&group)
             .create_service::<AddTwoInts, _, _>("add_two_ints", |AddRequest { a, b }| AddResponse { sum: a + b });
         let server = server.unwrap();
-        let client = other.create_client::<AddTwoInts>(&executor.handle(), "add_two_ints").unwrap();
+        let client = other.create_client::<AddTwoInts>("add_two_ints").unwrap();
         wait(&executor, "the server is matched", client.wait_for_service());
         assert_eq!(wait(&executor, "the response comes", client.call(AddRequest { a: 1, b: 2 })).unwrap().sum, 3);
         drop(server);

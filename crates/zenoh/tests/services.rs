@@ -20,8 +20,8 @@ fn serve(executor: &Executor, node: &Node) -> Server {
     node.on(&group).create_service::<AddTwoInts, _, _>("add_two_ints", |request| add(&request)).unwrap()
 }
 
-fn client(executor: &Executor, node: &Node) -> Client<AddTwoInts> {
-    node.create_client(&executor.handle(), "add_two_ints").unwrap()
+fn client(node: &Node) -> Client<AddTwoInts> {
+    node.create_client("add_two_ints").unwrap()
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn a_service_answers_across_sessions_and_within_one() {
         let executor = executor(&context, "main");
         let (adder, caller) =
             (served.ros(&context).create_node("adder").unwrap(), called.ros(&context).create_node("caller").unwrap());
-        let client = client(&executor, &caller);
+        let client = client(&caller);
         let early = wait(&executor, "a call fails", client.call(AddRequest { a: 0, b: 0 }));
         assert_eq!(early, Err(CallError::Unavailable { service: "/add_two_ints".to_owned() }));
         let server = serve(&executor, &adder);
@@ -55,7 +55,7 @@ fn calls_are_awaited_inside_callbacks() {
     let executor = executor(&context, "main");
     let node = Session::open(isolated()).unwrap().ros(&context).create_node("adder").unwrap();
     let _server = serve(&executor, &node);
-    let client = client(&executor, &node);
+    let client = client(&node);
     let trigger = node.create_publisher::<Text>("trigger").unwrap();
     let group = executor.create_group("caller", Vec::new());
     let (handle, caller) = (executor.handle(), client.clone());
@@ -100,7 +100,7 @@ fn many_calls_of_many_clients_are_in_flight() {
     let server = server.unwrap();
     let callers: Vec<_> =
         (0..4).map(|n| guest.ros(&context).create_node(format!("caller_{n}").as_str()).unwrap()).collect();
-    let clients: Vec<_> = callers.iter().map(|node| client(&executor, node)).collect();
+    let clients: Vec<_> = callers.iter().map(|node| client(node)).collect();
     for client in &clients {
         wait(&executor, "the server is matched", client.wait_for_service());
     }
@@ -131,7 +131,7 @@ fn who_gets_no_answer_is_told() {
             add(&request)
         });
     let server = server.unwrap();
-    let client = client(&executor, &caller);
+    let client = client(&caller);
     wait(&executor, "the server is matched", client.wait_for_service());
 
     let unanswered = |outcome: Result<AddResponse, CallError>| match outcome {
@@ -179,7 +179,7 @@ fn nobody_waits_for_a_server_that_ends_meanwhile() {
         let group = idle.create_group("server", ());
         let server = adder.on(&group).create_service::<AddTwoInts, _, _>(name.as_str(), |request| add(&request));
         let server = server.unwrap();
-        let client = caller.create_client::<AddTwoInts>(&executor.handle(), name.as_str()).unwrap();
+        let client = caller.create_client::<AddTwoInts>(name.as_str()).unwrap();
         wait(&executor, "the server is matched", client.wait_for_service());
         let call = client.call(AddRequest { a: 1, b: 2 });
         (0..n * 20).for_each(|_| std::hint::spin_loop());
@@ -201,7 +201,7 @@ fn a_call_ends_with_its_timeout() {
     // Its executor never spins.
     let idle = context.create_executor(ExecutorOptions::new("idle"));
     let _server = serve(&idle, &adder);
-    let client = client(&executor, &caller);
+    let client = client(&caller);
     wait(&executor, "the server is matched", client.wait_for_service());
     let outcome = wait(&executor, "the call ends", client.call(AddRequest { a: 1, b: 2 }));
     let Err(CallError::Unanswered { reason, .. }) = outcome else { panic!("{outcome:?}") };
@@ -229,7 +229,7 @@ fn long_requests_and_responses_arrive() {
             text(request.data.chars().rev().collect::<String>())
         })
         .unwrap();
-    let client = caller.create_client::<Reverse>(&executor.handle(), "reverse").unwrap();
+    let client = caller.create_client::<Reverse>("reverse").unwrap();
     wait(&executor, "the server is matched", client.wait_for_service());
     let long = "abc".repeat(1_000_000);
     let response = wait(&executor, "the response comes", client.call(text(long.as_str()))).unwrap();

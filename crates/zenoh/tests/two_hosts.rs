@@ -79,7 +79,7 @@ fn until(executor: &Executor, node: &Node, names: &[&str]) {
 #[expect(clippy::print_stdout, reason = "the test reads it")]
 fn talk(executor: &Executor, node: &Node) {
     let publisher = node.create_publisher::<Text>("chatter").unwrap();
-    let client = node.create_client::<AddTwoInts>(&executor.handle(), "add_two_ints").unwrap();
+    let client = node.create_client::<AddTwoInts>("add_two_ints").unwrap();
     wait(executor, "somebody listens", publisher.wait_for_subscription());
     until(executor, node, &["/listener", "/talker"]);
     publisher.publish(text("hello")).unwrap();

@@ -15,7 +15,7 @@ pub struct Bare {
     _participant: Participant,
 }
 
-/// What is done with each message.
+/// Called with each message.
 type Heard = Box<dyn Fn(&[u8]) + Send + Sync>;
 
 struct Deaf;
@@ -58,7 +58,7 @@ impl Bare {
     /// If something of it cannot be had.
     #[must_use]
     pub fn start(domain_id: u16, config: &str, depth: i32, hear: impl Fn(&[u8]) + Send + Sync + 'static) -> Self {
-        let participant = Participant::start(domain_id.into(), config, b"").expect("a participant");
+        let participant = Participant::start(domain_id.into(), config, b"", &[]).expect("a participant");
         let (name, type_name) = ("rt/bare", "std_msgs::msg::dds_::UInt8MultiArray_");
         let keeps = usize::try_from(depth).ok();
         let qos = EntityQos {

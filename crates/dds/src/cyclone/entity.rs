@@ -3,7 +3,7 @@
 use std::ptr;
 use std::sync::Arc;
 
-use super::ffi::{self, RawDiscovery, RawListener, RawQos, SerType};
+use super::ffi::{self, RawDiscovery, RawListener, RawProperty, RawQos, SerType};
 use super::listener::{self, Discover, Listen, Receive};
 use super::{Code, EntityQos, Guid, Handle, check, sample, text};
 
@@ -12,7 +12,7 @@ use super::{Code, EntityQos, Guid, Handle, check, sample, text};
 pub(super) struct Entity(i32);
 
 impl Entity {
-    /// What the library calls it.
+    /// Returns its number in the library.
     #[cfg(feature = "bare")]
     pub(super) const fn number(&self) -> i32 {
         self.0
@@ -51,13 +51,23 @@ pub(crate) struct Participant {
 
 impl Participant {
     /// Starts a domain, its threads and sockets, and takes part in it. The number is one that no other domain of this process has.
-    pub(crate) fn start(domain_id: u32, config: &str, user_data: &[u8]) -> Result<Self, Code> {
+    pub(crate) fn start(
+        domain_id: u32,
+        config: &str,
+        user_data: &[u8],
+        properties: &[(String, String)],
+    ) -> Result<Self, Code> {
         let config = text(config)?;
+        let texts = properties.iter().map(|(name, value)| Ok((text(name)?, text(value)?)));
+        let texts = texts.collect::<Result<Vec<_>, Code>>()?;
+        let raw = texts.iter().map(|(name, value)| RawProperty { name: name.as_ptr(), value: value.as_ptr() });
+        let raw: Vec<_> = raw.collect();
         // SAFETY: the text ends with a zero, and is copied.
         let domain = Entity(check(unsafe { ffi::rospin_dds_create_domain(domain_id, config.as_ptr()) })?);
         let (data, size) = (user_data.as_ptr().cast(), user_data.len());
-        // SAFETY: so many bytes are there, and are copied.
-        let participant = Entity(check(unsafe { ffi::rospin_dds_create_participant(domain_id, data, size) })?);
+        // SAFETY: so many bytes and so many properties are there, and are copied.
+        let code = unsafe { ffi::rospin_dds_create_participant(domain_id, data, size, raw.as_ptr(), raw.len()) };
+        let participant = Entity(check(code)?);
         Ok(Self { guid: participant.guid()?, participant, _domain: domain })
     }
 
@@ -65,7 +75,7 @@ impl Participant {
         self.guid
     }
 
-    /// What the library calls it.
+    /// Returns its number in the library.
     #[cfg(feature = "bare")]
     pub(super) const fn number(&self) -> i32 {
         self.participant.0
@@ -169,8 +179,8 @@ impl<L: Listen> Writer<L> {
 pub(crate) struct Probe(i32);
 
 impl Probe {
-    /// Whether that reader is known to listen: it does, unless it is reliable, elsewhere, and has not answered yet. What is
-    /// written before it does it asks for later, as far as the writer still has it.
+    /// Returns false if that reader is reliable, elsewhere, and has not answered the writer yet. It asks later for what is written
+    /// before it does, as far as the writer still has it.
     pub(crate) fn is_heard(self, reader: Handle) -> bool {
         // SAFETY: the library knows which numbers are entities.
         unsafe { ffi::rospin_dds_is_heard(self.0, reader) != 0 }

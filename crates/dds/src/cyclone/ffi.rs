@@ -1,4 +1,4 @@
-//! What `c/rospin_dds.h` declares, once more for Rust; that file says what each is for.
+//! The declarations of `c/rospin_dds.h`, once more for Rust; that file explains each.
 
 use std::ffi::{c_char, c_void};
 
@@ -61,13 +61,25 @@ pub(super) struct RawDiscovery {
     pub(super) participant: unsafe extern "C" fn(*const c_void, *const [u8; 16], i32),
 }
 
+#[repr(C)]
+pub(super) struct RawProperty {
+    pub(super) name: *const c_char,
+    pub(super) value: *const c_char,
+}
+
 unsafe extern "C" {
     pub(super) fn rospin_dds_sample_bytes(sample: *const RawSample, size: *mut usize) -> *const u8;
     pub(super) fn rospin_dds_sample_number(sample: *const RawSample) -> u64;
     pub(super) fn rospin_dds_sample_drop(sample: *mut RawSample);
     pub(super) fn rospin_dds_error(code: i32) -> *const c_char;
     pub(super) fn rospin_dds_create_domain(id: u32, config: *const c_char) -> i32;
-    pub(super) fn rospin_dds_create_participant(domain: u32, user_data: *const c_void, size: usize) -> i32;
+    pub(super) fn rospin_dds_create_participant(
+        domain: u32,
+        user_data: *const c_void,
+        size: usize,
+        properties: *const RawProperty,
+        count: usize,
+    ) -> i32;
     pub(super) fn rospin_dds_create_topic(
         participant: i32,
         name: *const c_char,

@@ -1,4 +1,4 @@
-//! What the library calls on its own threads, and on those that are in a call of it.
+//! Traits whose methods the library calls, on its own threads and on those that are in a call of it.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::NonNull;
@@ -7,7 +7,7 @@ use std::slice;
 use super::ffi::{RawDiscovery, RawEndpoint, RawListener, RawReceiver, RawSample};
 use super::{Guid, Handle, Sample};
 
-/// Whoever is told of a reader's or writer's fate.
+/// Something that is told of the matches of a reader or writer.
 pub(crate) trait Listen: Send + Sync + 'static {
     /// Another end came or went.
     fn matched(&self, peer: Handle, came: bool);
@@ -15,7 +15,7 @@ pub(crate) trait Listen: Send + Sync + 'static {
     fn incompatible(&self, policy: u32);
 }
 
-/// Where a reader's messages go.
+/// The receiver of a reader's messages.
 pub(crate) trait Receive: Send + Sync + 'static {
     /// A message came from that writer.
     fn arrived(&self, sample: Sample, writer: Handle);
@@ -37,7 +37,7 @@ pub(crate) struct Found<'a> {
     pub(crate) user_data: &'a [u8],
 }
 
-/// Whoever is told of what discovery finds.
+/// Something that is told of what discovery finds.
 pub(crate) trait Discover: Send + Sync + 'static {
     /// A reader or writer is there; perhaps it was before.
     fn came(&self, found: &Found<'_>);
@@ -47,7 +47,7 @@ pub(crate) trait Discover: Send + Sync + 'static {
     fn participant(&self, guid: Guid, is_alive: bool);
 }
 
-/// What the library has of a listener. It must not move while the library knows it.
+/// Returns the library's form of a listener, which must not move while the library knows it.
 pub(super) fn listener<L: Listen>(listen: &L) -> RawListener {
     RawListener { target: std::ptr::from_ref(listen).cast(), matched: matched::<L>, incompatible: incompatible::<L> }
 }
@@ -68,7 +68,7 @@ unsafe extern "C" fn incompatible<L: Listen>(target: *const c_void, policy: u32)
     listen.incompatible(policy);
 }
 
-/// What the library has of a receiver, which is the library's from now on.
+/// Returns the library's form of a receiver, which is the library's from now on.
 pub(super) fn receiver<R: Receive>(receive: R) -> RawReceiver {
     RawReceiver { target: Box::into_raw(Box::new(receive)).cast(), arrived: arrived::<R>, forget: forget::<R> }
 }
@@ -91,7 +91,7 @@ unsafe extern "C" fn forget<R: Receive>(target: *const c_void) {
     drop(unsafe { Box::from_raw(target.cast_mut().cast::<R>()) });
 }
 
-/// What the library has of whoever is told of discovery. It must not move while the library knows it.
+/// Returns the library's form of something that is told of discovery. It must not move while the library knows it.
 pub(super) fn discovery<D: Discover>(discover: &D) -> RawDiscovery {
     RawDiscovery { target: std::ptr::from_ref(discover).cast(), endpoint: endpoint::<D>, participant: participant::<D> }
 }
@@ -110,7 +110,7 @@ unsafe extern "C" fn endpoint<D: Discover>(target: *const c_void, endpoint: *con
     let topic = unsafe { borrow(raw.topic_name) };
     // SAFETY: as above.
     let type_name = unsafe { borrow(raw.type_name) };
-    // What is not Unicode is nothing of ROS.
+    // Names that are not Unicode are none of ROS.
     let (Some(topic), Some(type_name)) = (topic, type_name) else { return };
     let user_data = if raw.user_data.is_null() {
         &[]

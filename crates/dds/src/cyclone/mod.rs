@@ -2,7 +2,7 @@
 //!
 //! All unsafe code of the crate is in this folder. It knows nothing of ROS.
 //!
-//! - What the library calls on its threads are the methods of [`Listen`], [`Receive`] and [`Discover`]; they must not block, and
+//! - The library calls on its threads the methods of [`Listen`], [`Receive`] and [`Discover`]; they must not block, and
 //!   run no user code.
 //! - Dropping an entity waits until none of them is running and none will.
 
@@ -24,10 +24,10 @@ pub(crate) use sample::Sample;
 /// The id of a participant, reader or writer: one in the whole network, and the first twelve bytes are the participant's.
 pub(crate) type Guid = [u8; 16];
 
-/// What a reader or writer is called in this process. One that is elsewhere has one, too.
+/// The number of a reader or writer in this process. One that is elsewhere has one, too.
 pub(crate) type Handle = u64;
 
-/// What a reader asks for, or a writer offers.
+/// Quality of service that a reader asks for, or a writer offers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EntityQos<'a> {
     pub(crate) is_reliable: bool,
@@ -39,7 +39,7 @@ pub(crate) struct EntityQos<'a> {
     pub(crate) user_data: &'a [u8],
 }
 
-/// What the library would not do.
+/// An error of the library.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Code(i32);
 
@@ -49,7 +49,7 @@ impl Code {
     /// `DDS_RETCODE_BAD_PARAMETER`.
     const BAD_PARAMETER: Self = Self(-3);
 
-    /// Whether there was no room in time.
+    /// Returns true if there was no room in time.
     pub(crate) const fn is_timeout(self) -> bool {
         self.0 == Self::TIMEOUT
     }
@@ -65,7 +65,7 @@ impl std::fmt::Display for Code {
     }
 }
 
-/// What a call of the library came to.
+/// Returns the result of a call of the library.
 fn check(code: i32) -> Result<i32, Code> {
     if code < 0 { Err(Code(code)) } else { Ok(code) }
 }

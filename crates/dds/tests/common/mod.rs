@@ -1,37 +1,25 @@
-//! What the tests share: a domain that nobody else is in, and patience that ends.
+//! A domain that nobody else is in, for all tests, and the helpers that tests of other adapters have, too.
 
 #![allow(dead_code, reason = "no test uses all of it")]
 
-#[path = "../../../ros2-client/tests/common/network.rs"]
-pub(crate) mod network;
-pub(crate) mod peer;
-#[path = "../../../ros2-client/tests/common/python.rs"]
-mod python;
 pub(crate) mod stranger;
-#[path = "../../../ros2-client/tests/common/ticks.rs"]
-pub(crate) mod ticks;
 
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use rospin_dds::{Domain, DomainOptions};
-use rospin_engine::{Context, ContextOptions, Executor, ExecutorOptions, Incident, IncidentKind, SpinOptions};
 #[allow(unused_imports, reason = "no test uses all of it")]
 pub(crate) use rospin_testkit::conformance::messages::{
     AddTwoInts, Fibonacci, Order, Sequence, Sum as AddResponse, Summands as AddRequest, Text,
 };
-
-/// Discovery on a loaded machine may take seconds; nothing here takes that long unless it is stuck.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
+use rospin_testkit::peers::python::Peer;
+#[allow(unused_imports, reason = "no test uses all of it")]
+pub(crate) use rospin_testkit::peers::{
+    PATIENCE, context, executor, network, spin, take_failures, text, ticks, wait, wait_until,
+};
 
 /// Nothing but the loopback interface, whatever networks the machine has.
 pub(crate) const LOOPBACK: &str = "<General><Interfaces><NetworkInterface name=\"lo\"/></Interfaces></General>";
-
-pub(crate) fn text(data: impl Into<String>) -> Text {
-    Text { data: data.into() }
-}
 
 /// A domain id that nobody else on this machine uses at the moment, for as long as the process lives.
 pub(crate) fn domain_id() -> u16 {
@@ -52,7 +40,7 @@ impl OwnDomain {
         let process = u16::try_from(std::process::id() % 200).expect("a small number");
         let mut candidates = (0..200).map(|_| 20 + (process + NEXT.fetch_add(1, Ordering::Relaxed)) % 200);
         let reserve = |id: u16| {
-            // Whoever is in a domain listens on its first port; whoever will be, of these tests, holds a port for it.
+            // Participants of a domain listen on its first port; tests that will join it hold a port for it.
             let nobody_is_in = [0, 10]
                 .into_iter()
                 .all(|port| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 7400 + 250 * id + port)).is_ok());
@@ -67,42 +55,15 @@ pub(crate) fn options(domain_id: u16) -> DomainOptions {
     DomainOptions::new().domain_id(domain_id).localhost().cyclonedds_uri(LOOPBACK)
 }
 
-/// A context that keeps its incidents.
-pub(crate) fn context() -> (Context, Arc<Mutex<Vec<Incident>>>) {
-    let incidents = Arc::<Mutex<Vec<Incident>>>::default();
-    let kept = Arc::clone(&incidents);
-    let report = move |incident: &Incident| {
-        kept.lock().unwrap_or_else(PoisonError::into_inner).push(incident.clone());
-    };
-    (Context::new(ContextOptions::new().on_incident(report)), incidents)
-}
-
-/// How many items could not be taken.
-pub(crate) fn take_failures(incidents: &Mutex<Vec<Incident>>) -> usize {
-    let incidents = incidents.lock().unwrap_or_else(PoisonError::into_inner);
-    assert!(incidents.iter().all(|incident| matches!(incident.kind, IncidentKind::TakeFailed(_))), "{incidents:?}");
-    incidents.len()
-}
-
-pub(crate) fn executor(context: &Context, name: &str) -> Executor {
-    context.create_executor(ExecutorOptions::new(name))
-}
-
 pub(crate) fn join(domain_id: u16) -> Domain {
     Domain::join(options(domain_id)).expect("a participant")
 }
 
-/// Spins until the future resolves.
-pub(crate) fn wait<F: Future>(executor: &Executor, what: &str, future: F) -> F::Output {
-    match executor.spin_until(future, SpinOptions::new().timeout(PATIENCE)) {
-        Ok(output) => output,
-        Err(error) => panic!("waiting until {what}: {error}"),
-    }
-}
-
-/// Spins until a callback halted the executor.
-pub(crate) fn spin(executor: &Executor, what: &str) {
-    if let Err(error) = executor.spin(SpinOptions::new().timeout(PATIENCE)) {
-        panic!("waiting until {what}: {error}");
-    }
+/// Starts a part of a script: Eclipse Cyclone DDS under Python, or says that the test is skipped.
+pub(crate) fn cyclonedds(script: &str, part: &str, domain_id: u16) -> Option<Peer> {
+    let loopback = "<CycloneDDS><Domain><General><Interfaces><NetworkInterface name=\"lo\" multicast=\"false\"/></Interfaces>\
+                    </General><Discovery><ParticipantIndex>auto</ParticipantIndex><Peers><Peer address=\"localhost\"/></Peers>\
+                    </Discovery></Domain></CycloneDDS>";
+    let arguments = [part, &domain_id.to_string()];
+    Peer::start(["cyclonedds", "import cyclonedds.domain"], script, &arguments, &[("CYCLONEDDS_URI", loopback)])
 }

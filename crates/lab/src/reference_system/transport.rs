@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::ValueEnum;
-use rospin_engine::{CallbackGroup, Context, ExecutorHandle};
+use rospin_engine::{CallbackGroup, Context};
 use rospin_node::{Node, Ros};
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ use super::system::Group;
 pub(crate) enum Transport {
     /// ROS 2 nodes of one process, which hand messages over
     InProcess,
-    /// ROS 2 nodes over DDS (RustDDS), on this machine; needs `--features dds`
+    /// ROS 2 nodes over DDS (Cyclone DDS), on this machine; needs `--features dds`
     Dds,
     /// ROS 2 nodes over Zenoh, on this machine; needs `--features zenoh`
     Zenoh,
@@ -82,17 +82,16 @@ pub(super) trait Wires {
     }
 }
 
-/// The wires that were asked for. `executor` is for what they have to run.
+/// Returns the wires that were asked for.
 pub(super) fn wires(
     transport: Option<Transport>,
     context: &Context,
-    executor: &ExecutorHandle,
     process: Process,
 ) -> Result<Box<dyn Wires>, String> {
     match transport {
         None => Ok(Box::new(Topics { context: context.clone(), subscriptions: Vec::new() })),
         Some(Transport::InProcess) => Ok(Box::new(Nodes::new(Ros::in_process(context)))),
-        Some(Transport::Dds) => dds(context, executor, process),
+        Some(Transport::Dds) => dds(context, process),
         Some(Transport::Zenoh) => zenoh(context, process),
     }
 }
@@ -108,18 +107,18 @@ pub(super) struct Process {
 }
 
 #[cfg(feature = "dds")]
-fn dds(context: &Context, executor: &ExecutorHandle, process: Process) -> Result<Box<dyn Wires>, String> {
-    use rospin_ros2_client::{Domain, DomainOptions};
+fn dds(context: &Context, process: Process) -> Result<Box<dyn Wires>, String> {
+    use rospin_dds::{Domain, DomainOptions};
 
     let Process { domain_id, .. } = process;
 
     // Robots on the network have no part in it.
-    let domain = Domain::join(executor, DomainOptions::new().domain_id(domain_id).localhost());
+    let domain = Domain::join(DomainOptions::new().domain_id(domain_id).localhost());
     Ok(Box::new(Nodes::new(Ros::over(context, domain.map_err(|error| error.to_string())?))))
 }
 
 #[cfg(not(feature = "dds"))]
-fn dds(_: &Context, _: &ExecutorHandle, _: Process) -> Result<Box<dyn Wires>, String> {
+fn dds(_: &Context, _: Process) -> Result<Box<dyn Wires>, String> {
     Err("this program has no dds; build with --features dds".to_owned())
 }
 

@@ -61,7 +61,7 @@ pub(super) fn run(order: &Order) -> Result<Part, String> {
     let executors = executors(&context, variant);
     let threads = if variant == Variant::WaitSetMulti { cores().into() } else { executors.len() };
     let process = Process { domain_id: order.domain_id, number: order.process };
-    let mut wires = transport::wires(settings.transport, &context, &executors[0].handle(), process)?;
+    let mut wires = transport::wires(settings.transport, &context, process)?;
     let now_ns = context.clock().now().as_nanos();
     let started_ns = order.start_ns.unwrap_or(now_ns);
     let lead = Duration::from_nanos(started_ns.saturating_sub(now_ns));

@@ -20,11 +20,10 @@ use crate::graph::{EndpointKind, Presence};
 use crate::interfaces::action_msgs::{CancelGoal, CancelGoalRequest, CancelGoalResponse, GoalInfo, GoalStatusArray};
 use crate::interfaces::builtin_interfaces::Time;
 use crate::link::Values;
-use crate::message::{Message, Service};
+use crate::message::Message;
 use crate::middleware::Matches;
 use crate::names::TypeName;
 use crate::node::Node;
-use crate::options::ClientOptions;
 use crate::qos::{Durability, Qos};
 use crate::subscription::TopicError;
 
@@ -146,12 +145,12 @@ type Reading<M> = (Values<PhantomData<M>>, Box<dyn Matches>, Presence);
 impl Node {
     /// Creates an action client; a plain `&str` is the action's name.
     ///
-    /// Feedback, status and responses are entities of `executor`, in groups called `action_client/` and the action's name: in
-    /// none of its callbacks' groups, so that a callback can await a goal while it holds its group. That works in every
-    /// executor, also if it has one thread and runs callback and action itself, in different groups.
+    /// Feedback and status are an entity of `executor`, in a group called `action_client/` and the action's name: in none of its
+    /// callbacks' groups, so that a callback can await a goal while it holds its group. That works in every executor, also if it
+    /// has one thread and runs callback and action itself, in different groups.
     ///
     /// # Errors
-    /// If the action's or the type's name is none, the middleware refuses, or the executor is gone.
+    /// If the action's or the type's name is invalid, the middleware refuses, or the executor is gone.
     pub fn create_action_client<A: Action>(
         &self,
         executor: &ExecutorHandle,
@@ -159,18 +158,9 @@ impl Node {
     ) -> Result<ActionClient<A>, ActionError> {
         let ActionClientOptions { action, name, priority, feedback_depth } = options.into();
         let name = name.unwrap_or_else(|| format!("action_client/{action}"));
-        let client =
-            |of: &str| ClientOptions { common: entity(&name, of, priority), ..ClientOptions::new(part(&action, of)) };
-        fn create<S: Service>(
-            node: &Node,
-            executor: &ExecutorHandle,
-            options: ClientOptions,
-        ) -> Result<Client<S>, ActionError> {
-            Ok(node.create_client(executor, options)?)
-        }
-        let send_goal = create(self, executor, client("send_goal"))?;
-        let cancel_goal = create(self, executor, client("cancel_goal"))?;
-        let get_result = create(self, executor, client("get_result"))?;
+        let send_goal = self.create_client(part(&action, "send_goal").as_str())?;
+        let cancel_goal = self.create_client(part(&action, "cancel_goal").as_str())?;
+        let get_result = self.create_client(part(&action, "get_result").as_str())?;
 
         let group = GroupOptions::new(name.clone()).node(self.fully_qualified_name());
         let group = executor.create_group(group, ());

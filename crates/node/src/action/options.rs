@@ -93,14 +93,14 @@ impl ActionClientOptions {
         Self { action: action.into(), name: None, priority: None, feedback_depth: 10 }
     }
 
-    /// Sets what the names of its entities begin with; by default `action_client/` and the action.
+    /// Sets the name of its group, with which the name of its entity begins; by default `action_client/` and the action.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Sets the urgency of all of its entities.
+    /// Sets how urgent feedback and status are.
     #[must_use]
     pub const fn priority(mut self, priority: Priority) -> Self {
         self.priority = Some(priority);

@@ -70,7 +70,7 @@ impl Node {
     /// Learns the type of a topic from the nodes that publish it, one after the other until one tells: they are asked for it by
     /// their service `~/get_type_description`. What comes back must have the hash that the graph says, where it says one.
     ///
-    /// Waits until somebody publishes: give it a timeout. Timers and responses are entities of `executor`. Can be awaited
+    /// Waits until somebody publishes: give it a timeout. What it waits for by time sleeps on `executor`. Can be awaited
     /// anywhere, inside callbacks, too.
     ///
     /// See [`serve_type_descriptions`](Self::serve_type_descriptions) for an example.
@@ -142,7 +142,7 @@ async fn ask(
     hash: Option<String>,
 ) -> Result<MessageType, String> {
     let service = format!("{}/{SERVICE}", asked.trim_end_matches('/'));
-    let client = node.create_client::<GetTypeDescription>(executor, &*service).map_err(|error| error.to_string())?;
+    let client = node.create_client::<GetTypeDescription>(&*service).map_err(|error| error.to_string())?;
     if within(executor, DISCOVERY, client.wait_for_service()).await.is_none() {
         return Err(format!("it has no service `{service}`"));
     }

@@ -9,7 +9,7 @@ mod service;
 
 use std::sync::Arc;
 
-use rospin_engine::{Context, EntityOptions, ExecutorHandle, Guarantees};
+use rospin_engine::{Context, Guarantees};
 
 pub(crate) use call::ClientLink;
 pub(crate) use local::LocalTopics;
@@ -89,17 +89,13 @@ impl Link {
 
     pub(crate) fn create_client<S: Service>(
         &self,
-        executor: &ExecutorHandle,
         service: &FullName,
         service_type: &TypeName,
         qos: &Qos,
-        options: EntityOptions,
     ) -> Result<ClientLink<S>, Refused> {
         match &self.network {
             None => ClientLink::in_process(&self.context, service),
-            Some(node) => {
-                Ok(ClientLink::network(service, node.create_client(executor, service, service_type, qos, options)?))
-            }
+            Some(node) => Ok(ClientLink::network(service, node.create_client(service, service_type, qos)?)),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use rospin_engine::{CallbackGroup, ExecutorHandle};
+use rospin_engine::CallbackGroup;
 
 use super::events::EVENTS_MAX;
 use super::value::{ParameterKind, ParameterSetting, ParameterValue, UnknownType};
@@ -77,7 +77,7 @@ pub enum ParameterClientError {
 /// let _server = motor.serve_parameters(&executor.handle())?;
 ///
 /// let operator = ros.create_node("operator")?;
-/// let client = operator.create_parameter_client(&executor.handle(), "/motor")?;
+/// let client = operator.create_parameter_client("/motor")?;
 /// let slow_down = async {
 ///     client.wait_for_service().await;
 ///     client.set_atomically(vec![ParameterSetting::new("max_speed", 0.5)]).await?;
@@ -101,31 +101,21 @@ impl Node {
     /// Creates a client of the parameters of `node`, such as `/robot/motor`; it need not be there yet.
     ///
     /// # Errors
-    /// If that is no name of a node, the middleware refuses, or the executor is gone.
-    pub fn create_parameter_client(
-        &self,
-        executor: &ExecutorHandle,
-        node: &str,
-    ) -> Result<ParameterClient, ServiceError> {
+    /// If that is no name of a node, or the middleware refuses.
+    pub fn create_parameter_client(&self, node: &str) -> Result<ParameterClient, ServiceError> {
         Ok(ParameterClient {
             node: node.to_owned(),
-            get: self.parameter_service(executor, node, "get_parameters")?,
-            types: self.parameter_service(executor, node, "get_parameter_types")?,
-            set: self.parameter_service(executor, node, "set_parameters")?,
-            set_atomically: self.parameter_service(executor, node, "set_parameters_atomically")?,
-            describe: self.parameter_service(executor, node, "describe_parameters")?,
-            list: self.parameter_service(executor, node, "list_parameters")?,
+            get: self.parameter_service(node, "get_parameters")?,
+            types: self.parameter_service(node, "get_parameter_types")?,
+            set: self.parameter_service(node, "set_parameters")?,
+            set_atomically: self.parameter_service(node, "set_parameters_atomically")?,
+            describe: self.parameter_service(node, "describe_parameters")?,
+            list: self.parameter_service(node, "list_parameters")?,
         })
     }
 
-    fn parameter_service<S: Service>(
-        &self,
-        executor: &ExecutorHandle,
-        node: &str,
-        service: &str,
-    ) -> Result<Client<S>, ServiceError> {
-        let options = ClientOptions::new(format!("{node}/{service}")).qos(Qos::keep_last(RESPONSES_MAX));
-        self.create_client(executor, options)
+    fn parameter_service<S: Service>(&self, node: &str, service: &str) -> Result<Client<S>, ServiceError> {
+        self.create_client(ClientOptions::new(format!("{node}/{service}")).qos(Qos::keep_last(RESPONSES_MAX)))
     }
 
     /// Creates a subscription of `/parameter_events`: how the parameters of all nodes change.

@@ -111,7 +111,7 @@ impl Node {
     /// let speed = node.declare_parameter("max_speed", 1.5)?;
     /// let _server = node.serve_parameters(&executor.handle())?;
     ///
-    /// let client = node.create_parameter_client(&executor.handle(), "/motor")?;
+    /// let client = node.create_parameter_client("/motor")?;
     /// let values = executor.spin_until(client.get(&["max_speed", "use_sim_time"]), SpinOptions::new())??;
     /// assert_eq!(values, [ParameterValue::Double(1.5), ParameterValue::Bool(false)]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

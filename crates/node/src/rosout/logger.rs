@@ -101,7 +101,7 @@ impl fmt::Debug for Logger {
 /// let executor = context.create_executor(ExecutorOptions::new("main"));
 /// let node = Ros::in_process(&context).create_node("motor")?;
 /// let _rosout = node.publish_rosout(&executor.handle())?;
-/// log::set_boxed_logger(Box::new(RosoutLog::new(node.logger(), Console).without("rustdds")))?;
+/// log::set_boxed_logger(Box::new(RosoutLog::new(node.logger(), Console).without("zenoh")))?;
 /// log::set_max_level(log::LevelFilter::Info);
 ///
 /// log::info!("on the console and on /rosout");

@@ -22,7 +22,7 @@ pub fn nodes_see_each_other_and_what_they_have<F: Fixture>() {
     let group = main.create_group("server", ());
     let server =
         world.there.on(&group).create_service::<AddTwoInts, _, _>("double", |both: Summands| both.add()).unwrap();
-    let client = world.there.create_client::<AddTwoInts>(&main.handle(), "triple").unwrap();
+    let client = world.there.create_client::<AddTwoInts>("triple").unwrap();
 
     let number: BTreeSet<_> = ["std_msgs/msg/Int64".to_owned()].into();
     let of_service: BTreeSet<_> = ["example_interfaces/srv/AddTwoInts".to_owned()].into();

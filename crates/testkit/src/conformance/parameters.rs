@@ -19,7 +19,7 @@ impl<F: Fixture> World<F> {
     #[track_caller]
     fn parameters(&self, executor: &Executor) -> (ParameterServer, ParameterClient) {
         let server = self.here.serve_parameters(&executor.handle()).expect("services");
-        let client = self.there.create_parameter_client(&executor.handle(), "/here").expect("a client");
+        let client = self.there.create_parameter_client("/here").expect("a client");
         self.wait("the services are there", client.wait_for_service());
         (server, client)
     }

@@ -22,15 +22,15 @@ fn serve(node: &Node, executor: &Executor) -> Server {
     node.on(&group).create_service::<AddTwoInts, _, _>(options, |summands: Summands| summands.add()).unwrap()
 }
 
-fn client(node: &Node, executor: &Executor) -> Client<AddTwoInts> {
-    node.create_client(&executor.handle(), SERVICE).unwrap()
+fn client(node: &Node) -> Client<AddTwoInts> {
+    node.create_client(SERVICE).unwrap()
 }
 
 /// A service answers each request with what its callback returns.
 pub fn a_service_answers<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let (server, client) = (serve(&world.here, &main), client(&world.there, &main));
+    let (server, client) = (serve(&world.here, &main), client(&world.there));
     world.wait("the server is there", client.wait_for_service());
     world.spinning(&[&main], || {
         for n in 0..30 {
@@ -44,8 +44,7 @@ pub fn a_service_answers<F: Fixture>() {
 /// Where no server is, a call says so at once.
 pub fn without_a_server_a_call_is_refused<F: Fixture>() {
     let world = World::<F>::new();
-    let main = world.executor("main");
-    let client = client(&world.there, &main);
+    let client = client(&world.there);
     assert!(!client.service_is_ready());
     let error = world.wait("the call fails", client.call(add(1, 2))).unwrap_err();
     assert_eq!(error, CallError::Unavailable { service: format!("/{SERVICE}") });
@@ -55,7 +54,7 @@ pub fn without_a_server_a_call_is_refused<F: Fixture>() {
 pub fn whoever_waits_for_a_service_is_told<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let client = client(&world.there, &main);
+    let client = client(&world.there);
     let waiting = client.wait_for_service();
     let server = serve(&world.here, &main);
     world.wait("the server is there", waiting);
@@ -78,7 +77,7 @@ pub fn whoever_waits_for_a_service_is_told<F: Fixture>() {
 pub fn a_call_is_awaited_inside_a_callback<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let (_server, client) = (serve(&world.here, &main), client(&world.there, &main));
+    let (_server, client) = (serve(&world.here, &main), client(&world.there));
     let trigger = world.here.create_publisher("trigger").unwrap();
     let (group, sums) = (main.create_group("caller", ()), Seen::new());
     let (log, caller) = (sums.clone(), client.clone());
@@ -104,14 +103,14 @@ pub fn a_call_is_awaited_inside_a_callback<F: Fixture>() {
 pub fn a_server_asks_another_service<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let (_server, inner) = (serve(&world.here, &main), client(&world.there, &main));
+    let (_server, inner) = (serve(&world.here, &main), client(&world.there));
     let (group, asks) = (main.create_group("relay", ()), inner.clone());
     let relay = world.there.on(&group).create_service::<AddTwoInts, _, _>("relay", move |_, summands| {
         let answer = asks.call(summands);
         async move { Sum { sum: 1000 + answer.await.expect("an answer").sum } }
     });
     let _relay = relay.unwrap();
-    let outer = world.here.create_client::<AddTwoInts>(&main.handle(), "relay").unwrap();
+    let outer = world.here.create_client::<AddTwoInts>("relay").unwrap();
     world.wait("the server is there", inner.wait_for_service());
     world.wait("the relay is there", outer.wait_for_service());
     world.spinning(&[&main], || {
@@ -126,18 +125,13 @@ pub fn a_server_asks_another_service<F: Fixture>() {
 /// Several clients, of one node and of others, get their own answers only.
 pub fn clients_get_their_own_answers<F: Fixture>() {
     let world = World::<F>::new();
-    let (main, other) = (world.executor("main"), world.executor("other"));
+    let main = world.executor("main");
     let _server = serve(&world.here, &main);
-    let clients = [
-        client(&world.there, &main),
-        client(&world.there, &other),
-        client(&world.here, &main),
-        client(&world.here, &other),
-    ];
+    let clients = [client(&world.there), client(&world.there), client(&world.here), client(&world.here)];
     for client in &clients {
         world.wait("the server is there", client.wait_for_service());
     }
-    world.spinning(&[&main, &other], || {
+    world.spinning(&[&main], || {
         for round in 0..10 {
             let calls: Vec<_> =
                 (0..).zip(&clients).map(|(of, client)| (of, client.call(add(1000 * of, round)))).collect();
@@ -154,7 +148,7 @@ pub fn clients_get_their_own_answers<F: Fixture>() {
 pub fn many_calls_are_under_way<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let (_server, client) = (serve(&world.here, &main), client(&world.there, &main));
+    let (_server, client) = (serve(&world.here, &main), client(&world.there));
     world.wait("the server is there", client.wait_for_service());
     world.spinning(&[&main], || {
         let calls: Vec<_> = (0..50).map(|n| (n, client.call(add(n, n)))).collect();
@@ -176,7 +170,7 @@ pub fn requests_beyond_the_depth_are_counted<F: Fixture>() {
         wait.pass();
         summands.add()
     });
-    let (server, client) = (server.unwrap(), client(&world.there, &main));
+    let (server, client) = (server.unwrap(), client(&world.there));
     world.wait("the server is there", client.wait_for_service());
     world.spinning(&[&main, &slow], || {
         let first = client.call(add(0, 0));
@@ -224,8 +218,7 @@ pub fn asynchronous_and_reentrant_servers_answer<F: Fixture>() {
         }),
     ]
     .map(Result::unwrap);
-    let clients = ["one", "two", "three"]
-        .map(|service| world.there.create_client::<AddTwoInts>(&main.handle(), service).unwrap());
+    let clients = ["one", "two", "three"].map(|service| world.there.create_client::<AddTwoInts>(service).unwrap());
     for client in &clients {
         world.wait("the server is there", client.wait_for_service());
     }
@@ -249,7 +242,7 @@ pub fn a_panic_of_a_server_costs_one_call<F: Fixture>() {
         assert_ne!(summands.a, -1, "on purpose");
         summands.add()
     });
-    let (_server, client) = (server.unwrap(), client(&world.there, &main));
+    let (_server, client) = (server.unwrap(), client(&world.there));
     world.wait("the server is there", client.wait_for_service());
     world.spinning(&[&main], || {
         let (lost, next) = (client.call(add(-1, 0)), client.call(add(1, 2)));
@@ -274,11 +267,11 @@ pub fn a_panic_of_a_server_costs_one_call<F: Fixture>() {
 pub fn a_server_is_dropped_with_a_call_under_way<F: Fixture>() {
     let world = World::<F>::new();
     let (main, idle) = (world.executor("main"), world.executor("idle"));
-    let (server, client) = (serve(&world.here, &idle), client(&world.there, &main));
+    let (server, client) = (serve(&world.here, &idle), client(&world.there));
     world.wait("the server is there", client.wait_for_service());
     let group = main.create_group("other", ());
     let other = world.here.on(&group).create_service::<AddTwoInts, _, _>("other", |summands: Summands| summands.add());
-    let (_other, asks) = (other.unwrap(), world.there.create_client::<AddTwoInts>(&main.handle(), "other").unwrap());
+    let (_other, asks) = (other.unwrap(), world.there.create_client::<AddTwoInts>("other").unwrap());
     world.wait("the other server is there", asks.wait_for_service());
     let call = client.call(add(1, 2));
     // A later request has arrived: so has this one.
@@ -309,7 +302,7 @@ pub fn a_client_is_dropped_with_a_call_under_way<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let _server = serve(&world.here, &main);
-    let (dropped, other) = (client(&world.there, &main), client(&world.there, &main));
+    let (dropped, other) = (client(&world.there), client(&world.there));
     for client in [&dropped, &other] {
         world.wait("the server is there", client.wait_for_service());
     }
@@ -328,7 +321,7 @@ pub fn a_client_is_dropped_with_a_call_under_way<F: Fixture>() {
 pub fn a_call_is_given_up<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let (_server, client) = (serve(&world.here, &main), client(&world.there, &main));
+    let (_server, client) = (serve(&world.here, &main), client(&world.there));
     world.wait("the server is there", client.wait_for_service());
     world.spinning(&[&main], || {
         for n in 0..10 {
@@ -343,7 +336,7 @@ pub fn a_call_is_given_up<F: Fixture>() {
 pub fn calls_wait_for_an_executor_that_was_halted<F: Fixture>() {
     let world = World::<F>::new();
     let (main, serving) = (world.executor("main"), world.executor("serving"));
-    let (_server, client) = (serve(&world.here, &serving), client(&world.there, &main));
+    let (_server, client) = (serve(&world.here, &serving), client(&world.there));
     world.wait("the server is there", client.wait_for_service());
     let (group, served) = (serving.create_group("count", ()), Seen::new());
     let log = served.clone();

@@ -2,28 +2,15 @@
 
 #![allow(dead_code, reason = "no test uses all of it")]
 
-#[path = "../../../ros2-client/tests/common/network.rs"]
-pub(crate) mod network;
-#[path = "../../../ros2-client/tests/common/ticks.rs"]
-pub(crate) mod ticks;
-
 use std::net::{Ipv4Addr, TcpListener};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use rospin_engine::{
-    ClockKind, Context, ContextOptions, Executor, ExecutorOptions, Incident, IncidentKind, SpinOptions,
-};
+use rospin_zenoh::{History, Qos, Session, SessionOptions};
 #[allow(unused_imports, reason = "no test uses all of it")]
 pub(crate) use rospin_testkit::conformance::messages::{AddTwoInts, Sum as AddResponse, Summands as AddRequest, Text};
-use rospin_zenoh::{History, Qos, Session, SessionOptions};
-
-/// Discovery on a loaded machine may take seconds; nothing here takes that long unless it is stuck.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
-
-pub(crate) fn text(data: impl Into<String>) -> Text {
-    Text { data: data.into() }
-}
+#[allow(unused_imports, reason = "no test uses all of it")]
+pub(crate) use rospin_testkit::peers::{
+    PATIENCE, context, executor, network, spin, take_failures, text, ticks, wait, wait_until,
+};
 
 /// The addresses at which the sessions of a test meet.
 pub(crate) struct Place {
@@ -76,49 +63,4 @@ pub(crate) fn isolated() -> SessionOptions {
 pub(crate) fn guest_options(endpoint: &str) -> SessionOptions {
     let retry = "{ period_init_ms: 50, period_max_ms: 50, period_increase_factor: 1 }";
     isolated().connect([endpoint]).setting("connect/retry", retry)
-}
-
-/// A context that keeps its incidents.
-pub(crate) fn context() -> (Context, Arc<Mutex<Vec<Incident>>>) {
-    let incidents = Arc::<Mutex<Vec<Incident>>>::default();
-    let kept = Arc::clone(&incidents);
-    let report = move |incident: &Incident| {
-        kept.lock().unwrap_or_else(PoisonError::into_inner).push(incident.clone());
-    };
-    (Context::new(ContextOptions::new().on_incident(report)), incidents)
-}
-
-/// How many items could not be taken.
-pub(crate) fn take_failures(incidents: &Mutex<Vec<Incident>>) -> usize {
-    let incidents = incidents.lock().unwrap_or_else(PoisonError::into_inner);
-    assert!(incidents.iter().all(|incident| matches!(incident.kind, IncidentKind::TakeFailed(_))), "{incidents:?}");
-    incidents.len()
-}
-
-pub(crate) fn executor(context: &Context, name: &str) -> Executor {
-    context.create_executor(ExecutorOptions::new(name))
-}
-
-/// Spins until the future resolves.
-pub(crate) fn wait<F: Future>(executor: &Executor, what: &str, future: F) -> F::Output {
-    match executor.spin_until(future, SpinOptions::new().timeout(PATIENCE)) {
-        Ok(output) => output,
-        Err(error) => panic!("waiting until {what}: {error}"),
-    }
-}
-
-/// Spins until that is so.
-pub(crate) fn wait_until(executor: &Executor, what: &str, mut is_so: impl FnMut() -> bool) {
-    wait(executor, what, async {
-        while !is_so() {
-            let _ = executor.handle().sleep(ClockKind::Steady, Duration::from_millis(1)).await;
-        }
-    });
-}
-
-/// Spins until a callback halted the executor.
-pub(crate) fn spin(executor: &Executor, what: &str) {
-    if let Err(error) = executor.spin(SpinOptions::new().timeout(PATIENCE)) {
-        panic!("waiting until {what}: {error}");
-    }
 }

@@ -24,7 +24,7 @@ from cyclonedds.util import duration
 
 PATIENCE_S = 40
 
-# What rclcpp asks for unless told otherwise.
+# The quality of service that rclcpp asks for unless told otherwise.
 QOS = Qos(Policy.Reliability.Reliable(duration(milliseconds=100)), Policy.History.KeepLast(100))
 
 

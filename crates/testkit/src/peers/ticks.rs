@@ -1,22 +1,22 @@
-//! A timer that has nothing to do with the network, and whether it went on while there was none. The tests of the other
-//! adapters use this file, too.
+//! A timer that has nothing to do with the network, and a check that it went on while there was none.
 
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use rospin_engine::{CallbackGroup, Context, Executor, Instant, LossCause, Tick, Timer};
 
-/// How often it fires.
+/// Its period.
 const PERIOD: Duration = Duration::from_millis(5);
 
 /// The timer, and its due times.
-pub(crate) struct Ticks {
+#[derive(Debug)]
+pub struct Ticks {
     timer: Arc<OnceLock<Timer>>,
     seen: Arc<Mutex<Seen>>,
     _group: CallbackGroup<()>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Seen {
     ticks: u64,
     /// Due times before this one that were given up, as known when the callback before it ran.
@@ -27,7 +27,12 @@ struct Seen {
 }
 
 impl Ticks {
-    pub(crate) fn start(context: &Context, executor: &Executor) -> Self {
+    /// Starts the timer.
+    ///
+    /// # Panics
+    /// If the executor is gone.
+    #[must_use]
+    pub fn start(context: &Context, executor: &Executor) -> Self {
         let (group, seen) = (executor.create_group("ticks", ()), Arc::<Mutex<Seen>>::default());
         let (clock, log) = (context.clock().clone(), Arc::clone(&seen));
         let timer = Arc::<OnceLock<Timer>>::default();
@@ -45,16 +50,24 @@ impl Ticks {
         Self { timer, seen, _group: group }
     }
 
-    /// Ticks, due times given up, ticks before which others were neither, and by how many milliseconds the worst was late.
-    pub(crate) fn figures(&self) -> String {
+    /// Returns the number of ticks, of due times given up, and of ticks before which others were neither, and by how many
+    /// milliseconds the worst was late.
+    ///
+    /// # Panics
+    /// If a callback of the timer did.
+    #[must_use]
+    pub fn figures(&self) -> String {
         let seen = self.seen.lock().unwrap();
         let overruns = self.timer.get().map_or(0, |timer| timer.lost(LossCause::TimerOverrun));
         format!("{} {overruns} {} {}", seen.ticks, seen.unaccounted, seen.latest.as_millis())
     }
 }
 
-/// Whether a timer with those figures went on during the outage.
-pub(crate) fn assert_they_went_on(figures: &[i64], outage: Duration) {
+/// Checks that a timer with those [figures](Ticks::figures) went on during the outage.
+///
+/// # Panics
+/// If it did not.
+pub fn assert_they_went_on(figures: &[i64], outage: Duration) {
     let [ticks, overruns, unaccounted, latest_ms] = figures else { panic!("figures") };
     assert_eq!(*unaccounted, 0, "every due time is accounted for");
     let due = i64::try_from(outage.as_millis() / PERIOD.as_millis()).unwrap();

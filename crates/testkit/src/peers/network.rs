@@ -9,9 +9,10 @@ use std::thread;
 
 use super::PATIENCE;
 
-/// The part, and the address, of a process that a test started: its test `the_other_process` runs then.
-pub(crate) const PART: &str = "ROSPIN_TEST_NETWORK_PART";
-pub(crate) const ADDRESS: &str = "ROSPIN_TEST_NETWORK_ADDRESS";
+/// The variable that has the part of a process that a test started: its test `the_other_process` runs then.
+pub const PART: &str = "ROSPIN_TEST_NETWORK_PART";
+/// The variable that has its address.
+pub const ADDRESS: &str = "ROSPIN_TEST_NETWORK_ADDRESS";
 
 /// Runs `ip`, or says why it cannot.
 fn ip(arguments: &str) -> Result<(), String> {
@@ -22,14 +23,20 @@ fn ip(arguments: &str) -> Result<(), String> {
 }
 
 /// Two namespaces and a cable between them; gone when this is dropped.
-pub(crate) struct Network {
+#[derive(Debug)]
+pub struct Network {
     names: [String; 2],
 }
 
 impl Network {
-    pub(crate) const ADDRESSES: [&str; 2] = ["10.213.77.1", "10.213.77.2"];
+    /// Their addresses.
+    pub const ADDRESSES: [&str; 2] = ["10.213.77.1", "10.213.77.2"];
 
-    pub(crate) fn new() -> Result<Self, String> {
+    /// Makes them.
+    ///
+    /// # Errors
+    /// Says why they cannot be had.
+    pub fn new() -> Result<Self, String> {
         let network = Self { names: ["a", "b"].map(|end| format!("rospin-{}-{end}", std::process::id())) };
         for name in &network.names {
             ip(&format!("netns add {name}"))?;
@@ -45,12 +52,19 @@ impl Network {
     }
 
     /// Pulls the cable out, or puts it back: one end is down, the other one has no carrier.
-    pub(crate) fn set(&self, state: &str) {
+    ///
+    /// # Panics
+    /// If it cannot.
+    pub fn set(&self, state: &str) {
         ip(&format!("-n {} link set cable {state}", self.names[0])).expect("who made it may set it");
     }
 
     /// Starts this program's test `the_other_process` in a namespace.
-    pub(crate) fn start(&self, at: usize, part: &str) -> Part {
+    ///
+    /// # Panics
+    /// If it cannot.
+    #[must_use]
+    pub fn start(&self, at: usize, part: &str) -> Part {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.names[at]]).arg(std::env::current_exe().unwrap());
         command.args(["--exact", "the_other_process", "--nocapture"]);
@@ -70,7 +84,7 @@ impl Drop for Network {
     }
 }
 
-/// What a process says to the test, line by line.
+/// Passes on what a process says to the test, line by line.
 fn listen(stdout: ChildStdout) -> mpsc::Receiver<String> {
     let (send, says) = mpsc::channel();
     thread::spawn(move || {
@@ -81,14 +95,18 @@ fn listen(stdout: ChildStdout) -> mpsc::Receiver<String> {
 }
 
 /// A process in its namespace.
-pub(crate) struct Part {
+#[derive(Debug)]
+pub struct Part {
     child: Child,
     says: mpsc::Receiver<String>,
 }
 
 impl Part {
-    /// What follows `word` in the next line that begins with it.
-    pub(crate) fn expect(&self, word: &str) -> Vec<i64> {
+    /// Returns what follows `word` in the next line that begins with it.
+    ///
+    /// # Panics
+    /// If there is none in time, or it is no row of numbers.
+    pub fn expect(&self, word: &str) -> Vec<i64> {
         loop {
             let line = self.says.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("it should have said `{word}`"));
             if let Some(rest) = line.strip_prefix(word) {
@@ -97,7 +115,11 @@ impl Part {
         }
     }
 
-    pub(crate) fn tell(&mut self) {
+    /// Tells the process to go on.
+    ///
+    /// # Panics
+    /// If it has ended.
+    pub fn tell(&mut self) {
         writeln!(self.child.stdin.as_mut().expect("a pipe"), "go on").expect("it listens");
     }
 }

@@ -1,0 +1,153 @@
+//! DDS security: the files of an enclave, found as rcl finds them.
+//!
+//! A keystore is a folder that `ros2 security create_keystore` made. Its folder `enclaves` has a folder for each enclave, with
+//! the keys and documents of the processes that are in it.
+
+use std::path::{Path, PathBuf};
+
+use crate::options::EnvError;
+
+/// The files of an enclave, and the properties that name them to the library.
+const FILES: [(&str, &str); 6] = [
+    ("dds.sec.auth.identity_ca", "identity_ca.cert.pem"),
+    ("dds.sec.auth.identity_certificate", "cert.pem"),
+    ("dds.sec.auth.private_key", "key.pem"),
+    ("dds.sec.access.permissions_ca", "permissions_ca.cert.pem"),
+    ("dds.sec.access.governance", "governance.p7s"),
+    ("dds.sec.access.permissions", "permissions.p7s"),
+];
+
+/// Certificates that hold no longer; the file need not be there.
+const REVOKED: (&str, &str) = ("org.eclipse.cyclonedds.sec.auth.crl", "crl.pem");
+
+/// The plugins, which are linked into the program.
+const PLUGINS: [(&str, &str); 9] = [
+    ("dds.sec.auth.library.path", "dds_security_auth"),
+    ("dds.sec.auth.library.init", "init_authentication"),
+    ("dds.sec.auth.library.finalize", "finalize_authentication"),
+    ("dds.sec.crypto.library.path", "dds_security_crypto"),
+    ("dds.sec.crypto.library.init", "init_crypto"),
+    ("dds.sec.crypto.library.finalize", "finalize_crypto"),
+    ("dds.sec.access.library.path", "dds_security_ac"),
+    ("dds.sec.access.library.init", "init_access_control"),
+    ("dds.sec.access.library.finalize", "finalize_access_control"),
+];
+
+/// A name and a value that a participant is created with.
+pub(crate) type Property = (String, String);
+
+/// The security that a participant is to have.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Security {
+    #[default]
+    Off,
+    /// The files are in this folder, or nobody joins.
+    #[cfg(feature = "security")]
+    Enclave(PathBuf),
+    /// The files are in this keystore, in the folder of the enclave.
+    Keystore {
+        keystore: Option<PathBuf>,
+        /// False if the participant joins without security where files are missing: `ROS_SECURITY_STRATEGY`.
+        is_enforced: bool,
+    },
+}
+
+/// The files of an enclave cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Missing(pub(crate) String);
+
+impl Security {
+    /// Reads what the environment says, in the words of rcl.
+    pub(crate) fn from_variables(variable: &impl Fn(&'static str) -> Option<String>) -> Result<Self, EnvError> {
+        if variable("ROS_SECURITY_ENABLE").as_deref() != Some("true") {
+            return Ok(Self::Off);
+        }
+        if cfg!(not(feature = "security")) {
+            let expected = "`false`, or the program built with the feature `dds_security` of rospin";
+            return Err(EnvError { variable: "ROS_SECURITY_ENABLE", value: "true".to_owned(), expected });
+        }
+        let is_enforced = variable("ROS_SECURITY_STRATEGY").as_deref() == Some("Enforce");
+        let keystore = variable("ROS_SECURITY_KEYSTORE").map(PathBuf::from);
+        Ok(Self::Keystore { keystore, is_enforced })
+    }
+
+    /// Returns the properties of a participant in that enclave: none without security.
+    pub(crate) fn properties(&self, enclave: &str) -> Result<Vec<Property>, Missing> {
+        match self {
+            Self::Off => Ok(Vec::new()),
+            #[cfg(feature = "security")]
+            Self::Enclave(directory) => of_directory(directory),
+            Self::Keystore { keystore, is_enforced } => {
+                let found = match keystore {
+                    Some(keystore) => of_directory(&folder(keystore, enclave)),
+                    None => Err(Missing("ROS_SECURITY_KEYSTORE is not set".to_owned())),
+                };
+                found.or_else(|Missing(reason)| {
+                    if *is_enforced {
+                        return Err(Missing(reason));
+                    }
+                    log::warn!(
+                        target: "rospin",
+                        "there is no DDS security: {reason}; with ROS_SECURITY_STRATEGY=Enforce nobody joins without"
+                    );
+                    Ok(Vec::new())
+                })
+            }
+        }
+    }
+}
+
+/// The folder of an enclave, whose name is that of a node: absolute, with slashes.
+fn folder(keystore: &Path, enclave: &str) -> PathBuf {
+    let mut folder = keystore.join("enclaves");
+    folder.extend(enclave.split('/').filter(|part| !part.is_empty()));
+    folder
+}
+
+fn of_directory(directory: &Path) -> Result<Vec<Property>, Missing> {
+    let mut properties: Vec<_> =
+        PLUGINS.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let file = |name: &str| -> Result<String, Missing> {
+        let path = directory.join(name);
+        let path = path.canonicalize().map_err(|error| Missing(format!("`{}`: {error}", path.display())))?;
+        let path = path.to_str().ok_or_else(|| Missing(format!("`{}` is not Unicode", path.display())))?;
+        Ok(format!("file:{path}"))
+    };
+    for (property, name) in FILES {
+        properties.push((property.to_owned(), file(name)?));
+    }
+    let (property, name) = REVOKED;
+    if let Ok(revoked) = file(name) {
+        properties.push((property.to_owned(), revoked));
+    }
+    Ok(properties)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn enclaves_are_folders() {
+        let keystore = Path::new("/keys");
+        for (enclave, expected) in [("/", "/keys/enclaves"), ("/robot/arm", "/keys/enclaves/robot/arm")] {
+            assert_eq!(folder(keystore, enclave), Path::new(expected));
+        }
+    }
+
+    #[test]
+    fn missing_files_are_named() {
+        let Err(Missing(reason)) = of_directory(Path::new("/no/such/enclave")) else { panic!("it should be refused") };
+        assert!(reason.contains("/no/such/enclave/identity_ca.cert.pem"), "{reason}");
+        assert_eq!(Security::Off.properties("/"), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn only_who_enforces_is_refused() {
+        for keystore in [None, Some(PathBuf::from("/no/such/keystore"))] {
+            let security = |is_enforced| Security::Keystore { keystore: keystore.clone(), is_enforced };
+            assert_eq!(security(false).properties("/"), Ok(Vec::new()));
+            assert!(security(true).properties("/").is_err());
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Peers and networks for the tests of the adapters, and helpers whose patience ends.
+
+pub mod network;
+pub mod python;
+pub mod ticks;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rospin_engine::{
+    ClockKind, Context, ContextOptions, Executor, ExecutorOptions, Incident, IncidentKind, SpinOptions,
+};
+
+use crate::conformance::messages::Text;
+
+/// Discovery on a loaded machine may take seconds; nothing here takes that long unless it is stuck.
+pub const PATIENCE: Duration = Duration::from_secs(40);
+
+/// Returns a message.
+#[must_use]
+pub fn text(data: impl Into<String>) -> Text {
+    Text { data: data.into() }
+}
+
+/// Returns a context that keeps its incidents, and those.
+#[must_use]
+pub fn context() -> (Context, Arc<Mutex<Vec<Incident>>>) {
+    let incidents = Arc::<Mutex<Vec<Incident>>>::default();
+    let kept = Arc::clone(&incidents);
+    let report = move |incident: &Incident| {
+        kept.lock().unwrap_or_else(PoisonError::into_inner).push(incident.clone());
+    };
+    (Context::new(ContextOptions::new().on_incident(report)), incidents)
+}
+
+/// Returns how many items could not be taken.
+///
+/// # Panics
+/// If anything else went wrong.
+#[must_use]
+pub fn take_failures(incidents: &Mutex<Vec<Incident>>) -> usize {
+    let incidents = incidents.lock().unwrap_or_else(PoisonError::into_inner);
+    assert!(incidents.iter().all(|incident| matches!(incident.kind, IncidentKind::TakeFailed(_))), "{incidents:?}");
+    incidents.len()
+}
+
+/// Creates an executor with one thread.
+#[must_use]
+pub fn executor(context: &Context, name: &str) -> Executor {
+    context.create_executor(ExecutorOptions::new(name))
+}
+
+/// Spins until the future resolves.
+///
+/// # Panics
+/// If that takes too long.
+pub fn wait<F: Future>(executor: &Executor, what: &str, future: F) -> F::Output {
+    match executor.spin_until(future, SpinOptions::new().timeout(PATIENCE)) {
+        Ok(output) => output,
+        Err(error) => panic!("waiting until {what}: {error}"),
+    }
+}
+
+/// Spins until that is so.
+///
+/// # Panics
+/// If that takes too long.
+pub fn wait_until(executor: &Executor, what: &str, mut is_so: impl FnMut() -> bool) {
+    wait(executor, what, async {
+        while !is_so() {
+            let _ = executor.handle().sleep(ClockKind::Steady, Duration::from_millis(1)).await;
+        }
+    });
+}
+
+/// Spins until a callback halted the executor.
+///
+/// # Panics
+/// If that takes too long.
+pub fn spin(executor: &Executor, what: &str) {
+    if let Err(error) = executor.spin(SpinOptions::new().timeout(PATIENCE)) {
+        panic!("waiting until {what}: {error}");
+    }
+}
