@@ -1,4 +1,5 @@
-//! Where Zenoh's threads leave what arrived, and an executor's thread finds it: the only place where they meet.
+//! The queue between Zenoh's threads, which push what arrived, and an executor's thread, which pops it. They meet nowhere
+//! else.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,21 +7,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rospin_engine::{LossCause, Notifier, Pending};
 use rospin_node::Qos;
 
-/// How much is kept where the quality of service has no limit: nothing grows without bound.
+/// The depth where the quality of service has no limit: nothing grows without bound.
 pub(crate) const KEEP_ALL: usize = 8192;
 
-/// A queue of the newest items, for whoever takes them. What is there when it is dropped is lost with its entity.
+/// A queue of the newest items: the end that takes them. Items that are left when it is dropped are counted as lost with
+/// their entity.
 pub(crate) struct Inbox<T>(Arc<Mutex<State<T>>>);
 
-/// The other end of an [`Inbox`].
+/// The end of an [`Inbox`] that items are pushed into.
 pub(crate) struct Delivery<T>(Arc<Mutex<State<T>>>);
 
 struct State<T> {
     items: VecDeque<T>,
     depth: usize,
-    /// There is none until the entity is there.
+    /// `None` until the entity is created.
     notifier: Option<Notifier>,
-    /// What was lost before there was somebody to tell.
+    /// The number of losses before there was a notifier to count them.
     untold: u64,
 }
 
@@ -35,19 +37,19 @@ impl<T> State<T> {
 }
 
 fn lock<T>(state: &Mutex<State<T>>) -> MutexGuard<'_, State<T>> {
-    // What runs under the lock leaves nothing half done.
+    // Every change under the lock is complete before anything can panic.
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<T> Inbox<T> {
-    /// A queue as deep as the quality of service says, and its other end.
+    /// Creates a queue with the depth that the quality of service asks for.
     pub(crate) fn new(qos: &Qos) -> (Self, Delivery<T>) {
         let depth = qos.depth().unwrap_or(KEEP_ALL).max(1);
         let state = Arc::new(Mutex::new(State { items: VecDeque::new(), depth, notifier: None, untold: 0 }));
         (Self(Arc::clone(&state)), Delivery(state))
     }
 
-    /// From now on the notifier is told of what arrives, and of what was lost so far.
+    /// Has the notifier notify of each item from now on, and count the losses so far.
     pub(crate) fn attach(&self, notifier: Notifier) {
         let mut state = lock(&self.0);
         state.notifier = Some(notifier);
@@ -73,13 +75,14 @@ impl<T> Drop for Inbox<T> {
             notifier.count_lost(LossCause::EntityDropped, left.len() as u64);
         }
         drop(state);
-        // Requests among it tell their clients, which may be ours: not under the lock.
+        // Requests that are dropped tell their clients, which may be of this process: not under the lock.
         drop(left);
     }
 }
 
 impl<T> Delivery<T> {
-    /// Adds an item, on any thread. The oldest one makes room for it, and is counted with the `missing` ones before it.
+    /// Adds an item, on any thread. If the queue is full, the oldest item makes room and is counted as lost, and so are
+    /// the `missing` items before this one.
     pub(crate) fn push(&self, item: T, missing: u64) {
         let mut state = lock(&self.0);
         let displaced = if state.items.len() == state.depth { state.items.pop_front() } else { None };

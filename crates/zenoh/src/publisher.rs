@@ -18,16 +18,18 @@ use crate::inbox::KEEP_ALL;
 use crate::matches::Matched;
 use crate::names::{Endpoint, ZenohNode, refused};
 
-/// How often a latched, reliable publisher says which message was its last, for as long as there is a new one.
+/// The period of a latched, reliable publisher's heartbeats, which tell the number of its last message. It sends none
+/// while there is no new message.
 const HEARTBEAT: Duration = Duration::from_millis(500);
 
 /// A publisher of messages.
 pub(crate) struct ZenohPublisher {
     topic: String,
     gid: Gid,
-    /// Numbers go out in their order: gaps are losses.
+    /// Locked while a message is sent, so that messages go out in the order of their numbers: subscriptions take gaps for
+    /// losses.
     output: Mutex<Output>,
-    // First out of the graph, then gone.
+    // Dropped first: the publisher leaves the graph.
     _token: LivelinessToken,
     matched: Matched,
 }
@@ -41,10 +43,11 @@ impl ZenohPublisher {
     pub(crate) fn new(node: &ZenohNode, topic: &FullName, message_type: &TypeName, qos: &Qos) -> Result<Self, Refused> {
         let (session, reliable) = (&node.session, qos.reliability == Reliability::Reliable);
         let endpoint = Endpoint::new(node, EndpointKind::Publisher, topic, message_type, qos)?;
-        // Only with both, ROS 2 would rather wait than lose something.
+        // A publisher of ROS 2 waits for room only if it is reliable and keeps all.
         let waits = reliable && qos.history == History::KeepAll;
         let congestion = if waits { CongestionControl::Block } else { CongestionControl::Drop };
-        // Who waits holds the lock of a connection's queue of that priority, and nobody else shall wait for it.
+        // A publisher that waits holds the lock of the connection's queue of its priority. The other publishers use
+        // another priority, so that they do not wait for that lock.
         let priority = if waits { Priority::DataHigh } else { Priority::Data };
         let reliability =
             if reliable { zenoh::qos::Reliability::Reliable } else { zenoh::qos::Reliability::BestEffort };
@@ -73,7 +76,7 @@ impl PublisherEnd for ZenohPublisher {
     fn publish(&self, payload: &mut Vec<u8>) -> Result<(), PublishError> {
         let failed =
             |reason: &dyn fmt::Display| PublishError::Failed { topic: self.topic.clone(), reason: reason.to_string() };
-        // No lock of ours is taken under it but that of an inbox, and no user code runs.
+        // Under this lock only an inbox is locked, and no user code runs.
         let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         output.last += 1;
         let attachment = Attachment::now(output.last, self.gid);

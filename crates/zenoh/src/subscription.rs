@@ -22,19 +22,20 @@ use crate::payload::contiguous;
 
 /// The messages of a subscription.
 pub(crate) struct ZenohMessages {
-    // First out of the graph, then deaf, and only then is counted what was left.
+    // Dropped in this order: the token leaves the graph, the subscriber hears no more, and the inbox counts the messages
+    // left.
     _token: LivelinessToken,
     _subscriber: Ears,
     inbox: Inbox<ZBytes>,
 }
 
-/// What Zenoh calls when something arrived; only latched topics need the costlier kind.
+/// The subscriber on Zenoh's side. Only latched topics need the advanced kind, which costs more.
 enum Ears {
     Plain { _subscriber: Subscriber<()> },
     Latched { _subscriber: AdvancedSubscriber<()> },
 }
 
-/// Creates a subscription.
+/// Creates a subscription: its messages, and the publishers that it is matched with.
 pub(crate) fn subscribe(
     node: &ZenohNode,
     topic: &FullName,
@@ -61,12 +62,13 @@ pub(crate) fn subscribe(
     Ok((ZenohMessages { _token: token, _subscriber: subscriber, inbox }, matched))
 }
 
-/// What Zenoh's threads do with a sample, and the publisher's own if it is in the same session.
+/// Returns the callback that puts samples into the inbox. It runs on Zenoh's threads, and on the publisher's own thread
+/// if the publisher is in the same session.
 fn deliver(delivery: Delivery<ZBytes>) -> impl FnMut(Sample) + Send + Sync + 'static {
     let mut gaps = Gaps::default();
     move |sample| {
         if sample.kind() == SampleKind::Put {
-            // What has none is heard, too: Zenoh is open to everybody.
+            // Samples without an attachment come from publishers that are not of ROS 2. They are heard, too.
             let attachment = sample.attachment().and_then(Attachment::decode);
             let missing = attachment.map_or(0, |attachment| gaps.arrived(attachment.source, attachment.number));
             delivery.push(sample.payload().clone(), missing);

@@ -11,10 +11,10 @@ use rospin_engine::{ClockKind, Payload, SpinOptions};
 use rospin_msgs::example_interfaces::action::{Fibonacci, FibonacciFeedback, FibonacciGoal};
 use rospin_zenoh::{CallError, CancelResponse, GoalHandle, GoalResponse, ResultError, Session};
 
-/// Where the other process is to find this one.
+/// The variable with the endpoint of this process, for the other one.
 const ENDPOINT: &str = "ROSPIN_TEST_PEER_ENDPOINT";
 
-/// How often a process is killed: as often as this variable says.
+/// Returns how often a process is killed: `ROSPIN_TEST_KILLS`, or a few times.
 fn kills() -> u32 {
     std::env::var("ROSPIN_TEST_KILLS").map_or(4, |kills| kills.parse().expect("a number"))
 }
