@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rospin_node::{Durability, Endpoint, Graph, History, Reliability};
+use rospin_node::{Complaints, Durability, Endpoint, Graph, History, Reliability};
 use rospin_wire::cdr::from_payload;
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +54,6 @@ pub(crate) struct Peer {
     pub(crate) pair: Option<Pair>,
     end: End,
     topic: String,
-    type_name: String,
 }
 
 impl Peer {
@@ -70,6 +69,7 @@ impl Peer {
 pub(crate) struct Feed {
     pub(crate) graph: Arc<Graph>,
     state: Mutex<State>,
+    complaints: Complaints,
 }
 
 #[derive(Default)]
@@ -79,8 +79,6 @@ struct State {
     /// The participants that are there, and what each said of its nodes.
     participants: BTreeMap<Prefix, Said>,
     peers: BTreeMap<Handle, Arc<Peer>>,
-    /// Complaints that were made already.
-    told: BTreeSet<String>,
 }
 
 /// The nodes of a participant, as it said last.
@@ -114,11 +112,8 @@ impl Feed {
     }
 
     /// Complains about something, unless it has been before.
-    pub(crate) fn tell(&self, complaint: String) {
-        let is_new = self.lock().told.insert(complaint.clone());
-        if is_new {
-            log::warn!(target: "rospin", "{complaint}");
-        }
+    pub(crate) fn tell(&self, complaint: &str) {
+        self.complaints.tell(complaint, complaint);
     }
 
     /// Enters the nodes that a participant says it has now. What one says of another one is not believed.
@@ -156,19 +151,13 @@ impl Feed {
     }
 }
 
-/// Returns in words how two ends of one topic do not fit, one of which is ours. The library tells of quality of service.
+/// Returns what keeps a client and a server apart, if anything does; one of the two is ours. The graph tells of types that differ, the
+/// library of quality of service.
 fn complaint(ours: &Peer, theirs: &Peer) -> Option<String> {
     if ours.topic != theirs.topic {
         return None;
     }
     let (kind, name) = names::of_any(&ours.topic)?;
-    if ours.type_name != theirs.type_name {
-        let (ours, theirs) = (&ours.type_name, &theirs.type_name);
-        return Some(format!(
-            "{kind} `{name}` has type `{ours}` here and `{theirs}` elsewhere: the two hear nothing of each other; give both the \
-             same type"
-        ));
-    }
     if kind == "service" && !theirs.has_headers() {
         let vendor = Vendor::of(&theirs.guid);
         return Some(format!(
@@ -182,13 +171,8 @@ fn complaint(ours: &Peer, theirs: &Peer) -> Option<String> {
 impl Discover for Feed {
     fn came(&self, found: &Found<'_>) {
         let end = if found.is_writer { End::Writers } else { End::Readers };
-        let peer = Peer {
-            guid: found.guid,
-            pair: user_data::pair(found.user_data),
-            end,
-            topic: found.topic.to_owned(),
-            type_name: found.type_name.to_owned(),
-        };
+        let peer =
+            Peer { guid: found.guid, pair: user_data::pair(found.user_data), end, topic: found.topic.to_owned() };
         let prefix = prefix_of(&found.guid);
         let mut state = self.lock();
         let is_ours = |id: &Guid| state.own == Some(prefix_of(id));
@@ -206,7 +190,7 @@ impl Discover for Feed {
         let is_own = state.own == Some(prefix);
         let said = state.participants.get(&prefix).map(|said| said.owners.get(&found.guid).cloned());
         drop(state);
-        complaints.into_iter().for_each(|complaint| self.tell(complaint));
+        complaints.iter().for_each(|complaint| self.tell(complaint));
         // A participant that has gone has nothing any more.
         let (Some(node), false) = (said, is_own) else { return };
         let Some((kind, name)) = names::of_topic(end, found.topic) else { return };
@@ -365,18 +349,16 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_told_of() {
-        let peer = |vendor: u8, end, topic: &str, type_name: &str| {
-            let (topic, type_name) = (topic.to_owned(), type_name.to_owned());
-            Peer { guid: std::array::from_fn(|at| if at == 0 { 1 } else { vendor }), pair: None, end, topic, type_name }
+        let peer = |vendor: u8, end, topic: &str| {
+            let guid = std::array::from_fn(|at| if at == 0 { 1 } else { vendor });
+            Peer { guid, pair: None, end, topic: topic.to_owned() }
         };
-        let ours = peer(16, End::Writers, "rt/chatter", "a");
-        assert_eq!(complaint(&ours, &peer(15, End::Readers, "rt/chatter", "a")), None);
-        assert_eq!(complaint(&ours, &peer(15, End::Readers, "rt/other", "b")), None);
-        let said = complaint(&ours, &peer(15, End::Readers, "rt/chatter", "b")).unwrap();
-        assert!(said.contains("topic `/chatter` has type `a` here and `b` elsewhere"), "{said}");
-        let ours = peer(16, End::Readers, "rq/addRequest", "a");
-        assert_eq!(complaint(&ours, &peer(16, End::Writers, "rq/addRequest", "a")), None);
-        let said = complaint(&ours, &peer(15, End::Writers, "rq/addRequest", "a")).unwrap();
+        let ours = peer(16, End::Writers, "rt/chatter");
+        assert_eq!(complaint(&ours, &peer(15, End::Readers, "rt/chatter")), None);
+        assert_eq!(complaint(&ours, &peer(15, End::Readers, "rt/other")), None);
+        let ours = peer(16, End::Readers, "rq/addRequest");
+        assert_eq!(complaint(&ours, &peer(16, End::Writers, "rq/addRequest")), None);
+        let said = complaint(&ours, &peer(15, End::Writers, "rq/addRequest")).unwrap();
         assert!(said.contains("service `/add` is used by Fast DDS"), "{said}");
     }
 }

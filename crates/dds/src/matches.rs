@@ -194,7 +194,7 @@ impl Bond {
             _ => ("quality of service", "compare both with `ros2 topic info --verbose`"),
         };
         self.feed
-            .tell(format!("{label} has another end that it is not matched with, since their {what} differs: {fix}"));
+            .tell(&format!("{label} has another end that it is not matched with, since their {what} differs: {fix}"));
     }
 
     pub(crate) fn wait(self: &Arc<Self>) -> impl Future<Output = ()> + Send + 'static + use<> {

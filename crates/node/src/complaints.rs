@@ -7,8 +7,8 @@ use std::sync::{Mutex, PoisonError};
 /// The number of complaints after which nothing is told any more. Memory stays bounded, and so does the log.
 const TOLD_MAX: usize = 1000;
 
-/// Tells of each matter once, as a warning to the log. In a program without a logger it goes to stderr, where `ros2` tools have
-/// their warnings, too.
+/// Tells of each matter once, as a warning to the log. In a program without a logger it goes to stderr, where `ros2`
+/// tools have their warnings, too.
 #[derive(Default)]
 pub struct Complaints(Mutex<BTreeSet<String>>);
 

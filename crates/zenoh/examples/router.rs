@@ -1,7 +1,7 @@
 //! A router for the nodes of this machine, as `rmw_zenohd` is one: at port 7447, on all networks.
 //!
-//! `router tcp/192.168.0.2:7447` joins it with that of another machine; further arguments name further ones. Not for nodes that
-//! run for long without being looked after: `zenohd` and `rmw_zenohd` are made for that.
+//! `router tcp/192.168.0.2:7447` joins it with that of another machine; further arguments name further ones. Not for
+//! nodes that run for long without being looked after: `zenohd` and `rmw_zenohd` are made for that.
 
 #![expect(clippy::print_stdout, reason = "it says that it is there")]
 

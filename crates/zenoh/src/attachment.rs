@@ -1,15 +1,15 @@
-//! What travels beside each message, request and response: its number, when it was sent, and by whom.
+//! Attachments of messages, requests and responses: their number, the time at which they were sent, and their sender.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use zenoh::bytes::ZBytes;
 
-/// Whom something is from: 16 bytes, different for every publisher and every client.
+/// The identity of a publisher or client.
 pub(crate) type Gid = [u8; 16];
 
 const LENGTH: usize = 8 + 8 + 1 + size_of::<Gid>();
 
-/// The attachment of `rmw_zenoh_cpp`: two little-endian integers, and bytes with their length before them.
+/// The attachment of `rmw_zenoh_cpp`: two little-endian integers, and the sender behind its length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Attachment {
     pub(crate) number: i64,
@@ -19,20 +19,24 @@ pub(crate) struct Attachment {
 }
 
 impl Attachment {
-    /// Of something that is sent now.
+    /// Returns the attachment of a message, request or response that is sent now.
     pub(crate) fn now(number: i64, source: Gid) -> Self {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self { number, sent_ns: i64::try_from(since_1970.as_nanos()).unwrap_or(i64::MAX), source }
     }
 
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        let length = [size_of::<Gid>() as u8];
-        [&self.number.to_le_bytes()[..], &self.sent_ns.to_le_bytes(), &length, &self.source].concat()
+    pub(crate) fn encode(&self) -> [u8; LENGTH] {
+        let mut bytes = [0; LENGTH];
+        bytes[..8].copy_from_slice(&self.number.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.sent_ns.to_le_bytes());
+        bytes[16] = size_of::<Gid>() as u8;
+        bytes[17..].copy_from_slice(&self.source);
+        bytes
     }
 
-    /// The attachment, if it is one.
+    /// Decodes an attachment. Returns `None` if the bytes are none of `rmw_zenoh_cpp`'s.
     pub(crate) fn decode(bytes: &ZBytes) -> Option<Self> {
-        // Longer than it is now, it may be from a later version.
+        // Later versions may append more.
         if bytes.len() < LENGTH {
             return None;
         }
@@ -51,19 +55,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_what_zenohs_own_serializer_makes_of_it() {
+    fn it_is_encoded_as_by_zenohs_own_serializer() {
         let attachment = Attachment::now(-7, [3; 16]);
         let mut theirs = zenoh_ext::ZSerializer::new();
         theirs.serialize(attachment.number);
         theirs.serialize(attachment.sent_ns);
         theirs.serialize(attachment.source);
         let theirs = theirs.finish();
-        assert_eq!(attachment.encode(), theirs.to_bytes().into_owned());
+        assert_eq!(attachment.encode()[..], *theirs.to_bytes());
         assert_eq!(Attachment::decode(&theirs), Some(attachment));
     }
 
     #[test]
-    fn what_is_none_is_refused() {
+    fn invalid_ones_are_refused() {
         let good = Attachment::now(1, [9; 16]).encode();
         for length in 0..good.len() {
             assert_eq!(Attachment::decode(&good[..length].into()), None, "{length}");

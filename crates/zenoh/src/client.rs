@@ -22,7 +22,7 @@ use crate::names::{Endpoint, ZenohNode};
 use crate::payload::contiguous;
 use crate::session::Session;
 
-/// The timeout that stands for none, here as in rmw_zenoh_cpp.
+/// A timeout that never passes, the same as in rmw_zenoh_cpp.
 const FOREVER: Duration = Duration::from_millis(u64::MAX);
 
 /// The payload of a response, or the reason why there is none.
@@ -60,10 +60,11 @@ impl ZenohClient {
 
     /// Sends a request; returns its number and its response.
     fn send(&self, payload: Vec<u8>) -> Result<(i64, oneshot::Receiver<Outcome>), CallError> {
-        if self.count() == 0 {
+        let (number, receiver) = self.calls.begin();
+        if self.calls.server_count() == 0 {
+            self.calls.forget(number);
             return Err(CallError::Unavailable { service: self.service.clone() });
         }
-        let (number, receiver) = self.calls.begin();
         let query = Query { calls: Arc::clone(&self.calls), number, refusal: Mutex::default() };
         let get = self.session.zenoh().get(&self.endpoint.key).payload(payload);
         let get = get.attachment(Attachment::now(number, self.endpoint.gid).encode()).timeout(self.timeout);
@@ -82,8 +83,8 @@ fn note(calls: &Weak<Calls<Outcome>>, grace: &Arc<Grace>, token: &Sample) {
     match token.kind() {
         SampleKind::Put => live.server_came(id),
         SampleKind::Delete => {
-            // Zenoh 1.10 ends the queries of a session that dies, but for one that is routed to it at that moment. That one would
-            // wait for its timeout.
+            // Zenoh 1.10 ends the queries of a session that dies, but for one that is routed to it at that moment. That
+            // one would wait for its timeout.
             if let Some(number) = live.server_went(id) {
                 let calls = Weak::clone(calls);
                 grace.then(move || _ = calls.upgrade().map(|calls| calls.end_until(number)));

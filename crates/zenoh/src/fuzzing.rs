@@ -1,16 +1,16 @@
-//! What the fuzz targets want of the private parts; there is this module under `--cfg fuzzing` only.
+//! Private functions for the fuzz targets. This module exists under `--cfg fuzzing` only.
 
 use crate::attachment::Attachment;
 use crate::graph::{Says, Token};
 use crate::options::SessionOptions;
 
-/// An attachment that was read and written again.
+/// Decodes an attachment and encodes it again. Returns `None` if the bytes are no attachment.
 #[must_use]
 pub fn attachment(bytes: &[u8]) -> Option<Vec<u8>> {
-    Attachment::decode(&bytes.into()).map(|attachment| attachment.encode())
+    Attachment::decode(&bytes.into()).map(|attachment| attachment.encode().to_vec())
 }
 
-/// What a token speaks of: the name of a node, topic or service.
+/// Returns the name of the node, topic or service that a token tells of. Returns `None` if the key is no token.
 #[must_use]
 pub fn token(key: &str) -> Option<String> {
     Some(match Token::parse(key)?.says {
@@ -19,10 +19,10 @@ pub fn token(key: &str) -> Option<String> {
     })
 }
 
-/// A session with those variables in its environment.
+/// Sets a session up from these values of the environment variables.
 ///
 /// # Errors
-/// If they do not say what they should.
+/// If a value is invalid.
 pub fn environment(domain_id: &str, overrides: &str) -> Result<(), String> {
     let variable = |name| match name {
         "ROS_DOMAIN_ID" => Some(domain_id.to_owned()),

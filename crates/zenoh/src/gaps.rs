@@ -1,26 +1,26 @@
-//! What never arrived, told by gaps in the numbers of what did.
+//! Losses on the network: gaps in the numbers of the messages that arrived.
 
 use std::collections::BTreeMap;
 
 use crate::attachment::Gid;
 
-/// How many publishers are followed; with more of them, those that are forgotten begin anew.
+/// The number of publishers that are followed. With more of them one is forgotten, and begins anew with its next message.
 const PUBLISHERS_MAX: usize = 1024;
 
-/// Follows the numbers of each publisher.
+/// The last message number of each publisher.
 #[derive(Default)]
 pub(crate) struct Gaps {
     last: BTreeMap<Gid, i64>,
 }
 
 impl Gaps {
-    /// A message came; returns how many are missing before it.
+    /// Notes a message, and returns how many are missing before it.
     pub(crate) fn arrived(&mut self, publisher: Gid, number: i64) -> u64 {
         if self.last.len() == PUBLISHERS_MAX && !self.last.contains_key(&publisher) {
             self.last.pop_first();
         }
         let last = self.last.entry(publisher).or_insert(number);
-        // What comes late, or twice, makes no gap.
+        // A message that comes late or twice makes no gap.
         let gap = u64::try_from(number.saturating_sub(*last).saturating_sub(1)).unwrap_or(0);
         *last = number.max(*last);
         gap

@@ -1,15 +1,15 @@
 //! Time for the last responses of servers that have gone.
 //!
-//! Zenoh sends tokens ahead of data, so that a server's end may be heard before its last responses. A call whose servers have gone
-//! ends a moment later.
+//! Zenoh sends tokens ahead of data, so that a server's end may be heard before its last responses. A call whose servers
+//! have gone ends a moment later.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The time between the end of the last server and the end of the calls that wait for it: longer than a response is under way on a
-/// busy machine.
+/// The time between the end of the last server and the end of the calls that wait for it: longer than a response is under
+/// way on a busy machine.
 pub(crate) const GRACE: Duration = Duration::from_secs(1);
 
 type Act = Box<dyn FnOnce() + Send>;

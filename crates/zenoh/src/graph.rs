@@ -1,4 +1,4 @@
-//! The graph as Zenoh tells of it: tokens of other sessions, each with all there is to know.
+//! The graph of other sessions: their liveliness tokens, whose keys describe a node or an endpoint.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use zenoh::Wait;
 use zenoh::pubsub::Subscriber;
 use zenoh::sample::SampleKind;
 
-/// Enters the tokens of a domain into the graph for as long as the subscriber lives, on Zenoh's threads. Those of the session
-/// itself are left out: what it has is in the graph already.
+/// Enters the tokens of a domain into the graph as long as the subscriber lives, on Zenoh's threads. Tokens of this
+/// session are left out: its nodes and endpoints are in the graph already.
 pub(crate) fn follow(session: &zenoh::Session, domain_id: u32, graph: &Arc<Graph>) -> zenoh::Result<Subscriber<()>> {
     let (own, graph) = (session.zid().to_string(), Arc::clone(graph));
     let tokens = session.liveliness().declare_subscriber(format!("@ros2_lv/{domain_id}/**")).history(true);
@@ -43,8 +43,9 @@ pub(crate) enum Says {
 }
 
 impl<'a> Token<'a> {
-    /// Takes a key apart: `@ros2_lv`, domain, session, number of the node and of what it is, kind, enclave, namespace, name;
-    /// after that for all but nodes topic, type, its hash, quality of service. `None` if it is none, or of a kind that came later.
+    /// Takes a key apart: `@ros2_lv`, domain, session, number of the node and of what it is, kind, enclave, namespace,
+    /// name; after that for all but nodes topic, type, its hash, quality of service. Returns `None` if the key is no
+    /// token, or its kind is not known.
     pub(crate) fn parse(key: &'a str) -> Option<Self> {
         let parts: Vec<_> = key.split('/').collect();
         let (["@ros2_lv", _, session, _, _, kind, _, namespace, name], rest) = parts.split_first_chunk()? else {
@@ -81,7 +82,7 @@ impl<'a> Token<'a> {
     }
 }
 
-/// A name as it was before it went into a key.
+/// Returns a name with the slashes that a key cannot contain.
 fn slashes(part: &str) -> String {
     part.replace('%', "/")
 }
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_says_nothing() {
+    fn other_keys_are_no_tokens() {
         for key in [
             "",
             "@ros2_lv",

@@ -1,10 +1,10 @@
 //! ROS 2 over Zenoh, run by rospin: nodes that talk to those of `rmw_zenoh_cpp`, whose callbacks run when rospin's policy
 //! says.
 //!
-//! Zenoh's threads move bytes and nothing else. When something arrived they put it into a queue and raise a flag; an
+//! Zenoh's threads move bytes and nothing else. When a message arrives they put it into a queue and raise a flag; an
 //! executor's own thread takes it, decodes it and runs the callback.
 //!
-//! - A [`Session`] is what a process has of the network: sockets and threads, which its nodes share.
+//! - A [`Session`] is the connection of a process to the network: sockets and threads, which its nodes share.
 //! - A [`Node`] has a name, and creates publishers, subscriptions, services and clients.
 //! - [`Message`]s and [`Service`]s are types that are generated from ROS 2's definitions, with their type's name and hash.
 //!
@@ -32,8 +32,8 @@
 //! Over Zenoh, the hash of a type is part of every key: publisher and subscription, client and server meet only if it is the
 //! same. ROS 2 from Iron on has it, and `ros2 topic info --verbose` shows it; give it as [`Message::TYPE_HASH`] and
 //! [`Service::TYPE_HASH`], a service that of the service and not of its request. A type without one gets what Humble's
-//! `rmw_zenoh_cpp` uses for all types, `TypeHashNotSupported`: such entities meet one another, and nodes on Humble, but none
-//! of a later ROS 2. An action has three hashes, of the services and the message that its type makes: see [`Action`].
+//! `rmw_zenoh_cpp` uses for all types, `TypeHashNotSupported`: such entities meet one another, and nodes on Humble, but no
+//! nodes of a later ROS 2. An action has three hashes, of the services and the message that its type makes: see [`Action`].
 //!
 //! Types that are known only at run time always have theirs, so their publishers and subscriptions meet no nodes on Humble.
 //!
@@ -42,64 +42,67 @@
 //!
 //! # Quality of service
 //!
-//! As `rmw_zenoh_cpp` has it. Whoever has the same topic and type hears one another: no offer and no request of reliability
-//! or durability keeps a publisher and a subscription apart. Latched topics work through Zenoh's advanced publishers and
-//! subscribers: a [transient local](SubscriptionOptions::transient_local) subscription asks transient local publishers for
-//! what they kept.
+//! As in `rmw_zenoh_cpp`, a publisher and a subscription of the same topic and type always hear each other, whatever
+//! their reliability and durability. Where the publisher offers less than the subscription asks for, a warning says so.
+//! Latched topics work through Zenoh's advanced publishers and subscribers: a [transient
+//! local](SubscriptionOptions::transient_local) subscription asks transient local publishers for what they kept.
 //!
-//! A publisher does not wait for the network: what finds no room on a connection within a millisecond, or 50 of them if it
-//! is longer than a packet, is dropped, reliable or not. Only one that is reliable *and* keeps [all](History::KeepAll) waits,
-//! until the connection has room or is given up: while a cable is out, the executor that it publishes on stands still, so give it
-//! one of its own. Such publishers have a queue of their own on every connection, Zenoh's priority `DataHigh`: others do not wait
-//! with them, and what those said before may be overtaken. Requests and responses wait for room, too, in the queue of all others,
-//! as in `rmw_zenoh_cpp`. A subscription that keeps all keeps no more than 8192 messages.
+//! A publisher does not wait for the network: what finds no room on a connection within a millisecond, or 50 of them if
+//! it is longer than a packet, is dropped, reliable or not. Only one that is reliable *and* keeps [all](History::KeepAll)
+//! waits, until the connection has room or is given up: while a cable is out, the executor that it publishes on stands
+//! still, so give it one of its own. Such publishers have a queue of their own on every connection, Zenoh's priority
+//! `DataHigh`: others do not wait with them, and what those said before may be overtaken. Requests and responses wait for
+//! room, too, in the queue of all others, as in `rmw_zenoh_cpp`. A subscription that keeps all keeps no more than 8192
+//! messages.
 //!
 //! With the feature `shared-memory`, large messages can stay on the machine: see `SessionOptions::shared_memory`.
 //!
 //! # What is lost
 //!
 //! A payload that is not what its topic's type says (cut short, another type, noise) is counted as
-//! [`TakeFailed`](rospin_engine::LossCause::TakeFailed) and reported as an [`Incident`](rospin_engine::Incident); the callback does not
-//! run. What a full queue displaced is in [`Subscription::missed`], and so is what never arrived, as far as the numbers of
-//! what did arrive tell.
+//! [`TakeFailed`](rospin_engine::LossCause::TakeFailed) and reported as an [`Incident`](rospin_engine::Incident); the
+//! callback does not run. [`Subscription::missed`] counts the messages that a full queue displaced, and those that
+//! never arrived, as far as the numbers of the messages that did arrive tell.
 //!
 //! A server tells its client when it cannot answer: when it could not decode the request, when newer requests displaced it,
 //! when its callback panicked, and when it ended. Such a call, and one whose response cannot be decoded, ends with
-//! [`CallError::Unanswered`], as one does that took longer than [it may](SessionOptions::call_timeout). A call that is dropped
-//! is still answered, and remembered until then.
+//! [`CallError::Unanswered`]. So does one that took longer than [it may](SessionOptions::call_timeout), and one whose
+//! servers were killed or unplugged: a second after the last of them left the graph. A call that is dropped is still
+//! answered, and remembered until then.
 //!
-//! Of a latched topic, messages that are older than one that was heard already are not delivered any more: where more than the
-//! last one is kept, that can happen with those that are published in the moment in which a subscription appears.
+//! Messages of a latched topic that are older than one that was heard already are not delivered any more. If more than
+//! one is kept, that can concern messages that are published at the moment at which a subscription appears.
 //!
-//! Zenoh delivers by name and type, to whoever is there when something arrives. So what is on its way to a subscription or a
-//! server that ends at that moment is heard or answered by its successor in the same session, if there is one already; and a
-//! subscription may hear what was published a moment before it was created.
+//! Zenoh delivers by name and type, to all that are there when a message arrives. So a message or request that is under
+//! way to a subscription or server that ends at that moment is heard by its successor in the same session, if there is
+//! one already; and a subscription may hear a message that was published a moment before it was created.
 //!
 //! # The graph
 //!
-//! What [nodes](Node) tell of others they know from their tokens. A process that is killed is missed as soon as its connections end,
-//! one behind a cable that is out, when the connection's lease is over: after a minute, unless `transport/link/tx/lease` says
-//! otherwise.
+//! [Nodes](Node) know of others from their liveliness tokens. A process that is killed is missed as soon as its
+//! connections end, one behind a cable that is out, when the connection's lease is over: after a minute, unless
+//! `transport/link/tx/lease` says otherwise.
 //!
 //! # Who may join
 //!
-//! TLS and access control are [settings](SessionOptions::setting), or of the [file](SessionOptions::config_file). TLS is for endpoints
-//! such as `quic/192.168.0.1:7447?multistream=0`: with more than one stream a message may overtake what announces it, and is lost;
-//! and `tls/` is [not safe](OpenError::Tls). With access control, tokens are messages, too: a topic whose messages are denied can
-//! still be seen in the graph.
+//! TLS and access control are [settings](SessionOptions::setting), or of the [file](SessionOptions::config_file). TLS is
+//! for endpoints such as `quic/192.168.0.1:7447?multistream=0`: with more than one stream a message may overtake what
+//! announces it, and is lost; and `tls/` is [not safe](OpenError::Tls). With access control, tokens are messages, too: a
+//! topic whose messages are denied can still be seen in the graph.
 //!
 //! # Threads
 //!
 //! Zenoh's threads are started by [`Session::open`], with the scheduling of the thread that calls it; see
-//! [`Context::start_threads`](rospin_engine::Context::start_threads). On them a sample is put into its queue, and a call's end is
-//! told. Responses are decoded where they are awaited, so the executor and the priority of a client do not matter here.
+//! [`Context::start_threads`](rospin_engine::Context::start_threads). On them a sample is put into its queue, and a
+//! call's end is told. Responses are decoded where they are awaited, so the executor and the priority of a client do not
+//! matter here.
 //!
-//! # What of hiroz is used
+//! # The library hiroz
 //!
-//! hiroz's crates know the keys, the tokens and the encoding of ROS 2 over Zenoh, and they are used here. hiroz's own nodes
-//! are not: their types come with traits and code generation of their own, they start tasks and answer parameter services on
-//! Zenoh's threads, and the end of a call without response is not told to whom it concerns. Here, a Zenoh session is used
-//! directly, and all the rest of ROS 2 is [`rospin_node`].
+//! The keys and tokens of ROS 2 over Zenoh come from the crate `hiroz-protocol`. The nodes of hiroz are not used: their
+//! types come with traits and code generation of their own, they start tasks and answer parameter services on Zenoh's
+//! threads, and the end of a call without response is not told to its caller. This crate uses a Zenoh session directly,
+//! and all the rest of ROS 2 is [`rospin_node`].
 
 #![forbid(unsafe_code)]
 

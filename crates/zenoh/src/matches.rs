@@ -1,4 +1,4 @@
-//! Who is matched with whom: what the tokens in the graph say.
+//! Matches: the other ends of a topic or service, as their tokens in the graph tell.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use zenoh::sample::{Sample, SampleKind};
 use crate::names::{Endpoint, refused};
 use crate::session::Session;
 
-/// Whom a publisher, subscription or client is matched with.
+/// The other ends that a publisher, subscription or client is matched with.
 pub(crate) struct Matched {
     state: Arc<Mutex<State>>,
     /// True while there is one, to be read without the lock.
@@ -24,12 +24,12 @@ pub(crate) struct Matched {
 #[derive(Default)]
 struct State {
     tokens: BTreeSet<String>,
-    /// Who waits for the first one.
+    /// Those that wait for the first match.
     waiters: Waiters,
 }
 
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    // What runs under the lock leaves nothing half done.
+    // Every change under the lock is complete before anything can panic.
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,4 +1,4 @@
-//! A session as the middleware of nodes.
+//! The middleware of nodes: a session.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Nodes and their entities as the graph knows them: keys for what they say, and tokens that say that they are there.
+//! Nodes and their entities on the network: the keys that their messages go to, and the tokens by which others know of them.
 
 use hiroz_protocol::entity::{EndpointEntity, NodeEntity};
 use hiroz_protocol::qos::{QosDurability, QosHistory, QosProfile, QosReliability};
@@ -14,14 +14,14 @@ use crate::session::Session;
 
 const FORMAT: KeyExprFormat = KeyExprFormat::RmwZenoh;
 
-/// What stands for the hash of a type without one. Humble's `rmw_zenoh_cpp` has it for all types.
+/// Stands for the hash of a type that has no hash. Humble's `rmw_zenoh_cpp` writes it for all types.
 const NO_HASH: &str = "TypeHashNotSupported";
 
 pub(crate) fn refused(error: impl std::fmt::Display) -> Refused {
     Refused(error.to_string())
 }
 
-/// A node of a session, in the graph as long as this lives.
+/// A node of a session. It is in the graph as long as this lives.
 pub(crate) struct ZenohNode {
     pub(crate) session: Session,
     entity: NodeEntity,
@@ -46,10 +46,10 @@ impl ZenohNode {
 
 /// A publisher, subscription, server or client as the graph knows it.
 pub(crate) struct Endpoint {
-    /// Where messages or requests go.
+    /// The key of its messages or requests.
     pub(crate) key: KeyExpr<'static>,
     pub(crate) gid: Gid,
-    /// The tokens of those it can be matched with.
+    /// The key expression of the tokens that it can be matched with.
     pub(crate) others: KeyExpr<'static>,
     token: KeyExpr<'static>,
 }
@@ -66,7 +66,7 @@ impl Endpoint {
             Some(text) => (parse_hash(type_name, text)?, text),
             None => (TypeHash::zero(), NO_HASH),
         };
-        // hiroz has no type without a hash: it writes zeros, which are to read otherwise.
+        // The library always writes a hash, zeros if it has none. They are replaced by the text that rmw_zenoh_cpp writes.
         let zeros = TypeHash::zero().to_rihs_string();
         let shown = |key: &str| -> Result<KeyExpr<'static>, Refused> {
             let key = if type_name.hash.is_none() { key.replacen(&zeros, NO_HASH, 1) } else { key.to_owned() };
@@ -84,18 +84,18 @@ impl Endpoint {
         let token = FORMAT.liveliness_key_expr(&entity, &node.entity.z_id).map_err(refused)?;
         let token = shown(token.as_str())?;
         let (domain, other, topic) = (node.entity.domain_id, counterpart(kind), name.as_str().replace('/', "%"));
-        // The quality of service comes last, and what later versions may have after it.
+        // The quality of service comes last. Later versions may append more.
         let others = format!("@ros2_lv/{domain}/*/*/*/{other}/*/*/*/{topic}/{dds_type}/{shown_hash}/**");
         Ok(Self {
             key: shown(FORMAT.topic_key_expr(&entity).map_err(refused)?.as_str())?,
-            // As rmw_zenoh_cpp has it, so that whoever knows the token knows the publisher of a message.
+            // Derived from the token, as in rmw_zenoh_cpp: a message names its publisher by it.
             gid: xxh3_128(token.as_bytes()).to_le_bytes(),
             others: KeyExpr::try_from(others).map_err(refused)?,
             token,
         })
     }
 
-    /// Puts it into the graph, for as long as the token lives.
+    /// Announces the endpoint to the network. It is in the graph as long as the token lives.
     pub(crate) fn announce(&self, session: &Session) -> Result<LivelinessToken, Refused> {
         session.zenoh().liveliness().declare_token(&self.token).wait().map_err(refused)
     }
@@ -110,7 +110,7 @@ const fn counterpart(kind: EndpointKind) -> EndpointKind {
     }
 }
 
-/// The type as DDS would call it.
+/// Returns the name that the type has in DDS, which keys and tokens contain.
 fn dds_type(type_name: &TypeName) -> String {
     format!("{}::{}::dds_::{}_", type_name.package, type_name.kind.as_str(), type_name.name)
 }
@@ -122,7 +122,7 @@ fn parse_hash(type_name: &TypeName, text: &str) -> Result<TypeHash, Refused> {
     TypeHash::from_rihs_string(text).filter(|_| is_hash).ok_or_else(|| {
         let topic_or_service = if type_name.kind == TypeKind::Srv { "service" } else { "topic" };
         Refused(format!(
-            "`{text}` is no hash of type `{type_name}`; it should be `RIHS01_` and 64 digits, as `ros2 {topic_or_service} \
+            "`{text}` is an invalid hash of type `{type_name}`; it should be `RIHS01_` and 64 digits, as `ros2 {topic_or_service} \
              info --verbose` shows it"
         ))
     })

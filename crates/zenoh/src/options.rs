@@ -1,12 +1,12 @@
-//! How a session is set up: as `rmw_zenoh_cpp` does it unless told otherwise.
+//! Options of sessions. The defaults are those of `rmw_zenoh_cpp`.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use zenoh::{Config, Wait};
 
-/// What a session of `rmw_zenoh_cpp` is like unless a file says otherwise: a peer that meets others through the router of its
-/// machine, and is patient while many nodes start at once.
+/// The configuration that `rmw_zenoh_cpp` has by default: a peer that meets others through the router of its machine,
+/// with timeouts that are long enough for many nodes that start at once.
 const DEFAULTS: &str = r#"{
     mode: "peer",
     connect: {
@@ -22,7 +22,7 @@ const DEFAULTS: &str = r#"{
             autoconnect_strategy: { peer: { to_router: "always", to_peer: "greater-zid" } },
         },
     },
-    // What latched topics keep is kept by time.
+    // Latched messages are kept by their time stamps.
     timestamping: { enabled: { router: true, peer: true, client: true } },
     queries_default_timeout: 600000,
     transport: {
@@ -38,26 +38,26 @@ const DOMAIN_ID: &str = "ROS_DOMAIN_ID";
 const CONFIG_FILE: &str = "ZENOH_SESSION_CONFIG_URI";
 const OVERRIDES: &str = "ZENOH_CONFIG_OVERRIDE";
 
-/// Why a session could not be opened.
+/// The reason why a session could not be opened.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// An environment variable does not say what it should.
-    #[error("the environment variable {variable} is `{value}`; {mend}")]
+    /// An environment variable is invalid.
+    #[error("the environment variable {variable} is `{value}`; {fix}")]
     Environment {
         /// Its name.
         variable: &'static str,
-        /// What it says.
+        /// Its value.
         value: String,
-        /// What it should say.
-        mend: &'static str,
+        /// The way to fix it.
+        fix: &'static str,
     },
-    /// The configuration file could not be read, or is none.
+    /// The configuration file could not be read, or is invalid.
     #[error("`{}` is no configuration of Zenoh: {reason}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What Zenoh says.
+        /// The reason, in Zenoh's words.
         reason: String,
     },
     /// A setting that Zenoh does not have, or with a value that it does not take.
@@ -65,9 +65,9 @@ pub enum OpenError {
     Setting {
         /// The setting, its parts with slashes between them.
         key: String,
-        /// What it should become, as JSON5.
+        /// The value that it was given, as JSON5.
         value: String,
-        /// What Zenoh says.
+        /// The reason, in Zenoh's words.
         reason: String,
     },
     /// An endpoint with TLS over TCP. Zenoh 1.10 reads and writes such a connection on two threads without a lock: under load
@@ -82,61 +82,61 @@ pub enum OpenError {
     /// Zenoh could not open it.
     #[error("could not open the session: {reason}")]
     Zenoh {
-        /// What Zenoh says.
+        /// The reason, in Zenoh's words.
         reason: String,
     },
 }
 
-/// How a session takes part in the network.
+/// The role of a session in the network.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Mode {
-    /// Connected with all peers that it learns of, directly. What ROS 2 has.
+    /// Connected directly with all peers that it learns of. The default, as in ROS 2.
     Peer,
-    /// Connected with one router, which has all the rest of the network.
+    /// Connected with one router only, through which it reaches all others.
     Client,
 }
 
-/// How a [`Session`](crate::Session) is set up.
+/// Options of a [`Session`](crate::Session).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SessionOptions {
     pub(crate) domain_id: u32,
     pub(crate) call_timeout: Duration,
     config_file: Option<PathBuf>,
-    /// In their order: later ones count.
+    /// Keys and values, in the order in which they are applied.
     settings: Vec<(String, String)>,
 }
 
 impl SessionOptions {
-    /// A session as `rmw_zenoh_cpp` opens it unless told otherwise: in domain 0, a peer that connects to the router at
-    /// `tcp/localhost:7447` as soon as there is one, and listens on a free port of the loopback interface.
+    /// Returns the defaults of `rmw_zenoh_cpp`: a peer in domain 0 that connects to the router at `tcp/localhost:7447` as
+    /// soon as there is one, and listens on a free port of the loopback interface.
     #[must_use]
     pub const fn new() -> Self {
         Self { domain_id: 0, call_timeout: Duration::from_secs(600), config_file: None, settings: Vec::new() }
     }
 
-    /// What the environment says, as for `rmw_zenoh_cpp`:
+    /// Returns the options that the environment asks for, by the variables of `rmw_zenoh_cpp`:
     ///
     /// - `ROS_DOMAIN_ID`: the [domain](Self::domain_id).
     /// - `ZENOH_SESSION_CONFIG_URI`: the [configuration file](Self::config_file).
     /// - `ZENOH_CONFIG_OVERRIDE`: settings that go before those of the file, such as
     ///   `mode="client";connect/endpoints=["tcp/192.168.0.2:7447"]`.
     ///
-    /// `ZENOH_ROUTER_CONFIG_URI` is for routers, and there is none here.
+    /// `ZENOH_ROUTER_CONFIG_URI` is for routers, and is not read.
     ///
     /// # Errors
-    /// If a variable does not say what it should. Settings and file are looked at when the session is opened.
+    /// If a variable is invalid. Settings and file are read when the session is opened.
     pub fn from_env() -> Result<Self, OpenError> {
         Self::from_variables(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
     }
 
     pub(crate) fn from_variables(variable: impl Fn(&'static str) -> Option<String>) -> Result<Self, OpenError> {
-        // An empty one is as good as none, as in ROS 2.
+        // An empty variable counts as unset, as in ROS 2.
         let variable = |name| variable(name).filter(|value| !value.is_empty());
         let mut options = Self::new();
         if let Some(value) = variable(DOMAIN_ID) {
-            let mend = "it should be a whole number, such as 0";
+            let fix = "it should be a whole number, such as 0";
             let id = value.parse();
-            let error = |_| OpenError::Environment { variable: DOMAIN_ID, value, mend };
+            let error = |_| OpenError::Environment { variable: DOMAIN_ID, value, fix };
             options.domain_id = id.map_err(error)?;
         }
         options.config_file = variable(CONFIG_FILE).map(PathBuf::from);
@@ -145,8 +145,8 @@ impl SessionOptions {
                 if setting.trim().is_empty() {
                     continue;
                 }
-                let mend = "it should be settings with semicolons between them, such as `mode=\"client\"`";
-                return Err(OpenError::Environment { variable: OVERRIDES, value: setting.to_owned(), mend });
+                let fix = "it should be settings with semicolons between them, such as `mode=\"client\"`";
+                return Err(OpenError::Environment { variable: OVERRIDES, value: setting.to_owned(), fix });
             };
             options = options.setting(key.trim(), value.trim());
         }
@@ -197,17 +197,17 @@ impl SessionOptions {
     /// messages that wait in queues use that memory up; while there is no room in it, and for the first few messages, until
     /// it is there, they go over the network, too. Nothing is lost by that, and their order stays.
     ///
-    /// The [settings](Self::setting) `transport/shared_memory/transport_optimization/pool_size` and `.../message_size_threshold`
-    /// change the two numbers. Whoever may open files of this user can read and change what is there. A process that is killed
-    /// leaves its memory behind; the next one that uses any removes it.
+    /// The [settings](Self::setting) `transport/shared_memory/transport_optimization/pool_size` and
+    /// `.../message_size_threshold` change the two numbers. Whoever may open files of this user can read and change what
+    /// is there. A process that is killed leaves its memory behind; the next one that uses any removes it.
     #[cfg(feature = "shared-memory")]
     #[must_use]
     pub fn shared_memory(self, enabled: bool) -> Self {
         self.setting("transport/shared_memory/enabled", if enabled { "true" } else { "false" })
     }
 
-    /// Sets the file that Zenoh's configuration is read from, in the place of what `rmw_zenoh_cpp` would have. What is set here
-    /// goes before it.
+    /// Sets the file that Zenoh's configuration is read from, in the place of what `rmw_zenoh_cpp` would have. What is
+    /// set here goes before it.
     #[must_use]
     pub fn config_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.config_file = Some(path.into());
@@ -233,7 +233,7 @@ impl SessionOptions {
         self
     }
 
-    /// The configuration that all of this amounts to.
+    /// Returns Zenoh's configuration with all options applied.
     pub(crate) fn config(&self) -> Result<Config, OpenError> {
         let mut config = match &self.config_file {
             Some(path) => Config::from_file(path)
@@ -275,10 +275,11 @@ impl SessionOptions {
     }
 }
 
-/// An endpoint with TLS over TCP, if there is one.
+/// Returns an endpoint with TLS over TCP if the configuration has one.
 ///
-/// The library `zenoh-link-tls` 1.10.2 hands out the one `rustls` connection of a link to whoever reads and to whoever writes,
-/// each under a lock of its own. So it is not compiled in; but another crate of the program may have it compiled in.
+/// The library `zenoh-link-tls` 1.10.2 hands out the one `rustls` connection of a link to whoever reads and to whoever
+/// writes, each under a lock of its own. So it is not compiled in; but another crate of the program may have it compiled
+/// in.
 fn tls_endpoint(config: &Config) -> Option<String> {
     // They may differ by mode, so that this is a list, or a list for each mode.
     let tls = |key| {

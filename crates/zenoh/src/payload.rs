@@ -1,4 +1,4 @@
-//! Zenoh's bytes as one block.
+//! Payloads as one block of memory.
 
 use bytes::Bytes;
 use zenoh::bytes::ZBytes;

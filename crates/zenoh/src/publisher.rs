@@ -24,7 +24,8 @@ use crate::session::Session;
 /// How much is kept where the quality of service has no limit: nothing grows without bound.
 pub(crate) const KEEP_ALL: usize = 8192;
 
-/// How often a latched, reliable publisher says which message was its last, for as long as there is a new one.
+/// The period of a latched, reliable publisher's heartbeats, which tell the number of its last message. It sends none
+/// while there is no new message.
 const HEARTBEAT: Duration = Duration::from_millis(500);
 
 /// A publisher of messages.
@@ -36,9 +37,10 @@ pub(crate) struct ZenohPublisher {
     /// True while Zenoh knows of a subscriber in another process, of ROS or not.
     has_subscribers: Arc<AtomicBool>,
     session: Session,
-    /// Numbers go out in their order: gaps are losses.
+    /// Locked while a message is sent, so that messages go out in the order of their numbers: subscriptions take gaps for
+    /// losses.
     output: Mutex<Output>,
-    // First out of the graph, then gone.
+    // Dropped first: the publisher leaves the graph.
     _token: LivelinessToken,
     matched: Matched,
 }
@@ -53,10 +55,11 @@ impl ZenohPublisher {
         let (session, reliable) = (&node.session, qos.reliability == Reliability::Reliable);
         let latched = qos.durability == Durability::TransientLocal;
         let endpoint = Endpoint::new(node, EndpointKind::Publisher, topic, message_type, qos)?;
-        // Only with both, ROS 2 would rather wait than lose something.
+        // A publisher of ROS 2 waits for room only if it is reliable and keeps all.
         let waits = reliable && qos.history == History::KeepAll;
         let congestion = if waits { CongestionControl::Block } else { CongestionControl::Drop };
-        // Who waits holds the lock of a connection's queue of that priority, and nobody else shall wait for it.
+        // A publisher that waits holds the lock of the connection's queue of its priority. The other publishers use
+        // another priority, so that they do not wait for that lock.
         let priority = if waits { Priority::DataHigh } else { Priority::Data };
         let reliability =
             if reliable { zenoh::qos::Reliability::Reliable } else { zenoh::qos::Reliability::BestEffort };

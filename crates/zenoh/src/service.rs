@@ -1,4 +1,4 @@
-//! Servers: requests as a source, and where responses go.
+//! Servers: requests as a source, each with the way back for its response.
 
 use bytes::Bytes;
 use hiroz_protocol::EndpointKind;
@@ -17,14 +17,15 @@ use crate::publisher::KEEP_ALL;
 
 /// The requests of a service.
 pub(crate) struct ZenohRequests {
-    // First out of the graph, then deaf, and only then are clients told of what was left.
+    // Dropped in this order: the token leaves the graph, the queryable hears no more, and the clients of the requests
+    // left are told.
     _token: LivelinessToken,
     _queryable: Queryable<()>,
     inbox: Inbox<Query>,
     key: KeyExpr<'static>,
 }
 
-/// A request that is none.
+/// The reason why a request is invalid.
 #[derive(Debug, thiserror::Error)]
 enum RequestError {
     #[error("the request does not say which one it is and from whom")]
@@ -44,7 +45,7 @@ impl ZenohRequests {
         let endpoint = Endpoint::new(node, EndpointKind::Service, service, service_type, qos)?;
         let key = session.remembered(endpoint.key.clone())?;
         let (inbox, delivery) = Inbox::new(qos.depth().unwrap_or(KEEP_ALL));
-        // Clients ask those that say that they answer for the whole key.
+        // Clients only ask queryables that are complete.
         let builder = session.zenoh().declare_queryable(key.clone()).complete(true);
         let queryable = builder.callback(move |query| delivery.push(query, 0)).wait().map_err(refused)?;
         let token = endpoint.announce(session)?;
@@ -52,7 +53,7 @@ impl ZenohRequests {
     }
 }
 
-/// The number and the client of a request, and the request.
+/// Returns the attachment of a request, which has its number and client, and its payload.
 fn read(query: &Query) -> Result<(Attachment, Bytes), RequestError> {
     let attachment = query.attachment().and_then(Attachment::decode).ok_or(RequestError::Attachment)?;
     let payload: &ZBytes = query.payload().ok_or(RequestError::Payload)?;
@@ -87,7 +88,7 @@ impl Source for ZenohRequests {
     }
 }
 
-/// Where a response goes. If it is dropped, the client is told that there is none.
+/// The way back to the client of one request. If it is dropped, the client is told that there will be no response.
 pub(crate) struct ZenohReply {
     query: Query,
     request: Attachment,
@@ -96,7 +97,7 @@ pub(crate) struct ZenohReply {
 
 impl ReplyEnd for ZenohReply {
     fn send(self: Box<Self>, payload: Vec<u8>) -> Result<(), Refused> {
-        // It says whose and which request it answers.
+        // A response carries the client and the number of its request.
         let attachment = Attachment::now(self.request.number, self.request.source);
         self.query.reply(&self.key, payload).attachment(attachment.encode()).wait().map_err(refused)
     }
@@ -106,8 +107,8 @@ impl ReplyEnd for ZenohReply {
     }
 }
 
-/// Tells the client that its request could not be understood.
+/// Tells the client that its request is invalid.
 fn refuse(query: &Query, reason: &str) {
-    // If it does not reach the client, nothing does: it hears of the end of its query at least.
+    // If this fails, the client still hears that its query has ended.
     let _ = query.reply_err(reason).wait();
 }

@@ -1,4 +1,4 @@
-//! Sessions: what a process has of the network.
+//! Sessions: the connections of a process to a Zenoh network.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -18,22 +18,23 @@ use crate::graph;
 use crate::names::refused;
 use crate::options::{OpenError, SessionOptions};
 
-/// What a process has of a Zenoh network: sockets, threads, and a domain of ROS 2 in it. Cheap to clone; clones are the same
-/// session. It is closed when the last clone and the last node are dropped, which blocks for a moment.
+/// A connection to a Zenoh network, with its sockets and threads, and to one domain of ROS 2 in it. A process usually has
+/// one, which its nodes share. Cheap to clone; clones are the same session. It is closed when the last clone and the last
+/// node are dropped, which blocks for a moment.
 #[derive(Clone)]
 pub struct Session(Arc<Inner>);
 
 struct Inner {
     graph: Arc<Graph>,
-    // Deaf before it is closed.
+    // Dropped before the session is closed.
     _tokens: Subscriber<()>,
     zenoh: zenoh::Session,
     domain_id: usize,
     call_timeout: Duration,
     grace: Arc<Grace>,
-    /// Numbers of nodes and of their entities.
+    /// The number of the next node or entity.
     next_id: AtomicUsize,
-    /// The keys of all services there ever were.
+    /// The keys of all services that this session has had.
     keys: Mutex<BTreeMap<String, KeyExpr<'static>>>,
     /// The session's own latched publishers.
     latched: Mutex<BTreeSet<Gid>>,
@@ -45,12 +46,12 @@ impl Session {
     /// The first one of a process starts Zenoh's threads, which all of them share. They have the scheduling and the cores of
     /// the calling thread, see [`Context::start_threads`](rospin_engine::Context::start_threads).
     ///
-    /// Blocks until those that it connects to have been reached, or half a second has passed: a peer goes on without them,
-    /// and connects when they are there. A [client](crate::Mode::Client) fails at once if there is no router. If a peer reaches nobody
-    /// that it is to connect to, a warning says so.
+    /// Blocks until the endpoints that it connects to have been reached, or half a second has passed: a peer goes on
+    /// without them, and connects when they are there. A [client](crate::Mode::Client) fails at once if there is no
+    /// router. If a peer reaches nobody that it is to connect to, a warning says so.
     ///
     /// # Errors
-    /// If the configuration is none, an address to listen on cannot be had, or a client finds no router.
+    /// If the configuration is invalid, an address to listen on is taken, or a client finds no router.
     ///
     /// # Panics
     /// In a Tokio runtime of the kind `current_thread`, which Zenoh does not work in.
@@ -83,9 +84,9 @@ impl Session {
         Ros::over(context, self.clone())
     }
 
-    /// The session itself, for what is not of ROS 2. What is done with it does not wait for any executor: Zenoh calls
-    /// callbacks on its own threads, or on the one that publishes. A callback that listens to a topic in this way and publishes
-    /// on it through a node's publisher hangs.
+    /// Returns Zenoh's own session, for purposes beyond ROS 2. Executors have no part in it: Zenoh runs callbacks on its
+    /// own threads, or on the thread that publishes. A callback that subscribes to a topic in this way and publishes on
+    /// it through a node's publisher deadlocks.
     #[must_use]
     pub fn zenoh(&self) -> &zenoh::Session {
         &self.0.zenoh
@@ -130,10 +131,10 @@ impl Session {
         self.0.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The key, declared until the session ends.
+    /// Declares a key until the session ends.
     ///
-    /// Zenoh 1.10 forgets a key with the last server that has it. If a request for it is on its last inch just then, that is
-    /// forgotten, too, and no client is told.
+    /// Zenoh 1.10 forgets a key when its last server ends. A request that is being delivered at that moment is forgotten,
+    /// too, and its client is not told. A key that stays declared is not forgotten.
     pub(crate) fn remembered(&self, key: KeyExpr<'static>) -> Result<KeyExpr<'static>, Refused> {
         let mut keys = self.0.keys.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = keys.get(key.as_str()) {

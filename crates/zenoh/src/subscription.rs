@@ -21,18 +21,18 @@ use crate::session::Session;
 
 /// A subscription of a Zenoh key.
 struct ZenohSubscription {
-    // First out of the graph, then deaf.
+    // Dropped in this order: the token leaves the graph, and then the subscriber hears no more.
     _token: LivelinessToken,
     _subscriber: Ears,
 }
 
-/// What Zenoh calls when something arrived; only latched topics need the costlier kind.
+/// The subscriber on Zenoh's side. Only latched topics need the advanced kind, which costs more.
 enum Ears {
     Plain { _subscriber: Subscriber<()> },
     Latched { _subscriber: AdvancedSubscriber<()> },
 }
 
-/// Creates a subscription.
+/// Creates a subscription: its messages, and the publishers that it is matched with.
 pub(crate) fn subscribe(
     node: &ZenohNode,
     topic: &FullName,
@@ -70,7 +70,7 @@ fn deliver(delivery: Delivery<Bytes>, latched_in: Option<Session>) -> impl FnMut
     let mut gaps = Gaps::default();
     move |sample| {
         if sample.kind() == SampleKind::Put {
-            // What has none is heard, too: Zenoh is open to everybody.
+            // Samples without an attachment come from publishers that are not of ROS 2. They are heard, too.
             let attachment = sample.attachment().and_then(Attachment::decode);
             let is_own = |session: &Session| attachment.is_some_and(|attachment| session.publishes(attachment.source));
             if latched_in.as_ref().is_some_and(is_own) {

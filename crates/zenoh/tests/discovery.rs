@@ -9,7 +9,7 @@ use common::{AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor
 use rospin_engine::SpinOptions;
 use rospin_zenoh::{Durability, History, Node, NodeOptions, PublisherOptions, Session};
 
-/// Where a process that the test started finds it.
+/// The variable with the endpoint of the test, for the process that it starts.
 const ENDPOINT: &str = "ROSPIN_TEST_DISCOVERY_ENDPOINT";
 
 /// Starts this program's [`the_other_process`].
@@ -29,7 +29,7 @@ impl Drop for Other {
     }
 }
 
-/// What runs in a process of its own; without an endpoint, nothing.
+/// Runs in a process of its own; without an endpoint, nothing.
 #[test]
 fn the_other_process() {
     let Ok(endpoint) = std::env::var(ENDPOINT) else { return };

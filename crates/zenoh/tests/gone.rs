@@ -39,7 +39,7 @@ fn a_call_ends_when_its_last_server_goes() {
     let executor = executor(&context, "main");
     let (host, guest) = Place::new().both();
     let caller = host.ros(&context).create_node("caller").unwrap();
-    let client = caller.create_client::<AddTwoInts>(&executor.handle(), "add_two_ints").unwrap();
+    let client = caller.create_client::<AddTwoInts>("add_two_ints").unwrap();
     let first = Silent::start(guest.zenoh(), 1);
     wait(&executor, "the server is matched", client.wait_for_service());
     let call = client.call(AddRequest { a: 1, b: 2 });

@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{AddRequest, AddResponse, AddTwoInts, Place, context, executor, guest_options, spin, wait, wait_until};
 use futures::StreamExt;
-use rospin_engine::{ClockKind, Payload, SpinOptions};
+use rospin_engine::{ClockKind, ExecutorOptions, Payload, SpinOptions};
 use rospin_msgs::example_interfaces::action::{Fibonacci, FibonacciFeedback, FibonacciGoal};
-use rospin_zenoh::{CallError, CancelResponse, GoalHandle, GoalResponse, ResultError, Session};
+use rospin_zenoh::{CallError, CancelResponse, GoalHandle, GoalResponse, Mode, ResultError, Session};
 
-/// Where the other process is to find this one.
+/// The variable with the endpoint of this process, for the other one.
 const ENDPOINT: &str = "ROSPIN_TEST_PEER_ENDPOINT";
 
-/// How often a process is killed: as often as this variable says.
+/// Returns how often a process is killed: `ROSPIN_TEST_KILLS`, or a few times.
 fn kills() -> u32 {
     std::env::var("ROSPIN_TEST_KILLS").map_or(4, |kills| kills.parse().expect("a number"))
 }
@@ -49,7 +49,7 @@ fn calls_end_whenever_their_server_is_killed() {
     let executor = executor(&context, "main");
     let place = Place::new();
     let node = place.host().ros(&context).create_node("caller").unwrap();
-    let client = node.create_client::<AddTwoInts>(&executor.handle(), "add_two_ints").unwrap();
+    let client = node.create_client::<AddTwoInts>("add_two_ints").unwrap();
     for _ in 0..kills() {
         let peer = Peer::start("the_servers_process", &place);
         wait(&executor, "the server is matched", client.wait_for_service());
@@ -113,7 +113,7 @@ fn feedback_and_result_end_when_their_server_is_killed() {
 #[test]
 fn a_server_outlives_its_clients() {
     let (context, incidents) = context();
-    let executor = context.create_executor(rospin_engine::ExecutorOptions::new("main"));
+    let executor = context.create_executor(ExecutorOptions::new("main"));
     let place = Place::new();
     let node = place.host().ros(&context).create_node("adder").unwrap();
     let group = executor.create_reentrant_group("server");
@@ -148,10 +148,59 @@ fn a_server_outlives_its_clients() {
         drop(client);
         wait_until(&executor, "it is gone", || node.count_clients("add_two_ints").unwrap() == 0);
     }
-    let again = node.create_client::<AddTwoInts>(&executor.handle(), "add_two_ints").unwrap();
+    let again = node.create_client::<AddTwoInts>("add_two_ints").unwrap();
     wait(&executor, "the server is matched", again.wait_for_service());
     assert_eq!(wait(&executor, "it still answers", again.call(AddRequest { a: 1, b: 2 })).unwrap().sum, 3);
     assert_eq!(common::take_failures(&incidents), 0);
+}
+
+/// Two sessions that meet only through a router, which is killed with calls under way.
+#[test]
+fn calls_end_and_are_answered_again_as_routers_go_and_come() {
+    let (context, _) = context();
+    let executor = context.create_executor(ExecutorOptions::new("main").threads(2));
+    let place = Place::new();
+    let mut router = Peer::start("the_routers_process", &place);
+    let client_session = || {
+        let options = guest_options(&place.endpoint).mode(Mode::Client);
+        let patient = options.setting("connect/timeout_ms", "{ client: 20000 }");
+        Session::open(patient).unwrap()
+    };
+    let (serving, calling) = (client_session(), client_session());
+    let adder = serving.ros(&context).create_node("adder").unwrap();
+    let group = executor.create_group("server", ());
+    let add = |request: AddRequest| AddResponse { sum: request.a + request.b };
+    let _server = adder.on(&group).create_service::<AddTwoInts, _, _>("add_two_ints", add);
+    let caller = calling.ros(&context).create_node("caller").unwrap();
+    let client = caller.create_client::<AddTwoInts>("add_two_ints").unwrap();
+    for _ in 0..kills() {
+        wait(&executor, "the server is matched", client.wait_for_service());
+        wait(&executor, "the server answers", client.call(AddRequest { a: 1, b: 2 })).unwrap();
+        let calls: Vec<_> = (0..20).map(|a| client.call(AddRequest { a, b: 0 })).collect();
+        drop(router);
+        let calls = calls.into_iter().chain((0..20).map(|a| client.call(AddRequest { a, b: 0 })));
+        for (n, call) in calls.collect::<Vec<_>>().into_iter().enumerate() {
+            match wait(&executor, &format!("call {n} ends"), call) {
+                Ok(_) | Err(CallError::Unanswered { .. } | CallError::Unavailable { .. }) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+        wait_until(&executor, "the server is out of reach", || !client.service_is_ready());
+        router = Peer::start("the_routers_process", &place);
+    }
+    wait(&executor, "the server is matched again", client.wait_for_service());
+    assert_eq!(wait(&executor, "it answers", client.call(AddRequest { a: 1, b: 2 })).unwrap().sum, 3);
+}
+
+/// The router; without an endpoint, nothing.
+#[test]
+fn the_routers_process() {
+    let Some(endpoint) = endpoint() else { return };
+    let options = common::isolated().setting("mode", "\"router\"").listen([endpoint.as_str()]);
+    let _router = Session::open(options).unwrap();
+    loop {
+        std::thread::park();
+    }
 }
 
 /// The server's part; without an endpoint, nothing.
@@ -201,7 +250,7 @@ fn the_clients_process() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let node = Session::open(guest_options(&endpoint)).unwrap().ros(&context).create_node("caller").unwrap();
-    let client = node.create_client::<AddTwoInts>(&executor.handle(), "add_two_ints").unwrap();
+    let client = node.create_client::<AddTwoInts>("add_two_ints").unwrap();
     let actions = node.create_action_client::<Fibonacci>(&executor.handle(), "fibonacci").unwrap();
     let asking = async {
         client.wait_for_service().await;

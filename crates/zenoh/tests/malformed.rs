@@ -1,4 +1,4 @@
-//! What comes from the wire and is not what its topic's type says: counted, reported, and nothing else.
+//! Payloads that are not of their topic's type: they are counted and reported, and no callback runs.
 
 mod common;
 
@@ -11,7 +11,7 @@ use rospin_zenoh::zenoh::{self, Wait};
 use rospin_zenoh::{CallError, Message, Service, ServiceOptions, Session, SubscriptionOptions};
 use serde::{Deserialize, Serialize};
 
-/// The key of a topic or a service, without hiroz's help.
+/// Returns the key of a topic or a service, without the library that the adapter uses for it.
 fn key(name: &str, dds_type: &str, hash: &str) -> String {
     format!("0/{name}/{dds_type}/{hash}")
 }

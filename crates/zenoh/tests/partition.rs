@@ -1,5 +1,5 @@
-//! The network falls apart for ten seconds and heals: what waits for room loses nothing, what is dropped is counted, who is out
-//! of reach for longer than a lease is met again, and nothing that has to go on waits for any of it.
+//! The network falls apart for ten seconds and heals: what waits for room loses nothing, what is dropped is counted, who
+//! is out of reach for longer than a lease is met again, and nothing that has to go on waits for any of it.
 //!
 //! The hosts are network namespaces; where they cannot be had, the test says so and passes.
 
@@ -17,13 +17,13 @@ use rospin_engine::{Context, Executor, SpinOptions};
 use rospin_zenoh::{Message, Node, PublisherOptions, Qos, Session, SessionOptions, SubscriptionOptions};
 use serde::{Deserialize, Serialize};
 
-/// How long the cable is out.
+/// The time for which the cable is out.
 const OUTAGE: Duration = Duration::from_secs(10);
-/// How often a talker talks.
+/// The period of a talker's messages.
 const TALK: Duration = Duration::from_millis(20);
-/// What it says each time, in bytes: far more during the outage than there is room for.
+/// The length of each message in bytes: during the outage there are far more of them than there is room for.
 const LOAD: usize = 8192;
-/// How much the kernel keeps of it for the network. By itself it would decide as the machine is set up.
+/// The size of the kernel's send buffer in bytes. Without it, the size would depend on the machine.
 const ROOM: usize = 65_536;
 
 /// A talker and a listener, with a connection of their own.
@@ -96,7 +96,7 @@ fn what_is_published_is_heard_or_counted_and_timers_go_on() {
     }
 }
 
-/// What runs in a namespace; without a part, nothing.
+/// Runs one part in a namespace; without a part, nothing.
 #[test]
 fn the_other_process() {
     let (Ok(part), Ok(_)) = (std::env::var(PART), std::env::var(ADDRESS)) else { return };
@@ -180,7 +180,7 @@ fn talk(context: &Context, executor: &Executor, node: &Node, pair: Pair, ticks: 
     wait(executor, "the test ends", std::future::pending())
 }
 
-/// What a listener heard.
+/// The messages that a listener heard.
 #[derive(Default)]
 struct Heard {
     numbers: Vec<i64>,
@@ -188,7 +188,7 @@ struct Heard {
 }
 
 impl Heard {
-    /// Whether nothing can come any more of what was published when the talker was told to end.
+    /// Returns true if no message can come any more that was published before the talker was told to end.
     fn is_all(&self) -> bool {
         self.published.zip(self.numbers.last()).is_some_and(|(published, last)| last + 1 >= published)
     }

@@ -13,7 +13,7 @@ use common::{
 use rospin_engine::LossCause;
 use rospin_zenoh::{CallError, Session};
 
-/// Where the other process is to find this one.
+/// The variable with the endpoint of this process, for the other one.
 const PEER_ENDPOINT: &str = "ROSPIN_TEST_PEER_ENDPOINT";
 
 /// A node in a process of its own, which is killed when this is dropped.
@@ -51,7 +51,7 @@ fn a_peer_that_was_killed_is_met_again_when_it_is_back() {
     });
     let subscription = subscription.unwrap();
     let client = node.create_client::<AddTwoInts>("add_two_ints").unwrap();
-    // What has nothing to do with it goes on all the while.
+    // A timer that has nothing to do with it goes on all the while.
     let ticks = Arc::new(AtomicU64::new(0));
     let ticked = Arc::clone(&ticks);
     let others = executor.create_group("others", ());

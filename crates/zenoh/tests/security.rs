@@ -1,4 +1,4 @@
-//! Who may join, and who may say what: TLS, as QUIC has it, and access control, by settings of the session.
+//! Security by settings of the session: TLS over QUIC decides about who joins, access control about who may send and hear.
 
 mod common;
 
@@ -11,7 +11,7 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rospin_engine::Executor;
 use rospin_zenoh::{Mode, Node, OpenError, Session, SessionOptions, Subscription};
 
-/// Who issues certificates; what it wrote is gone when this is dropped.
+/// An issuer of certificates. Its files are deleted when it is dropped.
 struct Authority {
     directory: PathBuf,
     issuer: Issuer<'static, KeyPair>,
@@ -59,12 +59,12 @@ impl Authority {
 
 impl Drop for Authority {
     fn drop(&mut self) {
-        // What is left behind is in the directory for what is temporary.
+        // If this fails, the files stay in the directory for temporary ones.
         let _ = fs::remove_dir_all(&self.directory);
     }
 }
 
-/// Where nobody else is at the moment, encrypted, with all that is said in one order.
+/// Returns a free endpoint that encrypts and keeps the order of all messages.
 fn place() -> Place {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = socket.local_addr().unwrap().port();
@@ -168,6 +168,6 @@ fn a_router_denies_a_topic() {
     }
     assert_eq!(*secrets.lock().unwrap(), ["secret of /member"]);
     wait_until(&executor, "it is heard by itself", || !overheard.lock().unwrap().is_empty());
-    // What a guest says to itself passes no router.
+    // A guest's messages to itself pass no router.
     assert_eq!(*overheard.lock().unwrap(), ["secret of /guest"]);
 }

@@ -10,12 +10,12 @@ use common::{Place, Text, context, executor, guest_options, isolated, spin, text
 use rospin_zenoh::zenoh::Wait;
 use rospin_zenoh::{PublisherOptions, Session, SessionOptions, SubscriptionOptions};
 
-/// Where the other process is to find this one.
+/// The variable with the endpoint of this process, for the other one.
 const PEER_ENDPOINT: &str = "ROSPIN_TEST_SHM_ENDPOINT";
-/// Whether it wants shared memory.
+/// The variable that is set if the other process is to use shared memory.
 const PEER_WANTS: &str = "ROSPIN_TEST_SHM_WANTED";
 
-/// What a message of 1 MiB says.
+/// Returns the text of a message of 1 MiB.
 fn large() -> String {
     (0..1 << 20).map(|n: u32| char::from(b'a' + (n % 23) as u8)).collect()
 }

@@ -9,7 +9,7 @@ use common::{AddRequest, AddResponse, AddTwoInts, Text, context, executor, isola
 use rospin_engine::{Executor, SpinOptions};
 use rospin_zenoh::{Node, Session, SessionOptions};
 
-/// Where the first host is for the second one.
+/// The address of the first host, for the second one.
 const FIRST: &str = Network::ADDRESSES[0];
 
 #[expect(clippy::print_stderr, reason = "it says that the test is skipped")]
@@ -34,14 +34,14 @@ fn a_talker_here_and_a_listener_there() {
     }
 }
 
-/// What runs in a namespace; without a part, nothing.
+/// Runs one part in a namespace; without a part, nothing.
 #[test]
 #[expect(clippy::print_stdout, reason = "the test reads it")]
 fn the_other_process() {
     let (Ok(part), Ok(address)) = (std::env::var(PART), std::env::var(ADDRESS)) else { return };
     let is_first = address == FIRST;
     if part == "router" {
-        // What `zenohd` or `rmw_zenohd` is, told where the other one is.
+        // A router like `zenohd`, with the address of the other one.
         let other = format!("tcp/{FIRST}:7447");
         let options = isolated().setting("mode", "\"router\"").listen(["tcp/0.0.0.0:7447"]);
         let options = if is_first { options } else { options.connect([other.as_str()]) };

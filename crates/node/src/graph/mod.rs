@@ -1,7 +1,7 @@
 //! The ROS graph: which nodes there are, and what they have of topics and services.
 //!
-//! What a process has of its own is entered here, above the seam; a middleware enters what it hears of others. Entering neither
-//! calls user code nor waits for it: who watches is notified, and takes the changes on an executor's thread.
+//! What a process has of its own is entered here, above the seam; a middleware enters what it hears of others. Entering
+//! neither calls user code nor waits for it: who watches is notified, and takes the changes on an executor's thread.
 
 mod changes;
 mod departure;
@@ -135,8 +135,8 @@ impl Graph {
         Arc::default()
     }
 
-    /// Returns a graph with nothing in it, for a middleware that connects ends of the same name, type and type hash, whatever their
-    /// quality of service.
+    /// Returns a graph with nothing in it, for a middleware that connects ends of the same name, type and type hash,
+    /// whatever their quality of service.
     #[must_use]
     pub fn matched_by_hash() -> Arc<Self> {
         Arc::new(Self { matching: Matching::ByHash, ..Self::default() })

@@ -1,4 +1,4 @@
-//! What the tests share: messages, sessions that nobody else meets, and patience that ends.
+//! Helpers of all tests: messages, sessions that meet no others, and waiting with a limit.
 
 #![allow(dead_code, reason = "no test uses all of it")]
 
@@ -18,7 +18,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Where nobody else is at the moment.
+    /// Returns a place at which no other session is at the moment.
     pub(crate) fn new() -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         let port = listener.local_addr().expect("an address").port();
@@ -40,15 +40,15 @@ impl Place {
     }
 }
 
-/// What waits for room instead of dropping something, if a publisher has it.
+/// Returns the quality of service with which a publisher waits for room instead of dropping messages.
 pub(crate) fn keep_all() -> Qos {
     let mut qos = Qos::default();
     qos.history = History::KeepAll;
     qos
 }
 
-/// What a session waits for room on a connection before it drops something: for long, where a machine that is too busy to send
-/// within a millisecond is no failure.
+/// Settings by which a session waits long for room on a connection before it drops a message: a machine that is too busy
+/// to send within a millisecond is no failure.
 pub(crate) const PATIENT: [(&str, &str); 2] = [
     ("transport/link/tx/queue/congestion_control/drop/wait_before_drop", "1000000"),
     ("transport/link/tx/queue/congestion_control/drop/max_wait_before_drop_fragments", "1000000"),
