@@ -39,6 +39,8 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         "rospin" => {
             Some(&["rospin-engine", "rospin-node", "rospin-container", "rospin-msgs", "rospin-dds", "rospin-hiroz"])
         }
+        // A user's program: what it needs is in `rospin`, and in the generator of its build script.
+        "custom-messages" => Some(&["rospin", "rospin-codegen"]),
         _ => None,
     }
 }
