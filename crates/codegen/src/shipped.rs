@@ -1,10 +1,10 @@
-//! The packages of `rospin-msgs`, whose definitions the crate `hiroz-codegen` has.
+//! The packages of `rospin-msgs`. Their definitions are in the crate `hiroz-codegen`.
 
 use std::path::PathBuf;
 
 use hiroz_codegen::bundled_assets_dir_for;
 
-/// The packages that `rospin-msgs` has types of.
+/// The packages whose types `rospin-msgs` has.
 pub const SHIPPED: &[&str] = &[
     "action_msgs",
     "action_tutorials_interfaces",
@@ -32,16 +32,17 @@ pub const SHIPPED: &[&str] = &[
     "visualization_msgs",
 ];
 
-/// The packages whose definitions for Jazzy lack constants, comments or whole messages. Those for Lyrical have the same fields,
-/// but for what [`correct`] knows.
+/// Packages whose definitions for Jazzy in `hiroz-codegen` lack constants, comments or whole messages. Those for
+/// Lyrical are used for both distributions; they have the same fields, except for what [`correct`] changes back.
 const FROM_LYRICAL: [&str; 4] = ["lifecycle_msgs", "rcl_interfaces", "test_msgs", "type_description_interfaces"];
 
-/// True if the definitions of Lyrical are asked for. Rolling is what the next distribution will be.
+/// Returns true if the definitions of Lyrical are requested. Rolling has those of the next distribution.
 fn is_lyrical(distribution: Option<&str>) -> bool {
     matches!(distribution, Some("lyrical" | "rolling"))
 }
 
-/// Returns the folders with the definitions of a package, if it is shipped; the first one that has a definition counts.
+/// Returns the folders with the definitions of a package, or `None` if it is not shipped. The first folder that has a
+/// definition counts.
 pub(crate) fn folders(package: &str, distribution: Option<&str>) -> Option<Vec<PathBuf>> {
     let distributions: &[&str] = match package {
         _ if !SHIPPED.contains(&package) => return None,
@@ -52,17 +53,17 @@ pub(crate) fn folders(package: &str, distribution: Option<&str>) -> Option<Vec<P
     Some(distributions.iter().map(|distribution| bundled_assets_dir_for(distribution).join(package)).collect())
 }
 
-/// Returns the folders with the packages of each distribution, Jazzy first: for tests.
+/// Returns the folders with the packages of each distribution, Jazzy first. For tests.
 #[doc(hidden)]
 #[must_use]
 pub fn definitions() -> Vec<PathBuf> {
     ["jazzy", "lyrical"].map(bundled_assets_dir_for).to_vec()
 }
 
-/// Returns the definition of a shipped message as its distribution has it.
+/// Returns the text of a shipped definition as the distribution has it.
 pub(crate) fn correct(package: &str, name: &str, distribution: Option<&str>, text: String) -> String {
     match (package, name) {
-        // The time became a message in Lyrical, and both trees have it like that.
+        // Lyrical replaced the integer by a message, and both folders have the message.
         ("lifecycle_msgs", "TransitionEvent") if !is_lyrical(distribution) => {
             text.replace("builtin_interfaces/Time stamp", "uint64 timestamp")
         }

@@ -1,4 +1,4 @@
-//! The codec beside that of RustDDS: the same bytes, and values that come back, in either byte order.
+//! Our codec and that of RustDDS: the same bytes, and values that survive, in either byte order.
 
 use std::collections::BTreeMap;
 
@@ -102,7 +102,7 @@ fn a_string_may_lack_its_zero() {
     assert_eq!(from_bytes::<String>(&[1, 0, 0, 0, b'a'], ByteOrder::Little).unwrap(), "a");
 }
 
-/// A newtype that has one of our names by accident is an error, and nothing worse.
+/// A newtype that happens to have one of our names gives an error, and nothing worse.
 #[test]
 fn a_name_of_ours_on_something_else_is_refused() {
     #[derive(Debug, Serialize, Deserialize)]
