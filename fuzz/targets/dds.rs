@@ -1,4 +1,4 @@
-//! What comes over DDS: names of topics and types, requests with what goes before them, and what others say of their nodes.
+//! Input from DDS: names of topics and types, requests with their headers, and other nodes' announcements.
 
 #![no_main]
 
@@ -40,13 +40,13 @@ fn names(text: &str) {
     }
 }
 
-/// Messages with a byte before each that says how long it is.
+/// Messages, each after a byte with its length.
 fn nodes(bytes: &[u8]) {
     let discovery = fuzzing::Discovery::default();
     let mut rest = bytes;
     while let [length, further @ ..] = rest {
         let (message, further) = further.split_at(usize::from(*length).min(further.len()));
-        // It speaks for itself, whoever it is.
+        // The announcement is about its own writer.
         let writer: [u8; 12] = std::array::from_fn(|at| message.get(at).copied().unwrap_or_default());
         let _ = discovery.said(writer, &mut CdrDeserializer::<LittleEndian>::new(message));
         rest = further;
