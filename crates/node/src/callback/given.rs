@@ -72,12 +72,13 @@ pub struct ByReferenceTo<Form>(PhantomData<Form>);
 /// A callback of a subscription of messages `M` on a group of type `G`. The module [`callback`](crate::callback) lists
 /// the forms.
 #[diagnostic::on_unimplemented(
-    message = "this closure is not a callback of a subscription on a `{G}`",
-    label = "it cannot be called with a message on this group",
-    note = "write the types of its parameters: the payload (`&mut P`, or `Payload<P>` where it is asynchronous) if it wants that, \
-            then the message as `M`, `Arc<M>` or `&M`, whose type must be a `Message`",
-    note = "callbacks of mutually exclusive groups are `FnMut + Send + 'static`, those of reentrant groups `Fn + Send + Sync + 'static`",
-    note = "it returns `()` or a `Result<(), E>`, or is asynchronous and does so in the end"
+    message = "this closure is not a callback of a subscription on `{G}`",
+    label = "a subscription's callback cannot have this form on this group",
+    note = "write the type of each parameter: first the payload, if the callback uses it (`&mut P`, or `Payload<P>` if it is \
+            asynchronous), then the message as `M`, `Arc<M>` or `&M`, whose type must be a `Message`",
+    note = "a reentrant group and a node's own group have no payload",
+    note = "on a mutually exclusive group a callback is `FnMut + Send + 'static`, on a reentrant one `Fn + Send + Sync + 'static`",
+    note = "it returns `()` or a `Result<(), E>`; an asynchronous one returns a future of that"
 )]
 pub trait SubscriptionCallback<G, M, Form> {
     /// Creates the entity.

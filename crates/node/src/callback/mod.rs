@@ -47,12 +47,14 @@ pub use returned::{Convert, Nothing, Returned, Returns, Value};
 /// A callback of a group of type `G`. It takes an `A`, and returns a value of the kind `K`. `Form` is the form of the
 /// closure.
 #[diagnostic::on_unimplemented(
-    message = "this closure is not a callback of a `{G}`",
-    label = "it cannot be called with `{A}` on this group",
-    note = "write the types of its parameters: the payload (`&mut P`, or `Payload<P>` where it is asynchronous) if it wants that, \
-            then what it is called for",
-    note = "callbacks of mutually exclusive groups are `FnMut + Send + 'static`, those of reentrant groups `Fn + Send + Sync + 'static`",
-    note = "timers and subscriptions want `()` or a `Result<(), E>` back, services the response"
+    message = "this closure is not a callback with the argument `{A}` on `{G}`",
+    label = "the callback cannot have this form on this group",
+    note = "write the type of each parameter: first the payload, if the callback uses it (`&mut P`, or `Payload<P>` if it is \
+            asynchronous), then the argument: a timer's `Tick`, a service's request",
+    note = "a reentrant group and a node's own group have no payload",
+    note = "on a mutually exclusive group a callback is `FnMut + Send + 'static`, on a reentrant one `Fn + Send + Sync + 'static`",
+    note = "a timer's callback returns `()` or a `Result<(), E>`, a service's callback the response; an asynchronous one returns a \
+            future of that"
 )]
 pub trait Callback<G, A, K: Returned, Form>: Send + 'static {
     /// Creates an entity over a source.
