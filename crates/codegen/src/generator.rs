@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::emit::{self, Target};
 use crate::error::GenerateError;
 use crate::packages::{self, Origin, Packages};
-use crate::shipped;
+use crate::shipped::{self, Distribution};
 
 /// Generates Rust types from interface packages. The [crate](crate) shows its use in a build script.
 #[derive(Clone, Debug)]
@@ -84,7 +84,8 @@ impl Generator {
         self
     }
 
-    /// Sets the distribution whose definitions of shipped packages are used. By default that of `ROS_DISTRO`.
+    /// Sets the distribution of ROS 2 for which types are generated, such as `humble`. By default that of `ROS_DISTRO`, or else
+    /// Jazzy. It decides about the definitions of shipped packages, and for Humble types have no hash.
     #[must_use]
     pub fn distribution(mut self, name: impl Into<String>) -> Self {
         self.distribution = Some(name.into());
@@ -130,7 +131,8 @@ impl Generator {
     fn files(&self) -> Result<BTreeMap<String, String>, GenerateError> {
         let packages = self.read()?;
         let wire = self.wire.clone().unwrap_or_else(|| format!("{}::wire", self.messages));
-        let target = Target { packages: &packages, messages: &self.messages, wire: &wire };
+        let has_hashes = self.release().has_hashes();
+        let target = Target { packages: &packages, messages: &self.messages, wire: &wire, has_hashes };
         let (mut files, mut index) = (BTreeMap::new(), String::new());
         for (name, package) in packages.0.iter().filter(|(_, package)| package.origin == Origin::Generated) {
             let _ = writeln!(index, "/// The package `{name}`.");
@@ -171,12 +173,18 @@ impl Generator {
         Ok(packages)
     }
 
+    /// Returns the distribution for which types are generated.
+    fn release(&self) -> Distribution {
+        let name = self.distribution.clone().or_else(|| env::var("ROS_DISTRO").ok());
+        Distribution::named(name.as_deref())
+    }
+
     /// Adds a package that is shipped or installed. Returns true if it was found.
     fn find(&self, packages: &mut Packages, name: &str, origin: Origin) -> Result<bool, GenerateError> {
-        let distribution = self.distribution.clone().or_else(|| env::var("ROS_DISTRO").ok());
-        if let Some(folders) = shipped::folders(name, distribution.as_deref()) {
+        let distribution = self.release();
+        if let Some(folders) = shipped::folders(name, distribution) {
             let origin = if self.ships { Origin::Generated } else { origin };
-            let correct = |message: &str, text| shipped::correct(name, message, distribution.as_deref(), text);
+            let correct = |message: &str, text| shipped::correct(name, message, distribution, text);
             packages.add(name, origin, folders, correct)?;
             return Ok(true);
         }

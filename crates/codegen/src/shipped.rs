@@ -33,24 +33,53 @@ pub const SHIPPED: &[&str] = &[
 ];
 
 /// Packages whose definitions for Jazzy in `hiroz-codegen` lack constants, comments or whole messages. Those for
-/// Lyrical are used for both distributions; they have the same fields, except for what [`correct`] changes back.
+/// Lyrical are used for all distributions; they have the same fields, except for what [`correct`] changes back.
 const FROM_LYRICAL: [&str; 4] = ["lifecycle_msgs", "rcl_interfaces", "test_msgs", "type_description_interfaces"];
 
-/// Returns true if the definitions of Lyrical are requested. Rolling has those of the next distribution.
-fn is_lyrical(distribution: Option<&str>) -> bool {
-    matches!(distribution, Some("lyrical" | "rolling"))
+/// Packages that have more messages in Kilted than in Jazzy: those that Lyrical has, too.
+const LARGER_IN_KILTED: [&str; 2] = ["nav_msgs", "rosgraph_msgs"];
+
+/// A distribution of ROS 2, or several that have equal definitions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Distribution {
+    /// Humble, which has no type hashes.
+    Humble,
+    /// Iron and Jazzy; also any unknown distribution.
+    Jazzy,
+    /// Kilted: Jazzy's definitions, and new messages.
+    Kilted,
+    /// Lyrical and Rolling, which is what the next distribution will be.
+    Lyrical,
+}
+
+impl Distribution {
+    /// Returns the distribution with that name, as `ROS_DISTRO` has it.
+    pub(crate) fn named(name: Option<&str>) -> Self {
+        match name {
+            Some("humble") => Self::Humble,
+            Some("kilted") => Self::Kilted,
+            Some("lyrical" | "rolling") => Self::Lyrical,
+            _ => Self::Jazzy,
+        }
+    }
+
+    /// Returns true if types have hashes. Without them, endpoints of Zenoh match by the types' names.
+    pub(crate) fn has_hashes(self) -> bool {
+        self != Self::Humble
+    }
 }
 
 /// Returns the folders with the definitions of a package, or `None` if it is not shipped. The first folder that has a
 /// definition counts.
-pub(crate) fn folders(package: &str, distribution: Option<&str>) -> Option<Vec<PathBuf>> {
-    let distributions: &[&str] = match package {
+pub(crate) fn folders(package: &str, distribution: Distribution) -> Option<Vec<PathBuf>> {
+    let trees: &[&str] = match distribution {
         _ if !SHIPPED.contains(&package) => return None,
-        _ if is_lyrical(distribution) => &["lyrical"],
+        Distribution::Lyrical => &["lyrical"],
         _ if FROM_LYRICAL.contains(&package) => &["lyrical", "jazzy"],
+        Distribution::Kilted if LARGER_IN_KILTED.contains(&package) => &["jazzy", "lyrical"],
         _ => &["jazzy"],
     };
-    Some(distributions.iter().map(|distribution| bundled_assets_dir_for(distribution).join(package)).collect())
+    Some(trees.iter().map(|tree| bundled_assets_dir_for(tree).join(package)).collect())
 }
 
 /// Returns the folders with the packages of each distribution, Jazzy first. For tests.
@@ -61,11 +90,15 @@ pub fn definitions() -> Vec<PathBuf> {
 }
 
 /// Returns the text of a shipped definition as the distribution has it.
-pub(crate) fn correct(package: &str, name: &str, distribution: Option<&str>, text: String) -> String {
+pub(crate) fn correct(package: &str, name: &str, distribution: Distribution, text: String) -> String {
     match (package, name) {
         // Lyrical replaced the integer by a message, and both folders have the message.
-        ("lifecycle_msgs", "TransitionEvent") if !is_lyrical(distribution) => {
+        ("lifecycle_msgs", "TransitionEvent") if distribution != Distribution::Lyrical => {
             text.replace("builtin_interfaces/Time stamp", "uint64 timestamp")
+        }
+        // The last field was added after Humble.
+        ("sensor_msgs", "Range") if distribution == Distribution::Humble => {
+            text.split("float32 variance").next().unwrap_or_default().to_owned()
         }
         _ => text,
     }

@@ -18,6 +18,8 @@ pub(crate) struct Target<'a> {
     pub(crate) messages: &'a str,
     /// The path of `rospin-wire`.
     pub(crate) wire: &'a str,
+    /// False for a distribution without type hashes.
+    pub(crate) has_hashes: bool,
 }
 
 impl Target<'_> {
@@ -69,7 +71,10 @@ fn write_interface(out: &mut String, target: &Target<'_>, interface: &Interface)
         }
         write_part(out, target, &rust_name, part);
     }
-    let known = |hash: String| format!("::core::option::Option::Some(\"{hash}\")");
+    let known = |hash: String| match target.has_hashes {
+        true => format!("::core::option::Option::Some(\"{hash}\")"),
+        false => "::core::option::Option::None".to_owned(),
+    };
     match kind {
         Kind::Message => {
             let hash = known(hash::message(target.packages, interface));
