@@ -25,6 +25,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "lifecycle_msgs")]
+mod lifecycle;
 #[cfg(feature = "builtin_interfaces")]
 mod time;
 

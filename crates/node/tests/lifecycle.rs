@@ -131,7 +131,7 @@ fn every_transition_leads_where_it_should_and_is_told() {
     let _events = tool
         .on(&heard)
         .create_subscription("/robot/arm/transition_event", |heard: &mut Vec<_>, event: msgs::TransitionEvent| {
-            assert!(event.timestamp > 0);
+            assert!(event.time().as_nanos() > 0);
             heard.push((event.transition.id, event.start_state.label, event.goal_state.label));
         })
         .unwrap();

@@ -69,10 +69,11 @@ fn described<'a>(edges: impl Iterator<Item = &'a Edge>) -> msgs::GetAvailableTra
 
 /// Returns the message that reports the edge.
 pub(super) fn event(edge: &Edge, at: Instant) -> msgs::TransitionEvent {
-    msgs::TransitionEvent {
-        timestamp: at.as_nanos(),
+    let event = msgs::TransitionEvent {
         transition: transition(edge),
         start_state: state(edge.start),
         goal_state: state(edge.goal),
-    }
+        ..msgs::TransitionEvent::default()
+    };
+    event.at(at)
 }
