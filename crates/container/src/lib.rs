@@ -19,7 +19,7 @@
 //!         let publisher = node.create_publisher::<Text>("chatter")?;
 //!         let group = setup.executor().create_group(GroupOptions::new("talker").node(node.fully_qualified_name()), ());
 //!         let timer = group.create_timer(Duration::from_millis(1), move |(), _| {
-//!             // There is nobody to tell if nobody can be told.
+//!             // Only fails if there is no room for the message.
 //!             let _ = publisher.publish(Text { data: "hello".to_owned() });
 //!         })?;
 //!         Ok::<_, Error>(timer)

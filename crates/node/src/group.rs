@@ -201,7 +201,7 @@ impl Node {
     /// let executor = context.create_executor(ExecutorOptions::new("main"));
     /// let node = Ros::in_process(&context).create_node("listener")?;
     /// let group = executor.create_group("listener", Vec::new());
-    /// // The payload is for this callback alone while it runs.
+    /// // No other callback of the group has the payload while this one runs.
     /// let _subscription = node.on(&group).create_subscription("chatter", |heard: &mut Vec<_>, message: Text| heard.push(message.data))?;
     ///
     /// node.create_publisher("chatter")?.publish(Text { data: "hello".to_owned() })?;

@@ -56,7 +56,7 @@ pub enum Op {
     Release {
         /// The entity.
         entity: usize,
-        /// How long ago the release was, in ms.
+        /// Age of the release, in ms.
         ago_ms: u64,
     },
     /// Time advances, in ms.
@@ -70,7 +70,7 @@ pub enum Op {
     GoOn {
         /// The activation.
         running: usize,
-        /// How long ago the new release was, in ms.
+        /// Age of the new release, in ms.
         ago_ms: u64,
     },
     /// One of the running activations is suspended.

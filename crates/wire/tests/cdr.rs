@@ -92,7 +92,7 @@ fn errors_say_what_is_wrong() {
     assert!(matches!(error::<String>(&[2, 0, 0, 0, 0xff, 0]), CdrError::Utf8(_)));
     assert!(matches!(error::<Choice>(&[9, 0, 0, 0]), CdrError::Type(_)));
     assert_eq!(error::<serde_json::Value>(&[0; 8]), CdrError::NotDescribed);
-    let end = "the payload ends at byte 6, 2 bytes before its last value does";
+    let end = "the payload ends at byte 6, 2 bytes before the end of a value";
     assert_eq!(error::<(u8, u32)>(&[1, 0, 0, 0, 9, 9]).to_string(), end);
 }
 

@@ -117,7 +117,7 @@ pub enum CancelError {
 ///     }
 ///     Ok::<_, Box<dyn std::error::Error>>(goal.result().await?)
 /// };
-/// // Here, or in a callback.
+/// // Awaited here; a callback can await it as well.
 /// let outcome = executor.spin_until(counting, SpinOptions::new())??;
 /// assert_eq!((outcome.state, outcome.result), (GoalState::Succeeded, Count { number: 3 }));
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -62,12 +62,12 @@ pub enum ResultError {
 /// ```
 /// use rospin::{Action, CancelError, ClientGoalHandle, GoalOutcome, Middleware, ResultError};
 ///
-/// /// Gives up a goal that takes too long, and returns what came of it.
+/// /// Cancels a goal that takes too long, and returns its outcome.
 /// async fn give_up<A: Action>(
 ///     goal: ClientGoalHandle<A>,
 /// ) -> Result<GoalOutcome<A::Result>, ResultError> {
 ///     match goal.cancel().await {
-///         // It ends soon, has just ended, or goes on in spite of all.
+///         // The goal ends soon, has just ended, or the server does not cancel it.
 ///         Ok(()) | Err(CancelError::Terminated { .. } | CancelError::Rejected { .. }) => {}
 ///         Err(error) => println!("{error}"),
 ///     }

@@ -59,11 +59,11 @@ pub struct NotCanceling {
 /// use futures::future::{Either, select};
 /// use rospin::{Action, GoalHandle};
 ///
-/// /// Executes a goal by some work that is dropped as soon as the goal is to be canceled.
+/// /// Executes a goal by some work, which is dropped as soon as a client cancels the goal.
 /// async fn execute<A: Action>(goal: GoalHandle<A>, work: impl Future<Output = A::Result> + Unpin) {
 ///     match select(work, Box::pin(goal.cancel_requested())).await {
 ///         Either::Left((result, _)) => goal.succeed(result),
-///         // It was asked for, so there is no error.
+///         // Only fails if nobody asked to cancel.
 ///         Either::Right(_) => drop(goal.canceled(A::Result::default())),
 ///     }
 /// }

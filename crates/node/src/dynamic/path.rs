@@ -35,7 +35,7 @@ pub enum PathError {
         path: String,
         /// The field.
         name: String,
-        /// What the field is.
+        /// The field's type.
         field_type: String,
     },
     /// The path asks for an element of a field that is neither an array nor a sequence.
@@ -45,7 +45,7 @@ pub enum PathError {
         path: String,
         /// The field.
         name: String,
-        /// What the field is.
+        /// The field's type.
         field_type: String,
     },
     /// The index is out of range.

@@ -9,7 +9,7 @@ use serde::{de, ser};
 #[non_exhaustive]
 pub enum CdrError {
     /// The bytes end within a value.
-    #[error("the payload ends at byte {at}, {missing} bytes before its last value does")]
+    #[error("the payload ends at byte {at}, {missing} bytes before the end of a value")]
     End {
         /// The number of bytes in the input.
         at: usize,
@@ -20,7 +20,7 @@ pub enum CdrError {
     #[error("a Boolean is 0 or 1, not {0}")]
     Bool(u8),
     /// A character is not Unicode.
-    #[error("{0:#x} is no Unicode character")]
+    #[error("{0:#x} is not a Unicode character")]
     Char(u32),
     /// An optional value is neither absent nor present.
     #[error("an optional value begins with 0 or 1, not with {0}")]
@@ -32,10 +32,10 @@ pub enum CdrError {
     #[error("a sequence has {0} elements, and CDR counts up to 4294967295")]
     Long(usize),
     /// The length of a sequence is not known in advance.
-    #[error("CDR wants the length of a sequence before its elements")]
+    #[error("CDR needs the length of a sequence before its elements")]
     UnknownLength,
     /// The type needs a self-describing format, which CDR is not.
-    #[error("CDR does not say what it holds, so the type must")]
+    #[error("CDR does not describe its content, so its type must be known")]
     NotDescribed,
     /// Any other error that the type reports.
     #[error("{0}")]
