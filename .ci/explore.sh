@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Runs random programs on the engine under controlled interleavings (crates/engine/tests/explore.rs). With the numbers below
-# it takes about a minute on two cores, the build included.
+# Runs random programs on the engine under controlled interleavings (crates/engine/tests/explore.rs). By default it takes
+# about a minute on two cores, including the build.
 #
-#   .ci/explore.sh                              as in .ci/run
-#   EXPLORE_PROGRAMS=1000000 .ci/explore.sh     for the night
+#   .ci/explore.sh                              10,000 programs, as in .ci/run
+#   EXPLORE_PROGRAMS=1000000 .ci/explore.sh     a night's worth
 #   EXPLORE_FIRST=500000 .ci/explore.sh         other programs: those from that number on
-#   EXPLORE_SEED=4711 .ci/explore.sh            that program again, which is made small if it fails
+#   EXPLORE_SEED=4711 .ci/explore.sh            one program again; it is shrunk if it fails
 #
-# A program that breaks a rule is told with the rule, made small, and ends the run.
+# A program that breaks a rule ends the run. It is shrunk and printed with the rule.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Flags of its own, so a folder of its own: other builds stay as they are.
+# A target folder of its own, because its flags would invalidate other builds.
 export CARGO_INCREMENTAL=0 CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/explore"
 export RUSTFLAGS="--cfg rospin_shuttle"
 built=$(cargo test -p rospin-engine --no-default-features --release --test explore --no-run --message-format=json)
@@ -23,7 +23,7 @@ if [ -n "${EXPLORE_SEED:-}" ]; then
     EXPLORE_PARTS=1
 fi
 
-# One process a core; each of them writes down which program it runs, in case it does not come back.
+# One process per core. Each writes the number of its current program to a file, in case it crashes.
 folder=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$folder"' EXIT
 parts=()

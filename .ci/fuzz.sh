@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Runs the fuzz targets (fuzz/targets): every parser of text, and of what comes over the network, in search of an input that it
-# panics on. Takes 20 seconds a target, or as many as are given; after them may come the targets. They need a nightly toolchain
-# and cargo-fuzz; without one they are skipped. What is over DDS and Zenoh runs only if asked for, since it compiles for long:
-# `.ci/fuzz.sh 60 dds zenoh`.
+# Runs the fuzz targets (fuzz/targets): parsers of text and of input from the network, in search of input that makes them panic.
+#
+#   .ci/fuzz.sh [SECONDS_PER_TARGET [TARGET ...]]     by default 20 seconds, and all targets but dds and zenoh
+#
+# Needs a nightly toolchain and cargo-fuzz; without them it is skipped. The targets dds and zenoh take long to compile.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,7 +22,7 @@ if ! cargo fuzz --version >/dev/null 2>&1; then
     exit 0
 fi
 
-# What a target begins with: files of the repository itself, where they are what it reads.
+# Prints the seeds of a target: files of the repository where the target reads such files, else those in fuzz/seeds.
 seeds() {
     case "$1" in
     scenario) ls crates/scenario/scenarios/{chain,exp?,latency,one_core}.toml ;;
@@ -34,12 +35,12 @@ seeds() {
 for number in "${!targets[@]}"; do
     target="${targets[$number]}"
     printf '\n-- fuzz target %s, %d of %d\n' "$target" $((number + 1)) ${#targets[@]}
-    # What was found before is kept, and begun with.
+    # The corpus of earlier runs is kept and used.
     mkdir -p fuzz/corpus/"$target"
     seeds "$target" | xargs cp -t fuzz/corpus/"$target"
     features=()
     case "$target" in dds | zenoh) features=(--features "$target") ;; esac
-    # What takes ten seconds is found to hang. Of its thousands of new inputs only every doubling is shown.
+    # An input that takes ten seconds counts as a hang. The lines of new inputs are left out, because there are thousands.
     cargo +nightly fuzz run "${features[@]}" "$target" -- -max_total_time="$seconds" -timeout=10 2>&1 |
         grep -vE '^#[0-9]+[[:space:]]+(NEW|REDUCE)|# Uses:'
 done

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Counts the instructions of the dispatch path, an activation, and compares them with those of the last release: a benchmark
-# that a busy machine does not disturb. Needs valgrind; without it, or with another compiler, nothing is compared.
+# Counts the instructions of the dispatch path per activation, and compares them with those of the last release. A busy
+# machine does not disturb this benchmark. Needs valgrind; without it, or with another compiler, nothing is compared.
 #
-#   .ci/instructions.sh            counts and compares; fails if a case takes more than 5 % more
-#   .ci/instructions.sh --write    counts, and keeps the figures
+#   .ci/instructions.sh            counts and compares; fails if a case takes over 5 % more
+#   .ci/instructions.sh --write    counts, and writes the figures
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,17 +21,17 @@ compiler="$(rustc -vV | sed -n '1p;s/^host: //p' | paste -sd ' ')"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 
-# Instructions and system calls of a run with so many activations.
+# Prints the instructions and system calls of a run with that many activations.
 count() {
     timeout 120 valgrind --tool=callgrind --collect-systime=yes --callgrind-out-file="$work/out" --log-file="$work/log" \
         "$program" "$1" "$2" || { cat "$work/log" >&2; return 1; }
     sed -n 's/^\(summary\|totals\): //p' "$work/out" | tail -n 1
 }
 
-# Of one activation, with what is done once left out.
+# The difference of two runs, per activation, excludes what happens once.
 few=2000 many=12000
 {
-    echo "# Instructions and system calls an activation, as valgrind counts them. Written by .ci/instructions.sh --write."
+    echo "# Instructions and system calls per activation, as valgrind counts them. Written by .ci/instructions.sh --write."
     echo "$compiler"
     for case in $("$program"); do
         read -r ir_few calls_few _ <<<"$(count "$case" "$few")"
@@ -46,7 +46,7 @@ if [[ "${1:-}" == --write ]]; then
     exit 0
 fi
 if ! grep -qxF "$compiler" "$figures"; then
-    echo "instructions: not compared: $figures is of another compiler"
+    echo "instructions: not compared: $figures was written with another compiler"
     exit 0
 fi
 awk -v tolerance="$tolerance_percent" '
@@ -58,4 +58,4 @@ awk -v tolerance="$tolerance_percent" '
         bad = 1
     }
     END { exit bad }' "$figures" "$work/figures"
-echo "instructions: none takes more than $tolerance_percent % more than in $figures"
+echo "instructions: no case takes over $tolerance_percent % more than in $figures"

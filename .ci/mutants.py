@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Puts the mistakes of crates/engine/tests/explore/mutants.toml into a copy of the sources, each behind its name.
+"""Injects the bugs of crates/engine/tests/explore/mutants.toml into a copy of the sources, each behind its name.
 
-    mutants.py FOLDER    changes the crates below FOLDER/crates, and prints the names of the mistakes
+    mutants.py FOLDER    changes the crates below FOLDER/crates, and prints the names of the bugs
 
-A mistake is on if the environment variable ROSPIN_MUTANT has its name.
+A bug is active if the environment variable ROSPIN_MUTANT has its name.
 """
 
 import pathlib
@@ -11,7 +11,7 @@ import sys
 import tomllib
 
 SWITCH = '''
-/// Whether the mistake of that name is on.
+/// True if the bug of that name is active.
 #[allow(dead_code)]
 pub(crate) fn mutant(name: &str) -> bool {
     static NAME: std::sync::OnceLock<String> = std::sync::OnceLock::new();
@@ -21,7 +21,7 @@ pub(crate) fn mutant(name: &str) -> bool {
 
 
 def place(text, find):
-    """From where to where in the text the mistake is made."""
+    """Returns start and end of the place in the text where the bug is injected."""
     before, mark, rest = find.partition("«")
     inner, _, after = rest.partition("»") if mark else (before, "", "")
     before = before if mark else ""
@@ -33,7 +33,7 @@ def place(text, find):
 
 
 def mutated(original, mistakes):
-    """All mistakes that are made in one place, by name."""
+    """Returns the code of a place with all of its bugs, each behind its name."""
     is_statement = original.rstrip().endswith((";", "}"))
     code = original
     for mistake in mistakes:
@@ -56,7 +56,7 @@ def main():
         places = {}
         for mistake in (mistake for mistake in mistakes if mistake["file"] == file):
             places.setdefault(place(text, mistake["find"]), []).append(mistake)
-        # From the end, so that places stay where they are.
+        # From the end, so that earlier places keep their offsets.
         for (start, end), there in sorted(places.items(), reverse=True):
             text = text[:start] + mutated(text[start:end], there) + text[end:]
         path.write_text(text)

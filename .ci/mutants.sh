@@ -1,30 +1,30 @@
 #!/usr/bin/env bash
-# Looks for mistakes that were put into a copy of the engine on purpose (crates/engine/tests/explore/mutants.toml), with the
-# random programs of crates/engine/tests/explore.rs, and prints which of them it finds, by which rule and after how many
-# programs. Needs Python 3.11. Takes some minutes.
+# Injects the bugs of crates/engine/tests/explore/mutants.toml into a copy of the engine, and runs the random programs of
+# crates/engine/tests/explore.rs on it. Prints which bugs they find, by which rule, and after how many programs. Needs
+# Python 3.11. Takes some minutes.
 #
-#   .ci/mutants.sh                                 all of them
-#   .ci/mutants.sh no-last-look                    that one
-#   MUTANT_PROGRAMS=20000 .ci/mutants.sh           looks for longer
+#   .ci/mutants.sh                                 all bugs
+#   .ci/mutants.sh no-last-look                    one bug
+#   MUTANT_PROGRAMS=20000 .ci/mutants.sh           with more programs per bug
 set -euo pipefail
 cd "$(dirname "$0")/.."
 only="${1:-}"
 export MUTANT_PROGRAMS="${MUTANT_PROGRAMS:-10000}"
 
-# The sources as they are, in a folder of their own.
+# A copy of the sources.
 target="${CARGO_TARGET_DIR:-target}"
 mkdir -p "$target/mutants"
 target=$(cd "$target" && pwd)
 copy="$target/mutants/work"
 rm -rf "$copy"
 mkdir -p "$copy"
-git ls-files -z Cargo.toml Cargo.lock README.md crates | tar --null -cf - -T - | tar -xf - -C "$copy"
+git ls-files -z Cargo.toml Cargo.lock README.md crates examples | tar --null -cf - -T - | tar -xf - -C "$copy"
 names=$(python3 .ci/mutants.py "$copy")
 
 export CARGO_INCREMENTAL=0 CARGO_TARGET_DIR="$target/mutants/build"
 built=$(cd "$copy" && RUSTFLAGS="--cfg rospin_shuttle" cargo test -p rospin-engine --no-default-features --release --test explore \
     --no-run --message-format=json 2>/dev/null) || {
-    echo "the mistakes do not compile:"
+    echo "the sources do not compile with the bugs:"
     (cd "$copy" && RUSTFLAGS="--cfg rospin_shuttle" cargo test -p rospin-engine --no-default-features --release --test explore --no-run)
     exit 1
 }
@@ -48,12 +48,12 @@ look() {
 }
 export -f look
 
-# Programs that fail without any mistake say nothing about those.
+# Programs that fail without any bug are left out.
 EXPLORE_SKIP=$(EXPLORE_KEEP_GOING=1 EXPLORE_PROGRAMS=$MUTANT_PROGRAMS "$MUTANT_PROGRAM" --exact random_programs --nocapture \
     2>/dev/null | grep -oE '^[0-9]+: [A-Z]' | cut -d: -f1 | paste -sd, || true)
 export EXPLORE_SKIP
 if [ -n "$EXPLORE_SKIP" ]; then
-    echo "without any mistake, these programs fail and are left out: $EXPLORE_SKIP"
+    echo "these programs fail without any bug and are left out: $EXPLORE_SKIP"
 fi
 
 if [ -n "$only" ]; then echo "$only"; else sort -u <<<"$names"; fi |

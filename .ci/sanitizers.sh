@@ -20,7 +20,7 @@ esac
 
 base="${CARGO_TARGET_DIR:-target}"
 
-# With --target, so that build scripts and macros are built without the sanitizer.
+# --target, so that build scripts and macros are built without the sanitizer.
 sanitize() {
     local sanitizer="$1" flags="$2"
     shift 2
@@ -29,12 +29,12 @@ sanitize() {
         cargo +nightly test -p rospin-engine --target "$host" "$@"
 }
 
-# Frames stay on the stack: one of the tests asks how much of it there is.
+# No fake stack frames, because one of the tests measures the stack.
 export ASAN_OPTIONS="detect_stack_use_after_return=0 ${ASAN_OPTIONS:-}"
 sanitize address "" --lib --tests
 
-# The standard library comes without instrumentation, which the compiler wants to be told is meant. It also means that
-# ThreadSanitizer does not see the slow paths of its mutexes, and takes what they protect for races. So it gets what uses
-# none: the unit tests of the lock-free pieces, where all shared unsafe code is, and no second thread of the test harness.
+# The standard library is not instrumented, which the flag allows. So ThreadSanitizer does not see the slow paths of its
+# mutexes, and reports races on the data that they protect. Therefore only code without mutexes is tested: the unit tests of
+# the lock-free data structures, which have all shared unsafe code, on a single thread of the test harness.
 export TSAN_OPTIONS="suppressions=$PWD/.ci/tsan-suppressions.txt ${TSAN_OPTIONS:-}"
 sanitize thread "-Cunsafe-allow-abi-mismatch=sanitizer" --lib lock_free -- --test-threads=1

@@ -1,17 +1,17 @@
-//! What targets have in common: the messages of ROS 2 itself, and CDR.
+//! Code that the targets share: messages of ROS 2's own packages, and CDR.
 
 use byteorder::LittleEndian;
 use rospin_node::interfaces::{action_msgs, lifecycle_msgs, rcl_interfaces, rosgraph_msgs};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Something that is done with bytes as a message of that type, and the next one of [`for_a_message`]'s types.
+/// A check of bytes as a message of a type, which [`for_a_message`] chooses.
 pub trait Check {
-    /// Takes the bytes for a `T`.
+    /// Checks the bytes as a `T`.
     fn check<T: Serialize + DeserializeOwned>(bytes: &[u8]);
 }
 
-/// Has the bytes after the first one checked as the type that the first one chooses.
+/// Checks the bytes after the first one as the message type that the first one selects.
 pub fn for_a_message<C: Check>(bytes: &[u8]) {
     let checks: [fn(&[u8]); 18] = [
         C::check::<rcl_interfaces::ParameterEvent>,
@@ -38,16 +38,16 @@ pub fn for_a_message<C: Check>(bytes: &[u8]) {
     }
 }
 
-/// A value from CDR without a header.
+/// Decodes a value from CDR without a header.
 #[must_use]
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     cdr_encoding::from_bytes::<T, LittleEndian>(bytes).ok().map(|(value, _)| value)
 }
 
-/// A value as CDR without a header.
+/// Encodes a value as CDR without a header.
 ///
 /// # Panics
-/// If it cannot be written.
+/// If the value cannot be encoded.
 pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
     cdr_encoding::to_vec::<T, LittleEndian>(value).expect("what was read can be written")
 }

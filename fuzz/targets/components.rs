@@ -1,4 +1,4 @@
-//! Any text is read as components or refused at a line of its own; complaints about what was read have a place, too.
+//! Any text is a valid component file, or is refused at one of its lines. Errors about a valid file have a place, too.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any text is read as a deployment or refused at a line of its own, and what was read is written and read again.
+//! Any text is a valid deployment, or is refused at one of its lines. A valid one survives writing and reading.
 
 #![no_main]
 

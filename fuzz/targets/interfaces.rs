@@ -1,4 +1,5 @@
-//! Any bytes are a message of ROS 2 itself or none; what was read is written and read again, and becomes what a program has of it.
+//! Any bytes are a valid message of ROS 2's own packages, or are refused. A valid one survives encoding and decoding,
+//! and its conversion to rospin's types.
 
 #![no_main]
 
@@ -12,8 +13,8 @@ use rospin_wire::cdr::{ByteOrder, from_bytes};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// What was read is written, and read again by the other end: that of DDS, that of Zenoh. Compared as bytes, since what is no
-/// number is unlike itself.
+/// Encodes a decoded message and decodes it again, with the codec of DDS and with that of Zenoh. Compares bytes,
+/// because NaN is not equal to itself.
 struct ThereAndBack;
 
 impl Check for ThereAndBack {
@@ -33,7 +34,7 @@ impl Check for ThereAndBack {
 fn convert(bytes: &[u8]) {
     if let Some(time) = decode::<Time>(bytes) {
         let instant = Instant::from(time);
-        // What does not fit is the latest time that does.
+        // A time that does not fit becomes the latest one that does.
         assert!(Instant::from(Time::from(instant)) <= instant);
     }
     let value = decode::<rcl_interfaces::ParameterValue>(bytes).map(ParameterValue::try_from);

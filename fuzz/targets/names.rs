@@ -1,6 +1,6 @@
-//! Names of nodes, topics and types are taken or refused; what a name was resolved to stays as it is, under remapping, too.
+//! Names of nodes, topics and types are accepted or refused. A resolved name resolves to itself, also under remapping.
 //!
-//! Namespace, name, topic, another topic and a type, a line each.
+//! The input has a line each for namespace, name, topic, another topic and a type.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any text is read as a parameter file or refused with a place; a value that was read is written as it says, and read again.
+//! Any text is a valid parameter file, or is refused with a place. A valid value survives formatting and parsing.
 
 #![no_main]
 
@@ -9,7 +9,7 @@ use rospin_node::{NodeName, ParameterFile, ParameterFileError, ParameterValue, f
 
 static NODE: LazyLock<NodeName> = LazyLock::new(|| NodeName::new("/robot/left", "arm").unwrap());
 
-/// The same value; two that are no numbers are the same here.
+/// Returns true if both values are equal; NaN counts as equal to itself.
 fn is_same(one: &ParameterValue, other: &ParameterValue) -> bool {
     one == other || format!("{one:?}") == format!("{other:?}")
 }

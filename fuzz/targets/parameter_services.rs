@@ -1,6 +1,6 @@
-//! Whatever others ask of a node's parameters, they are answered, and the parameters stay what they may be.
+//! Any request to a node's parameter services is answered, and the parameters keep their types and ranges.
 //!
-//! Each request is a byte that says of which service, a byte that says how long it is, and itself.
+//! Each request is a byte that selects the service, a byte with its length, and its content.
 
 #![no_main]
 
@@ -10,7 +10,7 @@ use rospin_fuzz::decode;
 use rospin_node::interfaces::rcl_interfaces as wire;
 use rospin_node::{Node, ParameterOptions, ParameterValue, Ros, Service};
 
-/// Has the request answered, if it is one.
+/// Has the server answer the request, if the bytes are a valid one.
 fn ask<S: Service>(executor: &Executor, node: &Node, service: &str, bytes: &[u8]) -> Option<S::Response> {
     let request = decode::<S::Request>(bytes)?;
     let client = node.create_client::<S>(service).unwrap();

@@ -1,5 +1,5 @@
-//! Any text is read as a system or refused at a line of its own; what was read is written and read again, and so is the
-//! deployment that it would have.
+//! Any text is a valid scenario, or is refused at one of its lines. A valid one survives writing and reading, and so
+//! does its deployment.
 
 #![no_main]
 

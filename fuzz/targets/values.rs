@@ -1,4 +1,4 @@
-//! Single values: durations and sets of cores are read or refused, and what was read is written and read again.
+//! Durations and sets of cores are accepted or refused. Valid ones survive formatting and parsing.
 
 #![no_main]
 

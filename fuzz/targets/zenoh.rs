@@ -1,4 +1,4 @@
-//! What comes over Zenoh: payloads, attachments and tokens; and how a session is set up.
+//! Input from Zenoh: payloads, attachments and tokens; and the options of a session.
 
 #![no_main]
 
@@ -18,7 +18,7 @@ impl Check for Payload {
         let written = to_payload(&value).expect("what was read can be written");
         let again = from_payload::<T>(&written).expect("what was written can be read");
         assert_eq!(to_payload(&again).as_deref(), Ok(&written[..]));
-        // Over DDS it would be the same.
+        // The body is encoded in the same way without the header.
         if written.len() > 4 {
             let other = rospin_fuzz::decode::<T>(&written[4..]).expect("CDR");
             assert_eq!(rospin_fuzz::encode(&other), written[4..]);
@@ -28,7 +28,7 @@ impl Check for Payload {
 
 fn attachment(bytes: &[u8]) {
     if let Some(written) = fuzzing::attachment(bytes) {
-        // What later versions may have after it is left out.
+        // Later versions may append fields, which are ignored.
         assert_eq!(written, bytes[..written.len()]);
     }
 }

@@ -1,4 +1,4 @@
-//! What can be wrong with interface packages.
+//! Errors in interface packages.
 
 use std::fmt;
 use std::io;
@@ -19,54 +19,54 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why no types were generated.
+/// Reasons for which no types were generated.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GenerateError {
-    /// A line of a definition is not what ROS 2 understands.
+    /// A line of a definition is invalid.
     #[error("{place}: {problem}\n  fix: {fix}")]
     Definition {
         /// The line.
         place: Place,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
-        /// What to do about it.
+        /// The fix.
         fix: String,
     },
-    /// A definition has not the parts that its kind has.
+    /// A definition has too few or too many parts for its kind.
     #[error("{}: {problem}\n  fix: {fix}", file.display())]
     File {
         /// The file of the definition.
         file: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
-        /// What to do about it.
+        /// The fix.
         fix: String,
     },
-    /// A folder is no interface package.
+    /// A folder is not an interface package.
     #[error("{}: {problem}\n  fix: {fix}", folder.display())]
     Package {
         /// The folder.
         folder: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
-        /// What to do about it.
+        /// The fix.
         fix: String,
     },
-    /// A package that was asked for by its name is not there.
+    /// A package that was requested by name was not found.
     #[error("there is no package `{name}`\n  fix: {fix}")]
     Unknown {
         /// The package.
         name: String,
-        /// What to do about it.
+        /// The fix.
         fix: String,
     },
-    /// A file or folder cannot be read or written.
+    /// A file or folder could not be read or written.
     #[error("{}: {error}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the operating system says.
+        /// The operating system's reason.
         error: io::Error,
     },
 }
@@ -77,7 +77,7 @@ impl GenerateError {
     }
 }
 
-/// What is wrong with something of a line, and what to do about it; the line is known further up.
+/// A problem and its fix. The caller adds the line.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) problem: String,

@@ -1,4 +1,4 @@
-//! What a build script calls.
+//! The interface for build scripts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use crate::emit::{self, Target};
 use crate::error::GenerateError;
 use crate::packages::{self, Origin, Packages};
-use crate::shipped;
+use crate::shipped::{self, Distribution};
 
-/// Turns interface packages into Rust types. See the [crate](crate) for how a build script uses it.
+/// Generates Rust types from interface packages. The [crate](crate) shows its use in a build script.
 #[derive(Clone, Debug)]
 pub struct Generator {
     folders: Vec<PathBuf>,
@@ -21,7 +21,7 @@ pub struct Generator {
     out: Option<PathBuf>,
     prefixes: Option<Vec<PathBuf>>,
     distribution: Option<String>,
-    /// Shipped packages are generated, too: this is `rospin-msgs` itself.
+    /// True if shipped packages are generated as well, which only `rospin-msgs` itself does.
     ships: bool,
 }
 
@@ -32,7 +32,7 @@ impl Default for Generator {
 }
 
 impl Generator {
-    /// A generator without packages.
+    /// Returns a generator without packages.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -47,50 +47,52 @@ impl Generator {
         }
     }
 
-    /// Adds the package in a folder: one with a folder `msg`, `srv` or `action`. Its name is that in its `package.xml`, or that
-    /// of the folder.
+    /// Adds the package in a folder, which has a folder `msg`, `srv` or `action`. The package's name is that of its
+    /// `package.xml`, or else the folder's.
     #[must_use]
     pub fn package(mut self, folder: impl Into<PathBuf>) -> Self {
         self.folders.push(folder.into());
         self
     }
 
-    /// Adds a package of the installed ROS 2, by its name. Its environment must be set up, so that `AMENT_PREFIX_PATH` is there.
+    /// Adds a package of the installed ROS 2, by its name. ROS 2's environment must be set up (`AMENT_PREFIX_PATH`).
     #[must_use]
     pub fn installed(mut self, name: impl Into<String>) -> Self {
         self.names.insert(name.into());
         self
     }
 
-    /// Sets the path that generated code finds the types of `rospin-msgs` at, if it is not `::rospin_msgs`.
+    /// Sets the path at which generated code finds the types of `rospin-msgs`. By default `::rospin_msgs`. Programs
+    /// that depend only on `rospin` use `::rospin::msgs`.
     #[must_use]
     pub fn messages_at(mut self, path: impl Into<String>) -> Self {
         self.messages = path.into();
         self
     }
 
-    /// Sets the folder that is written to, if it is not that of the build script.
+    /// Sets the output folder. By default that of the build script.
     #[must_use]
     pub fn out_dir(mut self, folder: impl Into<PathBuf>) -> Self {
         self.out = Some(folder.into());
         self
     }
 
-    /// Sets where ROS 2 is installed, if that is not what `AMENT_PREFIX_PATH` says.
+    /// Sets the folders where ROS 2 is installed. By default those of `AMENT_PREFIX_PATH`.
     #[must_use]
     pub fn prefixes(mut self, folders: impl IntoIterator<Item = PathBuf>) -> Self {
         self.prefixes = Some(folders.into_iter().collect());
         self
     }
 
-    /// Sets the distribution that the definitions of shipped packages are from, if that is not what `ROS_DISTRO` says.
+    /// Sets the distribution of ROS 2 for which types are generated, such as `humble`. By default that of `ROS_DISTRO`, or else
+    /// Jazzy. It decides about the definitions of shipped packages, and for Humble types have no hash.
     #[must_use]
     pub fn distribution(mut self, name: impl Into<String>) -> Self {
         self.distribution = Some(name.into());
         self
     }
 
-    /// Generates shipped packages rather than referring to `rospin-msgs`: what `rospin-msgs` itself does.
+    /// Generates shipped packages in place of referring to `rospin-msgs`. Only `rospin-msgs` itself needs it.
     #[doc(hidden)]
     #[must_use]
     pub fn ship(mut self, names: impl IntoIterator<Item = String>, wire: &str) -> Self {
@@ -103,7 +105,7 @@ impl Generator {
     /// Writes a module for each package to `interfaces.rs`, and tells Cargo when to run the build script again.
     ///
     /// # Errors
-    /// If a definition is wrong or missing, or nothing can be written.
+    /// If a definition is invalid or missing, or a file cannot be written.
     pub fn generate(&self) -> Result<(), GenerateError> {
         let out = self.out.clone().or_else(|| env::var_os("OUT_DIR").map(PathBuf::from)).ok_or_else(|| {
             let fix = "call this from a build script, or set `Generator::out_dir`".to_owned();
@@ -116,7 +118,7 @@ impl Generator {
         Ok(())
     }
 
-    /// Like [`generate`](Self::generate), and ends the build script with what is wrong.
+    /// Calls [`generate`](Self::generate). On an error it prints the error and ends the build script.
     #[expect(clippy::print_stderr, reason = "Cargo shows what a build script says that failed")]
     pub fn generate_or_exit(&self) {
         if let Err(error) = self.generate() {
@@ -129,7 +131,8 @@ impl Generator {
     fn files(&self) -> Result<BTreeMap<String, String>, GenerateError> {
         let packages = self.read()?;
         let wire = self.wire.clone().unwrap_or_else(|| format!("{}::wire", self.messages));
-        let target = Target { packages: &packages, messages: &self.messages, wire: &wire };
+        let has_hashes = self.release().has_hashes();
+        let target = Target { packages: &packages, messages: &self.messages, wire: &wire, has_hashes };
         let (mut files, mut index) = (BTreeMap::new(), String::new());
         for (name, package) in packages.0.iter().filter(|(_, package)| package.origin == Origin::Generated) {
             let _ = writeln!(index, "/// The package `{name}`.");
@@ -142,7 +145,7 @@ impl Generator {
         Ok(files)
     }
 
-    /// Reads the packages that were asked for, and all that they mention.
+    /// Reads the requested packages, and all packages that they refer to.
     fn read(&self) -> Result<Packages, GenerateError> {
         let mut packages = Packages::default();
         for folder in &self.folders {
@@ -162,7 +165,7 @@ impl Generator {
             let Some(name) = missing.min().cloned() else {
                 break;
             };
-            // Those that are nowhere are found out by the check, which knows who mentions them.
+            // A package that was not found is reported by the check, which knows the line that refers to it.
             self.find(&mut packages, &name, Origin::Shipped)?;
             looked_for.insert(name);
         }
@@ -170,12 +173,18 @@ impl Generator {
         Ok(packages)
     }
 
-    /// Adds a package that is shipped or installed. True if there is one.
+    /// Returns the distribution for which types are generated.
+    fn release(&self) -> Distribution {
+        let name = self.distribution.clone().or_else(|| env::var("ROS_DISTRO").ok());
+        Distribution::named(name.as_deref())
+    }
+
+    /// Adds a package that is shipped or installed. Returns true if it was found.
     fn find(&self, packages: &mut Packages, name: &str, origin: Origin) -> Result<bool, GenerateError> {
-        let distribution = self.distribution.clone().or_else(|| env::var("ROS_DISTRO").ok());
-        if let Some(folders) = shipped::folders(name, distribution.as_deref()) {
+        let distribution = self.release();
+        if let Some(folders) = shipped::folders(name, distribution) {
             let origin = if self.ships { Origin::Generated } else { origin };
-            let correct = |message: &str, text| shipped::correct(name, message, distribution.as_deref(), text);
+            let correct = |message: &str, text| shipped::correct(name, message, distribution, text);
             packages.add(name, origin, folders, correct)?;
             return Ok(true);
         }
@@ -185,13 +194,13 @@ impl Generator {
         });
         let installed = prefixes.iter().map(|prefix| prefix.join("share").join(name));
         match installed.into_iter().find(|folder| packages::is_package(folder)) {
-            // Nobody else has types of it.
+            // Nothing else has types of this package, so they are generated.
             Some(folder) => packages.add(name, Origin::Generated, vec![folder], as_it_is).map(|()| true),
             None => Ok(false),
         }
     }
 
-    /// Tells Cargo what the generated code depends on.
+    /// Tells Cargo which files the generated code depends on.
     #[expect(clippy::print_stdout, reason = "that is how a build script talks to Cargo")]
     fn watch(&self, folders: &[PathBuf]) {
         if self.out.is_some() {
@@ -206,12 +215,12 @@ impl Generator {
     }
 }
 
-/// Returns the text of a definition as its file has it.
+/// Returns the text of a definition unchanged.
 fn as_it_is(_: &str, text: String) -> String {
     text
 }
 
-/// Writes a file unless it has this text already: an unchanged one is not compiled again.
+/// Writes a file unless it has this text already, so that unchanged code is not compiled again.
 fn write_if_new(file: &Path, text: &str) -> Result<(), GenerateError> {
     if fs::read(file).is_ok_and(|old| old == text.as_bytes()) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The hashes by which ROS 2 tells types apart: SHA-256 of a description of the type, by `hiroz-schema`.
+//! Type hashes of ROS 2: SHA-256 of a type's description, calculated by `hiroz-schema`.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use hiroz_schema::{
 use crate::model::{Base, Field, Interface, Kind, Shape, TypeRef};
 use crate::packages::Packages;
 
-/// What ROS 2 sends where there is nothing to send.
+/// Name of the field that ROS 2 gives to a message without fields.
 pub(crate) const NOTHING: &str = "structure_needs_at_least_one_member";
 
 /// Returns the hash of a message.
@@ -24,7 +24,7 @@ pub(crate) fn service(packages: &Packages, interface: &Interface) -> String {
     hasher.service(&interface.ros_name(), parts)
 }
 
-/// The hashes of what an action is made of.
+/// The hashes of an action's parts.
 #[derive(Debug)]
 pub(crate) struct ActionHashes {
     pub(crate) send_goal: String,
@@ -32,7 +32,7 @@ pub(crate) struct ActionHashes {
     pub(crate) feedback_message: String,
 }
 
-/// Returns the hashes of what an action is made of.
+/// Returns the hashes of an action's parts.
 pub(crate) fn action(packages: &Packages, interface: &Interface) -> ActionHashes {
     let name = interface.ros_name();
     let of = |part: &str, fields| TypeDescription { type_name: format!("{name}_{part}"), fields };
@@ -75,7 +75,7 @@ fn nested(name: &str) -> FieldTypeDescription {
     FieldTypeDescription::nested(TypeId::NESTED_TYPE, name)
 }
 
-/// Describes a message, or a part of a service or an action.
+/// Returns the description of a message, or of a part of a service or an action.
 fn part(interface: &Interface, index: usize) -> TypeDescription {
     let name = interface.ros_name();
     let type_name = match interface.kind {
@@ -93,7 +93,7 @@ fn describe(of: &Field) -> FieldDescription {
     let (type_id, string_capacity) = match &of.base {
         Base::Bool => (TypeId::BOOL, 0),
         Base::Byte => (TypeId::BYTE, 0),
-        // ROS 2 has no type of its own for it.
+        // ROS 2 describes `char` as `uint8`.
         Base::Char | Base::Uint8 => (TypeId::UINT8, 0),
         Base::Float32 => (TypeId::FLOAT32, 0),
         Base::Float64 => (TypeId::FLOAT64, 0),
@@ -128,15 +128,15 @@ fn describe(of: &Field) -> FieldDescription {
     )
 }
 
-/// Collects the types that a type is made of.
+/// Collects the types that a type refers to.
 struct Hasher<'a> {
     packages: &'a Packages,
-    /// Parts of services and actions, by their name.
+    /// Parts of services and actions, by name.
     known: BTreeMap<String, TypeDescription>,
 }
 
 impl<'a> Hasher<'a> {
-    /// With the types that services and actions need, which hardly any package mentions itself.
+    /// Adds the types that every service and action refers to, which packages need not mention.
     fn new(packages: &'a Packages) -> Self {
         let mut hasher = Self { packages, known: BTreeMap::new() };
         let one = FieldTypeDescription::primitive;
@@ -162,7 +162,7 @@ impl<'a> Hasher<'a> {
         self.known.insert(description.type_name.clone(), description);
     }
 
-    /// Hashes a service: its request, its response, and what tells of calls.
+    /// Returns the hash of a service: of its request, its response, and the event of service introspection.
     fn service(&mut self, name: &str, parts: [TypeDescription; 2]) -> String {
         let [request, response] = parts.each_ref().map(|part| part.type_name.clone());
         parts.into_iter().for_each(|part| self.add(part));
@@ -181,7 +181,7 @@ impl<'a> Hasher<'a> {
         self.hash(TypeDescription { type_name: name.to_owned(), fields })
     }
 
-    /// Hashes a type with all that it contains.
+    /// Returns the hash of a type and of all types that it contains.
     fn hash(&self, type_description: TypeDescription) -> String {
         let mut referenced = BTreeMap::new();
         let mut next = names(&type_description);
@@ -193,7 +193,7 @@ impl<'a> Hasher<'a> {
                 referenced.insert(name, description);
             }
         }
-        // ROS 2 wants them in the order of their names, which the map has.
+        // ROS 2 sorts them by name, as the map does.
         let referenced_type_descriptions = referenced.into_values().collect();
         calculate_hash(&TypeDescriptionMsg { type_description, referenced_type_descriptions }).to_rihs_string()
     }
@@ -208,7 +208,7 @@ impl<'a> Hasher<'a> {
     }
 }
 
-/// Returns the types that a type mentions.
+/// Returns the names of the types that a type refers to.
 fn names(of: &TypeDescription) -> Vec<String> {
     let names = of.fields.iter().map(|field| &field.field_type.nested_type_name);
     names.filter(|name| !name.is_empty()).cloned().collect()

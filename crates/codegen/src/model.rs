@@ -14,7 +14,7 @@ pub(crate) enum Kind {
 impl Kind {
     pub(crate) const ALL: [Self; 3] = [Self::Message, Self::Service, Self::Action];
 
-    /// The folder of a package and the extension of its files, which are the same word.
+    /// Returns the name of the kind's folder in a package, which is also the extension of its files.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Message => "msg",
@@ -23,7 +23,7 @@ impl Kind {
         }
     }
 
-    /// The parts of a definition, as their names end in ROS and in Rust.
+    /// Returns the suffixes of the parts of a definition, which are the same in ROS and in Rust.
     pub(crate) const fn parts(self) -> &'static [&'static str] {
         match self {
             Self::Message => &[""],
@@ -33,7 +33,7 @@ impl Kind {
     }
 }
 
-/// The name of a message in a package.
+/// A reference to a message: package and name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct TypeRef {
     pub(crate) package: String,
@@ -46,7 +46,7 @@ impl fmt::Display for TypeRef {
     }
 }
 
-/// What a field is, or what its elements are.
+/// The type of a field, or of its elements.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Base {
     Bool,
@@ -62,11 +62,11 @@ pub(crate) enum Base {
     Uint32,
     Int64,
     Uint64,
-    /// With a bound of 0, of any length.
+    /// A string; with a bound of 0, of any length.
     String {
         max: usize,
     },
-    /// With a bound of 0, of any length.
+    /// A wide string; with a bound of 0, of any length.
     WString {
         max: usize,
     },
@@ -96,7 +96,7 @@ impl Base {
         })
     }
 
-    /// The values that a whole number of this type may have.
+    /// Returns the range of an integer type.
     pub(crate) const fn range(&self) -> Option<(i128, i128)> {
         Some(match self {
             Self::Int8 => (i8::MIN as i128, i8::MAX as i128),
@@ -111,7 +111,7 @@ impl Base {
         })
     }
 
-    /// True for numbers of a fixed size, which are copied whole.
+    /// Returns true for numbers of a fixed size, whose arrays are copied as a whole.
     pub(crate) const fn is_number(&self) -> bool {
         self.range().is_some() || self.is_float()
     }
@@ -121,12 +121,12 @@ impl Base {
     }
 }
 
-/// How many of them a field has.
+/// The number of elements of a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Shape {
     One,
     Array(usize),
-    /// With a bound of 0, of any length.
+    /// A sequence; with a bound of 0, of any length.
     Sequence {
         max: usize,
     },
@@ -146,7 +146,7 @@ pub(crate) struct Field {
     pub(crate) name: String,
     pub(crate) base: Base,
     pub(crate) shape: Shape,
-    /// The elements of the default; one for a field that is no array.
+    /// The elements of the default. One element if the field is not an array.
     pub(crate) default: Option<Vec<Literal>>,
     pub(crate) line: usize,
 }
@@ -173,22 +173,22 @@ pub(crate) struct Interface {
     pub(crate) name: String,
     pub(crate) file: PathBuf,
     pub(crate) text: String,
-    /// As many as its kind has.
+    /// The parts; their number is that of the kind.
     pub(crate) parts: Vec<Part>,
 }
 
 impl Interface {
-    /// The name in ROS: package, kind, name.
+    /// Returns the name in ROS: package, kind, name.
     pub(crate) fn ros_name(&self) -> String {
         format!("{}/{}/{}", self.package, self.kind.word(), self.name)
     }
 
-    /// The name of a part in Rust.
+    /// Returns the name of a part in Rust.
     pub(crate) fn rust_name(&self, part: usize) -> String {
         format!("{}{}", self.name, self.kind.parts()[part])
     }
 
-    /// The message types that it mentions, each with the line.
+    /// Returns the message types that it refers to, each with the line.
     pub(crate) fn references(&self) -> impl Iterator<Item = (&TypeRef, usize)> {
         let fields = self.parts.iter().flat_map(|part| &part.fields);
         fields.filter_map(|field| match &field.base {

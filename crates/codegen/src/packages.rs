@@ -1,4 +1,4 @@
-//! Interface packages: where they are, and what is in them.
+//! Interface packages: their folders and definitions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,12 +8,12 @@ use crate::error::{Fault, GenerateError};
 use crate::model::{Interface, Kind, TypeRef};
 use crate::parse;
 
-/// Whose Rust types a package has.
+/// The origin of a package's Rust types.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Origin {
-    /// They are generated.
+    /// Generated into this crate.
     Generated,
-    /// They are those of `rospin-msgs`.
+    /// Those of `rospin-msgs`.
     Shipped,
 }
 
@@ -21,19 +21,19 @@ pub(crate) enum Origin {
 #[derive(Debug)]
 pub(crate) struct Package {
     pub(crate) origin: Origin,
-    /// The folders that definitions were read from.
+    /// The folders from which definitions were read.
     pub(crate) folders: Vec<PathBuf>,
-    /// By kind and name.
+    /// The definitions, by kind and name.
     pub(crate) interfaces: BTreeMap<(Kind, String), Interface>,
 }
 
-/// All packages that something is generated from, and those that they mention.
+/// The packages from which types are generated, and all packages that they refer to.
 #[derive(Default, Debug)]
 pub(crate) struct Packages(pub(crate) BTreeMap<String, Package>);
 
 impl Packages {
-    /// Reads the definitions of a package. Those of a later folder are used only where an earlier one has none of their name.
-    /// `correct` returns the text of a definition as it is to be read, from its name and text.
+    /// Reads the definitions of a package. A definition in a later folder is used only if earlier ones have none of
+    /// that name. `correct` gets a definition's name and text, and returns the text to parse.
     pub(crate) fn add(
         &mut self,
         name: &str,
@@ -59,10 +59,10 @@ impl Packages {
         self.0.get(&of.package)?.interfaces.get(&(Kind::Message, of.name.clone()))
     }
 
-    /// Checks that every message that is mentioned is there, and that none contains itself.
+    /// Checks that every message that is referred to exists, and that no message contains itself.
     ///
     /// # Errors
-    /// With the line that mentions it.
+    /// Names the line of the reference.
     pub(crate) fn check(&self) -> Result<(), GenerateError> {
         let generated = self.0.values().filter(|package| package.origin == Origin::Generated);
         for interface in generated.flat_map(|package| package.interfaces.values()) {
@@ -100,7 +100,7 @@ impl Packages {
         Ok(())
     }
 
-    /// Returns what to say of a message that is not there.
+    /// Returns the error of a reference to a missing message.
     fn missing(&self, of: &TypeRef) -> Fault {
         let fix = match self.0.get(&of.package) {
             _ if of.name == "Header" => "write `std_msgs/Header`".to_owned(),
@@ -121,7 +121,7 @@ impl Packages {
     }
 }
 
-/// Returns the files in a folder with this extension, in the order of their names; none if there is no such folder.
+/// Returns the files in a folder with this extension, sorted by name. Empty if the folder does not exist.
 fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, GenerateError> {
     if !folder.is_dir() {
         return Ok(Vec::new());
@@ -137,12 +137,12 @@ fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, GenerateError> 
     Ok(files)
 }
 
-/// True if a folder is an interface package.
+/// Returns true if a folder is an interface package.
 pub(crate) fn is_package(folder: &Path) -> bool {
     Kind::ALL.iter().any(|kind| folder.join(kind.word()).is_dir())
 }
 
-/// Returns the name of the package in a folder: what its `package.xml` says, or the name of the folder.
+/// Returns the name of the package in a folder: that in its `package.xml`, or else the folder's.
 pub(crate) fn name(folder: &Path) -> Result<String, GenerateError> {
     let refuse =
         |fault: Fault| GenerateError::Package { folder: folder.to_owned(), problem: fault.problem, fix: fault.fix };

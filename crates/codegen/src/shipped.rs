@@ -1,10 +1,10 @@
-//! The packages of `rospin-msgs`, whose definitions the crate `hiroz-codegen` has.
+//! The packages of `rospin-msgs`. Their definitions are in the crate `hiroz-codegen`.
 
 use std::path::PathBuf;
 
 use hiroz_codegen::bundled_assets_dir_for;
 
-/// The packages that `rospin-msgs` has types of.
+/// The packages whose types `rospin-msgs` has.
 pub const SHIPPED: &[&str] = &[
     "action_msgs",
     "action_tutorials_interfaces",
@@ -32,39 +32,73 @@ pub const SHIPPED: &[&str] = &[
     "visualization_msgs",
 ];
 
-/// The packages whose definitions for Jazzy lack constants, comments or whole messages. Those for Lyrical have the same fields,
-/// but for what [`correct`] knows.
+/// Packages whose definitions for Jazzy in `hiroz-codegen` lack constants, comments or whole messages. Those for
+/// Lyrical are used for all distributions; they have the same fields, except for what [`correct`] changes back.
 const FROM_LYRICAL: [&str; 4] = ["lifecycle_msgs", "rcl_interfaces", "test_msgs", "type_description_interfaces"];
 
-/// True if the definitions of Lyrical are asked for. Rolling is what the next distribution will be.
-fn is_lyrical(distribution: Option<&str>) -> bool {
-    matches!(distribution, Some("lyrical" | "rolling"))
+/// Packages that have more messages in Kilted than in Jazzy: those that Lyrical has, too.
+const LARGER_IN_KILTED: [&str; 2] = ["nav_msgs", "rosgraph_msgs"];
+
+/// A distribution of ROS 2, or several that have equal definitions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Distribution {
+    /// Humble, which has no type hashes.
+    Humble,
+    /// Iron and Jazzy; also any unknown distribution.
+    Jazzy,
+    /// Kilted: Jazzy's definitions, and new messages.
+    Kilted,
+    /// Lyrical and Rolling, which is what the next distribution will be.
+    Lyrical,
 }
 
-/// Returns the folders with the definitions of a package, if it is shipped; the first one that has a definition counts.
-pub(crate) fn folders(package: &str, distribution: Option<&str>) -> Option<Vec<PathBuf>> {
-    let distributions: &[&str] = match package {
+impl Distribution {
+    /// Returns the distribution with that name, as `ROS_DISTRO` has it.
+    pub(crate) fn named(name: Option<&str>) -> Self {
+        match name {
+            Some("humble") => Self::Humble,
+            Some("kilted") => Self::Kilted,
+            Some("lyrical" | "rolling") => Self::Lyrical,
+            _ => Self::Jazzy,
+        }
+    }
+
+    /// Returns true if types have hashes. Without them, endpoints of Zenoh match by the types' names.
+    pub(crate) fn has_hashes(self) -> bool {
+        self != Self::Humble
+    }
+}
+
+/// Returns the folders with the definitions of a package, or `None` if it is not shipped. The first folder that has a
+/// definition counts.
+pub(crate) fn folders(package: &str, distribution: Distribution) -> Option<Vec<PathBuf>> {
+    let trees: &[&str] = match distribution {
         _ if !SHIPPED.contains(&package) => return None,
-        _ if is_lyrical(distribution) => &["lyrical"],
+        Distribution::Lyrical => &["lyrical"],
         _ if FROM_LYRICAL.contains(&package) => &["lyrical", "jazzy"],
+        Distribution::Kilted if LARGER_IN_KILTED.contains(&package) => &["jazzy", "lyrical"],
         _ => &["jazzy"],
     };
-    Some(distributions.iter().map(|distribution| bundled_assets_dir_for(distribution).join(package)).collect())
+    Some(trees.iter().map(|tree| bundled_assets_dir_for(tree).join(package)).collect())
 }
 
-/// Returns the folders with the packages of each distribution, Jazzy first: for tests.
+/// Returns the folders with the packages of each distribution, Jazzy first. For tests.
 #[doc(hidden)]
 #[must_use]
 pub fn definitions() -> Vec<PathBuf> {
     ["jazzy", "lyrical"].map(bundled_assets_dir_for).to_vec()
 }
 
-/// Returns the definition of a shipped message as its distribution has it.
-pub(crate) fn correct(package: &str, name: &str, distribution: Option<&str>, text: String) -> String {
+/// Returns the text of a shipped definition as the distribution has it.
+pub(crate) fn correct(package: &str, name: &str, distribution: Distribution, text: String) -> String {
     match (package, name) {
-        // The time became a message in Lyrical, and both trees have it like that.
-        ("lifecycle_msgs", "TransitionEvent") if !is_lyrical(distribution) => {
+        // Lyrical replaced the integer by a message, and both folders have the message.
+        ("lifecycle_msgs", "TransitionEvent") if distribution != Distribution::Lyrical => {
             text.replace("builtin_interfaces/Time stamp", "uint64 timestamp")
+        }
+        // The last field was added after Humble.
+        ("sensor_msgs", "Range") if distribution == Distribution::Humble => {
+            text.split("float32 variance").next().unwrap_or_default().to_owned()
         }
         _ => text,
     }

@@ -1,4 +1,4 @@
-//! Packages that are wrong: each error names file and line, and says what to do.
+//! Invalid packages: each error names the file, the line and the fix.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ fn package(name: &str, files: &[(&str, &str)]) -> PathBuf {
     folder
 }
 
-/// Generates without an installed ROS 2, into a folder beside the package.
+/// Generates into a folder beside the package, without an installed ROS 2.
 fn generate(folder: &Path) -> Result<String, GenerateError> {
     let out = folder.with_extension("out");
     fs::create_dir_all(&out).unwrap();
@@ -25,7 +25,7 @@ fn generate(folder: &Path) -> Result<String, GenerateError> {
     Ok(fs::read_to_string(out.join(folder.file_name().unwrap()).with_extension("rs")).unwrap())
 }
 
-/// Checks that a package with this file is refused: at this line, with this in the text.
+/// Checks that a package with this file is refused at this line, with these texts in the error.
 #[track_caller]
 fn refuse(name: &str, file: &str, text: &str, line: usize, said: &[&str]) {
     let folder = package(name, &[(file, text)]);
@@ -40,10 +40,10 @@ fn refuse(name: &str, file: &str, text: &str, line: usize, said: &[&str]) {
 
 #[test]
 fn types_are_checked() {
-    refuse("unknown_type", "msg/A.msg", "\nint33 a\n", 2, &["`int33` is no type", "`package/Name`"]);
+    refuse("unknown_type", "msg/A.msg", "\nint33 a\n", 2, &["`int33` is not a type", "`package/Name`"]);
     refuse("ros_1", "msg/A.msg", "time a\n", 1, &["`builtin_interfaces/Time`"]);
-    refuse("length", "msg/A.msg", "int8[0] a", 1, &["`0` is no length", "above 0"]);
-    refuse("bound", "msg/A.msg", "string<=x a", 1, &["`x` is no length of a string"]);
+    refuse("length", "msg/A.msg", "int8[0] a", 1, &["`0` is not a length", "above 0"]);
+    refuse("bound", "msg/A.msg", "string<=x a", 1, &["`x` is not a length of a string"]);
     refuse("bracket", "msg/A.msg", "int8] a", 1, &["without a `[`"]);
 }
 
@@ -51,7 +51,7 @@ fn types_are_checked() {
 fn messages_that_are_mentioned_are_there() {
     refuse("own", "msg/A.msg", "int8 a\nB b\n", 2, &["there is no message `own/msg/B`", "`msg/B.msg`"]);
     refuse("header", "msg/A.msg", "Header header", 1, &["write `std_msgs/Header`"]);
-    refuse("shipped", "srv/A.srv", "---\ngeometry_msgs/point at", 2, &["`geometry_msgs/point` is no type"]);
+    refuse("shipped", "srv/A.srv", "---\ngeometry_msgs/point at", 2, &["`geometry_msgs/point` is not a type"]);
     refuse("spelling", "msg/A.msg", "geometry_msgs/PoINT at", 1, &["write `geometry_msgs/Point`"]);
     refuse("foreign", "action/A.action", "---\n---\nodd_msgs/A a", 3, &["`odd_msgs/msg/A`", "`Generator::package`"]);
     let circle = [("msg/A.msg", "int8 a\nB b"), ("msg/B.msg", "A[] a")];
@@ -62,7 +62,7 @@ fn messages_that_are_mentioned_are_there() {
 #[test]
 fn values_are_checked() {
     refuse("constant", "msg/A.msg", "int8 a\nuint8 BIG=256", 2, &["`256`", "from 0 to 255"]);
-    refuse("default", "msg/A.msg", "bool a maybe", 1, &["`maybe` is no Boolean"]);
+    refuse("default", "msg/A.msg", "bool a maybe", 1, &["`maybe` is not a Boolean"]);
     refuse("elements", "msg/A.msg", "int8[2] a [1]", 1, &["the default has 1 elements", "write 2"]);
     refuse("long", "msg/A.msg", "string<=2 a \"abc\"", 1, &["longer than its type allows"]);
     refuse("quotes", "msg/A.msg", "string a \"b\"c\"", 1, &["has a \" inside"]);
@@ -73,11 +73,11 @@ fn values_are_checked() {
 fn names_are_checked() {
     refuse("upper", "msg/A.msg", "int8 Speed", 1, &["call it `speed`"]);
     refuse("twice", "srv/A.srv", "int8 a\n---\nint8 a\nint8 a", 4, &["`a` is there already"]);
-    refuse("equals", "msg/A.msg", "string a \"b=c\"", 1, &["`=` makes it one"]);
+    refuse("equals", "msg/A.msg", "string a \"b=c\"", 1, &["`=` makes it a constant"]);
     let error = generate(&package("file", &[("msg/lower_case.msg", "int8 a")])).unwrap_err().to_string();
-    assert!(error.contains("lower_case.msg: `lower_case` is no name of an interface"), "{error}");
+    assert!(error.contains("lower_case.msg: `lower_case` is not a valid name of an interface"), "{error}");
     let error = generate(&package("Upper", &[("msg/A.msg", "int8 a")])).unwrap_err().to_string();
-    assert!(error.contains("`Upper` is no name of a package"), "{error}");
+    assert!(error.contains("`Upper` is not a valid name of a package"), "{error}");
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_package_is_called_what_its_manifest_says() {
     assert!(fs::read_to_string(out.join("robot_msgs.rs")).unwrap().contains("robot_msgs/msg/A"));
 }
 
-/// A package that is neither named nor shipped is found where ROS 2 is installed; one that is shipped is not.
+/// A package that is neither named nor shipped is found in an installed ROS 2. A shipped one is not taken from there.
 #[test]
 fn packages_are_found_where_ros_is_installed() {
     let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("broken/prefix");

@@ -1,4 +1,4 @@
-//! What a program can start, and what a component is started with.
+//! Components: constructors that a program registers, and the set-up that they get.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -10,29 +10,30 @@ use rospin_node::{Node, NodeError, NodeName, NodeOptions, Ros};
 
 use crate::ending::ContainerHandle;
 
-/// What keeps a component alive, or why it did not start.
+/// The handles that keep a component alive, or the reason why it did not start.
 pub(crate) type Started = Result<Box<dyn Any + Send>, Box<dyn Error + Send + Sync>>;
 
 type Maker = Box<dyn Fn(Setup) -> Started + Send + Sync>;
 
-/// The components that a program could start, by the names of their types.
+/// The components that a program can start, by the names of their types.
 ///
-/// See the [crate](crate) for an example.
+/// The [crate](crate) has an example.
 pub struct Components {
     makers: BTreeMap<String, Maker>,
 }
 
 impl Components {
-    /// None yet.
+    /// Returns an empty set.
     #[must_use]
     pub fn new() -> Self {
         Self { makers: BTreeMap::new() }
     }
 
-    /// Adds one: `type_name`, such as `demo::Talker`, is what component files call it. One of the same name makes room for it.
+    /// Adds a component. `type_name`, such as `demo::Talker`, is its name in component files. A component of the same
+    /// name is replaced.
     ///
-    /// `make` creates node, groups and entities. What it returns, their handles, lives until the container ends. Nothing of it
-    /// runs before all components are there.
+    /// `make` creates the node, groups and entities. It returns their handles, which live until the container ends. No
+    /// callback runs before all components were created.
     #[must_use]
     pub fn register<T, E>(
         mut self,
@@ -51,7 +52,7 @@ impl Components {
         self
     }
 
-    /// The names, sorted.
+    /// Returns the names, sorted.
     pub fn type_names(&self) -> impl Iterator<Item = &str> {
         self.makers.keys().map(String::as_str)
     }
@@ -73,7 +74,7 @@ impl fmt::Debug for Components {
     }
 }
 
-/// What a component is started with.
+/// The set-up of one component.
 #[derive(Debug)]
 pub struct Setup {
     pub(crate) name: NodeName,
@@ -84,8 +85,8 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Creates the node, with the name, the namespace and the names of topics and services that the file gives it. What the file
-    /// has its parameters begin with they get when they are [declared](Node::declare_parameter).
+    /// Creates the node with the name, the namespace and the remapping rules of the file. Its parameters get the
+    /// file's values when they are [declared](Node::declare_parameter).
     ///
     /// # Errors
     /// If the middleware refuses.
@@ -93,33 +94,33 @@ impl Setup {
         self.ros.create_node(self.options.clone())
     }
 
-    /// As [`create_node`](Self::create_node) would create it: for nodes of other kinds, such as
+    /// Returns the options that [`create_node`](Self::create_node) uses, for other kinds of nodes such as
     /// [`LifecycleNode`](rospin_node::LifecycleNode).
     #[must_use]
     pub fn node_options(&self) -> NodeOptions {
         self.options.clone()
     }
 
-    /// The node's name.
+    /// Returns the node's name.
     #[must_use]
     pub fn name(&self) -> &NodeName {
         &self.name
     }
 
-    /// What its nodes talk through.
+    /// Returns the creator of nodes.
     #[must_use]
     pub fn ros(&self) -> &Ros {
         &self.ros
     }
 
-    /// Where its groups go, unless a deployment file says otherwise: that looks for groups by node and name, so give both to
-    /// them.
+    /// Returns the executor for the component's groups. A deployment file may move them; it finds groups by node and
+    /// name, so set both.
     #[must_use]
     pub fn executor(&self) -> &ExecutorHandle {
         &self.executor
     }
 
-    /// The container, as the component's callbacks need it to end everything.
+    /// Returns a handle with which the component's callbacks can end the container.
     #[must_use]
     pub fn container(&self) -> ContainerHandle {
         self.container.clone()

@@ -15,48 +15,49 @@ use crate::ending::{ContainerHandle, Ended, Ending};
 use crate::error::{RunError, StartError};
 use crate::signals::Listening;
 
-/// The executor that every container has.
+/// Name of the executor that every container has.
 const OWN_EXECUTOR: &str = "container";
 
-/// Runs components, every executor on a thread of its own, until one of them ends.
+/// Runs components until one of them ends the container. Every executor has a thread of its own.
 ///
-/// See the [crate](crate) for an example.
+/// The [crate](crate) has an example.
 #[must_use = "nothing runs before `run` is called"]
 pub struct Container {
     context: Context,
-    /// The first one is the container's own.
+    /// The executors. The first one is the container's own.
     executors: Vec<Executor>,
     components: Vec<Box<dyn Any + Send>>,
     ending: Arc<Ending>,
 }
 
 impl Container {
-    /// A container without components, and with one executor, called `container`.
+    /// Returns a container without components. It has one executor, called `container`.
     pub fn new(context: &Context) -> Self {
         let executors = vec![context.create_executor(ExecutorOptions::new(OWN_EXECUTOR))];
         Self { context: context.clone(), executors, components: Vec::new(), ending: Arc::default() }
     }
 
-    /// The executor called `container`: for what the process has only once, such as the discovery of a middleware.
+    /// Returns the executor called `container`. It suits work that a process has only once, such as a middleware's
+    /// discovery.
     #[must_use]
     pub fn executor(&self) -> ExecutorHandle {
         self.executors[0].handle()
     }
 
-    /// What ends the container.
+    /// Returns a handle that can end the container.
     #[must_use]
     pub fn handle(&self) -> ContainerHandle {
         ContainerHandle { ending: Arc::clone(&self.ending), component: None }
     }
 
-    /// Creates the components of the file, in its order, on executors that have one thread each unless a deployment file says
-    /// otherwise. None of their callbacks runs before [`run`](Self::run).
+    /// Creates the components of the file, in its order. Their executors have one thread each, unless a deployment
+    /// file says otherwise. No callback runs before [`run`](Self::run).
     ///
     /// May be called several times, also with different middlewares.
     ///
     /// # Errors
-    /// With the place in the file, if it names a component that the program does not have, a name is none, or a component
-    /// does not start. Those before it are there then, and go with the container.
+    /// If the file names a component that is not registered, a name is invalid, or a component does not start. The
+    /// error has the place in the file. Components before it exist then, and are dropped with the container.
     pub fn start(&mut self, components: &Components, ros: &Ros, file: &ComponentFile) -> Result<(), StartError> {
         for (number, plan) in file.components().iter().enumerate() {
             let make = components.maker(&plan.type_name).ok_or_else(|| {
@@ -84,12 +85,12 @@ impl Container {
         Ok(())
     }
 
-    /// Runs all executors until a component or a handle [ends](ContainerHandle::end) the container, or one of them is
-    /// halted. Callbacks that run are waited for; then components are dropped, the last one first.
+    /// Runs all executors until a component or a handle [ends](ContainerHandle::end) the container, or an executor is
+    /// halted. Callbacks that are running are waited for. Then the components are dropped, the last one first.
     ///
     /// # Errors
-    /// If an executor does not spin: there is no thread for it, a callback panicked in a group that halts then, or the
-    /// program and its deployment file do not go together.
+    /// If an executor cannot spin: its thread cannot be started, a callback panicked in a group that halts on panics,
+    /// or the program does not match its deployment file.
     pub fn run(self) -> Result<Ended, RunError> {
         thread::scope(|scope| {
             for executor in &self.executors {
@@ -101,7 +102,8 @@ impl Container {
                     ending.set(match spun {
                         Ok(Ok(_)) => Ok(Ended::Halted { executor }),
                         Ok(Err(source)) => Err(RunError::Spin { executor, source: Box::new(source) }),
-                        // A bug of the engine: nobody must wait for this thread, and everybody shall hear of it.
+                        // A panic outside of callbacks is a bug of the engine. End the container, so that no thread
+                        // waits for this one, and pass the panic on.
                         Err(panic) => {
                             ending.set(Ok(Ended::Halted { executor }));
                             resume_unwind(panic)
@@ -120,11 +122,11 @@ impl Container {
         })
     }
 
-    /// As [`run`](Self::run), and until SIGINT (Ctrl-C) or SIGTERM comes. A second signal ends the process at once, without
-    /// waiting for callbacks.
+    /// Runs as [`run`](Self::run) does, and also ends on SIGINT (Ctrl-C) or SIGTERM. A second signal ends the process
+    /// at once, without waiting for callbacks.
     ///
     /// # Errors
-    /// As [`run`](Self::run), and if signals cannot be received.
+    /// Those of [`run`](Self::run), and if signal handlers cannot be installed.
     pub fn run_until_signal(self) -> Result<Ended, RunError> {
         let _listening = Listening::start(&self.ending).map_err(RunError::Signals)?;
         self.run()
@@ -143,7 +145,7 @@ impl Container {
 
 impl Drop for Container {
     fn drop(&mut self) {
-        // Those that came later may rest upon those before; and all of them on their executors.
+        // In reverse order, because a component may depend on earlier ones. The executors come last.
         while let Some(component) = self.components.pop() {
             drop(component);
         }
@@ -158,7 +160,7 @@ impl fmt::Debug for Container {
     }
 }
 
-/// The node that the file wants, if its names are some.
+/// Returns the name and the options of a component's node, or the error of an invalid name.
 fn node_of(number: usize, plan: &ComponentPlan, file: &ComponentFile) -> Result<(NodeName, NodeOptions), StartError> {
     let wrong = |key, error: NameError| StartError::from(file.error(number, key, error.to_string()));
     NodeName::new("/", &plan.name).map_err(|error| wrong("name", error))?;
@@ -180,7 +182,7 @@ fn node_of(number: usize, plan: &ComponentPlan, file: &ComponentFile) -> Result<
     Ok((name, options))
 }
 
-/// `None` for an empty list: it does not tell of what.
+/// Converts a value. `None` for an empty list, whose type is unknown.
 fn value_of(given: &components::ParameterValue) -> Option<ParameterValue> {
     use components::ParameterValue as Given;
     Some(match given {

@@ -1,32 +1,32 @@
-//! How a container ends, and who says so.
+//! The end of a container, and its cause.
 
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::error::RunError;
 
-/// Why a container ended as it should.
+/// The regular end of a container, by its cause.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Ended {
-    /// A component [said so](ContainerHandle::end).
+    /// A component [ended it](ContainerHandle::end).
     Component {
         /// The node of the component.
         component: String,
-        /// Why.
+        /// The component's reason.
         reason: String,
     },
-    /// The program said so, by a [handle](crate::Container::handle).
+    /// The program ended it through a [handle](crate::Container::handle).
     Asked {
-        /// Why.
+        /// The program's reason.
         reason: String,
     },
-    /// A signal came.
+    /// A signal ended it.
     Signal {
-        /// Its name, such as `SIGINT`.
+        /// The signal's name, such as `SIGINT`.
         signal: &'static str,
     },
-    /// Somebody halted an executor.
+    /// An executor was halted.
     Halted {
         /// The executor.
         executor: String,
@@ -44,7 +44,7 @@ impl fmt::Display for Ended {
     }
 }
 
-/// The end of a container; the first one counts.
+/// The end of a container. The first cause counts.
 #[derive(Debug, Default)]
 pub(crate) struct Ending {
     end: Mutex<Option<Result<Ended, RunError>>>,
@@ -69,7 +69,7 @@ impl Ending {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Result<Ended, RunError>>> {
-        // Set in one go: nothing is ever half done.
+        // The value is set at once, so a panic leaves nothing half changed.
         self.end.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -78,15 +78,16 @@ impl Ending {
 #[derive(Clone, Debug)]
 pub struct ContainerHandle {
     pub(crate) ending: Arc<Ending>,
-    /// The component that has it, if one has.
+    /// The component that has the handle, if one has.
     pub(crate) component: Option<String>,
 }
 
 impl ContainerHandle {
-    /// Ends the container, and with it all of its components: callbacks that run are waited for, others do not begin. It is
-    /// ended by whoever says so first; if nothing runs yet, [`run`](crate::Container::run) returns at once.
+    /// Ends the container with all of its components. Callbacks that are running are waited for, and no other ones
+    /// start. The first call counts. If the container is not running yet, [`run`](crate::Container::run) returns at
+    /// once.
     ///
-    /// Allocates, and locks for a moment; returns at once.
+    /// Allocates, and locks for a moment. Does not wait for the end.
     pub fn end(&self, reason: impl Into<String>) {
         let reason = reason.into();
         self.ending.set(Ok(match &self.component {

@@ -1,4 +1,4 @@
-//! Why a container does not start, or ends otherwise than it should.
+//! Errors of starting and of running a container.
 
 use std::error::Error;
 use std::io;
@@ -6,21 +6,21 @@ use std::io;
 use rospin_engine::SpinError;
 use rospin_scenario::FileError;
 
-/// Why a component could not be started.
+/// Reasons for which a component could not be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The file says what cannot be: a component that the program does not have, or a name that is none.
+    /// The file names a component that is not registered, or an invalid name.
     #[error("{0}")]
     File(Box<FileError>),
-    /// The component itself could not, or panicked.
+    /// The component's constructor failed or panicked.
     #[error("{place}")]
     Failed {
-        /// The node that it would have been.
+        /// The component's node.
         component: String,
-        /// Where in the file it stands, and what it says.
+        /// The place in the file, with its text.
         place: Box<FileError>,
-        /// What it says.
+        /// The constructor's reason.
         #[source]
         reason: Box<dyn Error + Send + Sync>,
     },
@@ -32,27 +32,27 @@ impl From<FileError> for StartError {
     }
 }
 
-/// Why a container ended otherwise than it should.
+/// Reasons for which a container ended with an error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// An executor could not begin to spin, or ended by itself.
+    /// An executor could not start to spin, or ended by itself.
     #[error("executor `{executor}`: {source}")]
     Spin {
         /// The executor.
         executor: String,
-        /// Why.
+        /// The executor's reason.
         source: Box<SpinError>,
     },
-    /// There is no thread for an executor.
+    /// The thread of an executor could not be started.
     #[error("there is no thread for executor `{executor}`: {source}")]
     Thread {
         /// The executor.
         executor: String,
-        /// What the operating system says.
+        /// The operating system's reason.
         source: io::Error,
     },
-    /// Signals cannot be received.
+    /// Signal handlers could not be installed.
     #[error("SIGINT and SIGTERM cannot be received: {0}")]
     Signals(#[source] io::Error),
 }

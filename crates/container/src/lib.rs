@@ -1,16 +1,15 @@
-//! Several nodes in one process, chosen by a file: what ROS 2 calls composable nodes, on rospin's executors.
+//! Several nodes in one process, listed in a file, on rospin's executors. ROS 2 calls them composable nodes.
 //!
-//! A program registers what it could start as [`Components`]. A [component file](ComponentFile) says what it does start, under
-//! which names, with which topics and parameters, on which executors; the deployment file of the [`Context`](rospin_engine::Context)
-//! has the last word on those, their cores and their priorities. A [`Container`] runs every executor on a thread of its own,
-//! until a component ends, or somebody presses Ctrl-C.
+//! A program registers the [`Components`] that it can start. A [component file](ComponentFile) lists those that it
+//! starts: names, topics, parameters and executors. The deployment file of the [`Context`](rospin_engine::Context)
+//! takes precedence over it for executors, cores and priorities. A [`Container`] runs every executor on a thread of
+//! its own, until a component ends it, or somebody presses Ctrl-C.
 //!
 //! ```
 //! use std::time::Duration;
-//! use rospin_engine::{Context, ContextOptions, GroupOptions};
-//! use rospin_container::{ComponentFile, Components, Container, Setup};
-//! use rospin_msgs::std_msgs::msg::String as Text;
-//! use rospin_node::Ros;
+//! use rospin::{Context, ContextOptions, GroupOptions, Ros};
+//! use rospin::container::{ComponentFile, Components, Container, Setup};
+//! use rospin::msgs::std_msgs::msg::String as Text;
 //!
 //! type Error = Box<dyn std::error::Error + Send + Sync>;
 //!
@@ -20,7 +19,7 @@
 //!         let publisher = node.create_publisher::<Text>("chatter")?;
 //!         let group = setup.executor().create_group(GroupOptions::new("talker").node(node.fully_qualified_name()), ());
 //!         let timer = group.create_timer(Duration::from_millis(1), move |(), _| {
-//!             // There is nobody to tell if nobody can be told.
+//!             // Only fails if there is no room for the message.
 //!             let _ = publisher.publish(Text { data: "hello".to_owned() });
 //!         })?;
 //!         Ok::<_, Error>(timer)

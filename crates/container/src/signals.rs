@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM: the first one ends a container, the next one the process.
+//! SIGINT and SIGTERM: the first signal ends a container, the second one ends the process.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use signal_hook::low_level::emulate_default_handler;
 
 use crate::ending::{Ended, Ending};
 
-/// Listens for signals until it is dropped; from then on they do again what they do by themselves.
+/// Passes signals to a container. After its drop signals have their default effect again.
 pub(crate) struct Listening {
     handle: Handle,
     thread: Option<JoinHandle<()>>,
@@ -29,7 +29,7 @@ impl Listening {
             let mut has_ended = false;
             for signal in &mut signals {
                 if has_ended {
-                    // Whoever asks twice does not want to wait for callbacks.
+                    // A second signal means that the user does not want to wait for callbacks.
                     let _ = emulate_default_handler(signal);
                 }
                 has_ended = true;
@@ -45,22 +45,23 @@ impl Drop for Listening {
     fn drop(&mut self) {
         self.handle.close();
         if let Some(thread) = self.thread.take() {
-            // It has nothing that could panic.
+            // The thread has no code that could panic.
             let _ = thread.join();
         }
     }
 }
 
-/// Who listens in this process. Once a signal was listened for, the kernel does not end the process any more by itself.
+/// Number of containers in this process that listen for signals. Once a handler was installed, it stays, so without a
+/// listener it must end the process itself.
 static LISTENERS: Mutex<Listeners> = Mutex::new(Listeners { count: 0, is_unheard: None });
 
 struct Listeners {
     count: usize,
-    /// Has signals end the process.
+    /// True while no container listens; the handler then ends the process.
     is_unheard: Option<Arc<AtomicBool>>,
 }
 
-/// Keeps signals from ending the process.
+/// Keeps signals from ending the process until it is dropped.
 struct Claim;
 
 impl Claim {
@@ -96,6 +97,6 @@ impl Listeners {
 }
 
 fn listeners() -> MutexGuard<'static, Listeners> {
-    // A number and a flag, which agree between any two operations.
+    // A number and a flag, which are consistent between any two operations.
     LISTENERS.lock().unwrap_or_else(PoisonError::into_inner)
 }

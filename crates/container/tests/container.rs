@@ -1,4 +1,4 @@
-//! Containers: components that talk, where they run, what is said if they do not start, and how all of it ends.
+//! Containers: components that talk, the executors that they run on, errors of starting, and every way to end.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,7 @@ impl Message for Text {
     const TYPE: &str = "std_msgs/msg/String";
 }
 
-/// Where a callback ran: the thread's name, its cores and its scheduling.
+/// The places where callbacks ran: thread name, cores and scheduling.
 type Places = Arc<Mutex<BTreeMap<String, (String, CoreSet, OsScheduling)>>>;
 
 fn note(places: &Places, node: &str) {
@@ -167,7 +167,7 @@ fn a_component_that_does_not_start_is_named_with_its_reason() {
     assert!(error.contains("`/robot/talker` (demo::Talker) did not start: it panicked: no voice"), "{error}");
 }
 
-/// Notes when it is dropped.
+/// Records its drop.
 struct Noted(&'static str, Arc<Mutex<Vec<&'static str>>>);
 
 impl Drop for Noted {
@@ -176,7 +176,7 @@ impl Drop for Noted {
     }
 }
 
-/// A file with one component of each of these types, of the same name.
+/// Returns a file with one component of each of these types, with the same name.
 fn file_of(types: &[&str]) -> String {
     types.iter().map(|name| format!("[[component]]\ntype = \"{name}\"\nname = \"{name}\"\n")).collect()
 }
@@ -200,7 +200,7 @@ fn the_last_component_goes_first_also_if_one_does_not_start() {
     assert_eq!(*dropped.lock().unwrap(), ["a"]);
 }
 
-/// Does that once it runs.
+/// Returns a component that runs `act` in its first callback.
 fn acting(act: impl Fn(&Setup) + Send + Sync + 'static, on_panic: OnPanic) -> Components {
     let act = Arc::new(act);
     Components::new().register("actor", move |setup: Setup| {
@@ -234,7 +234,7 @@ fn a_deployment_of_another_program_is_refused() {
 
 #[test]
 fn a_component_may_be_a_lifecycle_node() {
-    /// Ends the container once it is active.
+    /// A managed node that ends the container once it is active.
     struct Device(ContainerHandle);
     impl Lifecycle for Device {
         fn on_activate(&mut self, node: &LifecycleHandle<Self>, _: State) -> Result<(), Fault> {

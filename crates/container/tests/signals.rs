@@ -1,4 +1,4 @@
-//! Signals end a container. A process of its own, since signals are the process's.
+//! Signals end a container. This file is a process of its own, because signals are sent to the whole process.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
@@ -10,7 +10,7 @@ use rospin_engine::{Context, ContextOptions, TimerOptions};
 use rospin_node::Ros;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-/// A container whose component sends that signal to its own process.
+/// Runs a container whose component sends that signal to its own process.
 fn signalled(signal: i32) -> Ended {
     let components = Components::new().register("sender", move |setup: Setup| {
         let group = setup.executor().create_group("send", ());
@@ -27,12 +27,12 @@ fn signalled(signal: i32) -> Ended {
 
 #[test]
 fn either_signal_ends_it_again_and_again() {
-    // One test: a signal would reach the containers of others, too.
+    // In one test, because a signal would also reach the containers of other tests.
     assert_eq!(signalled(SIGINT), Ended::Signal { signal: "SIGINT" });
     assert_eq!(signalled(SIGTERM), Ended::Signal { signal: "SIGTERM" });
 }
 
-/// The other process of the test below: a container that waits for a callback that does not end.
+/// The child process of the next test: a container that waits for a callback that never ends.
 #[test]
 #[ignore = "run by the test below, in a process of its own"]
 #[expect(clippy::print_stdout, reason = "it tells the other process that it is ready")]
@@ -66,7 +66,7 @@ fn who_asks_twice_does_not_wait_for_callbacks() {
     let begun = Instant::now();
     let status = loop {
         assert!(begun.elapsed() < PATIENCE / 2, "it waits for its callback");
-        // Signals that nobody has looked at yet are one.
+        // Signals that arrive before the first one is handled are merged, so send them one by one.
         Command::new("kill").arg(child.id().to_string()).status().unwrap();
         std::thread::sleep(Duration::from_millis(20));
         if let Some(status) = child.try_wait().unwrap() {

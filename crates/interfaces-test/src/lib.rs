@@ -1,4 +1,4 @@
-//! A package of messages of our own, generated as a user's is. The tests beside it look at those of `rospin-msgs`, too.
+//! An interface package generated as a user's is. The tests beside it also cover those of `rospin-msgs`.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Every shipped type, compared byte by byte with a codec that shares no code with ours: Cyclone DDS under Python.
+//! Every shipped type, compared byte by byte with Cyclone DDS under Python, a codec that shares no code with ours.
 //!
 //! It wants `pip install cyclonedds`, see `rospin_testkit::peers::python`.
 
@@ -51,7 +51,7 @@ fn all_types_are_as_cyclonedds_writes_them() {
     assert!(output.status.success());
     let said = String::from_utf8(output.stdout).unwrap();
     let numbers: Vec<usize> = said.split_whitespace().map(|number| number.parse().unwrap()).collect();
-    // What has a wide string is left out, and nothing else.
+    // Only types with wide strings are left out.
     let &[compared, left_out] = &numbers[..] else { panic!("{said}") };
     assert_eq!(compared, (types - left_out) * 4);
     assert!(left_out <= 4, "{left_out} types were left out");

@@ -1,4 +1,4 @@
-//! Hashes of ROS 2 Jazzy, as its nodes announce them.
+//! Type hashes of ROS 2 Jazzy, as its nodes announce them.
 
 use rospin_msgs::example_interfaces::action::Fibonacci;
 use rospin_wire::{Action, Message, Service};

@@ -1,4 +1,4 @@
-//! Every kind of field: constants, defaults, bytes on the wire, and what is refused.
+//! Every kind of field: constants, defaults, encoded bytes, and invalid values.
 
 use rospin_interfaces_test::kinds_msgs::action::{Walk, WalkFeedback, WalkGoal};
 use rospin_interfaces_test::kinds_msgs::msg::{Defaults, Kinds, Nothing, Point, String as Named, String2};
@@ -9,7 +9,7 @@ use rospin_msgs::sensor_msgs::msg::PointField;
 use rospin_wire::cdr::{self, ByteOrder};
 use rospin_wire::{Action, Message, Service};
 
-/// A message in which every field has a value of its own.
+/// Returns a message whose fields all differ from their defaults.
 fn kinds() -> Kinds {
     Kinds {
         flag: true,
@@ -130,7 +130,7 @@ fn formats_that_name_fields_know_them_as_ros_does() {
     assert_eq!(some, Point { x: 1.5, y: 3.0 });
 }
 
-/// What is on the wire, written by hand: little-endian, aligned to the size of each number, strings with their zero.
+/// The expected bytes are written by hand: little-endian, numbers aligned to their size, strings with a final zero.
 #[test]
 fn the_bytes_are_those_of_ros() {
     assert_eq!(cdr::to_vec(&Nothing {}).unwrap(), [0]);
@@ -153,7 +153,7 @@ fn the_bytes_are_those_of_ros() {
         4, 0, 0, 0, 7, 0, 0, 0, 1, 0, 0, 0,
         2, 0, 0, 0, 0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0,
     ]);
-    // A sequence of eight-byte numbers is aligned behind its length, unless it is empty.
+    // A sequence of 8-byte numbers is aligned after its length, unless it is empty.
     let with = |few_f64| {
         let before = kinds();
         cdr::to_vec(&Kinds { few_f64, few_texts: vec![], ..before }).unwrap()
@@ -167,14 +167,14 @@ fn the_bytes_are_those_of_ros() {
     assert_eq!(one[begin + 8..], empty[length + 4..]);
 }
 
-/// Wide strings travel as a count of UTF-16 units and 32 bits each.
+/// Wide strings are encoded as the number of UTF-16 code units, and 32 bits for each.
 #[test]
 fn wide_strings_are_counted_in_units() {
     let wide = Defaults { wide: "a𝄞".to_owned(), ..Defaults::default() };
     let bytes = cdr::to_vec(&wide).unwrap();
     let units = [3_u32, 0x61, 0xd834, 0xdd1e].map(u32::to_le_bytes).concat();
     assert!(bytes.windows(units.len()).any(|part| part == units), "{bytes:?}");
-    // Half a pair is no text.
+    // Half of a surrogate pair is not valid text.
     let at = bytes.windows(4).position(|part| part == 0xd834_u32.to_le_bytes()).unwrap();
     let mut broken = bytes;
     broken[at] = b'x';
@@ -197,7 +197,7 @@ fn what_is_beyond_its_bound_is_neither_sent_nor_taken() {
     for message in refused {
         cdr::to_vec(&message).unwrap_err();
     }
-    // One more than three of them, at the place of the bytes with a bound.
+    // One element more than the bound of three, in the bytes of the bounded sequence.
     let bytes = cdr::to_vec(&kinds()).unwrap();
     let at = bytes.windows(7).rposition(|part| part == [3, 0, 0, 0, 1, 2, 3]).unwrap();
     let mut long = bytes;
@@ -208,7 +208,7 @@ fn what_is_beyond_its_bound_is_neither_sent_nor_taken() {
 
 #[test]
 fn an_announced_length_allocates_nothing() {
-    // Four billion numbers, strings and messages that are not there.
+    // Lengths of four billion numbers, strings and messages, without the elements.
     let lie = u32::MAX.to_le_bytes();
     for bytes in [[lie, lie], [[0; 4], lie]] {
         cdr::from_bytes::<MeasureResponse>(&bytes.concat(), ByteOrder::Little).unwrap_err();

@@ -1,4 +1,4 @@
-//! Every shipped type: random values survive the wire, and both codecs put the same bytes on it.
+//! Every shipped type: random values survive encoding and decoding, and both codecs give the same bytes.
 
 mod random;
 

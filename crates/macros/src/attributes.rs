@@ -1,13 +1,13 @@
-//! What stands in the attributes of a struct and of its fields.
+//! Attributes of a struct and of its fields.
 
 use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
 use syn::{Attribute, Error, Expr, ExprLit, Field, Lit, LitStr, Path, RangeLimits, Result, parse_quote};
 
-/// The attributes of fields, for messages.
+/// The attributes of fields, for error messages.
 const KNOWN: &str = "`default`, `description`, `range`, `step`, `additional_constraints`, `read_only`, `ignore_override`, `name`, `nested`";
 
-/// `#[parameters(...)]` of a struct: the path of the crate that has the trait.
+/// Returns the path of the crate with the trait, which the struct's `#[parameters(...)]` may set.
 pub(crate) fn crate_path(attributes: &[Attribute]) -> Result<Path> {
     let mut path = parse_quote!(::rospin);
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("parameters")) {
@@ -22,7 +22,7 @@ pub(crate) fn crate_path(attributes: &[Attribute]) -> Result<Path> {
     Ok(path)
 }
 
-/// `#[parameter(...)]` of a field, and its documentation.
+/// The `#[parameter(...)]` of a field, and its documentation.
 #[derive(Default)]
 pub(crate) struct FieldAttributes {
     pub(crate) default: Option<DefaultValue>,
@@ -36,11 +36,11 @@ pub(crate) struct FieldAttributes {
     pub(crate) nested: bool,
 }
 
-/// What a parameter begins with.
+/// The default of a parameter.
 pub(crate) enum DefaultValue {
-    /// What its type says.
+    /// That of the field's type.
     OfType,
-    /// This.
+    /// An expression.
     Value(Expr),
 }
 
@@ -110,7 +110,7 @@ fn name(name: LitStr) -> Result<LitStr> {
     Ok(name)
 }
 
-/// The documentation in one line.
+/// Returns the documentation in one line.
 fn documentation(attributes: &[Attribute]) -> Option<LitStr> {
     let lines = attributes.iter().filter_map(|attribute| {
         let value = &attribute.meta.require_name_value().ok().filter(|meta| meta.path.is_ident("doc"))?.value;

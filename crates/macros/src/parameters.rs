@@ -1,4 +1,4 @@
-//! `#[derive(Parameters)]`.
+//! Expansion of `#[derive(Parameters)]`.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
@@ -8,11 +8,11 @@ use syn::{Data, DeriveInput, Error, Expr, ExprLit, Field, Fields, Index, Lit, Li
 
 use crate::attributes::{DefaultValue, FieldAttributes, crate_path};
 
-/// The implementation of the trait.
+/// Returns the implementation of the trait.
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let rospin = crate_path(&input.attrs)?;
     let fields = named_fields(input)?.iter().zip(0..).map(|(field, at)| FieldCode::new(field, at, &rospin));
-    // Told of all that is wrong at once.
+    // All errors are reported at once.
     let (mut code, mut errors) = (Vec::new(), None::<Error>);
     for field in fields {
         match (field, &mut errors) {
@@ -61,7 +61,7 @@ fn named_fields(input: &DeriveInput) -> Result<&Fields> {
     }
 }
 
-/// The code for a field in each part of the implementation.
+/// The code of a field in each part of the implementation.
 struct FieldCode {
     handle: TokenStream,
     declare: TokenStream,
@@ -98,7 +98,7 @@ impl FieldCode {
         };
         let name = attributes.name.clone();
         let name = name.unwrap_or_else(|| LitStr::new(&ident.unraw().to_string(), ident.span()));
-        // What is wrong with a field's type is shown there.
+        // The span of the field's type, so that the compiler shows type errors there.
         let span = ty.span();
         let rospin = &at_span(rospin, span);
         if attributes.nested {
@@ -122,7 +122,7 @@ impl FieldCode {
     }
 }
 
-/// The path as if it stood there.
+/// Returns the path with the given span.
 fn at_span(path: &Path, span: Span) -> TokenStream {
     let tokens = path.to_token_stream().into_iter();
     let moved = tokens.map(|mut token: TokenTree| {
@@ -164,7 +164,7 @@ fn options(attributes: &FieldAttributes, ty: &Type, rospin: &TokenStream) -> Tok
     options
 }
 
-/// The default as it was written, but for what would only be noise there: `Some` around it, `to_owned` and `vec!`.
+/// Returns the default, without a redundant `Some`, `to_owned` or `vec!` around it.
 fn default_value(value: &Expr, ty: &Type) -> TokenStream {
     let is_option = matches!(ty, Type::Path(path) if last_is(&path.path, "Option"));
     let says_so = match value {

@@ -1,25 +1,39 @@
-//! The messages, services and actions of ROS 2's own packages, a module a package, each behind a feature of its name.
+//! Messages, services and actions of ROS 2's own packages. Each package is a module, behind a feature of the same
+//! name.
 //!
 //! ```toml
 //! rospin-msgs = { version = "0.1", features = ["sensor_msgs"] }
 //! ```
 //!
-//! The types are generated when the crate is built, from the definitions that the crate `hiroz-codegen` has: those of ROS 2
-//! Jazzy, or those of Lyrical where the variable `ROS_DISTRO` says `lyrical` or `rolling`. Types of other packages come from
-//! `rospin-codegen` in a build script, and [`include_interfaces`].
+//! The types are generated when the crate is built, for the distribution of ROS 2 in the environment variable `ROS_DISTRO`, or else
+//! for Jazzy. The definitions are in the crate `hiroz-codegen`. For other packages, use `rospin-codegen` in a build script and
+//! [`include_interfaces`].
 //!
-//! A message `std_msgs/msg/String` is `std_msgs::msg::String`; a service `std_srvs/srv/SetBool` is `std_srvs::srv::SetBool`, with
-//! `SetBoolRequest` and `SetBoolResponse`; an action has a `Goal`, a `Result` and a `Feedback` likewise.
+//! | `ROS_DISTRO` | differences from Jazzy |
+//! | --- | --- |
+//! | `humble` | `sensor_msgs/msg/Range` has no `variance`; types have no hash, as on Humble |
+//! | `iron`, `jazzy` | none |
+//! | `kilted` | more messages: a trajectory in `nav_msgs`, the graph in `rosgraph_msgs` |
+//! | `lyrical`, `rolling` | as Kilted; `lifecycle_msgs/msg/TransitionEvent` has a `stamp` in place of a `timestamp`; other additions and removals |
+//!
+//! Over Zenoh, only endpoints with the same type hash match. Apart from `TransitionEvent`, no type of these packages that several of
+//! Iron, Jazzy, Kilted and Lyrical have differs between them, so their nodes understand each other.
+//!
+//! A message `std_msgs/msg/String` is `std_msgs::msg::String`. A service `std_srvs/srv/SetBool` is
+//! `std_srvs::srv::SetBool`, with `SetBoolRequest` and `SetBoolResponse`. An action has a `Goal`, a `Result` and a
+//! `Feedback` likewise.
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "lifecycle_msgs")]
+mod lifecycle;
 #[cfg(feature = "builtin_interfaces")]
 mod time;
 
 #[doc(hidden)]
 pub use rospin_wire as wire;
 
-/// Includes the types that `rospin_codegen::Generator` generated in the build script of this crate: a module a package.
+/// Includes the types that `rospin_codegen::Generator` generated in this crate's build script, a module per package.
 #[macro_export]
 macro_rules! include_interfaces {
     () => {

@@ -1,4 +1,4 @@
-//! What points in time can do beside being sent.
+//! Conversions and order of points in time.
 
 use std::cmp::Ordering;
 
@@ -9,17 +9,17 @@ use crate::builtin_interfaces::msg::Time;
 const SECOND_NS: u32 = 1_000_000_000;
 
 impl Time {
-    /// No time at all, or the beginning of time: ROS 2 has one value for both.
+    /// Zero, which in ROS 2 means the epoch or no time.
     pub const ZERO: Self = Self { sec: 0, nanosec: 0 };
 
-    /// Returns all of it in nanoseconds.
+    /// Returns the time in nanoseconds.
     #[must_use]
     pub fn as_nanos(self) -> i64 {
         i64::from(self.sec) * i64::from(SECOND_NS) + i64::from(self.nanosec)
     }
 }
 
-/// By seconds, and then by nanoseconds, of which there are less than a second's.
+/// Orders by seconds, then by nanoseconds, which must be less than a second.
 impl Ord for Time {
     fn cmp(&self, other: &Self) -> Ordering {
         (self.sec, self.nanosec).cmp(&(other.sec, other.nanosec))
@@ -33,7 +33,7 @@ impl PartialOrd for Time {
 }
 
 impl From<Instant> for Time {
-    /// What the 32 bits of `sec` cannot hold is the latest time that they can.
+    /// Converts an instant. One that exceeds the 32 bits of `sec` becomes the latest time that fits.
     fn from(instant: Instant) -> Self {
         let (second, nanos) = (u64::from(SECOND_NS), instant.as_nanos());
         match i32::try_from(nanos / second) {
@@ -44,7 +44,7 @@ impl From<Instant> for Time {
 }
 
 impl From<Time> for Instant {
-    /// Any time from the wire is one; what is before the beginning is the beginning.
+    /// Converts any time from the network. One before the epoch becomes the epoch.
     fn from(time: Time) -> Self {
         Self::from_nanos(u64::try_from(time.as_nanos()).unwrap_or(0))
     }

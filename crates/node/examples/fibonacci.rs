@@ -1,8 +1,8 @@
-//! An action server and its client in one process: Fibonacci numbers with feedback, as the demos of that name of ROS 2.
+//! An action server and its client in one process: Fibonacci numbers with feedback, as in ROS 2's demo.
 //!
 //! `cargo run -p rospin-node --example fibonacci [ORDER]`
 //!
-//! `serve` and `compute` know nothing of the middleware: over another one, they are two programs.
+//! `serve` and `compute` do not depend on the middleware. With another one they can be two programs.
 
 #![expect(clippy::print_stdout, reason = "it shows the numbers")]
 
@@ -40,13 +40,13 @@ impl Action for Fibonacci {
         Some("RIHS01_c1de71afd52e49a89c53d8262366884185bc0a02f78ce051c4e46b0a7fe59bb2");
 }
 
-/// Executes goals, a number every `pace`.
+/// Creates a server that computes a number every `pace`.
 fn serve(node: &Node, executor: &ExecutorHandle, pace: Duration) -> Result<ActionServer, ActionError> {
     let group = executor.create_group("fibonacci", ());
     let executor = executor.clone();
     node.on(&group).create_action_server(
         "fibonacci",
-        // The 47th number does not fit.
+        // The 47th number does not fit into 32 bits.
         |(), _, goal: &Goal| match goal.order {
             0..=46 => GoalResponse::AcceptAndExecute,
             _ => GoalResponse::Reject,
@@ -60,7 +60,7 @@ async fn execute(goal: GoalHandle<Fibonacci>, executor: ExecutorHandle, pace: Du
     let mut numbers = vec![0, 1];
     for n in 1..goal.goal().order.max(1) as usize {
         if goal.is_cancel_requested() {
-            // Somebody asked, so it cannot fail.
+            // Only fails if nobody asked to cancel.
             let _ = goal.canceled(Sequence { sequence: numbers });
             return;
         }
@@ -69,14 +69,14 @@ async fn execute(goal: GoalHandle<Fibonacci>, executor: ExecutorHandle, pace: Du
             println!("{error}");
         }
         if executor.sleep(ClockKind::Steady, pace).await.is_err() {
-            // The executor ends; dropped, the goal is aborted.
+            // The executor was dropped. Dropping the goal aborts it.
             return;
         }
     }
     goal.succeed(Sequence { sequence: numbers });
 }
 
-/// Has a server compute the numbers, and shows how it gets on.
+/// Sends a goal, prints its feedback, and returns the numbers.
 async fn compute(
     client: ActionClient<Fibonacci>,
     order: i32,
@@ -91,7 +91,7 @@ async fn compute(
     Ok(goal.result().await?)
 }
 
-/// Server and client on one thread; returns the numbers.
+/// Runs server and client on one thread, and returns the numbers.
 pub(crate) fn run(order: i32, pace: Duration) -> Result<Vec<i32>, Box<dyn std::error::Error>> {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("main"));

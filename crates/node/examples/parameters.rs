@@ -4,9 +4,6 @@
 
 #![expect(clippy::print_stdout, reason = "it shows what happens")]
 
-// What derive macros write is for programs, which have all of this in the crate `rospin`.
-extern crate rospin_node as rospin;
-
 use std::time::Duration;
 
 use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
@@ -14,7 +11,7 @@ use rospin_node::{NodeOptions, ParameterSetting, ParameterValue, Parameters, Ros
 
 #[derive(Parameters)]
 struct Motor {
-    /// Meters per second.
+    /// Maximum speed, in meters per second.
     #[parameter(default = 1.0, range = 0.0..=2.0, step = 0.5)]
     max_speed: f64,
     #[parameter(default = "base_link", read_only)]

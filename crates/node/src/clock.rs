@@ -1,4 +1,4 @@
-//! `/clock` as the source of ROS time.
+//! The topic `/clock` as the source of ROS time.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,10 +10,11 @@ use crate::node::Node;
 use crate::options::SubscriptionOptions;
 use crate::subscription::{Subscription, TopicError};
 
-/// ROS time follows `/clock` for as long as this lives. Afterwards it stands still, until it is set otherwise.
+/// Makes ROS time follow `/clock` for as long as this lives. After its drop ROS time stands still until somebody sets
+/// it.
 ///
-/// If several nodes of a context do that, they follow one of them, and another one once that or its executor is dropped: the
-/// same message in several queues is not several times.
+/// If several nodes of a context follow `/clock`, only one of them sets the time: each of them gets the same message.
+/// When that one or its executor is dropped, another one takes over.
 #[derive(Debug)]
 #[must_use = "time stands still when it is dropped"]
 pub struct SimTime {
@@ -22,7 +23,7 @@ pub struct SimTime {
 }
 
 impl SimTime {
-    /// Has ROS time follow the system clock again, unless somebody else has it follow `/clock`.
+    /// Makes ROS time follow the system clock again, unless somebody else makes it follow `/clock`.
     pub(crate) fn end(self) {
         let Self { _subscription: subscription, follower } = self;
         drop(subscription);
@@ -31,7 +32,7 @@ impl SimTime {
         let is_followed = || Follower::all().iter().any(|other| other.time == time);
         if !is_followed() {
             drop(time.set_active(false));
-            // Somebody may have come, and activated it, just before that.
+            // Another thread may have activated it between the check and the call.
             if is_followed() {
                 drop(time.set_active(true));
             }
@@ -40,24 +41,25 @@ impl SimTime {
 }
 
 impl Node {
-    /// Has ROS time follow the topic `/clock`, as the parameter `use_sim_time` does: timers and sleeps on it, with jump
-    /// callbacks before time moves. Pass [`Context::ros_time`](rospin_engine::Context::ros_time).
+    /// Makes ROS time follow the topic `/clock`, as the parameter `use_sim_time` does. Timers and sleeps on ROS time
+    /// move with it, and jump callbacks run before the time moves. Pass
+    /// [`Context::ros_time`](rospin_engine::Context::ros_time).
     ///
-    /// The topic is read by an entity of `executor`, in a group called `clock` of its own. Time does not move while that
-    /// executor is busy, so give it one that has nothing else to do, on a thread of its own.
+    /// The topic is read by an entity of `executor`, in a group of its own called `clock`. Time does not move while
+    /// that executor is busy, so use an executor that does nothing else, on a thread of its own.
     ///
     /// # Errors
-    /// If the middleware refuses, or the executor is gone.
+    /// If the middleware refuses, or the executor was dropped.
     pub fn use_sim_time(&self, executor: &ExecutorHandle, time: &RosTime) -> Result<SimTime, TopicError> {
         let group = executor.create_group(GroupOptions::new("clock").node(self.fully_qualified_name()), time.clone());
-        // Best effort as in rclcpp: a time that is late is of no use.
+        // Best effort, as in rclcpp: a clock message that arrives late is useless.
         let options = SubscriptionOptions::new("/clock").keep_last(1).best_effort();
         let follower = Follower::new(time);
         let of_callback = follower.clone();
         let subscription =
             self.on(&group).create_subscription(options, move |time: &mut RosTime, message: Clock| {
                 if of_callback.leads() {
-                    // Nobody is waited for here: the jump callbacks may be this executor's.
+                    // Not awaited: the jump callbacks may be on this executor, and then waiting would deadlock.
                     drop(time.set(message.clock.into()));
                 }
             })?;
@@ -66,7 +68,8 @@ impl Node {
     }
 }
 
-/// Everyone who has a ROS time follow `/clock`. Of those with the same time the first one leads.
+/// All followers of `/clock` in this process. Among those of the same ROS time the first one leads, that is, sets the
+/// time.
 static FOLLOWERS: Mutex<Vec<Arc<Following>>> = Mutex::new(Vec::new());
 
 #[derive(Debug)]
@@ -75,8 +78,8 @@ struct Following {
     leads: AtomicBool,
 }
 
-/// One of [`FOLLOWERS`], until it or a clone is dropped: the handle has one, and the callback another one, so that nobody is led
-/// by one whose executor is gone.
+/// An entry in [`FOLLOWERS`]. It is removed when the last clone is dropped. The callback has a clone, so that a
+/// follower whose executor is gone does not lead.
 #[derive(Clone, Debug)]
 struct Follower(Arc<Following>);
 

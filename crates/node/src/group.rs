@@ -1,4 +1,4 @@
-//! Groups of nodes' entities: where callbacks run.
+//! Callback groups on which a node's entities are created.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -16,7 +16,7 @@ use crate::options::{ServiceOptions, SubscriptionOptions};
 use crate::service::{self, Server, ServiceError};
 use crate::subscription::{self, Subscription, TopicError};
 
-/// The group that a node has by itself: mutually exclusive, without a payload, on the executor of its [`Ros`](crate::Ros).
+/// A node's own group: mutually exclusive, without a payload, on the main executor of its [`Ros`](crate::Ros).
 pub struct OwnGroup(CallbackGroup<()>);
 
 impl fmt::Debug for OwnGroup {
@@ -37,9 +37,9 @@ pub trait Group {
     fn failures(&self, entity: &str) -> Failures;
 }
 
-/// A group that runs one callback at a time.
+/// A group that runs at most one callback at a time.
 pub trait Exclusive: Group {
-    /// What its callbacks share.
+    /// The state that the group's callbacks share.
     type Payload: Send + 'static;
 
     #[doc(hidden)]
@@ -62,7 +62,7 @@ impl Exclusive for OwnGroup {
     }
 }
 
-/// Implements [`Group`] by the methods of the engine's group.
+/// Implements [`Group`] by forwarding to the engine's group.
 macro_rules! group {
     ([$($generics:tt)*] $group:ty, |$given:ident| $inner:expr) => {
         impl<$($generics)*> Group for $group {
@@ -93,7 +93,7 @@ group!([P: Send + 'static] CallbackGroup<P>, |group| group);
 group!([] OwnGroup, |group| group.0);
 group!([] ReentrantGroup, |group| group);
 
-/// Creates a node's entities on one group: see [`Node::on`].
+/// Creates a node's entities on one group. [`Node::on`] returns it.
 pub struct On<'a, G> {
     node: &'a Node,
     group: &'a G,
@@ -112,10 +112,11 @@ impl<'a, G: Group> On<'a, G> {
         self.group
     }
 
-    /// Creates a subscription; a plain `&str` is its topic. What it may be given as `callback`, [`callback`](crate::callback) says.
+    /// Creates a subscription. A plain `&str` is its topic. The module [`callback`](crate::callback) lists the forms
+    /// of `callback`.
     ///
     /// # Errors
-    /// If the topic's or the type's name is not valid, the middleware refuses, or the group is gone.
+    /// If the topic's or the type's name is invalid, the middleware refuses, or the group is gone.
     pub fn create_subscription<M, F, Form>(
         &self,
         options: impl Into<SubscriptionOptions>,
@@ -129,11 +130,11 @@ impl<'a, G: Group> On<'a, G> {
         draft.finish(self.group, callback)
     }
 
-    /// Creates a subscription of a type that is known only at run time. What it may be given as `callback`,
-    /// [`callback`](crate::callback) says; the message is a [`DynamicMessage`].
+    /// Creates a subscription whose message type is known only at run time. Its callback gets a [`DynamicMessage`].
+    /// The module [`callback`](crate::callback) lists the forms of `callback`.
     ///
     /// # Errors
-    /// If the topic's name is not valid, the middleware refuses, or the group is gone.
+    /// If the topic's name is invalid, the middleware refuses, or the group is gone.
     pub fn create_dynamic_subscription<F, Form>(
         &self,
         options: impl Into<SubscriptionOptions>,
@@ -146,11 +147,11 @@ impl<'a, G: Group> On<'a, G> {
         self.node.dynamic_draft(self.group, options.into(), message_type)?.finish(self.group, callback)
     }
 
-    /// Creates a service, which answers requests with what the callback returns; a plain `&str` is its name. What it may be given
-    /// as `callback`, [`callback`](crate::callback) says.
+    /// Creates a service, which answers each request with the callback's return value. A plain `&str` is its name. The
+    /// module [`callback`](crate::callback) lists the forms of `callback`.
     ///
     /// # Errors
-    /// If the service's or the type's name is not valid, the middleware refuses, or the group is gone.
+    /// If the service's or the type's name is invalid, the middleware refuses, or the group is gone.
     pub fn create_service<S, F, Form>(
         &self,
         options: impl Into<ServiceOptions>,
@@ -166,8 +167,8 @@ impl<'a, G: Group> On<'a, G> {
         })
     }
 
-    /// Creates a timer; a plain [`Duration`](std::time::Duration) is its period. What it may be given as `callback`,
-    /// [`callback`](crate::callback) says.
+    /// Creates a timer. A plain [`Duration`](std::time::Duration) is its period. The module
+    /// [`callback`](crate::callback) lists the forms of `callback`.
     ///
     /// # Errors
     /// If the period is zero, or the group is gone.
@@ -187,20 +188,20 @@ impl<G: Group> fmt::Debug for On<'_, G> {
     }
 }
 
-/// Creates entities on the node's own group, whose callbacks run one at a time. For other groups, see [`on`](Self::on).
+/// Entities on the node's own group, whose callbacks run one at a time. [`on`](Self::on) creates entities on other
+/// groups.
 impl Node {
-    /// Creates entities of this node on `group`, which may be on any executor of the node's context.
+    /// Returns the creator of this node's entities on `group`, which may be on any executor of the node's context.
     ///
     /// ```
-    /// use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
-    /// use rospin_msgs::std_msgs::msg::String as Text;
-    /// use rospin_node::Ros;
+    /// use rospin::{Context, ContextOptions, ExecutorOptions, Ros, SpinOptions};
+    /// use rospin::msgs::std_msgs::msg::String as Text;
     ///
     /// let context = Context::new(ContextOptions::new());
     /// let executor = context.create_executor(ExecutorOptions::new("main"));
     /// let node = Ros::in_process(&context).create_node("listener")?;
     /// let group = executor.create_group("listener", Vec::new());
-    /// // The payload is for this callback alone while it runs.
+    /// // No other callback of the group has the payload while this one runs.
     /// let _subscription = node.on(&group).create_subscription("chatter", |heard: &mut Vec<_>, message: Text| heard.push(message.data))?;
     ///
     /// node.create_publisher("chatter")?.publish(Text { data: "hello".to_owned() })?;
@@ -213,10 +214,10 @@ impl Node {
         On::new(self, group)
     }
 
-    /// Creates a subscription; a plain `&str` is its topic. See [`On::create_subscription`].
+    /// Creates a subscription on the node's own group. A plain `&str` is its topic. See [`On::create_subscription`].
     ///
     /// # Errors
-    /// As there, and if the node's [`Ros`](crate::Ros) is gone.
+    /// Those of [`On::create_subscription`], and if the node's [`Ros`](crate::Ros) was dropped.
     pub fn create_subscription<M, F, Form>(
         &self,
         options: impl Into<SubscriptionOptions>,
@@ -229,10 +230,11 @@ impl Node {
         self.on(self.own_group().map_err(SourceError::from)?).create_subscription(options, callback)
     }
 
-    /// Creates a subscription of a type that is known only at run time. See [`On::create_dynamic_subscription`].
+    /// Creates a subscription whose message type is known only at run time, on the node's own group. See
+    /// [`On::create_dynamic_subscription`].
     ///
     /// # Errors
-    /// As there, and if the node's [`Ros`](crate::Ros) is gone.
+    /// Those of [`On::create_dynamic_subscription`], and if the node's [`Ros`](crate::Ros) was dropped.
     pub fn create_dynamic_subscription<F, Form>(
         &self,
         options: impl Into<SubscriptionOptions>,
@@ -246,10 +248,10 @@ impl Node {
         self.on(own).create_dynamic_subscription(options, message_type, callback)
     }
 
-    /// Creates a service; a plain `&str` is its name. See [`On::create_service`].
+    /// Creates a service on the node's own group. A plain `&str` is its name. See [`On::create_service`].
     ///
     /// # Errors
-    /// As there, and if the node's [`Ros`](crate::Ros) is gone.
+    /// Those of [`On::create_service`], and if the node's [`Ros`](crate::Ros) was dropped.
     pub fn create_service<S, F, Form>(
         &self,
         options: impl Into<ServiceOptions>,
@@ -262,10 +264,11 @@ impl Node {
         self.on(self.own_group().map_err(SourceError::from)?).create_service::<S, F, Form>(options, callback)
     }
 
-    /// Creates a timer; a plain [`Duration`](std::time::Duration) is its period. See [`On::create_timer`].
+    /// Creates a timer on the node's own group. A plain [`Duration`](std::time::Duration) is its period. See
+    /// [`On::create_timer`].
     ///
     /// # Errors
-    /// As there, and if the node's [`Ros`](crate::Ros) is gone.
+    /// Those of [`On::create_timer`], and if the node's [`Ros`](crate::Ros) was dropped.
     pub fn create_timer<F, Form>(&self, options: impl Into<TimerOptions>, callback: F) -> Result<Timer, TimerError>
     where
         F: Callback<OwnGroup, Tick, Nothing, Form>,
@@ -273,7 +276,7 @@ impl Node {
         self.on(self.own_group()?).create_timer(options, callback)
     }
 
-    /// Returns the node's own group.
+    /// Returns the node's own group, and creates it on first use.
     pub(crate) fn own_group(&self) -> Result<&OwnGroup, GroupGone> {
         let name = self.name().base_name();
         let executor = self.main_executor().ok_or_else(|| GroupGone { group: name.to_owned() })?;

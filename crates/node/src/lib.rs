@@ -1,25 +1,26 @@
-//! ROS 2 nodes whose callbacks run when rospin's policy says, over any middleware.
+//! ROS 2 nodes over any middleware. rospin's policies decide when their callbacks run.
 //!
-//! A middleware moves messages: it implements [`Middleware`], which is publishers, subscriptions, services and clients, and
-//! nothing else. Whatever else ROS 2 has is built of these here, once, of ordinary entities of callback groups: no hidden
-//! thread runs any of it.
+//! A middleware moves payloads. It implements [`Middleware`]: publishers, subscriptions, services and clients, and
+//! nothing else. Everything else of ROS 2 is built from these four in this crate, once for all middlewares. All of it
+//! is ordinary entities of callback groups, so no hidden thread runs any of it.
 //!
-//! - [`Node`]: names, and what can be created under them.
-//! - [`Message`], [`Service`]: what travels, as types that are generated from ROS 2's definitions (`rospin-msgs`).
-//! - [`DynamicMessage`]: what travels, of a [`MessageType`] that is known only at run time.
-//! - [`Parameter`], [`Parameters`]: values of a node that are set from outside, one by one or as a struct.
-//! - [`Graph`]: which nodes there are and what they have, with changes as an entity; nodes tell of it.
+//! - [`Node`]: a name in the ROS graph, and everything that is created under it.
+//! - [`Message`], [`Service`]: the types that are sent, generated from ROS 2's definitions by `rospin-msgs` and
+//!   `rospin-codegen`.
+//! - [`DynamicMessage`]: a message whose [`MessageType`] is known only at run time.
+//! - [`Parameter`], [`Parameters`]: values of a node that others can set, one by one or as a struct.
+//! - [`Graph`]: the nodes and endpoints of the network. Nodes answer questions about it; changes of it are an entity.
 //! - [`Logger`], [`RosoutLog`]: log records on `/rosout`.
-//! - [`ActionServer`], [`ActionClient`]: goals that take their time, tell how they get on, and can be canceled.
-//! - [`LifecycleNode`]: a managed node, whose [`Lifecycle`] tools start and stop.
+//! - [`ActionServer`], [`ActionClient`]: goals that take time, give feedback and can be canceled.
+//! - [`LifecycleNode`]: a managed node, which implements [`Lifecycle`]. Launch files and `ros2 lifecycle` configure
+//!   and activate it.
 //! - [`Ros`]: creates nodes, over a middleware or in one process.
 //!
-//! Programs use it through the crate of their middleware, which exports all of it.
+//! Programs use all of this through the crate `rospin`, which exports it.
 //!
 //! ```
-//! use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
-//! use rospin_msgs::std_msgs::msg::String as Text;
-//! use rospin_node::Ros;
+//! use rospin::{Context, ContextOptions, ExecutorOptions, Ros, SpinOptions};
+//! use rospin::msgs::std_msgs::msg::String as Text;
 //!
 //! let context = Context::new(ContextOptions::new());
 //! let executor = context.create_executor(ExecutorOptions::new("main"));

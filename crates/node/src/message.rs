@@ -1,4 +1,4 @@
-//! What travels, as the seam to middlewares sees it.
+//! Messages as values that can be encoded and decoded.
 
 use std::marker::PhantomData;
 
@@ -6,19 +6,19 @@ pub use rospin_wire::{Message, Service};
 use serde::Serialize;
 use serde::de::DeserializeSeed;
 
-/// What a publisher can send: every [`Message`], and messages whose type is known only at run time. Nothing has to be
-/// implemented.
+/// Values that a publisher can send: every [`Message`], and messages whose type is known only at run time. Users do
+/// not implement it.
 pub trait Encode: Serialize + Clone + Send + Sync + 'static {}
 
 impl<T: Serialize + Clone + Send + Sync + 'static> Encode for T {}
 
-/// How the messages of a subscription are decoded: by a seed of serde's, which may know more of them than their Rust type says.
+/// Decoder of a subscription's messages: a seed of serde's, which may know more about the type than Rust does.
 ///
-/// For a [`Message`] that is `PhantomData`, which knows nothing and has no size.
+/// The seed of a [`Message`] is `PhantomData`, which has no size.
 pub(crate) trait Decode:
     for<'de> DeserializeSeed<'de, Value = <Self as Decode>::Message> + Clone + Send + Sync + 'static
 {
-    /// What comes out.
+    /// The decoded message.
     type Message: Clone + Send + Sync + 'static;
 }
 

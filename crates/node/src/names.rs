@@ -1,44 +1,44 @@
-//! Names of topics, services, nodes and types, and what is wrong with them.
+//! Names of topics, services, nodes and types, and the errors of invalid ones.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// A name that ROS 2 would not accept.
+/// An invalid name.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameError {
-    /// Not the name of a topic or a service.
+    /// The name of a topic or a service is invalid.
     #[error(
-        "`{name}` is no name of a topic or service ({reason}); use letters, digits and underscores between slashes, as in \
+        "`{name}` is not a valid name of a topic or service ({reason}); use letters, digits and underscores between slashes, as in \
          `/camera/image`"
     )]
     Topic {
         /// The name.
         name: String,
-        /// What is wrong.
+        /// The rule that the name breaks.
         reason: String,
     },
-    /// Not the name of a node.
+    /// The name of a node is invalid.
     #[error(
-        "`{name}` is no name of a node ({reason}); use letters, digits and underscores, and a namespace such as `/robot`"
+        "`{name}` is not a valid name of a node ({reason}); use letters, digits and underscores, and a namespace such as `/robot`"
     )]
     Node {
-        /// Namespace and name.
+        /// The namespace and the name.
         name: String,
-        /// What is wrong.
+        /// The rule that the name breaks.
         reason: String,
     },
-    /// Not the name of a type.
-    #[error("`{name}` is no name of a type; it should look like `{example}`")]
+    /// The name of a type is invalid.
+    #[error("`{name}` is not a valid name of a type; it should look like `{example}`")]
     Type {
         /// The name.
         name: String,
-        /// One that would do.
+        /// A valid name of the same kind.
         example: &'static str,
     },
 }
 
-/// What is wrong with one part of a name, between two slashes.
+/// Checks one part of a name, between two slashes.
 fn check_part(part: &str) -> Result<(), String> {
     let Some(first) = part.chars().next() else {
         return Err("a part of it is empty".to_owned());
@@ -66,10 +66,10 @@ pub struct NodeName {
 }
 
 impl NodeName {
-    /// A node of that name; the namespace begins with a slash, and `/` is the outermost.
+    /// Returns the name of a node. The namespace begins with a slash; `/` is the outermost one.
     ///
     /// # Errors
-    /// If one of them is not a name.
+    /// If the name or the namespace is invalid.
     pub fn new(namespace: &str, name: &str) -> Result<Self, NameError> {
         let error = |reason| NameError::Node { name: format!("{namespace} {name}"), reason };
         if namespace != "/" {
@@ -79,23 +79,24 @@ impl NodeName {
         Ok(Self { namespace: namespace.to_owned(), name: name.to_owned() })
     }
 
-    /// The namespace, which begins with a slash.
+    /// Returns the namespace, which begins with a slash.
     #[must_use]
     pub fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// The name without its namespace.
+    /// Returns the name without its namespace.
     #[must_use]
     pub fn base_name(&self) -> &str {
         &self.name
     }
 
-    /// The topic or service that a node of this name calls `name`, unless it is [remapped](crate::Node::resolve): what does not begin with a slash is in the node's namespace, and what
-    /// begins with `~/` below the node.
+    /// Returns the absolute name of the topic or service that a node of this name calls `name`, without
+    /// [remapping](crate::Node::resolve). A name that begins with a slash is absolute, one that begins with `~/` is
+    /// below the node, and any other is in the node's namespace.
     ///
     /// # Errors
-    /// If it is none.
+    /// If `name` is not a valid name.
     pub fn resolve(&self, name: &str) -> Result<FullName, NameError> {
         let namespace = self.namespace.trim_end_matches('/');
         let absolute = match name.strip_prefix("~/") {
@@ -121,7 +122,7 @@ impl fmt::Display for NodeName {
 pub struct FullName(String);
 
 impl FullName {
-    /// The name; it begins with a slash.
+    /// Returns the name, which begins with a slash.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -134,7 +135,7 @@ impl fmt::Display for FullName {
     }
 }
 
-/// What kind of interface a type belongs to.
+/// The kind of interface that a type is part of.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum TypeKind {
@@ -147,7 +148,7 @@ pub enum TypeKind {
 }
 
 impl TypeKind {
-    /// As it stands in names.
+    /// Returns the kind as it is written in type names.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -158,10 +159,10 @@ impl TypeKind {
     }
 }
 
-/// A name of a type as it should look.
+/// A valid name of a type, for error messages.
 const EXAMPLE: &str = "std_msgs/msg/String";
 
-/// Package, kind and name.
+/// Splits a type's name into package, kind and name.
 fn take_apart(name: &str) -> Option<(&str, TypeKind, &str)> {
     let parts: Vec<_> = name.split('/').collect();
     let [package, kind, base] = parts[..] else { return None };
@@ -173,33 +174,33 @@ fn take_apart(name: &str) -> Option<(&str, TypeKind, &str)> {
     (is_word(package) && is_word(base)).then_some((package, kind, base))
 }
 
-/// The name of a type, taken apart.
+/// The name of a type, split into its parts.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct TypeName {
-    /// Such as `std_msgs`.
+    /// The package, such as `std_msgs`.
     pub package: String,
-    /// What it belongs to.
+    /// The kind of interface.
     pub kind: TypeKind,
-    /// Such as `String`, or for a part of an action `Fibonacci_FeedbackMessage`.
+    /// The name, such as `String`, or for a part of an action `Fibonacci_FeedbackMessage`.
     pub name: String,
-    /// `RIHS01_` and 64 digits, if it is known.
+    /// The type hash, `RIHS01_` and 64 digits, if it is known.
     pub hash: Option<Cow<'static, str>>,
 }
 
 impl TypeName {
-    /// The type of a message.
+    /// Returns the type of a message.
     ///
     /// # Errors
-    /// If its name is none.
+    /// If its name is invalid.
     pub fn of_message<M: crate::Message>() -> Result<Self, NameError> {
         Self::parse(M::TYPE, M::TYPE_SUFFIX, M::TYPE_HASH, TypeKind::Msg, EXAMPLE)
     }
 
-    /// The type of a service.
+    /// Returns the type of a service.
     ///
     /// # Errors
-    /// If its name is none.
+    /// If its name is invalid.
     pub fn of_service<S: crate::Service>() -> Result<Self, NameError> {
         Self::parse(S::TYPE, S::TYPE_SUFFIX, S::TYPE_HASH, TypeKind::Srv, "example_interfaces/srv/AddTwoInts")
     }
@@ -221,10 +222,10 @@ impl TypeName {
         Ok(Self { package: package.to_owned(), kind, name: format!("{base}{suffix}"), hash: hash.map(Cow::Borrowed) })
     }
 
-    /// A type of that name, be it a message or what travels of a service or an action.
+    /// Returns the type with that name: a message, or a part of a service or an action.
     ///
     /// # Errors
-    /// If it is none.
+    /// If the name is invalid.
     pub fn new(name: &str) -> Result<Self, NameError> {
         let error = || NameError::Type { name: name.to_owned(), example: EXAMPLE };
         let (package, kind, base) = take_apart(name).ok_or_else(error)?;

@@ -17,19 +17,19 @@ use crate::qos::Qos;
 use crate::ros::{MainExecutor, Network};
 use crate::rosout::RecordQueue;
 
-/// How a node is set up; a plain `&str` is its name.
+/// Options of a node. A plain `&str` is its name.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NodeOptions {
     name: String,
     namespace: String,
     overrides: BTreeMap<String, ParameterValue>,
     files: Vec<ParameterFile>,
-    /// What the node calls a topic or service, and what it is instead; the first that fits.
+    /// Remapping rules: the name that the node uses, and the name that it gets. The first rule that matches wins.
     remaps: Vec<(String, String)>,
 }
 
 impl NodeOptions {
-    /// A node of that name in the namespace `/`.
+    /// Returns the options of a node with that name in the namespace `/`.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self {
@@ -41,35 +41,34 @@ impl NodeOptions {
         }
     }
 
-    /// Sets the namespace, such as `/robot`: the node's relative topics and services are in it.
+    /// Sets the namespace, such as `/robot`. The node's relative topics and services are in it.
     #[must_use]
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = namespace.into();
         self
     }
 
-    /// Sets what a parameter begins with in place of its default, as `--ros-args -p name:=value` does elsewhere.
+    /// Sets the initial value of a parameter in place of its default, as `--ros-args -p name:=value` does in rclcpp.
     #[must_use]
     pub fn parameter_override(mut self, name: impl Into<String>, value: impl Into<ParameterValue>) -> Self {
         self.overrides.insert(name.into(), value.into());
         self
     }
 
-    /// Has parameters begin with what the file says of this node, as `--params-file` does elsewhere. Later files go before
-    /// earlier ones, and [overrides](Self::parameter_override) before all of them.
+    /// Sets the initial values of parameters to those that the file has for this node, as `--params-file` does in
+    /// rclcpp. Later files override earlier ones, and an [override](Self::parameter_override) overrides all of them.
     #[must_use]
     pub fn parameter_file(mut self, file: &ParameterFile) -> Self {
         self.files.push(file.clone());
         self
     }
 
-    /// Has the node use the topic or service `to` wherever it says `from`, as `--remap from:=to` does elsewhere. Both are names as
-    /// the node itself would write them: relative to its namespace, below the node with `~/`, or absolute. Of several rules for
-    /// one name the first one holds.
+    /// Replaces the topic or service `from` by `to`, as `--remap from:=to` does in rclcpp. Both are names as the node
+    /// itself would write them: relative to its namespace, below the node with `~/`, or absolute. If several rules
+    /// match one name, the first one is used.
     ///
     /// ```
-    /// use rospin_engine::{Context, ContextOptions};
-    /// use rospin_node::{Ros, Node, NodeOptions};
+    /// use rospin::{Context, ContextOptions, Node, NodeOptions, Ros};
     ///
     /// let context = Context::new(ContextOptions::new());
     /// let options = NodeOptions::new("talker").namespace("/robot").remap("chatter", "/news");
@@ -92,28 +91,29 @@ impl From<&str> for NodeOptions {
     }
 }
 
-/// Why a node could not be created.
+/// Reasons for which a node could not be created.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NodeError {
-    /// Its name, or one that is [remapped](NodeOptions::remap), is none.
+    /// The node's name, or a name in its [remapping rules](NodeOptions::remap), is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The middleware refused.
+    /// The middleware could not create the node.
     #[error("could not create node `{node}`: {reason}")]
     Refused {
-        /// The node.
+        /// The node's name.
         node: NodeName,
-        /// What the middleware says.
+        /// The middleware's reason.
         #[source]
         reason: Refused,
     },
 }
 
-/// A node of the ROS graph. Cheap to clone; it is in the graph until the last clone and the last entity are dropped.
+/// A node of the ROS graph. Cheap to clone. The node leaves the graph when its last clone and its last entity are
+/// dropped.
 ///
-/// It creates publishers, and on callback groups of any executor subscriptions, services and clients. It has no thread and
-/// nothing to be spun of its own.
+/// A node creates publishers, and subscriptions, services, clients and timers on callback groups of any executor. It
+/// has no thread of its own and is not spun: executors are.
 pub struct Node(Arc<Inner>);
 
 struct Inner {
@@ -121,14 +121,14 @@ struct Inner {
     store: Arc<Store>,
     records: Arc<RecordQueue>,
     known: Arc<Known>,
-    /// Both sides absolute.
+    /// Remapping rules; both names are absolute.
     remaps: Vec<(FullName, FullName)>,
     own: OnceLock<OwnGroup>,
     _presence: Presence,
     link: Link,
-    // After the link, which says goodbye through it.
+    // Declared after the link, so dropped after it: the link says goodbye through the network.
     network: Arc<Network>,
-    /// Not owned: it may own the node, by its callbacks.
+    /// The main executor. Weak, because its callbacks may own the node.
     main: Weak<MainExecutor>,
 }
 
@@ -162,66 +162,67 @@ impl Node {
         })))
     }
 
-    /// The name with its namespace, such as `/robot/talker`.
+    /// Returns the name with its namespace, such as `/robot/talker`.
     #[must_use]
     pub fn fully_qualified_name(&self) -> String {
         self.0.name.to_string()
     }
 
-    /// The name, and the namespace that relative names are in.
+    /// Returns the name and the namespace.
     #[must_use]
     pub fn name(&self) -> &NodeName {
         &self.0.name
     }
 
-    /// The topic or service that this node means by `name`: [as names are resolved](NodeName::resolve), and then
-    /// [remapped](NodeOptions::remap). All that is created under this node goes through it.
+    /// Returns the absolute name of the topic or service that this node calls `name`. The name is
+    /// [resolved](NodeName::resolve) first and [remapped](NodeOptions::remap) then. Every entity of the node gets its
+    /// name this way.
     ///
     /// # Errors
-    /// If it is none.
+    /// If `name` is not a valid name.
     pub fn resolve(&self, name: &str) -> Result<FullName, NameError> {
         let resolved = self.name().resolve(name)?;
         let rule = self.0.remaps.iter().find(|(from, _)| *from == resolved);
         Ok(rule.map_or(resolved, |(_, to)| to.clone()))
     }
 
-    /// Returns what is known of all nodes.
+    /// Returns the graph of all nodes of the network.
     pub(crate) fn graph(&self) -> &Arc<Graph> {
         self.0.network.graph()
     }
 
-    /// The node's parameters.
+    /// Returns the node's parameters.
     pub(crate) fn store(&self) -> &Arc<Store> {
         &self.0.store
     }
 
-    /// The node's log on its way to `/rosout`.
+    /// Returns the node's log records that are on their way to `/rosout`.
     pub(crate) fn records(&self) -> &Arc<RecordQueue> {
         &self.0.records
     }
 
-    /// The types that the node knows at run time.
+    /// Returns the types that the node knows at run time.
     pub(crate) fn known(&self) -> &Arc<Known> {
         &self.0.known
     }
 
-    /// Enters something of this node into the graph, for as long as what it returns lives.
+    /// Enters an endpoint of this node into the graph. Dropping the result removes it.
     pub(crate) fn enter(&self, kind: EndpointKind, name: &FullName, type_name: &TypeName, qos: &Qos) -> Presence {
         let endpoint = Endpoint::ours(kind, name, type_name, qos, self.fully_qualified_name());
         self.graph().enter_endpoint(endpoint)
     }
 
-    /// Returns the node's own group, once it was needed.
+    /// Returns the cell of the node's own group, which is filled when the group is first used.
     pub(crate) fn own(&self) -> &OnceLock<OwnGroup> {
         &self.0.own
     }
 
-    /// Returns the executor of its own group, unless that is gone.
+    /// Returns the executor of the node's own group, or `None` if it was dropped.
     pub(crate) fn main_executor(&self) -> Option<ExecutorHandle> {
         Some(self.0.main.upgrade()?.handle())
     }
 
-    /// Returns what the node's entities talk through.
+    /// Returns the link through which the node's entities communicate.
     pub(crate) fn link(&self) -> &Link {
         &self.0.link
     }

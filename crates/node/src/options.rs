@@ -1,4 +1,4 @@
-//! How entities of a node are set up.
+//! Options of a node's entities.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use rospin_engine::{EntityOptions, Priority};
 
 use crate::qos::{Durability, Qos, Reliability};
 
-/// What entities with callbacks have in common: what rospin wants to know of them.
+/// Options of every entity with a callback, which the engine uses.
 #[derive(Clone, Debug)]
 pub(crate) struct Common {
     name: Option<String>,
@@ -18,18 +18,19 @@ impl Common {
         Self { name: None, entity: EntityOptions::new("") }
     }
 
-    /// For an entity that belongs to something larger.
+    /// Returns the options of an entity that is part of something larger, such as an action.
     pub(crate) fn named(name: String, priority: Option<Priority>) -> Self {
         let entity = priority.into_iter().fold(EntityOptions::new(""), EntityOptions::priority);
         Self { name: Some(name), entity }
     }
 
-    /// Returns the name that it was given, or `default`.
+    /// Returns the name that the user gave, or `default`.
     pub(crate) fn name_or(&self, default: impl FnOnce() -> String) -> String {
         self.name.clone().unwrap_or_else(default)
     }
 
-    /// Returns what rospin wants to know, with that name, and with the depth that the deployment file says.
+    /// Returns the engine's options under that name, and the quality of service with the depth of the deployment file,
+    /// if it has one.
     pub(crate) fn into_entity(
         self,
         name: String,
@@ -52,28 +53,28 @@ macro_rules! common_setters {
             self
         }
 
-        /// Sets the urgency, see [`EntityOptions::priority`].
+        /// Sets the priority, see [`EntityOptions::priority`].
         #[must_use]
         pub fn priority(mut self, priority: Priority) -> Self {
             self.common.entity = self.common.entity.priority(priority);
             self
         }
 
-        /// Sets the time from arrival by which the callback should have ended, see [`EntityOptions::deadline`].
+        /// Sets the deadline, counted from the arrival of the message, see [`EntityOptions::deadline`].
         #[must_use]
         pub fn deadline(mut self, deadline: Duration) -> Self {
             self.common.entity = self.common.entity.deadline(deadline);
             self
         }
 
-        /// Sets how many activations may be under way at once, see [`EntityOptions::max_in_flight`].
+        /// Sets the maximum number of activations that run at once, see [`EntityOptions::max_in_flight`].
         #[must_use]
         pub fn max_in_flight(mut self, count: u32) -> Self {
             self.common.entity = self.common.entity.max_in_flight(count);
             self
         }
 
-        /// Lets other callbacks of the group run while this asynchronous one waits, see
+        /// Lets other callbacks of the group run while this asynchronous one awaits, see
         /// [`EntityOptions::releases_group_at_await`].
         #[must_use]
         pub fn releases_group_at_await(mut self) -> Self {
@@ -83,10 +84,10 @@ macro_rules! common_setters {
     };
 }
 
-/// The setter of the whole quality of service.
+/// Setter of the whole quality of service.
 macro_rules! qos_setters {
     () => {
-        /// Sets all of the quality of service.
+        /// Sets the quality of service.
         #[must_use]
         pub const fn qos(mut self, qos: Qos) -> Self {
             self.qos = qos;
@@ -95,7 +96,7 @@ macro_rules! qos_setters {
     };
 }
 
-/// How a subscription is set up; a plain `&str` is its topic.
+/// Options of a subscription. A plain `&str` is its topic.
 #[derive(Clone, Debug)]
 pub struct SubscriptionOptions {
     pub(crate) common: Common,
@@ -104,28 +105,30 @@ pub struct SubscriptionOptions {
 }
 
 impl SubscriptionOptions {
-    /// A reliable subscription of the topic that keeps the last 10 messages, as in rclcpp.
+    /// Returns the options of a reliable subscription that keeps the last 10 messages, as in rclcpp.
     #[must_use]
     pub fn new(topic: impl Into<String>) -> Self {
         Self { common: Common::new(), topic: topic.into(), qos: Qos::default() }
     }
 
-    /// Sets how many messages are kept until the callback has run; the oldest makes room for a new one, and is counted in
-    /// [`Subscription::missed`](crate::Subscription::missed). At least 1. What a deployment file says goes before it.
+    /// Sets the depth of the queue: messages that wait for the callback. At least 1. A message that finds the queue
+    /// full displaces the oldest one, which is counted in [`Subscription::missed`](crate::Subscription::missed). A
+    /// deployment file may override the depth.
     #[must_use]
     pub fn keep_last(mut self, depth: usize) -> Self {
         self.qos = self.qos.with_depth(depth);
         self
     }
 
-    /// Does without what got lost on the network, and receives from publishers that offer no more than that.
+    /// Accepts that the network loses messages. Only so does the subscription receive from best-effort publishers.
     #[must_use]
     pub const fn best_effort(mut self) -> Self {
         self.qos.reliability = Reliability::BestEffort;
         self
     }
 
-    /// Also receives what [latched](PublisherOptions::transient_local) publishers published before. Receives from no others.
+    /// Also receives the messages that [transient local](PublisherOptions::transient_local) publishers kept. Such a
+    /// subscription receives from no other publishers.
     #[must_use]
     pub const fn transient_local(mut self) -> Self {
         self.qos.durability = Durability::TransientLocal;
@@ -142,7 +145,7 @@ impl From<&str> for SubscriptionOptions {
     }
 }
 
-/// How a publisher is set up; a plain `&str` is its topic.
+/// Options of a publisher. A plain `&str` is its topic.
 #[derive(Clone, Debug)]
 pub struct PublisherOptions {
     pub(crate) topic: String,
@@ -150,28 +153,29 @@ pub struct PublisherOptions {
 }
 
 impl PublisherOptions {
-    /// A reliable publisher of the topic that keeps the last 10 messages, as in rclcpp.
+    /// Returns the options of a reliable publisher that keeps the last 10 messages, as in rclcpp.
     #[must_use]
     pub fn new(topic: impl Into<String>) -> Self {
         Self { topic: topic.into(), qos: Qos::default() }
     }
 
-    /// Sets how many messages are kept for [late subscriptions](Self::transient_local). At least 1. What is on its way to
-    /// subscriptions that are there is kept beside it, as far as the middleware's limits go.
+    /// Sets how many messages are kept for [late subscriptions](Self::transient_local). At least 1. Messages on their
+    /// way to subscriptions that are matched already are kept besides, within the limits of the middleware.
     #[must_use]
     pub fn keep_last(mut self, depth: usize) -> Self {
         self.qos = self.qos.with_depth(depth);
         self
     }
 
-    /// Sends every message once, and does not care for what gets lost on the network.
+    /// Sends each message once. Messages that the network loses are not sent again.
     #[must_use]
     pub const fn best_effort(mut self) -> Self {
         self.qos.reliability = Reliability::BestEffort;
         self
     }
 
-    /// Keeps the last messages for [subscriptions that ask for them](SubscriptionOptions::transient_local) later.
+    /// Keeps the last messages for [subscriptions that come later and ask for
+    /// them](SubscriptionOptions::transient_local).
     #[must_use]
     pub const fn transient_local(mut self) -> Self {
         self.qos.durability = Durability::TransientLocal;
@@ -187,7 +191,7 @@ impl From<&str> for PublisherOptions {
     }
 }
 
-/// How a service's server is set up; a plain `&str` is the service's name.
+/// Options of a service's server. A plain `&str` is the service's name.
 #[derive(Clone, Debug)]
 pub struct ServiceOptions {
     pub(crate) common: Common,
@@ -196,14 +200,14 @@ pub struct ServiceOptions {
 }
 
 impl ServiceOptions {
-    /// A service that keeps the last 10 requests.
+    /// Returns the options of a server that keeps the last 10 requests.
     #[must_use]
     pub fn new(service: impl Into<String>) -> Self {
         Self { common: Common::new(), service: service.into(), qos: Qos::default() }
     }
 
-    /// Sets how many requests are kept; the oldest makes room for a new one. At least 1. What a deployment file says goes
-    /// before it.
+    /// Sets the depth of the queue: requests that wait for the callback. At least 1. A request that finds the queue
+    /// full displaces the oldest one. A deployment file may override the depth.
     #[must_use]
     pub fn keep_last(mut self, depth: usize) -> Self {
         self.qos = self.qos.with_depth(depth);
@@ -220,7 +224,7 @@ impl From<&str> for ServiceOptions {
     }
 }
 
-/// How a client is set up; a plain `&str` is the service's name.
+/// Options of a client. A plain `&str` is the service's name.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
     pub(crate) service: String,
@@ -228,7 +232,7 @@ pub struct ClientOptions {
 }
 
 impl ClientOptions {
-    /// A client of the service, which need not be there yet.
+    /// Returns the options of a client. The service need not exist yet.
     #[must_use]
     pub fn new(service: impl Into<String>) -> Self {
         Self { service: service.into(), qos: Qos::keep_last(100) }

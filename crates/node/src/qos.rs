@@ -1,19 +1,20 @@
-//! Quality of service, in the words of ROS 2.
+//! Quality of service, in the terms of ROS 2.
 
-/// What a publisher offers, and what a subscription asks for.
+/// Quality of service that a publisher offers, or that a subscription requests.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct Qos {
-    /// Whether what the network lost is sent again.
+    /// Treatment of messages that the network lost: see [`Reliability`].
     pub reliability: Reliability,
-    /// Whether late subscriptions get what was published before.
+    /// Treatment of subscriptions that come late: see [`Durability`].
     pub durability: Durability,
-    /// How much is kept.
+    /// Number of messages that are kept: see [`History`].
     pub history: History,
 }
 
 impl Qos {
-    /// Reliable, volatile, keeping the last `depth`: the default profile of ROS 2 has 10.
+    /// Returns reliable, volatile quality of service that keeps the last `depth`. The default profile of ROS 2 has a
+    /// depth of 10.
     #[must_use]
     pub const fn keep_last(depth: usize) -> Self {
         Self {
@@ -23,19 +24,19 @@ impl Qos {
         }
     }
 
-    /// Best effort, keeping the last 5: the sensor data profile of ROS 2.
+    /// Returns the sensor data profile of ROS 2: best effort, keep the last 5.
     #[must_use]
     pub const fn sensor_data() -> Self {
         Self { reliability: Reliability::BestEffort, ..Self::keep_last(5) }
     }
 
-    /// Sets how many are kept. At least 1.
+    /// Sets the depth, to at least 1.
     #[must_use]
     pub(crate) fn with_depth(self, depth: usize) -> Self {
         Self { history: History::KeepLast(depth.max(1)), ..self }
     }
 
-    /// How many are kept, if that has a limit; at least 1.
+    /// Returns the depth, which is at least 1, or `None` if everything is kept.
     #[must_use]
     pub const fn depth(&self) -> Option<usize> {
         match self.history {
@@ -52,30 +53,31 @@ impl Default for Qos {
     }
 }
 
-/// Whether what the network lost is sent again.
+/// Treatment of messages that the network lost.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Reliability {
-    /// Sent once. A subscription that asks for it receives from all publishers.
+    /// Each message is sent once. A subscription that requests it receives from all publishers.
     BestEffort,
-    /// Sent until it arrived. A subscription that asks for it receives from reliable publishers only.
+    /// Each message is sent until it has arrived. A subscription that requests it receives from reliable publishers
+    /// only.
     Reliable,
 }
 
-/// Whether late subscriptions get what was published before.
+/// Treatment of subscriptions that come after a message was published.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Durability {
-    /// They do not.
+    /// They do not get the message.
     Volatile,
-    /// They do, if they ask for it, as far as the publisher keeps it and is still there.
+    /// They get the message if they ask for it, and if its publisher still exists and still keeps it.
     TransientLocal,
 }
 
-/// How much is kept until it is taken, or acknowledged.
+/// Messages that are kept until they are taken, or acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum History {
-    /// The newest so many; at least one.
+    /// The newest ones, as many as this; at least one.
     KeepLast(usize),
-    /// Everything, as far as the middleware's limits go.
+    /// All of them, within the limits of the middleware.
     KeepAll,
 }
 

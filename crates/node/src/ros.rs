@@ -1,4 +1,4 @@
-//! Where nodes are created.
+//! The way to nodes: a context, a middleware, and the executor that runs callbacks by default.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -11,19 +11,18 @@ use crate::middleware::{Middleware, Refused};
 use crate::names::NodeName;
 use crate::node::{Node, NodeError, NodeOptions};
 
-/// Creates nodes: a [`Context`], and the middleware that its nodes talk through, if any. Cheap to clone.
+/// Creates nodes. It has a [`Context`] and the middleware through which its nodes communicate, if any. Cheap to clone.
 ///
-/// Nodes are of one type, whatever they talk through.
+/// The type [`Node`] is the same for every middleware.
 ///
 /// ```
-/// use rospin_engine::{Context, ContextOptions};
-/// use rospin_node::Ros;
+/// use rospin::{Context, ContextOptions, Ros};
 ///
 /// let context = Context::new(ContextOptions::new());
 /// let ros = Ros::in_process(&context);
 /// let node = ros.create_node("talker")?;
 /// assert_eq!(node.fully_qualified_name(), "/talker");
-/// # Ok::<(), rospin_node::NodeError>(())
+/// # Ok::<(), rospin::NodeError>(())
 /// ```
 #[derive(Clone)]
 pub struct Ros {
@@ -32,13 +31,14 @@ pub struct Ros {
 }
 
 impl Ros {
-    /// Creates nodes that talk to those of the same context, without a network: for tests, and for programs of one process.
+    /// Returns one whose nodes reach only nodes of the same context, without a network. Suits tests, and programs of
+    /// one process.
     #[must_use]
     pub fn in_process(context: &Context) -> Self {
         Self::new(Network { context: context.clone(), graph: context.shared(), middleware: None })
     }
 
-    /// Creates nodes that talk through `middleware`, and whose callbacks run on executors of `context`.
+    /// Returns one whose nodes communicate through `middleware`, and whose callbacks run on executors of `context`.
     #[must_use]
     pub fn over(context: &Context, middleware: impl Middleware) -> Self {
         let graph = Arc::clone(middleware.graph());
@@ -50,16 +50,17 @@ impl Ros {
         Self { network: Arc::new(network), main: Arc::new(main) }
     }
 
-    /// Creates a node; a plain `&str` is its name.
+    /// Creates a node. A plain `&str` is its name.
     ///
     /// # Errors
-    /// If its name or a remapped one is not a valid name, or the middleware refuses.
+    /// If its name or a name in its remapping rules is invalid, or the middleware refuses.
     pub fn create_node(&self, options: impl Into<NodeOptions>) -> Result<Node, NodeError> {
         Node::new(&self.network, Arc::downgrade(&self.main), options.into())
     }
 
-    /// Returns the executor of the nodes' own groups: one thread, named `main`, first in first out, unless a deployment file says
-    /// otherwise. It ends with the last clone of this.
+    /// Returns the main executor, on which the nodes' own groups are. It has one thread, named `main`, and runs
+    /// callbacks first in, first out, unless a deployment file says otherwise. It is dropped with the last clone of
+    /// this `Ros`.
     #[must_use]
     pub fn executor(&self) -> &Executor {
         self.main.get()
@@ -68,12 +69,12 @@ impl Ros {
     /// Spins the [executor](Self::executor) on the calling thread until it is halted.
     ///
     /// # Errors
-    /// As [`Executor::spin`].
+    /// Those of [`Executor::spin`].
     pub fn spin(&self) -> Result<(), SpinError> {
         self.executor().spin(SpinOptions::new()).map(drop)
     }
 
-    /// Returns the context whose executors run the nodes' callbacks.
+    /// Returns the context, whose executors run the nodes' callbacks.
     #[must_use]
     pub fn context(&self) -> &Context {
         &self.network.context
@@ -86,28 +87,29 @@ impl fmt::Debug for Ros {
     }
 }
 
-/// What all nodes of a [`Ros`] talk through.
+/// The network that all nodes of a [`Ros`] share.
 pub(crate) struct Network {
     context: Context,
     graph: Arc<Graph>,
-    /// `None`: nodes talk through the context alone.
+    /// The middleware. With `None`, nodes reach only nodes of the same context.
     middleware: Option<Box<dyn Middleware>>,
 }
 
 impl Network {
-    /// Returns what is known of all nodes.
+    /// Returns the graph of the network.
     pub(crate) const fn graph(&self) -> &Arc<Graph> {
         &self.graph
     }
 
-    /// Makes a node known to the middleware.
+    /// Registers a node with the middleware and returns its link.
     pub(crate) fn link(&self, name: &NodeName) -> Result<Link, Refused> {
         let node = self.middleware.as_ref().map(|middleware| middleware.create_node(name)).transpose()?;
         Ok(Link::new(&self.context, &self.graph, node))
     }
 }
 
-/// The executor of nodes' own groups, created when it is needed first: a program may have others only.
+/// The executor of the nodes' own groups. It is created on first use, because a program may use only executors of its
+/// own.
 pub(crate) struct MainExecutor {
     context: Context,
     executor: OnceLock<Executor>,

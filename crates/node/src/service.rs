@@ -1,4 +1,4 @@
-//! Servers of services as entities of callback groups.
+//! Servers of services, as entities of callback groups.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,19 +18,19 @@ use crate::options::ServiceOptions;
 
 use serde::Serialize;
 
-/// Why a server or a client could not be created.
+/// Reasons for which a server or a client could not be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServiceError {
-    /// The service's or the type's name is none.
+    /// The service's or the type's name is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The middleware refused.
+    /// The middleware could not create it.
     #[error("could not create an entity of service `{service}`: {reason}")]
     Refused {
-        /// The service.
+        /// The service's name.
         service: String,
-        /// What the middleware says.
+        /// The middleware's reason.
         #[source]
         reason: Refused,
     },
@@ -41,8 +41,8 @@ pub enum ServiceError {
 
 /// Answers the requests of a service.
 ///
-/// Dropping the handle removes the entity: from the executor's next pick on its callback does not run any more. One that is
-/// running is not waited for.
+/// Dropping the handle removes the entity: its callback does not run again, from the executor's next pick on. A
+/// callback that is running is not waited for.
 #[must_use = "the server is removed when its handle is dropped"]
 pub struct Server {
     entity: Entity,
@@ -52,19 +52,20 @@ pub struct Server {
 }
 
 impl Server {
-    /// The entity's name.
+    /// Returns the entity's name.
     #[must_use]
     pub fn name(&self) -> &str {
         self.entity.name()
     }
 
-    /// How many requests were lost for that cause.
+    /// Returns how many requests were lost for that cause.
     #[must_use]
     pub fn lost(&self, cause: LossCause) -> u64 {
         self.entity.lost(cause)
     }
 
-    /// How many responses could not be sent: they could not be encoded, or there was no room for them. Each is logged.
+    /// Returns how many responses could not be sent, because they could not be encoded or there was no room for them.
+    /// Each one is logged.
     #[must_use]
     pub fn unsent_responses(&self) -> u64 {
         self.responder.unsent.load(Ordering::Relaxed)
@@ -77,7 +78,7 @@ impl fmt::Debug for Server {
     }
 }
 
-/// Sends responses, and counts those that it could not send.
+/// Sends responses and counts those that could not be sent.
 #[derive(Clone)]
 pub(crate) struct Responder {
     service: Arc<str>,
@@ -139,7 +140,7 @@ impl<S: Service> Draft<S> {
         Ok(Self { options, requests, responder, presence, node: node.clone() })
     }
 
-    /// Finishes it with the entity that `create` makes of options, source and responder.
+    /// Adds the entity, which `create` makes from options, source and responder.
     pub(crate) fn finish(
         self,
         create: impl FnOnce(EntityOptions, Requests<S>, Responder) -> Result<Entity, SourceError>,

@@ -1,21 +1,21 @@
-//! Those who watch a state for changes: sources that find theirs by number, behind the state's lock.
+//! Watchers of a shared state. A watcher is a source that finds its entry by number, behind the state's lock.
 
 use rospin_engine::Notifier;
 
-/// Who watches, each with what it has yet to take.
+/// All watchers, each with the changes that it has not taken yet.
 #[derive(Debug)]
 pub(crate) struct Watchers<T> {
     watchers: Vec<Watcher<T>>,
     last: u64,
 }
 
-/// One who watches.
+/// A watcher.
 #[derive(Debug)]
 pub(crate) struct Watcher<T> {
     number: u64,
-    /// What it has not taken yet.
+    /// The changes that it has not taken yet.
     pub(crate) news: T,
-    /// Not there before it is an entity's source.
+    /// `None` until the watcher is the source of an entity.
     pub(crate) notifier: Option<Notifier>,
 }
 
@@ -26,7 +26,7 @@ impl<T> Default for Watchers<T> {
 }
 
 impl<T: Default> Watchers<T> {
-    /// One more, by the number that is returned.
+    /// Adds a watcher and returns its number.
     pub(crate) fn add(&mut self) -> u64 {
         self.last += 1;
         self.watchers.push(Watcher { number: self.last, news: T::default(), notifier: None });
@@ -39,14 +39,14 @@ impl<T> Watchers<T> {
         self.watchers.iter_mut().find(|watcher| watcher.number == number)
     }
 
-    /// Has it notify from now on.
+    /// Sets the notifier that is called on changes.
     pub(crate) fn attach(&mut self, number: u64, notifier: Notifier) {
         if let Some(watcher) = self.find(number) {
             watcher.notifier = Some(notifier);
         }
     }
 
-    /// The one of that number is no more. What is returned is to be dropped without the lock.
+    /// Removes the watcher. The caller drops the result after it has released the lock.
     #[must_use]
     pub(crate) fn remove(&mut self, number: u64) -> Option<Watcher<T>> {
         let at = self.watchers.iter().position(|watcher| watcher.number == number);

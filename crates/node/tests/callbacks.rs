@@ -27,7 +27,7 @@ fn fixture() -> Fixture {
     Fixture { ros, node, executor, publisher }
 }
 
-/// Adds to a sum that anybody can see.
+/// Returns a sum that can be read anywhere, and a closure that adds to it.
 fn adder() -> (Arc<AtomicU32>, impl Fn(i32) + Clone + Send + Sync + 'static) {
     let sum = Arc::new(AtomicU32::new(0));
     let shown = Arc::clone(&sum);

@@ -4,7 +4,7 @@ use rospin_engine::{Context, ExecutorHandle};
 use rospin_node::Ros;
 use rospin_testkit::conformance::Fixture;
 
-/// The case's own context is the network.
+/// Fixture whose network is the test's own context.
 struct OfContext;
 
 impl Fixture for OfContext {

@@ -1,8 +1,5 @@
 //! Structs of parameters.
 
-// What derive macros write is for programs, which have all of this in the crate `rospin`.
-extern crate rospin_node as rospin;
-
 use rospin_engine::{Context, ContextOptions};
 use rospin_node::{
     DeclareError, Node, NodeOptions, ParameterValue, Parameters, Ros, SetParameterError, interfaces::rcl_interfaces,
@@ -10,12 +7,11 @@ use rospin_node::{
 
 #[derive(Parameters, Clone, PartialEq, Debug)]
 struct Robot {
-    /// How fast it may be,
-    /// in meters per second.
+    /// Maximum speed, in meters per second.
     #[parameter(default = 1.5, range = 0.0..=3.0, step = 0.5, additional_constraints = "indoors 1.0")]
     max_speed: f64,
     #[parameter(default = 3, range = 1.., description = "how often it tries")]
-    /// Not this.
+    /// Not a documentation of the parameter: the attribute has one.
     attempts: i64,
     #[parameter(default = "base_link", read_only)]
     frame_id: String,
@@ -103,7 +99,7 @@ fn attributes_end_up_in_the_descriptor() {
     let node = node_with("robot");
     let _robot = node.declare_parameters::<Robot>("my.robot").unwrap();
     let speed = node.describe_parameter("my.robot.max_speed").unwrap();
-    assert_eq!(speed.description, "How fast it may be, in meters per second.");
+    assert_eq!(speed.description, "Maximum speed, in meters per second.");
     assert_eq!(speed.additional_constraints, "indoors 1.0");
     let range = rcl_interfaces::FloatingPointRange { from_value: 0.0, to_value: 3.0, step: 0.5 };
     assert_eq!(speed.floating_point_range, [range]);

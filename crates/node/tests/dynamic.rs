@@ -1,4 +1,4 @@
-//! Dynamic types in process: which ends meet, what is refused, and where types are found.
+//! Dynamic types in process: matching, refused types, and installed types.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -47,7 +47,7 @@ fn find(name: &str) -> MessageType {
     MessageType::find_in(name, &[install()]).unwrap()
 }
 
-/// The text of an installed type, with something in it replaced.
+/// Returns the type of an installed description in which one text was replaced.
 fn json(from: &str, to: &str) -> Result<MessageType, MessageTypeError> {
     let text = std::fs::read_to_string(install().join("share/geometry_msgs/msg/Twist.json")).unwrap();
     assert!(text.contains(from));
@@ -63,7 +63,7 @@ fn ends_of_one_name_and_type_meet() {
     let at = set_up();
     let (twist, text) = (find("geometry_msgs/msg/Twist"), find("std_msgs/msg/String"));
     let publisher = at.node.create_dynamic_publisher("topic", &twist).unwrap();
-    // Found once more, it is still the same type.
+    // Types that were loaded twice are equal.
     let same =
         at.node.on(&at.group).create_dynamic_subscription("topic", &find("geometry_msgs/msg/Twist"), push).unwrap();
     let other = at.node.on(&at.group).create_dynamic_subscription("topic", &text, push).unwrap();
@@ -205,7 +205,7 @@ fn what_is_wrong_with_an_installed_type_is_told() {
     assert!(matches!(&error, MessageTypeError::Hash { expected, .. } if expected == hash), "{error}");
     let error = json("\"type_id\": 11", "\"type_id\": 18").unwrap_err();
     assert!(error.to_string().contains("is of wide characters, which is not supported"), "{error}");
-    // Defaults are no part of the hash.
+    // Defaults do not count for the hash.
     let slow = json("\"default_value\": \"\"", "\"default_value\": \"0.25\"").unwrap();
     assert_eq!(DynamicMessage::new(&slow).get::<f64>("angular.y"), Ok(0.25));
     assert_eq!(slow, find("geometry_msgs/msg/Twist"));
@@ -254,11 +254,11 @@ fn fields_are_found_by_path() {
     assert!(matches!(path(message.set("path[2].x", 1).unwrap_err()), PathError::OutOfRange { length: 2, .. }));
     assert!(matches!(path(message.set("linear..x", 1).unwrap_err()), PathError::Malformed { .. }));
     let error = message.set("codes", [1, 2, 3]).unwrap_err();
-    assert_eq!(error.to_string(), "`codes` is uint8[<=2], which a length of 3 does not fit");
+    assert_eq!(error.to_string(), "`codes` is uint8[<=2], which cannot have a length of 3");
     let error = message.set("codes[0]", 256).unwrap_err();
-    assert_eq!(error.to_string(), "`codes[0]` is uint8, which 256 is not");
+    assert_eq!(error.to_string(), "`codes[0]` is uint8, which cannot hold 256");
     let error = message.set("linear", DynamicMessage::new(&of)).unwrap_err();
-    assert_eq!(error.to_string(), "`linear` is geometry_msgs/msg/Vector3, which geometry_msgs/msg/Twist is not");
+    assert_eq!(error.to_string(), "`linear` is geometry_msgs/msg/Vector3, which cannot hold geometry_msgs/msg/Twist");
     let error = message.get::<String>("codes").unwrap_err();
     assert!(
         matches!(&error, GetFieldError::WrongType { expected: "string", found, .. } if found == "uint8[]"),

@@ -1,4 +1,4 @@
-//! What the examples show is what happens.
+//! The examples behave as their documentation says.
 
 use std::time::Duration;
 

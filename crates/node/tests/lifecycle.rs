@@ -1,4 +1,4 @@
-//! Managed nodes: every transition, and what can go wrong in one.
+//! Managed nodes: every transition, and every way in which one can fail.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -21,18 +21,18 @@ impl Message for Number {
 type Handle = LifecycleHandle<Device>;
 type Act = Box<dyn FnMut(&Handle) -> Result<(), Fault> + Send>;
 
-/// Notes what it is called for, and does what the test says.
+/// Payload that records its calls, and acts as the test says.
 #[derive(Default)]
 struct Device {
     called: Vec<(&'static str, State)>,
     act: Option<(&'static str, Act)>,
     recover: bool,
-    /// Nobody sends on it; it is dropped with the device.
+    /// Disconnected when the device is dropped; nothing is sent on it.
     on_drop: Option<mpsc::Sender<()>>,
 }
 
 impl Device {
-    /// One that does that when it is called for `callback`.
+    /// Returns a device that runs `act` when `callback` is called.
     fn acting(callback: &'static str, act: impl FnMut(&Handle) -> Result<(), Fault> + Send + 'static) -> Self {
         Self { act: Some((callback, Box::new(act))), ..Self::default() }
     }
@@ -91,7 +91,7 @@ impl Bench {
         self.await_one(self.node.request(transition))
     }
 
-    /// In a state, on the shortest way.
+    /// Brings the node into a state by the shortest way.
     fn bring(self, state: State) -> Self {
         for transition in UP.into_iter().take(usize::from(state.id()) - 1) {
             self.go(transition).unwrap();
@@ -131,7 +131,7 @@ fn every_transition_leads_where_it_should_and_is_told() {
     let _events = tool
         .on(&heard)
         .create_subscription("/robot/arm/transition_event", |heard: &mut Vec<_>, event: msgs::TransitionEvent| {
-            assert!(event.timestamp > 0);
+            assert!(event.time().as_nanos() > 0);
             heard.push((event.transition.id, event.start_state.label, event.goal_state.label));
         })
         .unwrap();
@@ -186,7 +186,7 @@ fn an_error_and_a_panic_are_for_on_error_to_put_right() {
         for panics in [false, true] {
             let mut device = Device::acting("activate", move |_| {
                 assert!(!panics, "sparks");
-                // As `?` does it.
+                // The conversion that `?` uses.
                 Err(std::io::Error::other("sparks").into())
             });
             device.recover = recover;
@@ -249,7 +249,7 @@ fn what_is_asked_for_in_a_transition_waits_for_its_end() {
     let (sender, asked) = mpsc::channel();
     let device = Device::acting("configure", move |node| {
         assert_eq!(node.state(), State::Configuring);
-        // Not yet possible when it is asked for, but when its turn comes.
+        // Configuring is impossible when it is requested, but possible when its turn comes.
         sender.send((node.request(Transition::Activate), node.request(Transition::Configure))).unwrap();
         Ok(())
     });
@@ -307,7 +307,7 @@ fn tools_see_it_and_ask_it_by_label_and_by_number() {
 
 #[test]
 fn publishers_are_silent_while_the_node_is_not_active() {
-    /// Publishes in every transition.
+    /// Payload that publishes in every transition.
     struct Talker(Option<LifecyclePublisher<Number>>);
     impl Talker {
         fn say(&self, data: i64) {
@@ -358,7 +358,7 @@ fn dropped_in_a_transition_it_ends_the_transition_and_then_everything() {
     let (leave, may_leave) = mpsc::channel::<()>();
     let (dropped, is_dropped) = mpsc::channel();
     let mut device = Device::acting("configure", move |node| {
-        // What the payload keeps of its own node is no reason to live on.
+        // A payload that never drops entities of its own node does not keep the group alive.
         std::mem::forget(node.create_publisher::<Number>("numbers").unwrap());
         entered.send(()).unwrap();
         may_leave.recv().unwrap();

@@ -1,4 +1,4 @@
-//! Parameters of nodes, as other nodes see them.
+//! Parameters of nodes from other nodes' side.
 
 use std::time::Duration;
 
@@ -105,7 +105,7 @@ fn a_type_that_is_none_is_refused() {
     let value = wire::ParameterValue { r#type: 99, ..wire::ParameterValue::default() };
     let parameters = vec![wire::Parameter { name: "low".to_owned(), value }];
     let response = at.wait(client.call(wire::SetParametersRequest { parameters })).unwrap();
-    assert_eq!(response.results[0].reason, "99 is no type of a parameter; types are numbers from 0 to 9");
+    assert_eq!(response.results[0].reason, "99 is not the number of a parameter type; those are numbers from 0 to 9");
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn the_server_ends_when_it_is_dropped_and_there_is_one_at_a_time() {
     assert!(at.client.service_is_ready());
 }
 
-/// Names of new, changed and deleted parameters.
+/// Returns the names of new, changed and deleted parameters.
 fn names(event: &ParameterEvent) -> [Vec<&str>; 3] {
     [&event.new_parameters, &event.changed_parameters, &event.deleted_parameters]
         .map(|parameters| parameters.iter().map(|parameter| parameter.name.as_str()).collect())
@@ -259,7 +259,7 @@ fn use_sim_time_can_be_overridden_and_is_shared_by_the_nodes_of_a_context() {
     assert!(time.is_active());
     let options = NodeOptions::new("second").parameter_override("use_sim_time", true);
     let second = at.ros.create_node(options).unwrap();
-    // It is on an executor of its own, and behind.
+    // The second node's services are on an executor that is not spun yet.
     let behind = at.context.create_executor(ExecutorOptions::new("behind"));
     let _second = second.serve_parameters(&behind.handle()).unwrap();
 

@@ -1,7 +1,4 @@
-//! Parameters of nodes, as the program that declares them sees them.
-
-// What derive macros write is for programs, which have all of this in the crate `rospin`.
-extern crate rospin_node as rospin;
+//! Parameters of nodes from the side of the program that declares them.
 
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex};
@@ -88,7 +85,7 @@ fn a_value_of_another_type_is_refused_unless_the_type_is_dynamic() {
     let descriptor = node.describe_parameter("any").unwrap();
     assert!(descriptor.dynamic_typing);
     assert_eq!(descriptor.r#type, 4);
-    // Without a value, a parameter of dynamic type is no longer declared.
+    // Unsetting a parameter of dynamic type removes it.
     node.set_parameter("any", ParameterValue::NotSet).unwrap();
     assert_eq!((node.parameter("any"), any.get()), (None, ParameterValue::NotSet));
     assert!(matches!(any.set(1.into()), Err(SetParameterError::NotDeclared { .. })));
@@ -107,7 +104,7 @@ fn overrides_go_before_defaults_and_are_checked() {
     let error = node.declare_parameter("name", "x").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "parameter `name` cannot begin with its override: parameter `name` is of type string, the value is integer; set it to \
+        "parameter `name` cannot start with its override: parameter `name` is of type string, the value is integer; set it to \
          a value of its type"
     );
     let error = node.declare_parameter("level", ParameterOptions::from(1).range(0..=10)).unwrap_err();
@@ -140,7 +137,7 @@ fn ranges_hold_for_the_default_and_for_what_is_set() {
     let descriptor = node.describe_parameter("speed").unwrap();
     assert_eq!((descriptor.description.as_str(), descriptor.floating_point_range[0].step), ("of the motor", 0.5));
     let error = node.declare_parameter("level", ParameterOptions::from(11).range(..=10)).unwrap_err();
-    assert!(error.to_string().contains("cannot begin with its default"), "{error}");
+    assert!(error.to_string().contains("cannot start with its default"), "{error}");
 }
 
 #[test]
@@ -278,7 +275,7 @@ fn a_change_is_checked_again_if_others_came_first() {
             let lows = settings.iter().filter(|setting| setting.name == "low");
             let checked = lows.clone().all(|low| ParameterValue::from(high.get()) != low.value);
             if lows.count() > 0 && !std::mem::replace(&mut *interfered.lock().unwrap(), true) {
-                // Somebody else is faster than we are.
+                // Another thread is always faster than the check.
                 let node = node.clone();
                 std::thread::spawn(move || node.set_parameter("high", 3).unwrap()).join().unwrap();
             }
@@ -298,7 +295,7 @@ fn post_set_callbacks_are_entities_that_get_the_last_values() {
         .create_post_set_parameters_callback(&group, {
             let rate = rate.clone();
             move |log: &mut Vec<Vec<ParameterSetting>>, set| {
-                // From here parameters can be set.
+                // A post-set callback may set parameters.
                 if rate.get() < 10 {
                     rate.set(10).unwrap();
                 }

@@ -7,7 +7,7 @@ use rospin_engine::{Context, ContextOptions, Executor, ExecutorOptions, SpinOpti
 use rospin_node::interfaces::rcl_interfaces::Log as LogMessage;
 use rospin_node::{Node, NodeOptions, Ros, RosoutError, RosoutLog, SubscriptionOptions};
 
-/// What the program's logger was told, by all tests.
+/// Records that the program's logger got, from all tests.
 static CONSOLE: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 struct Console;
@@ -31,7 +31,7 @@ fn on_console(text: &str) -> usize {
 fn set_up(name: &str) -> (Executor, Node) {
     static LOGGER: Once = Once::new();
     LOGGER.call_once(|| {
-        // Of no test in particular: its records are published by nobody.
+        // The program's logger belongs to a node of its own, which publishes nothing.
         let node = Ros::in_process(&Context::new(ContextOptions::new())).create_node("program").unwrap();
         log::set_boxed_logger(Box::new(RosoutLog::new(node.logger(), Console))).unwrap();
         log::set_max_level(LevelFilter::Trace);
@@ -43,7 +43,7 @@ fn set_up(name: &str) -> (Executor, Node) {
     (executor, node)
 }
 
-/// What `/rosout` has, kept ones included.
+/// Returns the records on `/rosout`, including those kept for late subscriptions.
 fn published(executor: &Executor, node: &Node) -> Vec<LogMessage> {
     let group = executor.create_group("console", Vec::new());
     let options = SubscriptionOptions::new("/rosout").keep_last(1000).transient_local();

@@ -1,4 +1,4 @@
-//! Asks for a sum, as `ros2 run demo_nodes_cpp add_two_ints_client` does:
+//! Calls a service that adds two integers, as `ros2 run demo_nodes_cpp add_two_ints_client` does:
 //! `cargo run -p rospin --features dds --example add_two_ints_client [A B]`.
 
 #![expect(clippy::print_stdout, reason = "the sum is its purpose")]

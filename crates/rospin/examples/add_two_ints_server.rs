@@ -1,4 +1,5 @@
-//! Adds integers, as `ros2 run demo_nodes_cpp add_two_ints_server` does: `cargo run -p rospin --features dds --example add_two_ints_server`.
+//! Adds two integers, as `ros2 run demo_nodes_cpp add_two_ints_server` does:
+//! `cargo run -p rospin --features dds --example add_two_ints_server`.
 
 use rospin::msgs::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse};
 

@@ -1,8 +1,8 @@
-//! Nodes of one process that a file chooses:
+//! Several nodes in one process, listed in a file:
 //! `cargo run -p rospin --features dds --example container -- crates/rospin/examples/container.toml`.
 //!
-//! `ros2 topic echo /robot/news` hears them from outside. Ctrl-C ends them. A deployment file in `ROSPIN_DEPLOYMENT` moves them to
-//! other threads and cores, as everywhere.
+//! `ros2 topic echo /robot/news` prints their messages. Ctrl-C ends them. A deployment file in `ROSPIN_DEPLOYMENT`
+//! moves them to other threads and cores.
 
 #![expect(clippy::print_stdout, reason = "it shows what is said and heard")]
 
@@ -11,7 +11,7 @@ use rospin::container::{ComponentFile, Components, Container, Setup};
 use rospin::msgs::std_msgs::msg::String as Text;
 use rospin::prelude::*;
 
-/// Says hello, `rate` times a second.
+/// A component that says hello, `rate` times a second.
 fn talker(setup: &Setup) -> rospin::Result<Timer> {
     let node = setup.create_node()?;
     let rate = node.declare_parameter("rate", ParameterOptions::from(1.0).range(0.1..=1000.0))?.get();
@@ -25,7 +25,7 @@ fn talker(setup: &Setup) -> rospin::Result<Timer> {
     })?)
 }
 
-/// Prints what it hears, and on which thread.
+/// A component that prints the messages that it hears, and its thread.
 fn listener(setup: &Setup) -> rospin::Result<Subscription> {
     let node = setup.create_node()?;
     let group = GroupOptions::new("listener").node(node.fully_qualified_name());

@@ -1,8 +1,9 @@
-//! Prints what it hears on any topic, as `ros2 topic echo` does: `cargo run -p rospin --features dds --example echo -- TOPIC [TYPE]`.
+//! Prints the messages of any topic, as `ros2 topic echo` does:
+//! `cargo run -p rospin --features dds --example echo -- TOPIC [TYPE]`.
 //!
-//! What type the topic has it learns from the node that publishes it, if that is of ROS 2 Iron or later. Where nobody tells, the type,
-//! be it `TYPE` or that of the topic, has to be installed, as `share/std_msgs/msg/String.json` is with ROS 2, and
-//! `AMENT_PREFIX_PATH` has to say where, as the `setup.bash` there has it.
+//! It asks the node that publishes the topic for the type, which nodes of ROS 2 Iron and later answer. If none
+//! answers, the type must be installed with ROS 2 (`share/std_msgs/msg/String.json`), and `AMENT_PREFIX_PATH` must
+//! name the place, as ROS 2's `setup.bash` sets it.
 
 #![expect(clippy::print_stdout, reason = "it shows what it hears")]
 
@@ -22,14 +23,14 @@ fn main() -> rospin::Result<()> {
         Some(name) => MessageType::find(name)?,
         None => learn(&ros, &node, topic)?,
     };
-    // It hears all publishers, those that promise no more among them.
+    // Best effort, to receive from best-effort publishers, too.
     let options = SubscriptionOptions::new(topic).best_effort();
     let show = |message: DynamicMessage| println!("{message}\n---");
     let _subscription = node.create_dynamic_subscription(options, &message_type, show)?;
     Ok(ros.spin()?)
 }
 
-/// Returns the type of a topic, from whoever publishes it, and if nobody tells, from where ROS 2 is installed.
+/// Returns the type of a topic from a node that publishes it, or from an installed ROS 2.
 fn learn(ros: &Ros, node: &Node, topic: &str) -> rospin::Result<MessageType> {
     let executor = ros.executor();
     let error = match executor.spin_until(node.message_type_of(&executor.handle(), topic), SpinOptions::new())? {

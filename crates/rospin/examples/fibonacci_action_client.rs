@@ -1,4 +1,4 @@
-//! Has an action server compute Fibonacci numbers, and shows how it gets on, as the demo of that name of ROS 2 does:
+//! Sends a goal to an action server that computes Fibonacci numbers, and prints its feedback and result, as ROS 2's demo does:
 //! `cargo run -p rospin --features dds --example fibonacci_action_client [ORDER]`.
 
 #![expect(clippy::print_stdout, reason = "it shows the numbers")]
@@ -7,7 +7,7 @@ use futures::StreamExt;
 use rospin::msgs::example_interfaces::action::{Fibonacci, FibonacciGoal};
 use rospin::prelude::*;
 
-/// Sends the goal and shows feedback and result.
+/// Sends the goal, and prints feedback and result.
 async fn compute(client: ActionClient<Fibonacci>, order: i32) -> rospin::Result<()> {
     client.wait_for_server().await;
     let goal = client.send_goal(FibonacciGoal { order }).await?;

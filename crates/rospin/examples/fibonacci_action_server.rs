@@ -1,4 +1,4 @@
-//! Computes Fibonacci numbers, a number every half second, as the demo of that name of ROS 2 does:
+//! Computes Fibonacci numbers, one every half second, as ROS 2's demo of that name does:
 //! `cargo run -p rospin --features dds --example fibonacci_action_server`.
 
 #![expect(clippy::print_stdout, reason = "it shows what it does")]
@@ -13,7 +13,7 @@ fn main() -> rospin::Result<()> {
     let executor = ros.executor().handle();
     let _server = node.create_action_server(
         "fibonacci",
-        // The 47th number does not fit.
+        // The 47th number does not fit into 32 bits.
         |_, goal: &FibonacciGoal| {
             if (0..=46).contains(&goal.order) { GoalResponse::AcceptAndExecute } else { GoalResponse::Reject }
         },
@@ -24,16 +24,16 @@ fn main() -> rospin::Result<()> {
                 let mut sequence = vec![0, 1];
                 for n in 1..goal.goal().order.max(1) as usize {
                     if goal.is_cancel_requested() {
-                        // Somebody asked, so it cannot fail.
+                        // Only fails if nobody asked to cancel.
                         let _ = goal.canceled(FibonacciResult { sequence });
                         return;
                     }
                     sequence.push(sequence[n] + sequence[n - 1]);
                     println!("Publishing feedback: {sequence:?}");
-                    // Who listens too late misses it.
+                    // Only fails if there is no room for it.
                     let _ = goal.publish_feedback(FibonacciFeedback { sequence: sequence.clone() });
                     if executor.sleep(ClockKind::Steady, Duration::from_millis(500)).await.is_err() {
-                        // The executor ends; dropped, the goal is aborted.
+                        // The executor was dropped. Dropping the goal aborts it.
                         return;
                     }
                 }

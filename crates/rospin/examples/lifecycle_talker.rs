@@ -1,5 +1,7 @@
-//! A managed node, as `ros2 run lifecycle lifecycle_talker` is: `ros2 lifecycle set /lc_talker configure`, and then `activate`, has it
-//! talk. `cargo run -p rospin --features dds --example lifecycle_talker`.
+//! A managed node, as `ros2 run lifecycle lifecycle_talker` is:
+//! `cargo run -p rospin --features dds --example lifecycle_talker`.
+//!
+//! It talks after `ros2 lifecycle set /lc_talker configure` and `ros2 lifecycle set /lc_talker activate`.
 
 use rospin::LifecyclePublisher;
 use rospin::lifecycle::{Fault, State};
@@ -17,7 +19,7 @@ impl Lifecycle for Talker {
         let (publisher, mut count) = (chatter.clone(), 0);
         let timer = node.group().create_timer(Duration::from_secs(1), move |_, _| {
             count += 1;
-            // Nobody hears it before the node is active.
+            // Dropped while the node is not active.
             let _ = publisher.publish(Text { data: format!("Lifecycle HelloWorld #{count}") });
         })?;
         self.chatter = Some((timer, chatter));

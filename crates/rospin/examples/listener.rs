@@ -1,4 +1,5 @@
-//! Prints what it hears, as `ros2 run demo_nodes_cpp listener` does: `cargo run -p rospin --features dds --example listener`.
+//! Prints the messages of a topic, as `ros2 run demo_nodes_cpp listener` does:
+//! `cargo run -p rospin --features dds --example listener`.
 
 #![expect(clippy::print_stdout, reason = "what it hears is its purpose")]
 

@@ -1,4 +1,5 @@
-//! Publishes a greeting every second, as `ros2 run demo_nodes_cpp talker` does: `cargo run -p rospin --features dds --example talker`.
+//! Publishes a greeting every second, as `ros2 run demo_nodes_cpp talker` does:
+//! `cargo run -p rospin --features dds --example talker`.
 
 use rospin::msgs::std_msgs::msg::String as Text;
 use rospin::prelude::*;

@@ -1,4 +1,4 @@
-//! The way in: environment, middleware, signals.
+//! Start of a program: environment, middleware, signals.
 
 use std::fmt;
 use std::io;
@@ -8,26 +8,27 @@ use rospin_node::Ros;
 
 use crate::signals;
 
-/// The variable by which ROS 2 programs are told what to talk through.
+/// The environment variable that selects the middleware, as for every ROS 2 program.
 const VARIABLE: &str = "RMW_IMPLEMENTATION";
 
-/// What a program can talk through.
+/// The middlewares that a program can use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Middlewares {
-    /// Nothing: nodes of the same process hear each other.
+    /// No network: only nodes of the same process reach each other.
     InProcess,
-    /// DDS, to nodes of `rmw_cyclonedds_cpp`, `rmw_fastrtps_cpp` and the like.
+    /// DDS, for nodes of `rmw_cyclonedds_cpp`, `rmw_fastrtps_cpp` and the like.
     Dds,
-    /// Zenoh, to nodes of `rmw_zenoh_cpp`.
+    /// Zenoh, for nodes of `rmw_zenoh_cpp`.
     Zenoh,
 }
 
 impl Middlewares {
-    /// Returns what the environment asks for, or else what this program was built with: DDS before Zenoh.
+    /// Returns the middleware that `RMW_IMPLEMENTATION` selects. If it is not set, returns the one that the program
+    /// was built with: DDS, else Zenoh, else none.
     ///
     /// # Errors
-    /// If `RMW_IMPLEMENTATION` is nothing that is known.
+    /// If `RMW_IMPLEMENTATION` has an unknown value.
     pub fn from_env() -> Result<Self, InitError> {
         match std::env::var(VARIABLE) {
             Ok(name) if !name.is_empty() => Self::called(&name),
@@ -65,59 +66,62 @@ impl fmt::Display for Middlewares {
     }
 }
 
-/// Why a program could not begin.
+/// Reasons for which a program could not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InitError {
-    /// A deployment file cannot be read, or makes no sense.
+    /// A deployment file cannot be read, or is invalid.
     #[error(transparent)]
     Deployment(#[from] DeploymentError),
-    /// `RMW_IMPLEMENTATION` is nothing that is known.
+    /// `RMW_IMPLEMENTATION` has an unknown value.
     #[error(
         "RMW_IMPLEMENTATION is `{name}`; it may be rmw_cyclonedds_cpp or rmw_fastrtps_cpp (DDS), rmw_zenoh_cpp, or in_process"
     )]
     Unknown {
-        /// What it is.
+        /// Its value.
         name: String,
     },
-    /// The program was built without that middleware.
+    /// The program was built without the middleware.
     #[error(
         "this program was built without {middleware}; add the feature `{feature}` to its dependency on rospin, or set \
          RMW_IMPLEMENTATION=in_process"
     )]
     NotBuilt {
-        /// What was asked for.
+        /// The middleware.
         middleware: Middlewares,
-        /// The feature that it takes.
+        /// The feature of `rospin` that has it.
         feature: &'static str,
     },
-    /// The middleware cannot be had.
+    /// The middleware could not be started.
     #[error("{middleware} could not be started")]
     Middleware {
-        /// Which one.
+        /// The middleware.
         middleware: Middlewares,
-        /// Why.
+        /// The middleware's reason.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// Signals cannot be listened for.
+    /// Handlers for SIGINT and SIGTERM could not be installed.
     #[error("signals cannot be listened for")]
     Signals(#[source] io::Error),
 }
 
-/// Begins a program: reads `ROSPIN_DEPLOYMENT` and its like, starts the middleware that `RMW_IMPLEMENTATION` names (or the one that the
-/// program was built with), and has SIGINT and SIGTERM halt the main executor. A second signal ends the process at once.
+/// Starts a program. Reads deployment files as [`ContextOptions::from_env`] does, starts the middleware that
+/// `RMW_IMPLEMENTATION` selects (or the one that the program was built with), and halts the main executor on SIGINT or
+/// SIGTERM. A second signal ends the process at once.
 ///
 /// # Errors
-/// If the environment asks for something that is not there.
+/// If a deployment file is invalid, the middleware is unknown or not built in or cannot be started, or signal handlers
+/// cannot be installed.
 pub fn init() -> Result<Ros, InitError> {
     init_with(ContextOptions::from_env()?, Middlewares::from_env()?)
 }
 
-/// Begins a program as [`init`] does, with these options and over that middleware.
+/// Starts a program as [`init`] does, with these options and over that middleware.
 ///
 /// # Errors
-/// If the program was built without that middleware, it cannot be started, or signals cannot be listened for.
+/// If the program was built without the middleware, the middleware cannot be started, or signal handlers cannot be
+/// installed.
 pub fn init_with(options: ContextOptions, middleware: Middlewares) -> Result<Ros, InitError> {
     let context = Context::new(options);
     let ros = match middleware {

@@ -1,7 +1,7 @@
 //! ROS 2 nodes on a real-time, event-driven executor.
 //!
-//! rospin decides which callback runs next, on which thread, in the order of a [`policy`] that knows which one is urgent. Callbacks
-//! are synchronous or asynchronous, Tokio works inside them, and everything that is lost is counted.
+//! rospin decides which callback runs next, and on which thread. A [`policy`] orders callbacks by urgency. Callbacks
+//! are synchronous or asynchronous, Tokio works inside them, and every message that is lost is counted.
 //!
 //! ```no_run
 //! use rospin::msgs::std_msgs::msg::String as Text;
@@ -21,19 +21,22 @@
 //! ```
 //!
 //! - [`init`] reads the environment, chooses a middleware and listens for signals; [`Ros`] creates nodes.
-//! - A [`Node`] creates publishers, subscriptions, services, clients and timers. Their callbacks run one at a time, unless they are
-//!   created [`on`](Node::on) a callback group of their own: see [`callback`] for the forms that they may have.
-//! - A [`CallbackGroup`] has a payload that its callbacks share without a lock; a [`ReentrantGroup`] excludes nothing.
-//! - An [`Executor`] has threads and a policy; it is spun. A [`Context`] has the clocks.
-//! - A [`container`] runs nodes that a file chooses.
-//! - [`msgs`] has the messages of ROS 2's own packages, a feature each.
+//! - A [`Node`] creates publishers, subscriptions, services, clients and timers. Its callbacks run one at a time,
+//!   unless they are created [`on`](Node::on) a callback group of their own. The module [`callback`] lists the forms
+//!   that a callback may have.
+//! - A [`CallbackGroup`] has a payload that its callbacks share without a lock. Callbacks of a [`ReentrantGroup`] may
+//!   run at the same time.
+//! - An [`Executor`] has threads and a policy, and is spun. A [`Context`] has the clocks.
+//! - A [`container`] runs several nodes, which a file lists.
+//! - [`msgs`] has the messages of ROS 2's own packages, a feature per package.
 //!
 //! # Middlewares
 //!
-//! Nodes of one process talk without a network. With the feature `dds` or `zenoh` they talk to others, too: `RMW_IMPLEMENTATION` says
-//! how, as for every ROS 2 program. See [`init`].
+//! Nodes of one process communicate without a network. With the feature `dds` or `zenoh` they also communicate with
+//! other processes. `RMW_IMPLEMENTATION` selects the middleware, as for every ROS 2 program. See [`init`].
 //!
-//! Handles own what they stand for: a subscription ends when its handle is dropped, so keep it for as long as it is to be heard.
+//! A handle owns its entity: a subscription ends when its handle is dropped. Keep the handle for as long as the
+//! callback shall run.
 
 #![forbid(unsafe_code)]
 
@@ -57,14 +60,20 @@ pub use rospin_node::*;
 pub use anyhow::{Error, Result};
 pub use init::{InitError, Middlewares, init, init_with};
 
-/// Nodes over DDS: what [`init`] does not ask for.
+/// Nodes over DDS: options beyond those of [`init`].
 #[cfg(feature = "dds")]
 pub use rospin_dds as dds;
-/// Nodes over Zenoh: what [`init`] does not ask for.
+/// Nodes over Zenoh: options beyond those of [`init`].
 #[cfg(feature = "zenoh")]
 pub use rospin_zenoh as zenoh;
 
-/// The program in the README compiles.
+/// Compiles the programs in README.md and in the book.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
+mod documents {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../book/src/guide/node.md")]
+    struct Node;
+    #[doc = include_str!("../../../book/src/guide/messages.md")]
+    struct Messages;
+}

@@ -1,4 +1,4 @@
-//! What most programs import: `use rospin::prelude::*;`.
+//! Names that most programs import: `use rospin::prelude::*;`.
 
 pub use std::sync::Arc;
 pub use std::time::Duration;

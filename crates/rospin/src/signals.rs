@@ -8,7 +8,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
-/// Listens from now on until the process ends, on a thread of its own.
+/// Installs the handlers, and starts the thread that waits for signals until the process ends.
 pub(crate) fn halt_on_signal(ros: &Ros) -> io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let executor = ros.executor().handle();
@@ -16,7 +16,7 @@ pub(crate) fn halt_on_signal(ros: &Ros) -> io::Result<()> {
         let mut has_halted = false;
         for signal in &mut signals {
             if has_halted {
-                // Whoever asks twice does not want to wait for callbacks.
+                // A second signal means that the user does not want to wait for callbacks.
                 let _ = emulate_default_handler(signal);
             }
             has_halted = true;

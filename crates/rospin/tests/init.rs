@@ -1,11 +1,12 @@
-//! The way in, as a program takes it: a talker and a listener, and a signal that ends them.
+//! A program's start and end: a talker, a listener, and a signal that ends them.
 
 use std::time::Duration;
 
 use rospin::msgs::std_msgs::msg::String as Text;
 use rospin::{ContextOptions, Middlewares, SpinOptions};
 
-/// What a node's own group hears, until the process is told to end. In one test: signals are the process'.
+/// The node's own group hears messages until a signal halts the executor. This file has only one test, because signals
+/// are sent to the whole process.
 #[test]
 fn a_signal_halts_the_main_executor() {
     let ros = rospin::init_with(ContextOptions::new(), Middlewares::InProcess).unwrap();
@@ -23,6 +24,6 @@ fn a_signal_halts_the_main_executor() {
         }
     });
     ros.spin().unwrap();
-    // It can be spun again.
+    // The executor can be spun again.
     ros.executor().spin(SpinOptions::spin_all()).unwrap();
 }

@@ -1,4 +1,4 @@
-//! Callbacks: what runs, when, and for how long.
+//! Callbacks of a scenario: their kind, group, execution time and messages.
 
 use std::time::Duration;
 
@@ -13,66 +13,68 @@ use crate::text;
 #[serde(deny_unknown_fields, expecting = "a callback")]
 #[non_exhaustive]
 pub struct Callback {
-    /// Its name, which no topic has.
+    /// Its name. No topic may have the same name.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     #[serde(with = "text::entity_kind")]
     pub kind: EntityKind,
-    /// Its group; in a text it may be left out if there is only one.
+    /// Its group. A text may leave it out if there is only one group.
     #[serde(default)]
     pub group: String,
-    /// Urgency, the larger number first.
+    /// Its priority; a larger number is more urgent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
-    /// Time from release to completion; a periodic timer's is its period if not given.
+    /// Time from release to completion. By default a periodic timer's period.
     #[serde(default, with = "text::optional_duration", skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Duration>,
-    /// How often it may miss its deadline; never if not given.
+    /// Number of deadlines that it may miss. By default none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerates: Option<Tolerance>,
-    /// How long it runs, up to its first await if it has any.
+    /// Execution time, up to the first await if it has awaits.
     #[serde(default)]
     pub execution: ExecutionTime,
-    /// Locks that it takes while it runs, one after the other.
+    /// Critical sections, one after the other.
     #[serde(default, deserialize_with = "lists::sections", skip_serializing_if = "Vec::is_empty")]
     pub locks: Vec<Section>,
-    /// What it waits for in the middle: an asynchronous callback.
+    /// Awaits of an asynchronous callback.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub awaits: Vec<Await>,
-    /// Whether others of its group may run while it waits.
+    /// True if other callbacks of its group may run while it awaits.
     #[serde(default, skip_serializing_if = "is_false")]
     pub releases_group_at_await: bool,
-    /// How many of its activations may be under way; see [`Callback::in_flight`].
+    /// Maximum number of activations that run at once, see [`Callback::in_flight`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_in_flight: Option<u32>,
-    /// The topic that it listens to, a subscription's.
+    /// A subscription's topic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscribes: Option<String>,
-    /// The topics that it joins, a subscription's, in place of the one that it listens to: it runs once there is a message of
-    /// each, with the oldest of each.
+    /// Topics that a subscription joins, in place of a single topic. It runs when there is a message of each, and
+    /// takes the oldest of each.
     #[serde(default, deserialize_with = "lists::joins", skip_serializing_if = "Vec::is_empty")]
     pub joins: Vec<String>,
-    /// How many messages wait at most, of each topic if it joins several; the oldest makes room for a new one. Not for timers.
+    /// Depth of the queue, of each topic if it joins several. A message that finds the queue full displaces the oldest
+    /// one. Timers have no queue.
     #[serde(default = "default_depth")]
     pub depth: u32,
-    /// Topics that get a message when it ends. A service or a client can be named directly: a request, a response.
+    /// Topics on which it publishes a message at its end. A service or a client can be named directly, for a request
+    /// or a response.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub publishes: Vec<String>,
-    /// Timers: time between due times; without it, it fires once.
+    /// A timer's period. Without it, the timer fires once.
     #[serde(default, with = "text::optional_duration", skip_serializing_if = "Option::is_none")]
     pub period: Option<Duration>,
-    /// Timers: first due time; the period if not given.
+    /// A timer's first due time. By default its period.
     #[serde(default, with = "text::optional_duration", skip_serializing_if = "Option::is_none")]
     pub offset: Option<Duration>,
-    /// Timers: what happens to due times that were missed.
+    /// A timer's overrun policy: the treatment of due times that were missed.
     #[serde(default, with = "text::overrun", skip_serializing_if = "text::is_default")]
     pub overrun: Overrun,
-    /// Timers: the clock.
+    /// A timer's clock.
     #[serde(default, with = "text::clock_kind", skip_serializing_if = "text::is_default")]
     pub clock: ClockKind,
 }
 
-/// The engine's default.
+/// Returns the engine's default depth.
 const fn default_depth() -> u32 {
     10
 }
@@ -83,7 +85,7 @@ const fn is_false(value: &bool) -> bool {
 }
 
 impl Callback {
-    /// A callback that takes no time, has no priority and keeps the last 10 messages.
+    /// Returns a callback that takes no time, has no priority, and keeps the last 10 messages.
     #[must_use]
     pub fn new(name: impl Into<String>, kind: EntityKind, group: impl Into<String>) -> Self {
         Self {
@@ -109,17 +111,17 @@ impl Callback {
         }
     }
 
-    /// Whether it waits in the middle.
+    /// Returns true if it is asynchronous.
     #[must_use]
     pub const fn is_async(&self) -> bool {
         !self.awaits.is_empty()
     }
 
-    /// How many of its activations may be under way, in a group of that kind, with so many threads: what is given, or
-    /// what the engine takes by default.
+    /// Returns the maximum number of activations that run at once, in a group of that kind, with that many threads. It
+    /// is the given value, or the engine's default.
     #[must_use]
     pub fn in_flight(&self, group: GroupKind, threads: u16) -> u32 {
-        /// As in the engine.
+        /// The engine's default.
         const ASYNCHRONOUS: u32 = 16;
         let excludes = group == GroupKind::MutuallyExclusive;
         match (self.is_async(), excludes) {
@@ -130,46 +132,46 @@ impl Callback {
         }
     }
 
-    /// Time from release to completion by which it is judged.
+    /// Returns the time from release to completion by which it is judged.
     #[must_use]
     pub fn relative_deadline(&self) -> Option<Duration> {
         self.deadline.or(if self.kind == EntityKind::Timer { self.period } else { None })
     }
 
-    /// A timer's first due time.
+    /// Returns a timer's first due time.
     #[must_use]
     pub fn first_due(&self) -> Duration {
         self.offset.or(self.period).unwrap_or_default()
     }
 }
 
-/// A weakly hard deadline: of so many activations in a row, at most so many miss it (Bernat, Burns and Llamosi, IEEE
-/// Transactions on Computers 2001): `{ misses = 1, of = 10 }`.
+/// A weakly hard deadline (Bernat, Burns and Llamosi, IEEE Transactions on Computers 2001): of `of` activations in a
+/// row, at most `misses` miss it. Written `{ misses = 1, of = 10 }`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "how many misses of how many activations, as in { misses = 1, of = 10 }")]
 pub struct Tolerance {
-    /// How many may miss it.
+    /// Maximum number of misses.
     pub misses: u32,
-    /// Of how many in a row.
+    /// Number of activations in a row.
     pub of: u32,
 }
 
-/// How long a callback runs.
+/// The execution time of a callback.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ExecutionTime {
-    /// Always as long: `"5 ms"`.
+    /// Constant: `"5 ms"`.
     Fixed(Duration),
-    /// Anything from the first to the second: `{ uniform = ["1 ms", "5 ms"] }`.
+    /// Uniformly distributed, ends included: `{ uniform = ["1 ms", "5 ms"] }`.
     Uniform(Duration, Duration),
-    /// One after the other, then from the beginning: `{ list = ["1 ms", "5 ms"] }`.
+    /// From a list, again from the start after its end: `{ list = ["1 ms", "5 ms"] }`.
     List(Vec<Duration>),
-    /// Drawn by how often each was seen: `{ recorded = [["1 ms", 90], ["5 ms", 10]] }`.
+    /// From a histogram: `{ recorded = [["1 ms", 90], ["5 ms", 10]] }`.
     Recorded(Vec<Bin>),
 }
 
 impl ExecutionTime {
-    /// The longest one; zero if there is none.
+    /// Returns the longest execution time, or zero if there is none.
     #[must_use]
     pub fn longest(&self) -> Duration {
         match self {
@@ -188,37 +190,37 @@ impl Default for ExecutionTime {
     }
 }
 
-/// An execution time and how often it was seen.
+/// A bin of a histogram of execution times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bin {
     /// The execution time.
     pub time: Duration,
-    /// How often.
+    /// Number of times that it was seen.
     pub count: u32,
 }
 
-/// A critical section: what a callback does under a lock that it shares with others. Who waits for a lock lends its priority
-/// to the one who has it (priority inheritance, `PTHREAD_PRIO_INHERIT`).
+/// A critical section: a part of a callback that holds a lock. A thread that waits for the lock lends its priority to
+/// the thread that holds it (priority inheritance, `PTHREAD_PRIO_INHERIT`).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a lock, as in { lock = \"map\", after = \"1 ms\", hold = \"200 us\" }")]
 pub struct Section {
     /// The lock's name.
     pub lock: String,
-    /// How long the callback has run when it asks for it.
+    /// Execution time before it takes the lock.
     #[serde(default, with = "text::duration", skip_serializing_if = "Duration::is_zero")]
     pub after: Duration,
-    /// How long it runs then until it gives it back; a callback that ends before gives it back at its end.
+    /// Execution time while it holds the lock. A callback that ends before releases the lock at its end.
     #[serde(with = "text::duration")]
     pub hold: Duration,
 }
 
-/// What an asynchronous callback waits for, and how long it runs after that.
+/// An await of an asynchronous callback, and the execution after it.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an await")]
 pub struct Await {
-    /// How long it waits; the thread is free meanwhile.
+    /// Duration of the await. The thread is free meanwhile.
     pub wait: ExecutionTime,
-    /// How long it runs then.
+    /// Execution time after it.
     #[serde(default)]
     pub run: ExecutionTime,
 }

@@ -1,7 +1,7 @@
 //! Random execution times and arrivals, from a scenario's seed: the same ones in the simulator and in the engine.
 //!
-//! Every callback and every release draws from a stream of its own, so that adding one to a scenario does not change what
-//! the others do.
+//! Every callback and every release has a stream of its own, so adding one to a scenario does not change the numbers
+//! of the others.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use std::time::Duration;
 use crate::callback::ExecutionTime;
 use crate::traffic::{Limit, Pattern, Release};
 
-/// A stream of random numbers that belongs to a seed and a name.
+/// A stream of random numbers, determined by a seed and a name.
 ///
-/// SplitMix64 (Steele, Lea and Flood 2014), started at the seed mixed with the FNV-1a hash of the name. The same on every
-/// machine and in every version.
+/// The generator is SplitMix64 (Steele, Lea and Flood 2014). It starts at the seed mixed with the FNV-1a hash of the
+/// name. The numbers are the same on every machine and in every version.
 ///
 /// ```
 /// use rospin_scenario::draw::Stream;
@@ -25,16 +25,16 @@ use crate::traffic::{Limit, Pattern, Release};
 pub struct Stream(u64);
 
 impl Stream {
-    /// The stream of `name` under `seed`.
+    /// Returns the stream of `name` under `seed`.
     #[must_use]
     pub fn new(seed: u64, name: &str) -> Self {
         let fnv = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);
         let hash = name.bytes().fold(0xCBF2_9CE4_8422_2325, fnv);
-        // One step apart, so that neighbouring seeds are not neighbours here.
+        // One step of the generator, so that seeds that differ by one give unrelated streams.
         Self(Self(seed).next_u64() ^ hash)
     }
 
-    /// The next number.
+    /// Returns the next number.
     pub const fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -43,21 +43,21 @@ impl Stream {
         z ^ (z >> 31)
     }
 
-    /// A number from 0 to `bound - 1`; 0 if `bound` is 0.
+    /// Returns a number from 0 to `bound - 1`, or 0 if `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
-        // The upper half of the product: without a division, and without a bias that could be measured.
+        // The upper half of the product: no division, and no measurable bias.
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// A duration from `min` to `max`, both included.
+    /// Returns a duration from `min` to `max`, ends included.
     pub fn between(&mut self, min: Duration, max: Duration) -> Duration {
         let span_ns = nanos(max.saturating_sub(min));
         min + Duration::from_nanos(self.below(span_ns.saturating_add(1)))
     }
 
-    /// True with this probability.
+    /// Returns true with this probability.
     pub fn chance(&mut self, probability: f64) -> bool {
-        // 53 bits: as many as a double holds exactly.
+        // 53 bits, which an `f64` holds exactly.
         ((self.next_u64() >> 11) as f64) < probability * (1_u64 << 53) as f64
     }
 }
@@ -66,18 +66,18 @@ fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The execution times of a callback, one activation after the other.
+/// The execution times of a callback's activations, in order.
 #[derive(Clone, Debug)]
 pub struct ExecutionTimes {
     model: ExecutionTime,
     stream: Stream,
     drawn: usize,
-    /// Of a recorded distribution.
+    /// Sum of the counts of a histogram.
     total: u64,
 }
 
 impl ExecutionTimes {
-    /// Those of `name` under `seed`.
+    /// Returns the execution times of `name` under `seed`.
     #[must_use]
     pub fn new(model: &ExecutionTime, seed: u64, name: &str) -> Self {
         let total = match model {
@@ -87,7 +87,7 @@ impl ExecutionTimes {
         Self { model: model.clone(), stream: Stream::new(seed, name), drawn: 0, total }
     }
 
-    /// The next one; zero where a list or a distribution is empty.
+    /// Returns the next execution time, or zero if a list or histogram is empty.
     pub fn draw(&mut self) -> Duration {
         let number = self.drawn;
         self.drawn = self.drawn.wrapping_add(1);
@@ -108,23 +108,23 @@ impl ExecutionTimes {
     }
 }
 
-/// When the messages of a release arrive, in order, without end unless they are listed.
+/// The arrivals of a release's messages, in order. Endless, unless they are listed.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     pattern: Pattern,
     stream: Stream,
     number: u64,
-    /// Of the burst under way: the next message, and how many are left.
+    /// The rest of the current burst: the next message, and the number of messages left.
     burst: Option<(Duration, u32)>,
     count: u32,
     spacing: Duration,
     last: Duration,
-    /// Under limits: the latest arrivals, the last one at the end.
+    /// For releases with limits: the latest arrivals, the last one at the end.
     recent: VecDeque<Duration>,
 }
 
 impl Arrivals {
-    /// Those of the release with this number in its scenario, under `seed`.
+    /// Returns the arrivals of the release with this number in its scenario, under `seed`.
     #[must_use]
     pub fn new(release: &Release, seed: u64, number: usize) -> Self {
         let mut pattern = release.pattern.clone();
@@ -136,7 +136,7 @@ impl Arrivals {
         Self { pattern, stream, number: 0, burst: None, count, spacing, last: Duration::ZERO, recent: VecDeque::new() }
     }
 
-    /// The next arrival, bursts aside.
+    /// Returns the next arrival, without bursts.
     fn next_single(&mut self) -> Option<Duration> {
         let number = self.number;
         self.number += 1;
@@ -145,7 +145,7 @@ impl Arrivals {
             Pattern::Periodic { period, offset, jitter } => {
                 let nominal_ns = nanos(*period).checked_mul(number)?.checked_add(nanos(*offset))?;
                 let late = self.stream.between(Duration::ZERO, *jitter);
-                // With more jitter than a period one would come before the one in front of it.
+                // Jitter longer than the period would reorder arrivals; they keep their order.
                 self.last = self.last.max(Duration::from_nanos(nominal_ns).saturating_add(late));
                 Some(self.last)
             }
@@ -166,7 +166,8 @@ impl Arrivals {
 }
 
 impl Arrivals {
-    /// As soon as the limits allow, or in one of eight cases a pause later, so that not all is as regular as it is dense.
+    /// Returns the earliest arrival that the limits allow, or in one of eight cases a later one, so that the arrivals
+    /// are dense but not regular.
     fn next_limited(&mut self, offset: Duration, limits: &[Limit]) -> Duration {
         let allowed = limits.iter().filter_map(|limit| {
             let place = self.recent.len().checked_sub(limit.count as usize)?;
@@ -189,7 +190,7 @@ impl Arrivals {
 impl Iterator for Arrivals {
     type Item = Duration;
 
-    /// In the order of arrival, except that a burst is given whole before the next one.
+    /// Returns arrivals in order, except that a burst is completed before the next one starts.
     fn next(&mut self) -> Option<Duration> {
         let (at, left) = match self.burst.take() {
             Some(burst) => burst,

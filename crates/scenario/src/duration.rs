@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Units and how many nanoseconds they have, the longest first.
+/// Units and their nanoseconds, the longest first.
 const UNITS: [(&str, u64); 7] = [
     ("h", 3_600_000_000_000),
     ("min", 60_000_000_000),
@@ -13,14 +13,14 @@ const UNITS: [(&str, u64); 7] = [
     ("ns", 1),
 ];
 
-/// Why a text is not a duration.
+/// Reasons for which a text is not a duration.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DurationError {
-    /// There is no number at the beginning.
+    /// It does not begin with a number.
     #[error("`{0}` is not a duration; write a number and a unit, as in \"500 ms\"")]
     NoNumber(String),
-    /// There is a number only.
+    /// It has a number but no unit.
     #[error("`{0}` has no unit; write one of ns, us, ms, s, min, h, as in \"{0} ms\"")]
     NoUnit(String),
     /// The unit is not known.
@@ -29,7 +29,7 @@ pub enum DurationError {
     /// It is negative.
     #[error("`{0}` is negative; a duration is 0 or more")]
     Negative(String),
-    /// It has more digits than nanoseconds can tell.
+    /// It is finer than a nanosecond.
     #[error("`{0}` is finer than a nanosecond; leave out the last digits")]
     TooFine(String),
     /// It does not fit into 64 bits of nanoseconds.
@@ -37,7 +37,7 @@ pub enum DurationError {
     TooLong(String),
 }
 
-/// Reads a duration: a decimal number and one of the units `ns`, `us`, `ms`, `s`, `min`, `h`.
+/// Parses a duration: a decimal number and one of the units `ns`, `us`, `ms`, `s`, `min`, `h`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -49,7 +49,7 @@ pub enum DurationError {
 /// ```
 ///
 /// # Errors
-/// If it is not one, with what to write instead.
+/// If the text is not a duration. The error says what to write instead.
 pub fn parse(text: &str) -> Result<Duration, DurationError> {
     let trimmed = text.trim();
     let own = || trimmed.to_owned();
@@ -74,13 +74,13 @@ pub fn parse(text: &str) -> Result<Duration, DurationError> {
     Ok(Duration::from_nanos(nanos))
 }
 
-/// `0.fraction` of a unit, if that is a whole number of nanoseconds.
+/// Returns the nanoseconds of `0.fraction` of a unit, if that is a whole number.
 fn fraction_ns(fraction: &str, unit_ns: u64) -> Option<u64> {
     let digits = fraction.trim_end_matches('0');
     if digits.is_empty() {
         return Some(0);
     }
-    // An hour has 13 digits of nanoseconds.
+    // An hour has 13 digits of nanoseconds, so more digits are finer than a nanosecond.
     if digits.len() > 13 {
         return None;
     }
@@ -89,7 +89,7 @@ fn fraction_ns(fraction: &str, unit_ns: u64) -> Option<u64> {
     if product.is_multiple_of(scale) { u64::try_from(product / scale).ok() } else { None }
 }
 
-/// Writes a duration in the longest of the units `s`, `ms`, `us`, `ns` that it has one of, exactly.
+/// Formats a duration exactly, in the longest of the units `s`, `ms`, `us` and `ns` that does not exceed it.
 #[must_use]
 pub fn format(duration: Duration) -> String {
     let nanos = duration.as_nanos();

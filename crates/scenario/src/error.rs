@@ -1,26 +1,26 @@
-//! What is wrong with a scenario, and where.
+//! Errors in a scenario, with their places.
 
 use crate::check::printable;
 
-/// What a scenario that was built by a program breaks; [`ScenarioError`] adds where that is in a text.
+/// An error in a scenario. [`ScenarioError`] adds the place in a text.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{}: {message}", .path.describe())]
 #[non_exhaustive]
 pub struct CheckError {
-    /// Where: a section, which of its tables, a key of that.
+    /// The place: a section, the number of its table, and a key.
     pub(crate) path: Path,
-    /// What is wrong and what to do about it.
+    /// The problem and its fix.
     pub message: String,
 }
 
 impl CheckError {
-    /// About a callback, by its number in the scenario.
+    /// Returns an error about a callback, by its number in the scenario.
     #[must_use]
     pub fn of_callback(number: usize, message: impl Into<String>) -> Self {
         Self::of("callback", number, message)
     }
 
-    /// About an executor, by its number in the scenario.
+    /// Returns an error about an executor, by its number in the scenario.
     #[must_use]
     pub fn of_executor(number: usize, message: impl Into<String>) -> Self {
         Self::of("executor", number, message)
@@ -35,9 +35,9 @@ impl CheckError {
 /// A place in a scenario.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Path {
-    /// `callback` in `[[callback]]`, or a key at the top.
+    /// The section: `callback` for `[[callback]]`, or a key at the top.
     pub(crate) section: &'static str,
-    /// Which one of that section.
+    /// The number of the section's table.
     pub(crate) table: Option<usize>,
     pub(crate) key: Option<&'static str>,
 }
@@ -52,18 +52,18 @@ impl Path {
     }
 }
 
-/// What is wrong with the text of a scenario: where it is, and what to do about it.
+/// An error in the text of a scenario, with its place and its fix.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("line {line}, column {column}{}: {message}", in_key(key))]
 #[non_exhaustive]
 pub struct ScenarioError {
-    /// Counted from 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// In characters, counted from 1.
+    /// The column in characters, counted from 1.
     pub column: usize,
-    /// The key that the value belongs to; empty where there is none.
+    /// The key of the value; empty if there is none.
     pub key: String,
-    /// What is wrong and what to do about it.
+    /// The problem and its fix.
     pub message: String,
 }
 
@@ -72,7 +72,7 @@ fn in_key(key: &str) -> String {
 }
 
 impl ScenarioError {
-    /// At a byte of the text.
+    /// Returns the error at a byte of the text.
     pub(crate) fn at(text: &str, offset: usize, key: Option<&str>, message: String) -> Self {
         let mut offset = offset.min(text.len());
         while !text.is_char_boundary(offset) {
@@ -80,21 +80,21 @@ impl ScenarioError {
         }
         let before = &text[..offset];
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        // An offset behind a final line break belongs to the last line that has text.
+        // An offset after the final line break belongs to the last line with text.
         let line = (before.matches('\n').count() + 1).min(text.lines().count().max(1));
         let column = text[line_start..offset].chars().count() + 1;
         let key = key.map_or_else(|| key_before(&text[line_start..offset]), str::to_owned);
         Self { line, column, key: printable(&key), message: printable(&message) }
     }
 
-    /// Where in a text something stands that a check of the [`Scenario`](crate::Scenario) complains about.
+    /// Returns the error of a [`Scenario`](crate::Scenario) with its place in the text.
     #[must_use]
     pub fn locate(text: &str, error: &CheckError) -> Self {
         crate::text::locate(text, error)
     }
 }
 
-/// The last `key =` of what stands before a value on its line.
+/// Returns the last key before a value on its line.
 fn key_before(line: &str) -> String {
     let Some(equals) = line.rfind('=') else {
         return String::new();

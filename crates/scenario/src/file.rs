@@ -1,4 +1,4 @@
-//! Files, and why there is nothing in them.
+//! Files, and the errors of reading them.
 
 use std::fs;
 use std::io;
@@ -6,31 +6,31 @@ use std::path::Path;
 
 use crate::error::ScenarioError;
 
-/// Why a file cannot be used.
+/// Reasons for which a file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
     /// It cannot be read.
     #[error("cannot read the {kind} {file}: {source}")]
     Unreadable {
-        /// What it would have been.
+        /// The kind of file that was expected.
         kind: &'static str,
         /// Its path.
         file: String,
-        /// Why.
+        /// The operating system's reason.
         source: io::Error,
     },
-    /// It makes no sense.
+    /// Its content is invalid.
     #[error("{file}: {error}")]
     Text {
         /// Its path.
         file: String,
-        /// What is wrong, and where.
+        /// The problem and its place.
         error: ScenarioError,
     },
 }
 
-/// The name and the text of a file, which is one of that kind.
+/// Returns the name and the text of a file. `kind` is for error messages.
 pub(crate) fn read(kind: &'static str, path: &Path) -> Result<(String, String), FileError> {
     let file = path.display().to_string();
     match fs::read_to_string(path) {

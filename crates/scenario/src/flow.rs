@@ -1,4 +1,4 @@
-//! What goes from callback to callback: circles of messages, and how many activations there will be.
+//! Flow of messages between callbacks: cycles, and the number of activations that follow.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use crate::model::Scenario;
 use crate::traffic::{Limit, Pattern};
 
 impl Scenario {
-    /// Whether the scenario can be simulated from its beginning to its end: messages come to an end, and there are at most
-    /// `activations_max` activations.
+    /// Checks that the scenario can be simulated to its end: there is no endless cycle of messages, and there are at
+    /// most `activations_max` activations.
     ///
     /// # Errors
-    /// A callback of a circle of messages, or the one that runs most often, and what to do about it.
+    /// Names a callback of a cycle of messages, or the callback that runs most often, with a fix.
     pub fn check_flow(&self, activations_max: f64) -> Result<(), CheckError> {
         let (order, rest) = self.flow();
         if let Some(first) = rest.first() {
@@ -32,7 +32,7 @@ impl Scenario {
         if all <= activations_max {
             return Ok(());
         }
-        // Where those that come from outside are few, the messages that follow from them are many.
+        // If the releases from outside are few, the messages between callbacks are to blame.
         let largest = |counts: &[f64]| (0..counts.len()).max_by(|one, other| counts[*one].total_cmp(&counts[*other]));
         let follows = counts.iter().all(|count| *count < all / 1e3);
         let counts = if follows { with_messages } else { counts };
@@ -51,7 +51,7 @@ impl Scenario {
         Table("callback", most).wrong(key, message)
     }
 
-    /// Callbacks, publishers before receivers, and what is left because of circles.
+    /// Returns the callbacks in topological order, publishers before receivers, and those that cycles exclude from it.
     fn flow(&self) -> (Vec<usize>, Vec<usize>) {
         let receivers = self.all_receivers();
         let mut open = vec![0_usize; self.callbacks.len()];
@@ -70,13 +70,13 @@ impl Scenario {
         (order, (0..open.len()).filter(|callback| open[*callback] > 0).collect())
     }
 
-    /// By callback, whom it publishes to; as often as it does.
+    /// Returns for each callback the receivers of its messages; a receiver of several messages occurs several times.
     fn all_receivers(&self) -> Vec<Vec<usize>> {
         let of = |name: &String| self.receivers(name).map(|(receiver, _)| receiver).collect::<Vec<_>>();
         self.callbacks.iter().map(|callback| callback.publishes.iter().flat_map(of).collect()).collect()
     }
 
-    /// A circle that can be reached against the flow from one of those that are left; its first callback is repeated.
+    /// Returns a cycle that is upstream of one of the excluded callbacks. Its first callback is repeated at the end.
     fn circle(&self, from: usize, rest: &[usize]) -> Vec<usize> {
         let receivers = self.all_receivers();
         let mut path = vec![from];
@@ -93,7 +93,7 @@ impl Scenario {
         path
     }
 
-    /// How often each callback is released by a timer or from outside, at most.
+    /// Returns the maximum number of times that timers and releases from outside activate each callback.
     fn own_releases(&self) -> Vec<f64> {
         let seconds = self.duration.as_secs_f64();
         let every = |period: Duration| seconds / period.as_secs_f64().max(1e-9) + 1.0;
@@ -117,7 +117,7 @@ impl Scenario {
         counts
     }
 
-    /// The same with what callbacks publish to each other.
+    /// Adds the activations by messages between callbacks.
     fn activations(&self, mut counts: Vec<f64>, order: &[usize]) -> Vec<f64> {
         let receivers = self.all_receivers();
         for callback in order {
@@ -129,7 +129,7 @@ impl Scenario {
     }
 }
 
-/// To two digits, down.
+/// Rounds down to two significant digits.
 fn rounded(time: Duration) -> Duration {
     let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).max(1);
     let unit = 10_u64.pow(nanos.ilog10().saturating_sub(1));
@@ -172,7 +172,7 @@ mod tests {
         assert!(error.contains("simulate at most 9.9 ms") || error.contains("simulate at most 10 ms"), "{error}");
     }
 
-    /// Each sends the next one two messages: few from outside become many.
+    /// Each callback sends two messages to the next one, so a few releases become many activations.
     #[test]
     fn too_many_messages_name_who_gets_them() {
         let mut text = SYSTEM.replace("2 ns", "10 ms").replace("[\"b\"]", "[\"e0\", \"e0\"]");

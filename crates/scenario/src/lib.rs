@@ -1,9 +1,9 @@
-//! The texts that rospin reads: scenarios, which describe a system of executors, callbacks and messages,
-//! [deployments](deployment), which say where the callback groups of a program run, and [component files](components), which
-//! say what a container starts.
+//! Input files of rospin. A scenario describes a system of executors, callbacks and messages. A [`deployment`] assigns the
+//! callback groups of a program to executors and cores. A [component file](components) lists the nodes of a container.
 //!
-//! The simulator runs a scenario in virtual time, the engine runs it as synthetic load, the analysis bounds its response
-//! times: all three read the same file. The folder `scenarios` of this crate explains every key by example.
+//! The simulator runs a scenario in virtual time, the engine runs it as synthetic load, and the analysis bounds its
+//! response times. All three read the same file. The examples in the folder `scenarios` of this crate explain every
+//! key.
 //!
 //! ```
 //! let scenario = rospin_scenario::Scenario::parse(r#"
@@ -33,7 +33,7 @@
 //! assert_eq!(scenario.callbacks[1].group, "driver", "the only one there is");
 //! # Ok::<(), rospin_scenario::ScenarioError>(())
 //! ```
-//! Errors say where and what to do:
+//! Errors name the place and the fix:
 //!
 //! ```
 //! let error = rospin_scenario::Scenario::parse("duration = \"500\"").unwrap_err();

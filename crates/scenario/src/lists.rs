@@ -1,4 +1,4 @@
-//! Lists in texts: who writes something else in their place is shown how a list is written.
+//! Lists in texts. If something else stands in place of a list, the error shows how to write the list.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// What takes a list, and says otherwise what to write.
+/// Visitor that takes a list. For anything else its error says what to write.
 struct List<T> {
     write: &'static str,
     of: PhantomData<T>,
@@ -28,7 +28,8 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for List<T> {
     }
 }
 
-/// A function for `#[serde(deserialize_with = ...)]` a list, with how that list is written.
+/// Defines a function for `#[serde(deserialize_with = ...)]` that reads a list. Its error shows how that list is
+/// written.
 macro_rules! lists {
     ($($name:ident: $write:literal),+ $(,)?) => {$(
         pub(crate) fn $name<'de, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>

@@ -1,4 +1,4 @@
-//! Scenarios from files, with the files that they name.
+//! Loading of scenarios, with the files that they refer to.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,14 +10,14 @@ use crate::file::{FileError, read};
 use crate::model::Scenario;
 use crate::traffic::Pattern;
 
-/// Of measured arrivals; more of them do not make a curve more certain.
+/// Maximum number of measured arrivals. More of them do not make the curve more certain.
 const TIMES_MAX: usize = 1_000_000;
 
 impl Scenario {
-    /// Reads a scenario from a file, and the measured arrivals that it names.
+    /// Reads a scenario from a file, and the measured arrivals that it refers to.
     ///
     /// # Errors
-    /// What is wrong with one of the files, and where.
+    /// If one of the files cannot be read or is invalid.
     pub fn load(path: &Path) -> Result<Self, FileError> {
         let (file, text) = read("scenario", path)?;
         let wrong = |error| FileError::Text { file: file.clone(), error };
@@ -26,10 +26,11 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Reads the measured arrivals that the scenario names; `text` is its own, from the file at `path`.
+    /// Reads the measured arrivals that the scenario refers to. `text` is the scenario's own text, from the file at
+    /// `path`.
     ///
     /// # Errors
-    /// If a file cannot be read or has something else in it, at the place that names it.
+    /// If a file cannot be read or is invalid. The error's place is the line of the scenario that names the file.
     pub fn load_measured(&mut self, text: &str, path: &Path) -> Result<(), ScenarioError> {
         let folder = path.parent().unwrap_or(Path::new(""));
         for (number, release) in self.releases.iter_mut().enumerate() {
@@ -47,7 +48,7 @@ impl Scenario {
     }
 }
 
-/// One time a line, as a duration or in seconds; `#` begins a comment. Counted from the first of them.
+/// Parses one time per line, as a duration or in seconds, relative to the first one. `#` starts a comment.
 fn arrivals(content: &str) -> Result<Vec<Duration>, String> {
     let mut times = Vec::new();
     for (number, line) in content.lines().enumerate() {

@@ -1,7 +1,7 @@
-//! What a scenario consists of.
+//! The model of a scenario.
 //!
-//! Names refer to names; [`Scenario::check`] says whether they all lead somewhere. Every `new` gives the values that a
-//! text leaves out.
+//! Parts refer to each other by name; [`Scenario::check`] checks that the names exist. Every `new` has the default
+//! values of a text.
 
 use std::time::Duration;
 
@@ -13,33 +13,33 @@ use crate::lists;
 use crate::text;
 use crate::traffic::{Fault, Link, Release};
 
-/// A system of executors, callbacks and messages, and for how long it runs.
+/// A system of executors, callbacks and messages, and the duration of its run.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a scenario")]
 #[non_exhaustive]
 pub struct Scenario {
-    /// For reports; may be empty.
+    /// Its name, for reports; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// For how long executors take up work; what runs then is waited for.
+    /// Time during which executors start callbacks. Callbacks that run at its end are completed.
     #[serde(with = "text::duration")]
     pub duration: Duration,
-    /// What everything random comes from.
+    /// The seed of all random numbers.
     #[serde(default)]
     pub seed: u64,
-    /// Processor cores that the executors share; one for each thread if not given.
+    /// Number of processor cores that the executors share. By default one for each thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cores: Option<u16>,
-    /// Where callbacks get a priority from that have none of their own.
+    /// The origin of priorities that callbacks do not have themselves.
     #[serde(default)]
     pub priorities: Priorities,
-    /// The topics' names.
+    /// Names of the topics.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub topics: Vec<String>,
-    /// The names of the locks that callbacks share.
+    /// Names of the locks that callbacks share.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub locks: Vec<String>,
-    /// What runs callbacks.
+    /// Executors.
     #[serde(
         default,
         rename = "executor",
@@ -47,10 +47,10 @@ pub struct Scenario {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub executors: Vec<Executor>,
-    /// Units of mutual exclusion.
+    /// Callback groups.
     #[serde(default, rename = "group", deserialize_with = "lists::groups", skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Group>,
-    /// What runs, in the order of registration.
+    /// Callbacks, in the order of registration.
     #[serde(
         default,
         rename = "callback",
@@ -58,21 +58,21 @@ pub struct Scenario {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub callbacks: Vec<Callback>,
-    /// Paths of data through callbacks.
+    /// Chains of callbacks.
     #[serde(default, rename = "chain", deserialize_with = "lists::chains", skip_serializing_if = "Vec::is_empty")]
     pub chains: Vec<Chain>,
     /// Messages that come from outside.
     #[serde(default, rename = "release", deserialize_with = "lists::releases", skip_serializing_if = "Vec::is_empty")]
     pub releases: Vec<Release>,
-    /// How long messages are under way.
+    /// Delays of messages between callbacks.
     #[serde(default, rename = "link", deserialize_with = "lists::links", skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
-    /// What goes wrong.
+    /// Faults that are injected.
     #[serde(default, rename = "fault", deserialize_with = "lists::faults", skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
 }
 
-/// Where callbacks get a priority from that have none of their own.
+/// The origin of priorities that callbacks do not have themselves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -80,38 +80,38 @@ pub enum Priorities {
     /// They have priority 0.
     #[default]
     Given,
-    /// From the chains, by the rules of PiCAS.
+    /// They follow from the chains, by the rules of PiCAS.
     Picas,
 }
 
-/// Threads with one OS setting and one policy.
+/// An executor: threads with one OS scheduling setting and one policy.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an executor")]
 #[non_exhaustive]
 pub struct Executor {
     /// Its name.
     pub name: String,
-    /// Policy, by its name in [`rospin_core::policy::POLICIES`].
+    /// The policy, by its name in [`rospin_core::policy::POLICIES`].
     #[serde(default = "default_policy")]
     pub policy: String,
-    /// How many threads run its callbacks.
+    /// Number of threads.
     #[serde(default = "one")]
     pub threads: u16,
-    /// Priority of its threads, 1 to 99 as for `SCHED_FIFO`; the larger number preempts the smaller one.
+    /// Priority of its threads, 1 to 99 as for `SCHED_FIFO`. A larger number preempts a smaller one.
     #[serde(default = "lowest_os_priority")]
     pub os_priority: u8,
-    /// Cores that its threads may use; all if empty.
+    /// Cores on which its threads may run; empty for all.
     #[serde(default, deserialize_with = "lists::cores", skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<u16>,
-    /// When it begins to spin; what arrives before waits.
+    /// Time at which it starts to spin. Messages that arrive before wait.
     #[serde(default, with = "text::duration", skip_serializing_if = "Duration::is_zero")]
     pub start: Duration,
-    /// When it is halted, if before the end of the scenario.
+    /// Time at which it is halted, if before the end of the scenario.
     #[serde(default, with = "text::optional_duration", skip_serializing_if = "Option::is_none")]
     pub stop: Option<Duration>,
 }
 
-/// The engine's default.
+/// Returns the engine's default policy.
 fn default_policy() -> String {
     "fixed-priority".to_owned()
 }
@@ -125,7 +125,7 @@ const fn lowest_os_priority() -> u8 {
 }
 
 impl Executor {
-    /// One thread, fixed priority, on any core, from the beginning to the end.
+    /// Returns an executor with one thread and fixed priorities, on any core, from the start to the end.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self {
@@ -140,17 +140,17 @@ impl Executor {
     }
 }
 
-/// A unit of mutual exclusion.
+/// A callback group.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a group")]
 #[non_exhaustive]
 pub struct Group {
     /// Its name.
     pub name: String,
-    /// Whether its callbacks exclude each other.
+    /// The kind of group: mutually exclusive or reentrant.
     #[serde(default = "exclusive", with = "text::group_kind")]
     pub kind: GroupKind,
-    /// Its executor; in a text it may be left out if there is only one.
+    /// Its executor. A text may leave it out if there is only one executor.
     #[serde(default)]
     pub executor: String,
 }
@@ -160,24 +160,24 @@ const fn exclusive() -> GroupKind {
 }
 
 impl Group {
-    /// A mutually exclusive group.
+    /// Returns a mutually exclusive group.
     #[must_use]
     pub fn new(name: impl Into<String>, executor: impl Into<String>) -> Self {
         Self { name: name.into(), kind: GroupKind::MutuallyExclusive, executor: executor.into() }
     }
 }
 
-/// Callbacks that hand data on to each other.
+/// A chain: callbacks that pass data on from one to the next.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a chain")]
 #[non_exhaustive]
 pub struct Chain {
     /// Its name.
     pub name: String,
-    /// How much depends on it: the larger number is the more critical one.
+    /// Its criticality; a larger number is more critical.
     #[serde(default)]
     pub criticality: u32,
-    /// From the release of its first callback to the end of its last one.
+    /// Time from the release of its first callback to the end of its last one.
     #[serde(default, with = "text::optional_duration", skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Duration>,
     /// Names of its callbacks, in the order of the data flow.
@@ -186,7 +186,7 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// A chain without a deadline.
+    /// Returns a chain without a deadline.
     pub fn new<I>(name: impl Into<String>, criticality: u32, callbacks: I) -> Self
     where
         I: IntoIterator,
@@ -196,7 +196,7 @@ impl Chain {
         Self { name: name.into(), criticality, deadline: None, callbacks }
     }
 
-    /// As the core knows it.
+    /// Returns the chain as the scheduling core represents it.
     #[must_use]
     pub fn to_core(&self) -> rospin_core::Chain {
         let chain = rospin_core::Chain::new(&self.name, self.criticality, &self.callbacks);

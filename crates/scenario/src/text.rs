@@ -1,4 +1,4 @@
-//! How the model is written as text, and where in a text something stands.
+//! Scenarios as TOML, and the places of values in a text.
 
 use std::fmt;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use crate::model::Scenario;
 use crate::traffic::{Burst, Jump, Limit, Pattern, Release};
 
 impl Scenario {
-    /// Reads a scenario and [checks](Scenario::check) it.
+    /// Parses a scenario and [checks](Scenario::check) it.
     ///
     /// # Errors
-    /// The first thing that is wrong with it: where, and what to do about it.
+    /// The first error, with its place and its fix.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
         let mut scenario: Self = toml::from_str(text).map_err(|error| syntax(text, &error))?;
         scenario.fill_in();
@@ -30,16 +30,17 @@ impl Scenario {
         }
     }
 
-    /// Writes the scenario as text that [`parse`](Scenario::parse) reads.
+    /// Formats the scenario as a text that [`parse`](Scenario::parse) reads.
     ///
     /// # Panics
-    /// If it would not pass [`check`](Scenario::check): a seed beyond 63 bits, or a probability that is no number.
+    /// If the scenario would not pass [`check`](Scenario::check): a seed beyond 63 bits, or a probability that is not
+    /// a number.
     #[must_use]
     pub fn to_toml(&self) -> String {
         toml::to_string(self).expect("a valid scenario can be written")
     }
 
-    /// What may be left out where there is only one.
+    /// Fills in names that a text may leave out if there is only one candidate.
     fn fill_in(&mut self) {
         if let [only] = &self.executors[..] {
             self.groups
@@ -54,17 +55,17 @@ impl Scenario {
     }
 }
 
-/// What the TOML reader says, at its place.
+/// Converts an error of the TOML reader, with its place.
 pub(crate) fn syntax(text: &str, error: &toml::de::Error) -> ScenarioError {
     let offset = error.span().map_or(0, |span| span.start);
-    // How to write one: the most frequent mistake is a number without a unit.
+    // The most frequent mistake is a number without a unit, so the error shows one.
     let message = error.message().trim().replace("expected a duration", "expected a duration as in \"500 ms\"");
-    // Rust's name for it.
+    // Readers of a scenario do not know Rust's types.
     let message = message.replace("expected u16", "expected a number from 0 to 65535");
     ScenarioError::at(text, offset, None, message)
 }
 
-/// Finds the place that a check complains about; the text is known to be TOML.
+/// Returns the error of a check with its place in the text, which is known to be TOML.
 pub(crate) fn locate(text: &str, error: &CheckError) -> ScenarioError {
     let Path { section, table, key } = &error.path;
     let offset = DeTable::parse(text).ok().and_then(|top| offset_of(top.get_ref(), &error.path));
@@ -72,7 +73,7 @@ pub(crate) fn locate(text: &str, error: &CheckError) -> ScenarioError {
     ScenarioError::at(text, offset.unwrap_or(0), Some(key), error.message.clone())
 }
 
-/// Where the value of a key starts, or the nearest thing around it that is there.
+/// Returns the offset of a key's value, or of the nearest enclosing value that exists.
 fn offset_of(top: &DeTable<'_>, path: &Path) -> Option<usize> {
     let section = top.get(path.section)?;
     let start = |value: &Spanned<DeValue<'_>>| value.span().start;
@@ -83,14 +84,14 @@ fn offset_of(top: &DeTable<'_>, path: &Path) -> Option<usize> {
     Some(value.map_or_else(|| start(table), start))
 }
 
-/// Whether a value is what its key has when it is left out.
+/// Returns true if the value is the default of its key.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
 // ---- durations ----
 
-/// A duration on its way.
+/// Serializes a duration as text.
 struct Text(Duration);
 
 impl<'de> Deserialize<'de> for Text {
@@ -163,7 +164,7 @@ impl<'de> Deserialize<'de> for Jump {
 
 // ---- names for values ----
 
-/// A module for `#[serde(with = ...)]` that gives each value of a type a name.
+/// Defines a module for `#[serde(with = ...)]` that gives each value of a type a name.
 macro_rules! named {
     ($module:ident, $type:ty, $what:literal, $($name:literal => $value:path),+ $(,)?) => {
         pub(crate) mod $module {
@@ -211,7 +212,7 @@ named!(entity_kind, EntityKind, "kind of callback",
 pub(crate) mod overrun {
     use super::*;
 
-    /// `"skip"`, `"shift-phase"` or `{ catch-up = 3 }`.
+    /// The text of an overrun policy: `"skip"`, `"shift-phase"` or `{ catch-up = 3 }`.
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     enum OverrunText {
@@ -241,7 +242,7 @@ pub(crate) mod overrun {
 
 // ---- execution times ----
 
-/// An execution time that is not fixed.
+/// The text of an execution time that is not constant.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum ExecutionText {
@@ -292,7 +293,7 @@ impl<'de> Deserialize<'de> for ExecutionTime {
 
 // ---- releases ----
 
-/// A release as it is written: the keys of all patterns side by side.
+/// The text of a release, with the keys of all patterns.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a release")]
 pub(crate) struct ReleaseText {
@@ -315,7 +316,7 @@ pub(crate) struct ReleaseText {
     burst: Option<Burst>,
 }
 
-/// Why the keys of a release do not go together.
+/// Combinations of keys that do not form a release.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReleaseError {
     #[error("a release has exactly one of `at`, `period`, `gap`, `at_most` and `measured`: when its messages arrive")]
@@ -392,7 +393,7 @@ impl From<Release> for ReleaseText {
                 text.at_most = Some(limits.into_iter().map(|limit| (limit.count, Text(limit.within))).collect());
                 text.offset = unless_zero(offset);
             }
-            // The times stand in the file.
+            // The times stay in the measured file.
             Pattern::Measured { file, .. } => text.measured = Some(file),
         }
         text

@@ -1,4 +1,4 @@
-//! What comes from outside: messages and mishaps.
+//! Events from outside: messages, delays and faults.
 
 use std::time::Duration;
 
@@ -13,16 +13,16 @@ use crate::text;
 #[serde(try_from = "text::ReleaseText", into = "text::ReleaseText")]
 #[non_exhaustive]
 pub struct Release {
-    /// Topics, or callbacks other than timers: each gets a message, in this order.
+    /// The receivers: topics, or callbacks other than timers. Each gets a message, in this order.
     pub to: Vec<String>,
-    /// When.
+    /// The pattern of arrivals.
     pub pattern: Pattern,
-    /// How many at a time.
+    /// Several messages at once, if set.
     pub burst: Option<Burst>,
 }
 
 impl Release {
-    /// One message each.
+    /// Returns a release of single messages.
     pub fn new<I>(to: I, pattern: Pattern) -> Self
     where
         I: IntoIterator,
@@ -32,22 +32,23 @@ impl Release {
     }
 }
 
-/// When messages arrive.
+/// A pattern of arrivals.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Pattern {
-    /// At these times: `at = ["0 s", "3.2 s"]`.
+    /// At listed times: `at = ["0 s", "3.2 s"]`.
     List(Vec<Duration>),
-    /// Every `period` from `offset` on, up to `jitter` later: `period = "10 ms", offset = "1 ms", jitter = "2 ms"`.
+    /// Periodic from `offset` on, each arrival up to `jitter` later: `period = "10 ms", offset = "1 ms", jitter = "2
+    /// ms"`.
     Periodic {
-        /// Time between arrivals, jitter aside.
+        /// Time between arrivals, without jitter.
         period: Duration,
-        /// The first arrival, jitter aside.
+        /// The first arrival, without jitter.
         offset: Duration,
-        /// How much later one may arrive, in the order of the messages; may be longer than the period.
+        /// Maximum delay of an arrival. Messages keep their order. It may exceed the period.
         jitter: Duration,
     },
-    /// With gaps of random length: `gap = ["5 ms", "20 ms"], offset = "1 ms"`.
+    /// With random gaps: `gap = ["5 ms", "20 ms"], offset = "1 ms"`.
     Sporadic {
         /// The first arrival.
         offset: Duration,
@@ -56,49 +57,49 @@ pub enum Pattern {
         /// The longest gap.
         max: Duration,
     },
-    /// As often as these limits allow: `at_most = [[3, "10 ms"], [10, "1 s"]]` is at most 3 in any 10 ms, and at most 10 in
-    /// any second. A simulation keeps as close to them as it may.
+    /// As often as limits allow: `at_most = [[3, "10 ms"], [10, "1 s"]]` means at most 3 in any 10 ms, and at most 10
+    /// in any second. A simulation stays close to the limits.
     Limited {
         /// The first arrival.
         offset: Duration,
-        /// All of them hold.
+        /// The limits, all of which hold.
         limits: Vec<Limit>,
     },
-    /// As they were measured, from a file with one time a line: `measured = "scan-arrivals.txt"`. A simulation has them as
-    /// they are; an analysis assumes that none ever come more densely.
+    /// As measured, from a file with one time per line: `measured = "scan-arrivals.txt"`. A simulation repeats the
+    /// measurement; an analysis assumes that arrivals are never denser than in it.
     Measured {
-        /// The file, from the folder of the scenario.
+        /// The file, relative to the folder of the scenario.
         file: String,
-        /// What is in it, in order; see [`Scenario::load`](crate::Scenario::load).
+        /// The times in the file, in order; see [`Scenario::load`](crate::Scenario::load).
         times: Vec<Duration>,
     },
 }
 
-/// At most so many messages in any interval of a length.
+/// A limit: at most `count` messages in any interval of a length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limit {
-    /// How many.
+    /// The maximum number of messages.
     pub count: u32,
-    /// In intervals of this length, one end of which belongs to it.
+    /// The length of the interval, which includes one of its ends.
     pub within: Duration,
 }
 
-/// How long messages of callbacks are under way: what a network or a middleware adds.
+/// The delay of messages between callbacks, by a network or a middleware.
 ///
-/// They keep their order, from one callback to another. Messages that come from outside are not delayed: their release says
+/// Messages from one callback to another keep their order. Messages from outside have no delay: their release says
 /// when they arrive.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a link")]
 #[non_exhaustive]
 pub struct Link {
-    /// Topics, or callbacks other than timers.
+    /// The receivers: topics, or callbacks other than timers.
     pub to: Vec<String>,
-    /// How long: constant, bounded, listed or as it was measured.
+    /// The delay: constant, bounded, listed or as measured.
     pub delay: ExecutionTime,
 }
 
 impl Link {
-    /// A link to these names.
+    /// Returns a link to these receivers.
     pub fn new<I>(to: I, delay: ExecutionTime) -> Self
     where
         I: IntoIterator,
@@ -108,18 +109,18 @@ impl Link {
     }
 }
 
-/// Several messages instead of one: `burst = { count = 5, spacing = "1 ms" }`.
+/// Several messages in place of one: `burst = { count = 5, spacing = "1 ms" }`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a burst")]
 pub struct Burst {
-    /// How many.
+    /// The number of messages.
     pub count: u32,
-    /// Time between two of them.
+    /// The time between two messages.
     #[serde(default, with = "text::duration")]
     pub spacing: Duration,
 }
 
-/// Something that goes wrong.
+/// A fault that is injected.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
@@ -130,22 +131,22 @@ pub enum Fault {
         callback: String,
         /// Share of its activations, from 0 to 1.
         probability: f64,
-        /// By how much.
+        /// The additional execution time.
         #[serde(with = "text::duration")]
         extra: Duration,
     },
-    /// A message is queued, but the executor is not told.
+    /// A message is queued, but the executor is not notified.
     LostNotification {
-        /// The callback that it is for.
+        /// The receiving callback.
         callback: String,
         /// Share of its messages, from 0 to 1.
         probability: f64,
     },
-    /// The executor is told of a message that is not there.
+    /// The executor is notified without a message.
     SpuriousNotification {
-        /// The callback that it is said to be for.
+        /// The callback that is notified for.
         callback: String,
-        /// How often.
+        /// The period of the notifications.
         #[serde(with = "text::duration")]
         period: Duration,
     },
@@ -157,7 +158,7 @@ pub enum Fault {
         /// The time of the jump, on the steady clock.
         #[serde(with = "text::duration")]
         at: Duration,
-        /// How far the clock is set, and in which direction.
+        /// The distance and direction of the jump.
         by: Jump,
     },
 }
@@ -166,11 +167,11 @@ const fn system_clock() -> ClockKind {
     ClockKind::System
 }
 
-/// A distance by which a clock is set, with its direction: `"+2 s"` or `"-2 s"`.
+/// A distance by which a clock is set: `"+2 s"` or `"-2 s"`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Jump {
-    /// To a later time.
+    /// Forward, to a later time.
     Forward(Duration),
-    /// To an earlier time.
+    /// Back, to an earlier time.
     Back(Duration),
 }

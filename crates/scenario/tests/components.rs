@@ -1,4 +1,4 @@
-//! Component files: read, and refused with place and mend.
+//! Component files: valid ones are read, others are refused with place and fix.
 
 use rospin_scenario::components::{ComponentFile, ParameterValue};
 

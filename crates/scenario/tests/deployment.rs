@@ -1,4 +1,4 @@
-//! Deployment files: read, written, looked up, and refused with place and mend.
+//! Deployment files: read, written, looked up, and refused with place and fix.
 
 use std::fs;
 use std::path::PathBuf;
@@ -125,7 +125,7 @@ fn single_brackets_are_shown_the_double_ones() {
     assert!(error.ends_with("expected a list; write `callbacks = [\"first\", \"second\"]`"), "{error}");
 }
 
-/// Files of a test's own, gone afterwards.
+/// A folder that is deleted at the test's end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -155,7 +155,7 @@ fn several_files_are_one_deployment_unless_they_name_the_same_group() {
     let groups = folder.file("groups.toml", "[[group]]\nname = \"control\"\nexecutor = \"fast\"");
     let merged = Deployment::load([&machine, &groups]).unwrap();
     assert_eq!(merged.executor_of("any", "control").unwrap().as_deref(), Some("fast"));
-    // One of them by itself lacks the executor.
+    // One of the files by itself lacks the executor.
     let error = Deployment::load([&groups]).unwrap_err().to_string();
     assert!(error.contains("groups.toml: line 3, column 12, `executor`: there is no executor `fast`"), "{error}");
 

@@ -1,8 +1,8 @@
-//! Each mistake is reported where it is, with what to do about it.
+//! Each mistake is reported at its place, with its fix.
 
 use rospin_scenario::Scenario;
 
-/// A system that is right; the tests break it line by line.
+/// A valid system, which the tests break line by line.
 const RIGHT: &str = r#"duration = "1 s"
 cores = 2
 topics = ["/scan", "/out"]
@@ -40,7 +40,7 @@ to = ["detect"]
 period = "10 ms"
 "#;
 
-/// What is said if `from` is replaced by `to`.
+/// Returns the error after `from` was replaced by `to`.
 fn error(from: &str, to: &str) -> String {
     assert_eq!(RIGHT.matches(from).count(), 1, "`{from}` must be there once");
     Scenario::parse(&RIGHT.replace(from, to)).expect_err(to).to_string()
@@ -186,7 +186,7 @@ fn chains_that_make_no_sense() {
     );
 }
 
-/// A scenario that a program built says the same without a line.
+/// A scenario that was built by a program has the same errors, without a line.
 #[test]
 fn built_scenarios_are_checked_too() {
     let mut scenario = Scenario::parse(RIGHT).unwrap();
@@ -195,7 +195,7 @@ fn built_scenarios_are_checked_too() {
     assert_eq!(error.to_string(), "`group` of callback 1: there is no group `nodes`; known are node");
 }
 
-/// What a system has beside timers.
+/// Invalid releases, links, joins and locks.
 #[test]
 fn traffic_that_cannot_be() {
     let release = "to = [\"detect\"]\nperiod = \"10 ms\"";
@@ -233,7 +233,7 @@ fn traffic_that_cannot_be() {
             "period = \"100 ms\"\njoins = [\"/scan\", \"/out\"]",
             "only a subscription joins topics",
         ),
-        // A join is not sent to by its name.
+        // A join cannot receive messages by its name.
         ("subscribes = \"/scan\"", "joins = [\"/scan\", \"/out\"]", "there is no topic or callback `detect`"),
         (
             "period = \"100 ms\"",

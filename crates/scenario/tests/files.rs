@@ -1,4 +1,4 @@
-//! The scenarios that explain the format can be read, and what is written is read again.
+//! The example scenarios can be read, and are the same after writing and reading again.
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ fn every_file_survives_a_round_trip() {
     }
 }
 
-/// A key that no example shows is a key that nobody finds.
+/// A key that no example shows would be hard to find.
 #[test]
 fn the_examples_show_every_key() {
     let all: String = files().iter().map(|file| std::fs::read_to_string(file).expect("a text")).collect();

@@ -1,4 +1,4 @@
-//! Whatever is done to a text, it is read or refused at a line of its own; nothing panics.
+//! Any change of a text leaves a valid text, or an error at a line of the text. Nothing panics.
 
 use std::fmt::Debug;
 
@@ -15,7 +15,7 @@ const FILES: [&str; 7] = [
     include_str!("../scenarios/exp4.toml"),
 ];
 
-/// What gets in between: pieces of the format, and of anything else.
+/// Inserted texts: pieces of the format, and of other texts.
 const PIECES: [&str; 24] = [
     "",
     "\n",
@@ -43,7 +43,7 @@ const PIECES: [&str; 24] = [
     "\0",
 ];
 
-/// Replaces a part of a text, at the next places that are between characters.
+/// Replaces a part of a text, at the next character boundaries.
 fn replace(text: &str, at: usize, length: usize, piece: &str) -> String {
     let boundary = |from: usize| (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
     let start = boundary(at % (text.len() + 1));
@@ -51,7 +51,7 @@ fn replace(text: &str, at: usize, length: usize, piece: &str) -> String {
     format!("{}{piece}{}", &text[..start], &text[end..])
 }
 
-/// As a scenario and as a deployment: most texts are refused as one of them at least.
+/// Reads the text as a scenario and as a deployment. Most texts are refused as at least one of them.
 fn assert_read_or_refused(text: &str) {
     check(text, Scenario::parse(text), |scenario| Scenario::parse(&scenario.to_toml()));
     check(text, Deployment::parse(text), |deployment| Deployment::parse(&deployment.to_toml()));
@@ -83,7 +83,7 @@ proptest! {
         assert_read_or_refused(&text);
     }
 
-    /// Values are exchanged for those of other keys: the texts stay TOML and get to the checks.
+    /// Values are swapped between keys, so that the text stays TOML and reaches the checks.
     #[test]
     fn exchanged_lines_are_read_or_refused(file in 0..FILES.len(), swaps in prop::collection::vec((any::<usize>(), any::<usize>()), 1..4)) {
         let mut lines: Vec<&str> = FILES[file].lines().collect();

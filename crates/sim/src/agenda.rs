@@ -1,26 +1,26 @@
-//! What is going to happen from outside, in order.
+//! The agenda: future events from outside, in order.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use rospin_core::Instant;
 
-/// Something that happens to the system; at one instant in the order of the variants, then of the numbers.
+/// An event. At one instant, events are ordered by variant, then by number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Happening {
-    /// An executor begins to spin.
+    /// An executor starts to spin.
     SpinStart(usize),
-    /// An executor is told to stop.
+    /// An executor is halted.
     Halt(usize),
-    /// A fault of this number sets the system clock.
+    /// A clock is set, by the fault with this number.
     ClockJump(usize),
-    /// What an activation waits for is there: when that began to be awaited, the callback, the sequence number.
+    /// An await of an activation ends: the time at which it started, the callback, and the sequence number.
     Awaited(u64, usize, u64),
     /// A message of the release with this number arrives.
     Message(usize),
-    /// A message that was under way arrives: the number that it was sent with.
+    /// A delayed message arrives, by the number that it was sent with.
     Transit(u64),
-    /// A fault of this number notifies for nothing.
+    /// A spurious notification, by the fault with this number.
     Spurious(usize),
 }
 
@@ -38,7 +38,7 @@ impl Agenda {
         self.heap.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// The next thing that happens at `now` or should have happened before.
+    /// Returns the next event that is due at `now`.
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<Happening> {
         if self.next_at()? > now {
             return None;

@@ -1,11 +1,12 @@
-//! The clocks besides the steady one: they pass as it does, and can be set.
+//! The system clock and ROS time. They run like the steady clock, and can be set.
 
 use rospin_core::{ClockKind, Instant};
 use rospin_scenario::Jump;
 
 use crate::system::SYSTEM_START;
 
-/// What the system clock and ROS time show. ROS time is driven by a source of its own, which starts with the system's.
+/// The readings of the system clock and of ROS time. ROS time is driven by its own source, which starts with the
+/// system clock's time.
 pub(crate) struct Clocks {
     system: SetClock,
     ros: SetClock,
@@ -23,7 +24,7 @@ impl Clocks {
         Self { system: start(), ros: start() }
     }
 
-    /// What the clock shows while the steady one shows `now`.
+    /// Returns the clock's reading when the steady clock shows `now`.
     pub(crate) fn read(&self, clock: ClockKind, now: Instant) -> Instant {
         let set = match clock {
             ClockKind::System => &self.system,
@@ -33,7 +34,7 @@ impl Clocks {
         set.base + now.saturating_since(set.at)
     }
 
-    /// Sets the clock; the steady one cannot be.
+    /// Sets the clock. The steady clock cannot be set.
     pub(crate) fn jump(&mut self, clock: ClockKind, by: Jump, now: Instant) {
         let reading = self.read(clock, now);
         let base = match by {

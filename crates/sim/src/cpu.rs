@@ -1,25 +1,25 @@
-//! The machine's cores, and which thread has which.
+//! The cores of the machine, and the threads that run on them.
 //!
-//! Preemptive fixed priority with affinities. Threads get cores in the order of their urgency; one that finds its cores
-//! taken by more urgent threads may move these to other cores of theirs (an augmenting path). Sets of threads that can be
-//! placed at once form a matroid, so this greedy choice is the best one: no thread waits that could run without taking a
-//! core from a more urgent one.
+//! Scheduling is preemptive with fixed priorities and affinities. Threads get cores in the order of their priority. A
+//! thread whose cores are taken by more urgent threads may move these to other cores of theirs (an augmenting path).
+//! The sets of threads that can be placed at once form a matroid, so this greedy choice is optimal: no thread waits
+//! that could run without taking a core from a more urgent one.
 
 use std::cmp::Reverse;
 
-/// A thread that can run.
+/// A runnable thread.
 #[derive(Clone, Copy, Debug)]
 struct Runnable {
     thread: usize,
     priority: u8,
-    /// When it became runnable, compared with others; kept when it is preempted.
+    /// The order of becoming runnable, which a preemption keeps.
     order: u64,
-    /// A bit for each core that it may use.
+    /// Its affinity, a bit per core.
     affinity: u64,
     core: Option<usize>,
 }
 
-/// A thread got a core or lost the one it had.
+/// A thread gets a core, or loses it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Change {
     Placed(usize, usize),
@@ -29,7 +29,7 @@ pub(crate) enum Change {
 #[derive(Debug)]
 pub(crate) struct Cpu {
     cores: usize,
-    /// The most urgent first.
+    /// The runnable threads, the most urgent first.
     runnable: Vec<Runnable>,
     order: u64,
     changed: bool,
@@ -40,7 +40,7 @@ impl Cpu {
         Self { cores, runnable: Vec::new(), order: 0, changed: false }
     }
 
-    /// The thread can run.
+    /// Makes a thread runnable.
     pub(crate) fn add(&mut self, thread: usize, priority: u8, affinity: u64) {
         let order = self.order;
         self.order += 1;
@@ -49,7 +49,8 @@ impl Cpu {
         self.changed = true;
     }
 
-    /// The thread has another priority now, if it can run; its place among equals is by when it became runnable.
+    /// Sets the priority of a thread, if it is runnable. Among equal priorities its place is by the time of becoming
+    /// runnable.
     pub(crate) fn set_priority(&mut self, thread: usize, priority: u8) {
         let Some(at) = self.runnable.iter().position(|runnable| runnable.thread == thread) else { return };
         let runnable = Runnable { priority, ..self.runnable.remove(at) };
@@ -59,19 +60,19 @@ impl Cpu {
         self.changed = true;
     }
 
-    /// The thread waits; says which core it had.
+    /// Removes a thread that waits, and returns the core that it had.
     pub(crate) fn remove(&mut self, thread: usize) -> Option<usize> {
         let at = self.runnable.iter().position(|runnable| runnable.thread == thread)?;
         self.changed = true;
         self.runnable.remove(at).core
     }
 
-    /// The threads that have a core, by number.
+    /// Returns the threads that have a core, by number.
     pub(crate) fn on_cores(&self) -> impl Iterator<Item = usize> {
         self.runnable.iter().filter(|runnable| runnable.core.is_some()).map(|runnable| runnable.thread)
     }
 
-    /// Gives the cores to the most urgent threads; reports what changed, losses first.
+    /// Gives the cores to the most urgent threads. Reports changes, losses first.
     pub(crate) fn place(&mut self, mut report: impl FnMut(Change)) {
         if !std::mem::take(&mut self.changed) {
             return;
@@ -103,7 +104,7 @@ impl Cpu {
         }
     }
 
-    /// The core that it had, else an idle one, else any, else one whose owner can move.
+    /// Returns a core for the thread: the one that it had, else an idle one, else any, else one whose owner can move.
     fn find_core(&self, place: usize, had: Option<usize>, occupied: u64, owners: &mut [Option<usize>]) {
         let affinity = self.runnable[place].affinity;
         let free = |core: &usize| affinity & 1 << core != 0 && owners[*core].is_none();
@@ -117,7 +118,8 @@ impl Cpu {
         }
     }
 
-    /// Finds a core for the thread by moving others; each core is tried once. Recursion is as deep as there are cores.
+    /// Finds a core for the thread by moving others. Each core is tried once, so the recursion is at most as deep as
+    /// there are cores.
     fn augment(&self, place: usize, owners: &mut [Option<usize>], tried: &mut u64) -> bool {
         for core in 0..self.cores {
             if self.runnable[place].affinity & !*tried & 1 << core == 0 {

@@ -1,4 +1,4 @@
-//! The loop over the instants at which something happens.
+//! The main loop, over the instants at which something happens.
 
 use std::collections::BTreeMap;
 
@@ -16,12 +16,12 @@ use crate::simulation::SimulationError;
 use crate::statistics::Statistics;
 use crate::system::{self, Address, Callback, Executor, Lock, Origin, Phase, Progress, Spin, Thread, Work};
 
-/// How often things may go round at one instant.
+/// Number of rounds at one instant, after which the simulation counts as stuck.
 const ROUNDS_MAX: usize = 1_000_000;
-/// Instants between two reports of progress: some milliseconds of real time.
+/// Number of instants between two reports of progress, which take some milliseconds of real time.
 const INSTANTS_A_REPORT: u32 = 4096;
 
-/// A simulation under way.
+/// A running simulation.
 pub(crate) struct Driver<'a> {
     pub(crate) scenario: &'a Scenario,
     seed: u64,
@@ -32,11 +32,11 @@ pub(crate) struct Driver<'a> {
     pub(crate) executors: Vec<Executor>,
     pub(crate) threads: Vec<Thread>,
     pub(crate) callbacks: Vec<Callback>,
-    /// By lock, in the scenario's order.
+    /// The locks, in the scenario's order.
     pub(crate) locks: Vec<Lock>,
-    /// By release.
+    /// The arrivals and receivers of each release.
     arrivals: Vec<(Arrivals, Vec<Address>)>,
-    /// Messages under way, by the number that they were sent with.
+    /// Delayed messages, by the number that they were sent with.
     pub(crate) in_transit: BTreeMap<u64, (Address, Vec<Origin>)>,
     pub(crate) sent: u64,
     pub(crate) clocks: Clocks,
@@ -46,13 +46,13 @@ pub(crate) struct Driver<'a> {
     trace: Vec<Event>,
     pub(crate) runs: Vec<Run>,
     polling_points: Vec<PollingPoint>,
-    /// By callback.
+    /// The tally of each callback.
     pub(crate) tallies: Vec<Tally>,
-    /// By chain.
+    /// The completed instances of each chain.
     pub(crate) instances: Vec<Vec<(Instant, std::time::Duration)>>,
 }
 
-/// What is counted of a callback.
+/// Counters of a callback.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Tally {
     pub(crate) empty: u64,
@@ -101,12 +101,12 @@ impl<'a> Driver<'a> {
         Ok(driver)
     }
 
-    /// Puts the first of everything into the agenda.
+    /// Puts the first event of each kind into the agenda.
     fn plan(&mut self) {
         for (number, executor) in self.scenario.executors.iter().enumerate() {
             let stop = executor.stop.map_or(self.end, |stop| self.end.min(Instant::ZERO + stop));
             let start = Instant::ZERO + executor.start;
-            // One that would start after the end never spins.
+            // An executor that would start after the end never spins.
             if start < self.end {
                 self.agenda.push(start, Happening::SpinStart(number));
                 self.agenda.push(stop, Happening::Halt(number));
@@ -119,7 +119,7 @@ impl<'a> Driver<'a> {
             match fault {
                 Fault::ClockJump { at, .. } => self.agenda.push(Instant::ZERO + *at, Happening::ClockJump(number)),
                 Fault::SpuriousNotification { period, .. } => {
-                    // At a random phase, so that it does not always meet the same thing.
+                    // A random phase, so that the fault does not always meet the same situation.
                     let phase = Stream::new(self.seed, &format!("fault {number}")).between(Default::default(), *period);
                     self.agenda.push(Instant::ZERO + phase, Happening::Spurious(number));
                 }
@@ -136,7 +136,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Runs until every executor has returned from its spin.
+    /// Runs until every executor's spin has returned.
     pub(crate) fn run(mut self, mut progress: Option<&mut dyn FnMut(f64)>) -> Result<Outcome, SimulationError> {
         let mut instants = 0_u32;
         while self.is_going_on() {
@@ -155,7 +155,7 @@ impl<'a> Driver<'a> {
         Ok(self.finish())
     }
 
-    /// How much of the virtual time is over; what is under way at its end still runs after it.
+    /// Returns the elapsed share of the virtual time. Callbacks that run at its end are still completed.
     fn share(&self) -> f64 {
         (self.now.as_nanos() as f64 / self.end.as_nanos() as f64).min(1.0)
     }
@@ -166,7 +166,7 @@ impl<'a> Driver<'a> {
             || (self.now < self.end && self.executors.iter().any(planned))
     }
 
-    /// Everything that happens at this instant, in the order that the crate's documentation gives.
+    /// Handles everything that happens at this instant, in the order that the crate's documentation states.
     fn instant(&mut self) -> Result<(), SimulationError> {
         for _ in 0..ROUNDS_MAX {
             self.end_runs();
@@ -217,7 +217,7 @@ impl<'a> Driver<'a> {
         };
         self.clocks.jump(clock, by, self.now);
         if let (ClockKind::Ros, Jump::Back(_)) = (clock, by) {
-            // The engine tells its timers, since simulated time goes back often; the system clock's are left alone.
+            // As the engine does for ROS time. Timers on the system clock are not told of jumps.
             let reading = self.clocks.read(clock, self.now);
             self.executors.iter_mut().for_each(|executor| executor.scheduler.jump(clock, reading, 0));
         }
@@ -235,7 +235,8 @@ impl<'a> Driver<'a> {
         self.agenda.push(self.now + *period, Happening::Spurious(fault));
     }
 
-    /// Gives the cores to the most urgent threads; what loses its core stops, what gets one goes on.
+    /// Gives the cores to the most urgent threads. A thread that loses its core is paused, one that gets a core
+    /// continues.
     pub(crate) fn place(&mut self) {
         let (threads, now) = (&mut self.threads, self.now);
         let mut changes = Vec::new();
@@ -259,11 +260,11 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// The next instant at which something ends, happens, or is due for a parked thread.
+    /// Returns the next instant at which a run ends, an event is due, or a timer of a parked thread is due.
     fn next_instant(&self) -> Option<Instant> {
         let of = |thread: &Thread| match &thread.phase {
             Phase::Running(_, Progress::EndsAt(at)) | Phase::Parked(at) => Some(*at).filter(|at| *at != Instant::MAX),
-            // Between two rounds: there is something to do now.
+            // A thread must hand its activation back now.
             Phase::Ended(_) => Some(self.now),
             _ => None,
         };
@@ -277,7 +278,7 @@ impl<'a> Driver<'a> {
         record(&mut self.observers, self.traces.then_some(&mut self.trace), &event);
     }
 
-    /// Passes on what an executor's scheduler did since the last time.
+    /// Records what an executor's scheduler has done since the last call.
     pub(crate) fn fetch(&mut self, executor: usize) {
         let mut fetched = std::mem::take(&mut self.fetched);
         self.executors[executor].sink.fetch(&mut fetched);
@@ -371,7 +372,7 @@ fn record(observers: &mut [&mut dyn Observer], trace: Option<&mut Vec<Event>>, e
 }
 
 impl Driver<'_> {
-    /// Runs that have had all their time end, by thread; what ends an activation publishes.
+    /// Ends the runs whose execution time is over, by thread. The last segment of an activation publishes.
     fn end_runs(&mut self) {
         for thread in 0..self.threads.len() {
             let over = |phase: &Phase| matches!(phase, Phase::Running(_, Progress::EndsAt(at)) if *at <= self.now);
@@ -392,7 +393,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Whether the activation ends with this segment.
+    /// Returns true if the activation ends with this segment.
     pub(crate) fn is_last_segment(&self, work: &Work) -> bool {
         !work.item.taken || work.activation.segment as usize >= self.callbacks[work.callback].awaits.len()
     }

@@ -1,4 +1,4 @@
-//! What happens in a simulation, one thing after the other.
+//! Events of a simulation.
 
 use std::fmt::Write as _;
 
@@ -6,63 +6,64 @@ use rospin_core::trace::TraceEvent;
 use rospin_core::{Activation, Instant};
 use rospin_scenario::Scenario;
 
-/// Something that happened.
+/// An event.
 ///
-/// Executors, threads and callbacks are named by their number in the scenario; threads are counted over all executors.
+/// Executors, threads and callbacks have their number in the scenario. Threads are numbered over all executors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Event {
-    /// When it happened. A release is the exception: it is seen now, and was at the time in its activation.
+    /// The time. For a release it is the time at which the scheduler learned of it; the release time is in its
+    /// activation.
     pub at: Instant,
-    /// The executor that it concerns.
+    /// The executor.
     pub executor: usize,
-    /// What it was.
+    /// The kind of event.
     pub what: What,
 }
 
-/// What happened.
+/// The kinds of events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum What {
-    /// The executor begins to spin.
+    /// The executor started to spin.
     SpinStarted,
-    /// The executor was told to stop.
+    /// The executor was halted.
     Halted,
-    /// All its threads have stopped.
+    /// The spin returned: all of its threads have stopped.
     SpinReturned,
-    /// The scheduler did something with a callback, or with none of them.
+    /// The scheduler recorded an event, about this callback or about none.
     Scheduler(Option<usize>, TraceEvent),
-    /// A message for a callback was put into its queue.
+    /// A message was put into the callback's queue.
     Arrived(usize),
-    /// The oldest message in a callback's queue had to make room, the one that arrived at that time.
+    /// The oldest message in the callback's queue, which had arrived at that time, was displaced.
     Dropped(usize, Instant),
-    /// A fault: the executor was not told of the message that arrived last.
+    /// A fault: the executor was not notified of the last message.
     NotificationLost(usize),
-    /// A fault: the executor was told of a message that is not there.
+    /// A fault: the executor was notified without a message.
     NotifiedForNothing(usize),
-    /// A callback's activation took the message that arrived at that time, or found none.
+    /// An activation of the callback took the message that had arrived at that time, or found none.
     Took(usize, Option<Instant>),
-    /// The thread has nothing to do, or has stopped.
+    /// The thread has nothing to run, or has stopped.
     Parked(usize),
-    /// The thread has something to do.
+    /// The thread was woken.
     Woken(usize),
     /// The thread got the core.
     Placed(usize, usize),
-    /// The thread lost the core to another one, or changes to another core.
+    /// The thread lost the core to another thread, or moves to another core.
     Displaced(usize, usize),
-    /// The thread waits for a lock that another one has.
+    /// The thread waits for a lock that another thread holds.
     Blocked(usize, usize),
-    /// The thread has got a lock.
+    /// The thread took a lock.
     Locked(usize, usize),
-    /// The thread has given a lock back.
+    /// The thread released a lock.
     Unlocked(usize, usize),
-    /// There is nothing left to do at this instant, in no executor.
+    /// No executor has anything left to do at this instant.
     Settled,
 }
 
-/// Watches a simulation.
+/// An observer of a simulation.
 pub trait Observer {
-    /// Something happened; called in order.
+    /// Called with each event, in order.
     fn observe(&mut self, event: &Event);
 }
 
@@ -72,7 +73,7 @@ impl<F: FnMut(&Event)> Observer for F {
     }
 }
 
-/// Writes events as text, one line each: the same bytes for the same simulation.
+/// Formats events as text, one per line. Equal simulations give equal texts.
 #[must_use]
 pub fn render(scenario: &Scenario, events: &[Event]) -> String {
     let mut text = String::new();

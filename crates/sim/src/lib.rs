@@ -1,4 +1,5 @@
-//! Virtual time: a [scenario](rospin_scenario) runs on the engine's scheduling core, without threads and without waiting.
+//! Simulation in virtual time: a [scenario](rospin_scenario) runs on the engine's scheduling core, without threads and
+//! without waiting.
 //!
 //! ```
 //! use rospin_scenario::Scenario;
@@ -36,31 +37,33 @@
 //! ```
 //!
 //! # What an instant is made of
-//! Things that happen at one instant happen in this order, as they do in the engine's loop:
-//! 1. Runs that have had all their processor time end, by thread, and publish.
-//! 2. What comes from outside arrives, in the order of the scenario: messages are queued, their receivers' executors are
-//!    notified, what was awaited is there.
-//! 3. Each thread whose run ended drains its executor's inbox and hands its activation back: the group is free; if
+//! At one instant, things happen in this order, as in the engine's loop:
+//! 1. Runs whose execution time is over end, by thread, and publish.
+//! 2. Events from outside happen, in the order of the scenario: messages are queued, the executors of their receivers
+//!    are notified, awaits end.
+//! 3. Each thread whose run ended drains its executor's inbox and completes its activation, which frees the group. If
 //!    messages are left that were there when it took its own, the entity is released with the arrival of the oldest.
-//! 4. Parked threads that were notified, or whose timer is due, can run.
+//! 4. Parked threads that were notified, or whose timer is due, become runnable.
 //! 5. The cores go to the most urgent threads.
-//! 6. Threads with a core pick, by number, one after the other: each drains the inbox (messages first, in the order of
+//! 6. Threads with a core pick one after the other, by number. Each drains the inbox (messages first, in the order of
 //!    registration, then due timers), asks the scheduler, takes the item, and runs or parks. That takes no time.
 //!
-//! All this is repeated until nothing is left to do at this instant, since a run may take no time at all.
+//! This repeats until nothing is left to do at the instant, because a run may take no time.
 //!
 //! # What a thread does
-//! As in the engine: a message's release is its arrival, a timer's is its due time. A thread keeps its core between two
-//! callbacks. A notification wakes the thread that has been parked longest; a thread that got work wakes one more if there
-//! may be more, or if there is a timer that no parked thread watches: one of them does, the others sleep on.
+//! As in the engine, a message's release is its arrival, and a timer's is its due time. A thread keeps its core
+//! between two callbacks. A notification wakes the thread that has been parked longest. A thread that gets work wakes
+//! one more if there may be more work, or if no parked thread watches the next timer. Only one parked thread watches
+//! timers; the others stay asleep.
 //!
 //! # What the OS does
-//! The threads of an executor have one priority; the larger one preempts the smaller one. At equal priority: first
-//! runnable, first served, and who was preempted goes on first (`SCHED_FIFO`). A thread may use the cores of its executor;
-//! it changes core whenever that lets a more urgent thread, or one more thread, run. Switching takes no time.
+//! The threads of an executor have one priority, and a larger one preempts a smaller one. Equal priorities are served
+//! in the order of becoming runnable, and a preempted thread continues first (`SCHED_FIFO`). A thread may use the
+//! cores of its executor. It moves to another core whenever that lets a more urgent thread, or one more thread, run.
+//! Switching takes no time.
 //!
-//! A thread that waits for a lock leaves its core and lends its priority to the thread that has it, until that gives it back;
-//! then the most urgent thread that waits has it (`PTHREAD_PRIO_INHERIT`).
+//! A thread that waits for a lock leaves its core, and lends its priority to the thread that holds the lock. On
+//! release, the most urgent waiting thread gets the lock (`PTHREAD_PRIO_INHERIT`).
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Locks that callbacks take while they run, with priority inheritance: who waits lends its priority to who has the lock.
+//! Locks with priority inheritance that callbacks take while they run.
 
 use std::time::Duration;
 
@@ -6,10 +6,11 @@ use crate::driver::Driver;
 use crate::event::What;
 use crate::system::{Lock, Phase, Progress, Step, Work};
 
-/// What a callback that runs for so long does with locks: how long it runs until the first step, and the steps, the next
-/// one last.
+/// Returns the lock operations of a callback that runs for `run`: the time until the first one, and the operations in
+/// reverse order.
 pub(crate) fn steps(sections: &[(usize, Duration, Duration)], run: Duration) -> (Duration, Vec<Step>) {
-    // When, which, whether it is taken. What would come after the end does not; what is held then is given back.
+    // Time, lock, and true for taking it. Sections that would start after the callback's end are left out; locks that
+    // it still holds then are released.
     let reached = sections.iter().filter(|(_, after, _)| *after < run);
     let marks: Vec<(Duration, usize, bool)> = reached
         .flat_map(|(lock, after, hold)| [(*after, *lock, true), ((*after + *hold).min(run), *lock, false)])
@@ -25,7 +26,7 @@ pub(crate) fn steps(sections: &[(usize, Duration, Duration)], run: Duration) -> 
 }
 
 impl Driver<'_> {
-    /// The callback of a thread has come to a step: it goes on, or waits.
+    /// Executes a thread's next lock operation. The callback continues, or waits for the lock.
     pub(crate) fn step(&mut self, thread: usize, work: Work, step: Step) {
         let Step { lock, takes, then } = step;
         let executor = self.threads[thread].executor;
@@ -45,7 +46,7 @@ impl Driver<'_> {
         self.threads[thread].phase = Phase::Running(work, Progress::EndsAt(self.now + then));
     }
 
-    /// Hands the lock to the most urgent of those that wait, of several to the first.
+    /// Passes the lock to the most urgent waiting thread; among equal ones, to the first.
     fn give_back(&mut self, thread: usize, lock: usize) {
         let executor = self.threads[thread].executor;
         self.locks[lock].owner = None;
@@ -60,7 +61,7 @@ impl Driver<'_> {
         *owner = Some(next);
         let phase = std::mem::replace(&mut self.threads[next].phase, Phase::Off);
         if let Phase::Blocked(work, then) = phase {
-            // It goes on as soon as it has a core.
+            // It continues as soon as it has a core.
             self.threads[next].phase = Phase::Running(work, Progress::Left(then));
         }
         let executor = self.threads[next].executor;
@@ -69,7 +70,7 @@ impl Driver<'_> {
         self.inherit(lock);
     }
 
-    /// Gives the owner of a lock the priority of the most urgent thread that waits for it, if that is larger than its own.
+    /// Raises the priority of a lock's owner to that of the most urgent thread that waits for the lock.
     fn inherit(&mut self, lock: usize) {
         let Some(owner) = self.locks[lock].owner else { return };
         let urgency = |thread: usize| self.executors[self.threads[thread].executor].os_priority;

@@ -1,4 +1,4 @@
-//! Messages: published, queued, notified of, taken.
+//! Messages: publication, queues, notifications, takes.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use crate::event::What;
 use crate::system::{Address, Message, Origin, Phase, Route, Signal, Work};
 
 impl Driver<'_> {
-    /// The callback has ended: its receivers get a message, its chains are counted.
+    /// Publishes at the end of a callback: its receivers get a message, and its chains are recorded.
     pub(crate) fn publish(&mut self, work: &Work) {
         if !work.item.taken {
             return;
@@ -37,7 +37,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Delivers a message, or sends it on its way if there is a link.
+    /// Delivers a message, or delays it if there is a link.
     fn send(&mut self, from: usize, route: usize, origins: Vec<Origin>) {
         let now = self.now;
         let Route { to, delay, last } = &mut self.callbacks[from].routes[route];
@@ -55,14 +55,15 @@ impl Driver<'_> {
         self.deliver(to, origins);
     }
 
-    /// A message has come to the end of its way.
+    /// Delivers a message whose delay is over.
     pub(crate) fn transmitted(&mut self, number: u64) {
         if let Some((to, origins)) = self.in_transit.remove(&number) {
             self.deliver(to, origins);
         }
     }
 
-    /// A message for the callback, or for one of the topics that it joins: the oldest makes room if there are too many.
+    /// Queues a message for the callback, or for one of the topics that it joins. A full queue displaces its oldest
+    /// message.
     pub(crate) fn deliver(&mut self, Address { callback: to, input }: Address, origins: Vec<Origin>) {
         let callback = &mut self.callbacks[to];
         if let Some(queue) = callback.inputs.get_mut(input) {
@@ -83,7 +84,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Something to run for, with data from there.
+    /// Queues an item for the callback, with the data's origins.
     fn enqueue(&mut self, to: usize, origins: Vec<Origin>) {
         let callback = &mut self.callbacks[to];
         let executor = callback.executor;
@@ -102,7 +103,7 @@ impl Driver<'_> {
         }
     }
 
-    /// The callback may have a message; its arrival counts unless an earlier one waits in the inbox.
+    /// Notifies the callback's executor of a message. The earliest arrival counts that is still in the inbox.
     pub(crate) fn notify(&mut self, to: usize, arrival: Instant) {
         let callback = &mut self.callbacks[to];
         let executor = callback.executor;
@@ -118,7 +119,7 @@ impl Driver<'_> {
         self.wake_one(executor);
     }
 
-    /// Passes on to the scheduler what notifiers and wakers left.
+    /// Passes notifications and wake-ups from the inbox to the scheduler.
     pub(crate) fn drain(&mut self, executor: usize) {
         if self.executors[executor].inbox.is_empty() {
             return;
@@ -139,7 +140,7 @@ impl Driver<'_> {
         self.fetch(executor);
     }
 
-    /// The thread can run, if it was parked or did not spin yet.
+    /// Makes the thread runnable, if it was parked or did not spin yet.
     pub(crate) fn wake(&mut self, thread: usize) {
         if matches!(self.threads[thread].phase, Phase::Parked(_) | Phase::Off) {
             self.threads[thread].phase = Phase::Picking;
@@ -165,7 +166,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Wakes the threads that parked until now.
+    /// Wakes the threads whose time of parking is over.
     pub(crate) fn wake_due(&mut self) {
         for thread in 0..self.threads.len() {
             if matches!(self.threads[thread].phase, Phase::Parked(until) if until <= self.now) {
@@ -174,7 +175,7 @@ impl Driver<'_> {
         }
     }
 
-    /// When the executor's next timer is due, on the steady clock as things stand.
+    /// Returns the due time of the executor's next timer, on the steady clock as the clocks are set now.
     pub(crate) fn next_due(&self, executor: usize) -> Option<Instant> {
         let scheduler = &self.executors[executor].scheduler;
         let of = |clock| {

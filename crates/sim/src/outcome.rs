@@ -1,4 +1,4 @@
-//! What came of a simulation.
+//! Results of a simulation.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use rospin_scenario::Scenario;
 use crate::event::{Event, render};
 use crate::statistics::Statistics;
 
-/// An activation that ran to its end.
+/// An activation that has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Run {
@@ -18,16 +18,16 @@ pub struct Run {
     pub executor: usize,
     /// The executor's thread that it started on.
     pub thread: ThreadIndex,
-    /// Arrival of the message, due time of the timer.
+    /// The release: arrival of the message, or due time of the timer.
     pub release: Instant,
-    /// When it started.
+    /// The start time.
     pub start: Instant,
-    /// When it ended, after all that it waited for.
+    /// The end time, after all awaits.
     pub end: Instant,
 }
 
 impl Run {
-    /// From release to end.
+    /// Returns the response time, from release to end.
     #[must_use]
     pub fn response(&self) -> Duration {
         self.end.saturating_since(self.release)
@@ -38,46 +38,47 @@ impl Run {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct PollingPoint {
-    /// When.
+    /// The time.
     pub at: Instant,
-    /// In which executor, by its number in the scenario.
+    /// The executor, by its number in the scenario.
     pub executor: usize,
-    /// For which of its threads.
+    /// The thread for which the set was built.
     pub thread: ThreadIndex,
-    /// The callbacks in it, by their numbers in the scenario, in the order in which they will be served.
+    /// The callbacks in the set, by their numbers in the scenario, in the order of service.
     pub ready_set: Vec<usize>,
 }
 
-/// What came of a callback.
+/// The results of a callback.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CallbackOutcome {
     /// Its name.
     pub name: String,
-    /// From release to end, of the activations that ended.
+    /// Response times of the activations that ended, from release to end.
     pub response: Statistics,
-    /// From release to start, of the same.
+    /// Waiting times of the same activations, from release to start.
     pub wait: Statistics,
-    /// Activations that ended later than their deadline, and those that had not run by the end, which was later than that.
+    /// Number of missed deadlines: activations that ended late, and activations that had not ended when both their
+    /// deadline and the simulation were over.
     pub misses: u64,
-    /// Activations that were released and had not run by the end; messages that wait are such, a timer has one, and as many
-    /// more as it would catch up with.
+    /// Number of activations that were released and had not ended. Each waiting message is one. A timer has one, plus
+    /// those that it would catch up on.
     pub unfinished: u64,
-    /// For how long the oldest of them had waited.
+    /// Time that the oldest of them had waited.
     pub waited: Duration,
-    /// Activations that found nothing to take: notified for nothing.
+    /// Number of activations that found nothing to take, after a spurious notification.
     pub empty: u64,
-    /// Messages that made room for newer ones.
+    /// Number of messages that newer ones displaced.
     pub dropped: u64,
-    /// Timers: due times that were given up, those that passed while it waited at the end included.
+    /// Number of a timer's due times that were given up, including those that passed while it waited at the end.
     pub overruns: u64,
-    /// Messages that are left in the queue.
+    /// Number of messages that are left in the queue.
     pub queued: u64,
 }
 
 impl CallbackOutcome {
-    /// True if it was released and never ran, although the end was later than its deadline, or if at the end it had waited
-    /// for half of a simulation that was so long.
+    /// Returns true if it was released and never ran, although its deadline was before the end; or if at the end it had
+    /// waited for half of the simulated time, and for more than twice its longest response time.
     #[must_use]
     pub fn is_starved(&self, simulated: Duration) -> bool {
         let never = self.response.count == 0 && self.misses > 0;
@@ -85,48 +86,49 @@ impl CallbackOutcome {
     }
 }
 
-/// What came of a chain.
+/// The results of a chain.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct ChainOutcome {
     /// Its name.
     pub name: String,
-    /// From the release of its first callback to the end of its last one, where data went all the way.
+    /// Latencies of its complete instances, from the release of the first callback to the end of the last one.
     pub latency: Statistics,
-    /// Instances that ended later than the deadline, and those that had not ended by the end, which was later than that.
+    /// Number of missed deadlines: instances that ended late, and instances that had not ended when both their
+    /// deadline and the simulation were over.
     pub misses: u64,
-    /// Releases and latencies, in the order of the ends.
+    /// Release and latency of each instance, in the order of their ends.
     pub instances: Vec<(Instant, Duration)>,
 }
 
-/// What came of a simulation.
+/// The results of a simulation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// The seed that was used.
+    /// The seed.
     pub seed: u64,
-    /// When the last callback had ended.
+    /// The time at which the last callback ended.
     pub end: Instant,
-    /// By callback, in the scenario's order.
+    /// The callbacks' results, in the scenario's order.
     pub callbacks: Vec<CallbackOutcome>,
-    /// By chain, in the scenario's order.
+    /// The chains' results, in the scenario's order.
     pub chains: Vec<ChainOutcome>,
-    /// What ran, in the order of the ends.
+    /// All activations that ended, in the order of their ends.
     pub runs: Vec<Run>,
-    /// When ready sets were built, in order; none with policies that build none.
+    /// All polling points, in order. Empty for policies that have none.
     pub polling_points: Vec<PollingPoint>,
-    /// Everything that happened, if it was asked for.
+    /// All events, if they were requested.
     pub trace: Vec<Event>,
 }
 
 impl Outcome {
-    /// What ran of a callback, by its name.
+    /// Returns the activations of a callback, by its name.
     pub fn runs_of<'a>(&'a self, scenario: &Scenario, name: &str) -> impl Iterator<Item = &'a Run> {
         let callback = scenario.callbacks.iter().position(|callback| callback.name == name);
         self.runs.iter().filter(move |run| Some(run.callback) == callback)
     }
 
-    /// The trace as text.
+    /// Returns the events as text.
     #[must_use]
     pub fn trace_text(&self, scenario: &Scenario) -> String {
         render(scenario, &self.trace)

@@ -1,4 +1,4 @@
-//! A simulation, set up and run.
+//! Set-up and run of a simulation.
 
 use rospin_core::policy::UnknownPolicy;
 use rospin_core::{AddError, Instant, Policy};
@@ -8,31 +8,31 @@ use crate::driver::Driver;
 use crate::event::Observer;
 use crate::outcome::Outcome;
 
-/// Why a scenario cannot be simulated.
+/// Reasons for which a scenario cannot be simulated.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimulationError {
-    /// The scenario makes no sense.
+    /// The scenario is invalid.
     #[error("the scenario cannot be run: {0}")]
     Scenario(#[from] CheckError),
-    /// There is no executor by that name.
+    /// No executor has that name.
     #[error("the scenario has no executor `{0}` to give a policy to")]
     UnknownExecutor(String),
-    /// There is no such policy.
+    /// No policy has that name.
     #[error(transparent)]
     Policy(UnknownPolicy),
     /// The scheduler refused a callback.
     #[error(transparent)]
     Refused(AddError),
-    /// Callbacks that take no time release each other for ever.
+    /// Callbacks that take no time activate each other in an endless loop.
     #[error("time stands still at {at:?}: callbacks that take no time release each other; give one of them a time")]
     Livelock {
-        /// Where.
+        /// The time.
         at: Instant,
     },
 }
 
-/// A scenario that is about to be simulated.
+/// A simulation that has not started yet.
 ///
 /// ```
 /// use rospin_scenario::Scenario;
@@ -56,7 +56,7 @@ pub struct Simulation<'a> {
 }
 
 impl<'a> Simulation<'a> {
-    /// Of this scenario, under its own seed.
+    /// Returns the simulation of a scenario, with the scenario's seed.
     ///
     /// # Errors
     /// If the scenario does not pass its [check](Scenario::check).
@@ -66,17 +66,17 @@ impl<'a> Simulation<'a> {
         Ok(Self { scenario, seed: scenario.seed, policies, observers: Vec::new(), progress: None, traces: false })
     }
 
-    /// Under another seed than the scenario's.
+    /// Sets another seed than the scenario's.
     #[must_use]
     pub const fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// With a policy of your own in an executor, instead of the one that the scenario names.
+    /// Sets a policy of the user's for an executor, in place of the scenario's.
     ///
     /// # Errors
-    /// If there is no such executor.
+    /// If no executor has that name.
     pub fn policy(mut self, executor: &str, policy: Box<dyn Policy>) -> Result<Self, SimulationError> {
         let place = self.scenario.executors.iter().position(|known| known.name == executor);
         let place = place.ok_or_else(|| SimulationError::UnknownExecutor(executor.to_owned()))?;
@@ -84,32 +84,32 @@ impl<'a> Simulation<'a> {
         Ok(self)
     }
 
-    /// Tells `observer` of everything that happens.
+    /// Sets an observer of all events.
     #[must_use]
     pub fn observe(mut self, observer: &'a mut dyn Observer) -> Self {
         self.observers.push(observer);
         self
     }
 
-    /// Tells `progress` which share of the virtual time is over, 0 to 1, every few thousand instants: some hundred times a
-    /// second.
+    /// Sets a callback that gets the elapsed share of the virtual time, from 0 to 1. It is called every few thousand
+    /// instants, some hundred times per second.
     #[must_use]
     pub fn progress(mut self, progress: &'a mut dyn FnMut(f64)) -> Self {
         self.progress = Some(progress);
         self
     }
 
-    /// Keeps everything that happens in [`Outcome::trace`]: about a kilobyte an activation.
+    /// Keeps all events in [`Outcome::trace`], which takes about a kilobyte per activation.
     #[must_use]
     pub const fn trace(mut self) -> Self {
         self.traces = true;
         self
     }
 
-    /// Runs to the end.
+    /// Runs the simulation to its end.
     ///
     /// # Errors
-    /// If time comes to a standstill.
+    /// If virtual time does not advance any more.
     pub fn run(self) -> Result<Outcome, SimulationError> {
         Driver::new(self.scenario, self.seed, self.policies, self.observers, self.traces)?.run(self.progress)
     }

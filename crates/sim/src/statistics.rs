@@ -1,8 +1,8 @@
-//! What is said about many durations in a few numbers.
+//! Summary statistics of durations.
 
 use std::time::Duration;
 
-/// Count, smallest, mean, 99th percentile and largest of many durations; zeros if there are none.
+/// Count, minimum, mean, 99th percentile and maximum of durations. All are zero if there are no durations.
 ///
 /// ```
 /// use std::time::Duration;
@@ -15,20 +15,20 @@ use std::time::Duration;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// How many there are.
+    /// The number of durations.
     pub count: usize,
-    /// The smallest.
+    /// The minimum.
     pub min: Duration,
     /// The mean.
     pub mean: Duration,
-    /// The smallest one that 99 % of them do not exceed.
+    /// The smallest duration that 99 % of them do not exceed.
     pub p99: Duration,
-    /// The largest.
+    /// The maximum.
     pub max: Duration,
 }
 
 impl Statistics {
-    /// Of these durations.
+    /// Returns the statistics of these durations.
     #[must_use]
     pub fn of(durations: impl IntoIterator<Item = Duration>) -> Self {
         let mut sorted: Vec<_> = durations.into_iter().collect();

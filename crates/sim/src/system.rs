@@ -1,4 +1,4 @@
-//! A scenario's executors, threads and callbacks as the driver keeps them.
+//! Executors, threads and callbacks of a scenario, as the driver represents them.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,10 +14,11 @@ use rospin_scenario::{Chain, Fault, Priorities, Scenario};
 
 use crate::simulation::SimulationError;
 
-/// What the system clock shows when the steady clock shows zero: it can be set back without reaching its epoch.
+/// The system clock's reading when the steady clock shows zero. It is large, so that the clock can be set back without
+/// reaching its epoch.
 pub(crate) const SYSTEM_START: Instant = Instant::from_millis(1_000_000_000_000);
 
-/// Where a scheduler's trace goes until the driver fetches it.
+/// The sink of a scheduler's trace, from which the driver fetches.
 #[derive(Clone, Default)]
 pub(crate) struct Sink(Arc<Mutex<Vec<TraceEvent>>>);
 
@@ -26,21 +27,21 @@ impl Sink {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(event);
     }
 
-    /// Moves what was recorded to the end of `events`.
+    /// Moves the recorded events to the end of `events`.
     pub(crate) fn fetch(&self, events: &mut Vec<TraceEvent>) {
         events.append(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
-/// What a notifier or a waker leaves for an executor.
+/// A notification or a wake-up in an executor's inbox.
 ///
-/// The order is the one in which the inbox is drained: by callback, as the engine's flags are by registration.
+/// Ordered as the inbox is drained: by callback, as the engine's flags are by registration.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Signal {
     pub(crate) callback: usize,
-    /// The activation whose await is over; without one, there may be a message.
+    /// The activation whose await ended. `None` for a notification of a message.
     pub(crate) awaited: Option<u64>,
-    /// When this was first told since the inbox was drained.
+    /// The time of the first notification since the inbox was drained.
     pub(crate) arrival: Instant,
 }
 
@@ -55,34 +56,34 @@ pub(crate) enum Spin {
 pub(crate) struct Executor {
     pub(crate) scheduler: Scheduler,
     pub(crate) sink: Sink,
-    /// Its entities by index: numbers of callbacks.
+    /// The numbers of its callbacks, by entity index.
     pub(crate) callbacks: Vec<usize>,
     pub(crate) threads: std::ops::Range<usize>,
     pub(crate) inbox: Vec<Signal>,
     pub(crate) spin: Spin,
-    /// Threads that are parked, or were woken and did not run yet, the longest parked first.
+    /// Threads that are parked, or were woken and did not run yet. The one that was parked first comes first.
     pub(crate) parked: VecDeque<usize>,
-    /// The parked thread that gets up when a timer is due, and when that is.
+    /// The parked thread that watches the timers, and the due time.
     pub(crate) watch: Option<(usize, Instant)>,
     pub(crate) os_priority: u8,
-    /// A bit for each core that its threads may use.
+    /// The cores that its threads may use, a bit per core.
     pub(crate) affinity: u64,
 }
 
-/// What a thread is doing.
+/// The state of a thread.
 #[derive(Debug)]
 pub(crate) enum Phase {
-    /// It does not spin.
+    /// Not spinning.
     Off,
-    /// Nothing to do until that time, unless it is woken.
+    /// Parked until that time, unless it is woken.
     Parked(Instant),
-    /// It asks for work as soon as it has a core.
+    /// Asks for work as soon as it has a core.
     Picking,
-    /// A callback; the time at which it ends if the thread has a core, or else what is left to run.
+    /// Runs a callback. The progress is the end time if the thread has a core, or else the remaining time.
     Running(Work, Progress),
-    /// A callback that waits for a lock, and what is left to run until its next step.
+    /// Runs a callback that waits for a lock, with the remaining time until its next lock operation.
     Blocked(Work, Duration),
-    /// The callback has ended, its activation is not handed back yet.
+    /// The callback has ended, and its activation is not completed yet.
     Ended(Work),
 }
 
@@ -92,45 +93,45 @@ pub(crate) enum Progress {
     Left(Duration),
 }
 
-/// A segment of an activation on its way.
+/// A segment of an activation that is being executed.
 #[derive(Debug)]
 pub(crate) struct Work {
     pub(crate) callback: usize,
     pub(crate) activation: Activation,
     pub(crate) item: Item,
-    /// Arrival of the oldest message that was left behind by the take.
+    /// Arrival of the oldest message that was left in the queue.
     pub(crate) pending: Option<Instant>,
-    /// What it does with locks, the next one last.
+    /// The lock operations, in reverse order.
     pub(crate) steps: Vec<Step>,
 }
 
-/// Takes a lock or gives it back.
+/// A lock operation: take or release.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
     pub(crate) lock: usize,
     pub(crate) takes: bool,
-    /// How long the callback runs from this step to the next one, or to its end.
+    /// Execution time from this operation to the next one, or to the end.
     pub(crate) then: Duration,
 }
 
-/// Locks with priority inheritance.
+/// A lock with priority inheritance.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lock {
-    /// The thread that has it.
+    /// The thread that holds it.
     pub(crate) owner: Option<usize>,
-    /// Threads that wait for it, in the order in which they came.
+    /// Threads that wait for it, in the order of arrival.
     pub(crate) waiting: Vec<usize>,
 }
 
-/// What an activation works on, from its first segment to its last.
+/// The item of an activation, from its first segment to its last.
 #[derive(Debug)]
 pub(crate) struct Item {
-    /// Arrival of the message, due time of the timer.
+    /// The release: arrival of the message, or due time of the timer.
     pub(crate) release: Instant,
     pub(crate) start: Instant,
     pub(crate) thread: ThreadIndex,
     pub(crate) origins: Vec<Origin>,
-    /// Whether there was anything to take.
+    /// True if there was something to take.
     pub(crate) taken: bool,
 }
 
@@ -140,11 +141,11 @@ pub(crate) struct Thread {
     pub(crate) phase: Phase,
 }
 
-/// Where data that a message carries entered a chain.
+/// The point at which data of a message entered a chain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
     pub(crate) chain: usize,
-    /// How many callbacks of the chain it went through.
+    /// The number of callbacks of the chain that it went through.
     pub(crate) position: usize,
     pub(crate) release: Instant,
 }
@@ -155,23 +156,23 @@ pub(crate) struct Message {
     pub(crate) origins: Vec<Origin>,
 }
 
-/// Where a message goes: a callback, and which of its topics it is for if it joins several.
+/// The receiver of a message: a callback, and the topic if it joins several.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Address {
     pub(crate) callback: usize,
     pub(crate) input: usize,
 }
 
-/// From one callback to another.
+/// A route from one callback to another.
 pub(crate) struct Route {
     pub(crate) to: Address,
-    /// How long messages are under way, if there is a link.
+    /// The delay of messages, if there is a link.
     pub(crate) delay: Option<ExecutionTimes>,
-    /// When the last one arrived, or will: they keep their order.
+    /// The arrival of the last message. Messages keep their order.
     pub(crate) last: Instant,
 }
 
-/// Those that a message to this name is for.
+/// Returns the receivers of a message to this name.
 pub(crate) fn addresses<'a>(scenario: &'a Scenario, name: &'a str) -> impl Iterator<Item = Address> {
     scenario.receivers(name).map(move |(callback, plan)| {
         let input = plan.joins.iter().position(|topic| topic == name).unwrap_or(0);
@@ -179,34 +180,34 @@ pub(crate) fn addresses<'a>(scenario: &'a Scenario, name: &'a str) -> impl Itera
     })
 }
 
-/// A callback, its queue and what it draws.
+/// A callback with its queue and its random streams.
 pub(crate) struct Callback {
     pub(crate) executor: usize,
     pub(crate) id: EntityId,
     pub(crate) is_timer: bool,
-    /// Several runs at a time: a take says at once that there is more.
+    /// True if several activations run at a time, so that a take reports at once that there is more.
     pub(crate) tells_of_more: bool,
     pub(crate) queue: VecDeque<Message>,
     pub(crate) depth: usize,
-    /// It is in its executor's inbox.
+    /// True if its notification is in the executor's inbox.
     pub(crate) notified: bool,
     pub(crate) execution: ExecutionTimes,
-    /// Locks that it takes: which, after how long, for how long.
+    /// Critical sections: lock, execution time before it, and execution time in it.
     pub(crate) sections: Vec<(usize, Duration, Duration)>,
     pub(crate) awaits: Vec<(ExecutionTimes, ExecutionTimes)>,
-    /// What waits in the middle, by sequence number.
+    /// Suspended activations, by sequence number.
     pub(crate) suspended: Vec<(u64, Item)>,
-    /// Of a join: by topic, the messages that wait for those of the others.
+    /// A join's queues, by topic.
     pub(crate) inputs: Vec<VecDeque<Message>>,
-    /// Callbacks that get a message when it ends.
+    /// The receivers of its messages.
     pub(crate) routes: Vec<Route>,
-    /// The chains that it is in, and where.
+    /// Its chains, with its position in each.
     pub(crate) chains: Vec<(usize, usize)>,
     pub(crate) overrun: Option<(f64, Duration, Stream)>,
     pub(crate) loss: Option<(f64, Stream)>,
 }
 
-/// The executors of a scenario, each with a policy of its own or the one that is given for it.
+/// Returns the executors of a scenario. Each has the policy given for it, or else the scenario's.
 pub(crate) fn executors(
     scenario: &Scenario,
     mut policies: Vec<Option<Box<dyn Policy>>>,
@@ -247,7 +248,7 @@ pub(crate) fn executors(
     Ok(executors)
 }
 
-/// The threads of all executors.
+/// Returns the threads of all executors.
 pub(crate) fn threads(executors: &[Executor]) -> Vec<Thread> {
     let of = |(number, executor): (usize, &Executor)| {
         let indices = (0..).take(executor.threads.len()).map(ThreadIndex);
@@ -256,7 +257,7 @@ pub(crate) fn threads(executors: &[Executor]) -> Vec<Thread> {
     executors.iter().enumerate().flat_map(of).collect()
 }
 
-/// Registers the callbacks, in their order, with their executors' schedulers.
+/// Registers the callbacks in their order with the schedulers of their executors.
 pub(crate) fn callbacks(
     scenario: &Scenario,
     executors: &mut [Executor],
@@ -367,7 +368,7 @@ fn chains_of(scenario: &Scenario, name: &str) -> Vec<(usize, usize)> {
     scenario.chains.iter().enumerate().filter_map(place).collect()
 }
 
-/// Gives the callbacks their faults.
+/// Adds faults to the callbacks.
 fn inject(scenario: &Scenario, callbacks: &mut [Callback], seed: u64) {
     for (number, fault) in scenario.faults.iter().enumerate() {
         let stream = Stream::new(seed, &format!("fault {number}"));

@@ -1,4 +1,4 @@
-//! What an executor's thread does between two callbacks: the engine's `Spin::step`, in virtual time.
+//! The actions of an executor's thread between two callbacks: the engine's `Spin::step`, in virtual time.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::outcome::Run;
 use crate::system::{Executor, Item, Phase, Progress, Spin, Work};
 
 impl Driver<'_> {
-    /// A thread whose callback ended hands the activation back; then it asks for work.
+    /// Completes the activation of a thread whose callback ended. The thread then asks for work.
     pub(crate) fn hand_back(&mut self, thread: usize) {
         if !matches!(self.threads[thread].phase, Phase::Ended(_)) {
             return;
@@ -26,7 +26,8 @@ impl Driver<'_> {
         let last = self.is_last_segment(&work);
         let Work { callback, activation, item, pending, .. } = work;
         let scheduler = &mut self.executors[executor].scheduler;
-        // Before the end: what arrived while it ran has been released, and must not count as older than what was there.
+        // Before the completion, so that messages that arrived during the run, which are released already, do not
+        // count as older than those that were left.
         if let Some(arrival) = pending {
             scheduler.release(arrival, activation.entity);
         }
@@ -55,7 +56,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Lets every thread that has a core and no callback pick, the lowest numbered first.
+    /// Lets every thread that has a core and no callback pick, in the order of their numbers.
     pub(crate) fn pick_in_turn(&mut self) {
         loop {
             self.place();
@@ -67,7 +68,7 @@ impl Driver<'_> {
         }
     }
 
-    /// The thread gets something to run, or parks, or stops.
+    /// Gives the thread something to run, or parks or stops it.
     fn pick(&mut self, thread: usize) {
         let executor = self.threads[thread].executor;
         self.unpark(thread, executor);
@@ -96,7 +97,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Takes what the activation is about, and begins to run.
+    /// Takes the item of an activation, and starts to run.
     fn start(&mut self, thread: usize, executor: usize, activation: Activation) {
         let number = self.executors[executor].callbacks[activation.entity.index()];
         let mut pending = None;
@@ -158,7 +159,7 @@ impl Driver<'_> {
         run
     }
 
-    /// One parked thread watches the timers; the others need not get up for them.
+    /// Parks the thread. One parked thread watches the timers, so that the others can stay asleep.
     fn park(&mut self, thread: usize, executor: usize) {
         let due = self.next_due(executor);
         let watch = &mut self.executors[executor].watch;
@@ -173,7 +174,7 @@ impl Driver<'_> {
         self.emit(executor, What::Parked(thread));
     }
 
-    /// The thread runs: it is not parked any more, for others to see.
+    /// Marks the thread as not parked.
     fn unpark(&mut self, thread: usize, executor: usize) {
         let executor = &mut self.executors[executor];
         executor.parked.retain(|parked| *parked != thread);
@@ -197,7 +198,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Whether a parked thread should get up: there is more to run, or a timer that no parked thread watches.
+    /// Returns true if a parked thread is needed: there is more to run, or no parked thread watches the next timer.
     fn others_are_needed(&self, executor: usize) -> bool {
         let Executor { scheduler, parked, watch, .. } = &self.executors[executor];
         let unwatched = |due| watch.is_none_or(|(_, until)| due < until);

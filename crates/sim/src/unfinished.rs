@@ -1,25 +1,25 @@
-//! What was released and had not run by the end: late activations, due times that passed.
+//! Work that was released and had not run by the end: late activations, and due times that passed.
 
 use rospin_core::{Instant, Overrun};
 
 use crate::driver::Driver;
 
-/// Of a callback, when its executor stopped.
+/// Unfinished work of a callback when its executor stopped.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Unfinished {
-    /// For how long each of them had waited, the longest first.
+    /// Waiting times, the longest first.
     pub(crate) waited: Vec<std::time::Duration>,
-    /// Due times of a timer that passed and that it will not make up for.
+    /// Due times of a timer that passed and will not be caught up on.
     pub(crate) lost: u64,
 }
 
 impl Driver<'_> {
-    /// When the executor of a callback stopped looking for something to run.
+    /// Returns the time at which a callback's executor stopped looking for work.
     fn stopped(&self, executor: usize, end: Instant) -> Instant {
         self.scenario.executors[executor].stop.map_or(end, |stop| end.min(Instant::ZERO + stop))
     }
 
-    /// What is left of a callback when everything has ended; `end` is when the scenario's time is over.
+    /// Returns the unfinished work of a callback after the simulation. `end` is the end of the scenario's time.
     pub(crate) fn unfinished(&self, callback: usize, end: Instant) -> Unfinished {
         let own = &self.callbacks[callback];
         let stopped = self.stopped(own.executor, end);
@@ -40,13 +40,13 @@ impl Driver<'_> {
         let Some(period) = timer.period.filter(|period| !period.is_zero()) else {
             return Unfinished { waited: vec![first], lost: 0 };
         };
-        // Due times after the first one that passed, too.
+        // Due times after the first one may have passed, too.
         let passed = u64::try_from((first.as_nanos() - 1) / period.as_nanos()).unwrap_or(u64::MAX);
         let made_up = match timer.overrun {
             Overrun::CatchUp(limit) => passed.min(u64::from(limit)),
             _ => 0,
         };
-        // Those that are made up for are the last ones.
+        // Catching up runs the latest due times.
         let later = (passed - made_up + 1..=passed).map(|number| {
             let after = period.saturating_mul(u32::try_from(number).unwrap_or(u32::MAX));
             first.saturating_sub(after)
@@ -54,8 +54,8 @@ impl Driver<'_> {
         Unfinished { waited: std::iter::once(first).chain(later).collect(), lost: passed - made_up }
     }
 
-    /// How long instances of a chain had been under way that did not come to its end: in messages that nobody took, and in
-    /// what would have started them.
+    /// Returns the ages of a chain's unfinished instances: messages that nobody took, and activations of its first
+    /// callback that did not run.
     pub(crate) fn unfinished_instances(&self, chain: usize, end: Instant) -> Vec<std::time::Duration> {
         let names = &self.scenario.chains[chain].callbacks;
         let place = |name: &String| self.scenario.callbacks.iter().position(|callback| callback.name == *name);
@@ -85,7 +85,7 @@ mod tests {
 
     use crate::Simulation;
 
-    /// A timer takes all time; what is less urgent is never served.
+    /// The timer takes all of the time, so less urgent callbacks are never served.
     const FULL: &str = r#"
         duration = "1 s"
         [[executor]]
@@ -132,13 +132,13 @@ mod tests {
             let outcome = Simulation::new(&scenario).unwrap().run().unwrap();
             let [busy, timer, messages] = &outcome.callbacks[..] else { panic!("three callbacks") };
             assert_eq!((busy.response.count, busy.unfinished, busy.misses), (10, 0, 0));
-            // Due at 50, 250, 450, 650, 850 ms.
+            // Due at 50, 250, 450, 650 and 850 ms.
             assert_eq!(
                 (timer.unfinished, timer.overruns, timer.waited),
                 (unfinished, lost, Duration::from_millis(950))
             );
             assert_eq!(timer.misses, if unfinished == 3 { 2 } else { 1 }, "{overrun}: late are 950 and 350 ms");
-            // At 260, 510 and 760 ms, the first one having made room; waiting since then.
+            // Messages of 260, 510 and 760 ms wait; the first one was displaced.
             assert_eq!((messages.unfinished, messages.dropped, messages.misses), (3, 1, 2));
             assert!(timer.is_starved(scenario.duration) && messages.is_starved(scenario.duration));
             assert!(!busy.is_starved(scenario.duration));

@@ -1,7 +1,7 @@
-//! Each oracle finds the breach of the rule that it is for.
+//! Each oracle finds violations of its rule.
 //!
-//! Policies break rules by themselves. The driver's rules are broken by telling the oracles of another scenario than the
-//! one that runs, or by telling them of other events than those that happen.
+//! Flawed policies break rules by themselves. The driver's rules are broken by giving the oracles another scenario
+//! than the one that runs, or other events than those that happen.
 
 use rospin_core::policy::{self, Ordered, View};
 use rospin_core::{Activation, EntityId, EntityKind, EntitySpec, GroupId, GroupKind, Instant, Order, Policy};
@@ -11,20 +11,20 @@ use rospin_sim::{Event, Observer, Simulation, What};
 
 mod common;
 
-/// How many random scenarios a mutant may survive.
+/// Number of random scenarios that a mutant may survive.
 const SCENARIOS: u64 = 200;
 
-/// Makes another policy of one.
+/// Wraps a policy.
 type Change = fn(Box<dyn Policy>) -> Box<dyn Policy>;
 
-/// How a mutant differs from the scenario that is given.
+/// The difference between a mutant and the given scenario.
 #[derive(Default)]
 struct Mutant {
-    /// Of what is run, or, with `told`, of what the oracles are told.
+    /// Change of the scenario that is run or, with `told`, of the one that the oracles get.
     change: Option<fn(&mut Scenario)>,
     told: Option<fn(&mut Scenario)>,
     policy: Option<Change>,
-    /// What the oracles see instead of an event.
+    /// The events that the oracles get in place of one event.
     events: Option<fn(&Event) -> Vec<Event>>,
 }
 
@@ -36,7 +36,7 @@ impl Observer for Shim<'_, '_> {
     }
 }
 
-/// What the oracles say to the mutant under one seed.
+/// Returns the rules that the oracles find broken under one seed.
 fn broken(mutant: &Mutant, seed: u64) -> Vec<Rule> {
     let (mut run, mut told) = (common::random(seed), common::random(seed));
     if let Some(change) = mutant.change {
@@ -65,7 +65,7 @@ fn broken(mutant: &Mutant, seed: u64) -> Vec<Rule> {
     oracles.violations().iter().map(|violation| violation.rule).collect()
 }
 
-/// The mutant is found by the oracle of `rule`, in some of the scenarios.
+/// Checks that the oracle of `rule` finds the mutant, in some of the scenarios.
 fn assert_found(mutant: &Mutant, rule: Rule) {
     let found = (0..SCENARIOS).filter(|seed| broken(mutant, *seed).contains(&rule)).count();
     assert!(found > 0, "nobody noticed: {rule}");
@@ -80,7 +80,7 @@ fn without_a_mutation_nothing_is_found() {
 
 // ---- policies ----
 
-/// Another policy, with a flaw.
+/// A policy with a flaw.
 struct Flawed {
     inner: Box<dyn Policy>,
     flaw: Flaw,
@@ -89,11 +89,11 @@ struct Flawed {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flaw {
-    /// Forgets every seventh activation.
+    /// Loses every seventh activation.
     Forgets,
-    /// Has nothing every seventh time.
+    /// Returns nothing in every seventh pick.
     IsLazy,
-    /// Believes that no suspended callback holds its group, and so has none inherit.
+    /// Hides that suspended callbacks hold their groups, so that none inherits.
     InheritsNothing,
 }
 
@@ -192,7 +192,7 @@ fn all_policies(scenario: &mut Scenario, name: &str) {
     scenario.executors.iter_mut().for_each(|executor| name.clone_into(&mut executor.policy));
 }
 
-/// Timers inside the ready set are not timers outside.
+/// Timers inside of the ready set differ from timers outside of it.
 #[test]
 fn the_other_wait_set() {
     let change = |scenario: &mut Scenario| all_policies(scenario, "wait-set-e1");
@@ -234,7 +234,7 @@ fn callbacks_that_run_too_often_at_once() {
 
 #[test]
 fn threads_that_do_not_wake() {
-    // A thread's wake-up that nobody sees is one that did not happen.
+    // A hidden wake-up looks like a missing one.
     let asleep = |event: &Event| if matches!(event.what, What::Woken(_)) { Vec::new() } else { vec![*event] };
     assert_found(&events(asleep), Rule::WorkConservation);
 }
@@ -322,7 +322,7 @@ fn what_runs_before_the_spin() {
 
 #[test]
 fn what_starts_after_the_halt() {
-    // Halted from the first millisecond on, as the oracles see it.
+    // To the oracles, the executor is halted from the first millisecond on.
     let early = |event: &Event| {
         let halt = instead(event, What::Halted);
         if event.at > Instant::from_millis(0) { vec![halt, *event] } else { vec![*event] }

@@ -28,7 +28,7 @@ fn under(number: u8, policy: &str) -> (Scenario, Outcome) {
     (scenario, outcome)
 }
 
-/// Time in ms and entities of each ready set.
+/// Returns the time in ms and the entities of each ready set.
 fn ready_sets(scenario: &Scenario, outcome: &Outcome) -> Vec<(u64, String)> {
     let points = outcome.polling_points.iter().map(|point| {
         let names = point.ready_set.iter().map(|callback| scenario.callbacks[*callback].name.as_str());
@@ -37,7 +37,7 @@ fn ready_sets(scenario: &Scenario, outcome: &Outcome) -> Vec<(u64, String)> {
     points.collect()
 }
 
-/// Start time in ms and name of everything that ran, in the order of the starts.
+/// Returns the start time in ms and the name of every run, in the order of starts.
 fn starts(scenario: &Scenario, outcome: &Outcome) -> Vec<(u64, String)> {
     let run = |run: &rospin_sim::Run| (run.start.as_nanos() / 1_000_000, scenario.callbacks[run.callback].name.clone());
     let mut starts: Vec<_> = outcome.runs.iter().map(run).collect();
@@ -54,7 +54,7 @@ fn experiment_1_table_iv() {
     let (scenario, outcome) = under(1, "wait-set-e1");
     assert_eq!(ready_sets(&scenario, &outcome), cells(&[(0, "H M L"), (2000, "H M L")]));
     let (scenario, outcome) = under(1, "wait-set-e2");
-    // The last cell is printed T0 in the paper; the timer that is due there is T1.
+    // The paper prints T0 in the last cell; the timer that is due there is T1.
     assert_eq!(ready_sets(&scenario, &outcome), cells(&[(0, "H M L"), (1500, "T0 H M L"), (3500, "T1")]));
 }
 
@@ -76,7 +76,8 @@ fn experiment_2_table_v() {
     assert_eq!(ready_sets(&scenario, &outcome), cells(&e2));
 }
 
-/// The paper's Tables III and V do not agree on the second sequence: see `exp2.toml`. What starts when is the same.
+/// The paper's Tables III and V contradict each other about the second sequence, see `exp2.toml`. The start times are
+/// not affected.
 #[test]
 fn experiment_2_with_the_second_sequence_as_in_table_iii() {
     for policy in ["wait-set-e1", "wait-set-e2"] {
@@ -120,7 +121,7 @@ fn experiment_4_timers_start_at_their_release() {
     }
 }
 
-/// rospin's own policies build no ready sets, and keep a timer waiting for the running callback only.
+/// rospin's own policies build no ready sets; a timer waits only for the running callback.
 #[test]
 fn rospins_policies_beside_them() {
     for policy in ["fifo", "fixed-priority", "edf"] {

@@ -1,4 +1,4 @@
-//! Random scenarios with all oracles beside them, and the same again from the same seed.
+//! Random scenarios with all oracles, and the same results from the same seed.
 
 use rospin_scenario::Scenario;
 use rospin_sim::{Simulation, oracle};
@@ -36,7 +36,7 @@ fn the_same_seed_gives_the_same_bytes() {
     }
 }
 
-/// What a scenario says as text is what it does.
+/// A scenario that was written and read again runs the same.
 #[test]
 fn a_written_scenario_runs_alike() {
     for seed in common::seeds::chosen(200) {
@@ -48,7 +48,7 @@ fn a_written_scenario_runs_alike() {
     }
 }
 
-/// What the outcome says agrees with what an observer saw.
+/// The results agree with the events that an observer saw.
 #[test]
 fn messages_add_up() {
     use rospin_sim::{Event, What};

@@ -1,4 +1,4 @@
-//! Small systems whose times can be worked out by hand.
+//! Small systems whose times are calculated by hand.
 
 use rospin_core::Instant;
 use rospin_scenario::Scenario;
@@ -10,7 +10,7 @@ fn run(text: &str) -> (Scenario, Outcome) {
     (scenario, outcome)
 }
 
-/// Release, start and end of each run of a callback, in ms.
+/// Returns release, start and end of each run of a callback, in ms.
 fn times(scenario: &Scenario, outcome: &Outcome, name: &str) -> Vec<[u64; 3]> {
     let ms = |at: Instant| at.as_nanos() / 1_000_000;
     outcome.runs_of(scenario, name).map(|run| [ms(run.release), ms(run.start), ms(run.end)]).collect()
@@ -18,8 +18,8 @@ fn times(scenario: &Scenario, outcome: &Outcome, name: &str) -> Vec<[u64; 3]> {
 
 const ONE: &str = "duration = \"1 s\"\n[[executor]]\nname = \"main\"\n[[group]]\nname = \"g\"\n";
 
-/// The five topics of Skoudlil et al. (2025), a thread each, rate monotonic, on one core: the longest response times are
-/// those that the analysis gives (Audsley et al. 1993), since all are released at once at the beginning.
+/// The five topics of Skoudlil et al. (2025), a thread each, rate monotonic, on one core. All are released at once at
+/// the start, so the longest response times are those of the analysis (Audsley et al. 1993).
 #[test]
 fn preemptive_fixed_priority_agrees_with_the_analysis() {
     let mut text = "duration = \"2 s\"\ncores = 1\n".to_owned();
@@ -53,7 +53,7 @@ fn equal_os_priorities_take_turns_by_arrival_and_are_not_preempted() {
     assert_eq!(times(&scenario, &outcome, "A"), [[11, 23, 33]]);
 }
 
-/// One message was left when the first was taken: it keeps its own arrival as its release.
+/// One message was left when the first was taken. Its release is its own arrival.
 #[test]
 fn queued_messages_keep_their_arrivals() {
     let (scenario, outcome) = run(&format!(
@@ -89,7 +89,7 @@ fn chains_are_measured_from_the_first_release_to_the_last_end() {
     assert_eq!(chain.misses, 1);
 }
 
-/// The thread is free while `ask` waits; its group is not, unless it says so.
+/// The thread is free while `ask` awaits. Its group is not, unless it is registered that way.
 #[test]
 fn asynchronous_callbacks_wait_without_a_thread() {
     for (releases, expected) in [(true, [2, 2, 7]), (false, [2, 14, 19])] {

@@ -1,4 +1,4 @@
-//! Plays a scenario against the reference and an implementation, and compares them after every step.
+//! Plays a scenario against the reference and an implementation, and compares them after every operation.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use crate::oracle::Oracle;
 use crate::scenario::{EntityPlan, Op, Scenario};
 use crate::subject::Subject;
 
-/// The first step at which an implementation was found to be wrong.
+/// The first operation at which an implementation is wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mismatch {
-    /// Which operation; the number of operations stands for the draining after the last.
+    /// The number of the operation. The number of all operations means the draining after the last one.
     pub step: usize,
-    /// What was wrong.
+    /// The difference.
     pub what: String,
 }
 
@@ -25,10 +25,10 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// What an operation led to.
+/// The visible result of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Outcome {
-    /// Nothing to see, or nothing that the operation could apply to.
+    /// Nothing visible, or the operation did not apply to anything.
     Done,
     Answer(bool),
     Released(Release),
@@ -47,21 +47,21 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// The driver's side: what both subjects agree on.
+/// The state on which both subjects agree.
 #[derive(Default)]
 struct Driver {
     now: Instant,
     groups: usize,
-    /// Accepted ones; the index is the entity's number.
+    /// The accepted entities; an index is an entity's number.
     plans: Vec<EntityPlan>,
     running: Vec<Option<Decision>>,
     suspended: Vec<Decision>,
 }
 
-/// Plays `scenario` against both, then lets everything that is under way or ready come to its end.
+/// Plays `scenario` against both. Then lets all activations end, and all ready ones run.
 ///
 /// # Errors
-/// The first step at which they differ, or at which `subject` breaks a rule of [`Oracle`].
+/// The first operation after which they differ, or with which `subject` breaks a rule of [`Oracle`].
 pub fn compare(scenario: &Scenario, reference: &mut dyn Subject, subject: &mut dyn Subject) -> Result<(), Mismatch> {
     let mut driver = Driver { running: vec![None; usize::from(scenario.threads)], ..Driver::default() };
     let mut oracle = Oracle::default();
@@ -92,7 +92,7 @@ impl Driver {
         self.observe(op, reference, subject, oracle)
     }
 
-    /// Replaces places in lists by what is there; `None` if nothing is.
+    /// Replaces places in lists by their elements. `None` if a list is empty.
     fn resolve(&self, op: Op) -> Option<Op> {
         let threads = |busy: bool| -> Vec<usize> {
             (0..self.running.len()).filter(|thread| self.running[*thread].is_some() == busy).collect()
@@ -162,7 +162,7 @@ impl Driver {
         }
     }
 
-    /// Keeps the driver's and the oracle's books on what both agreed on.
+    /// Updates the driver and the oracle after an operation with equal results.
     fn account(&mut self, op: Op, outcome: Outcome, oracle: &mut Oracle) {
         match (op, outcome) {
             (Op::AddGroup(kind), _) => {
@@ -195,7 +195,7 @@ impl Driver {
         }
     }
 
-    /// Compares what can be seen of both between two operations.
+    /// Compares the visible states of both after an operation.
     fn observe(
         &self,
         op: Op,
@@ -224,14 +224,14 @@ impl Driver {
         actual.iter().try_for_each(|(_, note)| oracle.note(note)).map_err(|broken| format!("{}, {broken}", after()))
     }
 
-    /// Lets all that waits go on and all that runs end, until nothing is left to run.
+    /// Resumes all suspended activations and completes all running ones, until nothing is left to run.
     fn drain(
         &mut self,
         reference: &mut dyn Subject,
         subject: &mut dyn Subject,
         oracle: &mut Oracle,
     ) -> Result<(), String> {
-        // Time stands still, so no timer fires for ever; what a scenario leaves behind is far less than this bound.
+        // Time stands still, so no timer fires for ever. The bound is far above what a scenario leaves.
         for _ in 0..1000 {
             let before = (self.running.clone(), self.suspended.len());
             for _ in 0..self.suspended.len() {
@@ -251,7 +251,7 @@ impl Driver {
     }
 }
 
-/// In which order an overrun and the dispatch that it belongs to are recorded is nobody's business.
+/// Sorts an overrun before the dispatch that it belongs to, because their order in the trace is not specified.
 fn overruns_first(notes: &[(Instant, Note)]) -> Vec<(Instant, Note)> {
     let mut sorted = notes.to_vec();
     sorted.sort_by_key(|(_, note)| !matches!(note, Note::Overrun(..)));

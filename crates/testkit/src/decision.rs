@@ -1,10 +1,10 @@
-//! What a scheduler decided, in numbers that do not depend on the implementation.
+//! Decisions of a scheduler, in numbers that do not depend on the implementation.
 
 use std::fmt;
 
 use rospin_core::{EntityKind, Instant};
 
-/// An activation as every implementation can name it: entities and groups are numbered in the order of their creation.
+/// An activation in terms of every implementation. Entities and groups are numbered in the order of their creation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Decision {
     /// Number of the entity.
@@ -15,11 +15,11 @@ pub struct Decision {
     pub kind: EntityKind,
     /// The entity's priority.
     pub priority: u32,
-    /// When this segment became eligible.
+    /// The time at which this segment became eligible.
     pub release: Instant,
     /// Absolute deadline.
     pub deadline: Instant,
-    /// When the entity was registered.
+    /// The order of the entity's registration.
     pub registration: u64,
     /// Number of the activation.
     pub sequence: u64,
@@ -28,7 +28,7 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// What names the activation, whatever its segment.
+    /// Returns what identifies the activation, whatever its segment.
     #[must_use]
     pub const fn identity(&self) -> (usize, u64) {
         (self.entity, self.sequence)
@@ -43,24 +43,24 @@ impl fmt::Display for Decision {
     }
 }
 
-/// Something that a scheduler recorded in its trace.
+/// An entry of a scheduler's trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Note {
     /// An activation or a segment of one was released.
     Released(Decision),
-    /// One that was released, but is held back, turned out to be released earlier.
+    /// A released activation that is held back got an earlier release.
     Antedated(Decision),
-    /// The thread was given it.
+    /// The activation was dispatched to the thread.
     Dispatched(u16, Decision),
-    /// It waits for something.
+    /// The activation was suspended.
     Suspended(Decision),
-    /// It ended.
+    /// The activation was completed.
     Completed(Decision),
-    /// The timer of this number gave up so many due times.
+    /// The timer with this number gave up that many due times.
     Overrun(usize, u64),
 }
 
-/// Milliseconds, for people: whole ones, since scenarios use no others.
+/// Formats milliseconds. They are whole, because scenarios use no fractions.
 pub(crate) struct Ms(pub(crate) Instant);
 
 impl fmt::Display for Ms {

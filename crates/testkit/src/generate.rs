@@ -1,7 +1,7 @@
 //! Random scenarios.
 //!
-//! Few entities, few groups and a coarse grid of times, so that ties, merges and blocked groups are the rule and not the
-//! exception. Each scenario leaves out or favours some operations (swarm testing: Groce et al. 2012), since a mixture of
+//! There are few entities, few groups and a coarse grid of times, so that ties, merges and blocked groups are common.
+//! Each scenario leaves out or favours some operations (swarm testing: Groce et al. 2012), because a mixture of
 //! everything rarely gets deep into anything.
 
 use rospin_core::{EntityKind, GroupKind, Overrun};
@@ -12,7 +12,7 @@ use crate::scenario::{EntityPlan, Op, Scenario, TimerPlan};
 const OTHER_KINDS: [EntityKind; 4] =
     [EntityKind::Subscription, EntityKind::Service, EntityKind::Client, EntityKind::Waitable];
 
-/// What a scenario is made of, drawn once for each.
+/// The ingredients of a scenario, drawn once for each.
 struct Mixture {
     timers_percent: u64,
     reentrant_percent: u64,
@@ -79,7 +79,7 @@ impl Mixture {
             group: rng.index(8),
             priority: rng.below(self.priorities) as u32,
             deadline_ms: rng.chance(self.deadlines_percent).then(|| rng.between(1, 6)),
-            // Once in a while a limit of 0, which must be refused.
+            // Now and then a limit of 0, which must be refused.
             max_in_flight: if rng.chance(1) { 0 } else { rng.between(1, self.in_flight_most) as u32 },
             releases_group_at_await: rng.chance(self.releasing_percent),
             precedes_all: rng.chance(self.preceding_percent),
@@ -114,18 +114,18 @@ impl Mixture {
     }
 }
 
-/// Usually none; a period of 0 must be ignored.
+/// Usually returns `None`. A period of 0 must be ignored.
 fn new_period(rng: &mut Rng) -> Option<u64> {
     rng.chance(30).then(|| rng.below(5))
 }
 
-/// The scenario that belongs to `seed`.
+/// Returns the scenario of `seed`.
 #[must_use]
 pub fn scenario(seed: u64) -> Scenario {
     let rng = &mut Rng::new(seed);
     let mixture = Mixture::draw(rng);
     let threads = rng.between(1, 4) as u16;
-    // One in ten is large: heaps have more than a root, and slots are used again.
+    // One in ten is large, so that heaps grow and slots are reused.
     let (entities, steps) = if rng.chance(10) { (24, 300) } else { (7, 90) };
     let (groups, entities, steps) = (rng.between(1, 4), rng.between(1, entities), rng.between(10, steps));
     let mut ops: Vec<Op> = (0..groups).map(|_| mixture.group(rng)).collect();

@@ -1,4 +1,4 @@
-//! Golden traces: what a scheduler did, as text that a person can read and a test can compare.
+//! Golden traces: a scheduler's trace as text that a person can read and a test can compare.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -6,17 +6,18 @@ use std::path::Path;
 use rospin_core::trace::TraceEvent;
 use rospin_core::{Activation, Instant, Scheduler, ThreadIndex};
 
-/// Environment variable that makes [`check`] write the files instead of comparing them, if it is `1`.
+/// Environment variable that makes [`check`] write the files, if it is `1`.
 pub const BLESS: &str = "ROSPIN_BLESS";
 
-/// One line an event: when, on which thread, what.
+/// Formats a trace, one event per line: time, thread, event.
 ///
 /// ```text
 ///    0.200s      ready  T0 (deadline 1.200s)
 ///    0.500s  t0  runs   T0 (released 0.200s)
 ///    1.000s  t0  ends   T0
 /// ```
-/// Readiness stands at the instant of the release, which a timer's scheduler may notice later: times go back there.
+/// A line for a release has the time of the release. The scheduler may notice a timer's release later, so times can go
+/// back there.
 #[must_use]
 pub fn render(events: &[(Instant, TraceEvent)], scheduler: &Scheduler) -> String {
     let mut text = String::new();
@@ -44,7 +45,7 @@ pub fn render(events: &[(Instant, TraceEvent)], scheduler: &Scheduler) -> String
     text
 }
 
-/// A polling point, with the ready set that is recorded behind it.
+/// Formats a polling point with its ready set, which the trace has after it.
 fn polls(thread: ThreadIndex, behind: &[(Instant, TraceEvent)], scheduler: &Scheduler) -> String {
     let collected = behind.iter().map_while(|(_, event)| match event {
         TraceEvent::Collected(activation) => Some(name(activation, scheduler)),
@@ -67,7 +68,7 @@ fn runs(thread: ThreadIndex, activation: &Activation, scheduler: &Scheduler) -> 
     format!("t{}  runs   {} (released {})", thread.0, name(activation, scheduler), released.trim_start())
 }
 
-/// A line for an activation that leaves its thread.
+/// Formats the line of an activation that leaves its thread.
 fn left(
     running: &mut Vec<(ThreadIndex, Activation)>,
     activation: &Activation,
@@ -97,10 +98,10 @@ fn seconds(at: Instant) -> String {
     }
 }
 
-/// Compares `actual` with the file, or writes it if [`BLESS`] is set.
+/// Compares `actual` with the file, or writes the file if [`BLESS`] is set.
 ///
 /// # Errors
-/// Where they differ and what to do about it; or why the file cannot be read or written.
+/// The first difference and the fix, or the reason why the file cannot be read or written.
 pub fn check(file: &Path, actual: &str) -> Result<(), String> {
     if std::env::var(BLESS).is_ok_and(|value| value == "1") {
         return std::fs::write(file, actual).map_err(|error| format!("{}: {error}", file.display()));

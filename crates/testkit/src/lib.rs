@@ -1,10 +1,9 @@
-//! What the tests of rospin share: a naive reference scheduler, random scenarios that compare it with the real one, a
-//! virtual-time driver, golden traces that a person can read, and for middlewares the [conformance suite](mod@conformance)
-//! and [peers] to talk to.
+//! Tools of rospin's tests: a naive reference scheduler, random scenarios that compare it with the real one, a driver
+//! in virtual time, golden traces that a person can read, and the [conformance suite](mod@conformance) of middlewares.
 //!
-//! The reference is written from the specification, not from the code it judges: plain vectors, scanned and sorted at
-//! every pick. [`suite::run`] plays random scenarios against both and, if they ever disagree, prints the smallest
-//! scenario it can find and the command that replays it.
+//! The reference is written from the specification, not from the code that it judges: plain vectors that are scanned
+//! and sorted at every pick. [`suite::run`] plays random scenarios against both. If they disagree, it prints the
+//! smallest scenario that it can find, and the command that replays it.
 
 #![forbid(unsafe_code)]
 

@@ -1,17 +1,17 @@
-//! Rules that hold for every implementation, checked from its trace alone, without a second opinion.
+//! Rules that hold for every implementation, checked from its trace alone.
 
 use rospin_core::GroupKind;
 
 use crate::decision::{Decision, Note};
 use crate::scenario::EntityPlan;
 
-/// Watches a trace: nothing is lost or run twice, and no mutually exclusive group runs two callbacks at once.
+/// Checks a trace: nothing is lost or runs twice, and no mutually exclusive group runs two callbacks at once.
 #[derive(Default)]
 pub struct Oracle {
     groups: Vec<GroupKind>,
     plans: Vec<EntityPlan>,
     removed: Vec<usize>,
-    /// Released and not dispatched.
+    /// Activations that were released and not dispatched.
     ready: Vec<Decision>,
     running: Vec<Decision>,
     suspended: Vec<Decision>,
@@ -19,42 +19,42 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// A group was added.
+    /// Records a new group.
     pub fn group_added(&mut self, kind: GroupKind) {
         self.groups.push(kind);
     }
 
-    /// An entity was accepted.
+    /// Records an accepted entity.
     pub fn entity_added(&mut self, plan: EntityPlan) {
         self.plans.push(plan);
     }
 
-    /// An entity was removed: what was ready or suspended of it ends, what runs goes on.
+    /// Records the removal of an entity: its ready and suspended activations end, its running ones continue.
     pub fn entity_removed(&mut self, entity: usize) {
         self.removed.push(entity);
         self.ready.retain(|decision| decision.entity != entity);
         self.suspended.retain(|decision| decision.entity != entity);
     }
 
-    /// A running activation of an entity that was removed was suspended: it ends there.
+    /// Records that a running activation of a removed entity was suspended, which ends it.
     ///
-    /// That is not recorded; nor is the end of a suspended activation at the removal of its entity.
+    /// The trace records neither that nor the end of suspended activations when their entity is removed.
     pub fn ended_by_removal(&mut self, decision: &Decision) {
         if self.removed.contains(&decision.entity) {
             self.running.retain(|running| running.identity() != decision.identity());
         }
     }
 
-    /// A timer was cancelled: it does not run even if it has fired already. Its resumed segments stay.
+    /// Records the cancellation of a timer: it does not run even if it has fired already. Its resumed segments stay.
     pub fn withdrawn(&mut self, entity: usize) {
         let timer = self.plans[entity].timer.is_some();
         self.ready.retain(|decision| decision.entity != entity || decision.segment > 0 || !timer);
     }
 
-    /// The next thing that was recorded.
+    /// Checks the next entry of the trace.
     ///
     /// # Errors
-    /// Which rule it breaks, in words.
+    /// The rule that it breaks.
     pub fn note(&mut self, note: &Note) -> Result<(), String> {
         match note {
             Note::Released(decision) => self.released(decision),
@@ -84,7 +84,7 @@ impl Oracle {
     fn released(&mut self, decision: &Decision) -> Result<(), String> {
         if decision.segment > 0 {
             end(&mut self.suspended, decision, "was resumed")?;
-            // Whether it holds its group is a matter of the suspension: see `holds`.
+            // A resumed segment holds its group from its suspension on: see `holders`.
         } else if self.sequences.is_some_and(|last| decision.sequence <= last) {
             return Err(format!("{decision} was released under a sequence number that is not new"));
         } else {
@@ -113,7 +113,8 @@ impl Oracle {
         Ok(())
     }
 
-    /// What holds its group without running, if that is mutually exclusive: what waits in the middle without freeing it.
+    /// Returns the activations that hold a mutually exclusive group without running: those that were suspended without
+    /// releasing it.
     fn holders(&self) -> impl Iterator<Item = &Decision> {
         let keeps = |decision: &&Decision| {
             let plan = &self.plans[decision.entity];
@@ -123,10 +124,10 @@ impl Oracle {
         self.suspended.iter().chain(resumed).filter(keeps)
     }
 
-    /// Nothing runs or can run any more.
+    /// Checks the end: no activation is left.
     ///
     /// # Errors
-    /// What was lost.
+    /// The activations that were lost.
     pub fn finish(&self) -> Result<(), String> {
         match self.ready.iter().chain(&self.running).find(|decision| !self.removed.contains(&decision.entity)) {
             Some(lost) => Err(format!("{lost} was released and never run to its end")),

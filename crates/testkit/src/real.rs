@@ -1,4 +1,4 @@
-//! The real scheduler behind the interface that scenarios are played through.
+//! The real scheduler as a subject of scenarios.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -15,19 +15,19 @@ use crate::subject::Subject;
 
 type Recorded = Arc<Mutex<Vec<(Instant, TraceEvent)>>>;
 
-/// A [`Scheduler`] whose entities and groups are called by number.
+/// A [`Scheduler`] whose entities and groups have numbers.
 pub struct Real {
     scheduler: Scheduler,
     groups: Vec<GroupId>,
     entities: Vec<EntityId>,
-    /// Dispatched and not completed, suspended or not: to hand back what the scheduler gave out.
+    /// Activations that were dispatched and not completed, suspended ones included. The scheduler needs them back.
     under_way: Vec<Activation>,
     recorded: Recorded,
     short_ways: u64,
 }
 
 impl Real {
-    /// An empty scheduler under `policy`.
+    /// Returns an empty scheduler under `policy`.
     #[must_use]
     pub fn new(policy: Box<dyn Policy>) -> Self {
         let mut scheduler = Scheduler::new(policy);
@@ -41,13 +41,14 @@ impl Real {
         Self { scheduler, groups: Vec::new(), entities: Vec::new(), under_way: Vec::new(), recorded, short_ways: 0 }
     }
 
-    /// How often an entity went on by [`Scheduler::go_on`].
+    /// Returns how often an entity ran again by [`Scheduler::go_on`].
     #[must_use]
     pub const fn short_ways(&self) -> u64 {
         self.short_ways
     }
 
-    /// `usize::MAX` for an identifier that was never given out: it then differs from anything the reference says.
+    /// Converts an activation. An unknown identifier becomes `usize::MAX`, which differs from any number of the
+    /// reference.
     fn decision(&self, activation: &Activation) -> Decision {
         let entity = self.entities.iter().position(|id| *id == activation.entity);
         let group = self.groups.iter().position(|id| *id == activation.group);
@@ -89,7 +90,7 @@ impl Real {
     }
 }
 
-/// What a plan says, for the real scheduler.
+/// Converts a plan for the real scheduler.
 fn spec(number: usize, plan: &EntityPlan, group: GroupId) -> EntitySpec {
     let spec = EntitySpec::new(format!("e{number}"), plan.kind, group)
         .priority(Priority(plan.priority))
@@ -124,7 +125,7 @@ impl Subject for Real {
                     Some(ms) => TimerSpec::periodic(due, Duration::from_millis(ms)),
                     None => TimerSpec::one_shot(due),
                 };
-                // Of a one-shot too: it may be restarted with a period.
+                // Also for a one-shot timer, because it may be restarted with a period.
                 self.scheduler.add_timer(spec, when.overrun(timer.overrun))
             }
         };

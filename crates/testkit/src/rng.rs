@@ -1,17 +1,18 @@
-//! Seeded random numbers: the same seed gives the same scenario on every machine and in every version.
+//! Random numbers from a seed: the same seed gives the same scenario on every machine and in every version.
 
-/// SplitMix64 (Steele, Lea and Flood 2014): small, and good enough to choose test cases.
+/// A generator of random numbers: SplitMix64 (Steele, Lea and Flood 2014), which is small, and good enough to choose
+/// test cases.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 
 impl Rng {
-    /// The sequence that belongs to `seed`; neighbouring seeds give unrelated sequences.
+    /// Returns the sequence of `seed`. Seeds that differ by one give unrelated sequences.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next number.
+    /// Returns the next number.
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -20,31 +21,31 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number from 0 to `bound - 1`.
+    /// Returns a number from 0 to `bound - 1`.
     ///
     /// # Panics
     /// If `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
-        // The bias of the remainder is far below what a test could notice.
+        // The bias of the remainder is too small for a test to notice.
         self.next_u64() % bound
     }
 
-    /// A number from `low` to `high`, both included.
+    /// Returns a number from `low` to `high`, ends included.
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.below(high - low + 1)
     }
 
-    /// An index into something of length `len`.
+    /// Returns an index into a list of length `len`.
     pub fn index(&mut self, len: usize) -> usize {
         self.below(len as u64) as usize
     }
 
-    /// True in `percent` of the cases.
+    /// Returns true in `percent` of the cases.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
-    /// One of `choices`.
+    /// Returns one of `choices`.
     pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.index(choices.len())]
     }

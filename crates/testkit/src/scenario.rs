@@ -1,17 +1,17 @@
-//! A scenario: what happens to a scheduler, one operation after the other.
+//! Scenarios: sequences of operations on a scheduler.
 //!
-//! Operations name entities and groups by the order of their creation, and activations by their place in a list, always
-//! modulo how many there are; what names nothing does nothing. So any part of a scenario is a scenario, which is what
-//! lets a failing one be shrunk.
+//! Operations refer to entities and groups by the order of their creation, and to activations by their place in a
+//! list, always modulo its length. An operation that refers to nothing does nothing. So any part of a scenario is a
+//! scenario, and a failing one can be shrunk.
 
 use std::fmt;
 
 use rospin_core::{EntityKind, GroupKind, Overrun};
 
-/// An entity to be added. Times in milliseconds.
+/// A planned entity. Times are in milliseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EntityPlan {
-    /// Its kind; a timer if and only if `timer` is given.
+    /// Its kind. It is a timer exactly if `timer` is given.
     pub kind: EntityKind,
     /// Its group.
     pub group: usize,
@@ -19,95 +19,97 @@ pub struct EntityPlan {
     pub priority: u32,
     /// Its relative deadline.
     pub deadline_ms: Option<u64>,
-    /// How many of its activations may be under way.
+    /// Maximum number of its activations at once.
     pub max_in_flight: u32,
-    /// Whether a suspended activation frees its group.
+    /// True if a suspended activation releases its group.
     pub releases_group_at_await: bool,
-    /// Whether it runs before whatever the policy would choose, even while a suspended activation holds its group.
+    /// True if it runs before everything that the policy chooses from, even while a suspended activation holds its
+    /// group.
     pub precedes_all: bool,
-    /// When it fires, if it is a timer.
+    /// Its due times, if it is a timer.
     pub timer: Option<TimerPlan>,
 }
 
-/// When a timer fires. Times in milliseconds.
+/// The due times of a timer, in milliseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TimerPlan {
-    /// First due time, counted from the moment at which it is added.
+    /// First due time, counted from the time at which the timer is added.
     pub first_due_ms: u64,
-    /// Period, `None` for a one-shot.
+    /// Period; `None` for a one-shot timer.
     pub period_ms: Option<u64>,
-    /// What it does about missed due times.
+    /// Overrun policy.
     pub overrun: Overrun,
 }
 
-/// Something that happens to a scheduler.
+/// An operation on a scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Op {
     /// A group is added.
     AddGroup(GroupKind),
     /// A group is removed, and its entities with it.
     RemoveGroup(usize),
-    /// An entity is added; an error if its group was removed.
+    /// An entity is added. An error if its group was removed.
     AddEntity(EntityPlan),
     /// An entity is removed.
     RemoveEntity(usize),
-    /// An entity (not a timer) has something to do, since `ago_ms`.
+    /// An entity, not a timer, is released.
     Release {
         /// The entity.
         entity: usize,
-        /// How long ago the release was, in ms.
+        /// Age of the release, in ms.
         ago_ms: u64,
     },
-    /// Time passes, in ms.
+    /// Time advances, in ms.
     Advance(u64),
     /// One of the idle threads asks for work.
     Next(usize),
     /// One of the running activations completes.
     Complete(usize),
-    /// One of the running activations completes, its entity (not a timer) has more to do, and its thread asks for work.
+    /// One of the running activations completes, its entity (not a timer) is released again, and its thread asks for
+    /// work.
     GoOn {
         /// The activation.
         running: usize,
-        /// Since when there is more to do.
+        /// Age of the new release, in ms.
         ago_ms: u64,
     },
     /// One of the running activations is suspended.
     Suspend(usize),
-    /// One of the suspended activations can go on.
+    /// One of the suspended activations is resumed.
     Resume(usize),
-    /// A late or foreign wake-up: of an entity and a sequence number that need not be suspended.
+    /// A wake-up of an entity and a sequence number that need not be suspended: a late or a wrong one.
     Wake {
         /// The entity.
         entity: usize,
         /// The sequence number.
         sequence: u64,
     },
-    /// An entity, if it is a timer, is stopped.
+    /// An entity is stopped, if it is a timer.
     Cancel(usize),
-    /// An entity, if it is a timer, is started anew.
+    /// An entity is restarted, if it is a timer.
     Restart {
         /// The entity.
         entity: usize,
-        /// First due time, counted from 2 ms ago, so that it may have passed.
+        /// First due time, counted from 2 ms ago, so that it may be in the past.
         due_ms: u64,
-        /// New period, if it changes.
+        /// New period, or `None` to keep the old one.
         period_ms: Option<u64>,
     },
 }
 
-/// Some threads and what happens to their scheduler.
+/// A scenario: threads, and operations on their scheduler.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Scenario {
-    /// How many threads ask for work.
+    /// Number of threads that ask for work.
     pub threads: u16,
-    /// What happens, in order.
+    /// The operations, in order.
     pub ops: Vec<Op>,
 }
 
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "threads: {}", self.threads)?;
-        // For each group, whether it is still there; and how many entities were accepted.
+        // For each group a flag that says if it still exists; and the number of accepted entities.
         let (mut groups, mut entities) = (Vec::new(), 0);
         for (step, op) in self.ops.iter().enumerate() {
             let op = op.named(groups.len(), entities);
@@ -132,7 +134,7 @@ impl fmt::Display for Scenario {
 }
 
 impl Op {
-    /// The same operation with the numbers of the group and the entity that it applies to.
+    /// Returns the operation with the numbers of its group and its entity.
     pub(crate) fn named(self, groups: usize, entities: usize) -> Self {
         let group = |place: usize| place.checked_rem(groups).unwrap_or(place);
         let entity = |place: usize| place.checked_rem(entities).unwrap_or(place);

@@ -1,13 +1,15 @@
-//! Makes a failing scenario small enough to be understood.
+//! Shrinks a failing scenario, so that a person can understand it.
 
 use rospin_core::Overrun;
 
 use crate::scenario::{EntityPlan, Op, Scenario, TimerPlan};
 
-/// The smallest scenario found that still `fails`: parts are left out and numbers made plain until nothing more can be.
+/// Returns the smallest scenario found that still `fails`. Operations are left out and numbers simplified, until
+/// nothing more can be.
 pub fn shrink(scenario: &Scenario, mut fails: impl FnMut(&Scenario) -> bool) -> Scenario {
     let mut best = scenario.clone();
-    // Every round that goes on makes the scenario smaller or plainer; the bound is for a `fails` that is not steady.
+    // Every round makes the scenario smaller or simpler. The bound is for a `fails` that gives different answers to
+    // the same scenario.
     for _ in 0..50 {
         let before = best.clone();
         drop_parts(&mut best, &mut fails);
@@ -31,7 +33,7 @@ fn accept(best: &mut Scenario, fails: &mut impl FnMut(&Scenario) -> bool, change
     better
 }
 
-/// Leaves out parts: half of the operations, then quarters, down to single ones, from the end.
+/// Leaves out operations: halves, quarters, and so on down to single ones, from the end.
 fn drop_parts(best: &mut Scenario, fails: &mut impl FnMut(&Scenario) -> bool) {
     let mut size = best.ops.len().div_ceil(2);
     while size > 0 {
@@ -45,7 +47,7 @@ fn drop_parts(best: &mut Scenario, fails: &mut impl FnMut(&Scenario) -> bool) {
     }
 }
 
-/// One long wait instead of several in a row.
+/// Joins waits in a row into one.
 fn join_waits(best: &mut Scenario, fails: &mut impl FnMut(&Scenario) -> bool) {
     let mut at = 0;
     while at + 1 < best.ops.len() {
@@ -62,12 +64,12 @@ fn join_waits(best: &mut Scenario, fails: &mut impl FnMut(&Scenario) -> bool) {
 
 fn plainer_ops(best: &mut Scenario, fails: &mut impl FnMut(&Scenario) -> bool) {
     for at in 0..best.ops.len() {
-        // Each form is plainer than what it replaces, so this ends.
+        // Each form is simpler than the one before, so this ends.
         while plainer(best.ops[at]).into_iter().any(|form| accept(best, fails, |smaller| smaller.ops[at] = form)) {}
     }
 }
 
-/// Plainer forms of an operation, the plainest first.
+/// Returns simpler forms of an operation, the simplest first.
 fn plainer(op: Op) -> Vec<Op> {
     let lower = |place: usize| (0..place.min(8)).collect::<Vec<_>>();
     match op {

@@ -1,4 +1,4 @@
-//! Random comparison of a policy with the reference, many scenarios at a time.
+//! Comparison of a policy with the reference, over many random scenarios.
 
 use std::cell::Cell;
 use std::fmt;
@@ -14,12 +14,12 @@ use crate::reference::{Reference, ReferencePolicy};
 use crate::scenario::Scenario;
 use crate::shrink::shrink;
 
-/// Environment variable with the seed of the first scenario; the following ones count up from it.
+/// Environment variable with the seed of the first scenario. The following scenarios have the following seeds.
 pub const SEED: &str = "ROSPIN_TEST_SEED";
 /// Environment variable with the number of scenarios for each policy.
 pub const COUNT: &str = "ROSPIN_TEST_COUNT";
 
-/// How many scenarios, and from which seed on.
+/// The range of scenarios.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Plan {
     /// Seed of the first scenario.
@@ -29,11 +29,11 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// What the environment says, or else `seed` and `count`: the default is the same at every run, so that a failure
-    /// is news about the code and not about the dice.
+    /// Returns the plan of the environment, or else one with `seed` and `count`. The default is the same in every run,
+    /// so that a new failure is due to the code.
     ///
     /// # Panics
-    /// If a variable is set and no number.
+    /// If a variable is set and is not a number.
     #[must_use]
     pub fn from_env_or(seed: u64, count: u64) -> Self {
         Self { seed: number(SEED).unwrap_or(seed), count: number(COUNT).unwrap_or(count) }
@@ -48,14 +48,14 @@ fn number(variable: &str) -> Option<u64> {
     }
 }
 
-/// A scenario on which an implementation is wrong, as small as it could be made.
+/// A scenario on which an implementation is wrong, shrunk.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
     /// Seed of the scenario that failed first.
     pub seed: u64,
-    /// What is left of it.
+    /// The shrunk scenario.
     pub scenario: Scenario,
-    /// What is wrong in what is left of it.
+    /// The difference in the shrunk scenario.
     pub mismatch: Mismatch,
 }
 
@@ -67,16 +67,16 @@ impl fmt::Display for Failure {
             writeln!(f, "and then, when all that waits goes on and all that runs ends until nothing is ready,")?;
         }
         writeln!(f, "{mismatch}\n")?;
-        // The harness names the thread after the test.
+        // The test harness names the thread after the test.
         let test = std::thread::current().name().unwrap_or_default().to_owned();
         write!(f, "replay: {SEED}={seed} {COUNT}=1 cargo test -p rospin-testkit {test}")
     }
 }
 
-/// Plays one scenario against the reference and against `policy` in the real scheduler; a panic is a mismatch too.
+/// Plays one scenario against the reference and against `policy` in the real scheduler. A panic counts as a mismatch.
 ///
 /// # Errors
-/// The first step at which they differ.
+/// The first operation after which they differ.
 pub fn play(scenario: &Scenario, like: ReferencePolicy, policy: Box<dyn Policy>) -> Result<(), Mismatch> {
     silence_expected_panics();
     QUIET.set(true);
@@ -90,10 +90,10 @@ pub fn play(scenario: &Scenario, like: ReferencePolicy, policy: Box<dyn Policy>)
     })
 }
 
-/// Plays the scenarios of `plan`, and shrinks the first that fails.
+/// Plays the scenarios of `plan`, and shrinks the first one that fails.
 ///
 /// # Errors
-/// That scenario.
+/// The shrunk scenario.
 pub fn run(plan: Plan, like: ReferencePolicy, policy: impl Fn() -> Box<dyn Policy>) -> Result<(), Box<Failure>> {
     for seed in (0..plan.count).map(|number| plan.seed.wrapping_add(number)) {
         let scenario = generate::scenario(seed);
@@ -112,7 +112,7 @@ thread_local! {
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Shrinking a panic would otherwise print it a hundred times.
+/// Otherwise shrinking would print the same panic a hundred times.
 fn silence_expected_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

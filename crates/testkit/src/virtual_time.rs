@@ -1,8 +1,8 @@
-//! A small virtual-time driver: threads that take as long as they are told, and nothing happens in between.
+//! A small driver in virtual time. Threads take exactly as long as they are told.
 //!
-//! At each instant, in this order: what ends, ends (and publishes); messages arrive and awaited things happen; idle
-//! threads ask for work, the lowest numbered first. Then time jumps to the next instant at which something is known to
-//! happen.
+//! At each instant things happen in this order: callbacks end and publish, messages arrive and awaits end, idle
+//! threads ask for work in the order of their numbers. Then time jumps to the next instant at which something is known
+//! to happen.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -11,29 +11,29 @@ use std::time::Duration;
 use rospin_core::trace::TraceEvent;
 use rospin_core::{Activation, EntityId, Instant, Scheduler, ThreadIndex};
 
-/// How an entity's callback behaves.
+/// The behaviour of an entity's callback.
 #[derive(Clone, Debug, Default)]
 pub struct Behaviour {
-    /// How long the callback runs, up to its first await if it has any.
+    /// Execution time, up to the first await if there is one.
     pub run: Duration,
-    /// For each await of the callback: how long it waits, and how long it runs after that.
+    /// For each await its duration, and the execution time after it.
     pub awaits: Vec<(Duration, Duration)>,
-    /// Which entities get a message when the callback has ended.
+    /// Entities that get a message when the callback has ended.
     pub publishes: Vec<EntityId>,
 }
 
 impl Behaviour {
-    /// A callback that runs for so many milliseconds.
+    /// Returns the behaviour of a callback that takes that many milliseconds.
     #[must_use]
     pub fn runs_ms(ms: u64) -> Self {
         Self { run: Duration::from_millis(ms), ..Self::default() }
     }
 }
 
-/// How often threads may ask for work at one instant: a scheduler that goes round in circles is stopped here.
+/// Number of rounds at one instant, after which the driver assumes an endless loop.
 const ROUNDS_MAX: usize = 10_000;
 
-/// A message arrives or something awaited happens.
+/// The arrival of a message, or the end of an await.
 enum Happening {
     Message(EntityId),
     Awaited(EntityId, u64),
@@ -42,11 +42,11 @@ enum Happening {
 struct Entity {
     id: EntityId,
     behaviour: Behaviour,
-    /// Messages that are not taken yet.
+    /// Number of messages that were not taken yet.
     queued: u32,
 }
 
-/// What a trace recorded, in order.
+/// A trace, in order.
 pub type Events = Vec<(Instant, TraceEvent)>;
 
 /// Threads that run the activations of a scheduler in virtual time.
@@ -54,14 +54,14 @@ pub struct VirtualTime {
     scheduler: Scheduler,
     now: Instant,
     entities: Vec<Entity>,
-    /// What each thread runs, and until when.
+    /// The activation of each thread, and its end.
     threads: Vec<Option<(Instant, Activation)>>,
     agenda: BTreeMap<Instant, VecDeque<Happening>>,
     events: Arc<Mutex<Events>>,
 }
 
 impl VirtualTime {
-    /// So many threads of an executor with `scheduler`, whose trace this takes over.
+    /// Returns that many threads of an executor with `scheduler`. The driver takes over its trace.
     #[must_use]
     pub fn new(mut scheduler: Scheduler, threads: u16) -> Self {
         let events = Arc::new(Mutex::new(Events::new()));
@@ -75,7 +75,7 @@ impl VirtualTime {
         Self { scheduler, now: Instant::ZERO, entities: Vec::new(), threads, agenda: BTreeMap::new(), events }
     }
 
-    /// Says how an entity's callback behaves; without that it takes no time.
+    /// Sets the behaviour of an entity's callback. By default it takes no time.
     pub fn behave(&mut self, id: EntityId, behaviour: Behaviour) {
         match self.entities.iter_mut().find(|entity| entity.id == id) {
             Some(entity) => entity.behaviour = behaviour,
@@ -83,15 +83,15 @@ impl VirtualTime {
         }
     }
 
-    /// A message for the entity arrives at `at`.
+    /// Schedules a message for the entity at `at`.
     pub fn message(&mut self, at: Instant, id: EntityId) {
         self.agenda.entry(at).or_default().push_back(Happening::Message(id));
     }
 
-    /// Lets time pass until nothing is left to happen up to `end`, that instant included.
+    /// Runs until nothing more happens up to `end`, inclusive.
     ///
     /// # Panics
-    /// If an instant does not come to an end.
+    /// If an instant does not end.
     pub fn run_until(&mut self, end: Instant) {
         while self.now <= end {
             self.instant();
@@ -102,19 +102,19 @@ impl VirtualTime {
         }
     }
 
-    /// The scheduler, to be looked at.
+    /// Returns the scheduler.
     #[must_use]
     pub const fn scheduler(&self) -> &Scheduler {
         &self.scheduler
     }
 
-    /// What was recorded so far.
+    /// Returns the trace so far.
     #[must_use]
     pub fn events(&self) -> Events {
         self.events.lock().map(|events| events.clone()).unwrap_or_default()
     }
 
-    /// When the entity's callback was started: the thread and the time of each run.
+    /// Returns the time and the thread of each start of the entity's callback.
     #[must_use]
     pub fn starts(&self, id: EntityId) -> Vec<(Instant, ThreadIndex)> {
         let start = |(at, event): (Instant, TraceEvent)| match event {
@@ -126,7 +126,7 @@ impl VirtualTime {
         self.events().into_iter().filter_map(start).collect()
     }
 
-    /// Everything that happens at this instant; callbacks that take no time end in the same one.
+    /// Handles everything at this instant. Callbacks that take no time end in the same one.
     fn instant(&mut self) {
         for _ in 0..ROUNDS_MAX {
             self.end_what_is_over();
@@ -137,7 +137,7 @@ impl VirtualTime {
                 }
             }
             self.start_what_is_ready();
-            // A due time in the past, of a timer that catches up, is to be served now.
+            // A timer that catches up may have due times in the past, which are served now.
             if self.next_instant().is_none_or(|next| next > self.now) {
                 return;
             }
@@ -179,7 +179,7 @@ impl VirtualTime {
         }
     }
 
-    /// Puts a message into the entity's queue; the first one makes it ready.
+    /// Puts a message into the entity's queue. The first one releases the entity.
     fn deliver(&mut self, id: EntityId) {
         if let Some(entity) = self.entities.iter_mut().find(|entity| entity.id == id) {
             entity.queued += 1;
@@ -187,7 +187,7 @@ impl VirtualTime {
         self.scheduler.release(self.now, id);
     }
 
-    /// Takes one message; if more are there, the entity is ready again at once.
+    /// Takes one message. If there are more, the entity is released again at once.
     fn take(&mut self, activation: &Activation) {
         let Some(entity) = self.entities.iter_mut().find(|entity| entity.id == activation.entity) else {
             return;
@@ -205,7 +205,7 @@ impl VirtualTime {
         known.map(|entity| entity.behaviour.clone()).unwrap_or_default()
     }
 
-    /// The next instant at which something ends, arrives or, if a thread is idle, is due.
+    /// Returns the next instant at which something ends, arrives, or, if a thread is idle, is due.
     fn next_instant(&self) -> Option<Instant> {
         let idle = self.threads.iter().any(Option::is_none);
         let ends = self.threads.iter().flatten().map(|(until, _)| *until).min();

@@ -1,12 +1,12 @@
-//! The scheduler keeps its side of the `Policy` contract, for the sake of policies that rely on it: each activation is
-//! handed over once and withdrawn only while it is ready, and nobody registers, leaves or is freed out of turn.
+//! The scheduler keeps its side of the `Policy` contract: each activation is added once, and withdrawn only while it
+//! is ready. Registrations and removals of entities, and releases of groups, come in a valid order.
 
 use rospin_core::policy::{Fifo, Policy, View};
 use rospin_core::{Activation, EntityId, EntitySpec, GroupId};
 use rospin_testkit::reference::ReferencePolicy;
 use rospin_testkit::suite::{self, Plan};
 
-/// First-in first-out, but panics at any breach; the suite takes that for a failure.
+/// First in, first out. It panics on any breach of the contract, which the suite counts as a failure.
 #[derive(Default)]
 struct Strict {
     fifo: Fifo,

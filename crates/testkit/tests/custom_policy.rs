@@ -1,4 +1,4 @@
-//! A policy of the user's own, by the whole trait: one thread is kept for what is urgent, everything else takes turns.
+//! A policy of a user, by the whole trait: one thread is reserved for urgent callbacks, all others take turns.
 
 use rospin_core::policy::{Policy, View};
 use rospin_core::{
@@ -6,14 +6,14 @@ use rospin_core::{
 };
 use rospin_testkit::virtual_time::{Behaviour, VirtualTime};
 
-/// Thread 0 runs only what has at least this priority.
+/// The lowest priority that thread 0 runs.
 const URGENT: Priority = Priority(10);
 
-/// Who ran least recently goes first; thread 0 is reserved for the urgent.
+/// Picks the entity that ran least recently. Thread 0 is reserved for urgent ones.
 #[derive(Default)]
 struct Reserved {
     ready: Vec<Activation>,
-    /// By entity index: the pick at which it ran last.
+    /// The number of the pick at which each entity ran last, by entity index.
     last_run: Vec<u64>,
     picks: u64,
 }

@@ -1,4 +1,4 @@
-//! No group starves under a rospin policy: random systems in virtual time, and the case of equal urgency.
+//! No group starves under a rospin policy: random systems in virtual time, and entities of equal priority.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -15,17 +15,17 @@ use rospin_testkit::virtual_time::{Behaviour, Events, VirtualTime};
 const POLICIES: [fn() -> Box<dyn Policy>; 3] =
     [|| Box::new(Fifo::new()), || Box::new(FixedPriority::new()), || Box::new(Edf::new())];
 
-/// Random systems for each policy.
+/// Number of random systems for each policy.
 const SYSTEMS: u64 = 400;
 const HORIZON_MS: u64 = 2_000;
 
-/// A random system with less load than one thread can carry, played up to the horizon and beyond.
+/// A random system whose load one thread can carry, simulated up to the horizon and beyond.
 struct System {
     time: VirtualTime,
     groups: Vec<(GroupId, GroupKind)>,
-    /// How many messages each entity gets.
+    /// Number of messages for each entity.
     messages: Vec<(EntityId, usize)>,
-    /// No activation has to wait longer than this.
+    /// Upper bound of the waiting time of an activation.
     longest_wait: Duration,
 }
 
@@ -39,7 +39,7 @@ fn random_system(rng: &mut Rng, policy: Box<dyn Policy>) -> System {
     let (mut work_ms, mut load) = (0, 0.0);
     for number in 0..count {
         let run_ms = rng.between(1, 20);
-        // Each takes its share of 90 % at most.
+        // Each entity gets its share of at most 90 % load.
         let period_ms = run_ms * count * 100 / 90 + rng.between(1, 50);
         work_ms += run_ms;
         load += run_ms as f64 / period_ms as f64;
@@ -65,8 +65,9 @@ fn random_system(rng: &mut Rng, policy: Box<dyn Policy>) -> System {
         };
         behaviours.push((id, Behaviour::runs_ms(run_ms)));
     }
-    // While something waits, a thread is busy, or it would take it. In a busy stretch of length L no more work arrives
-    // than the sum over all entities of (L / period + 2) runs, so L <= 2 * work / (1 - load).
+    // While an activation waits, a thread is busy; otherwise that thread would take it. In a busy interval of length
+    // L, the arriving work is at most the sum over all entities of (L / period + 2) runs, so L <= 2 * work / (1 -
+    // load).
     let longest_wait = Duration::from_secs_f64(2.0 * work_ms as f64 / 1000.0 / (1.0 - load));
     let mut time = VirtualTime::new(scheduler, rng.between(1, 4) as u16);
     behaviours.into_iter().for_each(|(id, behaviour)| time.behave(id, behaviour));
@@ -80,7 +81,8 @@ fn of_kind(mut spec: EntitySpec, kind: EntityKind) -> EntitySpec {
     spec
 }
 
-/// Each release is dispatched once and soon; what is not yet has not waited long.
+/// Checks that each release is dispatched once and in time. A release that is not dispatched yet must not have waited
+/// too long.
 fn assert_nothing_is_lost_or_late(system: &System, events: &Events) {
     let mut waiting = HashMap::new();
     for (at, event) in events {
@@ -107,7 +109,7 @@ fn assert_nothing_is_lost_or_late(system: &System, events: &Events) {
     }
 }
 
-/// No two activations of a mutually exclusive group overlap.
+/// Checks that no two activations of a mutually exclusive group overlap.
 fn assert_exclusion(system: &System, events: &Events) {
     let mut held = HashMap::new();
     for (at, event) in events {
@@ -152,7 +154,7 @@ fn eprint_replay(text: &str) {
     eprintln!("{text}");
 }
 
-/// Entities of one group and equal urgency that always have something to do take turns.
+/// Entities of one group with equal priority that always have work take turns.
 #[test]
 fn equals_in_a_group_alternate() {
     const ROUNDS: usize = 50;
@@ -177,8 +179,9 @@ fn equals_in_a_group_alternate() {
                     order.push(activation.entity);
                 }
             }
-            // The first one's second message is as old as the others' first ones, and it was registered first: it goes
-            // twice. From then on each is released when it is picked, and so goes to the end of the queue.
+            // The first entity's second message is as old as the others' first ones, and the entity was registered
+            // first, so it runs twice. From then on each is released when it is picked, and goes to the end of the
+            // queue.
             let turns: Vec<_> = ids.iter().copied().cycle().take((ROUNDS - 1) * ids.len()).collect();
             assert_eq!(
                 order[1..=turns.len()],

@@ -1,4 +1,4 @@
-//! Traces that a person can read and check: `ROSPIN_BLESS=1` writes them, a reviewer reads what changed.
+//! Traces that a person can read and check. `ROSPIN_BLESS=1` writes them, and a reviewer reads the difference.
 
 use std::path::Path;
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn assert_golden(name: &str, time: &VirtualTime) {
     }
 }
 
-/// Start time in ms and name of every run, to compare with what a paper prints.
+/// Returns the start time in ms and the name of every run, to compare with a paper.
 fn runs(time: &VirtualTime) -> Vec<(u64, String)> {
     let run = |(at, event): (Instant, TraceEvent)| match event {
         TraceEvent::Dispatched(_, activation) => {
@@ -31,7 +31,8 @@ fn runs(time: &VirtualTime) -> Vec<(u64, String)> {
     time.events().into_iter().filter_map(run).collect()
 }
 
-/// Experiment 1 of Dust et al. (2023): H M L twice each at 0, one-shots T0 at 0.2 s and T1 at 2.3 s, 500 ms a callback.
+/// Experiment 1 of Dust et al. (2023): two messages each for H, M and L at 0 s, one-shot timers T0 at 0.2 s and T1 at
+/// 2.3 s, 500 ms per callback.
 fn dust_experiment_1(timers: Timers) -> VirtualTime {
     let mut scheduler = Scheduler::new(Box::new(WaitSet::new(timers)));
     let group = scheduler.add_group(GroupKind::MutuallyExclusive);
@@ -53,7 +54,7 @@ fn dust_experiment_1(timers: Timers) -> VirtualTime {
     time
 }
 
-/// One run after the other, 500 ms each.
+/// Returns runs without pauses, 500 ms each.
 fn back_to_back(names: &str) -> Vec<(u64, String)> {
     let starts = (0..).step_by(500);
     starts.zip(names.split(' ').map(str::to_owned)).collect()
@@ -62,7 +63,7 @@ fn back_to_back(names: &str) -> Vec<(u64, String)> {
 #[test]
 fn dust_experiment_1_with_timers_outside() {
     let time = dust_experiment_1(Timers::Outside);
-    // Polling points at 0 and 2 s, the timers before the next pick.
+    // Polling points at 0 and 2 s. Timers are served before the next pick.
     assert_eq!(runs(&time), back_to_back("H T0 M L H T1 M L"));
     assert_golden("dust_experiment_1_e1", &time);
 }
@@ -70,12 +71,13 @@ fn dust_experiment_1_with_timers_outside() {
 #[test]
 fn dust_experiment_1_with_timers_inside() {
     let time = dust_experiment_1(Timers::Inside);
-    // Polling points at 0, 1.5 s and 3.5 s: H M L, then T0 H M L, then T1.
+    // Polling points at 0, 1.5 s and 3.5 s, with the ready sets H M L, T0 H M L and T1.
     assert_eq!(runs(&time), back_to_back("H M L T0 H M L T1"));
     assert_golden("dust_experiment_1_e2", &time);
 }
 
-/// A chain camera -> detector -> brake that outruns a map callback outside of any chain, PiCAS priorities, one thread.
+/// A chain camera -> detector -> brake overtakes a map callback outside of any chain, with PiCAS priorities, on one
+/// thread.
 #[test]
 fn chain_under_fixed_priority() {
     let chain = Chain::new("stop", 1, ["camera", "detector", "brake"]);
@@ -100,8 +102,8 @@ fn chain_under_fixed_priority() {
     assert_golden("chain_fixed_priority", &time);
 }
 
-/// Two asynchronous callbacks and a plain one in a mutually exclusive group: `polite` frees it while it waits, `greedy`
-/// does not.
+/// Two asynchronous callbacks and a synchronous one in a mutually exclusive group. `polite` releases the group while
+/// it awaits, `greedy` does not.
 #[test]
 fn asynchronous_callbacks() {
     let mut scheduler = Scheduler::new(Box::new(Fifo::new()));
@@ -123,7 +125,7 @@ fn asynchronous_callbacks() {
     assert_golden("asynchronous", &time);
 }
 
-/// A 100 ms timer that a 330 ms callback keeps from running at 200, 300 and 400 ms.
+/// A 330 ms callback delays a 100 ms timer past its due times at 200, 300 and 400 ms.
 fn late_timer(overrun: Overrun, policy: Box<dyn Policy>) -> VirtualTime {
     let mut scheduler = Scheduler::new(policy);
     let group = scheduler.add_group(GroupKind::MutuallyExclusive);

@@ -1,4 +1,4 @@
-//! The layering of the design: arrows point down, the core is pure, and the map of it is complete.
+//! The layering: dependencies point down, the core is pure, and the code map of ARCHITECTURE.md is complete.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -9,23 +9,23 @@ fn workspace() -> Metadata {
     MetadataCommand::new().no_deps().exec().expect("cargo metadata")
 }
 
-/// Names of the workspace crates that `package` depends on when it is used, tests aside.
+/// Returns the workspace crates that `package` depends on, apart from dev-dependencies.
 fn inner_dependencies<'a>(package: &'a Package, metadata: &'a Metadata) -> Vec<&'a str> {
     let used = package.dependencies.iter().filter(|dependency| dependency.kind != DependencyKind::Development);
     let inner = used.filter(|dependency| metadata.packages.iter().any(|other| *other.name == dependency.name));
     inner.map(|dependency| dependency.name.as_str()).collect()
 }
 
-/// What a crate of the workspace may depend on; `None` for anything.
+/// Returns the workspace crates that a crate may depend on. `None` means any.
 fn allowed(name: &str) -> Option<&'static [&'static str]> {
     match name {
         "rospin-core" => Some(&[]),
         "rospin-scenario" | "rospin-trace" => Some(&["rospin-core"]),
-        // Deployment files are text, too.
+        // These read scenarios or deployment files, which `rospin-scenario` parses.
         "rospin-engine" | "rospin-analysis" | "rospin-sim" => Some(&["rospin-core", "rospin-scenario"]),
-        // The conformance suite is generic over the middleware, so it needs the seam, and no adapter.
+        // The conformance suite is generic over the middleware, so it depends on the seam, and on no adapter.
         "rospin-testkit" => Some(&["rospin-core", "rospin-engine", "rospin-node"]),
-        // What travels knows of no engine, so that messages are compiled without one.
+        // Messages do not depend on the engine, so that they compile without it.
         "rospin-wire" | "rospin-codegen" => Some(&[]),
         "rospin-msgs" => Some(&["rospin-core", "rospin-wire", "rospin-codegen"]),
         "rospin-interfaces-test" => Some(&["rospin-msgs", "rospin-codegen"]),
@@ -37,6 +37,8 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         "rospin" => {
             Some(&["rospin-engine", "rospin-node", "rospin-container", "rospin-msgs", "rospin-dds", "rospin-zenoh"])
         }
+        // A user's program depends on `rospin`, and on the generator in its build script.
+        "custom-messages" => Some(&["rospin", "rospin-codegen"]),
         _ => None,
     }
 }
@@ -54,7 +56,7 @@ fn arrows_point_down() {
     }
 }
 
-/// They are workspaces of their own, which nothing of this one sees.
+/// The adapters in workspaces of their own are not in this workspace's metadata.
 #[test]
 fn the_adapters_outside_the_workspace_point_down_too() {
     for adapter in ["zenoh", "dds"] {
@@ -112,7 +114,7 @@ fn every_crate_inherits_the_lints() {
     }
 }
 
-/// The source files below a folder.
+/// Returns the source files below a folder.
 fn sources(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -130,7 +132,7 @@ fn name_of(path: &Path) -> String {
     path.file_name().expect("a name").to_string_lossy().into_owned()
 }
 
-/// Whether one of the lines names a source file, or says of its folder that it has `a file each`.
+/// Returns true if one of the lines names a source file, or says of its folder `a file each`.
 fn is_named(file: &Path, lines: &[&str]) -> bool {
     let any = |name: &str, rest: &str| {
         let names = |line: &str| line.split_whitespace().any(|word| word.trim_end_matches([',', ';']) == name);
@@ -153,7 +155,7 @@ fn the_code_map_names_every_file() {
     for folder in fs::read_dir(root.join("crates")).expect("the crates") {
         let folder = folder.expect("a crate").path();
         let name = format!("crates/{}", name_of(&folder));
-        // From the crate's name on, until the next one's.
+        // The lines of this crate, up to the next crate.
         let mut lines = map.lines().skip_while(|line| line.split(' ').next() != Some(&name));
         let head = lines.next();
         let lines: Vec<_> = head.into_iter().chain(lines.take_while(|line| line.starts_with(' '))).collect();

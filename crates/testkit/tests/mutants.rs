@@ -1,6 +1,6 @@
-//! The comparison finds what it is there to find: policies with one flaw each.
+//! The comparison finds policies with a single flaw.
 //!
-//! Without a flaw the same code agrees with the reference, so it is the flaw that is found.
+//! Without the flaw the same code agrees with the reference, so the flaw is what is found.
 
 use std::cmp::Reverse;
 
@@ -13,37 +13,38 @@ use rospin_testkit::suite::{self, Failure, Plan};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Flaw {
     None,
-    /// Equal releases in the order of their sequence, not of the registration.
+    /// Orders equal releases by sequence before registration.
     SequenceBeforeRegistration,
-    /// Equal releases by registration, then the latest first.
+    /// Orders equal releases by registration, and then the latest first.
     LatestSequenceFirst,
-    /// The order in which the scheduler learnt of them, not the order of their release.
+    /// Orders by the time at which the scheduler learned of activations, not by their release.
     IgnoresRelease,
-    /// Smaller numbers first.
+    /// Prefers smaller priorities.
     PriorityUpsideDown,
-    /// Hands out what its group does not admit.
+    /// Returns activations that their group does not admit.
     IgnoresGroups,
-    /// Only lets start what finds its group free, so that its own holder cannot go on.
+    /// Returns only activations whose group is free, so that a group's holder cannot continue.
     ForgetsTheHolder,
-    /// Forgets what finds its group held at the time of a pick.
+    /// Forgets activations whose group is held at a pick.
     DropsTheBlocked,
     /// Forgets every tenth release.
     LosesOneInTen,
-    /// Keeps what was withdrawn.
+    /// Keeps withdrawn activations.
     KeepsTheWithdrawn,
-    /// Hands out an activation a second time.
+    /// Returns an activation a second time.
     KeepsThePicked,
-    /// Withdraws everything of the entity, not the one activation.
+    /// Withdraws all activations of the entity, not just one.
     WithdrawsTooMuch,
-    /// Says that there is nothing to do while there is.
+    /// Denies that there are candidates.
     DeniesCandidates,
-    /// A thread other than the first gets nothing.
+    /// Returns nothing to any thread but the first.
     OnlyOneThread,
-    /// Who holds a group is as urgent as it is, whoever waits.
+    /// Gives a group's holder no inherited priority.
     InheritsNothing,
-    /// Who holds a group is as urgent as whoever was released first of those that wait, not the most urgent.
+    /// Gives a group's holder the priority of the waiting activation that was released first, not of the most urgent
+    /// one.
     InheritsFromTheFirst,
-    /// Who holds a group inherits the priority of those that wait, but no tie-breaker.
+    /// Gives a group's holder the inherited priority, but not the tie-breakers.
     InheritsHalf,
 }
 
@@ -67,7 +68,8 @@ impl Flawed {
         }
     }
 
-    /// Priority inheritance: whom its group admits although it is held holds it, and all others of the group wait.
+    /// Returns the key with priority inheritance: the holder of a group inherits from all others of the group, which
+    /// wait for it.
     fn inherited(&self, ready: &Activation, view: &View<'_>) -> (Reverse<u32>, Instant, u64, u64) {
         let own = self.key(ready);
         let holds = view.groups.admits(ready) && !view.groups.is_free(ready.group);
@@ -144,7 +146,7 @@ impl Policy for Flawed {
 }
 
 fn play(flaw: Flaw) -> Result<(), Box<Failure>> {
-    // Not from the environment: this is about the scenarios that every run plays.
+    // Not from the environment, because the test is about the scenarios of every run.
     let plan = Plan { seed: 2_000_000, count: 50_000 };
     suite::run(plan, ReferencePolicy::FixedPriority, || Box::new(Flawed { flaw, ready: Vec::new(), released: 0 }))
 }

@@ -1,4 +1,4 @@
-//! The dispatch path does not allocate, under any policy that comes with rospin.
+//! The dispatch path does not allocate, under any of rospin's policies.
 
 #[path = "../../engine/tests/common/counting.rs"]
 mod counting;
@@ -14,8 +14,8 @@ use rospin_core::{
 };
 
 thread_local! {
-    /// Of this thread only: tests run side by side, and the test harness allocates as it likes. Touching it does not allocate:
-    /// its initial value is constant, and it has no destructor.
+    /// Per thread, because tests run in parallel and the test harness allocates. Access does not allocate: the initial
+    /// value is constant, and there is no destructor.
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -59,7 +59,7 @@ fn system(policy: Box<dyn Policy>) -> Fixture {
 
 const THREADS: usize = 3;
 
-/// Releases everything, and runs it on three threads; every seventh round comes late, so that timers overrun.
+/// Releases everything and runs it on three threads. Every seventh round is late, so that timers overrun.
 fn round(system: &mut Fixture, number: u64, asynchronous: bool) {
     let now = Instant::from_millis(number + number / 7 * 10);
     let scheduler = &mut system.scheduler;
@@ -89,7 +89,7 @@ fn round(system: &mut Fixture, number: u64, asynchronous: bool) {
 fn synchronous_callbacks_never_allocate() {
     for policy in POLICIES {
         let mut system = system((policy.build)());
-        // From the first activation on: adding the entities has to make room for all of them.
+        // From the first activation on, because adding an entity must reserve memory for its activations.
         let count = allocations(|| (0..2_000).for_each(|number| round(&mut system, number, false)));
         assert_eq!(count, 0, "allocations under {}", policy.name);
     }
@@ -132,14 +132,14 @@ fn what_is_withdrawn_leaves_no_debt() {
             let spec = EntitySpec::new(format!("t{number}"), EntityKind::Timer, group);
             scheduler.add_timer(spec, TimerSpec::one_shot(Instant::MAX)).unwrap()
         });
-        // One that is ready all the time, ahead of those that are withdrawn.
+        // One entity is always ready, and more urgent than those that are withdrawn.
         scheduler.release(Instant::ZERO, entities[0]);
         let count = allocations(|| {
             for number in 0..5_000 {
                 let now = Instant::from_millis(number);
                 timers.iter().for_each(|timer| assert!(scheduler.restart_timer(*timer, now, None)));
                 scheduler.advance(ClockKind::Steady, now, now);
-                // Some are withdrawn while their group is held, and where blocked activations wait.
+                // Some are withdrawn while their group is held, and where blocked activations are kept.
                 let holder = scheduler.next(now, ThreadIndex(0));
                 let blocked = scheduler.next(now, ThreadIndex(1));
                 timers.iter().for_each(|timer| assert!(scheduler.cancel_timer(*timer)));

@@ -1,6 +1,6 @@
 //! Every policy decides as the naive reference scheduler does, on random scenarios.
 //!
-//! `ROSPIN_TEST_SEED` and `ROSPIN_TEST_COUNT` choose others than the default ones, or more of them.
+//! `ROSPIN_TEST_SEED` and `ROSPIN_TEST_COUNT` select other scenarios, or more of them.
 
 use rospin_core::policy::{Edf, Fifo, FixedPriority, Policy, Timers, WaitSet};
 use rospin_testkit::compare::compare;
@@ -9,10 +9,10 @@ use rospin_testkit::real::Real;
 use rospin_testkit::reference::{Reference, ReferencePolicy};
 use rospin_testkit::suite::{self, Plan};
 
-/// For each policy: together three times the hundred thousand that are asked for.
+/// For each policy: together three times the hundred thousand that are required.
 const SCENARIOS: u64 = 60_000;
 
-/// The policies draw different scenarios, unless the environment says otherwise.
+/// The policies get different scenarios, unless the environment says otherwise.
 fn agrees_with_reference(number: u64, like: ReferencePolicy, policy: impl Fn() -> Box<dyn Policy>) {
     let plan = Plan::from_env_or(number * 1_000_000, SCENARIOS);
     if let Err(failure) = suite::run(plan, like, policy) {

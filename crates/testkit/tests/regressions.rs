@@ -1,4 +1,4 @@
-//! What random scenarios found wrong once, as small as it can be said.
+//! Bugs that random scenarios found, in the smallest form.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn at(ms: u64) -> Instant {
     Instant::from_millis(ms)
 }
 
-/// A scheduler with one timer, due first at 1 ms, that may have two activations under way.
+/// Returns a scheduler with one timer that is first due at 1 ms, and may have two activations at once.
 fn with_timer(policy: Box<dyn Policy>, period: Option<Duration>) -> (Scheduler, rospin_core::EntityId) {
     let mut scheduler = Scheduler::new(policy);
     let group = scheduler.add_group(GroupKind::Reentrant);
@@ -25,7 +25,7 @@ fn with_timer(policy: Box<dyn Policy>, period: Option<Duration>) -> (Scheduler, 
     (scheduler, timer)
 }
 
-/// A periodic timer without a deadline of its own is due by the end of its period, also after the period was changed.
+/// The default deadline of a periodic timer is the end of its period, also after the period was changed.
 #[test]
 fn the_deadline_follows_a_new_period() {
     for period in [Some(ms(100)), None] {
@@ -36,7 +36,7 @@ fn the_deadline_follows_a_new_period() {
     }
 }
 
-/// Two ready activations of one timer have one registration: the sequence decides, whichever became ready last.
+/// Two ready activations of one timer have the same registration. Their sequence decides, whichever became ready last.
 #[test]
 fn sequence_orders_activations_of_one_timer_under_e1() {
     for resumed_last in [true, false] {

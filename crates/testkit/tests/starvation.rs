@@ -1,5 +1,5 @@
-//! The known case of rclcpp issue #2402 and Teper et al.: the emulated multi-threaded wait set starves a timer, rospin's
-//! own policies do not.
+//! A known case of rclcpp (issue #2402, and Teper et al.): the emulated multi-threaded wait set starves a timer,
+//! rospin's own policies do not.
 
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use rospin_testkit::virtual_time::{Behaviour, VirtualTime};
 
 const SECONDS: u64 = 1000;
 
-/// How often each of two 1 s timers with 1 s callbacks runs in 1000 s, when both are in one mutually exclusive group.
+/// Returns how often each of two 1 s timers with 1 s callbacks runs in 1000 s, if both are in one mutually exclusive
+/// group.
 fn runs(policy: Box<dyn Policy>, threads: u16) -> [usize; 2] {
     let second = Duration::from_secs(1);
     let mut scheduler = Scheduler::new(policy);

@@ -1,6 +1,6 @@
-//! How fast 64 KiB of numbers are encoded and decoded again: copied whole, and one by one as plain serde does it.
+//! Speed of encoding and decoding 64 KiB of numbers: copied as a whole, and one by one by plain serde.
 //!
-//! `cargo bench -p rospin-wire` prints a table. Both ways put the same bytes on the wire, which is checked first.
+//! `cargo bench -p rospin-wire` prints a table. It first checks that both ways give the same bytes.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 const BYTES: usize = 65_536;
 const MEASURED: Duration = Duration::from_millis(100);
 
-/// Numbers as generated messages have them.
+/// Numbers as in generated messages.
 #[derive(Debug, PartialEq)]
 struct Whole<T>(Vec<T>);
 
@@ -30,7 +30,7 @@ impl<'de, T: Number> Deserialize<'de> for Whole<T> {
     }
 }
 
-/// Returns how often a second `work` runs: the best of several measurements.
+/// Returns how many times per second `work` runs: the best of several measurements.
 fn rate(mut work: impl FnMut()) -> f64 {
     let mut once = || {
         let (begin, mut count) = (Instant::now(), 0_u32);
@@ -43,14 +43,14 @@ fn rate(mut work: impl FnMut()) -> f64 {
     (0..8).map(|_| once()).fold(0.0, f64::max)
 }
 
-/// Something small on the heap between the encoded message and the decoded one. Some processors copy ten times slower where
-/// the target is a few bytes behind the source, apart from whole pages, which neighbours of 64 KiB are.
+/// Allocates something small on the heap between the encoded and the decoded message. Some processors copy ten times
+/// slower if source and target differ by a few bytes plus whole pages, as neighbouring blocks of 64 KiB do.
 fn gap() -> Vec<u8> {
     black_box(Vec::with_capacity(2_000))
 }
 
-/// Leaves free room below something that stays. Without it, glibc gives the top of the heap back to the kernel after every
-/// message, and page faults are what is measured.
+/// Leaves free room below a block that stays. Without it, glibc returns the top of the heap to the kernel after every
+/// message, and the benchmark would measure page faults.
 fn make_room() -> Vec<u8> {
     let room: Vec<_> = (0..8).map(|_| black_box(vec![1_u8; BYTES + BYTES / 2])).collect();
     let stays = black_box(vec![1_u8; 64]);
@@ -58,7 +58,7 @@ fn make_room() -> Vec<u8> {
     stays
 }
 
-/// By our codec, as the adapter for Zenoh does it.
+/// Measures our codec, which the adapter for Zenoh uses.
 fn by_ours<T: Serialize + DeserializeOwned>(value: &T) -> f64 {
     rate(|| {
         let bytes = cdr::to_vec(black_box(value)).expect("encoded");

@@ -1,9 +1,9 @@
-//! Actions, with the names that ROS 2 knows them by.
+//! Action types, with the names that they have in ROS 2.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// An action type: goal, result and feedback are structs with serde's derives.
+/// An action type. Goal, result and feedback are structs with serde's derives.
 ///
 /// ```
 /// use rospin_wire::Action;
@@ -29,15 +29,15 @@ use serde::de::DeserializeOwned;
 /// }
 /// ```
 pub trait Action: Send + Sync + 'static {
-    /// What a client wants done.
+    /// The request of a client.
     type Goal: Serialize + DeserializeOwned + Clone + Send + Sync + 'static;
-    /// What came of it. Its default goes out where there is none: a goal that nobody knows, or that was dropped.
+    /// The result. Its default is sent if there is none: for a goal that is unknown, or whose handle was dropped.
     type Result: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static;
-    /// How it gets on.
+    /// The progress that the server reports.
     type Feedback: Serialize + DeserializeOwned + Clone + Send + Sync + 'static;
     /// The type's name as `ros2 interface list` shows it: package, `action`, name.
     const TYPE: &'static str;
-    /// The hash of the service `_SendGoal`, `RIHS01_` and 64 digits. Zenoh matches by it; DDS does not.
+    /// The hash of the service `_SendGoal`, `RIHS01_` and 64 digits. Zenoh matches endpoints by it; DDS does not.
     const SEND_GOAL_HASH: Option<&'static str> = None;
     /// The hash of the service `_GetResult`.
     const GET_RESULT_HASH: Option<&'static str> = None;

@@ -1,8 +1,8 @@
-//! What travels between ROS 2 nodes.
+//! Messages and their encoding, as they travel between ROS 2 nodes.
 //!
-//! - [`Message`], [`Service`], [`Action`]: the types of what travels, with the names and hashes that ROS 2 knows them by.
-//! - [`cdr`]: the encoding of ROS 2, from and to any type with serde's traits.
-//! - [`field`]: how the fields of generated messages are encoded. Arrays of numbers are copied whole.
+//! - [`Message`], [`Service`], [`Action`]: types of messages, with the names and hashes that they have in ROS 2.
+//! - [`cdr`]: the encoding of ROS 2, for any type with serde's traits.
+//! - [`field`]: the encoding of generated messages' fields. Arrays of numbers are copied as a whole.
 //!
 //! Programs use the traits through `rospin-node`, and generated types through `rospin-msgs`.
 

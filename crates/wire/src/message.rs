@@ -1,9 +1,9 @@
-//! Messages and services, with the names that ROS 2 knows them by.
+//! Message and service types, with the names that they have in ROS 2.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A message type: a struct with serde's derives whose fields are those of the ROS 2 message, in its order.
+/// A message type: a struct with serde's derives, whose fields are those of the ROS 2 message, in the same order.
 ///
 /// ```
 /// use rospin_wire::Message;
@@ -21,14 +21,15 @@ use serde::de::DeserializeOwned;
 pub trait Message: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {
     /// The type's name as `ros2 interface list` shows it: package, `msg`, name.
     const TYPE: &'static str;
-    /// The type's hash as `ros2 topic info --verbose` shows it, `RIHS01_` and 64 digits. Zenoh matches by it; DDS does not.
+    /// The type's hash as `ros2 topic info --verbose` shows it, `RIHS01_` and 64 digits. Zenoh matches endpoints by
+    /// it; DDS does not.
     const TYPE_HASH: Option<&'static str> = None;
-    /// What follows the type's name, for messages that belong to an action.
+    /// The suffix of the type's name, for messages that are part of an action.
     #[doc(hidden)]
     const TYPE_SUFFIX: &'static str = "";
 }
 
-/// A service type: request and response are structs with serde's derives.
+/// A service type. Request and response are structs with serde's derives.
 ///
 /// ```
 /// use rospin_wire::Service;
@@ -54,15 +55,15 @@ pub trait Message: Serialize + DeserializeOwned + Clone + Send + Sync + 'static 
 /// }
 /// ```
 pub trait Service: Send + Sync + 'static {
-    /// What a client asks.
+    /// The request of a client.
     type Request: Serialize + DeserializeOwned + Clone + Send + Sync + 'static;
-    /// What a server answers.
+    /// The response of a server.
     type Response: Serialize + DeserializeOwned + Clone + Send + Sync + 'static;
     /// The type's name as `ros2 interface list` shows it: package, `srv`, name.
     const TYPE: &'static str;
-    /// The type's hash, `RIHS01_` and 64 digits. Zenoh matches by it; DDS does not.
+    /// The type's hash, `RIHS01_` and 64 digits. Zenoh matches endpoints by it; DDS does not.
     const TYPE_HASH: Option<&'static str> = None;
-    /// What follows the type's name, for services that belong to an action.
+    /// The suffix of the type's name, for services that are part of an action.
     #[doc(hidden)]
     const TYPE_SUFFIX: &'static str = "";
 }

@@ -1,4 +1,4 @@
-//! The codec beside that of RustDDS: the same bytes, and values that come back, in either byte order.
+//! Our codec and that of RustDDS: the same bytes, and values that survive, in either byte order.
 
 use std::collections::BTreeMap;
 
@@ -92,7 +92,7 @@ fn errors_say_what_is_wrong() {
     assert!(matches!(error::<String>(&[2, 0, 0, 0, 0xff, 0]), CdrError::Utf8(_)));
     assert!(matches!(error::<Choice>(&[9, 0, 0, 0]), CdrError::Type(_)));
     assert_eq!(error::<serde_json::Value>(&[0; 8]), CdrError::NotDescribed);
-    let end = "the payload ends at byte 6, 2 bytes before its last value does";
+    let end = "the payload ends at byte 6, 2 bytes before the end of a value";
     assert_eq!(error::<(u8, u32)>(&[1, 0, 0, 0, 9, 9]).to_string(), end);
 }
 
@@ -102,7 +102,7 @@ fn a_string_may_lack_its_zero() {
     assert_eq!(from_bytes::<String>(&[1, 0, 0, 0, b'a'], ByteOrder::Little).unwrap(), "a");
 }
 
-/// A newtype that has one of our names by accident is an error, and nothing worse.
+/// A newtype that happens to have one of our names gives an error, and nothing worse.
 #[test]
 fn a_name_of_ours_on_something_else_is_refused() {
     #[derive(Debug, Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-//! Fields: their Rust types, and how they are encoded.
+//! Fields: their Rust types and their encoding.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use super::Target;
 use crate::hash::NOTHING;
 use crate::model::{Base, Field, Part, Shape};
 
-/// Words of Rust that a field may have for its name, with `r#` before it.
+/// Keywords of Rust that a field's name may be, with `r#` before it.
 const KEYWORDS: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn", "else", "enum",
     "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro", "match", "mod", "move",
@@ -14,10 +14,10 @@ const KEYWORDS: &[&str] = &[
     "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
 ];
 
-/// Returns the name of a field or a constant in Rust.
+/// Returns the Rust name of a field or a constant.
 pub(super) fn identifier(name: &str) -> String {
     match name {
-        // Not even `r#` makes these names.
+        // `r#` is not allowed for these keywords.
         "self" | "super" | "crate" => format!("{name}_"),
         name if KEYWORDS.contains(&name) => format!("r#{name}"),
         name => name.to_owned(),
@@ -38,7 +38,7 @@ pub(super) fn element_type(base: &Base) -> &'static str {
         Base::Uint32 => "u32",
         Base::Int64 => "i64",
         Base::Uint64 => "u64",
-        // Messages may be called `String`.
+        // A message may be called `String`, so the path is absolute.
         Base::String { .. } | Base::WString { .. } => "::std::string::String",
         Base::Nested(_) => "",
     }
@@ -57,7 +57,7 @@ pub(super) fn rust_type(target: &Target<'_>, field: &Field) -> String {
     }
 }
 
-/// Returns the marker of `rospin_wire::field` that says how the field travels.
+/// Returns the marker of `rospin_wire::field` with which the field is encoded.
 fn marker(field: &Field) -> String {
     let one = match &field.base {
         Base::String { max } if *max > 0 => format!("f::Text<{max}>"),
@@ -74,7 +74,7 @@ fn marker(field: &Field) -> String {
     }
 }
 
-/// Writes how a message, or a part of a service or an action, is encoded and decoded.
+/// Writes the encoding and decoding of a message, or of a part of a service or an action.
 pub(super) fn write(out: &mut String, name: &str, part: &Part) {
     let fields: Vec<_> =
         part.fields.iter().map(|field| (&*field.name, identifier(&field.name), marker(field))).collect();

@@ -1,4 +1,4 @@
-//! From data to Rust.
+//! Generation of Rust code from interfaces.
 
 mod fields;
 mod traits;
@@ -10,18 +10,20 @@ use crate::hash;
 use crate::model::{Interface, Kind, Part, TypeRef};
 use crate::packages::{Origin, Package, Packages};
 
-/// What the generated code is written for.
+/// The surroundings of the generated code.
 #[derive(Debug)]
 pub(crate) struct Target<'a> {
     pub(crate) packages: &'a Packages,
-    /// The path of `rospin-msgs`, or where its types are exported.
+    /// The path of `rospin-msgs`, or of a module that exports its types.
     pub(crate) messages: &'a str,
     /// The path of `rospin-wire`.
     pub(crate) wire: &'a str,
+    /// False for a distribution without type hashes.
+    pub(crate) has_hashes: bool,
 }
 
 impl Target<'_> {
-    /// Returns the path of a message's Rust type, as seen from a module of a kind in a package.
+    /// Returns the path of a message's Rust type, as written in a module of a kind in a package.
     fn path(&self, of: &TypeRef) -> String {
         let TypeRef { package, name } = of;
         match self.packages.0.get(package).map(|package| package.origin) {
@@ -31,7 +33,7 @@ impl Target<'_> {
     }
 }
 
-/// Writes the types of a package: what stands in its module.
+/// Writes the types of a package, which are the content of its module.
 pub(crate) fn package(target: &Target<'_>, package: &Package) -> String {
     let mut out = String::new();
     for kind in Kind::ALL {
@@ -69,7 +71,10 @@ fn write_interface(out: &mut String, target: &Target<'_>, interface: &Interface)
         }
         write_part(out, target, &rust_name, part);
     }
-    let known = |hash: String| format!("::core::option::Option::Some(\"{hash}\")");
+    let known = |hash: String| match target.has_hashes {
+        true => format!("::core::option::Option::Some(\"{hash}\")"),
+        false => "::core::option::Option::None".to_owned(),
+    };
     match kind {
         Kind::Message => {
             let hash = known(hash::message(target.packages, interface));
@@ -107,11 +112,11 @@ fn write_interface(out: &mut String, target: &Target<'_>, interface: &Interface)
     }
 }
 
-/// Writes documentation: a sentence, and the definition as ROS has it.
+/// Writes documentation: a sentence, and the definition's text.
 fn write_doc(out: &mut String, sentence: &str, definition: Option<&str>) {
     let _ = writeln!(out, "/// {sentence}");
     if let Some(text) = definition.filter(|text| !text.trim().is_empty()) {
-        // Four, so that none of the text is the end.
+        // Four backticks, so that the text cannot end the block.
         out.push_str("///\n/// ````text\n");
         for line in text.trim_start_matches('\u{feff}').trim_end().lines() {
             let _ = writeln!(out, "/// {}", line.trim_end().replace('\r', ""));

@@ -1,4 +1,4 @@
-//! The traits that a generated type derives.
+//! Traits that a generated type derives.
 
 use crate::model::{Base, Field, Part, Shape};
 use crate::packages::Packages;
@@ -6,11 +6,11 @@ use crate::packages::Packages;
 /// The longest array that has a default in the standard library.
 const DEFAULT_ARRAY_MAX: usize = 32;
 
-/// Which traits can be derived.
+/// The traits that can be derived.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Traits {
     pub(super) copy: bool,
-    /// And with it `Hash`.
+    /// True for `Eq` and `Hash`.
     pub(super) eq: bool,
     pub(super) default: bool,
 }
@@ -30,7 +30,7 @@ pub(super) fn of(packages: &Packages, part: &Part) -> Traits {
     }
 }
 
-/// True if a property holds for all fields, and for those of the messages inside.
+/// Returns true if a property holds for all fields, those of contained messages included.
 fn all(packages: &Packages, part: &Part, holds: &dyn Fn(&Field) -> bool) -> bool {
     part.fields.iter().all(|field| {
         holds(field)

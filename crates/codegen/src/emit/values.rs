@@ -1,4 +1,4 @@
-//! Constants and defaults as Rust writes them.
+//! Constants and defaults as Rust code.
 
 use super::fields::element_type;
 use crate::model::{Base, Field, Literal, Shape};
@@ -41,7 +41,7 @@ fn element(base: &Base, value: &Literal) -> String {
     }
 }
 
-/// Returns what a field is by default.
+/// Returns the default of a field.
 pub(super) fn default(field: &Field) -> String {
     let nothing = "::core::default::Default::default()";
     match (&field.default, field.shape) {

@@ -1,4 +1,4 @@
-//! From the text of a definition to data, by the rules of ROS 2's own `rosidl_adapter`.
+//! Parser of definitions, by the rules of ROS 2's own `rosidl_adapter`.
 
 mod names;
 mod types;
@@ -12,10 +12,10 @@ pub(crate) use names::check_package;
 use crate::error::{Fault, GenerateError};
 use crate::model::{Constant, Field, Interface, Kind, Part};
 
-/// Reads a definition.
+/// Parses a definition.
 ///
 /// # Errors
-/// If a line is not understood, or a part is missing.
+/// If a line is invalid, or the number of parts is wrong for the kind.
 pub(crate) fn parse(package: &str, kind: Kind, file: &Path, text: &str) -> Result<Interface, GenerateError> {
     let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     names::check_interface(&name).map_err(|Fault { problem, fix }| GenerateError::File {
@@ -25,7 +25,7 @@ pub(crate) fn parse(package: &str, kind: Kind, file: &Path, text: &str) -> Resul
     })?;
     let mut parts = vec![PartBuilder::default()];
     for (line, content) in (1..).zip(text.lines()) {
-        // A mark of byte order is no part of the definition.
+        // A byte order mark is not part of the definition.
         let content = if line == 1 { content.trim_start_matches('\u{feff}') } else { content };
         if kind != Kind::Message && content.trim_end() == "---" {
             parts.push(PartBuilder::default());
@@ -52,7 +52,7 @@ pub(crate) fn parse(package: &str, kind: Kind, file: &Path, text: &str) -> Resul
     Ok(Interface { package: package.to_owned(), kind, name, file: file.to_owned(), text: text.to_owned(), parts })
 }
 
-/// A part while its lines are read.
+/// A part whose lines are being read.
 #[derive(Default)]
 struct PartBuilder {
     part: Part,
@@ -61,7 +61,7 @@ struct PartBuilder {
 
 impl PartBuilder {
     fn read(&mut self, package: &str, line: &str) -> Result<(), Fault> {
-        // As in ROS 2, a comment begins at the first `#`, even in a string.
+        // As in ROS 2, a comment starts at the first `#`, even inside a string.
         let content = line.split('#').next().unwrap_or_default().replace('\t', " ");
         let content = content.trim();
         if content.is_empty() {
@@ -110,7 +110,7 @@ impl PartBuilder {
         }
     }
 
-    /// Notes the line of the field that was read last, if it has none.
+    /// Sets the line of the last field, if it has none yet.
     fn set_line(&mut self, line: usize) {
         if let Some(field) = self.part.fields.last_mut().filter(|field| field.line == 0) {
             field.line = line;

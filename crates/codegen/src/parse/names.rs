@@ -1,8 +1,9 @@
-//! The names that ROS 2 allows.
+//! Rules of ROS 2 for names.
 
 use crate::error::Fault;
 
-/// True for `first` and then lower-case letters, digits and single underscores, the last one being none.
+/// Returns true for names that start with `first` and go on with lower-case letters, digits and single underscores,
+/// and do not end with an underscore.
 fn is_snake(name: &str) -> bool {
     let is_known = |char: char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '_';
     name.starts_with(|first: char| first.is_ascii_lowercase())
@@ -16,7 +17,7 @@ pub(crate) fn check_package(name: &str) -> Result<(), Fault> {
         return Ok(());
     }
     Err(Fault::new(
-        format!("`{name}` is no name of a package"),
+        format!("`{name}` is not a valid name of a package"),
         "use lower-case letters, digits and single underscores, and begin with a letter",
     ))
 }
@@ -30,7 +31,7 @@ pub(super) fn check_field(name: &str) -> Result<(), Fault> {
     } else {
         "use lower-case letters, digits and single underscores, and begin with a letter".to_owned()
     };
-    Err(Fault::new(format!("`{name}` is no name of a field"), fix))
+    Err(Fault::new(format!("`{name}` is not a valid name of a field"), fix))
 }
 
 pub(super) fn check_constant(name: &str) -> Result<(), Fault> {
@@ -40,7 +41,7 @@ pub(super) fn check_constant(name: &str) -> Result<(), Fault> {
         return Ok(());
     }
     Err(Fault::new(
-        format!("`{name}` is no name of a constant, and `=` makes it one"),
+        format!("`{name}` is not a valid name of a constant; `=` makes it a constant"),
         "use upper-case letters, digits and underscores; write `type name default` for a field, without `=` in its default",
     ))
 }
@@ -52,7 +53,7 @@ pub(super) fn check_interface(name: &str) -> Result<(), Fault> {
         return Ok(());
     }
     Err(Fault::new(
-        format!("`{name}` is no name of an interface"),
+        format!("`{name}` is not a valid name of an interface"),
         "rename the file: letters and digits, the first one an upper-case letter",
     ))
 }

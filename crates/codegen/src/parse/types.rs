@@ -1,10 +1,10 @@
-//! Types as they stand in front of a name.
+//! Parser of types.
 
 use super::names;
 use crate::error::Fault;
 use crate::model::{Base, Shape, TypeRef};
 
-/// Reads the type of a field: `int32`, `string<=10[<=3]`, `geometry_msgs/Point[4]`.
+/// Parses the type of a field: `int32`, `string<=10[<=3]`, `geometry_msgs/Point[4]`.
 pub(super) fn field(package: &str, text: &str) -> Result<(Base, Shape), Fault> {
     let (of, shape) = match text.strip_suffix(']') {
         None => (text, Shape::One),
@@ -18,7 +18,7 @@ pub(super) fn field(package: &str, text: &str) -> Result<(Base, Shape), Fault> {
     Ok((base(package, of)?, shape))
 }
 
-/// Reads the type of a constant, which is primitive.
+/// Parses the type of a constant, which must be primitive.
 pub(super) fn constant(text: &str) -> Result<Base, Fault> {
     let bounded = text.contains("<=").then(|| bounded(text)).transpose()?.flatten();
     bounded.or_else(|| Base::primitive(text)).ok_or_else(|| {
@@ -38,19 +38,22 @@ fn shape(text: &str, length: &str) -> Result<Shape, Fault> {
         (_, Some(max)) if length.starts_with("<=") => Ok(Shape::Sequence { max }),
         (_, Some(length)) => Ok(Shape::Array(length)),
         (_, None) => Err(Fault::new(
-            format!("`{length}` is no length of an array in `{text}`"),
+            format!("`{length}` is not a length of an array in `{text}`"),
             "write `type[]`, `type[4]` or `type[<=4]`, with a number above 0",
         )),
     }
 }
 
-/// Reads a string with a bound, if it is one.
+/// Parses a string with a bound. `None` if the text is something else.
 fn bounded(text: &str) -> Result<Option<Base>, Fault> {
     let Some((of, max)) = text.split_once("<=").filter(|(of, _)| matches!(*of, "string" | "wstring")) else {
         return Ok(None);
     };
     let max = max.parse().ok().filter(|max| *max > 0).ok_or_else(|| {
-        Fault::new(format!("`{max}` is no length of a string in `{text}`"), "write `string<=10`, with a number above 0")
+        Fault::new(
+            format!("`{max}` is not a length of a string in `{text}`"),
+            "write `string<=10`, with a number above 0",
+        )
     })?;
     Ok(Some(if of == "string" { Base::String { max } } else { Base::WString { max } }))
 }
@@ -61,7 +64,7 @@ fn base(package: &str, text: &str) -> Result<Base, Fault> {
     }
     let mut parts = text.split('/');
     let (package, name) = match (parts.next(), parts.next(), parts.next(), parts.next()) {
-        // As the type is called elsewhere in ROS 2.
+        // The three-part form is the type's full name.
         (Some(package), Some("msg"), Some(name), None) | (Some(package), Some(name), None, None) => (package, name),
         (Some(name), None, ..) => (package, name),
         _ => return Err(unknown(text)),
@@ -78,5 +81,5 @@ fn unknown(text: &str) -> Fault {
         "duration" => "write `builtin_interfaces/Duration`, as ROS 2 calls it",
         _ => "write a primitive type such as `int32` or `string`, or a message as `package/Name`",
     };
-    Fault::new(format!("`{text}` is no type"), fix)
+    Fault::new(format!("`{text}` is not a type"), fix)
 }

@@ -1,19 +1,19 @@
-//! Values of constants and defaults.
+//! Parser of constants' values and of defaults.
 
 use crate::error::Fault;
 use crate::model::{Base, Literal, Shape};
 
-/// Reads one value.
+/// Parses one value.
 pub(super) fn one(base: &Base, text: &str) -> Result<Literal, Fault> {
     match base {
         Base::Bool => match &*text.to_ascii_lowercase() {
             "true" | "1" => Ok(Literal::Bool(true)),
             "false" | "0" => Ok(Literal::Bool(false)),
-            _ => Err(Fault::new(format!("`{text}` is no Boolean"), "write `true` or `false`")),
+            _ => Err(Fault::new(format!("`{text}` is not a Boolean"), "write `true` or `false`")),
         },
         Base::Float32 | Base::Float64 => {
             let value =
-                text.parse().map_err(|_| Fault::new(format!("`{text}` is no number"), "write one such as 1.5"))?;
+                text.parse().map_err(|_| Fault::new(format!("`{text}` is not a number"), "write one such as 1.5"))?;
             let is_finite = *base == Base::Float64 || (value as f32).is_finite() || !f64::is_finite(value);
             if is_finite {
                 Ok(Literal::Float(value))
@@ -41,13 +41,13 @@ fn whole(base: &Base, text: &str) -> Result<Literal, Fault> {
     match value.filter(|value| (least..=most).contains(value)) {
         Some(value) => Ok(Literal::Int(value)),
         None => Err(Fault::new(
-            format!("`{text}` is no value of this type"),
+            format!("`{text}` is not a value of this type"),
             format!("write a whole number from {least} to {most}"),
         )),
     }
 }
 
-/// Reads a string, in quotes or without.
+/// Parses a string, with or without quotes.
 fn string(text: &str, max: usize, length: impl Fn(&str) -> usize) -> Result<Literal, Fault> {
     let quoted = ['"', '\''].into_iter().find_map(|quote| {
         let inner = text.strip_prefix(quote)?.strip_suffix(quote)?;
@@ -70,7 +70,7 @@ fn string(text: &str, max: usize, length: impl Fn(&str) -> usize) -> Result<Lite
     Ok(Literal::Text(value))
 }
 
-/// Reads a default: one value, or `[1, 2]`.
+/// Parses a default: one value, or a list such as `[1, 2]`.
 pub(super) fn default(base: &Base, shape: Shape, text: &str) -> Result<Vec<Literal>, Fault> {
     let (least, most) = match shape {
         Shape::One => return Ok(vec![one(base, text)?]),
@@ -79,7 +79,7 @@ pub(super) fn default(base: &Base, shape: Shape, text: &str) -> Result<Vec<Liter
         Shape::Sequence { max } => (0, max),
     };
     let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).ok_or_else(|| {
-        Fault::new(format!("`{text}` is no default of an array"), "write the elements in brackets, as `[1, 2]`")
+        Fault::new(format!("`{text}` is not a default of an array"), "write the elements in brackets, as `[1, 2]`")
     })?;
     let elements = elements(inner).into_iter().map(|element| one(base, element)).collect::<Result<Vec<_>, _>>()?;
     if (least..=most).contains(&elements.len()) {
@@ -89,7 +89,7 @@ pub(super) fn default(base: &Base, shape: Shape, text: &str) -> Result<Vec<Liter
     Err(Fault::new(format!("the default has {} elements", elements.len()), fix))
 }
 
-/// Divides at the commas that are not in quotes.
+/// Splits at commas that are not in quotes.
 fn elements(text: &str) -> Vec<&str> {
     let (mut elements, mut begin, mut quote, mut before) = (Vec::new(), 0, None, ' ');
     for (at, char) in text.char_indices() {

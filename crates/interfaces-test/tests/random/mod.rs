@@ -1,20 +1,20 @@
-//! Values of any type, drawn from a seed: a deserializer that reads from a generator of random numbers.
+//! Random values of any type. A deserializer reads them from a generator of random numbers.
 
 use serde::de::value::Error;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, SeqAccess, Visitor};
 
-/// Returns a value of the type. The same seed gives the same one.
+/// Returns a value of the type. The same seed gives the same value.
 pub(crate) fn value<T: DeserializeOwned>(seed: u64) -> T {
     let draw = |most| T::deserialize(&mut Random { state: seed, most });
     // Some sequences have a bound of one.
     draw(3).or_else(|_| draw(1)).expect("every type of ROS can be drawn")
 }
 
-/// A generator of random numbers: a step of SplitMix64 each.
+/// A generator of random numbers: SplitMix64.
 #[derive(Debug)]
 struct Random {
     state: u64,
-    /// The length of the longest sequence.
+    /// Length of the longest sequence.
     most: u64,
 }
 
@@ -26,7 +26,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// How long a sequence is.
+    /// Returns the length of a sequence.
     fn length(&mut self) -> usize {
         (self.next() % (self.most + 1)) as usize
     }
@@ -70,7 +70,7 @@ impl<'de> Deserializer<'de> for &mut Random {
         deserialize_i64 visit_i64 i64
     }
 
-    /// Units of a wide string are read as such numbers, too: letters are text.
+    /// Units of a wide string are read as such numbers, too, so the numbers are letters.
     fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         visitor.visit_u32(0x20 + (self.next() % 0x1000) as u32)
     }
@@ -97,7 +97,7 @@ impl<'de> Deserializer<'de> for &mut Random {
         self.deserialize_str(visitor)
     }
 
-    /// Each byte 0 or 1: they may be Booleans.
+    /// Bytes of 0 or 1, because they may be Booleans.
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         let length = self.length();
         let bytes: Vec<u8> = (0..length).map(|_| (self.next() % 2) as u8).collect();

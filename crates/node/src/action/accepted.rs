@@ -1,4 +1,4 @@
-//! Accepted goals on their way to their execution: the source of the entity that executes them.
+//! Accepted goals in a queue for their execution: the source of the entity that executes them.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use rospin_engine::{Clock, Instant, Notifier, Pending, Source, TakeError};
 use super::Action;
 use super::goal::GoalHandle;
 
-/// Where accepted goals wait. There are never more than the server has room for.
+/// The queue of accepted goals. It never has more goals than the server has room for.
 pub(crate) struct Accepted<A: Action> {
     clock: Clock,
     queue: Arc<Mutex<Queue<A>>>,
@@ -17,7 +17,7 @@ pub(crate) struct Accepted<A: Action> {
 struct Queue<A: Action> {
     goals: VecDeque<(Instant, GoalHandle<A>)>,
     notifier: Option<Notifier>,
-    /// Nobody takes them any more.
+    /// True if nobody takes goals any more.
     is_closed: bool,
 }
 
@@ -27,12 +27,12 @@ impl<A: Action> Accepted<A> {
         Self { clock, queue: Arc::new(Mutex::new(queue)) }
     }
 
-    /// Has the goal executed; it is aborted if there is nobody to do so.
+    /// Queues the goal for its execution. If nobody takes goals any more, the goal is aborted.
     pub(crate) fn push(&self, goal: GoalHandle<A>) {
         let now = self.clock.now();
         let mut queue = self.lock();
         if queue.is_closed {
-            // Before the goal is dropped.
+            // The lock is released before the goal is dropped, which aborts it.
             drop(queue);
             return;
         }
@@ -45,7 +45,7 @@ impl<A: Action> Accepted<A> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue<A>> {
-        // Held for plain moves, during which nothing panics.
+        // Only moves of values happen under the lock, and they do not panic.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -56,8 +56,8 @@ impl<A: Action> Clone for Accepted<A> {
     }
 }
 
-/// The end that goals are taken from. They are aborted once it is dropped, be it with the server or because its group removes
-/// an entity whose callback panicked.
+/// The end that goals are taken from. Its drop aborts the queued goals. That happens when the server is dropped, and
+/// when the group removes an entity whose callback panicked.
 pub(crate) struct Goals<A: Action>(pub(crate) Accepted<A>);
 
 impl<A: Action> Drop for Goals<A> {

@@ -27,11 +27,11 @@ use crate::node::Node;
 use crate::qos::{Durability, Qos};
 use crate::subscription::TopicError;
 
-/// Why there is no handle to a goal that was sent.
+/// Reasons for which a goal was not accepted.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendGoalError {
-    /// The server does not want it.
+    /// The server rejected it.
     #[error("the server of action `{action}` rejected the goal; send one that it accepts, or send it later")]
     Rejected {
         /// The action.
@@ -42,17 +42,17 @@ pub enum SendGoalError {
     Call(#[from] CallError),
 }
 
-/// Why goals were not canceled.
+/// Reasons for which goals are not being canceled.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CancelError {
-    /// The server goes on with them.
+    /// The server refuses to cancel them.
     #[error("the server of action `{action}` refuses to cancel; wait for the result")]
     Rejected {
         /// The action.
         action: String,
     },
-    /// The server does not know the goal, or not any more.
+    /// The server does not know the goal, or has forgotten it.
     #[error("the server of action `{action}` does not know the goal; it was restarted, or the goal ended long ago")]
     Unknown {
         /// The action.
@@ -64,7 +64,7 @@ pub enum CancelError {
         /// The action.
         action: String,
     },
-    /// The server answered what `action_msgs/srv/CancelGoal` does not define.
+    /// The server answered with a code that `action_msgs/srv/CancelGoal` does not define.
     #[error("the server of action `{action}` answered with the unknown code {code}; it may be newer than this client")]
     Other {
         /// The action.
@@ -77,12 +77,11 @@ pub enum CancelError {
     Call(#[from] CallError),
 }
 
-/// Sends goals to an action server. Cheap to clone; clones are the same client, which lives as long as one of them or of their
-/// goals' handles.
+/// Sends goals to an action server. Cheap to clone; clones are the same client. It ends when its last clone and the
+/// last handle of its goals are dropped.
 ///
 /// ```
-/// # use rospin_engine::{Context, ContextOptions, ExecutorOptions, Payload, SpinOptions};
-/// # use rospin_node::{Action, ActionClient, CancelResponse, GoalHandle, GoalResponse, GoalState, Ros, Node};
+/// # use rospin::{Action, ActionClient, CancelResponse, Context, ContextOptions, ExecutorOptions, GoalHandle, GoalResponse, GoalState, Node, Payload, Ros, SpinOptions};
 /// # use serde::{Deserialize, Serialize};
 /// # #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 /// # struct Count { number: u32 }
@@ -118,7 +117,7 @@ pub enum CancelError {
 ///     }
 ///     Ok::<_, Box<dyn std::error::Error>>(goal.result().await?)
 /// };
-/// // Here, or in a callback.
+/// // Awaited here; a callback can await it as well.
 /// let outcome = executor.spin_until(counting, SpinOptions::new())??;
 /// assert_eq!((outcome.state, outcome.result), (GoalState::Succeeded, Count { number: 3 }));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -139,11 +138,11 @@ struct Inner<A: Action> {
     _node: Node,
 }
 
-/// What is read of a part of an action, and what is said of that in the graph.
+/// The source of a topic of an action, its matches, and its entry in the graph.
 type Reading<M> = (Values<PhantomData<M>>, Box<dyn Matches>, Presence);
 
 impl Node {
-    /// Creates an action client; a plain `&str` is the action's name.
+    /// Creates an action client. A plain `&str` is the action's name.
     ///
     /// Feedback and status are an entity of `executor`, in a group called `action_client/` and the action's name: in none of its
     /// callbacks' groups, so that a callback can await a goal while it holds its group. That works in every executor, also if it
@@ -193,7 +192,7 @@ impl Node {
         })))
     }
 
-    /// Subscribes to a part of an action.
+    /// Subscribes to a topic of an action.
     fn read<M: Message>(&self, topic: &str, qos: Qos) -> Result<Reading<M>, TopicError> {
         let (name, message_type) = (self.name().resolve(topic)?, TypeName::of_message::<M>()?);
         let created = self.link().create_subscription(&name, &message_type, &qos, PhantomData);
@@ -203,19 +202,21 @@ impl Node {
 }
 
 impl<A: Action> ActionClient<A> {
-    /// The action's name, as it was given.
+    /// Returns the action's name as it was given.
     #[must_use]
     pub fn action(&self) -> &str {
         &self.0.action
     }
 
-    /// Sends a goal now, and resolves when the server has decided about it. Can be awaited anywhere, inside callbacks, too.
+    /// Sends a goal at once. The future resolves when the server has accepted or rejected it, and can be awaited
+    /// anywhere, also inside callbacks.
     ///
-    /// Encodes the goal on the calling thread, where it is encoded at all. Allocates, and locks for a moment; does not wait for
-    /// the network or the server. Dropping the future gives up the answer, not the goal.
+    /// If the goal is encoded, that happens on the calling thread. Allocates, and locks for a moment; waits neither
+    /// for the network nor for the server. Dropping the future abandons the answer, but does not cancel the goal.
     ///
     /// # Errors
-    /// If the server rejects the goal or does not answer. Give it a timeout: not every middleware tells that a server is gone.
+    /// If the server rejects the goal or does not answer. Use a timeout: not every middleware reports that a server is
+    /// gone.
     pub fn send_goal(
         &self,
         goal: A::Goal,
@@ -233,9 +234,9 @@ impl<A: Action> ActionClient<A> {
         }
     }
 
-    /// Asks the server to cancel all goals of all clients; resolves to those that are canceling now, perhaps none.
+    /// Asks the server to cancel all goals of all clients. Resolves to the goals that are canceling now, perhaps none.
     ///
-    /// Sends the request now; allocates, locks for a moment, and waits for nothing.
+    /// Sends the request at once. Allocates and locks for a moment; does not block.
     ///
     /// # Errors
     /// If the server refuses to cancel any of them, or does not answer.
@@ -243,7 +244,8 @@ impl<A: Action> ActionClient<A> {
         self.cancel(GoalInfo::default())
     }
 
-    /// As [`cancel_all`](Self::cancel_all), for the goals that were accepted at that ROS time or before.
+    /// Asks the server to cancel the goals that it accepted at that ROS time or before, see
+    /// [`cancel_all`](Self::cancel_all).
     ///
     /// # Errors
     /// If the server refuses to cancel any of them, or does not answer.
@@ -254,7 +256,7 @@ impl<A: Action> ActionClient<A> {
         self.cancel(GoalInfo { stamp, ..GoalInfo::default() })
     }
 
-    /// Sends a request to cancel; what it means is the server's business.
+    /// Sends a request to cancel. The server decides which goals it means.
     pub(crate) fn cancel(
         &self,
         goal_info: GoalInfo,
@@ -277,7 +279,7 @@ impl<A: Action> ActionClient<A> {
         &self.0.get_result
     }
 
-    /// Whether a server is matched with all five parts, as far as discovery knows at this moment.
+    /// Returns true if a server is matched with all five parts, as far as discovery knows at this moment.
     #[must_use]
     pub fn server_is_ready(&self) -> bool {
         let inner = &*self.0;
@@ -292,7 +294,7 @@ impl<A: Action> ActionClient<A> {
     pub fn wait_for_server(&self) -> impl Future<Output = ()> + Send + use<A> {
         let client = self.clone();
         async move {
-            // One part may go while another one comes.
+            // One part may disappear while the next one is waited for.
             while !client.server_is_ready() {
                 let inner = &*client.0;
                 inner.send_goal.wait_for_service().await;
@@ -304,8 +306,9 @@ impl<A: Action> ActionClient<A> {
         }
     }
 
-    /// How much feedback was lost for that cause: by the middleware, whosever goal it was for, and where a
-    /// [`FeedbackStream`](super::FeedbackStream) was not taken from in time.
+    /// Returns how many feedback messages were lost for that cause. That includes those that the middleware lost,
+    /// whatever goal they were for, and those that a [`FeedbackStream`](super::FeedbackStream) displaced because it
+    /// was not taken from in time.
     #[must_use]
     pub fn lost(&self, cause: LossCause) -> u64 {
         self.0.entity.lost(cause)

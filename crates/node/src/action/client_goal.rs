@@ -1,4 +1,4 @@
-//! A goal as its client has it.
+//! A goal from its client's side.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,21 +13,21 @@ use crate::client::CallError;
 use crate::interfaces::action_msgs::{GoalInfo, GoalStatus};
 use crate::interfaces::builtin_interfaces::Time;
 
-/// How a goal ended.
+/// The end of a goal.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct GoalOutcome<R> {
-    /// Succeeded, canceled or aborted.
+    /// The goal's last state: succeeded, canceled or aborted.
     pub state: GoalState,
-    /// What came of it; the default where the execution said nothing.
+    /// The goal's result. It is the default if the execution gave none.
     pub result: R,
 }
 
-/// Why there is no result.
+/// Reasons for which there is no result.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResultError {
-    /// The server does not know the goal, or not any more.
+    /// The server does not know the goal, or has forgotten it.
     #[error(
         "the server of action `{action}` does not know goal {goal} any more; ask before the server's result timeout has passed"
     )]
@@ -37,9 +37,9 @@ pub enum ResultError {
         /// The goal.
         goal: GoalId,
     },
-    /// The server's answer is none: it says that the goal has not ended.
+    /// The server's answer is invalid: its status is not terminal.
     #[error(
-        "the server of action `{action}` answered with a result of goal {goal} whose status {status} is not a last one"
+        "the server of action `{action}` answered with a result of goal {goal} whose status {status} is not terminal"
     )]
     NotTerminal {
         /// The action.
@@ -66,18 +66,18 @@ pub enum ResultError {
 
 /// A goal that a server accepted, for the client that sent it.
 ///
-/// Dropping the handle does not cancel the goal. None of its methods waits; they lock for a moment, and those that ask the
-/// server allocate and encode.
+/// Dropping the handle does not cancel the goal. No method blocks. They lock for a moment; those that send a request
+/// also allocate and encode.
 ///
 /// ```
-/// use rospin_node::{Action, CancelError, ClientGoalHandle, GoalOutcome, Middleware, ResultError};
+/// use rospin::{Action, CancelError, ClientGoalHandle, GoalOutcome, Middleware, ResultError};
 ///
-/// /// Gives up a goal that takes too long, and returns what came of it.
+/// /// Cancels a goal that takes too long, and returns its outcome.
 /// async fn give_up<A: Action>(
 ///     goal: ClientGoalHandle<A>,
 /// ) -> Result<GoalOutcome<A::Result>, ResultError> {
 ///     match goal.cancel().await {
-///         // It ends soon, has just ended, or goes on in spite of all.
+///         // The goal ends soon, has just ended, or the server does not cancel it.
 ///         Ok(()) | Err(CancelError::Terminated { .. } | CancelError::Rejected { .. }) => {}
 ///         Err(error) => println!("{error}"),
 ///     }
@@ -96,33 +96,33 @@ impl<A: Action> ClientGoalHandle<A> {
         Self { client, tracked, stamp }
     }
 
-    /// Which goal it is.
+    /// Returns the goal's id.
     #[must_use]
     pub fn id(&self) -> GoalId {
         self.tracked.id()
     }
 
-    /// When the server accepted it, in the server's ROS time.
+    /// Returns when the server accepted the goal, in the server's ROS time.
     #[must_use]
     pub fn stamp(&self) -> Time {
         self.stamp
     }
 
-    /// The last state that the server told of.
+    /// Returns the last state that the server has reported.
     #[must_use]
     pub fn state(&self) -> GoalState {
         self.tracked.state()
     }
 
-    /// The feedback of this goal, from the first one on as far as it was [kept](super::ActionClientOptions::keep_feedback).
-    /// `None` while somebody has it.
+    /// Returns the feedback of this goal, from the first message on, as far as it was
+    /// [kept](super::ActionClientOptions::keep_feedback). `None` while another stream of it exists.
     #[must_use]
     pub fn take_feedback(&self) -> Option<FeedbackStream<A>> {
         self.tracked.take_feedback()
     }
 
-    /// Asks for the result now, and resolves when the goal has ended. Can be awaited anywhere, inside callbacks, too, and be
-    /// asked for again.
+    /// Requests the result at once. The future resolves when the goal has ended. It can be awaited anywhere, also
+    /// inside callbacks, and the result can be requested again.
     ///
     /// # Errors
     /// If the server has gone, has forgotten the goal, or does not answer.
@@ -148,8 +148,8 @@ impl<A: Action> ClientGoalHandle<A> {
         }
     }
 
-    /// Asks the server now to cancel the goal, and resolves when it has agreed. The goal ends later: await its
-    /// [`result`](Self::result).
+    /// Asks the server at once to cancel the goal. The future resolves when the server has agreed. The goal ends
+    /// later: await its [`result`](Self::result).
     ///
     /// # Errors
     /// If the server refuses, the goal has ended, or the server does not answer.

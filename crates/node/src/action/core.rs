@@ -1,4 +1,4 @@
-//! What the entities of an action server share: the book of its goals, and what is sent when that changes.
+//! State that the entities of an action server share: the book of its goals. Changes of it are published.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::link::Reply;
 use crate::publisher::{PublishError, Publisher};
 use crate::service::Responder;
 
-/// Who waits for a result.
+/// A client that waits for a result.
 pub(crate) struct Waiting<A: Action> {
     pub(crate) responder: Responder,
     pub(crate) reply: Reply<GetResultResponse<A::Result>>,
@@ -35,7 +35,7 @@ pub(crate) struct Core<A: Action> {
     clock: Clock,
     feedback: Publisher<FeedbackMessage<A>>,
     status: Publisher<GoalStatusArray>,
-    /// Weak: the timer's callback has the core.
+    /// Weak, because the timer's callback owns the core.
     expiry: OnceLock<Weak<Timer>>,
     state: Mutex<State<A>>,
 }
@@ -43,11 +43,11 @@ pub(crate) struct Core<A: Action> {
 struct State<A: Action> {
     book: Book<Arc<Kept<A>>, A::Result, Waiting<A>>,
     is_closed: bool,
-    /// Whether the timer is going to look for ended goals whose time is over.
+    /// True if the timer is set to forget ended goals.
     expiry_is_set: bool,
-    /// There is a status to be published.
+    /// True if the status has changed and must be published.
     news: bool,
-    /// Somebody is publishing the status, and will look for news afterwards.
+    /// True if a thread publishes the status. It looks for changes before it stops.
     is_publishing: bool,
 }
 
@@ -66,11 +66,11 @@ impl<A: Action> Core<A> {
     }
 
     pub(crate) fn set_timer(&self, timer: &Arc<Timer>) {
-        // Only ever set once, by whoever creates the server.
+        // The server's constructor sets it, and nobody else.
         let _ = self.expiry.set(Arc::downgrade(timer));
     }
 
-    /// Whether a goal of that id could be accepted, before anybody is asked.
+    /// Returns true if a goal with that id could be accepted. Checked before the user is asked.
     pub(crate) fn check(&self, id: GoalId) -> bool {
         let checked = if id == GoalId::ZERO { Err(NoRoom::Duplicate) } else { self.lock().book.check(id) };
         self.log_refusal(id, checked)
@@ -86,7 +86,7 @@ impl<A: Action> Core<A> {
         false
     }
 
-    /// Accepts a goal; `None` if somebody else's came first.
+    /// Accepts a goal. `None` if the server ended, or, since [`check`](Self::check), another goal took its id or the last place.
     pub(crate) fn accept(
         self: &Arc<Self>,
         id: GoalId,
@@ -98,7 +98,7 @@ impl<A: Action> Core<A> {
             if state.is_closed {
                 return None;
             }
-            // With the book in hand, so that later goals have later stamps.
+            // Read under the lock of the book, so that later goals have later stamps.
             let stamp = Time::from(self.clock.read(ClockKind::Ros));
             let accepted = state.book.accept(id, stamp, Arc::clone(&kept));
             state.news |= accepted.is_ok();
@@ -107,12 +107,12 @@ impl<A: Action> Core<A> {
         self.log_refusal(id, accepted.map(drop)).then(|| (stamp, GoalHandle::new(kept, Arc::<Self>::clone(self) as _)))
     }
 
-    /// Which goals a request to cancel means.
+    /// Returns the goals that a request to cancel means.
     pub(crate) fn select(&self, info: &GoalInfo) -> Selected<Arc<Kept<A>>> {
         self.lock().book.select(info.goal_id.into(), info.stamp)
     }
 
-    /// The goals are canceling from now on; returns those that are, since some may have ended meanwhile.
+    /// Marks the goals as canceling. Returns those that are, because some may have ended meanwhile.
     pub(crate) fn cancel(&self, goals: Vec<(GoalInfo, Arc<Kept<A>>)>) -> Vec<GoalInfo> {
         let is_canceling: Vec<bool> = self.change(|state| {
             let cancel = |(_, kept): &(GoalInfo, Arc<Kept<A>>)| {
@@ -124,7 +124,8 @@ impl<A: Action> Core<A> {
             };
             goals.iter().map(cancel).collect()
         });
-        // The others are dropped here, not under the lock: the book may have forgotten them.
+        // The others are dropped here, not under the lock: theirs may be the last reference, if the book has forgotten
+        // them.
         let canceling =
             goals.into_iter().zip(is_canceling).filter_map(|(goal, is_canceling)| is_canceling.then_some(goal));
         let canceling: Vec<_> = canceling.collect();
@@ -132,9 +133,9 @@ impl<A: Action> Core<A> {
         canceling.into_iter().map(|(info, _)| info).collect()
     }
 
-    /// Answers a request for a result, now or when there is one.
+    /// Answers a request for a result, now or when the goal has ended.
     pub(crate) fn ask(&self, id: GoalId, who: Waiting<A>) {
-        // Into a value first: the lock is free again when others' code runs.
+        // In a statement of its own, so that the lock is released before other code runs.
         let asked = self.lock().book.ask(id, who);
         match asked {
             Asked::Unknown(who) => who.answer(GoalStatus::STATUS_UNKNOWN, A::Result::default()),
@@ -150,7 +151,7 @@ impl<A: Action> Core<A> {
         }
     }
 
-    /// Forgets the ended goals whose time is over.
+    /// Forgets the ended goals whose retention time is over.
     pub(crate) fn expire(&self) {
         let now = self.clock.now();
         let (expired, wait) = self.change(|state| {
@@ -166,17 +167,17 @@ impl<A: Action> Core<A> {
 
     fn expire_after(&self, wait: Option<Duration>) {
         if let (Some(wait), Some(timer)) = (wait, self.expiry.get().and_then(Weak::upgrade)) {
-            // A timer ignores zero.
+            // A timer ignores a period of zero.
             timer.set_period(wait.max(Duration::from_nanos(1)));
         }
     }
 
-    /// How many goals have not ended.
+    /// Returns how many goals have not ended.
     pub(crate) fn active(&self) -> usize {
         self.lock().book.active().count()
     }
 
-    /// The server ends: what is active is aborted, and those who execute it are told.
+    /// Ends the server: active goals are aborted, and their executions are told to stop.
     pub(crate) fn close(&self) {
         let now = self.clock.now();
         let default = Arc::new(A::Result::default());
@@ -195,17 +196,17 @@ impl<A: Action> Core<A> {
         waiting.into_iter().for_each(|who| who.answer(state.status(), A::Result::clone(&result)));
     }
 
-    /// Changes the state, and publishes the status of all goals if there is news.
+    /// Changes the state, and publishes the status of all goals if it has changed.
     fn change<T>(&self, change: impl FnOnce(&mut State<A>) -> T) -> T {
         let changed = change(&mut self.lock());
         self.publish_status();
         changed
     }
 
-    /// Publishes the status as long as there is news. One thread at a time does, without holding the lock, so that what
-    /// subscriptions get last is what is true.
+    /// Publishes the status until it is current. Only one thread at a time does, without holding the lock, so the last
+    /// message that subscriptions get is the current status.
     fn publish_status(&self) {
-        /// Lets others publish, also after a panic of somebody's waker.
+        /// Lets other threads publish again when it is dropped, also after a panic.
         struct Turn<'a, A: Action>(&'a Core<A>);
         impl<A: Action> Drop for Turn<'_, A> {
             fn drop(&mut self) {
@@ -229,7 +230,7 @@ impl<A: Action> Core<A> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<A>> {
-        // No user code runs under the lock, so a panic left nothing half done.
+        // No user code runs under the lock, so a panic leaves nothing half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -256,7 +257,7 @@ impl<A: Action> Outlet<A> for Core<A> {
 
     fn publish_feedback(&self, id: GoalId, feedback: A::Feedback) -> Result<(), PublishError> {
         if self.lock().is_closed {
-            // Its goals have ended.
+            // The server has ended, and its goals with it.
             return Ok(());
         }
         self.feedback.publish(FeedbackMessage { goal_id: id.into(), feedback })
@@ -298,7 +299,7 @@ mod tests {
         const TYPE: &str = "test_interfaces/action/Watched";
     }
 
-    /// Tells whether the book could be used when it was dropped.
+    /// Records on its drop if the book's lock was free.
     #[derive(Clone, Serialize, Deserialize)]
     struct Goal {
         #[serde(skip)]

@@ -1,4 +1,4 @@
-//! What the callbacks of an action server do with requests, apart from asking the user.
+//! Handling of requests by an action server, apart from the user's callbacks.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use crate::interfaces::builtin_interfaces::Time;
 use crate::link::Reply;
 use crate::service::Responder;
 
-/// Cheap to clone: each entity has one.
+/// Cheap to clone, because each entity has one.
 pub(crate) struct Desk<A: Action> {
     pub(crate) core: Arc<Core<A>>,
     pub(crate) accepted: Accepted<A>,
 }
 
 impl<A: Action> Desk<A> {
-    /// Decides about a goal, and has it executed.
+    /// Answers a request to execute a goal, and queues the goal if it is accepted.
     pub(crate) fn send_goal(
         &self,
         responder: &Responder,
@@ -42,7 +42,7 @@ impl<A: Action> Desk<A> {
         }
     }
 
-    /// Decides about every goal that a request to cancel means.
+    /// Answers a request to cancel, after asking the user about each goal that it means.
     pub(crate) fn cancel_goal(
         &self,
         responder: &Responder,
@@ -57,7 +57,7 @@ impl<A: Action> Desk<A> {
                 let is_any = !goals.is_empty();
                 let mut agreed = Vec::new();
                 for (id, stamp, state, kept) in goals {
-                    // Once is enough.
+                    // The user is asked only once for each goal.
                     if state == GoalState::Canceling || decide(id, &kept.goal) == CancelResponse::Accept {
                         agreed.push((GoalInfo { goal_id: id.into(), stamp }, kept));
                     } else {
@@ -67,7 +67,7 @@ impl<A: Action> Desk<A> {
                 let canceling = self.core.cancel(agreed);
                 let code = match (canceling.is_empty(), is_rejected) {
                     (true, true) => CancelGoalResponse::ERROR_REJECTED,
-                    // On another thread they ended while the user was asked.
+                    // The goals ended on another thread while the user was asked.
                     (true, false) if is_any => CancelGoalResponse::ERROR_GOAL_TERMINATED,
                     _ => CancelGoalResponse::ERROR_NONE,
                 };
@@ -77,7 +77,7 @@ impl<A: Action> Desk<A> {
         responder.send(reply, CancelGoalResponse { return_code, goals_canceling });
     }
 
-    /// Answers with the result, now or when there is one.
+    /// Answers a request for a result, now or when the goal has ended.
     pub(crate) fn get_result(
         &self,
         responder: &Responder,
@@ -86,7 +86,7 @@ impl<A: Action> Desk<A> {
         self.core.ask(request.goal_id.into(), Waiting { responder: responder.clone(), reply });
     }
 
-    /// The callback that executes the goal begins.
+    /// Marks the goal as executing, unless it is deferred. Called before the callback that executes it.
     pub(crate) fn begin(goal: &GoalHandle<A>) {
         if !goal.is_deferred() {
             goal.execute();

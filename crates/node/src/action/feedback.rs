@@ -1,4 +1,4 @@
-//! Feedback and status of an action as one source: what is told of a goal's end comes after what was told before.
+//! Feedback and status of an action as one source, so that the end of a goal is reported after its last feedback.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,13 +8,13 @@ use super::Action;
 use super::parts::FeedbackMessage;
 use crate::interfaces::action_msgs::GoalStatusArray;
 
-/// What an action server tells all of its clients.
+/// A message of an action server to all of its clients.
 pub(crate) enum News<A: Action> {
     Feedback(FeedbackMessage<A>),
     Status(GoalStatusArray),
 }
 
-/// Counts what a goal's queue displaced, with what the middleware's did.
+/// Counts the feedback that goals' queues displaced, together with what the middleware's queue displaced.
 #[derive(Clone, Default)]
 pub(crate) struct Lost(Arc<OnceLock<Notifier>>);
 
@@ -26,14 +26,14 @@ impl Lost {
     }
 }
 
-/// Two subscriptions. If they were entities of their own, a policy could run the status of a goal that has ended before its
+/// Two subscriptions as one source. As two entities, a policy could run the status that ends a goal before the goal's
 /// last feedback.
 pub(crate) struct Merged<F, S> {
     feedback: F,
     status: S,
-    /// How much feedback there may be at once.
+    /// The depth of the feedback's queue.
     depth: usize,
-    /// A status, until the feedback that is older is taken: so much of it at most.
+    /// A status that waits for older feedback, and how many feedback messages may still be older.
     held: Option<(GoalStatusArray, usize)>,
     lost: Lost,
 }
@@ -54,17 +54,17 @@ where
     type Attachment = (F::Attachment, S::Attachment);
 
     fn attach(&mut self, notifier: Notifier) -> Result<Self::Attachment, TakeError> {
-        // Attached once.
+        // A source is attached only once.
         let _ = self.lost.0.set(notifier.clone());
         Ok((self.feedback.attach(notifier.clone())?, self.status.attach(notifier)?))
     }
 
     fn try_take(&mut self) -> Result<Option<News<A>>, TakeError> {
-        // First the status: whatever feedback is older than it is there by now.
+        // The status is taken first: all feedback that is older than it has arrived by then.
         if self.held.is_none() {
             self.held = self.status.try_take()?.map(|status| (status, self.depth));
         }
-        // What came after the status must not keep it from being told, however fast it comes.
+        // At most `depth` feedback messages are taken before a status, so that fast feedback cannot delay it for ever.
         let may_be_older = self.held.as_ref().is_none_or(|(_, older)| *older > 0);
         if may_be_older {
             let taken = self.feedback.try_take();
@@ -79,7 +79,7 @@ where
     }
 
     fn pending(&self) -> Pending {
-        // Both are asked in any case: being told that one is empty, it notifies.
+        // Both must be asked: a source that answers `Empty` notifies from then on.
         match (self.feedback.pending(), self.status.pending()) {
             _ if self.held.is_some() => Pending::Unknown,
             (Pending::Empty, other) | (other, Pending::Empty) => other,
@@ -138,7 +138,7 @@ mod tests {
         let older = Fake((0..3).map(feedback).collect());
         let mut merged = Merged::new(older, Fake([statuses].into()), depth, Lost::default());
         let mut taken = Vec::new();
-        // Each time that one is taken another one comes.
+        // For each feedback message that is taken, another one arrives.
         for next in 3..10 {
             match Source::try_take(&mut merged).unwrap().unwrap() {
                 News::<Count>::Feedback(message) => taken.push(Some(message.feedback)),

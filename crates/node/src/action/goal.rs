@@ -1,4 +1,4 @@
-//! A goal as its execution has it.
+//! A goal from its execution's side.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,30 +9,30 @@ use super::signal::Signal;
 use super::state::{GoalEvent, GoalState};
 use crate::publisher::PublishError;
 
-/// What is kept of a goal.
+/// The data that a server keeps of a goal.
 pub(crate) struct Kept<A: Action> {
     pub(crate) id: GoalId,
     pub(crate) goal: A::Goal,
-    /// The execution should end: the goal is canceling, or the server is gone.
+    /// Given when the execution should end: the goal is canceling, or the server was dropped.
     pub(crate) stop: Arc<Signal>,
-    /// It says itself when it begins.
+    /// True if the execution itself says when it begins.
     pub(crate) is_deferred: bool,
 }
 
-/// What a goal handle needs of its server, whatever that talks through.
+/// The interface of a goal handle to its server, without the middleware's types.
 pub(crate) trait Outlet<A: Action>: Send + Sync {
     fn action(&self) -> &str;
 
-    /// The goal is being executed from now on.
+    /// Marks the goal as executing.
     fn execute(&self, id: GoalId);
 
     fn publish_feedback(&self, id: GoalId, feedback: A::Feedback) -> Result<(), PublishError>;
 
-    /// The goal ends; returns the state that it ended in, `None` if it has ended already.
+    /// Ends the goal and returns its last state. `None` if it had ended already.
     fn finish(&self, id: GoalId, event: GoalEvent, result: A::Result) -> Option<GoalState>;
 }
 
-/// A goal ended as canceled that nobody asked to cancel.
+/// A goal ended as canceled although nobody asked to cancel it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "goal {goal} of action `{action}` cannot end as canceled, since it is not canceling, and was aborted; look at \
@@ -45,25 +45,25 @@ pub struct NotCanceling {
     pub goal: GoalId,
 }
 
-/// An accepted goal, for whoever executes it: the callback of an [`ActionServer`](super::ActionServer), and whatever that
-/// hands it on to.
+/// An accepted goal, for the code that executes it: the callback of an [`ActionServer`](super::ActionServer), or code
+/// to which the callback passes it.
 ///
-/// It ends with [`succeed`](Self::succeed), [`abort`](Self::abort) or [`canceled`](Self::canceled). A handle that is dropped
-/// without one of them, by a panic, say, aborts the goal with the default of its result. Once the server is dropped its goals
-/// have been aborted, and handles do nothing.
+/// [`succeed`](Self::succeed), [`abort`](Self::abort) or [`canceled`](Self::canceled) ends the goal. Dropping the
+/// handle without one of them, for instance by a panic, aborts the goal with the default result. After the server was
+/// dropped, its goals are aborted and handles do nothing.
 ///
-/// All of these methods may be called in callbacks and on any thread. They may allocate and lock for a moment; none waits for
+/// All methods may be called in callbacks and on any thread. They may allocate and lock for a moment; none waits for
 /// clients or the network.
 ///
 /// ```
 /// use futures::future::{Either, select};
-/// use rospin_node::{Action, GoalHandle};
+/// use rospin::{Action, GoalHandle};
 ///
-/// /// Executes a goal by some work that is dropped as soon as the goal is to be canceled.
+/// /// Executes a goal by some work, which is dropped as soon as a client cancels the goal.
 /// async fn execute<A: Action>(goal: GoalHandle<A>, work: impl Future<Output = A::Result> + Unpin) {
 ///     match select(work, Box::pin(goal.cancel_requested())).await {
 ///         Either::Left((result, _)) => goal.succeed(result),
-///         // It was asked for, so there is no error.
+///         // Only fails if nobody asked to cancel.
 ///         Either::Right(_) => drop(goal.canceled(A::Result::default())),
 ///     }
 /// }
@@ -79,38 +79,39 @@ impl<A: Action> GoalHandle<A> {
         Self { kept, outlet, has_ended: false }
     }
 
-    /// Which goal it is.
+    /// Returns the goal's id.
     #[must_use]
     pub fn id(&self) -> GoalId {
         self.kept.id
     }
 
-    /// What is to be done.
+    /// Returns the goal that the client sent.
     #[must_use]
     pub fn goal(&self) -> &A::Goal {
         &self.kept.goal
     }
 
-    /// Says that the execution of a [deferred](super::GoalResponse::AcceptAndDefer) goal begins now. Others began with their
-    /// callback, and one that is canceling stays so.
+    /// Begins the execution of a [deferred](super::GoalResponse::AcceptAndDefer) goal. The execution of other goals
+    /// begins with their callback. A goal that is canceling stays so.
     pub fn execute(&self) {
         self.outlet.execute(self.id());
     }
 
-    /// Whether the callback's start is the beginning of the execution.
+    /// Returns true if the execution does not begin with the callback.
     pub(crate) fn is_deferred(&self) -> bool {
         self.kept.is_deferred
     }
 
-    /// Sends feedback to whoever wants it.
+    /// Sends feedback to all clients that listen.
     ///
     /// # Errors
-    /// If there is no room for it, or it cannot be encoded: the feedback is lost.
+    /// If there is no room for the message, or it cannot be encoded. The feedback is lost then.
     pub fn publish_feedback(&self, feedback: A::Feedback) -> Result<(), PublishError> {
         self.outlet.publish_feedback(self.id(), feedback)
     }
 
-    /// Whether the execution should end: a client asked for it and the server agreed, or the server was dropped. Does not lock.
+    /// Returns true if the execution should end: a client asked to cancel and the server agreed, or the server was
+    /// dropped. Does not lock.
     #[must_use]
     pub fn is_cancel_requested(&self) -> bool {
         self.kept.stop.is_given()
@@ -121,20 +122,20 @@ impl<A: Action> GoalHandle<A> {
         self.kept.stop.wait()
     }
 
-    /// The goal was reached.
+    /// Ends the goal as succeeded.
     pub fn succeed(self, result: A::Result) {
         self.finish(GoalEvent::Succeed, result);
     }
 
-    /// The goal is given up.
+    /// Ends the goal as aborted.
     pub fn abort(self, result: A::Result) {
         self.finish(GoalEvent::Abort, result);
     }
 
-    /// The goal ends because it was to be canceled.
+    /// Ends the goal as canceled.
     ///
     /// # Errors
-    /// If nobody asked for that: it then ends as aborted, with this result.
+    /// If nobody asked to cancel the goal. It then ends as aborted, with this result.
     pub fn canceled(self, result: A::Result) -> Result<(), NotCanceling> {
         let (action, goal) = (self.outlet.action().to_owned(), self.id());
         match self.finish(GoalEvent::Cancel, result) {

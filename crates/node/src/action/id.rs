@@ -1,30 +1,31 @@
-//! Identities of goals.
+//! Ids of goals.
 
 use std::fmt;
 
 use crate::interfaces::unique_identifier_msgs::UUID;
 
-/// Which goal: an identifier that its client made up, and that nobody else has.
+/// Id of a goal, a UUID that its client draws.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GoalId([u8; 16]);
 
 impl GoalId {
-    /// Zero, which no goal has: requests to cancel goals say by it that they mean no certain one.
+    /// The id zero, which no goal has. In a request to cancel it means no particular goal.
     pub const ZERO: Self = Self([0; 16]);
 
-    /// The identifier with these bytes, in network order.
+    /// Returns the id with these bytes, in network order.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// Its bytes, in network order.
+    /// Returns the bytes, in network order.
     #[must_use]
     pub const fn to_bytes(self) -> [u8; 16] {
         self.0
     }
 
-    /// A new one, of random bits (UUID version 4). Asks the operating system for them, which does not block once it is up.
+    /// Returns a random id (UUID version 4). The operating system provides the random bits, and does not block once it
+    /// has booted.
     pub(crate) fn random() -> Self {
         Self(uuid::Uuid::new_v4().into_bytes())
     }

@@ -1,6 +1,6 @@
-//! Actions: goals that take their time, tell how they get on, and can be canceled.
+//! Actions: goals that take time, give feedback, and can be canceled.
 //!
-//! Three services and two topics, all of them ordinary entities of callback groups.
+//! An action consists of three services and two topics, all of them ordinary entities of callback groups.
 
 mod accepted;
 mod book;

@@ -1,4 +1,4 @@
-//! How action servers and clients are set up.
+//! Options of action servers and clients.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use rospin_engine::Priority;
 
 use crate::options::Common;
 
-/// How an action server is set up; a plain `&str` is the action's name.
+/// Options of an action server. A plain `&str` is the action's name.
 #[derive(Clone, Debug)]
 pub struct ActionServerOptions {
     pub(crate) action: String,
@@ -18,7 +18,8 @@ pub struct ActionServerOptions {
 }
 
 impl ActionServerOptions {
-    /// A server of the action that executes up to 16 goals at once, has room for 1024, and keeps results for 10 seconds.
+    /// Returns the options of a server that executes up to 16 goals at once, has room for 1024, and keeps results for
+    /// 10 seconds.
     #[must_use]
     pub fn new(action: impl Into<String>) -> Self {
         Self {
@@ -31,39 +32,41 @@ impl ActionServerOptions {
         }
     }
 
-    /// Sets what the names of its entities begin with, under which they appear in messages, traces, chains and deployment
-    /// files. By default group and action: `arm/fibonacci/send_goal`, and so `cancel_goal`, `get_result`, `execute`, `expire`.
+    /// Sets the prefix of its entities' names in messages, traces, chains and deployment files. The default is group
+    /// and action. The entities are `arm/fibonacci/send_goal`, and likewise `cancel_goal`, `get_result`, `execute` and
+    /// `expire`.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Sets the urgency of all of its entities. A deployment file can tell them apart, by their names.
+    /// Sets the priority of all of its entities. A deployment file can set them one by one, by their names.
     #[must_use]
     pub const fn priority(mut self, priority: Priority) -> Self {
         self.priority = Some(priority);
         self
     }
 
-    /// Sets how many of the callbacks that execute goals are under way at once; at least 1, at most 1024. Other goals wait
-    /// for their turn, also those that somebody asks to cancel meanwhile: with 1, goals are executed one after the other.
+    /// Sets how many goals are executed at once: at least 1, at most 1024. Other accepted goals wait, even if they are
+    /// asked to cancel meanwhile. With 1, goals are executed one after the other.
     #[must_use]
     pub fn max_executing(mut self, count: u32) -> Self {
         self.max_executing = Some(count);
         self
     }
 
-    /// Sets how many goals it remembers; at least 1. If all of them are active, a new one is rejected; otherwise the one that
-    /// ended first is forgotten for it, although its result may still be asked for.
+    /// Sets how many goals the server remembers; at least 1. If all of them are active, a new goal is rejected.
+    /// Otherwise a new goal takes the place of the one that ended first, even if that one's result may still be
+    /// requested.
     #[must_use]
     pub fn max_goals(mut self, count: usize) -> Self {
         self.max_goals = count.max(1);
         self
     }
 
-    /// Sets how long results can be asked for after their goals ended, on the steady clock; [`Duration::MAX`] for as long as
-    /// there is [room](Self::max_goals).
+    /// Sets how long results can be requested after their goals ended, on the steady clock. [`Duration::MAX`] keeps
+    /// them as long as there is [room](Self::max_goals).
     #[must_use]
     pub const fn result_timeout(mut self, timeout: Duration) -> Self {
         self.result_timeout = timeout;
@@ -77,7 +80,7 @@ impl From<&str> for ActionServerOptions {
     }
 }
 
-/// How an action client is set up; a plain `&str` is the action's name.
+/// Options of an action client. A plain `&str` is the action's name.
 #[derive(Clone, Debug)]
 pub struct ActionClientOptions {
     pub(crate) action: String,
@@ -87,7 +90,7 @@ pub struct ActionClientOptions {
 }
 
 impl ActionClientOptions {
-    /// A client of the action, which need not be there yet, that keeps the last 10 feedbacks.
+    /// Returns the options of a client that keeps the last 10 feedback messages. The action need not exist yet.
     #[must_use]
     pub fn new(action: impl Into<String>) -> Self {
         Self { action: action.into(), name: None, priority: None, feedback_depth: 10 }
@@ -107,8 +110,9 @@ impl ActionClientOptions {
         self
     }
 
-    /// Sets how much feedback is kept: by the middleware for all goals of the action, including those of other clients, and
-    /// besides for each goal of its own. The oldest makes room for a new one, and is counted as lost. At least 1.
+    /// Sets how many feedback messages are kept, at least 1: by the middleware for all goals of the action, those of
+    /// other clients included, and again for each goal of this client. The oldest message makes room for a new one,
+    /// and is counted as lost.
     #[must_use]
     pub fn keep_feedback(mut self, depth: usize) -> Self {
         self.feedback_depth = depth.max(1);
@@ -122,7 +126,7 @@ impl From<&str> for ActionClientOptions {
     }
 }
 
-/// The options of one entity of several, called `name` and then `part`.
+/// Returns the options of one of several entities, called `name` and then `part`.
 pub(crate) fn entity(name: &str, part: &str, priority: Option<Priority>) -> Common {
     Common::named(format!("{name}/{part}"), priority)
 }

@@ -1,4 +1,4 @@
-//! What an action is made of on the wire: types and names of its three services and two topics.
+//! The parts of an action in the graph: types and names of its three services and two topics.
 
 use std::marker::PhantomData;
 
@@ -9,7 +9,7 @@ use crate::interfaces::builtin_interfaces::Time;
 use crate::interfaces::unique_identifier_msgs::UUID;
 use crate::message::{Message, Service};
 
-/// The name of a part: of a service or a topic, as every ROS 2 client library forms it.
+/// Returns the name of an action's service or topic, as all ROS 2 client libraries form it.
 pub(crate) fn part(action: &str, part: &str) -> String {
     format!("{action}/_action/{part}")
 }
@@ -26,7 +26,7 @@ pub(crate) struct SendGoalResponse {
     pub(crate) stamp: Time,
 }
 
-/// The service that goals are sent by.
+/// The service that receives goals.
 pub(crate) struct SendGoal<A>(PhantomData<fn() -> A>);
 
 impl<A: Action> Service for SendGoal<A> {
@@ -48,7 +48,7 @@ pub(crate) struct GetResultResponse<R> {
     pub(crate) result: R,
 }
 
-/// The service that results are asked for by.
+/// The service that answers with results.
 pub(crate) struct GetResult<A>(PhantomData<fn() -> A>);
 
 impl<A: Action> Service for GetResult<A> {

@@ -25,7 +25,7 @@ use crate::qos::Qos;
 use crate::service::{Draft, Server, ServiceError};
 use crate::subscription::TopicError;
 
-/// Why an action server or client could not be created.
+/// Reasons for which an action server or client could not be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ActionError {
@@ -43,37 +43,36 @@ pub enum ActionError {
     Source(#[from] SourceError),
 }
 
-/// What becomes of a goal that a client sends.
+/// The decision about a goal that a client sent.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum GoalResponse {
-    /// It is not executed.
+    /// The goal is not executed.
     Reject,
-    /// It is executed; it is as soon as its callback begins.
+    /// The goal is executed. Its execution begins with its callback.
     AcceptAndExecute,
-    /// It is executed, but only from when its callback calls [`GoalHandle::execute`] on; until then it shows as accepted. For
-    /// callbacks that wait for something first: a lock, a predecessor.
+    /// The goal is executed. Its execution begins when its callback calls [`GoalHandle::execute`]; until then its
+    /// state is accepted. Suits callbacks that first wait for something, such as a lock or a predecessor.
     AcceptAndDefer,
 }
 
-/// What becomes of a request to cancel a goal.
+/// The decision about a request to cancel a goal.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum CancelResponse {
-    /// The goal goes on as if nobody had asked.
+    /// The goal continues as if nobody had asked.
     Reject,
-    /// The goal is canceling: its execution is told, and should end soon.
+    /// The goal is canceling. Its execution is told, and should end soon.
     Accept,
 }
 
-/// Executes the goals of an action: three services, two topics, a timer and the executions themselves, all of them ordinary
-/// entities of the group that it was created on.
+/// Executes the goals of an action. It has three services, two topics, a timer and the executions, all of them
+/// ordinary entities of its group.
 ///
-/// Dropping the handle ends it: goals that have not ended are aborted, who waits for their results is told, and executions are
-/// dropped where they wait. One that is running at this moment is not waited for; it learns of it by
-/// [`GoalHandle::is_cancel_requested`].
+/// Dropping the handle ends the server. Goals that have not ended are aborted, clients that wait for their results are
+/// told, and suspended executions are dropped. An execution that is running at this moment is not waited for;
+/// [`GoalHandle::is_cancel_requested`] tells it.
 ///
 /// ```
-/// use rospin_engine::{Context, ContextOptions, ExecutorOptions, Payload, SpinOptions};
-/// use rospin_node::{Action, CancelResponse, GoalHandle, GoalResponse, Ros, Node};
+/// use rospin::{Action, CancelResponse, Context, ContextOptions, ExecutorOptions, GoalHandle, GoalResponse, Node, Payload, Ros, SpinOptions};
 /// use serde::{Deserialize, Serialize};
 ///
 /// #[derive(Clone, Default, Serialize, Deserialize)]
@@ -127,7 +126,7 @@ pub struct ActionServer {
     _expire: Arc<Timer>,
 }
 
-/// What the server's handle needs of its core, whatever the action's type.
+/// The interface of the server's handle to its core, without the action's type.
 trait Close: Send + Sync {
     fn close(&self);
     fn active(&self) -> usize;
@@ -144,25 +143,26 @@ impl<A: Action> Close for Core<A> {
 }
 
 impl ActionServer {
-    /// The action's name, as it was given.
+    /// Returns the action's name as it was given.
     #[must_use]
     pub fn action(&self) -> &str {
         &self.action
     }
 
-    /// How many goals were accepted and have not ended. Locks for a moment.
+    /// Returns how many accepted goals have not ended. Locks for a moment.
     #[must_use]
     pub fn active_goals(&self) -> usize {
         self.core.active()
     }
 
-    /// How many requests were lost for that cause.
+    /// Returns how many requests were lost for that cause.
     #[must_use]
     pub fn lost(&self, cause: LossCause) -> u64 {
         [&self.send_goal, &self.cancel_goal, &self.get_result].into_iter().map(|server| server.lost(cause)).sum()
     }
 
-    /// How many responses could not be sent: they could not be encoded, or there was no room for them. Each is logged.
+    /// Returns how many responses could not be sent, because they could not be encoded or there was no room for them.
+    /// Each one is logged.
     #[must_use]
     pub fn unsent_responses(&self) -> u64 {
         [&self.send_goal, &self.cancel_goal, &self.get_result].into_iter().map(Server::unsent_responses).sum()
@@ -220,7 +220,7 @@ impl<A: Action> Parts<A> {
     }
 }
 
-/// Puts the parts together on a group of either kind, whose callbacks have the arguments `$payload` before their item.
+/// Creates the entities on a group of either kind, whose callbacks take the arguments `$payload` before their item.
 macro_rules! assemble {
     ($parts:expr, $group:expr, ($($payload:ident: $type:ty)?), $handle_goal:ident, $handle_cancel:ident, $execute:ident) => {{
         let Parts { action, desk, send_goal, cancel_goal, get_result, execute, expire } = $parts;
@@ -229,7 +229,7 @@ macro_rules! assemble {
             let core = Arc::clone(&desk.core);
             Arc::new(group.create_timer(expire, move |$(_: $type,)? _: Tick| core.expire())?)
         };
-        // Nothing has ended yet.
+        // No goal has ended yet, so the timer has nothing to do.
         timer.cancel();
         desk.core.set_timer(&timer);
         let execute = group.create_source_async(EntityKind::Waitable, execute, Goals(desk.accepted.clone()), $execute)?;
@@ -257,22 +257,22 @@ macro_rules! assemble {
 }
 
 impl<P: Send + 'static> On<'_, CallbackGroup<P>> {
-    /// Creates an action server; a plain `&str` is the action's name.
+    /// Creates an action server. A plain `&str` is the action's name.
     ///
-    /// `handle_goal` decides about every goal that is sent, `handle_cancel` about every request to cancel one that has not
-    /// ended; both are asked with the group's payload, and should be quick. `execute` is an asynchronous callback, which is
-    /// called for every accepted goal and ends it by its [`GoalHandle`].
+    /// `handle_goal` decides about every goal that a client sends, and `handle_cancel` about every request to cancel a
+    /// goal that has not ended. Both get the group's payload, and should be quick. `execute` is an asynchronous
+    /// callback. It is called for every accepted goal, and ends it through its [`GoalHandle`].
     ///
-    /// Whenever the execution waits, it lets other callbacks of the group run, so requests to cancel get through, and several
-    /// goals are executed by turns: the payload is the same for all, between two awaits nobody else has it, and what is to be
-    /// the same after an await as before must not be looked for there. An execution that computes without awaiting keeps the
-    /// group for itself, requests included; put its server on a reentrant group of an executor with several threads, or have
-    /// it await now and then. What a new goal does to the one before is the callbacks' to say, as in rclcpp.
+    /// While an execution awaits, other callbacks of the group run. So requests to cancel get through, and several
+    /// goals are executed by turns. They share the payload: nobody else has it between two awaits, but it may have
+    /// changed after each of them. An execution that computes without awaiting keeps the group for itself, and
+    /// requests wait. Put such a server on a reentrant group of an executor with several threads, or let the execution
+    /// await now and then. The callbacks decide what a new goal means for an older one, as in rclcpp.
     ///
-    /// A panic of the execution aborts its goal. If one of the others panics, its client gets no answer.
+    /// A panic of `execute` aborts the goal. If another callback panics, its client gets no answer.
     ///
     /// # Errors
-    /// If the action's or the type's name is none, the middleware refuses, or the group is gone.
+    /// If the action's or the type's name is invalid, the middleware refuses, or the group is gone.
     pub fn create_action_server<A, Fut>(
         &self,
         options: impl Into<ActionServerOptions>,
@@ -295,10 +295,11 @@ impl<P: Send + 'static> On<'_, CallbackGroup<P>> {
 }
 
 impl On<'_, OwnGroup> {
-    /// Creates an action server as on [other groups](On::create_action_server), on the node's own, which has no payload.
+    /// Creates an action server on the node's own group, see [`On::create_action_server`]. The callbacks have no
+    /// payload.
     ///
     /// # Errors
-    /// If the action's or the type's name is not valid, the middleware refuses, or the group is gone.
+    /// If the action's or the type's name is invalid, the middleware refuses, or the group is gone.
     pub fn create_action_server<A, Fut>(
         &self,
         options: impl Into<ActionServerOptions>,
@@ -320,10 +321,11 @@ impl On<'_, OwnGroup> {
 }
 
 impl Node {
-    /// Creates an action server; a plain `&str` is the action's name. See [`On::create_action_server`].
+    /// Creates an action server on the node's own group. A plain `&str` is the action's name. See
+    /// [`On::create_action_server`].
     ///
     /// # Errors
-    /// As there, and if the node's [`Ros`](crate::Ros) is gone.
+    /// Those of [`On::create_action_server`], and if the node's [`Ros`](crate::Ros) was dropped.
     pub fn create_action_server<A, Fut>(
         &self,
         options: impl Into<ActionServerOptions>,
@@ -341,11 +343,11 @@ impl Node {
 }
 
 impl On<'_, ReentrantGroup> {
-    /// Creates an action server as on [other groups](On::create_action_server): on an executor with several threads,
-    /// goals are executed, and requests answered, at the same time.
+    /// Creates an action server on a reentrant group. On an executor with several threads, goals are executed and
+    /// requests answered at the same time.
     ///
     /// # Errors
-    /// If the action's or the type's name is none, the middleware refuses, or the group is gone.
+    /// If the action's or the type's name is invalid, the middleware refuses, or the group is gone.
     pub fn create_action_server<A, Fut>(
         &self,
         options: impl Into<ActionServerOptions>,

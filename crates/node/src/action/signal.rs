@@ -1,18 +1,18 @@
-//! A signal that is given once, and can be awaited by any number.
+//! A signal that is given once, and that any number of futures can await.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// Given once, for ever.
+/// A signal. Once given, it stays given.
 #[derive(Default)]
 pub(crate) struct Signal {
     is_given: AtomicBool,
     waiting: Mutex<Waiting>,
 }
 
-/// Those who wait, each under a number of its own, so that one that gives up leaves nothing behind.
+/// Wakers of the futures that wait. Each has a number, so that a future that is dropped removes its own.
 #[derive(Default)]
 struct Waiting {
     wakers: Vec<(u64, Waker)>,
@@ -20,7 +20,7 @@ struct Waiting {
 }
 
 impl Signal {
-    /// Neither locks nor waits.
+    /// Returns true if the signal was given. Neither locks nor waits.
     pub(crate) fn is_given(&self) -> bool {
         self.is_given.load(Ordering::Acquire)
     }
@@ -36,15 +36,15 @@ impl Signal {
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        // Held for plain moves, during which nothing panics.
+        // Only moves of values happen under the lock, and they do not panic.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Resolves when the signal is given.
+/// Future that resolves when the signal is given.
 pub(crate) struct Given {
     signal: Arc<Signal>,
-    /// Under which its waker is kept.
+    /// The number of its waker.
     number: Option<u64>,
 }
 
@@ -54,7 +54,7 @@ impl Future for Given {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let waker = cx.waker().clone();
         let mut waiting = self.signal.lock();
-        // Under the lock: who gives the signal afterwards finds the waker.
+        // Checked under the lock, so that a signal given later finds the waker.
         if self.signal.is_given() {
             return Poll::Ready(());
         }

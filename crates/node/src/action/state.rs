@@ -1,4 +1,4 @@
-//! The states of a goal, and what leads from one to another.
+//! States of a goal, and the events that lead from one to another.
 //!
 //! ```text
 //!              Execute               Succeed
@@ -13,7 +13,7 @@
 
 use crate::interfaces::action_msgs::GoalStatus;
 
-/// What has become of a goal.
+/// The state of a goal.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum GoalState {
@@ -21,17 +21,17 @@ pub enum GoalState {
     Accepted,
     /// Being executed.
     Executing,
-    /// The server agreed to cancel it; its execution goes on until it has noticed.
+    /// The server agreed to cancel it. Its execution goes on until it notices.
     Canceling,
-    /// Reached. The last state.
+    /// Succeeded. A terminal state.
     Succeeded,
-    /// Canceled because somebody asked for it. The last state.
+    /// Canceled because a client asked for it. A terminal state.
     Canceled,
-    /// Ended by the server without being reached. The last state.
+    /// Ended by the server without success. A terminal state.
     Aborted,
 }
 
-/// What happens to a goal.
+/// An event in the life of a goal.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum GoalEvent {
@@ -39,11 +39,11 @@ pub enum GoalEvent {
     Execute,
     /// The server agrees to cancel it.
     RequestCancel,
-    /// It was reached.
+    /// It succeeded.
     Succeed,
     /// The server gives it up.
     Abort,
-    /// It ended because it was to be canceled.
+    /// It ended because it was canceled.
     Cancel,
 }
 
@@ -52,7 +52,7 @@ impl GoalState {
     pub const ALL: [Self; 6] =
         [Self::Accepted, Self::Executing, Self::Canceling, Self::Succeeded, Self::Canceled, Self::Aborted];
 
-    /// The state after that event; `None` if it cannot happen in this one.
+    /// Returns the state after the event, or `None` if the event cannot happen in this state.
     #[must_use]
     pub const fn after(self, event: GoalEvent) -> Option<Self> {
         match (self, event) {
@@ -65,13 +65,13 @@ impl GoalState {
         }
     }
 
-    /// Whether the goal has ended.
+    /// Returns true if the goal has ended.
     #[must_use]
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::Succeeded | Self::Canceled | Self::Aborted)
     }
 
-    /// As [`GoalStatus::status`] says it.
+    /// Returns the state as [`GoalStatus::status`] has it.
     #[must_use]
     pub const fn status(self) -> i8 {
         match self {
@@ -84,7 +84,7 @@ impl GoalState {
         }
     }
 
-    /// What [`GoalStatus::status`] says; `None` if it is unknown.
+    /// Returns the state of a [`GoalStatus::status`], or `None` if it is unknown.
     #[must_use]
     pub fn from_status(status: i8) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.status() == status)

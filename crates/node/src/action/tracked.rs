@@ -1,4 +1,4 @@
-//! What an action client knows of its goals between their beginning and their end.
+//! An action client's knowledge of its goals, from sending to the end.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -16,7 +16,7 @@ use super::state::GoalState;
 use crate::interfaces::action_msgs::GoalStatusArray;
 use crate::interfaces::builtin_interfaces::Time;
 
-/// A goal of a client's own.
+/// A goal that this client sent.
 pub(crate) struct Tracked<F> {
     id: GoalId,
     progress: Mutex<Progress<F>>,
@@ -26,22 +26,23 @@ struct Progress<F> {
     feedback: VecDeque<F>,
     waker: Option<Waker>,
     state: GoalState,
-    /// The server has told of it.
+    /// True if the server has reported it.
     is_known: bool,
-    /// When the server accepted it, if it said so.
+    /// The time at which the server accepted it, if the server said so.
     accepted: Option<Time>,
-    /// The latest goal of a status without this one.
+    /// The latest stamp in a status that does not contain this goal.
     others_until: Option<Time>,
     /// The last server has gone since the goal was sent.
     is_orphan: bool,
     /// There will be no more feedback.
     has_ended: bool,
-    /// Somebody wants the feedback.
+    /// True if a stream of the feedback exists.
     is_wanted: bool,
 }
 
 impl<F> Progress<F> {
-    /// A status that has a later goal but not this one: its place was needed before its end was heard.
+    /// Returns true if a status had a later goal but not this one: the server forgot this goal before its end was
+    /// reported.
     fn is_forgotten(&self) -> bool {
         self.accepted.is_some_and(|accepted| self.others_until > Some(accepted))
     }
@@ -52,12 +53,12 @@ impl<F> Tracked<F> {
         self.id
     }
 
-    /// The last that was heard of it.
+    /// Returns the last reported state.
     pub(crate) fn state(&self) -> GoalState {
         self.lock().state
     }
 
-    /// The server accepted it. Not all servers say when; the others say zero.
+    /// Records that the server accepted it. Servers that do not say when give a stamp of zero.
     pub(crate) fn accept(&self, stamp: Time) {
         let mut progress = self.lock();
         progress.accepted = Some(stamp).filter(|stamp| *stamp != Time::ZERO);
@@ -68,13 +69,13 @@ impl<F> Tracked<F> {
         }
     }
 
-    /// The feedback, unless somebody has it.
+    /// Returns the feedback stream, unless another one exists.
     pub(crate) fn take_feedback<A: Action<Feedback = F>>(self: &Arc<Self>) -> Option<FeedbackStream<A>> {
         let was_wanted = std::mem::replace(&mut self.lock().is_wanted, true);
         (!was_wanted).then(|| FeedbackStream { tracked: Arc::clone(self) })
     }
 
-    /// Takes feedback; returns what had to make room for it, and whether somebody wanted that.
+    /// Appends feedback. Returns the feedback that it displaced, and true if a stream existed for that.
     fn push(&self, feedback: F, depth: usize) -> Option<(F, bool)> {
         let mut progress = self.lock();
         if progress.has_ended {
@@ -88,7 +89,7 @@ impl<F> Tracked<F> {
         displaced.map(|displaced| (displaced, is_wanted))
     }
 
-    /// The server told of all of its goals.
+    /// Updates the goal from a status, which lists all goals of the server.
     fn hear(&self, statuses: &GoalStatusArray) {
         let mut status = statuses.status_list.iter();
         let status = status.find(|status| GoalId::from(status.goal_info.goal_id) == self.id);
@@ -99,7 +100,7 @@ impl<F> Tracked<F> {
                 progress.state = GoalState::from_status(status.status).unwrap_or(progress.state);
                 progress.has_ended |= progress.state.is_terminal();
             }
-            // The server forgot it, or is another one.
+            // The server forgot the goal, or the status is another server's.
             None => {
                 let others_until = statuses.status_list.iter().map(|status| status.goal_info.stamp).max();
                 progress.others_until = progress.others_until.max(others_until);
@@ -125,7 +126,7 @@ impl<F> Tracked<F> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Progress<F>> {
-        // Held for plain moves, during which nothing panics.
+        // Only moves of values happen under the lock, and they do not panic.
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -136,7 +137,7 @@ fn wake(waker: Option<Waker>) {
     }
 }
 
-/// The goals of a client that somebody still has a handle to.
+/// Goals of a client that still have a handle.
 pub(crate) struct Goals<F>(Arc<Mutex<Known<F>>>);
 
 struct Known<F> {
@@ -149,7 +150,7 @@ impl<F> Goals<F> {
         Self(Arc::new(Mutex::new(Known { goals: Vec::new(), is_closed: false })))
     }
 
-    /// Tracks a goal that is about to be sent: its feedback may be faster than the response.
+    /// Tracks a goal before it is sent, because its feedback may arrive before the response.
     pub(crate) fn track(&self, id: GoalId) -> Arc<Tracked<F>> {
         let mut known = self.lock();
         let progress = Progress {
@@ -191,7 +192,7 @@ impl<F> Goals<F> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Known<F>> {
-        // Held for plain moves, during which nothing panics.
+        // Only moves of values happen under the lock, and they do not panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -202,7 +203,8 @@ impl<F> Clone for Goals<F> {
     }
 }
 
-/// Gives each goal what is told of it. No goal has news any more once it is dropped, with the client or its executor.
+/// Passes feedback and status on to the goals. Its drop, with the client or the executor, ends the feedback of all
+/// goals.
 pub(crate) struct Router<A: Action> {
     pub(crate) goals: Goals<A::Feedback>,
     pub(crate) depth: usize,
@@ -214,7 +216,7 @@ impl<A: Action> Router<A> {
         match news {
             News::Feedback(message) => {
                 let Some(goal) = self.goals.find(message.goal_id.into()) else {
-                    // Another client's.
+                    // The feedback is for another client's goal.
                     return;
                 };
                 if let Some((_, true)) = goal.push(message.feedback, self.depth) {
@@ -236,16 +238,16 @@ impl<A: Action> Drop for Router<A> {
 /// The feedback of one goal, in the order in which it came: a stream that ends once the server told that the goal has ended,
 /// the server has gone for a second, or the client was dropped.
 ///
-/// It can be awaited, or be given to a group as an entity with a callback of its own, by
+/// Await it, or give it to a group as an entity with a callback of its own, by
 /// [`CallbackGroup::create_stream`](rospin_engine::CallbackGroup::create_stream). Taking from it locks for a moment.
 ///
-/// Feedback that the network delivers after the goal's end is dropped. A client whose executor is behind by more than the
-/// server's [result timeout](super::ActionServerOptions::result_timeout) may never hear that a goal has ended: await the
-/// [result](super::ClientGoalHandle::result) beside the feedback where that can be.
+/// Feedback that arrives after the goal's end is dropped. If the client's executor is later than the server's [result
+/// timeout](super::ActionServerOptions::result_timeout), the client may never learn that the goal has ended; await the
+/// [result](super::ClientGoalHandle::result) beside the feedback where possible.
 ///
 /// ```
 /// use futures::StreamExt;
-/// use rospin_node::{Action, FeedbackStream};
+/// use rospin::{Action, FeedbackStream};
 ///
 /// /// The last feedback before the goal's end.
 /// async fn last<A: Action>(feedback: FeedbackStream<A>) -> Option<A::Feedback> {

@@ -46,7 +46,7 @@ pub enum ByReferenceWithPayload {}
 #[derive(Debug)]
 pub enum WithoutArgumentWithPayload {}
 
-/// Both methods of [`Callback`]: an entity over a source and a timer, with the same closure.
+/// Implements both methods of [`Callback`] with the same closure: one for an entity over a source, one for a timer.
 macro_rules! methods {
     ($group:ty, $argument:ty, |$given:ident| $inner:expr, $source:ident, $timer:ident, |$this:ident, $convert:ident| $closure:expr) => {
         fn on_source<S: Source>(

@@ -1,4 +1,4 @@
-//! What callbacks are given: a message by value, shared or by reference.
+//! Messages as callbacks take them: by value, shared, or by reference.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use crate::dynamic::DynamicMessage;
 use crate::group::Exclusive;
 use crate::message::Message;
 
-/// A message as it came: in process it is shared with other subscriptions.
+/// A message as it arrived.
 #[derive(Debug)]
 pub enum Received<M> {
     /// Decoded for this subscription alone.
     Owned(M),
-    /// Published in this process.
+    /// Published in this process, and shared with other subscriptions.
     Shared(Arc<M>),
 }
 
@@ -29,7 +29,7 @@ impl<M: Clone> Received<M> {
     pub(crate) fn into_value(self) -> M {
         match self {
             Self::Owned(message) => message,
-            // Whoever is the last to have the message gets it without a copy.
+            // The last subscription that holds the message gets it without a copy.
             Self::Shared(message) => Arc::unwrap_or_clone(message),
         }
     }
@@ -44,7 +44,7 @@ impl<M> Received<M> {
     }
 }
 
-/// A message that the callback gets by reference.
+/// A message for a callback that takes it by reference.
 #[derive(Debug)]
 pub struct ByRef<M>(Received<M>);
 
@@ -69,14 +69,16 @@ pub struct ByArc<Form>(PhantomData<Form>);
 #[derive(Debug)]
 pub struct ByReferenceTo<Form>(PhantomData<Form>);
 
-/// A callback of a subscription of messages `M` on a group of type `G`: see [`callback`](crate::callback).
+/// A callback of a subscription of messages `M` on a group of type `G`. The module [`callback`](crate::callback) lists
+/// the forms.
 #[diagnostic::on_unimplemented(
-    message = "this is no callback of a subscription on a `{G}`",
-    label = "it cannot be called with a message on this group",
-    note = "write the types of its parameters: the payload (`&mut P`, or `Payload<P>` where it is asynchronous) if it wants that, \
-            then the message as `M`, `Arc<M>` or `&M`, whose type must be a `Message`",
-    note = "callbacks of mutually exclusive groups are `FnMut + Send + 'static`, those of reentrant groups `Fn + Send + Sync + 'static`",
-    note = "it returns `()` or a `Result<(), E>`, or is asynchronous and does so in the end"
+    message = "this closure is not a callback of a subscription on `{G}`",
+    label = "a subscription's callback cannot have this form on this group",
+    note = "write the type of each parameter: first the payload, if the callback uses it (`&mut P`, or `Payload<P>` if it is \
+            asynchronous), then the message as `M`, `Arc<M>` or `&M`, whose type must be a `Message`",
+    note = "a reentrant group and a node's own group have no payload",
+    note = "on a mutually exclusive group a callback is `FnMut + Send + 'static`, on a reentrant one `Fn + Send + Sync + 'static`",
+    note = "it returns `()` or a `Result<(), E>`; an asynchronous one returns a future of that"
 )]
 pub trait SubscriptionCallback<G, M, Form> {
     /// Creates the entity.
@@ -90,9 +92,10 @@ pub trait SubscriptionCallback<G, M, Form> {
     ) -> Result<Entity, SourceError>;
 }
 
-/// Implements [`SubscriptionCallback`] for one form of closure, which is `$bound`, and one way to give it the message.
+/// Implements [`SubscriptionCallback`] for closures with the bounds `$bounds`, and for one way to pass the message.
 ///
-/// The closure's bounds come before that of the message: so the compiler knows what the message is when it asks whether it is one.
+/// The closure's bounds come before the bound of the message. So the compiler knows the message's type when it checks
+/// that it is a message, and can name it in its error.
 macro_rules! subscription_callback {
     ([$($generics:tt)*] $group:ty, $way:ident<$form:ty>, $argument:ty, $gives:ident, [$($bounds:tt)+]) => {
         impl<$($generics)*> SubscriptionCallback<$group, M, $way<$form>> for F
@@ -114,7 +117,7 @@ macro_rules! subscription_callback {
     };
 }
 
-/// A type that subscriptions have messages of.
+/// A type of messages that a subscription can receive.
 pub trait Given: Clone + Send + Sync + 'static {}
 
 impl<M: Message> Given for M {}
@@ -143,11 +146,11 @@ struct GivesValue(Failures);
 struct GivesArc(Failures);
 #[derive(Clone)]
 struct GivesRef(Failures);
-/// For timers.
+/// The converter of timers.
 #[derive(Clone)]
 pub(crate) struct GivesTick(pub(crate) Failures);
 
-/// Implements [`Convert`] for what keeps nothing and reports errors.
+/// Implements [`Convert`] for a converter that keeps nothing while the callback runs, and reports errors.
 macro_rules! convert {
     ([$($generics:tt)*], $gives:ident, $item:ty, $argument:ty, |$taken:ident| $open:expr) => {
         impl<$($generics)*> Convert<$item, $argument, Nothing> for $gives {

@@ -1,32 +1,34 @@
-//! What may be given where a callback is asked for: any of these, as the group allows.
+//! Callbacks: the forms that a closure may have. The group decides which of them it takes.
 //!
 //! | | mutually exclusive group with payload `P` | reentrant group | a node's own group |
 //! | --- | --- | --- | --- |
 //! | synchronous | `\|payload: &mut P, message: M\|` or `\|message: M\|` | `\|message: M\|` | `\|message: M\|` |
 //! | asynchronous | `\|payload: Payload<P>, message: M\| async { .. }` or `\|message: M\| async { .. }` | `\|message: M\| async { .. }` | `\|message: M\| async { .. }` |
 //!
-//! - Callbacks of a mutually exclusive group, or a node's own, are `FnMut`: one runs at a time. Those of a reentrant group are `Fn`
-//!   and [`Sync`], for they run at the same time.
-//! - A subscription's message comes by value, as [`Arc`](std::sync::Arc), or to a synchronous callback by reference: `M`, `Arc<M>`, `&M`. In
-//!   process an `Arc` is shared by all subscriptions, and a value is a copy unless it is the last one. The closure says which: its
-//!   parameters are written with their types.
+//! - Callbacks of a mutually exclusive group, a node's own included, are `FnMut`: one runs at a time. Callbacks of a
+//!   reentrant group are `Fn` and [`Sync`], because several of them run at once.
+//! - A subscription's callback takes the message by value (`M`), shared (`Arc<M>`, [`Arc`](std::sync::Arc)), or, if it
+//!   is synchronous, by reference (`&M`). The parameter's type, which the closure must write, decides. Within a
+//!   process all subscriptions share the `Arc`; a value is a copy, except for the last subscription that holds the
+//!   message.
 //! - A timer's callback takes a [`Tick`], or nothing.
 //! - A service's callback takes the request by value, and returns the response.
-//! - Callbacks of timers and subscriptions return nothing or a [`Result`], whose error is an [`Incident`](rospin_engine::Incident).
+//! - Callbacks of timers and subscriptions return nothing or a [`Result`]. An error is reported as an
+//!   [`Incident`](rospin_engine::Incident).
 //!
-//! What captures something that an asynchronous callback uses clones it for each call: `move |message: M| { let log = log.clone(); async
-//! move { .. } }`.
+//! An asynchronous callback clones whatever it captures for each call: `move |message: M| { let log = log.clone();
+//! async move { .. } }`.
 //!
-//! A closure that fits no form is an error that says so:
+//! A closure that has none of these forms is a compile error that says so:
 //!
 //! ```compile_fail,E0277
-//! # use rospin_node::{Node, Subscription, TopicError};
+//! # use rospin::{Node, Subscription, TopicError};
 //! # fn wrong(node: &Node) -> Result<Subscription, TopicError> {
-//! node.create_subscription("chatter", |number: u32| println!("{number}")) // error: this is no callback of a subscription
+//! node.create_subscription("chatter", |number: u32| println!("{number}")) // error: this closure is not a callback of a subscription
 //! # }
 //! ```
 //!
-//! The traits here are not called or implemented outside of this crate.
+//! The traits of this module are neither called nor implemented outside of this crate.
 
 mod forms;
 mod given;
@@ -42,14 +44,17 @@ pub(crate) use given::GivesTick;
 pub use given::{ByArc, ByRef, ByReferenceTo, ByValue, Given, Received, SubscriptionCallback};
 pub use returned::{Convert, Nothing, Returned, Returns, Value};
 
-/// A callback of a group of type `G`, which is given an `A` and returns what `K` says; `Form` is how it does that.
+/// A callback of a group of type `G`. It takes an `A`, and returns a value of the kind `K`. `Form` is the form of the
+/// closure.
 #[diagnostic::on_unimplemented(
-    message = "this is no callback of a `{G}`",
-    label = "it cannot be called with `{A}` on this group",
-    note = "write the types of its parameters: the payload (`&mut P`, or `Payload<P>` where it is asynchronous) if it wants that, \
-            then what it is called for",
-    note = "callbacks of mutually exclusive groups are `FnMut + Send + 'static`, those of reentrant groups `Fn + Send + Sync + 'static`",
-    note = "timers and subscriptions want `()` or a `Result<(), E>` back, services the response"
+    message = "this closure is not a callback with the argument `{A}` on `{G}`",
+    label = "the callback cannot have this form on this group",
+    note = "write the type of each parameter: first the payload, if the callback uses it (`&mut P`, or `Payload<P>` if it is \
+            asynchronous), then the argument: a timer's `Tick`, a service's request",
+    note = "a reentrant group and a node's own group have no payload",
+    note = "on a mutually exclusive group a callback is `FnMut + Send + 'static`, on a reentrant one `Fn + Send + Sync + 'static`",
+    note = "a timer's callback returns `()` or a `Result<(), E>`, a service's callback the response; an asynchronous one returns a \
+            future of that"
 )]
 pub trait Callback<G, A, K: Returned, Form>: Send + 'static {
     /// Creates an entity over a source.

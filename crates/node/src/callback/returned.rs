@@ -1,23 +1,23 @@
-//! What callbacks return, and what becomes of it.
+//! Return values of callbacks.
 
 use std::fmt::Display;
 
 /// A kind of return value.
 pub trait Returned: 'static {
-    /// What is made of it.
+    /// The value that the caller gets.
     type Value;
 }
 
-/// Nothing, or an error: of timers and subscriptions.
+/// Nothing, or an error: the return values of timers and subscriptions.
 #[derive(Debug)]
 pub enum Nothing {}
 
 impl Returned for Nothing {
-    /// `Err` with what the error says.
+    /// The error is its message.
     type Value = Result<(), String>;
 }
 
-/// A value that somebody waits for: of services.
+/// A value for which somebody waits: the response of a service.
 #[derive(Debug)]
 pub struct Value<T>(std::marker::PhantomData<T>);
 
@@ -25,7 +25,7 @@ impl<T: 'static> Returned for Value<T> {
     type Value = T;
 }
 
-/// Something that a callback may return where `K` is asked for.
+/// A type that a callback of kind `K` may return.
 pub trait Returns<K: Returned> {
     #[doc(hidden)]
     fn value(self) -> K::Value;
@@ -49,10 +49,10 @@ impl<T: 'static> Returns<Value<T>> for T {
     }
 }
 
-/// Makes the callback's argument of what was taken, and does what is to be done with what it returns.
+/// Makes the callback's argument from the item that was taken, and handles the return value.
 #[doc(hidden)]
 pub trait Convert<Item, A, K: Returned>: Clone + Send + Sync + 'static {
-    /// What is kept while the callback runs.
+    /// The part of the item that is kept until the callback has returned, such as the address of the response.
     type Kept: Send + 'static;
 
     fn open(&self, item: Item) -> (A, Self::Kept);

@@ -8,67 +8,67 @@ use super::message_type::FieldType;
 use super::path::{Path, PathError, Step};
 use super::value::{Value, WrongValue};
 
-/// Why a field could not be read.
+/// Reasons for which a field could not be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GetFieldError {
-    /// There is none.
+    /// The path does not lead to a field.
     #[error(transparent)]
     Path(#[from] PathError),
-    /// It is of another type.
+    /// The field has another type.
     #[error("`{path}` is {found}, not {expected}; ask for that type, or for a `Value`")]
     WrongType {
         /// The path.
         path: String,
-        /// What was asked for.
+        /// The type that was requested.
         expected: &'static str,
-        /// What it is.
+        /// The type that it has.
         found: String,
     },
 }
 
-/// Why a field could not be set.
+/// Reasons for which a field could not be set.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetFieldError {
-    /// There is none.
+    /// The path does not lead to a field.
     #[error(transparent)]
     Path(#[from] PathError),
-    /// It is something else.
-    #[error("`{path}` is {field_type}, which {found} is not")]
+    /// The value does not fit the field's type.
+    #[error("`{path}` is {field_type}, which cannot hold {found}")]
     WrongType {
         /// The path.
         path: String,
-        /// What the field is.
+        /// The field's type.
         field_type: String,
-        /// What it was to be set to.
+        /// The value's type.
         found: String,
     },
-    /// It holds not so many elements or bytes, or more of them.
-    #[error("`{path}` is {field_type}, which a length of {length} does not fit")]
+    /// The number of elements or bytes does not fit the field's type.
+    #[error("`{path}` is {field_type}, which cannot have a length of {length}")]
     WrongLength {
         /// The path.
         path: String,
-        /// What the field is.
+        /// The field's type.
         field_type: String,
-        /// How many there are.
+        /// The number of elements or bytes in the value.
         length: usize,
     },
 }
 
 impl DynamicMessage {
-    /// What is at the path.
+    /// Returns the value at a path.
     ///
     /// # Errors
-    /// If there is nothing.
+    /// If the path does not lead to a field.
     pub fn value(&self, path: &str) -> Result<Cow<'_, Value>, PathError> {
         Path::parse(path)?.find(self)
     }
 
-    /// What is at the path, as what it is in Rust: `f64`, `String`, `Vec<u8>`, `DynamicMessage` and so on.
+    /// Returns the value at a path as a Rust type: `f64`, `String`, `Vec<u8>`, `DynamicMessage` and so on.
     ///
     /// # Errors
-    /// If there is nothing, or something else.
+    /// If the path does not lead to a field, or the field has another type.
     pub fn get<T: TryFrom<Value, Error: Into<WrongValue>>>(&self, path: &str) -> Result<T, GetFieldError> {
         let value = self.value(path)?.into_owned();
         value.try_into().map_err(|error: T::Error| {
@@ -77,11 +77,11 @@ impl DynamicMessage {
         })
     }
 
-    /// Sets what is at the path. Numbers become of the kind that the field is: an integer any number that can be so large, a
-    /// floating-point number a longer or a shorter one.
+    /// Sets the value at a path. Numbers are converted to the field's type: an integer to any type that can hold it, a
+    /// floating-point number to the other width.
     ///
     /// # Errors
-    /// If there is no such field, or it is none that can have this value; then the message is as it was.
+    /// If the path does not lead to a field, or the value does not fit it. The message is unchanged then.
     pub fn set(&mut self, path: &str, value: impl Into<Value>) -> Result<(), SetFieldError> {
         let path = Path::parse(path)?;
         set(self, &path, &path.steps, value.into())

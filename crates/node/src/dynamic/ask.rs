@@ -1,4 +1,4 @@
-//! Learning the type of a topic from those who publish it.
+//! Discovery of a topic's type: nodes that publish the topic are asked for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
@@ -15,24 +15,25 @@ use crate::interfaces::type_description_interfaces::{GetTypeDescription, GetType
 use crate::names::NameError;
 use crate::node::Node;
 
-/// How long a node may take to be known as the one that has a publisher, and to be matched with.
+/// Time that discovery may take until the node of a publisher is known, and its service is matched.
 const DISCOVERY: Duration = Duration::from_secs(3);
 
-/// How long is waited before the graph is looked at again, for what it does not tell.
+/// Pause before the graph is looked at again, for facts that it does not announce.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How long an answer may take, and how often a node is asked: a server that does not know its client yet may answer to nobody.
+/// Time that an answer may take before the node is asked again. A server that does not know its client yet may send
+/// its answer to nobody.
 const ANSWER: Duration = Duration::from_secs(3);
 const ATTEMPTS: usize = 3;
 
-/// Why the type of a topic was not learned from the network.
+/// Reasons for which the type of a topic could not be learned from the network.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AskTypeError {
-    /// The topic's name is none.
+    /// The topic's name is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// Publishers do not agree.
+    /// Its publishers have several types.
     #[error("topic `{topic}` has publishers of several types: {}", .types.join(", "))]
     SeveralTypes {
         /// The topic.
@@ -40,7 +41,7 @@ pub enum AskTypeError {
         /// Their types.
         types: Vec<String>,
     },
-    /// Whoever publishes has no node that could be asked.
+    /// No publisher's node is known, so none can be asked.
     #[error(
         "topic `{topic}` is of type {type_name}, and no node is known to publish it, so nobody can be asked what that is; use \
          `MessageType::find` where the type is installed"
@@ -51,7 +52,7 @@ pub enum AskTypeError {
         /// Its type.
         type_name: String,
     },
-    /// Nobody told.
+    /// No node answered with the type.
     #[error(
         "no node tells what type {type_name} of topic `{topic}` is: {}; nodes of rclcpp and rclpy do from Iron on, nodes of \
          rospin after `serve_type_descriptions`; use `MessageType::find` where the type is installed", .reasons.join(", ")
@@ -61,22 +62,24 @@ pub enum AskTypeError {
         topic: String,
         /// Its type.
         type_name: String,
-        /// Why not, from each node that was asked.
+        /// The reason for each node that was asked.
         reasons: Vec<String>,
     },
 }
 
 impl Node {
-    /// Learns the type of a topic from the nodes that publish it, one after the other until one tells: they are asked for it by
-    /// their service `~/get_type_description`. What comes back must have the hash that the graph says, where it says one.
+    /// Learns the type of a topic from a node that publishes it. The nodes are asked one after the other, by their
+    /// service `~/get_type_description`, until one answers. The answer must have the type hash that the graph has, if
+    /// it has one.
     ///
     /// Waits until somebody publishes: give it a timeout. What it waits for by time sleeps on `executor`. Can be awaited
     /// anywhere, inside callbacks, too.
     ///
-    /// See [`serve_type_descriptions`](Self::serve_type_descriptions) for an example.
+    /// [`serve_type_descriptions`](Self::serve_type_descriptions) has an example.
     ///
     /// # Errors
-    /// If the topic's name is none, its publishers do not agree, or none of them tells. That takes some seconds a node.
+    /// If the topic's name is invalid, its publishers have several types, or none of them answers. That takes up to
+    /// some seconds for each node.
     pub fn message_type_of(
         &self,
         executor: &ExecutorHandle,
@@ -98,7 +101,7 @@ impl Node {
     }
 }
 
-/// The type of a topic, and the nodes that publish it, each with the hash of its type as far as that is known.
+/// Returns the type of a topic, and the nodes that publish it, each with the type hash if it is known.
 async fn publishers(
     node: &Node,
     executor: &ExecutorHandle,
@@ -107,7 +110,7 @@ async fn publishers(
     let graph = node.graph();
     let mut waited = Duration::ZERO;
     loop {
-        // Looking after asking, nothing is missed.
+        // The future is taken before the graph is read, so no change is missed.
         let change = graph.next_change();
         let publishers = graph.endpoints(EndpointKind::Publisher, topic);
         let types: BTreeSet<_> = publishers.iter().map(|publisher| publisher.type_name.clone()).collect();
@@ -127,13 +130,13 @@ async fn publishers(
         if waited >= DISCOVERY {
             return Err(AskTypeError::NoNode { topic: topic.to_owned(), type_name });
         }
-        // Which node it is is told to nobody.
+        // The graph does not announce when the node of a publisher becomes known, so look again.
         let _ = executor.sleep(ClockKind::Steady, PAUSE).await;
         waited += PAUSE;
     }
 }
 
-/// Asks a node; if it does not tell, why.
+/// Asks one node. The error is the reason why it did not answer with the type.
 async fn ask(
     node: &Node,
     executor: &ExecutorHandle,
@@ -167,7 +170,7 @@ async fn ask(
     Err("it does not answer".to_owned())
 }
 
-/// What the future resolves to, unless that takes longer.
+/// Returns the result of `future`, or `None` if that takes longer than `longest`.
 async fn within<F: Future>(executor: &ExecutorHandle, longest: Duration, future: F) -> Option<F::Output> {
     let (mut future, mut over) = (pin!(future), pin!(executor.sleep(ClockKind::Steady, longest)));
     poll_fn(|cx| match future.as_mut().poll(cx) {

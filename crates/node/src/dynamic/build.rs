@@ -1,4 +1,5 @@
-//! From descriptions to types: everything that can be wrong with one is found here, and nowhere else.
+//! Construction of types from descriptions. Everything that can be wrong with a description is found here, and nowhere
+//! else.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,28 +9,28 @@ use crate::interfaces::field_type;
 use crate::interfaces::type_description_interfaces::{self as wire, IndividualTypeDescription, TypeDescription};
 use crate::names::{NameError, TypeName};
 
-/// How deeply messages may nest: twice as deeply as those of ROS 2 do. A message of so many messages around one byte takes about
-/// a thousand times that in memory, and no payload can take more.
+/// Number of levels that messages may nest: twice as many as those of ROS 2 have. A message of that many levels around
+/// a single byte takes about a thousand times as much memory as the payload, which is the worst ratio.
 pub(super) const DEPTH_MAX: usize = 16;
 
-/// How much memory a message may take before anything is in its sequences, in bytes.
+/// Memory that a message with empty sequences may take, in bytes.
 const MEMORY_MAX: usize = 1 << 26;
 
-/// Why a description is none of a message that can be had here.
+/// Reasons for which a description is not a usable type.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MessageTypeError {
-    /// The text is not what ROS 2 installs.
-    #[error("this is no type in JSON as ROS 2 from Iron on installs it: {reason}")]
+    /// The text is not a description as ROS 2 installs them.
+    #[error("this is not a type description in JSON, as ROS 2 Iron and later install it: {reason}")]
     Json {
-        /// What is wrong, and where.
+        /// The problem and its place.
         reason: String,
     },
-    /// The name of a type is none.
+    /// The name of a type is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The name of a field is none.
-    #[error("`{field}` of {message_type} is no name of a field; use letters, digits and underscores")]
+    /// The name of a field is invalid.
+    #[error("`{field}` of {message_type} is not a valid name of a field; use letters, digits and underscores")]
     FieldName {
         /// The type.
         message_type: String,
@@ -42,7 +43,7 @@ pub enum MessageTypeError {
         /// The name.
         name: String,
     },
-    /// A field has a type that is not described.
+    /// The type of a field is not described.
     #[error("field `{field}` of {message_type} is of type `{nested}`, which is not described; add its description")]
     Unknown {
         /// The type.
@@ -58,13 +59,13 @@ pub enum MessageTypeError {
         /// The type.
         message_type: String,
     },
-    /// Messages nest more deeply than anybody needs.
+    /// Messages nest too deeply.
     #[error("messages in {message_type} nest more than {DEPTH_MAX} deep")]
     Deep {
         /// The type.
         message_type: String,
     },
-    /// A message takes too much memory although there is nothing in it.
+    /// A message takes too much memory even when its sequences are empty.
     #[error("a message of type {message_type} takes more than {MEMORY_MAX} bytes before anything is in it")]
     Large {
         /// The type.
@@ -76,39 +77,39 @@ pub enum MessageTypeError {
         /// The type.
         message_type: String,
     },
-    /// A field is of a kind that is not supported.
+    /// The kind of a field is not supported.
     #[error("field `{field}` of {message_type} is {what}, which is not supported")]
     Unsupported {
         /// The type.
         message_type: String,
         /// The field.
         field: String,
-        /// What it is.
+        /// The kind.
         what: String,
     },
-    /// A type is not the version that was meant.
+    /// The type has another hash than expected, so it is another version of the type.
     #[error("{name} should have hash {expected}, and has {hash}: these are two versions of it")]
     Hash {
         /// The type.
         name: String,
-        /// The hash that somebody says it has.
+        /// The expected hash.
         expected: String,
-        /// The hash that it has.
+        /// The hash of the description.
         hash: String,
     },
 }
 
 impl MessageType {
-    /// The type that is described. What it does not refer to is left out.
+    /// Returns the described type. Types that it does not refer to are left out.
     ///
     /// # Errors
-    /// If there is something wrong with the description.
+    /// If the description is not a usable type.
     pub fn from_description(description: &TypeDescription) -> Result<Self, MessageTypeError> {
         let mut descriptions = BTreeMap::new();
         let referenced = &description.referenced_type_descriptions;
         for each in referenced.iter().chain([&description.type_description]) {
             let before = descriptions.insert(each.type_name.as_str(), each);
-            // Only if they are the same it does not matter which one is taken.
+            // A type may be described twice only if both descriptions are equal.
             if before.is_some_and(|before| before != each) {
                 return Err(MessageTypeError::Duplicate { name: each.type_name.clone() });
             }
@@ -120,7 +121,7 @@ impl MessageType {
 struct Builder<'a> {
     descriptions: BTreeMap<&'a str, &'a IndividualTypeDescription>,
     built: BTreeMap<&'a str, MessageType>,
-    /// The type that is being built, and those that contain it.
+    /// The type that is being built, and the types that contain it.
     under_way: Vec<&'a str>,
 }
 
@@ -207,7 +208,7 @@ impl<'a> Builder<'a> {
             field_type::BOUNDED_STRING => {
                 FieldType::String { max: Some(capacity(described.string_capacity, "a string")?) }
             }
-            // Implementations of DDS do not agree on how wide a wide character is.
+            // Implementations of DDS do not agree on the width of a wide character.
             field_type::WCHAR | field_type::WSTRING | field_type::FIXED_WSTRING | field_type::BOUNDED_WSTRING => {
                 return Err(unsupported("of wide characters".to_owned()));
             }
@@ -232,7 +233,7 @@ enum Shape {
     Unbounded,
 }
 
-/// How many there are, and of what; the latter is none that exists where the id is not.
+/// Splits a type number into shape and kind. An unknown number gives a kind that does not exist.
 fn shape_and_kind(type_id: u8) -> (Shape, u8) {
     let within = |first: u8| (type_id > first).then(|| type_id - first);
     if let Some(kind) = within(field_type::UNBOUNDED_SEQUENCE) {
@@ -252,7 +253,7 @@ fn is_name(name: &str) -> bool {
 }
 
 impl FieldType {
-    /// What it takes beside a [`Value`].
+    /// Returns the memory of the field besides its [`Value`].
     fn size(&self) -> Size {
         let memory = match self {
             Self::Message(message_type) => return message_type.size(),
@@ -267,7 +268,7 @@ impl FieldType {
         Size { depth: 0, memory }
     }
 
-    /// What one of many takes.
+    /// Returns the memory of one element.
     const fn width(&self) -> usize {
         match self {
             Self::Bool | Self::Int8 | Self::UInt8 => 1,
@@ -275,7 +276,7 @@ impl FieldType {
             Self::Int32 | Self::UInt32 | Self::Float32 => 4,
             Self::Int64 | Self::UInt64 | Self::Float64 => 8,
             Self::String { .. } => size_of::<String>(),
-            // Their own size has it.
+            // Their own size includes it.
             Self::Message(_) | Self::Array { .. } | Self::Sequence { .. } => 0,
         }
     }

@@ -1,6 +1,7 @@
-//! From what travels to messages. CDR does not say what it holds, so the type is walked, and asks for what should be there.
+//! Decoding. CDR does not describe its content, so the decoder walks the type.
 //!
-//! What comes from the network is not believed: nothing is allocated for what is only announced, and bounds are kept.
+//! Lengths from the network are not trusted: they are checked against bounds, and memory is allocated as elements
+//! arrive.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,10 +14,10 @@ use super::message_type::{Field, FieldType, MessageType};
 use super::value::{Value, scalars};
 use crate::message::Decode;
 
-/// How much is allocated at once for what is only announced, in elements.
+/// Number of elements for which memory is allocated before they are read.
 const AHEAD_MAX: usize = 1024;
 
-/// How messages of a type are decoded.
+/// The seed that decodes messages of a type.
 #[derive(Clone)]
 pub(crate) struct DynamicSeed(pub(super) MessageType);
 
@@ -62,7 +63,7 @@ impl<'de> Visitor<'de> for MessageSeed<'_> {
 
 struct FieldSeed<'a>(&'a Field);
 
-/// A string that is no longer than it may be.
+/// The seed of a string with a bound.
 #[derive(Clone, Copy)]
 struct StringSeed<'a> {
     field: &'a str,
@@ -83,7 +84,7 @@ impl<'de> DeserializeSeed<'de> for StringSeed<'_> {
     }
 }
 
-/// Elements of an array or a sequence.
+/// The seed of the elements of an array or a sequence.
 struct Elements<'a, S> {
     field: &'a str,
     one: S,
@@ -138,7 +139,7 @@ impl<'de, S: DeserializeSeed<'de> + Clone> Visitor<'de> for Elements<'_, S> {
     }
 }
 
-/// Bytes, all at once: what there is most of are images.
+/// The seed of bytes, which are copied at once. Images consist of them.
 struct Bytes<'a>(Elements<'a, PhantomData<u8>>);
 
 impl<'a> Bytes<'a> {

@@ -1,4 +1,4 @@
-//! What fields are unless somebody says otherwise.
+//! Default values of fields.
 
 use std::str::FromStr;
 
@@ -9,7 +9,8 @@ use super::value::{Value, scalars};
 macro_rules! of_scalars {
     ($($one:ident $many:ident $rust:ident $name:literal,)*) => {
         impl FieldType {
-            /// The value of a field without one. ROS 2 leaves open how defaults are written: what cannot be read is no default.
+            /// Returns the default of a field whose description has the text `text`. ROS 2 does not specify how
+            /// defaults are written, so a text that cannot be read counts as no default.
             pub(super) fn default_value(&self, text: &str) -> Value {
                 match self {
                     $(Self::$one => Value::$one(scalar(text).unwrap_or_default()),)*
@@ -45,13 +46,13 @@ macro_rules! of_scalars {
 
 scalars!(of_scalars);
 
-/// A number or a Boolean, as Rust or Python writes it.
+/// Parses a number or a Boolean, as Rust or Python writes it.
 fn scalar<T: FromStr>(text: &str) -> Option<T> {
     let text = text.trim();
     text.parse().or_else(|_| text.to_ascii_lowercase().parse()).ok()
 }
 
-/// Numbers between brackets or parentheses.
+/// Parses numbers between brackets or parentheses.
 fn many<T: FromStr>(text: &str) -> Option<Vec<T>> {
     let text = text.trim();
     let inner = text.strip_prefix(['[', '('])?.strip_suffix([']', ')'])?;

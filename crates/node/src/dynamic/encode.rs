@@ -1,4 +1,4 @@
-//! From messages to what travels: the fields one after the other, as serde does it for a struct.
+//! Encoding: the fields in order, as serde encodes a struct.
 
 use serde::ser::{SerializeSeq, SerializeTuple};
 use serde::{Serialize, Serializer};
@@ -21,7 +21,7 @@ impl Serialize for DynamicMessage {
     }
 }
 
-/// A value, as its field has it: of an array the length does not travel.
+/// A value with its field's shape. The length of an array is not encoded.
 struct Encoded<'a> {
     value: &'a Value,
     is_array: bool,
@@ -45,7 +45,7 @@ macro_rules! of_scalars {
         impl Serialize for Encoded<'_> {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 match self.value {
-                    // All at once: what there is most of are images.
+                    // Bytes are copied at once. Images consist of them.
                     Value::UInt8Array(values) if !self.is_array => serializer.serialize_bytes(values),
                     $(
                         Value::$one(value) => value.serialize(serializer),

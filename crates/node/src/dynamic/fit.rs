@@ -1,18 +1,18 @@
-//! Values become what their field is, where nothing but the kind of number has to change.
+//! Conversion of values to a field's type, where only the kind of number differs.
 
 use super::message_type::FieldType;
 use super::value::{Value, scalars};
 
-/// Why a value does not become what a field is.
+/// Reasons for which a value does not fit a field.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Misfit {
-    /// It is something else, or a number that there is not.
+    /// The value has another type, or is a number that the field's type cannot hold.
     Kind(String),
-    /// There are too many, or for an array too few: of elements, or of bytes in a string.
+    /// The number of elements, or of bytes of a string, does not fit.
     Length(usize),
 }
 
-/// A value that numbers of all kinds have in common.
+/// A number of any kind.
 #[derive(Clone, Copy)]
 enum Number {
     Bool(bool),
@@ -20,7 +20,7 @@ enum Number {
     Float(f64),
 }
 
-/// What a number can become.
+/// A type of numbers that a field can have.
 trait Scalar: Sized {
     fn from_number(number: Number) -> Option<Self>;
 }
@@ -53,7 +53,7 @@ impl Scalar for f64 {
     fn from_number(number: Number) -> Option<Self> {
         match number {
             Number::Bool(_) => None,
-            // It loses precision as every literal does.
+            // The conversion may lose precision, as a literal does.
             Number::Integer(value) => Some(value as Self),
             Number::Float(value) => Some(value),
         }
@@ -63,7 +63,7 @@ impl Scalar for f64 {
 impl Scalar for f32 {
     fn from_number(number: Number) -> Option<Self> {
         let wide = f64::from_number(number)?;
-        // What it loses is precision; what has become infinite is refused.
+        // The conversion may lose precision. A finite number that would become infinite is refused.
         let narrow = wide as Self;
         (narrow.is_finite() || !wide.is_finite()).then_some(narrow)
     }
@@ -108,7 +108,7 @@ macro_rules! of_scalars {
                 })
             }
 
-            /// The value as the field has it.
+            /// Converts the value to the field's type.
             pub(super) fn fit(self, to: &FieldType) -> Result<Self, Misfit> {
                 let misfit = |value: &Self| Misfit::Kind(value.shown());
                 match (to, self) {
@@ -134,7 +134,7 @@ macro_rules! of_scalars {
                 }
             }
 
-            /// Arrays and sequences, whose length is as `fits` wants it.
+            /// Converts an array or a sequence whose length passes `fits`.
             fn fit_many(self, of: &FieldType, fits: impl Fn(usize) -> bool) -> Result<Self, Misfit> {
                 let misfit = |value: &Self| Misfit::Kind(value.shown());
                 if let Some(length) = self.length().filter(|length| !fits(*length)) {
@@ -163,7 +163,7 @@ macro_rules! of_scalars {
                 }
             }
 
-            /// What it is, with the number if it is one.
+            /// Returns the kind of value for error messages, and the number if it is one.
             fn shown(&self) -> String {
                 match self {
                     $(Self::$one(value) => format!("{value:?}"),)*

@@ -1,4 +1,4 @@
-//! Types as ROS 2 installs them, from Iron on: a file in JSON for each.
+//! Type descriptions that ROS 2 installs, from Iron on: a JSON file for each type.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -10,36 +10,36 @@ use super::message_type::MessageType;
 use crate::interfaces::type_description_interfaces::TypeDescription;
 use crate::names::{NameError, TypeKind, TypeName};
 
-/// What the variable is called that says where ROS 2 is installed.
+/// The environment variable with the places where ROS 2 is installed.
 const VARIABLE: &str = "AMENT_PREFIX_PATH";
 
-/// Why a type was not found in what is installed.
+/// Reasons for which an installed type could not be loaded.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FindTypeError {
-    /// The type's name is none.
+    /// The type's name is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// It is not a message by itself.
+    /// The type is a service or an action, which have no messages of their own.
     #[error("`{name}` is part of a service or an action; only messages have a file of their own")]
     NoMessage {
         /// The type.
         name: String,
     },
-    /// Nothing says where ROS 2 is installed.
+    /// The environment does not say where ROS 2 is installed.
     #[error("{VARIABLE} is not set, so there is no place to look for `{name}`; source the `setup.bash` of ROS 2 first")]
     NoPlaces {
         /// The type.
         name: String,
     },
-    /// It is not installed.
+    /// The type is not installed.
     #[error("no type `{name}` is installed: there is no `{file}` below {}; install its package", .places.join(", "))]
     NotInstalled {
         /// The type.
         name: String,
         /// The file, below each of the places.
         file: String,
-        /// Where it was looked for.
+        /// The places that were searched.
         places: Vec<String>,
     },
     /// The file cannot be read.
@@ -47,19 +47,19 @@ pub enum FindTypeError {
     Unreadable {
         /// The file.
         file: String,
-        /// What the system says.
+        /// The system's reason.
         reason: String,
     },
-    /// The file does not have what it should.
+    /// The file's content is not a usable type.
     #[error("`{file}`: {reason}")]
     Wrong {
         /// The file.
         file: String,
-        /// What is wrong.
+        /// The problem.
         #[source]
         reason: MessageTypeError,
     },
-    /// The file has another type.
+    /// The file describes another type.
     #[error("`{file}` describes {found}")]
     Other {
         /// The file.
@@ -69,7 +69,7 @@ pub enum FindTypeError {
     },
 }
 
-/// A file, as far as it matters.
+/// The parts of the file that are used.
 #[derive(Deserialize)]
 struct Installed {
     type_description_msg: TypeDescription,
@@ -84,11 +84,11 @@ struct Hash {
 }
 
 impl MessageType {
-    /// The type that is described by a text as in `share/std_msgs/msg/String.json` where ROS 2 is installed. The hash that is in
-    /// there, too, has to be that of the type.
+    /// Returns the type that a JSON text describes, such as that of `share/std_msgs/msg/String.json` in an installed
+    /// ROS 2. The type must have the hash that the text has.
     ///
     /// # Errors
-    /// If it is no such text, or there is something wrong with the type.
+    /// If the text is not a description, or the type is not usable.
     pub fn from_json(text: &str) -> Result<Self, MessageTypeError> {
         let installed: Installed =
             serde_json::from_str(text).map_err(|error| MessageTypeError::Json { reason: error.to_string() })?;
@@ -98,11 +98,11 @@ impl MessageType {
         Ok(found)
     }
 
-    /// Looks for a message, such as `std_msgs/msg/String`, where `AMENT_PREFIX_PATH` says that ROS 2 is installed: Iron or later.
-    /// Blocks while it reads files.
+    /// Loads the type of a message, such as `std_msgs/msg/String`, from the places in `AMENT_PREFIX_PATH`, which ROS 2
+    /// Iron and later set. Blocks while it reads files.
     ///
     /// # Errors
-    /// If it is not there, or there is something wrong with it.
+    /// If the type is not installed, or is not usable.
     pub fn find(name: &str) -> Result<Self, FindTypeError> {
         TypeName::new(name)?;
         let places = std::env::var_os(VARIABLE).unwrap_or_default();
@@ -113,10 +113,10 @@ impl MessageType {
         Self::find_in(name, &places)
     }
 
-    /// As [`find`](Self::find), in these places; where more than one has it, the first one counts.
+    /// Loads the type of a message from these places, see [`find`](Self::find). The first place that has it counts.
     ///
     /// # Errors
-    /// If it is not there, or there is something wrong with it.
+    /// If the type is not installed, or is not usable.
     pub fn find_in(name: &str, places: &[impl AsRef<Path>]) -> Result<Self, FindTypeError> {
         let TypeName { package, kind, name: base, .. } = TypeName::new(name)?;
         if kind != TypeKind::Msg {

@@ -8,13 +8,14 @@ use crate::interfaces::type_description_interfaces::{
     GetTypeDescriptionRequest, GetTypeDescriptionResponse, TypeSource,
 };
 
-/// What a node can tell others of. It forgets none as long as it lives: there are no more of them than it was given.
+/// The types that a node can describe to others. They are kept as long as the node lives; their number is bounded by
+/// what the program adds.
 #[derive(Default)]
 pub(crate) struct Known(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// By name and hash.
+    /// The types by name and hash.
     types: BTreeMap<(String, String), MessageType>,
     is_served: bool,
 }
@@ -25,7 +26,7 @@ impl Known {
         self.lock().types.insert(key, message_type.clone());
     }
 
-    /// Whether nobody served them until now.
+    /// Returns true if nobody serves the types yet, and marks them as served.
     pub(super) fn begin_to_serve(&self) -> bool {
         !std::mem::replace(&mut self.lock().is_served, true)
     }
@@ -34,7 +35,7 @@ impl Known {
         self.lock().is_served = false;
     }
 
-    /// The type of that name and hash; without hash, the only one of that name.
+    /// Returns the type with that name and hash. Without a hash, returns the only type with that name.
     fn find(&self, name: &str, hash: &str) -> Result<MessageType, String> {
         let state = self.lock();
         let mut of_name = state.types.iter().filter(|((known, _), _)| known == name).map(|(_, found)| found);
@@ -59,7 +60,7 @@ impl Known {
         let type_description = found.description();
         let referenced = &type_description.referenced_type_descriptions;
         let described = [&type_description.type_description].into_iter().chain(referenced);
-        // Types that are known at run time have no text that they were made of, and ROS 2 has a word for that.
+        // Types that are known only at run time have no source text; ROS 2 names this encoding "dynamic".
         let source = |type_name: &String| TypeSource {
             type_name: type_name.clone(),
             encoding: "dynamic".to_owned(),
@@ -75,7 +76,7 @@ impl Known {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // What runs under the lock leaves nothing half done.
+        // A panic under the lock leaves nothing half changed: only moves of values happen there.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

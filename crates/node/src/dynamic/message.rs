@@ -1,17 +1,17 @@
-//! Messages.
+//! Messages whose type is known only at run time.
 
 use std::fmt;
 
 use super::message_type::MessageType;
 use super::value::Value;
 
-/// A message of a [`MessageType`]: it has the fields of the type, with values that fit.
+/// A message of a [`MessageType`]. It has the fields of the type, with values that fit them.
 ///
-/// Fields are found by paths: `linear.x`, `poses[2].position`, `ranges[7]`. It is shown as `ros2 topic echo` shows it, no more
-/// than 128 elements and bytes of each field; with `{:#}` all of them.
+/// Fields are found by paths: `linear.x`, `poses[2].position`, `ranges[7]`. `{}` formats the message as `ros2 topic
+/// echo` does, with at most 128 elements or bytes of each field; `{:#}` formats all of them.
 ///
 /// ```
-/// use rospin_node::dynamic::{DynamicMessage, MessageType};
+/// use rospin::dynamic::{DynamicMessage, MessageType};
 ///
 /// # let prefixes = [concat!(env!("CARGO_MANIFEST_DIR"), "/tests/install")];
 /// let twist = MessageType::find_in("geometry_msgs/msg/Twist", &prefixes)?;
@@ -23,18 +23,18 @@ use super::value::Value;
 /// let error = message.set("linear.w", 0.5).unwrap_err();
 /// assert_eq!(error.to_string(), "`linear.w`: geometry_msgs/msg/Vector3 has no field `w`; it has x, y, z");
 /// let error = message.set("linear.x", "fast").unwrap_err();
-/// assert_eq!(error.to_string(), "`linear.x` is float64, which string is not");
+/// assert_eq!(error.to_string(), "`linear.x` is float64, which cannot hold string");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, PartialEq)]
 pub struct DynamicMessage {
     message_type: MessageType,
-    /// Of the fields, in their order; each fits its field's type.
+    /// Values of the fields, in order. Each fits its field's type.
     values: Vec<Value>,
 }
 
 impl DynamicMessage {
-    /// One whose fields have their defaults: those that the type says, and otherwise zero, empty or false.
+    /// Returns a message whose fields have their defaults: those of the type, or else zero, empty or false.
     #[must_use]
     pub fn new(message_type: &MessageType) -> Self {
         let fields = message_type.fields().iter().enumerate();
@@ -42,18 +42,18 @@ impl DynamicMessage {
         Self { message_type: message_type.clone(), values: values.collect() }
     }
 
-    /// With these values, which fit.
+    /// Returns a message with these values, which must fit.
     pub(super) const fn with(message_type: MessageType, values: Vec<Value>) -> Self {
         Self { message_type, values }
     }
 
-    /// Its type.
+    /// Returns the message's type.
     #[must_use]
     pub const fn message_type(&self) -> &MessageType {
         &self.message_type
     }
 
-    /// Names and values of the fields, in their order.
+    /// Returns names and values of the fields, in order.
     pub fn fields(&self) -> impl ExactSizeIterator<Item = (&str, &Value)> {
         self.message_type.fields().iter().zip(&self.values).map(|(field, value)| (field.name(), value))
     }

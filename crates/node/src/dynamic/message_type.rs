@@ -1,4 +1,4 @@
-//! Types of messages.
+//! Types of messages that are known only at run time.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,12 +10,12 @@ use super::build::MessageTypeError;
 use crate::interfaces::type_description_interfaces::{self as wire, IndividualTypeDescription, TypeDescription};
 use crate::names::TypeName;
 
-/// The type of a message, checked once: every field is of a type that is known. Cheap to clone.
+/// The type of a message, checked once: the types of all fields are known. Cheap to clone.
 ///
-/// Two of them are the same if name and hash are.
+/// Two types are equal if their names and hashes are.
 ///
 /// ```
-/// use rospin_node::dynamic::{FieldType, MessageType};
+/// use rospin::dynamic::{FieldType, MessageType};
 ///
 /// # let prefixes = [concat!(env!("CARGO_MANIFEST_DIR"), "/tests/install")];
 /// let twist = MessageType::find_in("geometry_msgs/msg/Twist", &prefixes)?;
@@ -23,7 +23,7 @@ use crate::names::TypeName;
 /// assert_eq!(twist.hash(), "RIHS01_9c45bf16fe0983d80e3cfe750d6835843d265a9a6c46bd2e609fcddde6fb8d2a");
 /// let linear = twist.field("linear").unwrap();
 /// assert_eq!(linear.field_type().to_string(), "geometry_msgs/msg/Vector3");
-/// # Ok::<(), rospin_node::dynamic::FindTypeError>(())
+/// # Ok::<(), rospin::dynamic::FindTypeError>(())
 /// ```
 #[derive(Clone)]
 pub struct MessageType(Arc<Inner>);
@@ -31,18 +31,18 @@ pub struct MessageType(Arc<Inner>);
 struct Inner {
     name: TypeName,
     fields: Vec<Field>,
-    /// As it was described: of the wire's types several are one of ours.
+    /// The description as it was given, because several of its field types are one type here.
     described: IndividualTypeDescription,
     size: Size,
     hash: OnceLock<String>,
 }
 
-/// What a type is bounded by.
+/// The limits of a type.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Size {
-    /// How deeply messages nest, itself included.
+    /// Number of levels that messages nest, including this one.
     pub(super) depth: usize,
-    /// About what a message takes in memory, in bytes, with nothing in its sequences.
+    /// Memory that a message with empty sequences takes, in bytes, approximately.
     pub(super) memory: usize,
 }
 
@@ -54,21 +54,21 @@ pub struct Field {
 }
 
 impl Field {
-    /// The field's name.
+    /// Returns the field's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it holds.
+    /// Returns the field's type.
     #[must_use]
     pub const fn field_type(&self) -> &FieldType {
         &self.field_type
     }
 }
 
-/// What a field holds. It is shown as in the files that ROS 2 describes types by: `float64`, `string<=10`, `uint8[]`,
-/// `uint8[3]`, `uint8[<=3]`.
+/// The type of a field. `{}` formats it as in a `.msg` file: `float64`, `string<=10`, `uint8[]`, `uint8[3]`,
+/// `uint8[<=3]`.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum FieldType {
@@ -76,19 +76,19 @@ pub enum FieldType {
     Bool,
     /// An 8-bit integer.
     Int8,
-    /// An 8-bit integer without sign; also what ROS calls `byte` and `char`.
+    /// An 8-bit unsigned integer. ROS 2 also calls it `byte` or `char`.
     UInt8,
     /// A 16-bit integer.
     Int16,
-    /// A 16-bit integer without sign.
+    /// A 16-bit unsigned integer.
     UInt16,
     /// A 32-bit integer.
     Int32,
-    /// A 32-bit integer without sign.
+    /// A 32-bit unsigned integer.
     UInt32,
     /// A 64-bit integer.
     Int64,
-    /// A 64-bit integer without sign.
+    /// A 64-bit unsigned integer.
     UInt64,
     /// A 32-bit floating-point number.
     Float32,
@@ -96,23 +96,23 @@ pub enum FieldType {
     Float64,
     /// A string.
     String {
-        /// How many bytes it can have.
+        /// The maximum number of bytes.
         max: Option<usize>,
     },
     /// A message of that type.
     Message(MessageType),
-    /// So many of something.
+    /// A fixed number of elements.
     Array {
-        /// What it is; neither array nor sequence.
+        /// The elements' type, which is neither an array nor a sequence.
         of: Box<FieldType>,
-        /// How many.
+        /// The number of elements.
         length: usize,
     },
-    /// Any number of something.
+    /// A variable number of elements.
     Sequence {
-        /// What it is; neither array nor sequence.
+        /// The elements' type, which is neither an array nor a sequence.
         of: Box<FieldType>,
-        /// How many there can be.
+        /// The maximum number of elements.
         max: Option<usize>,
     },
 }
@@ -146,25 +146,25 @@ impl MessageType {
         Self(Arc::new(Inner { name, fields, described, size, hash: OnceLock::new() }))
     }
 
-    /// The type's name, such as `std_msgs/msg/String`.
+    /// Returns the type's name, such as `std_msgs/msg/String`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0.described.type_name
     }
 
-    /// The type's hash, `RIHS01_` and 64 digits, calculated from its description.
+    /// Returns the type's hash, `RIHS01_` and 64 digits, calculated from its description.
     #[must_use]
     pub fn hash(&self) -> &str {
         self.0.hash.get_or_init(|| schema::calculate_hash(&hashed(self.description())).to_rihs_string())
     }
 
-    /// The fields, in their order.
+    /// Returns the fields, in order.
     #[must_use]
     pub fn fields(&self) -> &[Field] {
         &self.0.fields
     }
 
-    /// The field of that name.
+    /// Returns the field of that name.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.position(name).map(|at| &self.fields()[at])
@@ -174,12 +174,12 @@ impl MessageType {
         self.fields().iter().position(|field| field.name == name)
     }
 
-    /// What the field was said to be without a value, as text.
+    /// Returns the default of a field as text, as the description has it.
     pub(super) fn default_text(&self, at: usize) -> &str {
         self.0.described.fields.get(at).map_or("", |field| &field.default_value)
     }
 
-    /// The type as others are told of it, with all that it refers to and nothing else.
+    /// Returns the description of the type and of all types that it refers to.
     #[must_use]
     pub fn description(&self) -> TypeDescription {
         let mut referenced = BTreeMap::new();
@@ -198,10 +198,10 @@ impl MessageType {
         }
     }
 
-    /// Checks that it has the hash that somebody else says it has.
+    /// Checks that the type has the hash `expected`.
     ///
     /// # Errors
-    /// If it has not: then it is another version of the type.
+    /// If it has another hash, which means another version of the type.
     pub fn check_hash(&self, expected: &str) -> Result<(), MessageTypeError> {
         if self.hash() == expected {
             return Ok(());
@@ -210,7 +210,7 @@ impl MessageType {
         Err(MessageTypeError::Hash { name, expected: expected.to_owned(), hash })
     }
 
-    /// The name with the hash, as middlewares want it.
+    /// Returns the name with the hash.
     pub(crate) fn type_name(&self) -> TypeName {
         self.0.name.clone().with_hash(self.hash().to_owned())
     }
@@ -221,7 +221,7 @@ impl MessageType {
 }
 
 impl FieldType {
-    /// The type of the message, or of the messages.
+    /// Returns the type of the message in the field, or of its elements.
     pub(super) fn nested(&self) -> Option<&MessageType> {
         match self {
             Self::Message(message_type) => Some(message_type),
@@ -231,7 +231,7 @@ impl FieldType {
     }
 }
 
-/// The description as the hash is calculated from it.
+/// Returns the description in the form from which the hash is calculated.
 fn hashed(description: TypeDescription) -> schema::TypeDescriptionMsg {
     schema::TypeDescriptionMsg {
         type_description: hashed_one(description.type_description),

@@ -1,19 +1,20 @@
-//! Messages of types that are known only at run time: what echoes, records or bridges topics uses them.
+//! Messages whose type is known only at run time. Programs that print, record or bridge topics use them.
 //!
 //! - [`MessageType`]: a type, from a file that ROS 2 installs, from a description, or from a node that has it.
-//! - [`DynamicMessage`]: a message of such a type, whose fields are found by name; it prints as `ros2 topic echo` prints it.
-//! - [`Value`]: what a field is.
+//! - [`DynamicMessage`]: a message of such a type. Its fields are found by name, and it prints as `ros2 topic echo`
+//!   does.
+//! - [`Value`]: the value of a field.
 //! - [`DynamicPublisher`], and subscriptions as of any other type: see
 //!   [`create_dynamic_subscription`](crate::Node::create_dynamic_subscription).
-//! - [`TypeDescriptionServer`]: tells other nodes what types this one has.
+//! - [`TypeDescriptionServer`]: describes this node's types to other nodes.
 //!
-//! They are the same on the wire as those of Rust types, and meet them there. A message takes several times as long to decode,
-//! and a block of memory for each message and string in it: where the type is known, [`Message`](crate::Message) is better.
+//! They have the same encoding as messages of Rust types, and the two can be mixed on a topic. A dynamic message takes
+//! several times as long to decode, and allocates for each message and string in it. Where the type is known at
+//! compile time, [`Message`](crate::Message) is better.
 //!
 //! ```
-//! use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
-//! use rospin_node::dynamic::{DynamicMessage, MessageType};
-//! use rospin_node::{Ros, Node};
+//! use rospin::{Context, ContextOptions, ExecutorOptions, Node, Ros, SpinOptions};
+//! use rospin::dynamic::{DynamicMessage, MessageType};
 //!
 //! # let prefixes = [concat!(env!("CARGO_MANIFEST_DIR"), "/tests/install")];
 //! let twist = MessageType::find_in("geometry_msgs/msg/Twist", &prefixes)?;

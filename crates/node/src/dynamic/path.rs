@@ -1,4 +1,4 @@
-//! Where a field is in a message.
+//! Paths to fields of a message.
 
 use std::borrow::Cow;
 
@@ -6,12 +6,12 @@ use super::message::DynamicMessage;
 use super::message_type::{FieldType, MessageType};
 use super::value::Value;
 
-/// Why there is no field at a path.
+/// Reasons for which a path does not lead to a field.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathError {
-    /// It is no path.
-    #[error("`{path}` is no path of a field; write `name`, `name.name` or `name[0].name`")]
+    /// The path is malformed.
+    #[error("`{path}` is not a path to a field; write `name`, `name.name` or `name[0].name`")]
     Malformed {
         /// The path.
         path: String,
@@ -25,42 +25,42 @@ pub enum PathError {
         message_type: String,
         /// The name.
         name: String,
-        /// The names that it has.
+        /// The names of the message's fields.
         known: String,
     },
-    /// What is to have a field is no message.
+    /// The path asks for a field of a value that is not a message.
     #[error("`{path}`: `{name}` is {field_type}, which has no fields")]
     NoMessage {
         /// The path.
         path: String,
         /// The field.
         name: String,
-        /// What the field is.
+        /// The field's type.
         field_type: String,
     },
-    /// What is to have elements has none.
+    /// The path asks for an element of a field that is neither an array nor a sequence.
     #[error("`{path}`: `{name}` is {field_type}, which has no elements")]
     NoElements {
         /// The path.
         path: String,
         /// The field.
         name: String,
-        /// What the field is.
+        /// The field's type.
         field_type: String,
     },
-    /// There are not so many elements.
+    /// The index is out of range.
     #[error("`{path}`: `{name}` has {length} elements; the first one is `{name}[0]`")]
     OutOfRange {
         /// The path.
         path: String,
         /// The field.
         name: String,
-        /// How many elements it has.
+        /// The number of elements.
         length: usize,
     },
 }
 
-/// A path, taken apart: names, each perhaps with the number of an element.
+/// A parsed path: names, each with an optional index.
 pub(super) struct Path<'a> {
     pub(super) whole: &'a str,
     pub(super) steps: Vec<Step<'a>>,
@@ -78,7 +78,7 @@ impl<'a> Path<'a> {
         steps.map(|steps| Self { whole, steps }).ok_or_else(|| PathError::Malformed { path: whole.to_owned() })
     }
 
-    /// Which field of the type the step means.
+    /// Returns the position of the step's field in the type.
     pub(super) fn position(&self, step: Step<'_>, message_type: &MessageType) -> Result<usize, PathError> {
         message_type.position(step.name).ok_or_else(|| PathError::NoField {
             path: self.whole.to_owned(),
@@ -93,7 +93,7 @@ impl<'a> Path<'a> {
         PathError::NoMessage { path, name, field_type: field_type.to_string() }
     }
 
-    /// Checks that there is such an element.
+    /// Checks that the index is in range.
     pub(super) fn check_index(
         &self,
         step: Step<'_>,
@@ -109,11 +109,11 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// What is at the path.
+    /// Returns the value at the path.
     pub(super) fn find<'m>(&self, mut message: &'m DynamicMessage) -> Result<Cow<'m, Value>, PathError> {
         let mut steps = self.steps.iter().copied().peekable();
         loop {
-            // There is at least one step.
+            // A parsed path has at least one step.
             let step = steps.next().ok_or_else(|| PathError::Malformed { path: self.whole.to_owned() })?;
             let at = self.position(step, message.message_type())?;
             let (field, value) = (&message.message_type().fields()[at], &message.values()[at]);

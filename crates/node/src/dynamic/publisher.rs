@@ -1,4 +1,4 @@
-//! Publishers of types that are known at run time.
+//! Publishers whose message type is known only at run time.
 
 use std::fmt;
 
@@ -9,22 +9,21 @@ use crate::options::PublisherOptions;
 use crate::publisher::{PublishError, Publisher};
 use crate::subscription::TopicError;
 
-/// Publishes messages of a type that is known at run time. Cheap to clone; clones are the same publisher.
+/// Publishes messages whose type is known only at run time. Cheap to clone; clones are the same publisher.
 ///
-/// See [`Node::create_dynamic_publisher`].
+/// [`Node::create_dynamic_publisher`] creates it.
 pub struct DynamicPublisher {
     message_type: MessageType,
     publisher: Publisher<DynamicMessage>,
 }
 
 impl Node {
-    /// Creates a publisher of messages of that type; a plain `&str` is its topic. From then on the node
-    /// [knows the type](Self::add_message_type).
+    /// Creates a publisher of messages of that type. A plain `&str` is its topic. From then on the node can [describe
+    /// the type](Self::add_message_type) to others.
     ///
     /// ```
-    /// # use rospin_engine::{Context, ContextOptions};
-    /// # use rospin_node::dynamic::{DynamicMessage, MessageType};
-    /// # use rospin_node::{Ros, Node};
+    /// # use rospin::{Context, ContextOptions, Node, Ros};
+    /// # use rospin::dynamic::{DynamicMessage, MessageType};
     /// # let prefixes = [concat!(env!("CARGO_MANIFEST_DIR"), "/tests/install")];
     /// # let node = Ros::in_process(&Context::new(ContextOptions::new())).create_node("driver")?;
     /// let twist = MessageType::find_in("geometry_msgs/msg/Twist", &prefixes)?;
@@ -36,7 +35,7 @@ impl Node {
     /// ```
     ///
     /// # Errors
-    /// If the topic's name is none, or the middleware refuses.
+    /// If the topic's name is invalid, or the middleware refuses.
     pub fn create_dynamic_publisher(
         &self,
         options: impl Into<PublisherOptions>,
@@ -49,13 +48,13 @@ impl Node {
 }
 
 impl DynamicPublisher {
-    /// The topic's name, as it was given.
+    /// Returns the topic's name as it was given.
     #[must_use]
     pub fn topic(&self) -> &str {
         self.publisher.topic()
     }
 
-    /// The type of the topic.
+    /// Returns the topic's type.
     #[must_use]
     pub const fn message_type(&self) -> &MessageType {
         &self.message_type
@@ -64,7 +63,7 @@ impl DynamicPublisher {
     /// Sends the message to all subscriptions of the topic, as [`Publisher::publish`] does.
     ///
     /// # Errors
-    /// If it is of another type, there is no room for it, or it cannot be encoded: the message is lost.
+    /// If the message has another type, there is no room for it, or it cannot be encoded. The message is lost then.
     pub fn publish(&self, message: DynamicMessage) -> Result<(), PublishError> {
         if *message.message_type() != self.message_type {
             let shown = |of: &MessageType| format!("{} ({})", of.name(), of.hash());
@@ -77,13 +76,13 @@ impl DynamicPublisher {
         self.publisher.publish(message)
     }
 
-    /// With how many subscriptions it is matched, as far as discovery knows at this moment.
+    /// Returns the number of matched subscriptions that discovery knows at this moment.
     #[must_use]
     pub fn subscription_count(&self) -> usize {
         self.publisher.subscription_count()
     }
 
-    /// Waits until it is matched with a subscription.
+    /// Waits until a subscription is matched.
     pub fn wait_for_subscription(&self) -> impl Future<Output = ()> + Send + 'static {
         self.publisher.wait_for_subscription()
     }

@@ -1,4 +1,4 @@
-//! The service by which others learn of a node's types.
+//! The service that describes a node's types to other nodes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use crate::node::Node;
 use crate::options::ServiceOptions;
 use crate::service::{Server, ServiceError};
 
-/// What the service is called below a node.
+/// The service's name, below the node's.
 pub(super) const SERVICE: &str = "get_type_description";
 
-/// Why the types of a node could not be served.
+/// Reasons for which the types of a node could not be served.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeTypesError {
-    /// They are.
+    /// They are served already.
     #[error("the types of node `{node}` are served already; keep what the first call returned")]
     AlreadyServed {
         /// The node.
@@ -29,7 +29,7 @@ pub enum ServeTypesError {
     Service(#[from] ServiceError),
 }
 
-/// Lets other nodes learn of the types that a node [knows](Node::add_message_type), until it is dropped.
+/// Describes the types that a node [knows](Node::add_message_type) to other nodes. Ends when it is dropped.
 #[must_use = "the service is removed when it is dropped"]
 pub struct TypeDescriptionServer {
     server: Server,
@@ -37,7 +37,7 @@ pub struct TypeDescriptionServer {
 }
 
 impl TypeDescriptionServer {
-    /// How many requests were displaced by newer ones before the executor got at them.
+    /// Returns how many requests newer ones displaced before the executor could answer them.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.server.lost(LossCause::QueueFull)
@@ -50,7 +50,7 @@ impl fmt::Debug for TypeDescriptionServer {
     }
 }
 
-/// That the types are served.
+/// Marks that the types are served, until it is dropped.
 struct Serving(Node);
 
 impl Drop for Serving {
@@ -60,19 +60,18 @@ impl Drop for Serving {
 }
 
 impl Node {
-    /// Has the node know a type, for [others that ask](Self::serve_type_descriptions): that of a Rust type, say. Those of dynamic
-    /// publishers and subscriptions it knows by itself, from when they are created. None of them is forgotten.
+    /// Adds a type that the node can [describe to others](Self::serve_type_descriptions), such as that of a Rust type.
+    /// Types of dynamic publishers and subscriptions are added when those are created. The node keeps all of them.
     pub fn add_message_type(&self, message_type: &MessageType) {
         self.known().add(message_type);
     }
 
-    /// Lets other nodes, and tools, learn of the types that the node [knows](Self::add_message_type): has `executor` answer the
-    /// service `~/get_type_description`, in a group called `type_descriptions`, which a deployment file can move.
+    /// Describes the types that the node [knows](Self::add_message_type) to other nodes and tools. `executor` answers
+    /// the service `~/get_type_description`, in a group called `type_descriptions`, which a deployment file can move.
     ///
     /// ```
-    /// # use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
-    /// # use rospin_node::dynamic::MessageType;
-    /// # use rospin_node::{Ros, Node};
+    /// # use rospin::{Context, ContextOptions, ExecutorOptions, Node, Ros, SpinOptions};
+    /// # use rospin::dynamic::MessageType;
     /// # let prefixes = [concat!(env!("CARGO_MANIFEST_DIR"), "/tests/install")];
     /// # let context = Context::new(ContextOptions::new());
     /// # let executor = context.create_executor(ExecutorOptions::new("main"));
@@ -89,7 +88,7 @@ impl Node {
     /// ```
     ///
     /// # Errors
-    /// If they are served already, or the middleware refuses.
+    /// If the types are served already, or the middleware refuses.
     pub fn serve_type_descriptions(&self, executor: &ExecutorHandle) -> Result<TypeDescriptionServer, ServeTypesError> {
         let node = self.fully_qualified_name();
         if !self.known().begin_to_serve() {

@@ -1,4 +1,4 @@
-//! Subscriptions of types that are known at run time.
+//! Subscriptions whose message type is known only at run time.
 
 use super::decode::DynamicSeed;
 use super::message_type::MessageType;
@@ -8,7 +8,7 @@ use crate::options::SubscriptionOptions;
 use crate::subscription::{Draft, TopicError};
 
 impl Node {
-    /// Begins a subscription of that type, which this node tells others of from then on.
+    /// Prepares a subscription of that type. From then on the node can describe the type to others.
     pub(crate) fn dynamic_draft(
         &self,
         group: &impl Group,

@@ -1,4 +1,4 @@
-//! What types are refused, and that everything else comes out as it went in.
+//! Tests: invalid types are refused, and messages of all others survive encoding and decoding.
 
 use cdr_encoding::{CdrDeserializer, CdrSerializer};
 use proptest::prelude::*;
@@ -24,7 +24,7 @@ fn decode(of: &MessageType, bytes: &[u8]) -> Result<DynamicMessage, String> {
     seed.deserialize(&mut CdrDeserializer::<Endian>::new(bytes)).map_err(|error| error.to_string())
 }
 
-/// A field of that type id.
+/// Returns a field with that type number.
 fn field(name: &str, type_id: u8) -> wire::Field {
     let r#type = wire::FieldType { type_id, ..wire::FieldType::default() };
     wire::Field { name: name.to_owned(), r#type, default_value: String::new() }
@@ -63,11 +63,11 @@ fn what_is_no_type_is_refused_by_name() {
     };
     let of = |name, fields| individual(&format!("test_msgs/msg/{name}"), fields);
     refused(vec![], vec![], "structure_needs_at_least_one_member");
-    refused(vec![field("", id::INT8)], vec![], "no name of a field");
+    refused(vec![field("", id::INT8)], vec![], "not a valid name of a field");
     refused(vec![field("a b", id::INT8)], vec![], "`a b`");
     refused(vec![field("a", id::INT8), field("a", id::INT8)], vec![], "a of test_msgs/msg/Main");
     refused(vec![nested("a", 1, "test_msgs/msg/B")], vec![], "`test_msgs/msg/B`, which is not described");
-    refused(vec![nested("a", 1, "B")], vec![individual("B", vec![field("x", id::INT8)])], "no name of a type");
+    refused(vec![nested("a", 1, "B")], vec![individual("B", vec![field("x", id::INT8)])], "not a valid name of a type");
     refused(vec![nested("a", 145, "test_msgs/msg/Main")], vec![], "contains itself");
     let ring =
         vec![of("B", vec![nested("c", 49, "test_msgs/msg/C")]), of("C", vec![nested("b", 1, "test_msgs/msg/B")])];
@@ -86,7 +86,7 @@ fn what_is_no_type_is_refused_by_name() {
 #[test]
 fn what_would_take_too_much_is_refused() {
     let name = |level| format!("test_msgs/msg/L{level}");
-    // Each has so many of the next one.
+    // Each level is a message with `count` of the next one.
     let tower = |levels: usize, type_id: u8, count: u64| {
         let level = |level| {
             let mut field = nested("a", type_id, &name(level + 1));
@@ -118,7 +118,7 @@ fn the_hash_is_that_of_ros() {
     assert!(error.to_string().contains("two versions"), "{error}");
 }
 
-/// What is described beside the type, in whatever order, is not part of it.
+/// Types that the described one does not refer to have no effect, in any order.
 #[test]
 fn only_what_is_referred_to_counts() {
     let of = |name| individual(&format!("test_msgs/msg/{name}"), vec![field("x", id::INT8)]);
@@ -130,7 +130,7 @@ fn only_what_is_referred_to_counts() {
     assert_eq!(one.field("a").unwrap().field_type().to_string(), "test_msgs/msg/A[]");
 }
 
-/// A message of every kind of field, as a Rust type has it.
+/// A Rust type with every kind of field.
 #[derive(Serialize, Deserialize)]
 struct Everything {
     flag: bool,
@@ -245,7 +245,7 @@ fn it_is_shown_as_ros_shows_it() {
     assert!(message.to_string().starts_with(&format!("data: {}...\n", "ä".repeat(64))), "{message}");
 }
 
-/// What a field may be, and of a message which fields it has.
+/// A planned type of a field; that of a message lists its fields.
 #[derive(Clone, Debug)]
 enum Plan {
     Scalar(u8),
@@ -280,7 +280,7 @@ fn shapes() -> impl Strategy<Value = Shape> {
     ]
 }
 
-/// Describes a planned message after what it contains, under a name of its own.
+/// Describes a planned message after those that it contains, under a unique name.
 fn describe(plan: &[(Plan, Shape)], types: &mut Vec<IndividualTypeDescription>) -> String {
     let mut fields = Vec::new();
     for (at, (plan, shape)) in plan.iter().enumerate() {
@@ -305,7 +305,7 @@ fn describe(plan: &[(Plan, Shape)], types: &mut Vec<IndividualTypeDescription>) 
     name
 }
 
-/// Numbers that are the same for the same seed.
+/// A generator of random numbers: the same numbers for the same seed.
 struct Random(u64);
 
 impl Random {
@@ -342,7 +342,7 @@ impl Random {
                 let length = self.below(max.unwrap_or(6) + 1);
                 self.values(of, length)
             }
-            // What it becomes is what the field is; all of them have these.
+            // The value fits every type of field, which decides what it becomes.
             _ => i64::try_from(self.next() % 128).unwrap().into(),
         }
     }
@@ -373,7 +373,7 @@ proptest! {
         let message = Random(seed).message(&of);
         let bytes = encode(&message);
         prop_assert_eq!(decode(&of, &bytes), Ok(message.clone()));
-        // Its description is all that it takes.
+        // The description contains everything that the type consists of.
         let again = MessageType::from_description(&of.description()).unwrap();
         prop_assert_eq!(&again, &of);
         prop_assert_eq!(decode(&again, &bytes), Ok(message));
@@ -382,7 +382,7 @@ proptest! {
     #[test]
     fn noise_is_an_error_at_worst(plan in plans(), noise: Vec<u8>) {
         if let Ok(message) = decode(&built(&plan), &noise) {
-            // An empty string may come without its end, and goes with it.
+            // An empty string may come without its final zero, and is sent with it.
             prop_assert!(encode(&message).len() <= 2 * noise.len() + 16);
         }
     }

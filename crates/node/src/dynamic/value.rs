@@ -1,10 +1,10 @@
-//! What fields are.
+//! Values of fields.
 
 use std::convert::Infallible;
 
 use super::message::DynamicMessage;
 
-/// Calls a macro with every kind of scalar: its variant, that of many, its Rust type, what ROS calls it.
+/// Calls a macro with every kind of scalar: its variant, the variant of many, its Rust type, its ROS name.
 macro_rules! scalars {
     ($apply:ident) => {
         $apply! {
@@ -24,10 +24,10 @@ macro_rules! scalars {
 }
 pub(super) use scalars;
 
-/// The value of a field. Arrays and sequences are the same here; what bounds them is in the type.
+/// The value of a field. Arrays and sequences share variants; the type has their lengths and bounds.
 ///
 /// ```
-/// use rospin_node::dynamic::Value;
+/// use rospin::dynamic::Value;
 ///
 /// assert_eq!(Value::from(2.5), Value::Float64(2.5));
 /// assert_eq!(Value::from("map"), Value::String("map".to_owned()));
@@ -43,19 +43,19 @@ pub enum Value {
     Bool(bool),
     /// An 8-bit integer.
     Int8(i8),
-    /// An 8-bit integer without sign; also what ROS calls `byte` and `char`.
+    /// An 8-bit unsigned integer. ROS 2 also calls it `byte` or `char`.
     UInt8(u8),
     /// A 16-bit integer.
     Int16(i16),
-    /// A 16-bit integer without sign.
+    /// A 16-bit unsigned integer.
     UInt16(u16),
     /// A 32-bit integer.
     Int32(i32),
-    /// A 32-bit integer without sign.
+    /// A 32-bit unsigned integer.
     UInt32(u32),
     /// A 64-bit integer.
     Int64(i64),
-    /// A 64-bit integer without sign.
+    /// A 64-bit unsigned integer.
     UInt64(u64),
     /// A 32-bit floating-point number.
     Float32(f32),
@@ -69,19 +69,19 @@ pub enum Value {
     BoolArray(Vec<bool>),
     /// 8-bit integers.
     Int8Array(Vec<i8>),
-    /// 8-bit integers without sign.
+    /// 8-bit unsigned integers.
     UInt8Array(Vec<u8>),
     /// 16-bit integers.
     Int16Array(Vec<i16>),
-    /// 16-bit integers without sign.
+    /// 16-bit unsigned integers.
     UInt16Array(Vec<u16>),
     /// 32-bit integers.
     Int32Array(Vec<i32>),
-    /// 32-bit integers without sign.
+    /// 32-bit unsigned integers.
     UInt32Array(Vec<u32>),
     /// 64-bit integers.
     Int64Array(Vec<i64>),
-    /// 64-bit integers without sign.
+    /// 64-bit unsigned integers.
     UInt64Array(Vec<u64>),
     /// 32-bit floating-point numbers.
     Float32Array(Vec<f32>),
@@ -93,13 +93,13 @@ pub enum Value {
     MessageArray(Vec<DynamicMessage>),
 }
 
-/// A value of another type.
+/// A value has another type than requested.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("this is {found}, not {expected}")]
 pub struct WrongValue {
-    /// What was asked for.
+    /// The type that was requested.
     pub expected: &'static str,
-    /// What it is.
+    /// The type that it has.
     pub found: String,
 }
 
@@ -152,7 +152,7 @@ macro_rules! of_scalars {
         conversions! { $($one $many $rust, $name, concat!($name, "[]");)* }
 
         impl Value {
-            /// What it is, as ROS calls it: `float64`, or of more than one `float64[]`.
+            /// Returns the ROS name of the value's type: `float64`, or `float64[]` for several.
             #[must_use]
             pub fn kind(&self) -> String {
                 match self {
@@ -170,7 +170,7 @@ macro_rules! of_scalars {
                 }
             }
 
-            /// How many there are, if it is an array or a sequence.
+            /// Returns the number of elements, or `None` if the value is neither an array nor a sequence.
             #[must_use]
             pub const fn length(&self) -> Option<usize> {
                 Some(match self {
@@ -181,7 +181,7 @@ macro_rules! of_scalars {
                 })
             }
 
-            /// One of an array or a sequence.
+            /// Returns one element.
             #[must_use]
             pub fn element(&self, index: usize) -> Option<Self> {
                 Some(match self {
@@ -192,7 +192,7 @@ macro_rules! of_scalars {
                 })
             }
 
-            /// Sets one of an array or a sequence that is there, to what is of its kind.
+            /// Sets one element, which must exist, to a value of its kind.
             pub(super) fn set_element(&mut self, index: usize, element: Self) {
                 match (self, element) {
                     $((Self::$many(values), Self::$one(value)) => values[index] = value,)*

@@ -1,11 +1,11 @@
-//! Messages as text, in the manner of `ros2 topic echo`: YAML.
+//! Messages as YAML, in the manner of `ros2 topic echo`.
 
 use std::fmt::{self, Display, Formatter};
 
 use super::message::DynamicMessage;
 use super::value::{Value, scalars};
 
-/// How many elements and bytes of a field are shown, unless all of them are wanted.
+/// Number of elements and bytes of a field that `{}` shows.
 const SHOWN_MAX: usize = 128;
 
 impl Display for DynamicMessage {
@@ -14,7 +14,7 @@ impl Display for DynamicMessage {
     }
 }
 
-/// A value by itself, on one line unless it is a message or more than one of anything.
+/// Formats the value on one line, unless it is a message or has several elements.
 impl Display for Value {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
@@ -26,7 +26,7 @@ impl Display for Value {
     }
 }
 
-/// The fields, one a line, the first one where the line is already.
+/// Writes the fields, one per line. The first one goes where the cursor is.
 fn message(of: &DynamicMessage, indent: usize, f: &mut Formatter<'_>) -> fmt::Result {
     for (at, (name, value)) in of.fields().enumerate() {
         if at > 0 {
@@ -53,7 +53,7 @@ fn message(of: &DynamicMessage, indent: usize, f: &mut Formatter<'_>) -> fmt::Re
     Ok(())
 }
 
-/// The elements, one a line, the first one where the line is already.
+/// Writes the elements, one per line. The first one goes where the cursor is.
 fn many(of: &Value, indent: usize, f: &mut Formatter<'_>) -> fmt::Result {
     let length = of.length().unwrap_or_default();
     if length == 0 {
@@ -76,7 +76,7 @@ fn many(of: &Value, indent: usize, f: &mut Formatter<'_>) -> fmt::Result {
 
 macro_rules! of_scalars {
     ($($one:ident $many:ident $rust:ident $name:literal,)*) => {
-        /// What has neither fields nor elements.
+        /// Writes a value that has neither fields nor elements.
         fn one(value: &Value, f: &mut Formatter<'_>) -> fmt::Result {
             match value {
                 Value::Float32(value) if !value.is_finite() => infinite(f64::from(*value), f),
@@ -101,7 +101,7 @@ fn infinite(value: f64, f: &mut Formatter<'_>) -> fmt::Result {
     })
 }
 
-/// A string, in quotes where YAML would take it for something else.
+/// Writes a string, in quotes where YAML would take it for something else.
 fn text(text: &str, f: &mut Formatter<'_>) -> fmt::Result {
     let end = if f.alternate() || text.len() <= SHOWN_MAX { text.len() } else { boundary(text) };
     let (shown, rest) = (&text[..end], if end < text.len() { "..." } else { "" });
@@ -114,12 +114,12 @@ fn text(text: &str, f: &mut Formatter<'_>) -> fmt::Result {
     }
 }
 
-/// Where a text that is too long is cut, at the end of a character.
+/// Returns the position at which a text that is too long is cut, at a character's end.
 fn boundary(text: &str) -> usize {
     (0..=SHOWN_MAX).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }
 
-/// Whether it is a string for YAML without quotes.
+/// Returns true if YAML reads the unquoted text as a string.
 fn is_plain(text: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '/' | '.' | '-' | '+' | ' ' | ',' | '(' | ')');
     let other = ["true", "false", "yes", "no", "on", "off", "null", "y", "n"];

@@ -8,17 +8,17 @@ use rospin_engine::{LossCause, Notifier, Pending, Source, TakeError};
 use super::{Graph, GraphChange};
 use crate::watchers::Watcher;
 
-/// How many changes wait for a callback: more than come at once when a large system starts.
+/// Number of changes that wait for a callback at most. It is more than the start of a large system causes at once.
 const CHANGES_MAX: usize = 4096;
 
-/// Those who are told of changes.
+/// Watchers of the graph, with the changes that they have not taken yet.
 pub(super) type Watchers = crate::watchers::Watchers<VecDeque<GraphChange>>;
 
-/// Whom to notify, and how many changes made room.
+/// Notifiers to call, each with the number of changes that its watcher lost.
 pub(super) struct Told(Vec<(Notifier, usize)>);
 
 impl Told {
-    /// To be called without the lock.
+    /// Calls the notifiers. The caller must have released the lock.
     pub(super) fn notify(self) {
         for (notifier, displaced) in self.0 {
             if displaced > 0 {
@@ -29,7 +29,7 @@ impl Told {
     }
 }
 
-/// Leaves the changes for everyone; the oldest make room.
+/// Queues the changes for every watcher. A full queue drops its oldest changes.
 pub(super) fn tell(watchers: &mut Watchers, changes: &[GraphChange]) -> Told {
     let tell = |watcher: &mut Watcher<VecDeque<GraphChange>>| {
         watcher.news.extend(changes.iter().cloned());
@@ -40,7 +40,7 @@ pub(super) fn tell(watchers: &mut Watchers, changes: &[GraphChange]) -> Told {
     Told(watchers.iter_mut().filter_map(tell).collect())
 }
 
-/// The changes since it was made.
+/// The changes of the graph since this source was made.
 pub(crate) struct Changes {
     graph: Arc<Graph>,
     number: u64,
@@ -60,7 +60,7 @@ impl Source for Changes {
 
     fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
         self.graph.lock().watchers.attach(self.number, notifier.clone());
-        // There may be some already.
+        // Changes may have come before the notifier was set.
         notifier.notify();
         Ok(())
     }

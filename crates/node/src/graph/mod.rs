@@ -1,7 +1,7 @@
-//! The ROS graph: which nodes there are, and what they have of topics and services.
+//! The ROS graph: nodes, and their endpoints of topics and services.
 //!
-//! What a process has of its own is entered here, above the seam; a middleware enters what it hears of others. Entering
-//! neither calls user code nor waits for it: who watches is notified, and takes the changes on an executor's thread.
+//! The nodes of this process are entered above the seam. A middleware enters those of other processes. Entering calls
+//! no user code and waits for none: watchers are notified, and take the changes on an executor's thread.
 
 mod changes;
 mod departure;
@@ -26,29 +26,31 @@ use crate::complaints::Complaints;
 use crate::link::LocalTopics;
 use crate::names::TypeName;
 
-/// What came into the graph, or left it.
+/// A change of the graph.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum GraphChange {
-    /// The first node of that name is there.
+    /// A node of that name appeared, and no other one had it.
     NodeCame(String),
-    /// The last node of that name has gone.
+    /// The last node of that name disappeared.
     NodeWent(String),
-    /// A publisher, subscription, server or client is there. Where its [node](Endpoint::node) is told of by other means, that
-    /// may be unknown yet.
+    /// A publisher, subscription, server or client appeared. Its [node](Endpoint::node) may be unknown yet, if the
+    /// middleware learns it by other means.
     EndpointCame(Endpoint),
-    /// A publisher, subscription, server or client has gone.
+    /// A publisher, subscription, server or client disappeared.
     EndpointWent(Endpoint),
 }
 
-/// The nodes of a network and what they have, as far as the middleware heard of them. A process' own are in it at once.
+/// The nodes of a network and their endpoints, as far as the middleware has discovered them. Those of this process are
+/// there at once.
 ///
 /// Where an end of this process does not fit another end of its topic or service, that is told once, as a warning.
 ///
-/// [Middlewares](crate::Middleware::graph) have one, and enter what others have; programs ask [nodes](crate::Node). Whoever
-/// enters something gives it an id of its own choice, so that the same thing can be told of more than once.
+/// Each [middleware](crate::Middleware::graph) has a graph and enters into it what it discovers; programs query it
+/// through a [node](crate::Node). The middleware gives every entry an id of its own choice, so it may report an entry
+/// more than once.
 ///
-/// Memory is in proportion to what is in the network, and for each who watches, to a bounded number of changes.
+/// Memory is bounded by the entries, plus a bounded number of changes for each watcher.
 #[derive(Default)]
 pub struct Graph {
     state: Mutex<State>,
@@ -61,14 +63,14 @@ pub struct Graph {
 #[derive(Default)]
 struct State {
     nodes: BTreeMap<Id, String>,
-    /// How many nodes have a name.
+    /// Number of nodes that have the name.
     names: BTreeMap<String, usize>,
     endpoints: BTreeMap<Id, Endpoint>,
-    /// The number of the last one of this process.
+    /// The last id that was given to an entry of this process.
     last: u64,
     watchers: Watchers,
     departures: departure::Watchers,
-    /// Who waits for the next change.
+    /// Futures that wait for the next change.
     waiters: Waiters,
 }
 
@@ -116,7 +118,7 @@ impl State {
     fn endpoint_came(&mut self, id: Id, endpoint: Endpoint) -> [Option<GraphChange>; 2] {
         let before = self.endpoints.insert(id, endpoint.clone());
         match before {
-            // More is known of it; nobody came.
+            // The endpoint is the same; only more is known of it.
             Some(before) if before.is_same(&endpoint) => [None, None],
             before => [before.map(GraphChange::EndpointWent), Some(GraphChange::EndpointCame(endpoint))],
         }
@@ -129,45 +131,45 @@ impl State {
 }
 
 impl Graph {
-    /// Returns a graph with nothing in it.
+    /// Returns an empty graph.
     #[must_use]
     pub fn new() -> Arc<Self> {
         Arc::default()
     }
 
-    /// Returns a graph with nothing in it, for a middleware that connects ends of the same name, type and type hash,
-    /// whatever their quality of service.
+    /// Returns an empty graph, for a middleware that connects ends of the same name, type and type hash, whatever their
+    /// quality of service.
     #[must_use]
     pub fn matched_by_hash() -> Arc<Self> {
         Arc::new(Self { matching: Matching::ByHash, ..Self::default() })
     }
 
-    /// Enters a node of another process: its fully qualified name. One of that id that is there already is replaced.
+    /// Enters a node of another process under its fully qualified name. Replaces the entry with the same id.
     pub fn node_came(&self, id: &[u8], name: impl Into<String>) {
         let (id, name) = (Id::Others(id.to_vec()), name.into());
         self.change(|state| state.node_came(id, name));
     }
 
-    /// Strikes out a node of another process; none if it is not there.
+    /// Removes a node of another process. Does nothing if it is not there.
     pub fn node_went(&self, id: &[u8]) {
         let id = Id::Others(id.to_vec());
         self.change(|state| [state.node_went(&id)]);
     }
 
-    /// Enters a publisher, subscription, server or client of another process. One of that id that is there already is
-    /// replaced; where only its node, the hash of its type or its quality of service differ, nobody is told.
+    /// Enters a publisher, subscription, server or client of another process. Replaces the entry with the same id. It
+    /// is no change if only the node, the type hash or the quality of service differ.
     pub fn endpoint_came(&self, id: &[u8], endpoint: Endpoint) {
         let id = Id::Others(id.to_vec());
         self.change(|state| state.endpoint_came(id, endpoint));
     }
 
-    /// Strikes out a publisher, subscription, server or client of another process; none if it is not there.
+    /// Removes a publisher, subscription, server or client of another process. Does nothing if it is not there.
     pub fn endpoint_went(&self, id: &[u8]) {
         let id = Id::Others(id.to_vec());
         self.change(|state| [state.endpoint_went(&id)]);
     }
 
-    /// Notes which node has that publisher, subscription, server or client of another process. Nobody is told.
+    /// Sets the node of a publisher, subscription, server or client of another process. It is no change.
     pub fn endpoint_belongs_to(&self, id: &[u8], node: &str) {
         let id = Id::Others(id.to_vec());
         let mut state = self.lock();
@@ -176,7 +178,7 @@ impl Graph {
         }
     }
 
-    /// Strikes out all of other processes whose id begins with that.
+    /// Removes all entries of other processes whose id begins with `prefix`.
     pub fn all_went(&self, prefix: &[u8]) {
         let is_meant = |id: &&Id| matches!(id, Id::Others(id) if id.starts_with(prefix));
         self.change(|state| {
@@ -211,13 +213,13 @@ impl Graph {
         Presence { graph: Arc::clone(self), id: entered.unwrap_or(Id::Ours(0)) }
     }
 
-    /// The fully qualified names of all nodes, sorted, each once.
+    /// Returns the fully qualified names of all nodes, sorted, without duplicates.
     #[must_use]
     pub fn node_names(&self) -> Vec<String> {
         self.lock().names.keys().cloned().collect()
     }
 
-    /// The names that endpoints of either kind have, and their types.
+    /// Returns the names of all endpoints of these kinds, with their types.
     pub(crate) fn names_and_types(&self, kinds: [EndpointKind; 2]) -> NamesAndTypes {
         let mut names = NamesAndTypes::new();
         for endpoint in self.lock().endpoints.values().filter(|endpoint| kinds.contains(&endpoint.kind)) {
@@ -255,13 +257,13 @@ impl Graph {
         &self.local_topics
     }
 
-    /// Resolves with the first change from now on.
+    /// Returns a future that resolves with the next change after this call.
     pub(crate) fn next_change(&self) -> Waiting {
         self.lock().waiters.wait()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // What runs under the lock leaves nothing half done.
+        // A panic under the lock leaves no entry half changed: only moves of values happen there.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -273,7 +275,7 @@ impl Graph {
         self.change_of(Whose::Others, make);
     }
 
-    /// Makes changes, and tells of them once the lock is free.
+    /// Changes the graph, releases the lock, and then notifies watchers.
     fn change_of<C>(&self, whose: Whose, make: impl FnOnce(&mut State) -> C)
     where
         C: IntoIterator<Item = Option<GraphChange>>,
@@ -326,7 +328,7 @@ impl fmt::Debug for Graph {
     }
 }
 
-/// Something of this process that is in the graph as long as this lives.
+/// An entry of this process. Dropping it removes the entry.
 pub(crate) struct Presence {
     graph: Arc<Graph>,
     id: Id,
@@ -334,7 +336,7 @@ pub(crate) struct Presence {
 
 impl Drop for Presence {
     fn drop(&mut self) {
-        // It is one or the other.
+        // The id belongs to an endpoint or to a node.
         self.graph.change(|state| [state.endpoint_went(&self.id), state.node_went(&self.id)]);
     }
 }

@@ -1,4 +1,4 @@
-//! What nodes tell of the graph.
+//! Queries of the graph, and callbacks on its changes, as nodes offer them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,93 +9,96 @@ use super::{Changes, Endpoint, EndpointKind, GraphChange};
 use crate::names::NameError;
 use crate::node::Node;
 
-/// Names of topics or services, with their types: more than one where nodes do not agree.
+/// Names of topics or services with their types. More than one type means that nodes disagree.
 pub type NamesAndTypes = BTreeMap<String, BTreeSet<String>>;
 
-/// All of this is what is known at this moment. What belongs to this process is known at once; what others have, once discovery
-/// told of it, and for DDS once the executor of the domain has spun. Each call locks for a moment and allocates what it returns.
+/// Queries of the graph as it is known at this moment. Entries of this process are known at once, those of others when
+/// discovery has told of them.
+/// Each query locks for a moment, and allocates its result.
 impl Node {
-    /// The fully qualified names of all nodes, sorted, each once: nodes that share a name are one here.
+    /// Returns the fully qualified names of all nodes, sorted. Nodes that share a name appear once.
     #[must_use]
     pub fn node_names(&self) -> Vec<String> {
         self.graph().node_names()
     }
 
-    /// The topics that somebody publishes or subscribes to.
+    /// Returns the topics that have a publisher or a subscription.
     #[must_use]
     pub fn topic_names_and_types(&self) -> NamesAndTypes {
         self.graph().names_and_types([EndpointKind::Publisher, EndpointKind::Subscription])
     }
 
-    /// The services that have a server or a client.
+    /// Returns the services that have a server or a client.
     #[must_use]
     pub fn service_names_and_types(&self) -> NamesAndTypes {
         self.graph().names_and_types([EndpointKind::Server, EndpointKind::Client])
     }
 
-    /// How many publishers a topic has, whatever their type and quality of service. Relative and remapped names are resolved as for publishers of this node.
+    /// Returns how many publishers a topic has, whatever their type and quality of service. The name is resolved and
+    /// remapped as for a publisher of this node.
     ///
     /// # Errors
-    /// If the topic's name is none.
+    /// If the topic's name is invalid.
     pub fn count_publishers(&self, topic: &str) -> Result<usize, NameError> {
         self.count(EndpointKind::Publisher, topic)
     }
 
-    /// How many subscriptions a topic has, as [`count_publishers`](Self::count_publishers).
+    /// Returns how many subscriptions a topic has. The name is treated as in
+    /// [`count_publishers`](Self::count_publishers).
     ///
     /// # Errors
-    /// If the topic's name is none.
+    /// If the topic's name is invalid.
     pub fn count_subscriptions(&self, topic: &str) -> Result<usize, NameError> {
         self.count(EndpointKind::Subscription, topic)
     }
 
-    /// How many servers a service has, as [`count_publishers`](Self::count_publishers).
+    /// Returns how many servers a service has. The name is treated as in [`count_publishers`](Self::count_publishers).
     ///
     /// # Errors
-    /// If the service's name is none.
+    /// If the service's name is invalid.
     pub fn count_servers(&self, service: &str) -> Result<usize, NameError> {
         self.count(EndpointKind::Server, service)
     }
 
-    /// How many clients a service has, as [`count_publishers`](Self::count_publishers).
+    /// Returns how many clients a service has. The name is treated as in [`count_publishers`](Self::count_publishers).
     ///
     /// # Errors
-    /// If the service's name is none.
+    /// If the service's name is invalid.
     pub fn count_clients(&self, service: &str) -> Result<usize, NameError> {
         self.count(EndpointKind::Client, service)
     }
 
-    /// The publishers of a topic: their nodes, types and quality of service, as far as they are known.
+    /// Returns the publishers of a topic: their nodes, types and quality of service, as far as they are known.
     ///
     /// # Errors
-    /// If the topic's name is none.
+    /// If the topic's name is invalid.
     pub fn publishers_info_by_topic(&self, topic: &str) -> Result<Vec<Endpoint>, NameError> {
         self.endpoints(EndpointKind::Publisher, topic)
     }
 
-    /// The subscriptions of a topic, as [`publishers_info_by_topic`](Self::publishers_info_by_topic).
+    /// Returns the subscriptions of a topic, see [`publishers_info_by_topic`](Self::publishers_info_by_topic).
     ///
     /// # Errors
-    /// If the topic's name is none.
+    /// If the topic's name is invalid.
     pub fn subscriptions_info_by_topic(&self, topic: &str) -> Result<Vec<Endpoint>, NameError> {
         self.endpoints(EndpointKind::Subscription, topic)
     }
 
-    /// Waits for the next change of the graph, from this call on and not from the first poll: who calls it before looking at the
-    /// graph misses nothing.
+    /// Waits for the next change of the graph after this call, not after the first poll. A caller that takes the
+    /// future first and looks at the graph then misses no change.
     pub fn wait_for_graph_change(&self) -> impl Future<Output = ()> + Send + use<> {
-        // It ends with the middleware, too.
+        // The future also resolves when the middleware ends.
         self.graph().next_change()
     }
 
-    /// Has a callback of the group run with each change of the graph from now on, this process' own among them.
+    /// Creates a callback of the group that runs with each change of the graph from now on, including changes by this
+    /// process.
     ///
-    /// The entity is called as its group, with `/graph` after it. No more than 4096 changes wait for it; the oldest make room,
-    /// and are counted.
+    /// The entity's name is the group's, followed by `/graph`. At most 4096 changes wait for the callback. When there
+    /// are more, the oldest are dropped and counted.
     ///
     /// ```
-    /// # use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
-    /// # use rospin_node::{GraphChange, Ros, Node};
+    /// # use rospin::{Context, ContextOptions, ExecutorOptions, GraphChange, Node, Ros, SpinOptions};
     /// # let context = Context::new(ContextOptions::new());
     /// # let executor = context.create_executor(ExecutorOptions::new("main"));
     /// # let ros = Ros::in_process(&context);
@@ -138,10 +141,10 @@ impl Node {
     }
 }
 
-/// Runs a callback with each change of the graph.
+/// A callback that runs with each change of the graph. [`Node::create_graph_callback`] creates it.
 ///
-/// Dropping the handle removes the entity: from the executor's next pick on its callback does not run any more. One that is
-/// running is not waited for.
+/// Dropping the handle removes the entity: its callback does not run again, from the executor's next pick on. A
+/// callback that is running is not waited for.
 #[must_use = "the callback is removed when its handle is dropped"]
 pub struct GraphCallback {
     entity: Entity,
@@ -149,14 +152,14 @@ pub struct GraphCallback {
 }
 
 impl GraphCallback {
-    /// The entity's name.
+    /// Returns the entity's name.
     #[must_use]
     pub fn name(&self) -> &str {
         self.entity.name()
     }
 
-    /// How many changes made room for newer ones before the callback could have them. If there were any, what is there now is
-    /// what the [node](Node::node_names) says.
+    /// Returns how many changes were dropped before the callback could run with them. If it is not zero, query the
+    /// [node](Node::node_names) for the current state.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.entity.lost(LossCause::QueueFull)

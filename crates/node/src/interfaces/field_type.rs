@@ -1,4 +1,4 @@
-//! The numbers of field types in descriptions, as sums of a kind and a shape.
+//! Numbers of field types in type descriptions. A number is the sum of a kind and a shape.
 
 /// A message of another type.
 pub const NESTED_TYPE: u8 = 1;
@@ -22,11 +22,11 @@ pub const UINT64: u8 = 9;
 pub const FLOAT: u8 = 10;
 /// `float64`
 pub const DOUBLE: u8 = 11;
-/// A number that few have.
+/// `long double`.
 pub const LONG_DOUBLE: u8 = 12;
-/// A character of IDL, one byte.
+/// `char` of IDL, one byte.
 pub const CHAR: u8 = 13;
-/// A wide character of IDL.
+/// `wchar` of IDL.
 pub const WCHAR: u8 = 14;
 /// `bool`
 pub const BOOLEAN: u8 = 15;
@@ -36,18 +36,18 @@ pub const BYTE: u8 = 16;
 pub const STRING: u8 = 17;
 /// `wstring`
 pub const WSTRING: u8 = 18;
-/// A string of one length.
+/// A string of fixed length.
 pub const FIXED_STRING: u8 = 19;
-/// A wide string of one length.
+/// A wide string of fixed length.
 pub const FIXED_WSTRING: u8 = 20;
-/// A string of a length up to a bound.
+/// A string of bounded length.
 pub const BOUNDED_STRING: u8 = 21;
-/// A wide string of a length up to a bound.
+/// A wide string of bounded length.
 pub const BOUNDED_WSTRING: u8 = 22;
 
-/// To be added for an array.
+/// Shape of an array; added to the kind.
 pub const ARRAY: u8 = 48;
-/// To be added for a bounded sequence.
+/// Shape of a bounded sequence; added to the kind.
 pub const BOUNDED_SEQUENCE: u8 = 96;
-/// To be added for a sequence without bound.
+/// Shape of an unbounded sequence; added to the kind.
 pub const UNBOUNDED_SEQUENCE: u8 = 144;

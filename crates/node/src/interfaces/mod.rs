@@ -1,4 +1,4 @@
-//! Interfaces of ROS 2 itself, a module a package: the types of `rospin-msgs` that nodes are made of.
+//! Interfaces that ROS 2 itself uses, a module per package. The types are those of `rospin-msgs`.
 
 pub mod field_type;
 

@@ -1,15 +1,16 @@
-//! What a managed node does in its transitions.
+//! Callbacks of a managed node's transitions.
 
 use super::machine::State;
 use super::node::LifecycleHandle;
 
-/// Why a transition's callback did not do what was asked.
+/// Errors of a transition's callback.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// It could not be done, and nothing is broken: the node goes back to where it was. After a shutdown it is finalized
-    /// nevertheless. The text says why.
+    /// The transition is not possible, and nothing is broken. The node goes back to its previous state; after a
+    /// shutdown it is finalized nevertheless. The text is the reason.
     Failure(String),
-    /// Something is broken: [`Lifecycle::on_error`] runs next. The text says what. `?` makes one of any error.
+    /// Something is broken. [`Lifecycle::on_error`] runs next. The text is the reason; `?` converts any error to this
+    /// variant.
     Error(String),
 }
 
@@ -19,15 +20,17 @@ impl<E: std::error::Error> From<E> for Fault {
     }
 }
 
-/// What a managed node does in its transitions: the payload of a [`LifecycleNode`](super::LifecycleNode).
+/// The callbacks of a managed node's transitions. Its implementation is the payload of a
+/// [`LifecycleNode`](super::LifecycleNode).
 ///
-/// All of it runs as callbacks of the node's own group, and in its turn, so no other callback of the group runs meanwhile.
-/// A callback that panics counts as one that returned [`Fault::Error`]. Each is told the state that the node was in.
+/// They run as callbacks of the node's own group, in its order, so no other callback of the group runs at the same
+/// time. A panic counts as [`Fault::Error`]. `previous` is the state that the node was in.
 ///
-/// What is created here lives as long as its handle, so keep handles in the payload; `on_cleanup` and `on_shutdown` drop them.
+/// An entity lives as long as its handle. Keep handles in the payload, and drop them in `on_cleanup` and
+/// `on_shutdown`.
 #[expect(unused_variables, reason = "the names are for those who implement it")]
 pub trait Lifecycle: Sized + Send + 'static {
-    /// Sets everything up: publishers, subscriptions, timers, memory.
+    /// Creates publishers, subscriptions and timers, and allocates memory.
     ///
     /// # Errors
     /// A failure leaves the node unconfigured.
@@ -43,7 +46,7 @@ pub trait Lifecycle: Sized + Send + 'static {
         Ok(())
     }
 
-    /// Begins to work. Publishers speak after it.
+    /// Starts the node's work. Publishers send messages from then on.
     ///
     /// # Errors
     /// A failure leaves the node inactive.
@@ -51,7 +54,7 @@ pub trait Lifecycle: Sized + Send + 'static {
         Ok(())
     }
 
-    /// Ends to work. Publishers are silent already.
+    /// Stops the node's work. Publishers are silent already.
     ///
     /// # Errors
     /// A failure leaves the node active.
@@ -59,19 +62,19 @@ pub trait Lifecycle: Sized + Send + 'static {
         Ok(())
     }
 
-    /// Prepares for the end, from whatever state. The node is not dropped by it.
+    /// Prepares for the end of the node, from any state. The node is not dropped by it.
     ///
     /// # Errors
-    /// A failure finalizes the node, too.
+    /// The node is finalized even if it fails.
     fn on_shutdown(&mut self, node: &LifecycleHandle<Self>, previous: State) -> Result<(), Fault> {
         Ok(())
     }
 
-    /// Cleans up after an error in one of the others, so that the node can be configured again. Unless it is implemented, it
-    /// fails.
+    /// Cleans up after an error in another transition, so that the node can be configured again. The default
+    /// implementation fails.
     ///
     /// # Errors
-    /// Any fault finalizes the node.
+    /// If it returns any fault, the node is finalized.
     fn on_error(&mut self, node: &LifecycleHandle<Self>, previous: State) -> Result<(), Fault> {
         Err(Fault::Failure("there is no way back from an error".to_owned()))
     }

@@ -1,4 +1,4 @@
-//! Why there is no managed node, and why one did not do what it was asked for.
+//! Errors of creating a managed node, and of its transitions.
 
 use rospin_engine::SourceError;
 
@@ -7,17 +7,17 @@ use crate::node::NodeError;
 use crate::service::ServiceError;
 use crate::subscription::TopicError;
 
-/// Why a managed node could not be created.
+/// Reasons for which a managed node could not be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LifecycleError {
-    /// The node itself could not be.
+    /// The node could not be created.
     #[error(transparent)]
     Node(#[from] NodeError),
-    /// Its topic of transitions could not be.
+    /// The publisher of `~/transition_event` could not be created.
     #[error(transparent)]
     Topic(#[from] TopicError),
-    /// One of its services could not be.
+    /// A service could not be created.
     #[error(transparent)]
     Service(#[from] ServiceError),
     /// Its executor was dropped.
@@ -25,47 +25,47 @@ pub enum LifecycleError {
     Source(#[from] SourceError),
 }
 
-/// Why a node is not where a transition should have led it.
+/// Reasons for which a transition did not reach its goal.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransitionError {
-    /// The transition does not begin in the state that the node was in when its turn came. Nothing ran.
+    /// The transition does not begin in the state that the node was in when its turn came. No callback ran.
     #[error("node `{node}` is {state} and has no transition {asked} there; {allowed}")]
     Refused {
         /// The node.
         node: String,
-        /// What it was asked for.
+        /// The transition that was requested.
         asked: String,
-        /// The state that it is in.
+        /// The state that the node is in.
         state: State,
-        /// What it could be asked for instead, in words.
+        /// The transitions that were possible instead, in words.
         allowed: String,
     },
-    /// Its callback could not do it.
+    /// The transition's callback failed.
     #[error("node `{node}` could not {transition}: {reason}; it is {state}")]
     Failed {
         /// The node.
         node: String,
         /// The transition.
         transition: &'static str,
-        /// What the callback says.
+        /// The callback's reason.
         reason: String,
-        /// The state that it is in now.
+        /// The state that the node is in now.
         state: State,
     },
-    /// Its callback broke something, or panicked; afterwards `on_error` ran.
+    /// The transition's callback broke something or panicked. `on_error` has run.
     #[error("node `{node}` broke when asked to {transition}: {reason}; it is {state}")]
     Broke {
         /// The node.
         node: String,
         /// The transition.
         transition: &'static str,
-        /// What the callback says, and what `on_error` says if it could not help.
+        /// The callback's reason, followed by that of `on_error` if it failed, too.
         reason: String,
-        /// The state that it is in now.
+        /// The state that the node is in now.
         state: State,
     },
-    /// Many transitions wait for their turn already.
+    /// The queue of requested transitions is full.
     #[error("node `{node}` has too many transitions waiting; await those that it was asked for before")]
     TooMany {
         /// The node.

@@ -1,4 +1,4 @@
-//! The states of a managed node and the ways between them: data and pure functions, no callbacks.
+//! States and transitions of a managed node, as data and pure functions.
 //!
 //! ```text
 //!                     configure            activate
@@ -9,23 +9,24 @@
 //!     on_error: success                              finalized ◀── on_error: failure, error
 //! ```
 //!
-//! Every arrow leads through a transition state, in which the callback of that name runs; its result chooses the way out.
+//! Every arrow leads through a transition state, in which the callback of that name runs. Its result selects the next
+//! state.
 
 use std::fmt;
 
-/// A state of a [`LifecycleNode`](crate::LifecycleNode); the numbers are those of ROS 2.
+/// A state of a [`LifecycleNode`](crate::LifecycleNode), with the number that ROS 2 gives it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum State {
-    /// What tools say of a node that they know nothing of. No node is in it.
+    /// State of a node that tools know nothing of. No node is in it.
     Unknown = 0,
-    /// Nothing is set up: the first state.
+    /// Nothing is set up. The first state.
     Unconfigured = 1,
     /// Set up, and idle.
     Inactive = 2,
-    /// At work.
+    /// Working.
     Active = 3,
-    /// At its end; nothing leads out of it.
+    /// Ended. No transition leads out of it.
     Finalized = 4,
     /// `on_configure` runs.
     Configuring = 10,
@@ -57,19 +58,19 @@ impl State {
         Self::ErrorProcessing,
     ];
 
-    /// The number that ROS 2 has for it.
+    /// Returns the number that ROS 2 gives the state.
     #[must_use]
     pub const fn id(self) -> u8 {
         self as u8
     }
 
-    /// The state of that number.
+    /// Returns the state with that number.
     #[must_use]
     pub fn from_id(id: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.id() == id)
     }
 
-    /// The name that ROS 2 has for it.
+    /// Returns the name that ROS 2 gives the state.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
@@ -87,7 +88,7 @@ impl State {
         }
     }
 
-    /// Whether a callback of a transition runs in it, after which the node leaves it by itself.
+    /// Returns true if a transition's callback runs in this state, after which the node leaves the state by itself.
     #[must_use]
     pub const fn is_transition(self) -> bool {
         self.id() >= Self::Configuring.id()
@@ -100,7 +101,7 @@ impl fmt::Display for State {
     }
 }
 
-/// What a node can be asked for.
+/// A transition that can be requested of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Transition {
     /// From unconfigured to inactive.
@@ -116,7 +117,7 @@ pub enum Transition {
 }
 
 impl Transition {
-    /// The name that ROS 2 has for it.
+    /// Returns the name that ROS 2 gives the transition.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
@@ -135,7 +136,7 @@ impl fmt::Display for Transition {
     }
 }
 
-/// How the callback of a transition ended, as it chooses the way on.
+/// The result of a transition's callback, which selects the next state.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum End {
     Success,
@@ -143,17 +144,17 @@ pub(crate) enum End {
     Error,
 }
 
-/// One way from a state to another, as ROS 2 numbers and names it.
+/// A transition between two states, with the number and the name that ROS 2 gives it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct Edge {
     /// Its number.
     pub id: u8,
-    /// Its name. The three shutdowns have the same one, and so have equal results of different transitions.
+    /// Its name. It is not unique: the three shutdowns share one, and so do equal results of different callbacks.
     pub label: &'static str,
-    /// Where it begins.
+    /// The state that it starts in.
     pub start: State,
-    /// Where it leads.
+    /// The state that it leads to.
     pub goal: State,
 }
 
@@ -161,7 +162,7 @@ const fn edge(id: u8, label: &'static str, start: State, goal: State) -> Edge {
     Edge { id, label, start, goal }
 }
 
-/// The way out of a transition state; numbers are the state's and the result's.
+/// Returns the edge out of a transition state. Its number is the state's number plus the result's.
 const fn end(id: u8, start: State, goal: State) -> Edge {
     let label = match id % 10 {
         0 => "transition_success",
@@ -171,7 +172,7 @@ const fn end(id: u8, start: State, goal: State) -> Edge {
     Edge { id, label, start, goal }
 }
 
-/// All ways that there are.
+/// All edges.
 pub const EDGES: [Edge; 25] = {
     use State::{
         Activating, Active, CleaningUp, Configuring, Deactivating, ErrorProcessing, Finalized, Inactive, ShuttingDown,
@@ -198,7 +199,7 @@ pub const EDGES: [Edge; 25] = {
         edge(6, "shutdown", Inactive, ShuttingDown),
         edge(7, "shutdown", Active, ShuttingDown),
         end(50, ShuttingDown, Finalized),
-        // Whoever does not want to end ends nevertheless.
+        // A failure of `on_shutdown` finalizes the node, too.
         end(51, ShuttingDown, Finalized),
         end(52, ShuttingDown, ErrorProcessing),
         end(60, ErrorProcessing, Unconfigured),
@@ -207,7 +208,7 @@ pub const EDGES: [Edge; 25] = {
     ]
 };
 
-/// How somebody asks for a transition.
+/// A requested transition, by its number or its name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Ask {
     Label(String),
@@ -232,14 +233,14 @@ impl fmt::Display for Ask {
     }
 }
 
-/// The ways that somebody can ask for in a state.
+/// Returns the edges that can be requested in a state.
 pub(crate) fn ways_from(state: State) -> impl Iterator<Item = &'static Edge> {
     let edges = EDGES.iter().filter(move |edge| edge.start == state);
-    // Out of a transition state leads only what its callback returns.
+    // A transition state is left only by the result of its callback.
     edges.filter(move |_| !state.is_transition())
 }
 
-/// The way that a node in `state` goes if it is asked for that; `None` if there is none.
+/// Returns the edge that a node in `state` takes on that request, or `None` if it must be refused.
 pub(crate) fn begin(state: State, ask: &Ask) -> Option<&'static Edge> {
     ways_from(state).find(|edge| match ask {
         Ask::Label(label) => edge.label == label,
@@ -247,7 +248,7 @@ pub(crate) fn begin(state: State, ask: &Ask) -> Option<&'static Edge> {
     })
 }
 
-/// The way out of a transition state whose callback ended like that; `None` for any other state.
+/// Returns the edge out of a transition state whose callback ended with that result, or `None` for any other state.
 pub(crate) fn finish(state: State, end: End) -> Option<&'static Edge> {
     let digit = match end {
         End::Success => 0,
@@ -263,7 +264,7 @@ mod tests {
 
     use super::*;
 
-    /// Where a node is that is asked for `label` in `state`, and whose callback ends like that.
+    /// Returns the state of a node after `label` was requested in `state` and the callback ended with `result`.
     fn after(state: State, label: &str, result: End) -> Option<State> {
         let edge = begin(state, &Ask::Label(label.to_owned()))?;
         finish(edge.goal, result).map(|edge| edge.goal)

@@ -1,13 +1,12 @@
-//! Managed nodes: what they are set up for, and when they work, is told them from outside, by the rules that all of ROS 2 has
-//! for it.
+//! Managed nodes: launch files and tools decide when they are configured and when they work, by the state machine that
+//! ROS 2 defines.
 //!
-//! A [`LifecycleNode`] has a state. Tools such as `ros2 lifecycle`, launch files and the program itself ask it for
-//! [transitions](Transition); what it does in them is the [`Lifecycle`] of its payload.
+//! A [`LifecycleNode`] has a state. Tools such as `ros2 lifecycle`, launch files and the program itself request
+//! [transitions](Transition). The node's payload implements [`Lifecycle`], whose callbacks the transitions run.
 //!
 //! ```
-//! use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
-//! use rospin_node::lifecycle::{Fault, Lifecycle, LifecycleHandle, LifecycleNode, LifecyclePublisher, State, Transition};
-//! use rospin_node::{Ros, Message};
+//! use rospin::{Context, ContextOptions, ExecutorOptions, Message, Ros, SpinOptions};
+//! use rospin::lifecycle::{Fault, Lifecycle, LifecycleHandle, LifecycleNode, LifecyclePublisher, State, Transition};
 //! use serde::{Deserialize, Serialize};
 //!
 //! #[derive(Clone, Serialize, Deserialize)]

@@ -23,17 +23,17 @@ use crate::publisher::Publisher;
 use crate::ros::Ros;
 use crate::subscription::TopicError;
 
-/// A managed node: a [`Node`], and a callback group of its own whose payload is the node's [`Lifecycle`].
+/// A managed node: a [`Node`], and a callback group of its own whose payload implements [`Lifecycle`].
 ///
-/// It begins unconfigured, and without a callback having run. Transitions are asked for by the services that ROS 2's tools
-/// know, and by [`request`](LifecycleHandle::request); all of them wait for their turn on the group. The services that only
-/// ask for the state are in a group `lifecycle` of their own: on an executor with several threads they answer also while a
-/// transition is under way.
+/// The node starts unconfigured, before any callback has run. Transitions are requested through the services that ROS
+/// 2's tools use, and through [`request`](LifecycleHandle::request). They run one after the other on the group. The
+/// services that only query the state are in a group `lifecycle` of their own, so an executor with several threads
+/// answers them during a transition.
 ///
-/// Dropping it removes the node's group with its payload and all entities on it. No transition runs then; one that is running
-/// is not waited for, and goes to its end.
+/// Dropping it removes the node's group with its payload and all entities on it. No transition starts after that. One
+/// that is running is not waited for, and runs to its end.
 ///
-/// See the [module](super) for an example.
+/// The [module](super) has an example.
 #[must_use = "the node is removed when it is dropped"]
 pub struct LifecycleNode<P: Lifecycle> {
     handle: LifecycleHandle<P>,
@@ -42,10 +42,10 @@ pub struct LifecycleNode<P: Lifecycle> {
 }
 
 impl<P: Lifecycle> LifecycleNode<P> {
-    /// Creates a node on `executor`, in a group that has the node's name; a plain `&str` is the node's name.
+    /// Creates a node on `executor`, in a group with the node's name. A plain `&str` is the node's name.
     ///
     /// # Errors
-    /// If the name is none, the middleware refuses, or the executor is gone.
+    /// If the name is invalid, the middleware refuses, or the executor was dropped.
     pub fn new(
         ros: &Ros,
         executor: &ExecutorHandle,
@@ -71,7 +71,7 @@ impl<P: Lifecycle> LifecycleNode<P> {
         Ok(Self { handle, _services: services, _requests: requests })
     }
 
-    /// What is passed on, to other callbacks and threads.
+    /// Returns a handle, which other callbacks and threads can use.
     #[must_use]
     pub fn handle(&self) -> LifecycleHandle<P> {
         self.handle.clone()
@@ -98,7 +98,8 @@ impl<P: Lifecycle> fmt::Debug for LifecycleNode<P> {
     }
 }
 
-/// Removes a node's group. Handles inside of its payload and its callbacks would keep it for ever.
+/// Removes a node's group on drop. Without it, handles inside of the payload and the callbacks would keep the group
+/// for ever.
 struct RemoveGroup<'a, P: Lifecycle>(&'a LifecycleHandle<P>);
 
 impl<P: Lifecycle> Drop for RemoveGroup<'_, P> {
@@ -107,7 +108,7 @@ impl<P: Lifecycle> Drop for RemoveGroup<'_, P> {
     }
 }
 
-/// A managed node for those who do not own it: its callbacks, and whoever asks it for transitions. Cheap to clone.
+/// A managed node for users who do not own it: its callbacks, and callers that request transitions. Cheap to clone.
 pub struct LifecycleHandle<P: Lifecycle>(Arc<Inner<P>>);
 
 struct Inner<P: Lifecycle> {
@@ -120,28 +121,28 @@ struct Inner<P: Lifecycle> {
 }
 
 impl<P: Lifecycle> LifecycleHandle<P> {
-    /// The node, for what is created of it: subscriptions, services and clients.
+    /// Returns the node, which creates subscriptions, services and clients.
     #[must_use]
     pub fn node(&self) -> &Node {
         &self.0.node
     }
 
-    /// The group that the node's transitions run on, for its other callbacks.
+    /// Returns the group on which transitions run, for the node's other callbacks.
     #[must_use]
     pub fn group(&self) -> &CallbackGroup<P> {
         &self.0.group
     }
 
-    /// The state that the node is in. Neither blocks nor allocates.
+    /// Returns the node's state. Neither blocks nor allocates.
     #[must_use]
     pub fn state(&self) -> State {
         self.0.stage.get()
     }
 
-    /// Creates a publisher that is silent while the node is not active; a plain `&str` is its topic.
+    /// Creates a publisher that is silent while the node is not active. A plain `&str` is its topic.
     ///
     /// # Errors
-    /// If the topic's or the type's name is none, or the middleware refuses.
+    /// If the topic's or the type's name is invalid, or the middleware refuses.
     pub fn create_publisher<M: Message>(
         &self,
         options: impl Into<PublisherOptions>,
@@ -149,11 +150,11 @@ impl<P: Lifecycle> LifecycleHandle<P> {
         Ok(LifecyclePublisher::new(self.0.node.create_publisher(options)?, &self.0.stage))
     }
 
-    /// Asks the node for a transition. It runs in its turn on the node's group, after those that were asked for before,
-    /// whether the future is awaited or not; the future resolves to the state that it led to.
+    /// Requests a transition. It runs on the node's group, after the transitions that were requested before, even if
+    /// the future is dropped. The future resolves to the state that the node is in afterwards.
     ///
-    /// May be called from anywhere, also in a transition. Allocates, and locks for a moment. A callback of the node's own group
-    /// must not await it: its turn only comes after that.
+    /// May be called anywhere, also in a transition. Allocates, and locks for a moment. A callback of the node's own
+    /// group must not await the future: the transition waits for that callback to end.
     pub fn request(
         &self,
         transition: Transition,
@@ -170,7 +171,7 @@ impl<P: Lifecycle> LifecycleHandle<P> {
         }
     }
 
-    /// The entity that answers [`request`](Self::request).
+    /// Creates the entity that runs requested transitions.
     fn listen(&self) -> Result<Entity, LifecycleError> {
         let options = EntityOptions::new(format!("{}/transitions", self.0.group.name()));
         let (node, source) = (self.clone(), self.0.requests.source());
@@ -187,7 +188,7 @@ impl<P: Lifecycle> LifecycleHandle<P> {
         self.0.node.fully_qualified_name()
     }
 
-    /// Goes that way, and tells everybody. Only callbacks of the node's group do.
+    /// Enters the edge's goal state and publishes the change. Only callbacks of the node's group call it.
     pub(super) fn enter(&self, edge: &Edge) {
         self.0.stage.set(edge.goal);
         let event = services::event(edge, self.0.time.now());

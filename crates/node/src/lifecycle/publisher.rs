@@ -1,4 +1,4 @@
-//! Publishers that only speak while their node is active.
+//! Publishers that send messages only while their node is active.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -10,10 +10,10 @@ use super::stage::Stage;
 use crate::message::Message;
 use crate::publisher::{PublishError, Publisher};
 
-/// Publishes messages on a topic while its [`LifecycleNode`](crate::LifecycleNode) is active, and is silent otherwise: also in
-/// `on_activate` and `on_deactivate`. Cheap to clone; clones are the same publisher.
+/// Publishes messages on a topic while its [`LifecycleNode`](crate::LifecycleNode) is active. In every other state it
+/// drops them, also in `on_activate` and `on_deactivate`. Cheap to clone; clones are the same publisher.
 ///
-/// See [`LifecycleHandle::create_publisher`](super::LifecycleHandle::create_publisher).
+/// [`LifecycleHandle::create_publisher`](super::LifecycleHandle::create_publisher) creates it.
 pub struct LifecyclePublisher<M: Message> {
     publisher: Publisher<M>,
     stage: Arc<Stage>,
@@ -25,9 +25,9 @@ impl<M: Message> LifecyclePublisher<M> {
         Self { publisher, stage: Arc::clone(stage), silenced: Arc::default() }
     }
 
-    /// Sends the message to all subscriptions of the topic if the node is active; otherwise it is dropped and counted.
+    /// Sends the message to all subscriptions of the topic if the node is active. Otherwise drops and counts it.
     ///
-    /// As [`Publisher::publish`] for what it costs; a dropped message costs nothing.
+    /// Costs what [`Publisher::publish`] costs, and nothing for a dropped message.
     ///
     /// # Errors
     /// If the node is active and there is no room for the message, or it cannot be encoded.
@@ -39,25 +39,26 @@ impl<M: Message> LifecyclePublisher<M> {
         Ok(())
     }
 
-    /// Whether it publishes. Spares making a message that nobody would get. Neither blocks nor allocates.
+    /// Returns true if the node is active, so that messages are sent. Check it before making an expensive message.
+    /// Neither blocks nor allocates.
     #[must_use]
     pub fn is_activated(&self) -> bool {
         self.stage.get() == State::Active
     }
 
-    /// How many messages were dropped because the node was not active. Neither blocks nor allocates.
+    /// Returns how many messages were dropped because the node was not active. Neither blocks nor allocates.
     #[must_use]
     pub fn silenced(&self) -> u64 {
         self.silenced.load(Ordering::Relaxed)
     }
 
-    /// The topic's name, as it was given.
+    /// Returns the topic's name as it was given.
     #[must_use]
     pub fn topic(&self) -> &str {
         self.publisher.topic()
     }
 
-    /// With how many subscriptions it is matched, as far as discovery knows at this moment, whatever the node's state.
+    /// Returns the number of matched subscriptions that discovery knows at this moment, whatever the node's state.
     #[must_use]
     pub fn subscription_count(&self) -> usize {
         self.publisher.subscription_count()

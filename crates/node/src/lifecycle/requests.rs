@@ -1,4 +1,4 @@
-//! Transitions that the program itself asks for, waiting for the node's group.
+//! Transitions that the program itself requests, in a queue for the node's group.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -10,22 +10,22 @@ use rospin_engine::{Notifier, Pending, Source, TakeError};
 use super::TransitionError;
 use super::machine::{Ask, State};
 
-/// How many transitions wait at most: who asks for more goes in circles.
+/// Number of transitions that wait at most. A program that requests more is in a loop.
 const WAITING_MAX: usize = 16;
 
-/// A transition that somebody asked for.
+/// A requested transition.
 pub(super) struct Request {
     pub(super) ask: Ask,
     pub(super) answer: oneshot::Sender<Result<State, TransitionError>>,
 }
 
-/// Why a request does not wait.
+/// Reasons for which a request was not queued.
 pub(super) enum NotQueued {
     Full,
     Closed,
 }
 
-/// The requests that wait, for those who ask. Cheap to clone.
+/// The queue of requests. Cheap to clone.
 #[derive(Clone, Default)]
 pub(super) struct Requests(Arc<Mutex<Queue>>);
 
@@ -52,18 +52,18 @@ impl Requests {
         Ok(())
     }
 
-    /// The end that an executor takes from; there is one.
+    /// Returns the end that an executor takes from. There must be only one.
     pub(super) fn source(&self) -> RequestSource {
         RequestSource(self.clone())
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        // The queue is whole between any two operations.
+        // No operation under the lock can leave the queue half changed.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The requests as the source of an entity. Its end is theirs: nobody else would answer them.
+/// The queue as the source of an entity. Dropping it closes the queue, because nobody else would answer.
 pub(super) struct RequestSource(Requests);
 
 impl Source for RequestSource {
@@ -92,7 +92,7 @@ impl Drop for RequestSource {
             queue.notifier = None;
             mem::take(&mut queue.waiting)
         };
-        // Wakes those who wait, which must not happen under the lock.
+        // Dropping the senders wakes those who wait, which must not happen under the lock.
         drop(waiting);
     }
 }

@@ -1,4 +1,4 @@
-//! Transitions at work: callbacks run, states change, everybody is told.
+//! Execution of transitions: runs the callbacks, changes the state, publishes the change.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,7 +8,7 @@ use super::error::TransitionError;
 use super::machine::{self, Ask, Edge, End, State};
 use super::node::LifecycleHandle;
 
-/// Does what was asked for, if the node can be asked for it now. Called in callbacks of the node's group only.
+/// Runs the requested transition, if it is possible in the node's state. Only callbacks of the node's group call it.
 pub(super) fn transition<P: Lifecycle>(
     payload: &mut P,
     node: &LifecycleHandle<P>,
@@ -27,7 +27,7 @@ pub(super) fn transition<P: Lifecycle>(
         state = leave(node, end);
         let reason = if end == End::Success { reason } else { format!("{reason}, and then: {no_help}") };
         let broke = TransitionError::Broke { node: node.name(), transition: edge.label, reason, state };
-        // Whoever asked over the network is only told that it did not work.
+        // A client on the network learns only that the transition failed, so the reason is logged here.
         log::error!(target: "rospin", "{broke}");
         return Err(broke);
     }
@@ -37,7 +37,7 @@ pub(super) fn transition<P: Lifecycle>(
     }
 }
 
-/// Runs the callback of the transition state that the node is in.
+/// Runs the callback of the node's transition state.
 fn call<P: Lifecycle>(payload: &mut P, node: &LifecycleHandle<P>, previous: State) -> Result<(), Fault> {
     let callback = match node.state() {
         State::Configuring => P::on_configure,
@@ -47,12 +47,12 @@ fn call<P: Lifecycle>(payload: &mut P, node: &LifecycleHandle<P>, previous: Stat
         State::ShuttingDown => P::on_shutdown,
         _ => P::on_error,
     };
-    // The payload is as the panic left it, which is for `on_error` to put right.
+    // The payload stays as the panic left it; `on_error` must repair it.
     let called = catch_unwind(AssertUnwindSafe(|| callback(payload, node, previous)));
     called.unwrap_or_else(|panic| Err(Fault::Error(format!("its callback panicked: {}", message(&*panic)))))
 }
 
-/// Leaves a transition state.
+/// Leaves a transition state and returns the new state.
 fn leave<P: Lifecycle>(node: &LifecycleHandle<P>, end: End) -> State {
     if let Some(edge) = machine::finish(node.state(), end) {
         node.enter(edge);

@@ -1,4 +1,4 @@
-//! How ROS 2's tools see a managed node and ask it for transitions.
+//! Services through which ROS 2's tools query a managed node and request transitions.
 
 use rospin_engine::{Instant, ReentrantGroup};
 
@@ -10,10 +10,11 @@ use super::run;
 use crate::interfaces::lifecycle_msgs as msgs;
 use crate::service::Server;
 
-/// The servers of a node.
+/// The servers of one node.
 pub(super) type Services = [Server; 5];
 
-/// Creates them: the one that changes the state on the node's group, those that only ask on `queries`.
+/// Creates the servers. The one that changes the state is on the node's group, the ones that only query are on
+/// `queries`.
 pub(super) fn create<P: Lifecycle>(
     handle: &LifecycleHandle<P>,
     queries: &ReentrantGroup,
@@ -42,7 +43,8 @@ pub(super) fn create<P: Lifecycle>(
     ])
 }
 
-/// A label goes before a number: who gives one leaves the number 0, which is a transition's, too.
+/// Returns the requested transition. A label takes precedence over a number, because a request with a label has the
+/// number 0, which is also a transition's.
 fn asked(request: msgs::ChangeStateRequest) -> Ask {
     let msgs::Transition { id, label } = request.transition;
     if label.is_empty() { Ask::Id(id) } else { Ask::Label(label) }
@@ -65,12 +67,13 @@ fn described<'a>(edges: impl Iterator<Item = &'a Edge>) -> msgs::GetAvailableTra
     msgs::GetAvailableTransitionsResponse { available_transitions: edges.map(describe).collect() }
 }
 
-/// What is told of a node that went that way.
+/// Returns the message that reports the edge.
 pub(super) fn event(edge: &Edge, at: Instant) -> msgs::TransitionEvent {
-    msgs::TransitionEvent {
-        timestamp: at.as_nanos(),
+    let event = msgs::TransitionEvent {
         transition: transition(edge),
         start_state: state(edge.start),
         goal_state: state(edge.goal),
-    }
+        ..msgs::TransitionEvent::default()
+    };
+    event.at(at)
 }

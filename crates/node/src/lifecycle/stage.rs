@@ -1,10 +1,10 @@
-//! The state that a node is in, for everybody to read.
+//! The current state of a node, readable by every thread.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::machine::State;
 
-/// The state that a node is in. Only callbacks of its own group change it, one at a time, so nobody needs a lock.
+/// The current state of a node. Only callbacks of the node's own group change it, one at a time, so no lock is needed.
 pub(super) struct Stage(AtomicU8);
 
 impl Stage {
@@ -13,7 +13,7 @@ impl Stage {
     }
 
     pub(super) fn get(&self) -> State {
-        // Acquire: who sees a state also sees what the callback did that led to it.
+        // Acquire: a thread that sees a state also sees what the callback that led to it has done.
         State::from_id(self.0.load(Ordering::Acquire)).unwrap_or(State::Unknown)
     }
 

@@ -1,4 +1,4 @@
-//! Callbacks that look at parameters before they are set.
+//! Callbacks that check or change parameter values before they are set.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -10,12 +10,12 @@ use super::error::SetParameterError;
 use super::store::{State, Store};
 use super::value::ParameterSetting;
 
-/// May change what is to be set.
+/// A pre-set callback. It may change the list of parameters to set.
 pub(super) type PreSet = dyn Fn(&mut Vec<ParameterSetting>) + Send + Sync;
-/// Says whether it may be set, or why not.
+/// An on-set callback. It accepts the values, or returns its reason to reject them.
 pub(super) type OnSet = dyn Fn(&[ParameterSetting]) -> Result<(), String> + Send + Sync;
 
-/// Callbacks of a kind, with numbers to find them by.
+/// Callbacks of one kind, each with a number by which it is removed.
 pub(super) struct Callbacks<F: ?Sized> {
     callbacks: Vec<(u64, Arc<F>)>,
     last: u64,
@@ -30,7 +30,7 @@ impl<F: ?Sized> Default for Callbacks<F> {
 impl<F: ?Sized> Callbacks<F> {
     fn add(&mut self, callback: Arc<F>) -> u64 {
         self.last += 1;
-        // As in rclcpp, the last one is asked first.
+        // As in rclcpp, the callback that was added last runs first.
         self.callbacks.insert(0, (self.last, callback));
         self.last
     }
@@ -61,12 +61,12 @@ impl Store {
     }
 }
 
-/// What is removed, to be dropped once the lock is free.
+/// The callback that was removed. The caller drops it after it has released the lock.
 type Removed = Option<Box<dyn Any>>;
 
-/// A callback that looks at parameters before they are set; it is removed when this is dropped.
+/// A pre-set or on-set callback. Dropping this removes the callback.
 ///
-/// One that is running is not waited for.
+/// A callback that is running is not waited for.
 #[must_use = "the callback is removed when its handle is dropped"]
 pub struct ParametersCallback {
     store: Weak<Store>,
@@ -98,7 +98,7 @@ thread_local! {
     static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// That this thread runs such a callback: it must not change parameters, or checking would never end.
+/// Marks that this thread runs such a callback. It must not change parameters, or the check would never end.
 pub(super) struct InsideCallback(());
 
 impl InsideCallback {
@@ -106,11 +106,11 @@ impl InsideCallback {
         IS_INSIDE.get()
     }
 
-    /// Runs a callback of the user.
+    /// Runs a callback of the user, and turns a panic into an error.
     pub(super) fn run<R>(callback: impl FnOnce() -> R) -> Result<R, SetParameterError> {
         IS_INSIDE.set(true);
         let _until_its_end = Self(());
-        // What the callback was at is the user's; nothing of ours is half done.
+        // A panic may leave the user's own state half changed, but none of ours.
         catch_unwind(AssertUnwindSafe(callback)).map_err(|panic| {
             let message = message_of(panic.as_ref());
             log::error!(target: "rospin", "a callback that checks parameters panicked: {message}");
@@ -125,7 +125,7 @@ impl Drop for InsideCallback {
     }
 }
 
-/// What a panic says.
+/// Returns the message of a panic.
 fn message_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());

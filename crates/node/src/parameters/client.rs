@@ -16,32 +16,32 @@ use crate::qos::Qos;
 use crate::service::ServiceError;
 use crate::subscription::{Subscription, TopicError};
 
-/// How many responses are kept, as in rclcpp.
+/// Number of responses that are kept, as in rclcpp.
 const RESPONSES_MAX: usize = 1000;
 
-/// Why a request about another node's parameters failed.
+/// Reasons for which a request to another node about its parameters failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParameterClientError {
-    /// There is no response.
+    /// The call failed.
     #[error(transparent)]
     Call(#[from] CallError),
-    /// The node would not set the parameters.
+    /// The node rejected the values.
     #[error("node `{node}` did not set the parameters: {reason}")]
     Refused {
         /// The node.
         node: String,
-        /// What it says.
+        /// The node's reason.
         reason: String,
     },
-    /// The node did not answer for every name. Nodes of rclcpp answer for none if one is not declared.
+    /// The node did not answer for every name. Nodes of rclcpp answer for no name if one of them is not declared.
     #[error("node `{node}` answered for {answered} of {asked} parameters; ask only for those that it lists")]
     Incomplete {
         /// The node.
         node: String,
-        /// How many names it was asked for.
+        /// Number of names in the request.
         asked: usize,
-        /// How many it answered for.
+        /// Number of names in the response.
         answered: usize,
     },
     /// The parameter has another type, or no value.
@@ -53,21 +53,21 @@ pub enum ParameterClientError {
         node: String,
         /// The parameter.
         name: String,
-        /// What it is.
+        /// The type that it has.
         found: String,
     },
-    /// The node knows types that ROS 2 does not.
+    /// The response has a type number that ROS 2 does not define.
     #[error(transparent)]
     UnknownType(#[from] UnknownType),
 }
 
-/// Gets at the parameters of another node, wherever it is. Cheap to clone.
+/// Reads and sets the parameters of another node. Cheap to clone.
 ///
-/// Requests can be awaited anywhere, inside callbacks, too. Give them a timeout, as [calls](Client::call) of any service.
+/// Requests can be awaited anywhere, also inside callbacks. Give them a timeout, as [calls](Client::call) of any
+/// service.
 ///
 /// ```
-/// use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
-/// use rospin_node::{Ros, Node, ParameterSetting};
+/// use rospin::{Context, ContextOptions, ExecutorOptions, Node, ParameterSetting, Ros, SpinOptions};
 ///
 /// let context = Context::new(ContextOptions::new());
 /// let executor = context.create_executor(ExecutorOptions::new("main"));
@@ -98,7 +98,7 @@ pub struct ParameterClient {
 }
 
 impl Node {
-    /// Creates a client of the parameters of `node`, such as `/robot/motor`; it need not be there yet.
+    /// Creates a client of the parameters of `node`, such as `/robot/motor`. The node need not exist yet.
     ///
     /// # Errors
     /// If that is no name of a node, or the middleware refuses.
@@ -118,7 +118,7 @@ impl Node {
         self.create_client(ClientOptions::new(format!("{node}/{service}")).qos(Qos::keep_last(RESPONSES_MAX)))
     }
 
-    /// Creates a subscription of `/parameter_events`: how the parameters of all nodes change.
+    /// Creates a subscription of `/parameter_events`, on which all nodes publish changes of their parameters.
     ///
     /// # Errors
     /// If the middleware refuses, or the group is gone.
@@ -137,13 +137,13 @@ impl Node {
 }
 
 impl ParameterClient {
-    /// The node whose parameters these are, as it was given.
+    /// Returns the name of the node, as it was given.
     #[must_use]
     pub fn node(&self) -> &str {
         &self.node
     }
 
-    /// Whether the node is there, as far as discovery knows at this moment.
+    /// Returns true if all of the node's parameter services are there, as far as discovery knows at this moment.
     #[must_use]
     pub fn service_is_ready(&self) -> bool {
         let reading = self.get.service_is_ready() && self.types.service_is_ready() && self.list.service_is_ready();
@@ -151,7 +151,7 @@ impl ParameterClient {
         reading && setting && self.describe.service_is_ready()
     }
 
-    /// Waits until the node is there.
+    /// Waits until all of the node's parameter services are there.
     pub fn wait_for_service(&self) -> impl Future<Output = ()> + Send + 'static {
         let reading = (self.get.wait_for_service(), self.types.wait_for_service(), self.list.wait_for_service());
         let setting = (self.set.wait_for_service(), self.set_atomically.wait_for_service());
@@ -166,11 +166,11 @@ impl ParameterClient {
         }
     }
 
-    /// The values of these parameters, in that order. What is not declared is not set; nodes of rclcpp give no values at all
-    /// then.
+    /// Returns the values of these parameters, in that order. A parameter that is not declared has the value `NotSet`;
+    /// nodes of rclcpp return no values at all in that case.
     ///
     /// # Errors
-    /// If there is no response, or one that makes no sense.
+    /// If the call fails, or the response does not fit the request.
     pub fn get(
         &self,
         names: &[&str],
@@ -184,11 +184,11 @@ impl ParameterClient {
         }
     }
 
-    /// The value of a parameter of that type; an [`Option`] for one that may not be set, a [`ParameterValue`] for one of any
-    /// type.
+    /// Returns the value of one parameter. `T` is its type, an [`Option`] for a parameter that may have no value, or a
+    /// [`ParameterValue`] for any type.
     ///
     /// # Errors
-    /// If there is no response, or the parameter has another type.
+    /// If the call fails, or the parameter has another type.
     pub fn get_one<T: ParameterVariant>(
         &self,
         name: &str,
@@ -202,10 +202,10 @@ impl ParameterClient {
         }
     }
 
-    /// The types of these parameters, in that order; none where there is no value.
+    /// Returns the types of these parameters, in that order. A parameter without a value has the type `None`.
     ///
     /// # Errors
-    /// If there is no response, or one that makes no sense.
+    /// If the call fails, or the response does not fit the request.
     pub fn types(
         &self,
         names: &[&str],
@@ -219,10 +219,10 @@ impl ParameterClient {
         }
     }
 
-    /// Sets parameters one by one, and says for each whether it was set, or in the node's words why not.
+    /// Sets parameters one by one. Returns for each that it was set, or the node's reason why it was not.
     ///
     /// # Errors
-    /// If there is no response, or one that makes no sense.
+    /// If the call fails, or the response does not fit the request.
     pub fn set(
         &self,
         settings: Vec<ParameterSetting>,
@@ -235,10 +235,10 @@ impl ParameterClient {
         }
     }
 
-    /// Sets all of these parameters or none.
+    /// Sets all of these parameters, or none.
     ///
     /// # Errors
-    /// If there is no response, or the node does not want one of the values.
+    /// If the call fails, or the node rejects a value.
     pub fn set_atomically(
         &self,
         settings: Vec<ParameterSetting>,
@@ -251,10 +251,10 @@ impl ParameterClient {
         }
     }
 
-    /// What is known of these parameters beside their values, in that order.
+    /// Returns the descriptions of these parameters, in that order: ranges, texts and flags.
     ///
     /// # Errors
-    /// If there is no response, or one that makes no sense.
+    /// If the call fails, or the response does not fit the request.
     pub fn describe(
         &self,
         names: &[&str],
@@ -265,10 +265,10 @@ impl ParameterClient {
         async move { complete(&node, asked, call.await?.descriptors) }
     }
 
-    /// The names of the node's parameters, see [`Node::list_parameters`].
+    /// Returns the names of the node's parameters, see [`Node::list_parameters`].
     ///
     /// # Errors
-    /// If there is no response.
+    /// If the call fails.
     pub fn list(
         &self,
         prefixes: &[&str],
@@ -287,7 +287,7 @@ fn to_wire(settings: Vec<ParameterSetting>) -> Vec<wire::Parameter> {
     settings.into_iter().map(Into::into).collect()
 }
 
-/// An answer for every name.
+/// Checks that there is an answer for every name.
 fn complete<T>(node: &str, asked: usize, answers: Vec<T>) -> Result<Vec<T>, ParameterClientError> {
     match answers.len() {
         answered if answered == asked => Ok(answers),

@@ -1,24 +1,24 @@
-//! What can go wrong with parameters of one's own node.
+//! Errors about the parameters of the program's own nodes.
 
 use super::value::{ParameterKind, UnknownType};
 
-/// Why parameters were not set. None of those that were to be set together was.
+/// Reasons for which parameters were not set. Of several that are set together, none was.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetParameterError {
-    /// The node has no such parameter.
+    /// The node has no parameter of that name.
     #[error("parameter `{name}` is not declared; declare it before, or check how its name is written")]
     NotDeclared {
         /// The parameter.
         name: String,
     },
-    /// It keeps the value that it was declared with.
+    /// The parameter is read-only.
     #[error("parameter `{name}` is read-only; override it when the node is started")]
     ReadOnly {
         /// The parameter.
         name: String,
     },
-    /// Its type is another one, and does not change.
+    /// The parameter has another type, and its type cannot change.
     #[error("parameter `{name}` is of type {expected}, the value is {found}; set it to a value of its type")]
     WrongType {
         /// The parameter.
@@ -28,59 +28,59 @@ pub enum SetParameterError {
         /// The value's type.
         found: String,
     },
-    /// The value is not in its range.
+    /// The value is not in the parameter's range.
     #[error("{value} is not a value for parameter `{name}`; it may be {range}")]
     OutOfRange {
         /// The parameter.
         name: String,
         /// The value.
         value: String,
-        /// What is allowed.
+        /// The allowed range.
         range: String,
     },
-    /// An on-set callback does not want the value.
+    /// An on-set callback rejected the value.
     #[error("{reason}")]
     Rejected {
-        /// What the callback says.
+        /// The callback's reason.
         reason: String,
     },
     /// A pre-set or an on-set callback panicked.
     #[error("a callback that checks parameters panicked: {message}; nothing was set")]
     Panicked {
-        /// What the panic says.
+        /// The message of the panic.
         message: String,
     },
-    /// A pre-set callback left nothing to be set.
+    /// A pre-set callback left no parameter to set.
     #[error("no parameters are left to be set; a pre-set callback removed them")]
     NothingLeft,
-    /// A pre-set or an on-set callback wanted to change parameters.
+    /// A pre-set or on-set callback tried to change parameters.
     #[error(
         "parameters cannot be changed by a callback that checks parameters; have a pre-set callback extend the list, or a \
          post-set callback react"
     )]
     InsideCallback,
-    /// Others changed parameters again and again while on-set callbacks looked at these values.
+    /// Other threads changed parameters each time that the on-set callbacks checked these values.
     #[error("other parameters change too often for these to be checked; set them again")]
     Contended,
-    /// The value came from another node, and is of no type that there is.
+    /// The value came from another node, and its type number is not one of ROS 2's.
     #[error(transparent)]
     UnknownType(#[from] UnknownType),
 }
 
-/// Why a parameter was not declared.
+/// Reasons for which a parameter could not be declared.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeclareError {
-    /// Parameters have names.
+    /// The name is empty.
     #[error("a parameter's name is empty; give it one, such as `motor.max_speed`")]
     EmptyName,
-    /// It has been declared before.
+    /// The name is declared already.
     #[error("parameter `{name}` is declared already; keep the handle, or undeclare it before")]
     AlreadyDeclared {
         /// The parameter.
         name: String,
     },
-    /// It must have a value, and there is none.
+    /// The parameter must have a value, and has neither a default nor an override.
     #[error(
         "parameter `{name}` has no value; give it a default, override it when the node is started, or declare it as `Option`"
     )]
@@ -88,26 +88,26 @@ pub enum DeclareError {
         /// The parameter.
         name: String,
     },
-    /// Its range is none.
-    #[error("the range of parameter `{name}` makes no sense: {reason}")]
+    /// The range is invalid.
+    #[error("the range of parameter `{name}` is invalid: {reason}")]
     Range {
         /// The parameter.
         name: String,
-        /// What is wrong.
+        /// The problem with the range.
         reason: &'static str,
     },
-    /// What it was to begin with is not allowed.
-    #[error("parameter `{name}` cannot begin with its {origin}: {reason}")]
+    /// The initial value is not allowed.
+    #[error("parameter `{name}` cannot start with its {origin}: {reason}")]
     Initial {
         /// The parameter.
         name: String,
-        /// Whether the value is its default or its override.
+        /// The origin of the value: the default or the override.
         origin: &'static str,
-        /// What is wrong.
+        /// The problem with the value.
         #[source]
         reason: SetParameterError,
     },
-    /// A pre-set or an on-set callback wanted to declare it.
+    /// A pre-set or on-set callback tried to declare it.
     #[error("parameter `{name}` cannot be declared by a callback that checks parameters; declare it before")]
     InsideCallback {
         /// The parameter.
@@ -115,23 +115,23 @@ pub enum DeclareError {
     },
 }
 
-/// Why a parameter is still declared.
+/// Reasons for which a parameter could not be undeclared.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UndeclareError {
-    /// The node has no such parameter.
+    /// The node has no parameter of that name.
     #[error("parameter `{name}` is not declared; check how its name is written")]
     NotDeclared {
         /// The parameter.
         name: String,
     },
-    /// Read-only parameters stay.
+    /// The parameter is read-only.
     #[error("parameter `{name}` is read-only and stays; declare it without `read_only` if it has to go")]
     ReadOnly {
         /// The parameter.
         name: String,
     },
-    /// A pre-set or an on-set callback wanted to.
+    /// A pre-set or on-set callback tried to undeclare it.
     #[error("parameter `{name}` cannot be undeclared by a callback that checks parameters; do it elsewhere")]
     InsideCallback {
         /// The parameter.

@@ -1,4 +1,4 @@
-//! What is published of changes.
+//! Parameter events, as they are published.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use super::value::ParameterSetting;
 use crate::interfaces::builtin_interfaces::Time;
 use crate::interfaces::rcl_interfaces::{Parameter, ParameterEvent};
 
-/// How many events are kept until they are published, as many as the topic keeps.
+/// Number of events that wait for publication at most; the topic keeps as many.
 pub(super) const EVENTS_MAX: usize = 1000;
 
 /// Publishes an event.
@@ -16,18 +16,18 @@ type Publish = dyn Fn(ParameterEvent) + Send + Sync;
 
 /// Events on their way to the topic, in the order of the changes.
 ///
-/// One thread publishes at a time, so that the order stays; others leave their events to it, and do not wait.
+/// One thread publishes at a time, which keeps the order. The others append their events, and do not wait.
 #[derive(Default)]
 pub(super) struct Outbox {
     events: VecDeque<Change>,
     publish: Option<Arc<Publish>>,
     is_publishing: bool,
-    /// How many made room for newer ones.
+    /// Number of events that newer ones displaced.
     missed: u64,
 }
 
 impl Outbox {
-    /// Nothing is kept while nobody publishes.
+    /// Appends a change. While nobody publishes, nothing is kept.
     pub(super) fn push(&mut self, change: Change) {
         let is_empty = change.new.is_empty() && change.changed.is_empty() && change.deleted.is_empty();
         if self.publish.is_none() || is_empty {
@@ -50,7 +50,7 @@ impl Outbox {
 }
 
 impl State {
-    /// From here on events are published; what is declared already is the first one.
+    /// Starts the publication of events. The first event has all parameters that are declared already.
     pub(super) fn open_outbox(&mut self, publish: Arc<Publish>) {
         self.outbox.publish = Some(publish);
         let new = self.all();
@@ -59,7 +59,7 @@ impl State {
 }
 
 impl Store {
-    /// Ends what [`State::open_outbox`] began.
+    /// Ends the publication of events.
     pub(super) fn close_outbox(&self) {
         let mut state = self.lock();
         let closed = (state.outbox.publish.take(), std::mem::take(&mut state.outbox.events));
@@ -67,7 +67,7 @@ impl Store {
         drop(closed);
     }
 
-    /// Publishes what is in the outbox, unless another thread, or this one, is at it.
+    /// Publishes the queued events, unless a thread, perhaps this one, does so already.
     pub(super) fn publish_events(&self) {
         loop {
             let mut state = self.lock();
@@ -97,7 +97,7 @@ impl Store {
     }
 }
 
-/// That a thread publishes, whether it gets to its end or panics.
+/// Marks that a thread publishes. The drop ends that, also after a panic.
 struct Publishing<'a>(&'a Store);
 
 impl Drop for Publishing<'_> {

@@ -1,4 +1,4 @@
-//! Parameters as their node has them.
+//! Handles of a node's own parameters.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -15,8 +15,7 @@ use super::variant::ParameterVariant;
 /// Cheap to clone; clones are the same parameter. Dropping it leaves the parameter declared.
 ///
 /// ```
-/// use rospin_engine::{Context, ContextOptions};
-/// use rospin_node::{Ros, Node, ParameterOptions};
+/// use rospin::{Context, ContextOptions, Node, ParameterOptions, Ros};
 ///
 /// let node = Ros::in_process(&Context::new(ContextOptions::new())).create_node("controller")?;
 /// let gain = node.declare_parameter("gain", ParameterOptions::new().default_value(1.0).range(0.0..=10.0))?;
@@ -38,42 +37,43 @@ impl<T: ParameterVariant> Parameter<T> {
         Self { store, name: name.into(), slot, variant: PhantomData }
     }
 
-    /// The parameter's name.
+    /// Returns the parameter's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The value that it has now, or had when it was undeclared.
+    /// Returns its current value, or its last one if it was undeclared.
     ///
-    /// A `bool`, `i64` or `f64` is read without a lock or an allocation: fit for real-time callbacks. Other types lock for a
-    /// moment, and allocate.
+    /// Reading a `bool`, `i64` or `f64` neither locks nor allocates, so a real-time callback may do it. Other types
+    /// lock for a moment and allocate.
     #[must_use]
     pub fn get(&self) -> T {
         self.slot.get()
     }
 
-    /// Sets it, once the node's [pre-set](crate::Node::add_pre_set_parameters_callback) and
-    /// [on-set](crate::Node::add_on_set_parameters_callback) callbacks have run on this thread.
+    /// Sets the value. The node's [pre-set](crate::Node::add_pre_set_parameters_callback) and
+    /// [on-set](crate::Node::add_on_set_parameters_callback) callbacks run first, on this thread.
     ///
-    /// Locks for a moment, allocates, and publishes an event where the node's parameters are
+    /// Locks for a moment and allocates. Publishes an event if the node's parameters are
     /// [served](crate::Node::serve_parameters).
     ///
     /// # Errors
-    /// If it is read-only or undeclared (also if another one of its name was declared since), the value is not in its range, or a callback does not want it.
+    /// If the parameter is read-only or was undeclared (even if its name was declared again), the value is out of
+    /// range, or a callback rejects it.
     pub fn set(&self, value: T) -> Result<(), SetParameterError> {
         self.store.set_own(vec![self.setting(value.into_value())])
     }
 
-    /// What it would be set by.
+    /// Returns the change that sets the parameter to `value`.
     pub(super) fn setting(&self, value: ParameterValue) -> (ParameterSetting, Arc<Slot>) {
         (ParameterSetting { name: self.name().to_owned(), value }, Arc::clone(&self.slot))
     }
 
-    /// Removes it from the node. Publishes an event as [`set`](Self::set).
+    /// Removes the parameter from the node. Publishes an event as [`set`](Self::set) does.
     ///
     /// # Errors
-    /// If it is read-only, or no longer declared.
+    /// If it is read-only, or not declared any more.
     pub fn undeclare(self) -> Result<(), UndeclareError> {
         self.store.undeclare(&self.name, Some(&self.slot))
     }

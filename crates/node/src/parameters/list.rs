@@ -1,15 +1,15 @@
-//! Which names a request for names gets.
+//! Selection of parameter names by prefix and depth.
 
 use crate::interfaces::rcl_interfaces::ListParametersResult;
 
-/// What stands between the parts of a name.
+/// Separator of the parts of a name.
 const SEPARATOR: char = '.';
 
-/// Any number of parts.
+/// Depth without a limit.
 pub const DEPTH_RECURSIVE: u64 = 0;
 
-/// The names with these prefixes, down to that depth below them, as rclcpp chooses them: a parameter that is called as a prefix
-/// is among them; without prefixes all names are below.
+/// Returns the names that are equal to one of the prefixes, or at most `depth` parts below it. Without prefixes, all
+/// names count as below. The rules are those of rclcpp.
 pub(super) fn list(names: Vec<String>, prefixes: &[impl AsRef<str>], depth: u64) -> ListParametersResult {
     let is_shallow = |below: &str| depth == DEPTH_RECURSIVE || (below.matches(SEPARATOR).count() as u64) < depth;
     let is_chosen = |name: &str| {

@@ -1,4 +1,4 @@
-//! Parameters: values of a node that can be read and set from outside, by their names.
+//! Parameters: named values of a node that others can read and set.
 
 mod callbacks;
 mod client;

@@ -1,4 +1,4 @@
-//! What a node can do with parameters of its own.
+//! Methods of a node for its own parameters.
 
 use std::sync::Arc;
 
@@ -16,15 +16,15 @@ use crate::interfaces::rcl_interfaces::{ListParametersResult, ParameterDescripto
 use crate::node::Node;
 
 impl Node {
-    /// Declares a parameter; a plain value is its default. Its type cannot change later, unless it is a [`ParameterValue`].
+    /// Declares a parameter. A plain value is its default. Its type cannot change later, unless it is a
+    /// [`ParameterValue`].
     ///
-    /// It begins with the value that the node's options [override](crate::NodeOptions::parameter_override) it with, or else
-    /// with its default. The value has to please the [on-set callbacks](Self::add_on_set_parameters_callback). Locks for a
-    /// moment, and allocates.
+    /// The initial value is the [override](crate::NodeOptions::parameter_override) of the node's options, or else the
+    /// default. The [on-set callbacks](Self::add_on_set_parameters_callback) must accept it. Locks for a moment, and
+    /// allocates.
     ///
     /// ```
-    /// # use rospin_engine::{Context, ContextOptions};
-    /// # use rospin_node::{Ros, NodeOptions, Node, ParameterOptions};
+    /// # use rospin::{Context, ContextOptions, Node, NodeOptions, ParameterOptions, Ros};
     /// # let ros = Ros::in_process(&Context::new(ContextOptions::new()));
     /// let node = ros.create_node(NodeOptions::new("camera").parameter_override("exposure.gain", 2.0))?;
     /// let gain = node.declare_parameter("exposure.gain", 1.0)?;
@@ -35,8 +35,8 @@ impl Node {
     /// ```
     ///
     /// # Errors
-    /// If it is declared already, its value is missing, of another type, out of its range or not wanted by a callback, or its
-    /// range is none.
+    /// If the name is declared already, the range is invalid, or the initial value is missing, of another type, out of
+    /// range or rejected by a callback.
     pub fn declare_parameter<T: ParameterVariant>(
         &self,
         name: &str,
@@ -45,15 +45,15 @@ impl Node {
         self.store().declare(name, options.into())
     }
 
-    /// Removes a parameter. Handles keep the last value.
+    /// Removes a parameter. Handles keep its last value.
     ///
     /// # Errors
-    /// If there is none of that name, or it is read-only.
+    /// If no parameter has that name, or it is read-only.
     pub fn undeclare_parameter(&self, name: &str) -> Result<(), UndeclareError> {
         self.store().undeclare(name, None)
     }
 
-    /// The value of a parameter, if it is declared. Locks for a moment, and may allocate.
+    /// Returns the value of a parameter, or `None` if it is not declared. Locks for a moment, and may allocate.
     #[must_use]
     pub fn parameter(&self, name: &str) -> Option<ParameterValue> {
         self.store().value(name)
@@ -62,15 +62,16 @@ impl Node {
     /// Sets a parameter, see [`Parameter::set`].
     ///
     /// # Errors
-    /// If it is not declared, read-only, of another type or has another range, or a callback does not want it.
+    /// If the parameter is not declared or read-only, or the value has another type, is out of range, or is rejected
+    /// by a callback.
     pub fn set_parameter(&self, name: &str, value: impl Into<ParameterValue>) -> Result<(), SetParameterError> {
         self.store().set(vec![ParameterSetting::new(name, value)])
     }
 
-    /// Sets all of these parameters or none; callbacks are asked once about all of them.
+    /// Sets all of these parameters, or none. The callbacks run once for all of them.
     ///
-    /// Other nodes, and who reads a [`ParameterSet`](crate::ParameterSet), see all of them set or none. Who reads them one by
-    /// one may read the first one before, and the second one after that.
+    /// Other nodes, and readers of a [`ParameterSet`](crate::ParameterSet), see all of the changes or none. A reader
+    /// of single parameters may read one before the change and another one after it.
     ///
     /// # Errors
     /// If one of them cannot be set, see [`set_parameter`](Self::set_parameter).
@@ -78,25 +79,26 @@ impl Node {
         self.store().set(settings)
     }
 
-    /// What is known of a parameter beside its value, if it is declared.
+    /// Returns the description of a parameter: its type, range, texts and flags. `None` if it is not declared.
     #[must_use]
     pub fn describe_parameter(&self, name: &str) -> Option<ParameterDescriptor> {
         self.store().descriptor(name)
     }
 
-    /// The names of parameters that are or begin with one of the prefixes, and a dot; all of them if there are no prefixes.
-    /// Only those that have less than `depth` dots beyond the prefix, unless that is
+    /// Returns the names that are equal to one of the prefixes, or begin with it and a dot; without prefixes, all
+    /// names. Names with `depth` or more dots after the prefix are left out, unless `depth` is
     /// [`DEPTH_RECURSIVE`](crate::DEPTH_RECURSIVE).
     #[must_use]
     pub fn list_parameters(&self, prefixes: &[&str], depth: u64) -> ListParametersResult {
         list(self.store().names(), prefixes, depth)
     }
 
-    /// Has `callback` change what is to be set before it is checked: have one parameter follow another, say.
+    /// Adds a callback that may change the list of parameters to set before it is checked. For example, one parameter
+    /// can follow another.
     ///
-    /// It runs on the thread that sets parameters, which may be a callback's that answers another node, for every request to
-    /// set some, but not when they are declared. It must not change parameters itself. If it panics, nothing is set. The
-    /// callback that was added last runs first.
+    /// It runs for every request to set parameters, on the thread that sets them, which may be the one that answers
+    /// another node. It does not run on declarations. It must not change parameters through the node. If it panics,
+    /// nothing is set. The callback that was added last runs first.
     pub fn add_pre_set_parameters_callback<F>(&self, callback: F) -> ParametersCallback
     where
         F: Fn(&mut Vec<ParameterSetting>) + Send + Sync + 'static,
@@ -104,16 +106,15 @@ impl Node {
         self.store().add_pre_set(Arc::new(callback))
     }
 
-    /// Has `callback` say whether parameters may get these values, or in words why not.
+    /// Adds a callback that accepts new values of parameters, or rejects them with a reason.
     ///
-    /// It runs on the thread that sets or declares parameters, after types and ranges were checked; no lock is held. It should
-    /// have no effects, since the values may be refused after all, and it may be asked twice if other threads set parameters
-    /// meanwhile. It can read parameters, and must not change any. If it panics, nothing is set. The callback that was added
-    /// last is asked first.
+    /// It runs on the thread that sets or declares parameters, after types and ranges were checked. No lock is held.
+    /// It should have no side effects, because the values may still be rejected, and because it runs again if other
+    /// threads set parameters at the same time. It may read parameters, and must not change any. If it panics, nothing
+    /// is set. The callback that was added last runs first.
     ///
     /// ```
-    /// # use rospin_engine::{Context, ContextOptions};
-    /// # use rospin_node::{Ros, Node, ParameterValue};
+    /// # use rospin::{Context, ContextOptions, Node, ParameterValue, Ros};
     /// # let node = Ros::in_process(&Context::new(ContextOptions::new())).create_node("node")?;
     /// let name = node.declare_parameter("frame_id", "map")?;
     /// let _check = node.add_on_set_parameters_callback(|settings| {
@@ -133,15 +134,14 @@ impl Node {
         self.store().add_on_set(Arc::new(callback))
     }
 
-    /// Creates a callback on a group that is told which parameters were set or declared, after that: what rclcpp calls a
-    /// post-set callback.
+    /// Creates a callback of a group that runs after parameters were set or declared, and gets their values. rclcpp
+    /// calls it a post-set callback.
     ///
-    /// It is an entity as any other, and runs when the policy says. What was set several times before it could run is told
-    /// once, with the last value; what was undeclared before is not told.
+    /// It is an entity like any other, and runs when the policy selects it. A parameter that was set several times
+    /// before that is reported once, with its last value. A parameter that was undeclared before that is not reported.
     ///
     /// ```
-    /// # use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
-    /// # use rospin_node::{Ros, Node};
+    /// # use rospin::{Context, ContextOptions, ExecutorOptions, Node, Ros, SpinOptions};
     /// # let context = Context::new(ContextOptions::new());
     /// # let executor = context.create_executor(ExecutorOptions::new("main"));
     /// # let node = Ros::in_process(&context).create_node("node")?;

@@ -1,4 +1,4 @@
-//! How a parameter is declared.
+//! Options of a parameter's declaration.
 
 use std::fmt;
 use std::ops::{RangeFrom, RangeInclusive, RangeToInclusive};
@@ -7,10 +7,10 @@ use super::value::{ParameterKind, ParameterValue};
 use super::variant::{ParameterVariant, Ranged};
 use crate::interfaces::rcl_interfaces::{FloatingPointRange, IntegerRange, ParameterDescriptor, ParameterType};
 
-/// How a parameter is declared; a plain value is its default.
+/// Options of a parameter's declaration. A plain value is the default.
 ///
 /// ```
-/// use rospin_node::ParameterOptions;
+/// use rospin::ParameterOptions;
 ///
 /// let gain = ParameterOptions::new().default_value(1.0).range(0.0..=10.0).step(0.5).description("of the controller");
 /// let port = ParameterOptions::<i64>::new().range(1024..).read_only();
@@ -22,7 +22,7 @@ pub struct ParameterOptions<T: ParameterVariant> {
     pub(super) spec: Spec,
 }
 
-/// What does not depend on the type in Rust.
+/// The options without the Rust type.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spec {
     pub(super) description: String,
@@ -32,14 +32,14 @@ pub(super) struct Spec {
     pub(super) range: Option<RangeSpec>,
 }
 
-/// The range of a parameter, of the type that it has.
+/// The range of a parameter, by type.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum RangeSpec {
     Integer { from: i64, to: i64, step: u64 },
     Double { from: f64, to: f64, step: f64 },
 }
 
-/// As messages show it.
+/// Formats the range for error messages.
 impl fmt::Display for RangeSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -52,49 +52,49 @@ impl fmt::Display for RangeSpec {
 }
 
 impl<T: ParameterVariant> ParameterOptions<T> {
-    /// A parameter without a default, a range or a description.
+    /// Returns the options of a parameter without default, range or description.
     #[must_use]
     pub fn new() -> Self {
         Self { default: None, spec: Spec::default() }
     }
 
-    /// Sets the value that it has unless it is [overridden](crate::NodeOptions::parameter_override).
+    /// Sets the initial value that it has unless it is [overridden](crate::NodeOptions::parameter_override).
     #[must_use]
     pub fn default_value(mut self, value: T) -> Self {
         self.default = Some(value);
         self
     }
 
-    /// Sets what it is for, to be read by people.
+    /// Sets the description, for people.
     #[must_use]
     pub fn description(mut self, text: impl Into<String>) -> Self {
         self.spec.description = text.into();
         self
     }
 
-    /// Sets in words what values have to obey beside the range; what checks it is an
-    /// [on-set callback](crate::Node::add_on_set_parameters_callback).
+    /// Describes constraints besides the range, for people. An [on-set
+    /// callback](crate::Node::add_on_set_parameters_callback) must check them.
     #[must_use]
     pub fn additional_constraints(mut self, text: impl Into<String>) -> Self {
         self.spec.additional_constraints = text.into();
         self
     }
 
-    /// Has it keep the value that it is declared with.
+    /// Makes the parameter keep its initial value.
     #[must_use]
     pub const fn read_only(mut self) -> Self {
         self.spec.read_only = true;
         self
     }
 
-    /// Has it begin with its default whatever the override is.
+    /// Makes the parameter start with its default, even if it has an override.
     #[must_use]
     pub const fn ignore_override(mut self) -> Self {
         self.spec.ignore_override = true;
         self
     }
 
-    /// Sets between which values it may be, both included: `0.0..=1.0`, `1..` or `..=100`.
+    /// Sets the range of allowed values, ends included: `0.0..=1.0`, `1..` or `..=100`.
     #[must_use]
     pub fn range(mut self, range: impl Into<ParameterRange<T>>) -> Self
     where
@@ -105,7 +105,8 @@ impl<T: ParameterVariant> ParameterOptions<T> {
         self
     }
 
-    /// Sets the distance of allowed values: they are the beginning of the range plus a multiple of it, and the range's end.
+    /// Sets the step between allowed values. Allowed are the start of the range plus a multiple of the step, and the
+    /// end of the range.
     #[must_use]
     pub fn step(mut self, step: T::Step) -> Self
     where
@@ -134,7 +135,7 @@ impl From<&str> for ParameterOptions<String> {
     }
 }
 
-/// Between which values a parameter may be, both included; made of a range of Rust.
+/// The range of a parameter, ends included. Converted from a range of Rust.
 #[derive(Clone, Copy, Debug)]
 pub struct ParameterRange<T: Ranged> {
     from: T::End,
@@ -160,7 +161,7 @@ impl<T: Ranged> From<RangeToInclusive<T::End>> for ParameterRange<T> {
 }
 
 impl RangeSpec {
-    /// What is wrong with it, if anything.
+    /// Checks the range, and returns its problem.
     pub(super) fn check(&self) -> Result<(), &'static str> {
         match *self {
             Self::Integer { from, to, .. } if from > to => Err("it ends before it begins"),
@@ -179,12 +180,12 @@ impl RangeSpec {
         }
     }
 
-    /// Whether the value is in it. Values of other types always are.
+    /// Returns true if the value is in the range. Values of another type than the range always are.
     pub(super) fn contains(&self, value: &ParameterValue) -> bool {
         match (*self, value) {
             (Self::Integer { from, to, step }, ParameterValue::Integer(value)) => {
                 let is_end = *value == from || *value == to;
-                // From the least to the greatest integer is more than an `i64`, but not more than a `u64`.
+                // The distance of two `i64` may exceed an `i64`, but not a `u64`.
                 let on_step = || step == 0 || value.wrapping_sub(from).cast_unsigned() % step == 0;
                 is_end || ((from..=to).contains(value) && on_step())
             }
@@ -204,13 +205,13 @@ impl RangeSpec {
     }
 }
 
-/// Equal but for what rounding does; the tolerance is that of rclcpp.
+/// Returns true if two numbers are equal up to rounding. The tolerance is that of rclcpp.
 fn nearly_equal(a: f64, b: f64) -> bool {
     a == b || (b.is_finite() && (a - b).abs() <= f64::EPSILON * (a + b).abs() * 100.0)
 }
 
 impl Spec {
-    /// As it is told to others.
+    /// Returns the description for other nodes.
     pub(super) fn descriptor(&self, name: &str, kind: Option<ParameterKind>, code: u8) -> ParameterDescriptor {
         let mut descriptor = ParameterDescriptor {
             name: name.to_owned(),
@@ -233,7 +234,7 @@ impl Spec {
         descriptor
     }
 
-    /// Of what is not declared.
+    /// Returns the description of a parameter that is not declared.
     pub(super) fn unknown(name: &str) -> ParameterDescriptor {
         ParameterDescriptor {
             name: name.to_owned(),
@@ -267,7 +268,7 @@ mod tests {
         {
             assert_eq!(allowed(value), expected, "{value}");
         }
-        // A tenth is no sum of powers of two.
+        // Rounding: a tenth has no exact binary representation.
         assert!((0..=1000).all(|n| doubles(0.0, 100.0, 0.1)(f64::from(n) * 0.1)));
     }
 

@@ -1,4 +1,4 @@
-//! Services by which others get at the parameters of a node.
+//! Services through which other nodes read and set a node's parameters.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,14 +22,14 @@ use crate::options::{PublisherOptions, ServiceOptions};
 use crate::service::{Server, ServiceError};
 use crate::subscription::TopicError;
 
-/// How many requests are kept, as in rclcpp.
+/// Number of requests that are kept, as in rclcpp.
 const REQUESTS_MAX: usize = 1000;
 
-/// Why the parameters of a node could not be served.
+/// Reasons for which the parameters of a node could not be served.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeParametersError {
-    /// They are.
+    /// They are served already.
     #[error("the parameters of node `{node}` are served already; keep what the first call returned")]
     AlreadyServed {
         /// The node.
@@ -38,7 +38,7 @@ pub enum ServeParametersError {
     /// `use_sim_time` could not be declared.
     #[error(transparent)]
     Declare(#[from] DeclareError),
-    /// The program declared `use_sim_time` as something else.
+    /// The program declared `use_sim_time` with another type than `bool`.
     #[error("parameter `use_sim_time` must be a bool; declare it as one, or leave that to `serve_parameters`")]
     NoBool,
     /// A service could not be created.
@@ -47,12 +47,12 @@ pub enum ServeParametersError {
     /// The publisher of `/parameter_events`, or the subscription of `/clock`, could not be created.
     #[error(transparent)]
     Topic(#[from] TopicError),
-    /// The executor is gone.
+    /// The executor was dropped.
     #[error(transparent)]
     Source(#[from] SourceError),
 }
 
-/// Lets other nodes, and `ros2 param`, get at the parameters of a node, until it is dropped.
+/// Lets other nodes, and `ros2 param`, read and set the parameters of a node. Ends when it is dropped.
 #[must_use = "the services are removed when it is dropped"]
 pub struct ParameterServer {
     servers: Vec<Server>,
@@ -61,13 +61,13 @@ pub struct ParameterServer {
 }
 
 impl ParameterServer {
-    /// How many requests were displaced by newer ones before the executor got at them.
+    /// Returns how many requests newer ones displaced before the executor could answer them.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.servers.iter().map(|server| server.lost(LossCause::QueueFull)).sum()
     }
 
-    /// How many events were displaced by newer ones because the thread that publishes was too slow.
+    /// Returns how many events newer ones displaced before they could be published.
     #[must_use]
     pub fn missed_events(&self) -> u64 {
         self.events.0.lock().outbox.missed()
@@ -80,7 +80,7 @@ impl fmt::Debug for ParameterServer {
     }
 }
 
-/// That events are published.
+/// Publishes events until it is dropped.
 struct Events(Arc<Store>);
 
 impl Drop for Events {
@@ -90,21 +90,22 @@ impl Drop for Events {
 }
 
 impl Node {
-    /// Lets other nodes, and `ros2 param`, get at the parameters: has `executor` answer the services `~/get_parameters`,
-    /// `~/get_parameter_types`, `~/set_parameters`, `~/set_parameters_atomically`, `~/describe_parameters` and
-    /// `~/list_parameters`, in a group called `parameters`, which a deployment file can move. The node's pre-set and on-set
-    /// callbacks run there when others set parameters.
+    /// Lets other nodes, and `ros2 param`, read and set the node's parameters. `executor` answers the services
+    /// `~/get_parameters`, `~/get_parameter_types`, `~/set_parameters`, `~/set_parameters_atomically`,
+    /// `~/describe_parameters` and `~/list_parameters`, in a group called `parameters`, which a deployment file can
+    /// move. When others set parameters, the node's pre-set and on-set callbacks run there.
     ///
-    /// From here on changes are published on `/parameter_events`, beginning with one event for all that is declared already.
+    /// From then on changes are published on `/parameter_events`. The first event has all parameters that are declared
+    /// already.
     ///
-    /// Declares the parameter `use_sim_time`, false by default. While it is true, the context's ROS time
-    /// [follows `/clock`](Self::use_sim_time): by a group called `clock` on this executor, which is better moved to one that
-    /// has nothing else to do. ROS time is the context's, so it does as long as one of its nodes has that parameter set.
-    /// Dropping the server changes no parameter: ROS time then stands still, until somebody follows `/clock` again.
+    /// Declares the parameter `use_sim_time`, false by default. While it is true, the context's ROS time [follows
+    /// `/clock`](Self::use_sim_time), by a group called `clock` on this executor. Better move that group to an
+    /// executor that does nothing else. ROS time belongs to the context, so it follows `/clock` as long as one of the
+    /// context's nodes has the parameter set. Dropping the server changes no parameter; ROS time then stands still
+    /// until somebody makes it follow `/clock` again.
     ///
     /// ```
-    /// # use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
-    /// # use rospin_node::{Ros, Node, ParameterValue};
+    /// # use rospin::{Context, ContextOptions, ExecutorOptions, Node, ParameterValue, Ros, SpinOptions};
     /// # let context = Context::new(ContextOptions::new());
     /// let executor = context.create_executor(ExecutorOptions::new("main"));
     /// let node = Ros::in_process(&context).create_node("motor")?;
@@ -118,12 +119,12 @@ impl Node {
     /// ```
     ///
     /// # Errors
-    /// If they are served already, the middleware refuses, or the executor is gone.
+    /// If the parameters are served already, the middleware refuses, or the executor was dropped.
     pub fn serve_parameters(&self, executor: &ExecutorHandle) -> Result<ParameterServer, ServeParametersError> {
         let store = self.store();
         let events = self.publish_parameter_events(executor)?;
         let mut switch = Switch::new(self, executor);
-        // Before the first look at the parameter: what others set meanwhile is told afterwards.
+        // The watcher exists before the parameter is read, so that no change in between is missed.
         let watched = SetParameters::new(store);
         switch.turn(sim_time::declare(store)?)?;
         let group = executor.create_group(GroupOptions::new("parameters").node(self.fully_qualified_name()), switch);
@@ -181,7 +182,7 @@ impl Node {
     }
 }
 
-/// What becomes of a request to set parameters.
+/// Returns the response to a request to set parameters.
 fn result_of(set: Result<(), SetParameterError>) -> wire::SetParametersResult {
     match set {
         Ok(()) => wire::SetParametersResult { successful: true, reason: String::new() },
@@ -189,7 +190,7 @@ fn result_of(set: Result<(), SetParameterError>) -> wire::SetParametersResult {
     }
 }
 
-/// The answers to requests.
+/// Answers to requests.
 impl Store {
     fn answer_get(&self, request: wire::GetParametersRequest) -> wire::GetParametersResponse {
         let values = self.values(&request.names);

@@ -15,7 +15,7 @@ use crate::node::Node;
 
 const NAME: &str = "use_sim_time";
 
-/// Declares it, unless the user has.
+/// Declares the parameter, unless the user has declared it, and returns its value.
 pub(super) fn declare(store: &Arc<Store>) -> Result<bool, ServeParametersError> {
     let options = ParameterOptions::from(false).description("whether ROS time follows the topic /clock");
     match store.declare::<bool>(NAME, options) {
@@ -33,7 +33,7 @@ fn is_on(store: &Store) -> bool {
     store.value(NAME) == Some(ParameterValue::Bool(true))
 }
 
-/// Has ROS time follow `/clock` or not.
+/// Makes ROS time follow `/clock` while the parameter is true.
 pub(super) struct Switch {
     node: Node,
     executor: ExecutorHandle,
@@ -57,7 +57,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Follows the parameter.
+    /// Switches, if the parameter is among those that were set.
     pub(super) fn after(&mut self, set: &[ParameterSetting]) {
         let changed = set.iter().rfind(|setting| setting.name == NAME);
         let Some(ParameterValue::Bool(on)) = changed.map(|setting| &setting.value) else {

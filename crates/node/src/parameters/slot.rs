@@ -1,4 +1,4 @@
-//! Where a parameter's value is.
+//! Storage of a parameter's value.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::value::ParameterValue;
 use super::variant::{bits_of, sealed::Variant};
 
-/// The value of a parameter, shared by the node and handles. A value that fits into a word is in one, too, so that real-time
-/// callbacks read it without a lock.
+/// The value of a parameter, shared by the node and handles. A value that fits into a word is kept in an atomic as
+/// well, so that real-time callbacks read it without a lock.
 pub(super) struct Slot {
     bits: AtomicU64,
     value: Mutex<ParameterValue>,
@@ -19,7 +19,7 @@ impl Slot {
     }
 
     fn lock(&self) -> MutexGuard<'_, ParameterValue> {
-        // Values are replaced as a whole.
+        // Values are replaced as a whole, so a panic leaves none half changed.
         self.value.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -31,7 +31,8 @@ impl Slot {
         self.lock().code()
     }
 
-    /// Returns what it was before. Only called under the lock of the node's parameters, so words come in order.
+    /// Sets the value and returns the old one. The caller holds the lock of the node's parameters, so the words are
+    /// written in order.
     pub(super) fn replace(&self, value: ParameterValue) -> ParameterValue {
         let bits = bits_of(&value);
         let old = std::mem::replace(&mut *self.lock(), value);
@@ -40,7 +41,7 @@ impl Slot {
     }
 
     pub(super) fn get<T: Variant>(&self) -> T {
-        // A word is only read as the type that the parameter always has.
+        // The word is only read as the type that the parameter always has.
         let value = T::from_bits(self.bits.load(Ordering::Acquire)).or_else(|| T::from_value(self.value()));
         value.expect("values of another type are not set")
     }

@@ -1,7 +1,8 @@
-//! The parameters of a node, and how they change.
+//! The parameters of a node, and their changes.
 //!
-//! A change is checked, then callbacks of the user look at it, then it is made: all of it or nothing. No lock is held while the
-//! callbacks run. If parameters changed meanwhile, what was looked at may no longer be true, so it is checked once more.
+//! A change is checked, then the user's callbacks check it, then it is applied: all of it, or nothing. No lock is held
+//! while the callbacks run. If other threads changed parameters meanwhile, the checks are repeated, because their
+//! results may be out of date.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +20,7 @@ use super::variant::ParameterVariant;
 use super::watch::{self, Watchers};
 use crate::interfaces::rcl_interfaces::ParameterDescriptor;
 
-/// How often a change is checked because others changed parameters meanwhile.
+/// Number of times that a change is checked at most, when other threads change parameters meanwhile.
 const ATTEMPTS_MAX: u32 = 100;
 
 /// The parameters of a node.
@@ -31,7 +32,7 @@ pub(crate) struct Store {
 pub(super) struct State {
     overrides: BTreeMap<String, ParameterValue>,
     parameters: BTreeMap<String, Entry>,
-    /// Counts changes.
+    /// Number of changes so far.
     version: u64,
     pub(super) pre_set: Callbacks<PreSet>,
     pub(super) on_set: Callbacks<OnSet>,
@@ -42,14 +43,14 @@ pub(super) struct State {
 /// A declared parameter.
 struct Entry {
     spec: Spec,
-    /// The type, unless it is dynamic.
+    /// The type, or `None` if it is dynamic.
     kind: Option<ParameterKind>,
-    /// Whether it may be without a value.
+    /// True if it may be without a value.
     is_optional: bool,
     slot: Arc<Slot>,
 }
 
-/// What became of parameters, for those who are told.
+/// A change of parameters, as it is reported.
 #[derive(Default)]
 pub(super) struct Change {
     pub(super) new: Vec<ParameterSetting>,
@@ -58,12 +59,12 @@ pub(super) struct Change {
 }
 
 impl Entry {
-    /// Whether it is the parameter that the slot was made for.
+    /// Returns true if the slot belongs to this parameter.
     fn is_at(&self, slot: &Arc<Slot>) -> bool {
         Arc::ptr_eq(&self.slot, slot)
     }
 
-    /// Whether it can have the value at all.
+    /// Checks that the parameter may have the value: not read-only, of its type, in its range.
     fn check(&self, name: &str, value: &ParameterValue) -> Result<(), SetParameterError> {
         check_value(name, self.kind, self.is_optional, &self.spec, value)
     }
@@ -105,7 +106,7 @@ impl Store {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        // No user code runs under the lock, so a panic left nothing half done.
+        // No user code runs under the lock, so a panic leaves nothing half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -136,7 +137,7 @@ impl Store {
 
         let slot = Arc::new(Slot::new(value.clone()));
         let setting = ParameterSetting { name: name.clone(), value };
-        // As in rclcpp, what has no value yet need not please the callbacks, and nobody is told.
+        // As in rclcpp, a declaration without a value is neither checked by callbacks nor reported.
         let settings = if setting.value == ParameterValue::NotSet { Vec::new() } else { vec![setting] };
         let entry = Entry { spec, kind: T::KIND, is_optional: T::OPTIONAL, slot: Arc::clone(&slot) };
         let check = |state: &State| match state.parameters.contains_key(&name) {
@@ -150,7 +151,7 @@ impl Store {
         Ok(Parameter::new(Arc::clone(self), name, slot))
     }
 
-    /// Undeclares it; if `slot` is given, only if it is that parameter and not a later one of its name.
+    /// Undeclares a parameter. With a `slot`, only if the slot belongs to the parameter that has the name now.
     pub(super) fn undeclare(&self, name: &str, slot: Option<&Arc<Slot>>) -> Result<(), UndeclareError> {
         let name = name.to_owned();
         if InsideCallback::is_here() {
@@ -171,13 +172,13 @@ impl Store {
         Ok(())
     }
 
-    /// Undeclares it whatever it is.
+    /// Removes a parameter, even if it is read-only.
     pub(super) fn forget(&self, name: &str) {
         let notifiers = self.lock().remove(name.to_owned());
         self.after(notifiers);
     }
 
-    /// Sets all of them or none; refuses if one of the slots is that of another parameter than of the one that it is with.
+    /// Sets all of the parameters, or none. Refuses if a slot does not belong to the parameter that has its name now.
     pub(super) fn set_own(&self, own: Vec<(ParameterSetting, Arc<Slot>)>) -> Result<(), SetParameterError> {
         let state = self.lock();
         let is_there = |name: &String, slot| state.parameters.get(name).is_some_and(|entry| entry.is_at(slot));
@@ -188,7 +189,7 @@ impl Store {
         self.set(own.into_iter().map(|(setting, _)| setting).collect())
     }
 
-    /// Sets all of them or none.
+    /// Sets all of the parameters, or none.
     pub(super) fn set(&self, mut settings: Vec<ParameterSetting>) -> Result<(), SetParameterError> {
         if InsideCallback::is_here() {
             return Err(SetParameterError::InsideCallback);
@@ -207,7 +208,7 @@ impl Store {
         self.change(&settings, |reason| reason, check, |state| state.set(&settings))
     }
 
-    /// Checks, asks the on-set callbacks, and makes the change.
+    /// Checks a change, runs the on-set callbacks, and applies it.
     fn change<E>(
         &self,
         settings: &[ParameterSetting],
@@ -238,18 +239,19 @@ impl Store {
         Err(refused(SetParameterError::Contended))
     }
 
-    /// Tells of a change, once the lock is free.
+    /// Notifies watchers and publishes the event. The caller has released the lock.
     pub(super) fn after(&self, notifiers: Vec<Notifier>) {
         notifiers.iter().for_each(Notifier::notify);
         self.publish_events();
     }
 
-    /// The value, if the parameter is declared.
+    /// Returns the value of a parameter, or `None` if it is not declared.
     pub(super) fn value(&self, name: &str) -> Option<ParameterValue> {
         self.lock().parameters.get(name).map(|entry| entry.slot.value())
     }
 
-    /// The values of several, with no change in between; what is not declared is not set.
+    /// Returns the values of several parameters at one moment. A parameter that is not declared has the value
+    /// `NotSet`.
     pub(super) fn values(&self, names: &[String]) -> Vec<ParameterValue> {
         let state = self.lock();
         let value = |name| state.parameters.get(name).map(|entry: &Entry| entry.slot.value()).unwrap_or_default();
@@ -260,12 +262,12 @@ impl Store {
         self.lock().parameters.get(name).map(|entry| entry.spec.descriptor(name, entry.kind, entry.slot.code()))
     }
 
-    /// All names in order.
+    /// Returns all names, sorted.
     pub(super) fn names(&self) -> Vec<String> {
         self.lock().parameters.keys().cloned().collect()
     }
 
-    /// What `read` reads, with no change in between.
+    /// Runs `read` while no parameter can change.
     pub(super) fn at_once<R>(&self, read: impl FnOnce() -> R) -> R {
         let _unchanged = self.lock();
         read()
@@ -273,7 +275,7 @@ impl Store {
 }
 
 impl State {
-    /// Whether that could be set.
+    /// Checks that the parameter exists and may have the value.
     fn check(&self, setting: &ParameterSetting) -> Result<(), SetParameterError> {
         let ParameterSetting { name, value } = setting;
         let Some(entry) = self.parameters.get(name) else {
@@ -285,18 +287,18 @@ impl State {
         entry.check(name, value)
     }
 
-    /// Sets what was checked.
+    /// Applies a change that was checked.
     fn set(&mut self, settings: &[ParameterSetting]) -> Change {
         let mut change = Change::default();
         for ParameterSetting { name, value } in settings {
-            // It may be there twice, and gone since the first time.
+            // The list may contain a parameter twice, and its first occurrence may have removed it.
             let Some(entry) = self.parameters.get(name) else {
                 continue;
             };
             let old = entry.slot.replace(value.clone());
             let is_gone = entry.kind.is_none() && value.kind().is_none() && old.kind().is_some();
             if is_gone {
-                // This is how `ros2 param delete` says it.
+                // An unset value removes a dynamic parameter: `ros2 param delete` sends it.
                 self.parameters.remove(name);
                 change.deleted.push(ParameterSetting { name: name.clone(), value: old });
             } else {
@@ -306,14 +308,14 @@ impl State {
         change
     }
 
-    /// Removes a parameter; whom to notify of it.
+    /// Removes a parameter, and returns the notifiers to call.
     fn remove(&mut self, name: String) -> Vec<Notifier> {
         let entry = self.parameters.remove(&name);
         let last = entry.map(|entry| ParameterSetting { name, value: entry.slot.value() });
         self.tell(Change { deleted: last.into_iter().collect(), ..Change::default() })
     }
 
-    /// Leaves the change where it will be found; whom to notify of it.
+    /// Queues the change for watchers and the topic, and returns the notifiers to call.
     fn tell(&mut self, change: Change) -> Vec<Notifier> {
         self.version += 1;
         let notifiers = watch::tell(&mut self.watchers, &change);
@@ -321,7 +323,7 @@ impl State {
         notifiers
     }
 
-    /// All parameters that have a value.
+    /// Returns all parameters that have a value.
     pub(super) fn all(&self) -> Vec<ParameterSetting> {
         let all = self.parameters.iter().map(|(name, entry)| (name, entry.slot.value()));
         let set = all.filter(|(_, value)| value.kind().is_some());

@@ -15,22 +15,21 @@ use crate::node::Node;
 
 /// A struct whose fields are parameters; derive it with `#[derive(Parameters)]`.
 ///
-/// A field's name is the parameter's, and its documentation the description. `#[parameter(...)]` says more of it:
+/// The field's name is the parameter's name, and its documentation the description. `#[parameter(...)]` sets the rest:
 ///
-/// - `default = value`: what it begins with; without a value, what [`Default`] says. A parameter without a default has to be
+/// - `default = value`: the default; without a value, that of [`Default`]. A parameter without a default must be
 ///   overridden, unless it is an [`Option`].
-/// - `range = 0.0..=1.0`, `step = 0.1`: which values are allowed.
-/// - `read_only`: it keeps the value that it begins with.
+/// - `range = 0.0..=1.0`, `step = 0.1`: the allowed values.
+/// - `read_only`: the parameter keeps its initial value.
 /// - `description = "..."`, `additional_constraints = "..."`, `ignore_override`: see [`ParameterOptions`].
-/// - `name = "..."`: the parameter has another name than the field.
-/// - `nested`: the field is itself a struct of parameters, whose names follow the field's and a dot.
+/// - `name = "..."`: the parameter's name, if it differs from the field's.
+/// - `nested`: the field is a struct of parameters itself. Their names begin with the field's name and a dot.
 ///
-/// Crates that have it from elsewhere than `rospin` say so on the struct: `#[parameters(crate = path::to::it)]`.
+/// A crate that does not depend on `rospin` names the path of the trait's crate on the struct: `#[parameters(crate =
+/// path::to::it)]`.
 ///
 /// ```
-/// # extern crate rospin_node as rospin;
-/// use rospin_engine::{Context, ContextOptions};
-/// use rospin_node::{Ros, Node, Parameters};
+/// use rospin::{Context, ContextOptions, Node, Parameters, Ros};
 ///
 /// #[derive(Parameters)]
 /// struct Controller {
@@ -63,11 +62,10 @@ use crate::node::Node;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// What it cannot do is a compile error:
+/// Unsupported attributes are compile errors:
 ///
 /// ```compile_fail
-/// # extern crate rospin_node as rospin;
-/// #[derive(rospin_node::Parameters)]
+/// #[derive(rospin::Parameters)]
 /// struct Controller {
 ///     #[parameter(maximum = 3.0)] // error: there is no attribute `maximum` of a parameter
 ///     max_speed: f64,
@@ -75,27 +73,25 @@ use crate::node::Node;
 /// ```
 ///
 /// ```compile_fail
-/// # extern crate rospin_node as rospin;
-/// #[derive(rospin_node::Parameters)]
+/// #[derive(rospin::Parameters)]
 /// struct Controller {
 ///     max_speed: f32, // error: a parameter cannot be a `f32`
 /// }
 /// ```
 ///
 /// ```compile_fail
-/// # extern crate rospin_node as rospin;
-/// #[derive(rospin_node::Parameters)]
+/// #[derive(rospin::Parameters)]
 /// struct Controller {
 ///     #[parameter(range = 0.0..3.0)] // error: the range of a parameter includes its end; write it with `..=`
 ///     max_speed: f64,
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no struct of parameters",
+    message = "`{Self}` is not a struct of parameters",
     label = "it needs `#[derive(Parameters)]`"
 )]
 pub trait Parameters: Sized + Send + 'static {
-    /// What the fields are read through.
+    /// The handles of the fields' parameters.
     #[doc(hidden)]
     type Handles: Send + Sync + 'static;
 
@@ -109,7 +105,7 @@ pub trait Parameters: Sized + Send + 'static {
     fn write(self, handles: &Self::Handles, changes: &mut ParameterChanges);
 }
 
-/// Declares the fields of a struct. For the derive macro.
+/// Declares the fields of a struct. Used by the derive macro.
 #[doc(hidden)]
 pub struct Declarer<'a> {
     store: &'a Arc<Store>,
@@ -117,16 +113,16 @@ pub struct Declarer<'a> {
 }
 
 impl Declarer<'_> {
-    /// The name of `name` below `prefix`.
+    /// Returns `name` with `prefix` before it.
     #[must_use]
     pub fn join(prefix: &str, name: &str) -> String {
         if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") }
     }
 
-    /// Declares one of them.
+    /// Declares one field's parameter.
     ///
     /// # Errors
-    /// As [`Node::declare_parameter`].
+    /// Those of [`Node::declare_parameter`].
     pub fn declare<T: ParameterVariant>(
         &mut self,
         name: &str,
@@ -138,13 +134,13 @@ impl Declarer<'_> {
     }
 }
 
-/// What has to be set so that parameters are as a struct says. For the derive macro.
+/// The changes that make parameters equal to a struct's fields. Used by the derive macro.
 #[doc(hidden)]
 #[derive(Default)]
 pub struct ParameterChanges(Vec<(ParameterSetting, Arc<Slot>)>);
 
 impl ParameterChanges {
-    /// That parameter has to have that value.
+    /// Adds the change of one parameter.
     pub fn set<T: ParameterVariant>(&mut self, parameter: &Parameter<T>, value: T) {
         let value = value.into_value();
         if parameter.get().into_value() != value {
@@ -153,9 +149,9 @@ impl ParameterChanges {
     }
 }
 
-/// Declared parameters that are a struct in Rust: see [`Parameters`]. Cheap to clone; clones are the same parameters.
+/// Declared parameters that are a struct in Rust, see [`Parameters`]. Cheap to clone; clones are the same parameters.
 ///
-/// A real-time callback that must not lock has a [`Parameter`] for what it reads.
+/// For a real-time callback that must not lock, use a [`Parameter`] for each value that it reads.
 pub struct ParameterSet<S: Parameters> {
     store: Arc<Store>,
     handles: Arc<S::Handles>,
@@ -163,16 +159,16 @@ pub struct ParameterSet<S: Parameters> {
 }
 
 impl<S: Parameters> ParameterSet<S> {
-    /// All values as they are now, with no change in between. Locks for a moment; allocates for what is not plain numbers.
+    /// Returns all values at one moment. Locks for a moment, and allocates unless all values are plain numbers.
     #[must_use]
     pub fn get(&self) -> S {
         self.store.at_once(|| S::read(&self.handles))
     }
 
-    /// Sets those that differ from what they are, all or none. See [`Parameter::set`].
+    /// Sets the parameters that differ from `values`: all of them, or none. See [`Parameter::set`].
     ///
     /// # Errors
-    /// If one of them cannot be set to that.
+    /// If one of them cannot be set.
     pub fn set(&self, values: S) -> Result<(), SetParameterError> {
         let mut changes = ParameterChanges::default();
         self.store.at_once(|| values.write(&self.handles, &mut changes));
@@ -193,8 +189,8 @@ impl<S: Parameters> fmt::Debug for ParameterSet<S> {
 }
 
 impl Node {
-    /// Declares a struct of [parameters](Parameters), all or none; their names begin with `prefix` and a dot, unless it is
-    /// empty.
+    /// Declares a struct of [parameters](Parameters): all of its fields, or none. Unless `prefix` is empty, the names
+    /// begin with it and a dot.
     ///
     /// # Errors
     /// If one of them cannot be declared, see [`declare_parameter`](Self::declare_parameter).
@@ -206,7 +202,7 @@ impl Node {
                 Ok(ParameterSet { store: Arc::clone(store), handles: Arc::new(handles), structure: PhantomData })
             }
             Err(error) => {
-                // Read-only ones, too.
+                // Read-only parameters are removed as well.
                 declarer.declared.iter().for_each(|name| store.forget(name));
                 Err(error)
             }

@@ -29,7 +29,7 @@ pub enum ParameterKind {
 }
 
 impl ParameterKind {
-    /// As it is on the wire, see [`ParameterType`].
+    /// Returns the number of the type in messages, see [`ParameterType`].
     #[must_use]
     pub const fn code(self) -> u8 {
         match self {
@@ -47,7 +47,7 @@ impl ParameterKind {
 }
 
 impl ParameterKind {
-    /// From the wire; none is the type of what has no value.
+    /// Returns the type with that number. The type of an unset value is `None`.
     pub(super) fn from_code(code: u8) -> Result<Option<Self>, UnknownType> {
         let kinds = [
             Self::Bool,
@@ -67,7 +67,7 @@ impl ParameterKind {
     }
 }
 
-/// As `ros2 param` calls it.
+/// Formats the type as `ros2 param` names it.
 impl fmt::Display for ParameterKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -84,10 +84,10 @@ impl fmt::Display for ParameterKind {
     }
 }
 
-/// The value of a parameter of any type, or that it has none.
+/// The value of a parameter of any type, or no value.
 ///
 /// ```
-/// use rospin_node::{ParameterKind, ParameterValue};
+/// use rospin::{ParameterKind, ParameterValue};
 ///
 /// let value = ParameterValue::from(2.5);
 /// assert_eq!(value.kind(), Some(ParameterKind::Double));
@@ -120,7 +120,7 @@ pub enum ParameterValue {
 }
 
 impl ParameterValue {
-    /// The type, if there is a value.
+    /// Returns the type, or `None` if there is no value.
     #[must_use]
     pub const fn kind(&self) -> Option<ParameterKind> {
         Some(match self {
@@ -137,7 +137,7 @@ impl ParameterValue {
         })
     }
 
-    /// The type as it is on the wire, see [`ParameterType`].
+    /// Returns the number of the type in messages, see [`ParameterType`].
     #[must_use]
     pub const fn code(&self) -> u8 {
         match self.kind() {
@@ -146,13 +146,13 @@ impl ParameterValue {
         }
     }
 
-    /// The type in words.
+    /// Returns the name of the type, for error messages.
     pub(crate) fn kind_name(&self) -> String {
         self.kind().map_or_else(|| "not set".to_owned(), |kind| kind.to_string())
     }
 }
 
-/// As it would be written in a parameter file.
+/// Formats the value as in a parameter file.
 impl fmt::Display for ParameterValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -178,7 +178,7 @@ fn list(f: &mut fmt::Formatter<'_>, values: impl Iterator<Item = impl fmt::Displ
     f.write_str("]")
 }
 
-/// A number as YAML has it.
+/// Formats a number as YAML.
 struct Double(f64);
 
 impl fmt::Display for Double {
@@ -192,7 +192,7 @@ impl fmt::Display for Double {
     }
 }
 
-/// A text in the quotation marks of YAML, which has the escapes of Rust, but writes the numbers of characters in its own way.
+/// Formats a string in YAML's double quotes. YAML has Rust's escapes, except for characters by number.
 struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {
@@ -202,7 +202,7 @@ impl fmt::Display for Quoted<'_> {
             let escape = c.escape_debug();
             match u32::from(c) {
                 _ if c == '\'' => f.write_char(c)?,
-                // Neither a character by itself nor a backslash and a letter.
+                // Longer than a backslash and a letter: an escape by number.
                 code if escape.len() > 2 => write!(f, "\\U{code:08x}")?,
                 _ => write!(f, "{escape}")?,
             }
@@ -211,9 +211,9 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// A type that ROS 2 does not know.
+/// A type number that ROS 2 does not define.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0} is no type of a parameter; types are numbers from 0 to 9")]
+#[error("{0} is not the number of a parameter type; those are numbers from 0 to 9")]
 pub struct UnknownType(pub u8);
 
 impl TryFrom<wire::ParameterValue> for ParameterValue {
@@ -254,7 +254,7 @@ impl From<ParameterValue> for wire::ParameterValue {
     }
 }
 
-/// A parameter's name and the value that it gets.
+/// A parameter's name and its new value.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ParameterSetting {
     /// The parameter.
@@ -264,7 +264,7 @@ pub struct ParameterSetting {
 }
 
 impl ParameterSetting {
-    /// That parameter, that value.
+    /// Returns the setting of that parameter to that value.
     #[must_use]
     pub fn new(name: impl Into<String>, value: impl Into<ParameterValue>) -> Self {
         Self { name: name.into(), value: value.into() }

@@ -1,15 +1,15 @@
-//! What Rust types parameters can have.
+//! Rust types of parameters.
 
 use super::options::RangeSpec;
 use super::value::{ParameterKind, ParameterValue};
 
-/// The type of a parameter as Rust has it: `bool`, `i64`, `f64`, `String`, and `Vec` of these or of `u8`.
+/// A Rust type of parameters: `bool`, `i64`, `f64`, `String`, and `Vec` of these or of `u8`.
 ///
-/// - An [`Option`] of one is a parameter that need not have a value.
-/// - A [`ParameterValue`] is a parameter of dynamic type: it can be set to values of any type.
+/// - An [`Option`] of one is a parameter that may have no value.
+/// - A [`ParameterValue`] is a parameter of dynamic type: it accepts values of any type.
 #[diagnostic::on_unimplemented(
     message = "a parameter cannot be a `{Self}`",
-    label = "no type of a parameter",
+    label = "not a type of a parameter",
     note = "parameters are `bool`, `i64`, `f64`, `String`, `Vec` of these or of `u8`, `Option` of any, or `ParameterValue`",
     note = "a field that is a struct with `#[derive(Parameters)]` of its own needs `#[parameter(nested)]`"
 )]
@@ -19,24 +19,24 @@ pub(crate) mod sealed {
     use super::{ParameterKind, ParameterValue};
 
     pub trait Variant: Sized {
-        /// The type, unless it is dynamic.
+        /// The type, or `None` if it is dynamic.
         const KIND: Option<ParameterKind>;
-        /// Whether there may be no value.
+        /// True if the parameter may have no value.
         const OPTIONAL: bool;
 
         fn into_value(self) -> ParameterValue;
 
-        /// Nothing if the value is of another type.
+        /// Returns `None` if the value has another type.
         fn from_value(value: ParameterValue) -> Option<Self>;
 
-        /// For what fits into a word, so that it can be read without a lock.
+        /// Converts from a word, for types that fit into one. Such types are read without a lock.
         fn from_bits(_bits: u64) -> Option<Self> {
             None
         }
     }
 }
 
-/// The word that a value is kept in beside, if it fits.
+/// Returns the word of a value, for types that fit into one, and zero otherwise.
 pub(super) fn bits_of(value: &ParameterValue) -> u64 {
     match value {
         ParameterValue::Bool(value) => u64::from(*value),
@@ -46,7 +46,7 @@ pub(super) fn bits_of(value: &ParameterValue) -> u64 {
     }
 }
 
-/// The types with a value each.
+/// Implements the trait for the types that have a variant of [`ParameterValue`].
 macro_rules! variants {
     ($($type:ty => $kind:ident $(, $from_bits:expr)?;)*) => {$(
         impl ParameterVariant for $type {}
@@ -128,7 +128,7 @@ impl sealed::Variant for ParameterValue {
     }
 }
 
-/// A type whose values have an order, so that a parameter of it can have a range: `i64` and `f64`, and `Option` of them.
+/// A type with an order, whose parameters can have a range: `i64` and `f64`, and `Option` of them.
 #[diagnostic::on_unimplemented(
     message = "a parameter that is a `{Self}` has no range",
     label = "neither `i64` nor `f64`"
@@ -139,14 +139,14 @@ pub(crate) mod sealed_range {
     use super::RangeSpec;
 
     pub trait Ranged {
-        /// What is between two ends.
+        /// The type of the range's ends.
         type End: Copy;
-        /// The distance of neighbours.
+        /// The type of the step.
         type Step: Copy;
         const LEAST: Self::End;
         const GREATEST: Self::End;
 
-        /// A range with the step of the old one.
+        /// Returns a range with these ends and the step of the old one.
         fn range(old: Option<RangeSpec>, from: Self::End, to: Self::End) -> RangeSpec;
         fn step(range: &mut RangeSpec, step: Self::Step);
     }

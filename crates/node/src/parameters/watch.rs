@@ -1,4 +1,4 @@
-//! Post-set callbacks: parameters that were set, as the source of an entity.
+//! Post-set callbacks: the source of parameters that were set.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,15 +8,16 @@ use rospin_engine::{Notifier, Pending, Source, TakeError};
 use super::store::{Change, Store};
 use super::value::{ParameterSetting, ParameterValue};
 
-/// Those who are told of what was set, each with what that is; a parameter once, so it does not grow with the number of changes.
+/// Watchers of parameters, each with the values that it has not taken yet. A parameter has one entry, so memory is
+/// bounded by the number of parameters.
 pub(super) type Watchers = crate::watchers::Watchers<BTreeMap<String, ParameterValue>>;
 
-/// Notes what was set; whom to notify of it.
+/// Queues a change for every watcher, and returns the notifiers to call.
 pub(super) fn tell(watchers: &mut Watchers, change: &Change) -> Vec<Notifier> {
     let set = || change.new.iter().chain(&change.changed);
     for watcher in watchers.iter_mut() {
         watcher.news.extend(set().map(|setting| (setting.name.clone(), setting.value.clone())));
-        // Names that come and go must not pile up.
+        // Entries of removed parameters are removed, so that memory stays bounded when names come and go.
         change.deleted.iter().for_each(|gone| _ = watcher.news.remove(&gone.name));
     }
     if set().next().is_none() {
@@ -25,7 +26,7 @@ pub(super) fn tell(watchers: &mut Watchers, change: &Change) -> Vec<Notifier> {
     watchers.iter_mut().filter_map(|watcher| watcher.notifier.clone()).collect()
 }
 
-/// What was set since it was last taken.
+/// The parameters that were set since the source was last taken from.
 pub(super) struct SetParameters {
     store: Arc<Store>,
     number: u64,

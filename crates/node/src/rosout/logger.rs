@@ -1,4 +1,4 @@
-//! What makes log records those of a node.
+//! Loggers that attribute log records to a node.
 
 use std::cell::Cell;
 use std::fmt;
@@ -8,14 +8,14 @@ use log::{LevelFilter, Log, Metadata, Record};
 
 use super::{Quiet, RecordQueue};
 
-/// Logs in the name of a node: to the program's logger, and to `/rosout`, if the node's log is
+/// Logs in the name of a node: to the program's logger, and to `/rosout` if the node's log is
 /// [published](crate::Node::publish_rosout).
 ///
-/// `log::info!(logger: node.logger(), "hello")` uses it for one record; a [`RosoutLog`] for all of a program. What is above
-/// [`log::max_level`] is dropped before, as everywhere.
+/// For one record, write `log::info!(logger: node.logger(), "hello")`. For all records of a program, install a
+/// [`RosoutLog`]. Records above [`log::max_level`] are dropped first, as with any logger.
 ///
-/// Allocates, and locks for a moment; waits neither for the middleware nor for the executor that publishes. May be called
-/// anywhere. Cheap to clone.
+/// Allocates, and locks for a moment. Waits neither for the middleware nor for the executor that publishes. May be
+/// called anywhere. Cheap to clone.
 #[derive(Clone)]
 pub struct Logger(Arc<RecordQueue>);
 
@@ -24,7 +24,7 @@ impl Logger {
         Self(queue)
     }
 
-    /// Its name: the node's, with dots for slashes.
+    /// Returns its name: the node's fully qualified name, with dots for slashes.
     #[must_use]
     pub fn name(&self) -> &str {
         self.0.name()
@@ -39,10 +39,10 @@ impl Log for Logger {
     fn log(&self, record: &Record<'_>) {
         self.0.push(record);
         let program = log::logger();
-        // The program's logger may be this one.
+        // The program's logger may be this one; the flag prevents an endless recursion.
         if program.enabled(record.metadata()) && !IS_HANDING_ON.replace(true) {
             let _until_its_end = HandingOn;
-            // Or a `RosoutLog`.
+            // The program's logger may be a `RosoutLog`, which must not queue the record twice.
             let _quiet = Quiet::here();
             program.log(record);
         }
@@ -60,7 +60,7 @@ thread_local! {
     static IS_HANDING_ON: Cell<bool> = const { Cell::new(false) };
 }
 
-/// That this thread hands something on to the program's logger.
+/// Marks that this thread hands a record on to the program's logger, until it is dropped.
 struct HandingOn;
 
 impl Drop for HandingOn {
@@ -75,15 +75,14 @@ impl fmt::Debug for Logger {
     }
 }
 
-/// The logger of a program: hands records on to an inner logger, such as one that writes to the console, and has a node publish
-/// them on `/rosout`, too, from whatever library they are.
+/// The logger of a program. It hands records on to an inner logger, such as one that writes to the console, and has a
+/// node publish them on `/rosout`, including those of libraries.
 ///
-/// What a middleware logs because it sends a record would be the next record to be sent: leave out its targets with
-/// [`without`](Self::without). What it logs on the thread that publishes is left out anyway.
+/// A middleware that logs while it sends a record would cause the next record. Exclude its targets with
+/// [`without`](Self::without). Records that it logs on the thread that publishes are excluded anyway.
 ///
 /// ```
-/// use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
-/// use rospin_node::{Ros, Node, RosoutLog};
+/// use rospin::{Context, ContextOptions, ExecutorOptions, Node, Ros, RosoutLog, SpinOptions};
 ///
 /// struct Console;
 ///
@@ -117,20 +116,21 @@ pub struct RosoutLog<L> {
 }
 
 impl<L: Log> RosoutLog<L> {
-    /// Publishes in the name of that node, and hands on to `inner`.
+    /// Returns a logger that publishes in the name of that node and hands on to `inner`.
     #[must_use]
     pub const fn new(logger: Logger, inner: L) -> Self {
         Self { logger, inner, level: LevelFilter::Info, without: Vec::new() }
     }
 
-    /// Sets what is published, by default what is at least [`Info`](log::Level::Info). The inner logger decides for itself.
+    /// Sets the level of the records that are published, by default [`Info`](log::Level::Info) and more severe ones.
+    /// The inner logger has a level of its own.
     #[must_use]
     pub const fn level(mut self, level: LevelFilter) -> Self {
         self.level = level;
         self
     }
 
-    /// Does not publish records of that target, a crate or a module say, and of those below it.
+    /// Excludes records of that target, such as a crate or a module, and of those below it.
     #[must_use]
     pub fn without(mut self, target: impl Into<String>) -> Self {
         self.without.push(target.into());

@@ -1,7 +1,7 @@
 //! Log records on `/rosout`.
 //!
-//! Whoever logs leaves the record in a queue; an entity of the node publishes it. So a log record never waits for a middleware,
-//! and it does not matter what locks of one are held where it is made.
+//! A logger only appends the record to a queue; an entity of the node publishes it. So logging never waits for a
+//! middleware, and is safe while locks of a middleware are held.
 
 mod logger;
 mod queue;
@@ -20,14 +20,14 @@ pub use logger::{Logger, RosoutLog};
 use queue::Records;
 pub(crate) use queue::{Quiet, RecordQueue};
 
-/// How many records are kept, for late subscriptions and until they are published: as in rcl.
+/// Number of records that are kept until they are published, and for late subscriptions. It is that of rcl.
 const RECORDS_MAX: usize = 1000;
 
-/// Why log records cannot be published.
+/// Reasons for which log records cannot be published.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RosoutError {
-    /// They are.
+    /// The node's log records are published already.
     #[error("the log of node `{node}` is published already; keep what the first call returned")]
     AlreadyPublished {
         /// The node.
@@ -36,12 +36,12 @@ pub enum RosoutError {
     /// The publisher could not be created.
     #[error(transparent)]
     Topic(#[from] TopicError),
-    /// The executor is gone.
+    /// The executor was dropped.
     #[error(transparent)]
     Source(#[from] SourceError),
 }
 
-/// Publishes the log records of a node on `/rosout`, until it is dropped.
+/// Publishes the log records of a node on `/rosout` until it is dropped.
 #[must_use = "log records are no longer published when it is dropped"]
 pub struct Rosout {
     entity: Entity,
@@ -49,7 +49,7 @@ pub struct Rosout {
     _node: Node,
 }
 
-/// That records are kept for being published.
+/// Keeps the queue open for records, until it is dropped.
 struct Open(Arc<RecordQueue>);
 
 impl Drop for Open {
@@ -59,7 +59,7 @@ impl Drop for Open {
 }
 
 impl Rosout {
-    /// How many records made room for newer ones before the executor could publish them.
+    /// Returns how many records newer ones displaced before the executor could publish them.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.entity.lost(LossCause::QueueFull)
@@ -73,23 +73,23 @@ impl fmt::Debug for Rosout {
 }
 
 impl Node {
-    /// What logs in the name of this node, with the macros of the `log` crate. Cheap; all of them are the same logger.
+    /// Returns the node's logger, which works with the macros of the crate `log`. Cheap; every call returns the same
+    /// logger.
     ///
-    /// See [`publish_rosout`](Self::publish_rosout).
+    /// [`publish_rosout`](Self::publish_rosout) has an example.
     #[must_use]
     pub fn logger(&self) -> Logger {
         Logger::new(Arc::clone(self.records()))
     }
 
-    /// Has `executor` publish on `/rosout` what is logged in the name of this node from here on: by an entity of a group called
-    /// `rosout`, which a deployment file can move.
+    /// Makes `executor` publish on `/rosout` the records that are logged in the name of this node from now on. The
+    /// entity is in a group called `rosout`, which a deployment file can move.
     ///
-    /// Late subscriptions get the last 1000 records, if they are transient local.
+    /// Late transient local subscriptions get the last 1000 records.
     ///
     /// ```
-    /// # use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
-    /// # use rospin_node::interfaces::rcl_interfaces::Log;
-    /// # use rospin_node::{Ros, Node, SubscriptionOptions};
+    /// # use rospin::{Context, ContextOptions, ExecutorOptions, Node, Ros, SpinOptions, SubscriptionOptions};
+    /// # use rospin::interfaces::rcl_interfaces::Log;
     /// # log::set_max_level(log::LevelFilter::Info);
     /// # let context = Context::new(ContextOptions::new());
     /// # let executor = context.create_executor(ExecutorOptions::new("main"));
@@ -108,7 +108,7 @@ impl Node {
     /// ```
     ///
     /// # Errors
-    /// If they are published already, the middleware refuses, or the executor is gone.
+    /// If the records are published already, the middleware refuses, or the executor was dropped.
     pub fn publish_rosout(&self, executor: &ExecutorHandle) -> Result<Rosout, RosoutError> {
         let records = self.records();
         let node = self.fully_qualified_name();
@@ -122,7 +122,7 @@ impl Node {
         let group = executor.create_group(GroupOptions::new("rosout").node(node), ());
         let source = Records::new(records);
         let entity = group.create_source(EntityKind::Waitable, options, source, move |(), record| {
-            // What is logged meanwhile is about the record, and would be followed by another one about itself.
+            // Records that are logged during the publication are about it, and would cause the next publication.
             let _quiet = Quiet::here();
             if let Err(error) = publisher.publish(record) {
                 log::warn!(target: "rospin", "{error}");

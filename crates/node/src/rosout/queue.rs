@@ -1,4 +1,4 @@
-//! Records on their way to `/rosout`.
+//! Log records on their way to `/rosout`.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ use crate::names::NodeName;
 
 /// The records of a node that are not published yet.
 pub(crate) struct RecordQueue {
-    /// The node's, with dots: what ROS calls the logger's name.
+    /// The logger's name: the node's fully qualified name, with dots for slashes.
     name: String,
     state: Mutex<State>,
 }
@@ -23,7 +23,7 @@ pub(crate) struct RecordQueue {
 struct State {
     records: VecDeque<Log>,
     notifier: Option<Notifier>,
-    /// Nothing is kept while nobody publishes.
+    /// True while an entity publishes. Otherwise no records are kept.
     is_open: bool,
 }
 
@@ -38,11 +38,11 @@ impl RecordQueue {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // No user code runs under the lock, so a panic left nothing half done.
+        // No user code runs under the lock, so a panic leaves nothing half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether it was closed.
+    /// Opens the queue, and returns true if it was closed.
     pub(super) fn open(&self) -> bool {
         !std::mem::replace(&mut self.lock().is_open, true)
     }
@@ -52,12 +52,12 @@ impl RecordQueue {
         drop(closed);
     }
 
-    /// Leaves a record to be published; the oldest one makes room.
+    /// Appends a record. A full queue drops its oldest record.
     pub(super) fn push(&self, record: &log::Record<'_>) {
         if Quiet::is_here() || !self.lock().is_open {
             return;
         }
-        // Writes the message, which is the user's code.
+        // Formatting the message runs user code, so it happens before the lock is taken.
         let record = self.message(record);
         let mut state = self.lock();
         if !state.is_open {
@@ -131,7 +131,8 @@ thread_local! {
     static IS_QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// That this thread publishes a record, or hands one on that is in the queue already: what it logs meanwhile is not published.
+/// Marks that this thread publishes a record, or hands on one that is queued already. Records that it logs until the
+/// drop are not queued.
 pub(crate) struct Quiet {
     before: bool,
 }

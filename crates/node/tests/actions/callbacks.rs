@@ -11,7 +11,7 @@ use rospin_node::{ActionServerOptions, CancelResponse, GoalResponse, GoalState, 
 
 use crate::set_up::{Fibonacci, Goal, Handle, Kind, Log, Sequence, World, on_both_kinds, seq, watchdog};
 
-/// Lets the executor choose anew.
+/// Returns to the executor once, which may choose another callback.
 async fn yield_now() {
     let mut yielded = false;
     std::future::poll_fn(|cx| {
@@ -24,7 +24,7 @@ async fn yield_now() {
     .await;
 }
 
-/// The execution of a goal that can be canceled between two steps.
+/// Executes a goal that can be canceled between two steps.
 async fn fibonacci(goal: Handle) {
     let mut numbers = vec![0, 1];
     for n in 1..goal.goal().order as usize {
@@ -89,7 +89,7 @@ fn feedback_can_be_an_entity_of_a_group() {
 fn a_new_goal_can_preempt_the_one_before() {
     watchdog(|| {
         let world = World::without_server();
-        // The payload says whom to stop.
+        // The payload can stop the execution that runs.
         let group = world.executor.create_group("server", None::<oneshot::Sender<()>>);
         let _server = world.node.on(&group).create_action_server(
             "fibonacci",
@@ -182,7 +182,7 @@ fn every_goal_ends_once_on_several_threads() {
                     let goal = loop {
                         match client.send_goal(Goal { order: 2 + n % 20 }).await {
                             Ok(goal) => break goal,
-                            // More than the service keeps.
+                            // The service's queue is full.
                             Err(_) => yield_now().await,
                         }
                     };

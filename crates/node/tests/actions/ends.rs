@@ -1,4 +1,4 @@
-//! Ends that nobody wished for: dropped handles, panics, servers and clients that go.
+//! Unplanned ends: dropped handles, panics, and servers and clients that disappear.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -59,7 +59,8 @@ fn without_an_execution_goals_are_aborted() {
             )
             .unwrap();
         let (first, second) = (world.client.send_goal(Goal { order: 1 }), world.client.send_goal(Goal { order: 2 }));
-        // Both requests are older than the first execution, so both goals are there by then. One more comes afterwards.
+        // Both requests are released before the first execution, so both goals exist when it runs. The third one comes
+        // later.
         world.clock.advance(std::time::Duration::from_millis(1));
         for goal in [world.wait(first).unwrap(), world.wait(second).unwrap(), world.send(3)] {
             assert_eq!(world.wait(goal.result()).unwrap().state, GoalState::Aborted);
@@ -85,7 +86,7 @@ fn a_server_that_goes_aborts_its_goals_and_tells() {
         let outcome = world.poll(&mut result).unwrap().unwrap();
         assert_eq!((outcome.state, outcome.result), (GoalState::Aborted, seq([])));
         assert_eq!(world.heard(&mut feedback), (vec![seq([0])], false));
-        // None of this does anything.
+        // None of these calls has an effect any more.
         handle.publish_feedback(seq([1])).unwrap();
         assert_eq!(handle.canceled(seq([1])), Ok(()));
         drop(world.wait(queued));
@@ -183,7 +184,7 @@ fn feedback_ends_although_another_goal_took_the_place_before_the_end_was_heard()
             assert_eq!(world.heard(&mut feedback), (vec![], true), "nothing was heard yet");
             behind.spin(SpinOptions::spin_all()).unwrap();
             assert_eq!(world.heard(&mut feedback), (vec![seq([0])], false));
-            // All of it was heard before it was known that the server accepted it.
+            // All feedback arrived before the response that accepts the goal.
             let second = world.wait(second).unwrap();
             assert_eq!(world.heard(&mut second.take_feedback().unwrap()), (vec![seq([0])], false));
             let third = world.wait(third).unwrap();

@@ -73,7 +73,7 @@ fn feedback_ends_when_the_server_has_forgotten_the_goal() {
         let mut feedback = goal.take_feedback().unwrap();
         assert_eq!(world.heard(&mut feedback), (vec![], true));
         let options = PublisherOptions::new("fibonacci/_action/status").keep_last(1).transient_local();
-        // As a server that was started anew.
+        // An empty status, as from a server that was restarted.
         world.node.create_publisher(options).unwrap().publish(GoalStatusArray::default()).unwrap();
         assert_eq!(world.heard(&mut feedback), (vec![], false));
     });

@@ -1,4 +1,4 @@
-//! Actions between nodes of one process, on a clock that stands still.
+//! Actions between nodes of one process, on a manual clock.
 
 mod callbacks;
 mod cancel;

@@ -1,4 +1,4 @@
-//! Results: who waits for them, how long they are kept, and the status of all goals.
+//! Results: who gets them, how long they are kept, and the status of all goals.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ fn results_are_kept_for_ten_seconds() {
         assert_eq!(world.wait(second.result()), Err(unknown(second.id())));
         assert_eq!(world.status(), []);
 
-        // The timer is set again for what comes after a pause.
+        // After a pause the timer is set again.
         world.clock.advance(Duration::from_secs(100));
         world.spin_all();
         let (third, handle) = world.begin(3);

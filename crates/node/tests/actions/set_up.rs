@@ -1,4 +1,4 @@
-//! A server whose goals are in the test's hands, and a client.
+//! A client, and a server whose executions the test controls.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
@@ -60,7 +60,7 @@ fn agree(asked: &Log<(&'static str, i32)>, goal: &Goal) -> CancelResponse {
     if goal.order == STUBBORN { CancelResponse::Reject } else { CancelResponse::Accept }
 }
 
-/// Fails the test instead of letting it hang.
+/// Fails the test if it takes too long, so that it does not hang.
 pub(crate) fn watchdog(body: impl FnOnce() + Send + 'static) {
     let (done, finished) = mpsc::channel();
     thread::spawn(move || done.send(catch_unwind(AssertUnwindSafe(body))));
@@ -71,7 +71,7 @@ pub(crate) fn watchdog(body: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// What happened, in order.
+/// Events in their order.
 pub(crate) struct Log<T>(Arc<Mutex<Vec<T>>>);
 
 impl<T> Clone for Log<T> {
@@ -94,14 +94,14 @@ impl<T> Log<T> {
     }
 }
 
-/// On which kind of group the server is.
+/// The kind of group that the server is on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     Exclusive,
     Reentrant,
 }
 
-/// Runs the test with a server on either kind of group.
+/// Runs the test with a server on each kind of group.
 pub(crate) fn on_both_kinds(test: fn(World)) {
     for kind in [Kind::Exclusive, Kind::Reentrant] {
         watchdog(move || test(World::new(kind)));
@@ -120,14 +120,14 @@ pub(crate) struct World {
     pub(crate) incidents: Log<Incident>,
     pub(crate) server: Option<ActionServer>,
     pub(crate) client: ActionClient<Fibonacci>,
-    /// What the server was asked, with the order of the goal.
+    /// Questions to the server, with the order of the goal.
     pub(crate) asked: Log<(&'static str, i32)>,
-    /// Goals whose execution has begun and that nobody has ended yet.
+    /// Goals that are being executed, which the test must end.
     pub(crate) begun: Log<Handle>,
 }
 
 impl World {
-    /// With a server whose executions hand their goals over to the test.
+    /// Returns a world whose server hands its goals to the test.
     pub(crate) fn new(kind: Kind) -> Self {
         Self::with(kind, ActionServerOptions::new("fibonacci"))
     }
@@ -142,7 +142,7 @@ impl World {
         world
     }
 
-    /// With a server that executes goals like this.
+    /// Returns a world whose server executes goals by `execute`.
     pub(crate) fn executing(kind: Kind, execute: impl Fn(Handle) -> Boxed + Send + Sync + 'static) -> Self {
         let mut world = Self::without_server();
         world.serve(kind, ActionServerOptions::new("fibonacci"), execute);
@@ -189,18 +189,18 @@ impl World {
         self.executor.spin(SpinOptions::spin_all()).unwrap();
     }
 
-    /// What a future resolves to now that all that is ready has run; `None` if it has yet to.
+    /// Runs everything that is ready. Returns the future's result, or `None` if it has none yet.
     pub(crate) fn poll<F: Future + Unpin>(&self, future: &mut F) -> Option<F::Output> {
         self.spin_all();
         future.now_or_never()
     }
 
-    /// What a future resolves to, which it must.
+    /// Runs everything that is ready and returns the future's result, which it must have.
     #[track_caller]
     pub(crate) fn wait<F: Future>(&self, future: F) -> F::Output {
         self.spin_all();
         let mut future = Box::pin(future);
-        // A future that sends something when it is first polled has its answer the second time.
+        // The first poll may send a request, whose response the second one gets.
         let first = self.poll(&mut future);
         first.or_else(|| self.poll(&mut future)).expect("it should have resolved by now")
     }
@@ -211,7 +211,7 @@ impl World {
         self.wait(self.client.send_goal(Goal { order })).expect("the server accepts it")
     }
 
-    /// Sends a goal, and takes it over from its execution.
+    /// Sends a goal, and takes its handle from the execution.
     #[track_caller]
     pub(crate) fn begin(&self, order: i32) -> (ClientGoalHandle<Fibonacci>, Handle) {
         let goal = self.send(order);
@@ -221,7 +221,7 @@ impl World {
         (goal, begun.remove(0))
     }
 
-    /// All feedback that has come, and whether there will be more.
+    /// Returns all feedback that has arrived, and true if there may be more.
     pub(crate) fn heard(&self, feedback: &mut FeedbackStream<Fibonacci>) -> (Vec<Sequence>, bool) {
         use futures::StreamExt;
         self.spin_all();
@@ -235,7 +235,7 @@ impl World {
         }
     }
 
-    /// The last status of all goals, as a subscription that comes late has it.
+    /// Returns the last status of all goals, as a late subscription gets it.
     pub(crate) fn status(&self) -> Vec<(GoalId, i8)> {
         let group = self.executor.create_group("status", Vec::new());
         let options = SubscriptionOptions::new("fibonacci/_action/status").keep_last(1).transient_local();

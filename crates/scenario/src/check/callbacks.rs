@@ -1,4 +1,4 @@
-//! Whether callbacks, topics and locks make sense.
+//! Checks of callbacks, topics and locks.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -115,7 +115,7 @@ fn check_tolerance(table: Table, callback: &Callback) -> Check {
     })
 }
 
-/// Whether the keys go with the kind.
+/// Checks that the callback's keys are allowed for its kind.
 fn check_kind(table: Table, callback: &Callback) -> Check {
     let kind = callback.kind;
     if kind == EntityKind::Timer {

@@ -1,4 +1,4 @@
-//! Whether a scenario makes sense: names lead somewhere, nothing is impossible.
+//! Checks of a scenario: all names exist, and nothing is impossible.
 
 mod callbacks;
 mod traffic;
@@ -11,13 +11,13 @@ use crate::callback::{Callback, ExecutionTime};
 use crate::error::{CheckError, Path};
 use crate::model::Scenario;
 
-/// As many cores as a simulated machine can have.
+/// Maximum number of cores of a simulated machine.
 const CORES_MAX: u16 = 64;
 const THREADS_MAX: u16 = 256;
 
 pub(crate) type Check = Result<(), CheckError>;
 
-/// A table of a section, to complain about its keys.
+/// A table of a section, for errors about its keys.
 #[derive(Clone, Copy)]
 pub(crate) struct Table(pub(crate) &'static str, pub(crate) usize);
 
@@ -37,26 +37,26 @@ fn top(key: &'static str, holds: bool, message: impl Into<String>) -> Check {
     if holds { Ok(()) } else { Err(CheckError { path, message: printable(&message.into()) }) }
 }
 
-/// True for what makes a terminal do something, or shows text in another order than it has.
+/// Returns true for characters that control a terminal, or that change the order of the text.
 fn is_control(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
 }
 
-/// With escapes in place of what must not reach a terminal.
+/// Returns the text with control characters escaped, so that it is safe to print.
 pub(crate) fn printable(text: &str) -> String {
     let mut printable = String::with_capacity(text.len());
     for c in text.chars() {
-        // Messages of the TOML reader have lines.
+        // Messages of the TOML reader have line breaks.
         if is_control(c) && c != '\n' { printable.extend(c.escape_default()) } else { printable.push(c) }
     }
     printable
 }
 
 impl Scenario {
-    /// Whether the scenario can be run. [`parse`](Scenario::parse) asks by itself.
+    /// Checks that the scenario can be run. [`parse`](Scenario::parse) does so itself.
     ///
     /// # Errors
-    /// The first thing that is wrong, and what to do about it.
+    /// The first error, with its fix.
     pub fn check(&self) -> Result<(), CheckError> {
         top("duration", !self.duration.is_zero(), "the scenario lasts no time; give it a duration above zero")?;
         top("seed", i64::try_from(self.seed).is_ok(), "a seed is at most 9223372036854775807")?;
@@ -73,14 +73,15 @@ impl Scenario {
         self.check_faults()
     }
 
-    /// How many cores the executors share.
+    /// Returns the number of cores that the executors share.
     #[must_use]
     pub fn core_count(&self) -> u16 {
         self.cores
             .unwrap_or_else(|| self.executors.iter().fold(0, |sum, executor| sum.saturating_add(executor.threads)))
     }
 
-    /// The callbacks that a message to `name` is for: those that subscribe to it or join it, or the one that it names.
+    /// Returns the callbacks that receive a message to `name`: those that subscribe to it or join it, or the callback
+    /// of that name.
     pub fn receivers<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (usize, &'a Callback)> {
         let is_for = move |callback: &Callback| {
             callback.subscribes.as_deref() == Some(name)
@@ -125,7 +126,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// What a message can be sent to.
+    /// Returns the names that a message can be sent to.
     fn addresses(&self) -> impl Iterator<Item = &str> {
         let callbacks = self.callbacks.iter().filter(|callback| is_addressed(callback));
         self.topics.iter().map(String::as_str).chain(callbacks.map(|callback| callback.name.as_str()))
@@ -147,7 +148,7 @@ impl Scenario {
                 ChainError::Empty { chain } | ChainError::Cycle { chain, .. } => (chain, "callbacks"),
                 _ => return top("chain", false, error.to_string()),
             };
-            // The last one: of two with one name, the second is one too many.
+            // The last chain of that name: of two with the same name, the second one is the error.
             let number = self.chains.iter().rposition(|chain| chain.name == *name).unwrap_or(0);
             return Table("chain", number).wrong(key, error.to_string());
         }
@@ -159,7 +160,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// Whether data goes from one callback to the other.
+    /// Checks that data flows from one callback to the other.
     fn check_link(&self, table: Table, from: &str, to: &str) -> Check {
         let publisher = self.callbacks.iter().find(|callback| callback.name == from);
         let sends = publisher.into_iter().flat_map(|callback| &callback.publishes);
@@ -176,7 +177,7 @@ impl Scenario {
     }
 }
 
-/// No two with one name, and none without.
+/// Checks that no name is empty or occurs twice.
 pub(crate) fn unique<'a>(section: &'static str, names: impl Iterator<Item = &'a String>) -> Check {
     let mut seen = BTreeSet::new();
     for (number, name) in names.enumerate() {
@@ -210,12 +211,12 @@ pub(crate) fn known<'a>(
     })
 }
 
-/// Whether messages can be sent to the callback by its name.
+/// Returns true if messages can be sent to the callback by its name.
 fn is_addressed(callback: &Callback) -> bool {
     callback.kind != EntityKind::Timer && callback.joins.is_empty()
 }
 
-/// Checks the times that something can take.
+/// Checks the values of an execution time.
 fn check_execution(table: Table, key: &'static str, time: &ExecutionTime) -> Check {
     match time {
         ExecutionTime::Fixed(_) => Ok(()),

@@ -1,4 +1,4 @@
-//! Whether releases, links and faults make sense.
+//! Checks of releases, links and faults.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -110,7 +110,7 @@ impl Scenario {
     }
 }
 
-/// Returns the shortest time between two of these.
+/// Returns the shortest time between two of the arrivals.
 fn shortest_gap(times: &[Duration]) -> Duration {
     let mut sorted = times.to_vec();
     sorted.sort_unstable();

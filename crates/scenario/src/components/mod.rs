@@ -1,5 +1,5 @@
-//! Component files: which nodes a container starts in its process, under which names, on which executors. `crates/rospin/examples/container.toml`
-//! explains every key.
+//! Component files: the nodes that a container starts, with their names and executors.
+//! `crates/rospin/examples/container.toml` explains every key.
 //!
 //! ```
 //! use rospin_scenario::components::{ComponentFile, ParameterValue};

@@ -1,4 +1,4 @@
-//! What a component file consists of.
+//! The model of a component file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use super::parameters::{self, ParameterValue};
 use crate::check::{Check, Table};
 use crate::lists;
 
-/// All that the text of a component file says.
+/// The content of a component file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "components")]
 pub(super) struct Plan {
@@ -21,7 +21,7 @@ pub(super) struct Plan {
 #[serde(deny_unknown_fields, expecting = "a component")]
 #[non_exhaustive]
 pub struct ComponentPlan {
-    /// What it is: the name that the program registered it under, such as `demo::Talker`.
+    /// The component's type, under which the program registered it, such as `demo::Talker`.
     #[serde(rename = "type")]
     pub type_name: String,
     /// The node's name.
@@ -29,13 +29,13 @@ pub struct ComponentPlan {
     /// The node's namespace.
     #[serde(default = "outermost")]
     pub namespace: String,
-    /// The executor of its callback groups, unless a deployment file puts them elsewhere.
+    /// The executor of its callback groups, unless a deployment file moves them.
     #[serde(default)]
     executor: Option<String>,
-    /// What the node calls its topics and services, and which ones it gets instead.
+    /// Remapping rules of topics and services: the name in the code, and the name in the graph.
     #[serde(default)]
     pub remap: BTreeMap<String, String>,
-    /// What its parameters begin with. Tables are parameters whose names have dots.
+    /// Initial values of its parameters. A table stands for parameters with dots in their names.
     #[serde(default, deserialize_with = "parameters::flat")]
     pub parameters: BTreeMap<String, ParameterValue>,
 }
@@ -45,7 +45,7 @@ fn outermost() -> String {
 }
 
 impl ComponentPlan {
-    /// The executor of its callback groups. One of its own, with the component's name, if the file does not say.
+    /// Returns the executor of its callback groups: by default one of its own, with the component's name.
     #[must_use]
     pub fn executor(&self) -> &str {
         self.executor.as_deref().unwrap_or(&self.name)
@@ -53,7 +53,7 @@ impl ComponentPlan {
 }
 
 impl Plan {
-    /// Whether it makes sense by itself; which names are a node's, and which components there are, is for others to say.
+    /// Checks the entry by itself. Names of nodes and types of components are checked elsewhere.
     pub(super) fn check(&self) -> Check {
         let mut seen = BTreeSet::new();
         for (number, component) in self.components.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Values of parameters, as TOML has them.
+//! Values of parameters in TOML.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 
 const EXPECTED: &str = "a value of a parameter: true, 7, 0.5, \"text\", or a list of one of these";
 
-/// What a parameter begins with.
+/// The initial value of a parameter.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum ParameterValue {
@@ -17,7 +17,7 @@ pub enum ParameterValue {
     Bool(bool),
     /// `7`.
     Integer(i64),
-    /// `0.5`; a whole one is written `7.0`.
+    /// `0.5`; a whole number is written `7.0`.
     Double(f64),
     /// `"text"`.
     String(String),
@@ -29,11 +29,11 @@ pub enum ParameterValue {
     DoubleArray(Vec<f64>),
     /// `["one", "two"]`.
     StringArray(Vec<String>),
-    /// `[]`: a list of whatever the parameter has lists of.
+    /// `[]`, whose element type is that of the parameter.
     EmptyArray,
 }
 
-/// A value, or a table of them.
+/// A value, or a table of values.
 enum Entry {
     Value(ParameterValue),
     Table(BTreeMap<String, Entry>),
@@ -68,7 +68,7 @@ impl<'de> Deserialize<'de> for Entry {
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Entry, A::Error> {
                 let table = BTreeMap::<String, Entry>::deserialize(MapAccessDeserializer::new(map))?;
-                // How the TOML reader hands on a date.
+                // The TOML reader represents a date this way.
                 if table.keys().any(|key| key.starts_with("$__toml_private")) {
                     return Err(A::Error::custom(
                         "a date is no value of a parameter; write it as text, in quotation marks",
@@ -104,7 +104,7 @@ fn with<T>(mut array: Vec<T>, value: T) -> Vec<T> {
     array
 }
 
-/// Reads parameters, tables of which become names with dots.
+/// Reads parameters. Tables become names with dots.
 pub(super) fn flat<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, ParameterValue>, D::Error> {
     let mut flat = BTreeMap::new();
     for (name, entry) in BTreeMap::deserialize(deserializer)? {

@@ -1,4 +1,4 @@
-//! Component files as text, and places in them.
+//! Component files as text, and the places of their entries.
 
 use std::path::Path as FilePath;
 
@@ -7,7 +7,7 @@ use crate::error::{CheckError, Path};
 use crate::file::{self, FileError};
 use crate::text;
 
-/// What a container starts, and where in a file each of it stands.
+/// The components that a container starts, with their places in the file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ComponentFile {
     file: String,
@@ -19,16 +19,16 @@ impl ComponentFile {
     /// Reads a file.
     ///
     /// # Errors
-    /// If it cannot be read, or the first thing that is wrong with it: where, and what to do about it.
+    /// If the file cannot be read, or else the first error in it, with its place and its fix.
     pub fn load(file: impl AsRef<FilePath>) -> Result<Self, FileError> {
         let (file, text) = file::read("component file", file.as_ref())?;
         Self::parse(file, text)
     }
 
-    /// Reads a text; `file` is what errors call it.
+    /// Parses a text. `file` is its name in errors.
     ///
     /// # Errors
-    /// The first thing that is wrong with it: where, and what to do about it.
+    /// The first error, with its place and its fix.
     pub fn parse(file: impl Into<String>, text: impl Into<String>) -> Result<Self, FileError> {
         let (file, text) = (file.into(), text.into());
         let parsed = toml::from_str::<Plan>(&text).map_err(|error| text::syntax(&text, &error));
@@ -42,13 +42,14 @@ impl ComponentFile {
         }
     }
 
-    /// The components, in the order of the file.
+    /// Returns the components, in the order of the file.
     #[must_use]
     pub fn components(&self) -> &[ComponentPlan] {
         &self.components
     }
 
-    /// Says `message` of a key of the component with that number, at its place in the file: for what only the program knows.
+    /// Returns an error about a key of the component with that number, with its place in the file. For checks that
+    /// only the program can make.
     #[must_use]
     pub fn error(&self, number: usize, key: &'static str, message: impl Into<String>) -> FileError {
         let path = Path { section: "component", table: Some(number), key: Some(key) };

@@ -1,4 +1,4 @@
-//! Whether a deployment makes sense by itself; what the program and the machine have is the engine's to compare.
+//! Checks of a deployment by itself. The engine compares it with the program and the machine.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ const THREADS_MAX: u16 = 256;
 const DEPTH_MAX: u32 = 1_000_000;
 
 impl Deployment {
-    /// Whether the deployment makes sense. [`parse`](Deployment::parse) asks by itself.
+    /// Checks the deployment. [`parse`](Deployment::parse) does so itself.
     ///
     /// # Errors
-    /// The first thing that is wrong, and what to do about it.
+    /// The first error, with its fix.
     pub fn check(&self) -> Result<(), CheckError> {
         self.check_executors()?;
         self.check_groups()?;

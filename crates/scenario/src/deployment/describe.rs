@@ -1,4 +1,4 @@
-//! The deployment that a described system has.
+//! The deployment of a described system.
 
 use rospin_core::{EntityKind, OsScheduling};
 
@@ -7,8 +7,8 @@ use crate::callback::Callback;
 use crate::model::{Executor, Priorities, Scenario};
 
 impl Deployment {
-    /// What a program that is like the scenario would have to be told: its executors under `SCHED_FIFO` with their
-    /// priorities and cores, its groups on them, what its callbacks have, and its chains.
+    /// Returns the deployment of a program that corresponds to the scenario: its executors under `SCHED_FIFO` with
+    /// their priorities and cores, the groups on them, the settings of its callbacks, and its chains.
     #[must_use]
     pub fn describe(scenario: &Scenario) -> Self {
         let mut deployment = Self::default();

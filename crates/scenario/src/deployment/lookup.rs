@@ -1,11 +1,11 @@
-//! What a deployment says about a name.
+//! Lookup of names in a deployment.
 
 use rospin_core::{ChainError, PriorityMap};
 use wildmatch::WildMatch;
 
 use super::model::{CallbackPlan, Deployment, ExecutorPlan, GroupPlan, ThreadPlan};
 
-/// Several patterns match a group, and they put it on different executors.
+/// Several patterns match a group and move it to different executors.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "group `{group}` of node `{node}` matches `{first}` and `{second}`, which put it on different executors; name it itself"
@@ -23,18 +23,18 @@ pub struct Ambiguous {
 }
 
 impl Deployment {
-    /// The plan of the executor called `name`.
+    /// Returns the plan of the executor called `name`.
     #[must_use]
     pub fn executor(&self, name: &str) -> Option<&ExecutorPlan> {
         self.executors.iter().find(|plan| plan.name == name)
     }
 
-    /// The executor that the group called `group` of `node` goes to; `None` for where the program puts it.
+    /// Returns the executor of the group called `group` of `node`, or `None` if the program decides.
     ///
-    /// What names it goes before a pattern.
+    /// An entry with the exact name takes precedence over one with a pattern.
     ///
     /// # Errors
-    /// If patterns contradict each other.
+    /// If two patterns contradict each other.
     pub fn executor_of(&self, node: &str, group: &str) -> Result<Option<String>, Ambiguous> {
         let exactness = |plan: &GroupPlan| (plan.name == group, plan.node == node);
         let matching: Vec<_> = self.groups.iter().filter(|plan| plan.is_for(node, group)).collect();
@@ -49,30 +49,30 @@ impl Deployment {
         Ok(Some(best.executor.clone()))
     }
 
-    /// What is said about the entity called `name`.
+    /// Returns the plan of the entity called `name`.
     #[must_use]
     pub fn callback(&self, name: &str) -> Option<&CallbackPlan> {
         let exact = self.callbacks.iter().find(|plan| plan.name == name);
         exact.or_else(|| self.callbacks.iter().find(|plan| matches(&plan.name, name)))
     }
 
-    /// What is said about the thread called `name`; an earlier entry goes before a later one.
+    /// Returns the plan of the thread called `name`. An earlier entry takes precedence.
     #[must_use]
     pub fn thread(&self, name: &str) -> Option<&ThreadPlan> {
         self.threads.iter().find(|plan| matches(&plan.name, name))
     }
 
-    /// The priorities that follow from the chains.
+    /// Returns the priorities that follow from the chains.
     ///
     /// # Errors
-    /// If the chains make no sense.
+    /// If the chains are invalid.
     pub fn chain_priorities(&self) -> Result<PriorityMap, ChainError> {
         PriorityMap::picas(&self.chains.iter().map(crate::model::Chain::to_core).collect::<Vec<_>>())
     }
 }
 
 impl GroupPlan {
-    /// Whether it is about the group called `group` of `node`.
+    /// Returns true if the plan is for the group called `group` of `node`.
     #[must_use]
     pub fn is_for(&self, node: &str, group: &str) -> bool {
         matches(&self.node, node) && matches(&self.name, group)
@@ -84,7 +84,7 @@ impl GroupPlan {
 }
 
 impl CallbackPlan {
-    /// Whether it is about the entity called `name`.
+    /// Returns true if the plan is for the entity called `name`.
     #[must_use]
     pub fn is_for(&self, name: &str) -> bool {
         matches(&self.name, name)

@@ -1,7 +1,7 @@
-//! Deployment files: which executor a callback group goes to, and what executors and threads have of the operating system.
+//! Deployment files: the executors of callback groups, and the OS settings of executors and threads.
 //!
-//! The engine reads one when it starts, so that groups move to other cores and priorities without a rebuild; the analysis
-//! writes one. The folder `deployments` of this crate explains every key by example.
+//! The engine reads one at start, so groups move to other cores and priorities without a rebuild. The analysis writes
+//! one. The examples in the folder `deployments` of this crate explain every key.
 //!
 //! ```
 //! let deployment = rospin_scenario::Deployment::parse(r#"

@@ -1,4 +1,4 @@
-//! What a deployment file consists of. What a plan leaves out stays as the program has it.
+//! The model of a deployment file. A setting that a plan leaves out stays as the program has it.
 
 use std::time::Duration;
 
@@ -10,22 +10,22 @@ use crate::lists;
 use crate::model::Chain;
 use crate::text;
 
-/// Where a program's callback groups run, and how.
+/// The executors and OS settings of a program's callback groups.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a deployment")]
 #[non_exhaustive]
 pub struct Deployment {
-    /// What happens if the operating system refuses something.
+    /// The reaction if the operating system refuses a setting.
     #[serde(default, skip_serializing_if = "text::is_default")]
     pub on_shortfall: Reaction,
-    /// What happens if an executor, a group or a callback is named here that the program does not have; by default it does
-    /// not start.
+    /// The reaction if the file names an executor, a group or a callback that the program does not have. By default
+    /// the program does not start.
     #[serde(default = "fail", skip_serializing_if = "is_fail")]
     pub on_unknown: Reaction,
-    /// Whether the process keeps all its memory in RAM.
+    /// True if the process keeps all of its memory in RAM.
     #[serde(default, skip_serializing_if = "text::is_default")]
     pub lock_memory: bool,
-    /// Executors: the program's own, by their names, and more.
+    /// Executors: those of the program, by their names, and additional ones.
     #[serde(
         default,
         rename = "executor",
@@ -33,10 +33,10 @@ pub struct Deployment {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub executors: Vec<ExecutorPlan>,
-    /// Which executor callback groups go to.
+    /// Executors of callback groups.
     #[serde(default, rename = "group", deserialize_with = "lists::groups", skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupPlan>,
-    /// Priorities, deadlines and depths.
+    /// Priorities, deadlines and depths of callbacks.
     #[serde(
         default,
         rename = "callback",
@@ -44,10 +44,10 @@ pub struct Deployment {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub callbacks: Vec<CallbackPlan>,
-    /// Chains that callbacks get their priorities from, by the rules of PiCAS, unless they have one here.
+    /// Chains from which callbacks get their priorities, by the rules of PiCAS, unless they have one in this file.
     #[serde(default, rename = "chain", deserialize_with = "lists::chains", skip_serializing_if = "Vec::is_empty")]
     pub chains: Vec<Chain>,
-    /// Threads that are not executors': a middleware's.
+    /// Threads that do not belong to executors, such as a middleware's.
     #[serde(default, rename = "thread", deserialize_with = "lists::threads", skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<ThreadPlan>,
 }
@@ -61,15 +61,15 @@ const fn is_fail(reaction: &Reaction) -> bool {
     matches!(reaction, Reaction::Fail)
 }
 
-/// What happens if something cannot be as the file says.
+/// The reaction to a setting that cannot be had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Reaction {
-    /// A warning, and the program goes on.
+    /// Logs a warning and goes on.
     #[default]
     Warn,
-    /// An error.
+    /// Ends with an error.
     Fail,
 }
 
@@ -78,33 +78,34 @@ pub enum Reaction {
 #[serde(deny_unknown_fields, expecting = "an executor")]
 #[non_exhaustive]
 pub struct ExecutorPlan {
-    /// Its name. One that the program does not create is added, and spins while one of the program's does.
+    /// Its name. If the program has no executor of that name, it is added, and spins while one of the program's does.
     pub name: String,
-    /// Policy, by its name in [`rospin_core::policy::POLICIES`].
+    /// The policy, by its name in [`rospin_core::policy::POLICIES`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
-    /// How many threads run its callbacks.
+    /// Number of threads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<u16>,
-    /// How long its threads look for something to do before they sleep.
+    /// Time that its threads look for work before they sleep.
     #[serde(default, with = "text::optional_duration", skip_serializing_if = "Option::is_none")]
     pub busy_poll: Option<Duration>,
-    /// How the kernel schedules its threads.
+    /// The kernel's scheduling of its threads.
     #[serde(default, with = "scheduling", skip_serializing_if = "Option::is_none")]
     pub scheduling: Option<OsScheduling>,
-    /// Cores that its threads may use; any if empty.
+    /// Cores on which its threads may run; empty for any.
     #[serde(default, deserialize_with = "lists::cores", skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<u16>,
-    /// How late the kernel may wake its threads, if they are ordinary ones.
+    /// Timer slack of its threads: the delay that the kernel may add to wake-ups of threads without real-time
+    /// scheduling.
     #[serde(default, with = "text::optional_duration", skip_serializing_if = "Option::is_none")]
     pub timer_slack: Option<Duration>,
-    /// How much of its threads' stacks is there before they begin.
+    /// Part of its threads' stacks that is touched before they start, in KiB.
     #[serde(default, skip_serializing_if = "text::is_default")]
     pub stack_prefault_kib: u32,
 }
 
 impl ExecutorPlan {
-    /// Everything as the program has it.
+    /// Returns a plan that changes nothing.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self {
@@ -120,17 +121,17 @@ impl ExecutorPlan {
     }
 }
 
-/// Which executor callback groups go to.
+/// The executor of the callback groups that match.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a group")]
 #[non_exhaustive]
 pub struct GroupPlan {
-    /// The node that it belongs to, or a pattern with `*` and `?`; any if left out.
+    /// The node's name, or a pattern with `*` and `?`. By default any node.
     #[serde(default = "any", skip_serializing_if = "is_any")]
     pub node: String,
-    /// Its name, or a pattern with `*` and `?`. A name goes before a pattern.
+    /// The group's name, or a pattern with `*` and `?`. An exact name takes precedence over a pattern.
     pub name: String,
-    /// The executor, one of this file's.
+    /// The executor, which this file must list.
     pub executor: String,
 }
 
@@ -143,56 +144,57 @@ fn is_any(pattern: &str) -> bool {
 }
 
 impl GroupPlan {
-    /// The group of that name, of whatever node.
+    /// Returns a plan for the groups of that name of any node.
     #[must_use]
     pub fn new(name: impl Into<String>, executor: impl Into<String>) -> Self {
         Self { node: any(), name: name.into(), executor: executor.into() }
     }
 }
 
-/// What callbacks have.
+/// Settings of callbacks.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a callback")]
 #[non_exhaustive]
 pub struct CallbackPlan {
-    /// The entity's name, or a pattern with `*` and `?`. A name goes before a pattern, an earlier pattern before a later one.
+    /// The entity's name, or a pattern with `*` and `?`. An exact name takes precedence over a pattern, an earlier
+    /// pattern over a later one.
     pub name: String,
-    /// Urgency, the larger number first.
+    /// The priority; a larger number is more urgent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
     /// Time from release to completion.
     #[serde(default, with = "text::optional_duration", skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Duration>,
-    /// How many messages or requests wait at most.
+    /// Depth of the queue of messages or requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
 }
 
 impl CallbackPlan {
-    /// Everything as the program has it.
+    /// Returns a plan that changes nothing.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), priority: None, deadline: None, depth: None }
     }
 }
 
-/// Threads that are not executors'.
+/// Settings of threads that do not belong to executors.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a thread")]
 #[non_exhaustive]
 pub struct ThreadPlan {
-    /// The name that the kernel has for it, or a pattern with `*` and `?`.
+    /// The kernel's name of the thread, or a pattern with `*` and `?`.
     pub name: String,
-    /// How the kernel schedules it.
+    /// The kernel's scheduling of the thread.
     #[serde(default, with = "scheduling", skip_serializing_if = "Option::is_none")]
     pub scheduling: Option<OsScheduling>,
-    /// Cores that it may use; any if empty.
+    /// Cores on which it may run; empty for any.
     #[serde(default, deserialize_with = "lists::cores", skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<u16>,
 }
 
 impl ThreadPlan {
-    /// Everything as it is.
+    /// Returns a plan that changes nothing.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), scheduling: None, cores: Vec::new() }

@@ -1,4 +1,4 @@
-//! Deployment files as text: reading one or several, writing one.
+//! Deployment files as text: reads one or several, and writes one.
 
 use std::path::Path;
 
@@ -7,49 +7,49 @@ use crate::error::ScenarioError;
 use crate::file::{self, FileError};
 use crate::text;
 
-/// Why there is no deployment.
+/// Reasons for which a deployment could not be loaded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeploymentError {
-    /// A file cannot be read, or makes no sense.
+    /// A file cannot be read, or is invalid.
     #[error(transparent)]
     File(#[from] FileError),
-    /// Two files say something about the same thing.
+    /// Two files have an entry for the same name.
     #[error("{what} is deployed by {first} and by {second}; leave it out in one of them")]
     Conflict {
-        /// What they both name.
+        /// The name.
         what: String,
         /// One file.
         first: String,
         /// The other one.
         second: String,
     },
-    /// All files together make no sense.
+    /// The files are invalid together.
     #[error("the deployment files {files} do not go together: {message}")]
     Together {
         /// Their paths.
         files: String,
-        /// What is wrong.
+        /// The problem.
         message: String,
     },
 }
 
 impl Deployment {
-    /// Reads a deployment and [checks](Deployment::check) it.
+    /// Parses a deployment and [checks](Deployment::check) it.
     ///
     /// # Errors
-    /// The first thing that is wrong with it: where, and what to do about it.
+    /// The first error, with its place and its fix.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
         let deployment = Self::read(text)?;
         deployment.check().map_err(|error| text::locate(text, &error))?;
         Ok(deployment)
     }
 
-    /// Reads one deployment from one or more files, which may name each other's executors, but not the same group, executor,
-    /// callback, chain or thread.
+    /// Loads one deployment from one or more files. A file may refer to another one's executors. No two files may have
+    /// an entry for the same group, executor, callback, chain or thread.
     ///
     /// # Errors
-    /// The first thing that is wrong: in which file, where, and what to do about it.
+    /// The first error, with its file, place and fix.
     pub fn load<P: AsRef<Path>>(files: impl IntoIterator<Item = P>) -> Result<Self, DeploymentError> {
         let mut read = Vec::new();
         for file in files {
@@ -70,12 +70,12 @@ impl Deployment {
         Ok(merged)
     }
 
-    /// Reads a deployment without checking that its names lead somewhere.
+    /// Parses a deployment without checking its names.
     fn read(text: &str) -> Result<Self, ScenarioError> {
         toml::from_str(text).map_err(|error| text::syntax(text, &error))
     }
 
-    /// Writes the deployment as text that [`parse`](Deployment::parse) reads.
+    /// Formats the deployment as a text that [`parse`](Deployment::parse) reads.
     ///
     /// # Panics
     /// Never for a deployment that was read or that passes [`check`](Deployment::check).
@@ -85,7 +85,7 @@ impl Deployment {
     }
 }
 
-/// All of them in one; where any of them asks for an error, it is one.
+/// Merges files. If one of them demands an error in place of a warning, the result does.
 fn merge(files: impl IntoIterator<Item = (String, Deployment)>) -> Result<Deployment, DeploymentError> {
     let mut merged = Deployment { on_unknown: super::Reaction::Warn, ..Deployment::default() };
     let mut named: Vec<(String, String)> = Vec::new();
@@ -110,7 +110,7 @@ fn merge(files: impl IntoIterator<Item = (String, Deployment)>) -> Result<Deploy
 }
 
 impl Deployment {
-    /// Everything that it says something about.
+    /// Returns the names of all entries.
     fn names(&self) -> impl Iterator<Item = String> {
         let executors = self.executors.iter().map(|plan| format!("executor `{}`", plan.name));
         let groups = self.groups.iter().map(|plan| format!("group `{}` of node `{}`", plan.name, plan.node));

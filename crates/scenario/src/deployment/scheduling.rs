@@ -1,4 +1,4 @@
-//! How the kernel schedules a thread, as text: `{ fifo = 20 }`.
+//! The kernel's scheduling of a thread as text: `{ fifo = 20 }`.
 
 use std::time::Duration;
 
@@ -10,9 +10,8 @@ use crate::text;
 
 const ONE_OF: &str = "one of { nice = .. }, { fifo = .. }, { round-robin = .. }, { deadline = .. }";
 
-/// `{ nice = -5 }`, `{ fifo = 20 }`, `{ round-robin = 20 }` or
-/// `{ deadline = { runtime = "1 ms", deadline = "5 ms", period = "10 ms" } }`. Numbers of any size get as far as to be told
-/// which there are.
+/// The text: `{ nice = -5 }`, `{ fifo = 20 }`, `{ round-robin = 20 }` or `{ deadline = { runtime = "1 ms", deadline =
+/// "5 ms", period = "10 ms" } }`. Numbers have wide types, so that the check can say which range is allowed.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(
     default,

@@ -1,4 +1,4 @@
-//! No thread is idle while a callback may run, no core while a thread can.
+//! Work conservation: no thread is idle while a callback may run, and no core while a thread is runnable.
 
 use rospin_scenario::Scenario;
 
@@ -20,9 +20,9 @@ pub(super) struct Conservation<'a> {
     books: Books<'a>,
     threads: Vec<Thread>,
     spinning: Vec<bool>,
-    /// By lock, the thread that has it.
+    /// The owner of each lock.
     owners: Vec<Option<usize>>,
-    /// Something happened since the last instant.
+    /// True if something happened since the last instant.
     touched: bool,
 }
 
@@ -41,7 +41,7 @@ impl<'a> Conservation<'a> {
         cores.is_empty() || cores.iter().any(|own| usize::from(*own) == core)
     }
 
-    /// Its OS priority, or that of a more urgent thread that waits for a lock that it has.
+    /// Returns its OS priority, or that of a more urgent thread that waits for a lock of its.
     fn urgency(&self, thread: usize) -> u8 {
         let own = |thread: &Thread| self.scenario.executors[thread.executor].os_priority;
         let waits = |other: &&Thread| other.blocked.is_some_and(|lock| self.owners[lock] == Some(thread));
@@ -69,7 +69,8 @@ impl<'a> Conservation<'a> {
         Ok(())
     }
 
-    /// Cores: one thread each, that may use it; no thread waits for a core that is idle or has a less urgent thread.
+    /// Checks the cores: each has one thread, which may use it. No thread waits for a core that is idle or has a less
+    /// urgent thread.
     fn judge_cores(&self) -> Verdict {
         let mut owners: Vec<Option<usize>> = vec![None; usize::from(self.scenario.core_count())];
         for (number, thread) in self.threads.iter().enumerate() {
@@ -102,7 +103,7 @@ impl<'a> Conservation<'a> {
         for executor in (0..self.spinning.len()).filter(|executor| self.spinning[*executor]) {
             let own = self.threads.iter().enumerate().filter(|(_, thread)| thread.executor == executor);
             let asleep = own.clone().find(|(_, thread)| !thread.awake);
-            // One that is awake without a callback waits for a core, to ask then.
+            // A woken thread without a callback waits for a core, and asks for work then.
             let awake = own.filter(|(_, thread)| thread.awake).count();
             let asks = awake > self.books.of[executor].running.len();
             if let Some((number, _)) = asleep.filter(|_| !asks)
@@ -121,7 +122,7 @@ impl Judge for Conservation<'_> {
     }
 
     fn judge(&mut self, event: &Event) -> Verdict {
-        // What was never ready is for another oracle.
+        // Activations that were never ready are another oracle's concern.
         let _ = self.books.enter(event);
         match event.what {
             What::SpinStarted => self.spinning[event.executor] = true,

@@ -28,7 +28,7 @@ impl Judge for Exclusion<'_> {
             }
             _ => None,
         };
-        // What was never ready is for another oracle.
+        // Activations that were never ready are another oracle's concern.
         let _ = self.0.enter(event);
         obstacle.map_or(Ok(()), Err)
     }

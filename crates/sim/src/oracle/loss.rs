@@ -1,4 +1,5 @@
-//! Every release is dispatched or still waits, every message is taken, dropped or queued, every due time is accounted for.
+//! Nothing is lost: every release is dispatched or still waits, every message is taken, displaced or queued, every due
+//! time is accounted for.
 
 use std::collections::VecDeque;
 
@@ -10,30 +11,30 @@ use super::ready::Books;
 use super::{Judge, Rule, Verdict};
 use crate::event::{Event, What};
 
-/// A timer's due times.
+/// The due times of a timer.
 #[derive(Clone, Copy, Default)]
 struct Timer {
     last: Option<Instant>,
-    /// Given up between that and the next one.
+    /// Number of due times that were given up since that one.
     given_up: u64,
-    /// Told of, for the dispatch that is about to be told of.
+    /// Number of due times given up that was announced for the next dispatch.
     announced: u64,
 }
 
 pub(super) struct Loss<'a> {
     scenario: &'a Scenario,
     books: Books<'a>,
-    /// By callback: arrivals of the messages in its queue.
+    /// The arrivals of the messages in each callback's queue.
     queues: Vec<VecDeque<Instant>>,
-    /// By callback: the message that arrived last was not notified of.
+    /// True for each callback whose last message was not notified.
     unnoticed: Vec<bool>,
     timers: Vec<Timer>,
-    /// By executor, as long as it was not halted: how many of its threads are awake, and whether it spins.
+    /// Number of threads of each executor that are awake, until it is halted.
     awake: Vec<i64>,
     spinning: Vec<bool>,
     threads: Vec<usize>,
     last_sequence: Vec<Option<u64>>,
-    /// By executor: all its threads were asleep at the end of the last instant.
+    /// True for each executor all of whose threads were asleep at the end of the last instant.
     slept_on: Vec<bool>,
 }
 
@@ -64,7 +65,7 @@ impl<'a> Loss<'a> {
         if queued > depth { Err(format!("{name} has {queued} messages queued, and room for {depth}")) } else { Ok(()) }
     }
 
-    /// The oldest message leaves the queue.
+    /// Removes the oldest message from the queue.
     fn leaves(&mut self, callback: usize, arrival: Option<Instant>) -> Verdict {
         let oldest = self.queues[callback].pop_front();
         if oldest == arrival {
@@ -87,13 +88,13 @@ impl<'a> Loss<'a> {
         Ok(())
     }
 
-    /// A timer's due times stay on their grid, and those that are missing were counted.
+    /// Checks a timer's due time: it is on the grid, and missing ones were counted.
     fn timer_dispatched(&mut self, callback: usize, release: Instant) -> Verdict {
         let plan = &self.scenario.callbacks[callback];
         let timer = &mut self.timers[callback];
         let announced = std::mem::take(&mut timer.announced);
         let (last, given_up) = (timer.last.replace(release), std::mem::replace(&mut timer.given_up, announced));
-        // Other clocks jump, and a shifted phase has no grid.
+        // Clocks that jump, and a shifted phase, have no grid.
         let on_grid = plan.clock == rospin_core::ClockKind::Steady && plan.overrun != Overrun::ShiftPhase;
         match next_due(plan, last, given_up) {
             Some(expected) if on_grid && release != expected => Err(format!(
@@ -104,7 +105,8 @@ impl<'a> Loss<'a> {
         }
     }
 
-    /// While a thread sleeps and the others run callbacks, somebody must have noticed a timer that is due.
+    /// Checks that a due timer is noticed: if one thread sleeps and the others run callbacks, the sleeping one must
+    /// wake.
     fn due_timers(&self, now: Instant) -> Verdict {
         for (callback, plan) in self.scenario.callbacks.iter().enumerate() {
             let executor = self.books.executors[callback];
@@ -125,7 +127,7 @@ impl<'a> Loss<'a> {
         Ok(())
     }
 
-    /// When nothing is left to do at an instant and all threads sleep: no queue has been forgotten.
+    /// Checks at an instant's end that no queue was forgotten while all threads sleep.
     fn queues(&self) -> Verdict {
         for callback in (0..self.queues.len()).filter(|callback| !self.queues[*callback].is_empty()) {
             let executor = self.books.executors[callback];
@@ -139,7 +141,7 @@ impl<'a> Loss<'a> {
         Ok(())
     }
 
-    /// When an executor is halted: what is ready and could have run long since was forgotten.
+    /// Checks at a halt that no activation was ready for longer than it should.
     fn halted(&mut self, executor: usize) -> Verdict {
         self.spinning[executor] = false;
         let forgotten = self.books.eligible(executor).find(|_| self.slept_on[executor]);
@@ -150,7 +152,7 @@ impl<'a> Loss<'a> {
     }
 }
 
-/// The due time after the one that was dispatched last, with so many given up in between.
+/// Returns the due time after the one that was dispatched last, with that many given up in between.
 fn next_due(plan: &Callback, last: Option<Instant>, given_up: u64) -> Option<Instant> {
     match last {
         None => Some(Instant::ZERO + plan.first_due()),

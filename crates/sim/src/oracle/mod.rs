@@ -1,7 +1,7 @@
-//! Rules that hold for every simulation, judged from its [events](crate::Event) and the scenario alone.
+//! Oracles: rules that hold for every simulation, judged only from its [events](crate::Event) and the scenario.
 //!
-//! An oracle has its own idea of what must hold: it shares no code with the scheduler, the policies or the driver. Each of
-//! them judges one rule, so that a broken rule has a name.
+//! An oracle shares no code with the scheduler, the policies or the driver. Each judges one rule, so that a broken
+//! rule has a name.
 
 mod conservation;
 mod exclusion;
@@ -19,20 +19,21 @@ use crate::event::{Event, Observer, What, render};
 use crate::outcome::Outcome;
 use crate::simulation::{Simulation, SimulationError};
 
-/// What is judged.
+/// The rules.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum Rule {
-    /// A mutually exclusive group runs one callback at a time, and a callback no more often at once than it may.
+    /// A mutually exclusive group runs one callback at a time, and a callback has no more activations at once than
+    /// allowed.
     GroupExclusion,
-    /// No thread is idle while a callback may run, no core while a thread can.
+    /// No thread is idle while a callback may run, and no core while a thread is runnable.
     WorkConservation,
-    /// Every release is dispatched or still waits with good reason; every message is taken, dropped or queued; every due
+    /// Every release is dispatched or still waits for a reason. Every message is taken, displaced or queued. Every due
     /// time of a timer is dispatched or counted as given up.
     NothingLost,
-    /// Of all that may run, the policy's first one is dispatched.
+    /// The dispatched activation is the policy's first one of those that may run.
     Order,
-    /// Nothing is dispatched before a spin starts or after it was halted; nothing runs after it returned.
+    /// Nothing is dispatched before a spin starts or after a halt, and nothing runs after the spin returned.
     SpinContract,
 }
 
@@ -52,13 +53,13 @@ impl fmt::Display for Rule {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Violation {
-    /// Which one.
+    /// The rule.
     pub rule: Rule,
-    /// When.
+    /// The time.
     pub at: Instant,
-    /// In which executor, by its number in the scenario.
+    /// The executor, by its number in the scenario.
     pub executor: usize,
-    /// What happened.
+    /// The events that broke it.
     pub message: String,
 }
 
@@ -69,25 +70,25 @@ impl fmt::Display for Violation {
     }
 }
 
-/// How many violations of a rule are kept.
+/// Number of violations of a rule that are kept.
 const KEPT_A_RULE: usize = 3;
-/// How many events before the first violation are kept, to be shown with it.
+/// Number of events before the first violation that are kept.
 const EVENTS_KEPT: usize = 60;
 
-/// What an oracle finds: nothing, or what is wrong.
+/// The verdict of an oracle. The error says what is wrong.
 type Verdict = Result<(), String>;
 
 /// Judges one rule.
 trait Judge {
     fn rule(&self) -> Rule;
     fn judge(&mut self, event: &Event) -> Verdict;
-    /// The simulation is over, and so is the last of its executors' spins.
+    /// Judges the end of the simulation, and with it of all spins.
     fn end(&mut self) -> Verdict {
         Ok(())
     }
 }
 
-/// All oracles beside a simulation.
+/// All oracles, as an observer of a simulation.
 ///
 /// ```
 /// use rospin_scenario::Scenario;
@@ -103,13 +104,13 @@ pub struct Oracles<'a> {
     scenario: &'a Scenario,
     judges: Vec<Box<dyn Judge + 'a>>,
     violations: Vec<Violation>,
-    /// The last events up to the first violation.
+    /// The last events before the first violation.
     before: std::collections::VecDeque<Event>,
     running: usize,
 }
 
 impl<'a> Oracles<'a> {
-    /// For a simulation of this scenario.
+    /// Returns the oracles for this scenario.
     #[must_use]
     pub fn new(scenario: &'a Scenario) -> Self {
         let judges: Vec<Box<dyn Judge + 'a>> = vec![
@@ -122,13 +123,13 @@ impl<'a> Oracles<'a> {
         Self { scenario, judges, violations: Vec::new(), before: std::collections::VecDeque::new(), running: 0 }
     }
 
-    /// What was found: the first few violations of each rule, in order.
+    /// Returns the violations that were kept: the first few of each rule, in order.
     #[must_use]
     pub fn violations(&self) -> &[Violation] {
         &self.violations
     }
 
-    /// The first violation, the scenario, the events that led to it, and the command that replays it.
+    /// Returns a report of the first violation: the scenario, the events before it, and the command that replays it.
     #[must_use]
     pub fn report(&self, replay: &str) -> Option<String> {
         let first = self.violations.first()?;
@@ -176,22 +177,22 @@ impl Observer for Oracles<'_> {
     }
 }
 
-/// Why [`check`] is not content.
+/// Reasons for which [`check`] fails.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckFailed {
     /// The scenario cannot be simulated.
     #[error(transparent)]
     Simulation(#[from] SimulationError),
-    /// A rule was broken; the text says all about it.
+    /// A rule was broken. The text is the report.
     #[error("{0}")]
     Broken(String),
 }
 
-/// Simulates with all oracles beside it.
+/// Simulates with all oracles.
 ///
 /// # Errors
-/// If a rule is broken, with the scenario and the command `replay`, which should do the same again.
+/// If a rule is broken. The report has the scenario and `replay`, the command that repeats it.
 pub fn check(scenario: &Scenario, seed: u64, replay: &str) -> Result<Outcome, CheckFailed> {
     let mut oracles = Oracles::new(scenario);
     let outcome = Simulation::new(scenario)?.seed(seed).observe(&mut oracles).run()?;

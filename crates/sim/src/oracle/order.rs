@@ -1,4 +1,4 @@
-//! Of all that may run, the policy's first one is dispatched.
+//! Order: the dispatched activation is the policy's first one of those that may run.
 
 use std::cmp::Reverse;
 
@@ -13,7 +13,7 @@ use crate::event::{Event, What};
 pub(super) struct OrderRule<'a> {
     scenario: &'a Scenario,
     books: Books<'a>,
-    /// By executor: what is left of the ready set that was polled last.
+    /// The rest of each executor's last ready set.
     ready_sets: Vec<Vec<Activation>>,
 }
 
@@ -41,7 +41,7 @@ impl<'a> OrderRule<'a> {
         }
     }
 
-    /// Whether an activation has the priority and the deadline that the scenario gives it.
+    /// Checks that an activation has the priority and the deadline of the scenario.
     fn check_stamps(&self, callback: usize, activation: &Activation) -> Verdict {
         let plan = &self.scenario.callbacks[callback];
         if plan.priority.is_some_and(|priority| priority != activation.priority.0) {
@@ -54,8 +54,8 @@ impl<'a> OrderRule<'a> {
         Ok(())
     }
 
-    /// The eligible one with the smallest key; equal ones by release, registration, sequence. Who holds a group inherits all
-    /// that from who waits for it.
+    /// Returns the eligible activation with the smallest key; equal ones by release, registration and sequence. The
+    /// holder of a group inherits all of that from activations that wait for the group.
     fn first<K: Ord>(&self, executor: usize, key: impl Fn(&Activation) -> K) -> Option<&(usize, Activation)> {
         let own = |ready: &Activation| (key(ready), ready.release, ready.registration, ready.sequence);
         let inherited = |(callback, ready): &&(usize, Activation)| {
@@ -65,13 +65,13 @@ impl<'a> OrderRule<'a> {
         self.books.eligible(executor).min_by_key(inherited)
     }
 
-    /// The timer that was registered first, of those that are due.
+    /// Returns the due timer that was registered first.
     fn due_timer(&self, executor: usize) -> Option<&(usize, Activation)> {
         let timers = self.books.eligible(executor).filter(|(_, ready)| ready.kind == EntityKind::Timer);
         timers.min_by_key(|(_, ready)| (ready.registration, ready.sequence))
     }
 
-    /// The first one of the ready set that may run: by kind, then by registration.
+    /// Returns the first activation of the ready set that may run: by kind, then by registration.
     fn first_of_set(&self, executor: usize) -> Option<&(usize, Activation)> {
         let set = &self.ready_sets[executor];
         let in_set = self.books.eligible(executor).filter(|(_, ready)| set.contains(ready));
@@ -99,7 +99,7 @@ impl Judge for OrderRule<'_> {
             }
             _ => Ok(()),
         };
-        // What was never ready is for another oracle.
+        // Activations that were never ready are another oracle's concern.
         let _ = self.books.enter(event);
         verdict
     }

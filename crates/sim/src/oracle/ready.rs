@@ -1,4 +1,4 @@
-//! An oracle's own book of what is ready, running and held, for all executors.
+//! An oracle's own record of ready, running and suspended activations, for all executors.
 
 use rospin_core::trace::TraceEvent;
 use rospin_core::{Activation, GroupKind};
@@ -6,38 +6,39 @@ use rospin_scenario::{Callback, Scenario};
 
 use crate::event::{Event, What};
 
-/// An activation's identity: two segments of one activation are the same.
+/// Returns true for segments of the same activation.
 fn same(a: &Activation, b: &Activation) -> bool {
     (a.entity, a.sequence) == (b.entity, b.sequence)
 }
 
-/// What an executor has.
+/// The record of one executor.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Book {
-    /// Released, not dispatched: callback and activation.
+    /// Activations that were released and not dispatched, with their callbacks.
     pub(super) ready: Vec<(usize, Activation)>,
     pub(super) running: Vec<(usize, Activation)>,
     suspended: Vec<(usize, Activation)>,
-    /// The number of ready activations that were suspended before.
+    /// Number of ready activations that were suspended before.
     resumed: usize,
 }
 
 impl Book {
-    /// The ready activations that were suspended before. Without asynchronous callbacks there are none, and nothing is searched.
+    /// Returns the ready activations that were suspended before. Without asynchronous callbacks there are none, and no
+    /// search is needed.
     fn resumed(&self) -> impl Iterator<Item = &(usize, Activation)> {
         let searched = if self.resumed > 0 { self.ready.len() } else { 0 };
         self.ready[..searched].iter().filter(|(_, ready)| ready.segment > 0)
     }
 }
 
-/// The books of all executors.
+/// The records of all executors.
 #[derive(Debug)]
 pub(super) struct Books<'a> {
     scenario: &'a Scenario,
     pub(super) of: Vec<Book>,
-    /// By callback: its group's kind, and how many of its activations may be under way.
+    /// The group's kind and the maximum number of activations at once, for each callback.
     limits: Vec<(GroupKind, u32)>,
-    /// By callback: the executor that it belongs to.
+    /// The executor of each callback.
     pub(super) executors: Vec<usize>,
 }
 
@@ -61,7 +62,7 @@ impl<'a> Books<'a> {
         }
     }
 
-    /// Enters what a scheduler did; says what does not fit in.
+    /// Records an event of a scheduler. The error says what does not fit the record.
     pub(super) fn enter(&mut self, event: &Event) -> Result<(), String> {
         let What::Scheduler(Some(callback), decision) = &event.what else {
             return Ok(());
@@ -98,7 +99,8 @@ impl<'a> Books<'a> {
         Ok(())
     }
 
-    /// What keeps the activation from running, if anything does: the group's holder, or its own callback's limit.
+    /// Returns what keeps the activation from running, if anything does: the group's holder, or the limit of its own
+    /// callback.
     pub(super) fn obstacle(&self, executor: usize, callback: usize, activation: &Activation) -> Option<String> {
         let plans = &self.scenario.callbacks;
         let book = &self.of[executor];
@@ -116,14 +118,14 @@ impl<'a> Books<'a> {
         (activation.segment == 0 && own >= in_flight as usize).then(|| format!("{own} of it are under way"))
     }
 
-    /// How many other activations of the callback are under way.
+    /// Returns how many other activations of the callback have started and not ended.
     fn under_way(&self, executor: usize, callback: usize, activation: &Activation) -> usize {
         let book = &self.of[executor];
         let under_way = book.running.iter().chain(&book.suspended).chain(book.resumed());
         under_way.filter(|(other, known)| *other == callback && !same(known, activation)).count()
     }
 
-    /// What is ready and waits for a resumed activation, which holds the group of both; nothing if that holds none.
+    /// Returns the ready activations that wait for a resumed one, because it holds their group.
     pub(super) fn waiting_for(
         &self,
         executor: usize,
@@ -142,13 +144,13 @@ impl<'a> Books<'a> {
         })
     }
 
-    /// What may run in an executor.
+    /// Returns the activations that may run.
     pub(super) fn eligible(&self, executor: usize) -> impl Iterator<Item = &(usize, Activation)> {
         let free = move |(callback, ready): &&(usize, Activation)| self.obstacle(executor, *callback, ready).is_none();
         self.of[executor].ready.iter().filter(free)
     }
 
-    /// Whether an activation of the callback waits in the middle.
+    /// Returns true if an activation of the callback is suspended.
     pub(super) fn is_suspended(&self, executor: usize, callback: usize) -> bool {
         self.of[executor].suspended.iter().any(|(suspended, _)| *suspended == callback)
     }

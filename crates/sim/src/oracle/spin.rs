@@ -1,4 +1,4 @@
-//! Nothing runs outside of a spin.
+//! The spin contract: nothing runs outside of a spin.
 
 use rospin_core::trace::TraceEvent;
 use rospin_scenario::Scenario;
@@ -24,7 +24,7 @@ impl<'a> SpinContract<'a> {
         Self { scenario, spins: vec![Spin::default(); scenario.executors.len()] }
     }
 
-    /// Whether the scenario lets the executor spin at that time.
+    /// Checks that the scenario lets the executor spin at that time.
     fn started(&mut self, event: &Event) -> Verdict {
         let plan = &self.scenario.executors[event.executor];
         self.spins[event.executor] = Spin { on: true, ..Spin::default() };

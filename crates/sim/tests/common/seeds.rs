@@ -1,6 +1,7 @@
-//! Which seeds tests try. Those of the analysis use this file, too.
+//! The seeds of the tests. Those of the analysis use this file, too.
 
-/// The seeds that a test tries: `ROSPIN_TEST_COUNT` of them, from `ROSPIN_TEST_SEED` on; that one alone if no count is given.
+/// Returns the seeds of a test: `ROSPIN_TEST_COUNT` of them from `ROSPIN_TEST_SEED` on, or that single one if no count is
+/// given. By default `count` of them.
 pub(crate) fn chosen(count: u64) -> std::ops::Range<u64> {
     let given = |name: &str| {
         let value = std::env::var(name).ok()?;

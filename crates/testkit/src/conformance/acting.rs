@@ -1,4 +1,4 @@
-//! What the cases of actions begin with: a server, a client, and feedback on its way between them.
+//! Set-up of the cases of actions: a server, a client, and feedback between them.
 
 use std::time::Duration;
 
@@ -13,18 +13,18 @@ use super::messages::{Fibonacci, Order, Sequence, sequence};
 use super::seen::Seen;
 use super::world::World;
 
-/// The action of all cases.
+/// The name of the action.
 pub(super) const ACTION: &str = "fibonacci";
-/// A goal that the server rejects.
+/// An order that the server rejects.
 pub(super) const UNWANTED: i32 = -1;
-/// A goal that the server does not cancel.
+/// An order whose goal the server does not cancel.
 pub(super) const STUBBORN: i32 = 13;
 
 pub(super) type Handle = GoalHandle<Fibonacci>;
 pub(super) type Client = ActionClient<Fibonacci>;
 pub(super) type Goal = ClientGoalHandle<Fibonacci>;
 
-/// A server on a group of its own, with room for the results of a whole case.
+/// Creates a server on a group of its own, with room for the results of a whole case.
 pub(super) fn serve<Fut: Future<Output = ()> + Send + 'static>(
     node: &Node,
     executor: &Executor,
@@ -51,21 +51,21 @@ pub(super) fn serve_with<Fut: Future<Output = ()> + Send + 'static>(
     server.expect("an action server")
 }
 
-/// What a goal is about.
+/// Returns the goal with that order.
 pub(super) fn fibonacci(order: i32) -> Sequence {
     let mut numbers = vec![0, 1];
     (0..order.unsigned_abs() as usize).for_each(|n| numbers.push(numbers[n] + numbers[n + 1]));
     sequence(numbers)
 }
 
-/// An execution that is done at once.
+/// An execution that succeeds at once.
 pub(super) async fn reach(goal: Handle) {
     let result = fibonacci(goal.goal().order);
     goal.succeed(result);
 }
 
 impl<F: Fixture> World<F> {
-    /// A client that knows its server.
+    /// Creates a client, and waits until it knows its server.
     #[track_caller]
     pub(super) fn action_client(&self, node: &Node, executor: &Executor) -> Client {
         let options = ActionClientOptions::new(ACTION).keep_feedback(100);
@@ -74,13 +74,13 @@ impl<F: Fixture> World<F> {
         client
     }
 
-    /// A goal that must be accepted.
+    /// Sends a goal that must be accepted.
     #[track_caller]
     pub(super) fn goal(&self, client: &Client, order: i32) -> Goal {
         self.wait("the goal is accepted", client.send_goal(Order { order })).expect("the server accepts it")
     }
 
-    /// How a goal ends that must end.
+    /// Returns the outcome of a goal, which must end.
     #[track_caller]
     pub(super) fn outcome(&self, goal: &Goal) -> (GoalState, Sequence) {
         let outcome = self.wait("the goal ends", goal.result()).expect("a result");
@@ -88,7 +88,7 @@ impl<F: Fixture> World<F> {
     }
 }
 
-/// Logs the feedback of a goal.
+/// Records the feedback of a goal.
 pub(super) fn hear(group: &CallbackGroup<()>, goal: &Goal, heard: &Seen<Sequence>) -> Entity {
     let (feedback, log) = (goal.take_feedback().expect("nobody has it"), heard.clone());
     group.create_stream("feedback", feedback, move |(), sequence| log.push(sequence)).expect("an entity")
@@ -98,14 +98,14 @@ pub(super) async fn pause(executor: &ExecutorHandle) {
     executor.sleep(ClockKind::Steady, Duration::from_millis(10)).await.expect("the executor is there");
 }
 
-/// Publishes feedback, and where the middleware has no room at the moment, once it has.
+/// Publishes feedback, and tries again while the middleware has no room.
 pub(super) async fn tell(executor: &ExecutorHandle, goal: &Handle, feedback: Sequence) {
     while goal.publish_feedback(feedback.clone()).is_err() {
         pause(executor).await;
     }
 }
 
-/// Publishes the same feedback until somebody has heard of it: nobody tells a server who listens.
+/// Publishes the same feedback until it was received, because a server does not know who listens.
 pub(super) async fn tell_until_heard(
     executor: &ExecutorHandle,
     goal: &Handle,

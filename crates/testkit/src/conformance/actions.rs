@@ -1,4 +1,4 @@
-//! Actions: goals are decided about, executed, told of and canceled, and their results are kept for a while.
+//! Actions: goals are accepted or rejected, executed and canceled, give feedback, and keep their results for a while.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -25,7 +25,7 @@ pub fn without_a_server_no_goal_is_sent<F: Fixture>() {
     assert!(matches!(error, SendGoalError::Call(CallError::Unavailable { .. })), "{error}");
 }
 
-/// The server decides about each goal: those that it accepts are executed, the others are not.
+/// The server decides about each goal. Accepted goals are executed, rejected ones are not.
 pub fn goals_are_accepted_or_rejected<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -52,7 +52,7 @@ pub fn goals_are_accepted_or_rejected<F: Fixture>() {
     assert_eq!((server.unsent_responses(), world.panics()), (0, 0));
 }
 
-/// The client hears the feedback of its goal, all of it and in its order, then of its end, and has the result.
+/// The client gets all feedback of its goal in order, then the end of the feedback, and the result.
 pub fn feedback_comes_in_order_and_then_the_result<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -65,7 +65,7 @@ pub fn feedback_comes_in_order_and_then_the_result<F: Fixture>() {
             for n in 1..8 {
                 tell(&handle, &goal, sequence(0..=n)).await;
             }
-            // What the network delivers after the end is not heard any more.
+            // Feedback that arrives after the goal's end is dropped, so wait for all of it.
             heard.until_has(sequence(0..8)).await;
             goal.succeed(sequence([8]));
         }
@@ -83,7 +83,8 @@ pub fn feedback_comes_in_order_and_then_the_result<F: Fixture>() {
     assert_eq!(heard, (0..8).map(|n| sequence(0..=n)).collect::<Vec<_>>());
 }
 
-/// On one thread, a request to cancel reaches a goal whose execution waits, and one whose execution works in small steps.
+/// On one thread, a request to cancel reaches a goal whose execution awaits, and one whose execution works in small
+/// steps.
 pub fn a_goal_is_canceled_while_it_executes_on_one_thread<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -146,7 +147,7 @@ pub fn a_server_refuses_to_cancel<F: Fixture>() {
     });
 }
 
-/// A goal that has ended cannot be canceled; its result stays what it was.
+/// A goal that has ended cannot be canceled. Its result does not change.
 pub fn a_goal_that_has_ended_is_not_canceled<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -162,7 +163,7 @@ pub fn a_goal_that_has_ended_is_not_canceled<F: Fixture>() {
     });
 }
 
-/// Two clients, of different nodes, each hear the feedback of their own goals only.
+/// Two clients of different nodes get the feedback of their own goals only.
 pub fn clients_hear_their_own_feedback_only<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -171,7 +172,7 @@ pub fn clients_hear_their_own_feedback_only<F: Fixture>() {
     let _server = serve(&world.here, &main, move |goal| {
         let (heard, handle) = (logs.clone(), handle.clone());
         async move {
-            // Both tell at the same time, until both were heard several times.
+            // Both publish at the same time, until both were received several times.
             while heard.iter().any(|heard| heard.count() < 3) {
                 tell(&handle, &goal, sequence([goal.goal().order])).await;
                 pause(&handle).await;
@@ -191,7 +192,7 @@ pub fn clients_hear_their_own_feedback_only<F: Fixture>() {
     }
 }
 
-/// A result may be asked for before and after the end, as often as one likes, by whoever has the goal's handle.
+/// A result can be requested before and after the end, any number of times, by anybody with the goal's handle.
 pub fn results_are_kept_after_the_end<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -219,7 +220,7 @@ pub fn results_are_kept_after_the_end<F: Fixture>() {
     });
 }
 
-/// After its time, a result is forgotten with its goal; until then it can be had.
+/// After its retention time a result is forgotten with its goal. Until then it can be requested.
 pub fn results_are_forgotten_in_time<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -244,7 +245,7 @@ pub fn results_are_forgotten_in_time<F: Fixture>() {
     });
 }
 
-/// An execution that panics aborts its goal, and nobody else's.
+/// An execution that panics aborts its own goal, and no other one.
 pub fn a_panic_of_an_execution_aborts_its_goal<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -262,8 +263,8 @@ pub fn a_panic_of_an_execution_aborts_its_goal<F: Fixture>() {
     assert_eq!(world.incidents.all()[0].entity, format!("server/{ACTION}/execute"));
 }
 
-/// A server is dropped while a goal executes: the execution is dropped where it waits, the goal does not succeed, the client
-/// sees the server go, and a successor takes goals.
+/// A server is dropped while it executes a goal. The suspended execution is dropped, the goal does not succeed, the
+/// client notices that the server is gone, and a new server accepts goals.
 pub fn a_server_is_dropped_while_a_goal_executes<F: Fixture>() {
     struct Dropped(Seen<&'static str>);
     impl Drop for Dropped {
@@ -292,7 +293,8 @@ pub fn a_server_is_dropped_while_a_goal_executes<F: Fixture>() {
         drop(server);
         world.wait("its execution is dropped", seen.until_has("dropped"));
         world.until("the server is gone", || !client.server_is_ready());
-        // That it was aborted is told; whether that arrives is the middleware's business.
+        // The server reports that it aborted the goal. The middleware may lose that report, because the server is
+        // gone.
         match result.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Pending | Poll::Ready(Err(ResultError::Call(_))) => {}
             Poll::Ready(outcome) => assert_eq!(outcome.unwrap().state, GoalState::Aborted),
@@ -305,8 +307,8 @@ pub fn a_server_is_dropped_while_a_goal_executes<F: Fixture>() {
     assert_eq!(world.panics(), 0);
 }
 
-/// A client is dropped with goals under way, one of them not even answered: they are executed to their ends, and other
-/// clients have what they want.
+/// A client is dropped while its goals are executed or sent. They are executed to the end, and other clients get what
+/// they ask for.
 pub fn a_client_is_dropped_with_goals_under_way<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -338,7 +340,7 @@ pub fn a_client_is_dropped_with_goals_under_way<F: Fixture>() {
     assert_eq!((server.active_goals(), world.panics()), (0, 0));
 }
 
-/// A callback awaits an action that its own executor has to execute, on one thread, while it holds its group.
+/// On one thread, a callback that holds its group awaits an action that its own executor executes.
 pub fn a_callback_awaits_an_action_of_its_own_executor<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");

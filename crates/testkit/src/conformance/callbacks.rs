@@ -1,4 +1,4 @@
-//! Topics: kinds of callbacks and groups, and callbacks that panic.
+//! Topics: kinds of callbacks and groups, and panics of callbacks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,7 +12,7 @@ use super::messages::{Number, number};
 use super::seen::Seen;
 use super::world::World;
 
-/// An asynchronous callback holds its group from its beginning to its end, whatever it waits for.
+/// An asynchronous callback holds its group from start to end, across all awaits.
 pub fn asynchronous_callbacks_hold_their_group<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -40,7 +40,7 @@ pub fn asynchronous_callbacks_hold_their_group<F: Fixture>() {
     assert_eq!(group.into_payload().unwrap(), [0, 1, 2, 3, 4]);
 }
 
-/// One that was registered to do so releases its group where it awaits: the next one begins meanwhile.
+/// A callback that was registered for it releases its group at awaits, so the next one starts meanwhile.
 pub fn a_group_can_be_released_at_await<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -52,7 +52,7 @@ pub fn a_group_can_be_released_at_await<F: Fixture>() {
         let (begins, ends) = (begins.clone(), ends.clone());
         async move {
             begins.push(number.data);
-            // None ends before all have begun.
+            // No callback ends before all have started.
             begins.until_count(5).await;
             ends.push(number.data);
         }
@@ -66,7 +66,7 @@ pub fn a_group_can_be_released_at_await<F: Fixture>() {
     assert_eq!(begun.all(), [0, 1, 2, 3, 4]);
 }
 
-/// Callbacks of one subscription on a reentrant group run at once, on as many threads as there are.
+/// Callbacks of one subscription on a reentrant group run in parallel, on as many threads as there are.
 pub fn reentrant_callbacks_run_at_once<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.context.create_executor(ExecutorOptions::new("main").threads(2));
@@ -75,7 +75,7 @@ pub fn reentrant_callbacks_run_at_once<F: Fixture>() {
     let (log, open) = (begun.clone(), gate.clone());
     let subscription = world.there.on(&group).create_subscription("numbers", move |number: Number| {
         log.push(number.data);
-        // The first one goes on when the second one is there.
+        // The first callback continues when the second one has started.
         if log.count() >= 2 {
             open.open();
         }
@@ -93,7 +93,7 @@ pub fn reentrant_callbacks_run_at_once<F: Fixture>() {
     assert_eq!(world.panics(), 0);
 }
 
-/// Asynchronous callbacks on a reentrant group are under way at once, on one thread.
+/// Asynchronous callbacks on a reentrant group overlap on one thread.
 pub fn reentrant_asynchronous_callbacks_are_under_way_at_once<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -117,7 +117,7 @@ pub fn reentrant_asynchronous_callbacks_are_under_way_at_once<F: Fixture>() {
     assert_eq!(begun.all(), (0..8).collect::<Vec<_>>());
 }
 
-/// On two threads, callbacks of a mutually exclusive group never run at once, whatever topics they hear.
+/// On two threads, callbacks of a mutually exclusive group never overlap, whatever their topics.
 pub fn exclusive_callbacks_never_overlap<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.context.create_executor(ExecutorOptions::new("main").threads(2));
@@ -146,7 +146,7 @@ pub fn exclusive_callbacks_never_overlap<F: Fixture>() {
     assert_eq!(world.panics(), 0);
 }
 
-/// A callback that panics is reported once, with entity and group, and goes on with the next message.
+/// A panic of a callback is reported once, with entity and group. The callback runs again for the next message.
 pub fn a_panic_is_reported_and_the_next_message_is_heard<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -169,7 +169,8 @@ pub fn a_panic_is_reported_and_the_next_message_is_heard<F: Fixture>() {
     assert!(matches!(&incident.kind, IncidentKind::Panicked(why) if why.contains("on purpose")), "{incident}");
 }
 
-/// In a group that says so, a panic removes its subscription: the publisher sees it go, and others of the group go on.
+/// In a group with that setting, a panic removes the subscription. The publisher notices that, and other callbacks of
+/// the group continue.
 pub fn a_panic_removes_the_subscription_where_its_group_says_so<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -193,7 +194,8 @@ pub fn a_panic_removes_the_subscription_where_its_group_says_so<F: Fixture>() {
     assert_eq!((begun.all(), world.panics()), (vec![0], 1));
 }
 
-/// In a group that says so, a panic ends the spin with an error; the next spin hears what came meanwhile.
+/// In a group with that setting, a panic ends the spin with an error. The next spin gets the messages that arrived
+/// meanwhile.
 pub fn a_panic_halts_the_executor_where_its_group_says_so<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");

@@ -1,4 +1,4 @@
-//! Topics and executors: when callbacks run, and that nothing else waits for them.
+//! Topics and executors: the spin contract, and isolation between executors.
 
 use std::thread;
 use std::time::Instant;
@@ -11,7 +11,8 @@ use super::messages::{Number, number};
 use super::seen::Seen;
 use super::world::{Flood, World};
 
-/// Nothing runs before `spin`, and nothing after it returned; what came meanwhile is there for the next one.
+/// Nothing runs before `spin`, and nothing after it has returned. The next spin gets the messages that arrived
+/// meanwhile.
 pub fn nothing_runs_before_spin_or_after_it<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -27,7 +28,7 @@ pub fn nothing_runs_before_spin_or_after_it<F: Fixture>() {
     }
 }
 
-/// Of several messages, `spin_once` runs the callback for one.
+/// With several messages, `spin_once` runs the callback for one.
 pub fn spin_once_runs_one_callback<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -42,7 +43,7 @@ pub fn spin_once_runs_one_callback<F: Fixture>() {
     }
 }
 
-/// An executor that is halted while messages pour in has stopped when its spin returned, every time.
+/// A halt stops an executor while messages arrive all the time: nothing runs after its spin has returned.
 pub fn halt_while_messages_pour_in<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -63,7 +64,7 @@ pub fn halt_while_messages_pour_in<F: Fixture>() {
     assert!(heard.is_sorted_by(|one, next| one < next), "in order, none twice");
 }
 
-/// A callback halts its own executor: no other one runs in that spin.
+/// A callback halts its own executor. No other callback runs in that spin.
 pub fn a_callback_halts_its_executor<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -83,8 +84,8 @@ pub fn a_callback_halts_its_executor<F: Fixture>() {
     }
 }
 
-/// An executor may be dropped while another thread publishes to its subscriptions: the callbacks are dropped with it, and
-/// publishing goes on for everybody else.
+/// An executor is dropped while another thread publishes to its subscriptions. The callbacks are dropped with it, and
+/// publishing continues.
 pub fn an_executor_is_dropped_while_another_thread_publishes<F: Fixture>() {
     let world = World::<F>::new();
     let publisher = world.here.create_publisher("numbers").unwrap();
@@ -105,7 +106,7 @@ pub fn an_executor_is_dropped_while_another_thread_publishes<F: Fixture>() {
     world.wait("the last one is heard", witness.heard.until_has(-1));
 }
 
-/// A callback that blocks delays nothing but its own executor.
+/// A callback that blocks delays only its own executor.
 pub fn one_executor_blocks_and_the_other_goes_on<F: Fixture>() {
     let world = World::<F>::new();
     let (slow, quick) = (world.executor("slow"), world.executor("quick"));
@@ -131,7 +132,7 @@ pub fn one_executor_blocks_and_the_other_goes_on<F: Fixture>() {
     assert_eq!(begun.count() as u64 + blocked.missed(), 100);
 }
 
-/// However often it is notified, a callback runs once for a message, on executors that spin and stop again and again.
+/// Spurious or merged notifications do not matter: a callback runs once per message, over many spins.
 pub fn each_message_runs_one_callback_over_many_spins<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -143,7 +144,7 @@ pub fn each_message_runs_one_callback_over_many_spins<F: Fixture>() {
         let begin = Instant::now();
         while listener.heard.count() < 200 {
             assert!(begin.elapsed() < F::PATIENCE, "{} of 200 are heard", listener.heard.count());
-            // Some come while nobody looks, some during the look, some right after.
+            // Messages arrive while nobody spins, during a spin, and right after it.
             world.spin_all(&main);
         }
     });

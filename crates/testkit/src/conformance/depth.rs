@@ -1,4 +1,4 @@
-//! Topics: how much is kept, what makes room, and what late subscriptions get.
+//! Topics: queue depths, displaced messages, and messages for late subscriptions.
 
 use rospin_engine::{ContextOptions, Deployment, LossCause};
 use rospin_node::{Publisher, PublisherOptions, Subscription, SubscriptionOptions};
@@ -8,7 +8,7 @@ use super::messages::{Number, number};
 use super::seen::{Gate, Seen};
 use super::world::{Listener, World};
 
-/// A subscription whose callback is held up in its first message, and one that hears of everything meanwhile.
+/// A subscription whose callback blocks in its first message, and another one that receives everything meanwhile.
 struct HeldUp {
     publisher: Publisher<Number>,
     subscription: Subscription,
@@ -17,7 +17,7 @@ struct HeldUp {
     witness: Listener,
 }
 
-/// The number of the message in which the callback is held up.
+/// The number of the message in which the callback blocks.
 const FIRST: i64 = -1;
 
 impl HeldUp {
@@ -36,7 +36,8 @@ impl HeldUp {
         Self { publisher, subscription, heard, gate, witness }
     }
 
-    /// Publishes while the callback is held up, until everything has arrived; then lets it go on, until it heard the last.
+    /// Publishes while the callback blocks, until everything has arrived. Then unblocks it, until it has run with the
+    /// last message.
     fn overflow<F: Fixture>(&self, world: &World<F>, main: &rospin_engine::Executor, numbers: i64) {
         world.spinning(&[main], || {
             world.publish(&self.publisher, number(FIRST));
@@ -49,8 +50,8 @@ impl HeldUp {
     }
 }
 
-/// A subscription keeps the newest, as many as its depth says; every other one is counted, by the subscription and by the
-/// context under its name. Notified of every message, it runs once for each that it keeps.
+/// A subscription keeps the newest messages, as many as its depth. Each other one is counted, by the subscription and
+/// by the context under its name. The callback runs once for each message that is kept.
 pub fn the_newest_are_kept_and_the_rest_is_counted<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -63,7 +64,7 @@ pub fn the_newest_are_kept_and_the_rest_is_counted<F: Fixture>() {
     assert_eq!(losses, [("slow/numbers", LossCause::QueueFull, 16)]);
 }
 
-/// However far behind a subscription is, what it heard and what it missed is everything, and the newest are heard last.
+/// However late a subscription is, received and missed messages are all messages, and the newest are received last.
 pub fn far_behind_nothing_is_lost_uncounted<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -72,11 +73,11 @@ pub fn far_behind_nothing_is_lost_uncounted<F: Fixture>() {
     let heard = held.heard.all();
     assert!(heard.is_sorted_by(|one, next| one < next), "{heard:?}");
     assert_eq!(heard.len() as u64 + held.subscription.missed(), 151, "{heard:?}");
-    // A middleware may keep more than the depth until it is asked; how much, is not the callback's business for long.
+    // A middleware may keep more than the depth until it is taken from; the bound shows that it is not much more.
     assert!(heard.len() <= 25, "{heard:?}");
 }
 
-/// What the deployment file says of a subscription's depth goes before what the program says.
+/// The depth of a deployment file takes precedence over the program's.
 pub fn the_deployment_file_says_the_depth<F: Fixture>() {
     let deployment = Deployment::parse("callback = [{ name = \"slow/numbers\", depth = 3 }]").unwrap();
     let world = World::<F>::with(ContextOptions::new().deployment(deployment));
@@ -86,12 +87,12 @@ pub fn the_deployment_file_says_the_depth<F: Fixture>() {
     assert_eq!((held.heard.all(), held.subscription.missed()), (vec![FIRST, 12, 13, 14], 12));
 }
 
-/// A late subscription gets nothing of what was published before.
+/// A late subscription gets no messages that were published before.
 pub fn a_late_subscription_hears_only_what_follows<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let publisher = world.here.create_publisher("numbers").unwrap();
-    // Somebody hears them: otherwise they might never have left.
+    // An early subscription receives them, which shows that they were sent.
     let early = world.listen(&world.there, world.helper(), "numbers");
     world.matched(&publisher, &[&early.subscription]);
     world.publish_all(&publisher, 0..3);
@@ -105,8 +106,8 @@ pub fn a_late_subscription_hears_only_what_follows<F: Fixture>() {
     assert_eq!((late.heard.all(), late.subscription.missed()), (vec![3], 0));
 }
 
-/// A subscription that takes the place of another one begins anew: it gets nothing of what that one had, left, or was about
-/// to get.
+/// A new subscription in place of an old one starts empty: it gets no message that the old one had or was about to
+/// get.
 pub fn a_successor_hears_only_what_follows<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -118,7 +119,7 @@ pub fn a_successor_hears_only_what_follows<F: Fixture>() {
             world.publish_all(&publisher, [10 * round, 10 * round + 1]);
             world.wait("both are heard", listener.heard.until_has(10 * round + 1));
         });
-        // Of this one nobody hears.
+        // Nobody waits for this message to be received.
         world.publish(&publisher, number(10 * round + 2));
         assert_eq!(listener.heard.all(), [10 * round, 10 * round + 1]);
         drop(listener);
@@ -127,7 +128,7 @@ pub fn a_successor_hears_only_what_follows<F: Fixture>() {
     }
 }
 
-/// What has arrived for a subscription, and was not heard when it was dropped, is not for its successor.
+/// Messages that arrived for a subscription and were not taken before its drop do not go to its successor.
 pub fn a_successor_hears_nothing_that_was_left<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -149,8 +150,8 @@ pub fn a_successor_hears_nothing_that_was_left<F: Fixture>() {
     }
 }
 
-/// Publishes `early`, to nobody or to a subscription that hears it, then one more to a late subscription that asks for what was
-/// latched, with a depth of three; and compares what that one hears.
+/// Publishes `early`, to no subscription or to one that receives it. Then publishes one more to a late transient local
+/// subscription, with a depth of three, and compares what that one receives.
 fn latched<F: Fixture>(early: std::ops::Range<i64>, is_heard: bool, expected: &[i64]) {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -174,17 +175,18 @@ fn latched<F: Fixture>(early: std::ops::Range<i64>, is_heard: bool, expected: &[
     assert_eq!((late.heard.all(), late.subscription.missed()), (expected.to_vec(), 0));
 }
 
-/// A latched publisher keeps its last messages for late subscriptions that ask for them.
+/// A transient local publisher keeps its last messages for late transient local subscriptions.
 pub fn a_late_subscription_hears_what_was_latched<F: Fixture>() {
     latched::<F>(0..3, false, &[0, 1, 2, 3]);
 }
 
-/// It keeps as many as its depth says: older ones are not heard, nor missed, once they are not on their way any more.
+/// A transient local publisher keeps no more messages than its depth. Older ones are neither received nor counted as
+/// missed.
 pub fn no_more_is_latched_than_the_depth_says<F: Fixture>() {
     latched::<F>(0..5, true, &[2, 3, 4, 5]);
 }
 
-/// Two late subscriptions get what was latched, one after the other, and what follows once.
+/// Two late subscriptions both get the kept messages, and later messages once.
 pub fn what_was_latched_is_there_for_everyone<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -205,13 +207,13 @@ pub fn what_was_latched_is_there_for_everyone<F: Fixture>() {
     });
 }
 
-/// A late subscription that does not ask for what was latched does not get it.
+/// A late volatile subscription does not get the kept messages.
 pub fn what_was_latched_is_only_for_who_asks<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let options = PublisherOptions::new("numbers").keep_last(3).transient_local();
     let publisher = world.here.create_publisher(options).unwrap();
-    // Somebody hears them: they are not on their way any more when the late one comes.
+    // An early subscription receives them, so they are not on their way any more when the late one comes.
     let early = world.listen(&world.there, world.helper(), "numbers");
     world.matched(&publisher, &[&early.subscription]);
     world.publish_all(&publisher, 0..3);

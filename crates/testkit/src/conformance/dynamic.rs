@@ -1,4 +1,5 @@
-//! Types that are known only at run time: their messages meet those of Rust types, and others learn of them.
+//! Types that are known only at run time: their messages and those of Rust types go to the same topics, and other
+//! nodes can ask for the types.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -31,12 +32,12 @@ fn of(type_description: IndividualTypeDescription, others: Vec<IndividualTypeDes
     MessageType::from_description(&description).expect("a type")
 }
 
-/// The type of [`Number`].
+/// Returns the type of [`Number`].
 fn numbers() -> MessageType {
     of(individual(Number::TYPE, vec![field("data", id::INT64)]), vec![])
 }
 
-/// The type of [`Text`].
+/// Returns the type of [`Text`].
 fn texts() -> MessageType {
     of(individual(Text::TYPE, vec![field("data", id::STRING)]), vec![])
 }
@@ -47,7 +48,7 @@ fn a_number(data: i64) -> DynamicMessage {
     message
 }
 
-/// A type that has every kind of field, by itself and in arrays and sequences, with bounds and without.
+/// Returns a type with every kind of field: single, in arrays, and in sequences with and without bound.
 fn everything() -> MessageType {
     let scalars = [
         ("int8", id::INT8),
@@ -88,7 +89,7 @@ fn everything() -> MessageType {
     of(individual("test_msgs/msg/Everything", fields), vec![nested])
 }
 
-/// A message with values that are not the defaults, so many in each sequence.
+/// Returns a message whose values are not the defaults, with `length` elements in each sequence.
 fn filled(length: usize) -> DynamicMessage {
     let message_type = everything();
     let mut message = DynamicMessage::new(&message_type);
@@ -118,7 +119,7 @@ fn filled(length: usize) -> DynamicMessage {
 }
 
 impl<F: Fixture> World<F> {
-    /// As `publish`, of messages whose type is known at run time.
+    /// Publishes a dynamic message as `publish` does.
     #[track_caller]
     fn send(&self, publisher: &DynamicPublisher, message: DynamicMessage) {
         let begin = Instant::now();
@@ -137,7 +138,7 @@ impl<F: Fixture> World<F> {
         }
     }
 
-    /// Listens on a group of its own; the group goes with the executor.
+    /// Creates a subscription on a group of its own.
     #[track_caller]
     fn dynamic_listen(
         &self,
@@ -154,7 +155,7 @@ impl<F: Fixture> World<F> {
     }
 }
 
-/// Every kind of field comes as it was sent, with much in it and with nothing.
+/// Every kind of field arrives unchanged, with long and with empty sequences.
 pub fn every_kind_of_field_comes_as_it_was<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -171,7 +172,7 @@ pub fn every_kind_of_field_comes_as_it_was<F: Fixture>() {
     assert_eq!(world.panics(), 0);
 }
 
-/// Whether a type is known at run time or when a program is compiled makes no difference on the network.
+/// Dynamic and typed publishers and subscriptions of one type reach each other.
 pub fn dynamic_and_typed_ends_hear_each_other<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -192,7 +193,7 @@ pub fn dynamic_and_typed_ends_hear_each_other<F: Fixture>() {
     assert_eq!(of_dynamic.heard.all(), (0..20).collect::<Vec<_>>());
 }
 
-/// Dynamic subscriptions are entities as any other: of either kind of group, synchronous or not.
+/// Dynamic subscriptions are entities like any other: on either kind of group, synchronous or not.
 pub fn dynamic_subscriptions_are_of_any_group<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -228,7 +229,7 @@ pub fn dynamic_subscriptions_are_of_any_group<F: Fixture>() {
     assert_eq!(forms, [("four", 7), ("one", 7), ("three", 7), ("two", 7)]);
 }
 
-/// As of any other subscription, the newest are kept, and the rest is counted.
+/// As with any subscription, the newest messages are kept and the others counted.
 pub fn dynamic_messages_beyond_the_depth_are_counted<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -258,7 +259,7 @@ pub fn dynamic_messages_beyond_the_depth_are_counted<F: Fixture>() {
 
 /// A payload that is not of the type is counted and reported, and the callback does not run.
 pub fn what_is_not_of_the_dynamic_type_is_counted<F: Fixture>() {
-    /// Says that it is a string.
+    /// A message that claims to be a string.
     #[derive(Clone, Serialize, Deserialize)]
     struct Liar {
         /// In place of a string's length.
@@ -288,7 +289,7 @@ pub fn what_is_not_of_the_dynamic_type_is_counted<F: Fixture>() {
     assert_eq!((subscription.lost(LossCause::TakeFailed), world.incidents.count()), (3, 3));
 }
 
-/// Whoever subscribes to a topic can learn its type from whoever publishes it.
+/// A subscriber can learn the type of a topic from its publisher.
 pub fn a_type_is_learned_from_who_publishes_it<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -306,7 +307,8 @@ pub fn a_type_is_learned_from_who_publishes_it<F: Fixture>() {
     assert_eq!(server.missed(), 0);
 }
 
-/// Who does not tell is named, with the reason: without the service, or with another version of the type.
+/// A node that does not answer with the type is named with the reason: it has no service, or another version of the
+/// type.
 pub fn who_does_not_tell_a_type_is_named<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -322,7 +324,7 @@ pub fn who_does_not_tell_a_type_is_named<F: Fixture>() {
         assert!(world.there.serve_type_descriptions(&main.handle()).is_err(), "once is enough");
         let asked = world.wait("it is refused", world.here.message_type_of(&main.handle(), "numbers"));
         assert!(reason(asked).contains("this node has no type std_msgs/msg/Int64"));
-        // What is known of its hash is another version's.
+        // The graph knows the hash of another version.
         let other = of(individual(Number::TYPE, vec![field("value", id::INT64)]), vec![]);
         world.there.add_message_type(&other);
         let asked = world.wait("it is answered", world.here.message_type_of(&main.handle(), "numbers"));
@@ -331,7 +333,7 @@ pub fn who_does_not_tell_a_type_is_named<F: Fixture>() {
             Some(hash) => {
                 assert!(reason(asked).contains(&format!("this node has no type std_msgs/msg/Int64 with hash {hash}")))
             }
-            // Where the middleware tells no hash, the name is all there is to ask by.
+            // If the middleware does not announce hashes, only the name is compared.
             None => assert_eq!(asked.unwrap(), other),
         }
         world.there.add_message_type(&numbers());

@@ -1,4 +1,4 @@
-//! The graph: which nodes there are, and what they have.
+//! The graph: nodes and their endpoints.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::messages::{AddTwoInts, Number, Summands};
 use super::seen::Seen;
 use super::world::World;
 
-/// Nodes see each other, and each other's topics and services, as those are called in full, until they have gone.
+/// Nodes see each other, and each other's topics and services by their full names, until they are gone.
 pub fn nodes_see_each_other_and_what_they_have<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -70,7 +70,7 @@ pub fn nodes_see_each_other_and_what_they_have<F: Fixture>() {
     world.until("it has gone", || world.here.node_names() == ["/here", "/there"]);
 }
 
-/// Changes are a callback of a group like any other: in their order, and none twice.
+/// Changes run a callback of a group, in order and without duplicates.
 pub fn changes_are_a_callback<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -122,11 +122,11 @@ pub fn changes_are_a_callback<F: Fixture>() {
     assert_eq!(seen.all().len(), before, "nobody is told any more");
 }
 
-/// Whoever waits for a change is told of the next one, and not of one before.
+/// A future of a change resolves with the next change, not with an earlier one.
 pub fn whoever_waits_for_a_change_is_told<F: Fixture>() {
     let world = World::<F>::new();
     drop(world.here.wait_for_graph_change());
-    // Looking after asking, nothing is missed.
+    // The future is created before the graph is read, so no change is missed.
     world.wait("the other node is known", async {
         loop {
             let change = world.here.wait_for_graph_change();
@@ -139,7 +139,7 @@ pub fn whoever_waits_for_a_change_is_told<F: Fixture>() {
     let change = world.here.wait_for_graph_change();
     let _publisher = world.there.create_publisher::<Number>("numbers").unwrap();
     world.wait("the graph has changed", change);
-    // It may be the middleware's own change; then there is another one.
+    // The change may be the middleware's own; then there is another one.
     world.wait("the publisher is known", async {
         loop {
             let change = world.here.wait_for_graph_change();
@@ -151,7 +151,7 @@ pub fn whoever_waits_for_a_change_is_told<F: Fixture>() {
     });
 }
 
-/// Nodes may share a name: it is there once, until the last of them has gone.
+/// Nodes may share a name. It is listed once, until the last of them is gone.
 pub fn who_shares_a_name_is_there_until_the_last_goes<F: Fixture>() {
     let world = World::<F>::new();
     let twin = world.ros_there.create_node("here").unwrap();

@@ -1,4 +1,4 @@
-//! Topics: who is matched with whom.
+//! Topics: matching of publishers and subscriptions.
 
 use rospin_node::PublisherOptions;
 
@@ -6,7 +6,7 @@ use super::fixture::Fixture;
 use super::messages::{Number, Text, number};
 use super::world::World;
 
-/// Counts follow who comes and who goes.
+/// The counts of matches follow publishers and subscriptions that come and go.
 pub fn counts_follow_who_comes_and_goes<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -28,7 +28,8 @@ pub fn counts_follow_who_comes_and_goes<F: Fixture>() {
     world.until("both are gone", || two.subscription.publisher_count() == 0);
 }
 
-/// Whoever waits for the other end is told when it comes, and at once if it is there; whoever stops waiting is forgotten.
+/// A future of a match resolves when the other end appears, or at once if it exists. A dropped future leaves nothing
+/// behind.
 pub fn whoever_waits_for_the_other_end_is_told<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -39,13 +40,13 @@ pub fn whoever_waits_for_the_other_end_is_told<F: Fixture>() {
     world.wait("the subscription is there", waiting);
     world.wait("it is still there", publisher.wait_for_subscription());
     world.wait("the publisher is there", listener.subscription.wait_for_publisher());
-    // A future of an entity that is gone does no harm.
+    // A future that outlives its entity is harmless.
     let lost = publisher.wait_for_subscription();
     drop((publisher, listener));
     drop(lost);
 }
 
-/// Another topic is nobody's match.
+/// Endpoints of different topics do not match.
 pub fn other_topics_do_not_match<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -56,7 +57,7 @@ pub fn other_topics_do_not_match<F: Fixture>() {
     assert_eq!((listener.subscription.publisher_count(), texts.subscription_count()), (1, 0));
 }
 
-/// A publisher without subscriptions may publish as much as it likes.
+/// A publisher without subscriptions may publish any number of messages.
 pub fn nobody_need_listen<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -64,7 +65,7 @@ pub fn nobody_need_listen<F: Fixture>() {
     for data in 0..500 {
         publisher.publish(number(data)).unwrap();
     }
-    // What follows on another topic is heard: nothing is on its way any more.
+    // A later message on another topic was received, so nothing is on its way any more.
     let others = world.here.create_publisher("others").unwrap();
     let witness = world.listen(&world.there, world.helper(), "others");
     world.matched(&others, &[&witness.subscription]);

@@ -1,4 +1,4 @@
-//! What the cases send. The types are those of ROS 2, so that a middleware that checks names finds nothing to refuse.
+//! Messages of the cases. Their types are those of ROS 2, because a middleware may check names.
 
 use rospin_node::{Action, Message, Service};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ impl Message for Number {
     const TYPE_HASH: Option<&str> = Some("RIHS01_8cd1048c2f186b6bd9a92472dc1ce51723c0833a221e2b7aecfff111774f4b49");
 }
 
-/// A number.
+/// Returns a number.
 #[must_use]
 pub const fn number(data: i64) -> Number {
     Number { data }
@@ -33,23 +33,23 @@ impl Message for Text {
     const TYPE_HASH: Option<&str> = Some("RIHS01_df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18");
 }
 
-/// What is to be added.
+/// Two numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Summands {
-    /// One.
+    /// The first one.
     pub a: i64,
-    /// The other.
+    /// The second one.
     pub b: i64,
 }
 
-/// What they add up to.
+/// A sum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Sum {
     /// The sum.
     pub sum: i64,
 }
 
-/// Adds.
+/// The service that adds two numbers.
 pub enum AddTwoInts {}
 
 impl Service for AddTwoInts {
@@ -60,34 +60,34 @@ impl Service for AddTwoInts {
 }
 
 impl Summands {
-    /// Their sum.
+    /// Returns their sum.
     #[must_use]
     pub const fn add(self) -> Sum {
         Sum { sum: self.a.wrapping_add(self.b) }
     }
 }
 
-/// How many numbers a [`Fibonacci`] sequence is to have beyond its first two.
+/// The length of a [`Fibonacci`] sequence, without its first two numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Order {
     /// The count.
     pub order: i32,
 }
 
-/// Numbers in their order.
+/// A sequence of numbers.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Sequence {
     /// The numbers.
     pub sequence: Vec<i32>,
 }
 
-/// The numbers in their order.
+/// Returns a sequence of these numbers.
 #[must_use]
 pub fn sequence(numbers: impl IntoIterator<Item = i32>) -> Sequence {
     Sequence { sequence: numbers.into_iter().collect() }
 }
 
-/// Takes its time.
+/// The action that computes a Fibonacci sequence.
 pub enum Fibonacci {}
 
 impl Action for Fibonacci {

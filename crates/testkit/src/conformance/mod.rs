@@ -1,12 +1,13 @@
-//! The conformance suite: what every middleware of [`rospin_node`] must do, written from its documentation.
+//! The conformance suite: the required behaviour of every middleware of [`rospin_node`], written from its
+//! documentation.
 //!
-//! A middleware's tests supply a [`Fixture`] and call [`conformance!`](macro@crate::conformance), which makes a `#[test]` of every
-//! case. Cases wait for what must happen, with patience; to show that nothing happened they send something after it, and wait
-//! for that. None of them sleeps for luck, and none takes it that what was sent has arrived: not every middleware tells who was
-//! there when something was sent from who is there when it arrives.
+//! A middleware's tests implement [`Fixture`] and call [`conformance!`](macro@crate::conformance), which makes a
+//! `#[test]` of every case. Cases wait for events, with patience. To show that nothing happened, a case sends
+//! something later and waits for that. No case sleeps for luck. No case assumes that a sent message has arrived,
+//! because not every middleware delivers only to subscriptions that existed when it was sent.
 //!
-//! A case is a public function, generic over the fixture, in the file of its topic; it is entered in the list at the end of
-//! this file. The names say what holds.
+//! A case is a public function, generic over the fixture, in the file of its topic, and is entered in the list at the
+//! end of this file. Its name is the rule.
 
 mod acting;
 pub mod actions;
@@ -28,7 +29,7 @@ pub mod world;
 
 pub use fixture::{Fixture, run};
 
-/// Makes a test of every case, for the middleware of that [`Fixture`], in a module for each topic.
+/// Makes a test of every case, for the middleware of that [`Fixture`], with a module for each topic.
 ///
 /// ```ignore
 /// mod in_one_process {

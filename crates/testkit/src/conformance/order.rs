@@ -1,4 +1,4 @@
-//! Topics: what is published is heard, completely and in order, by everybody whom it concerns.
+//! Topics: completeness and order of messages.
 
 use rospin_node::{NodeOptions, PublisherOptions, SubscriptionOptions};
 
@@ -7,7 +7,7 @@ use super::messages::{Number, Text, number};
 use super::seen::Seen;
 use super::world::World;
 
-/// What a reliable publisher sends, its subscription hears: all of it, in its order.
+/// A reliable subscription receives everything that a reliable publisher sends, in order.
 pub fn reliable_messages_come_complete_and_in_order<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -23,7 +23,7 @@ pub fn reliable_messages_come_complete_and_in_order<F: Fixture>() {
     assert_eq!(world.panics(), 0);
 }
 
-/// Without a limit to what is kept, nothing makes room, however late the executor is.
+/// With an unlimited history nothing is displaced, however late the executor is.
 pub fn what_is_kept_without_limit_is_heard_completely<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -38,7 +38,7 @@ pub fn what_is_kept_without_limit_is_heard_completely<F: Fixture>() {
     assert_eq!(listener.subscription.missed(), 0);
 }
 
-/// The messages of several publishers may mix; those of each keep their order.
+/// Messages of several publishers may interleave. Those of each publisher stay in order.
 pub fn each_publisher_keeps_its_order<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -68,7 +68,7 @@ pub fn each_publisher_keeps_its_order<F: Fixture>() {
     }
 }
 
-/// Every subscription gets every message, on whichever node and executor it is.
+/// Every subscription receives every message, on any node and executor.
 pub fn every_subscription_hears_everything<F: Fixture>() {
     let world = World::<F>::new();
     let (main, other) = (world.executor("main"), world.executor("other"));
@@ -94,7 +94,7 @@ pub fn every_subscription_hears_everything<F: Fixture>() {
     }
 }
 
-/// A callback may publish to the very topic that it hears: its next message is its own.
+/// A callback may publish to its own topic, and receives that message next.
 pub fn a_callback_publishes_to_its_own_topic<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -116,7 +116,7 @@ pub fn a_callback_publishes_to_its_own_topic<F: Fixture>() {
     assert_eq!(heard.all(), (0..=50).collect::<Vec<_>>());
 }
 
-/// Two nodes play ping-pong, each from inside its callback, on one thread.
+/// On one thread, two nodes answer each other from inside their callbacks.
 pub fn two_nodes_answer_each_other_from_inside_callbacks<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -145,7 +145,7 @@ pub fn two_nodes_answer_each_other_from_inside_callbacks<F: Fixture>() {
     assert_eq!(heard.all(), (0..=50).collect::<Vec<_>>());
 }
 
-/// Names are resolved as ROS 2 does: relative, absolute and private ones meet; other ones do not.
+/// Names are resolved as in ROS 2. Relative, absolute and private names of one topic match; others do not.
 pub fn names_meet_as_ros_resolves_them<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -174,7 +174,7 @@ pub fn names_meet_as_ros_resolves_them<F: Fixture>() {
     assert_eq!([state.heard.all(), private.heard.all(), elsewhere.heard.all()], [[1, 4], [2, 5], [3, 6]]);
 }
 
-/// A message that is larger than any packet of the network comes as it was sent, and so does an empty one.
+/// A message larger than any packet of the network arrives unchanged, and so does an empty one.
 pub fn large_and_empty_messages_come_as_they_were<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -195,7 +195,7 @@ pub fn large_and_empty_messages_come_as_they_were<F: Fixture>() {
     assert!(heard.all() == texts, "what was heard is not what was sent");
 }
 
-/// Who does without reliability on both ends still hears what the network does not lose, in order.
+/// With best effort on both ends, the messages that the network does not lose arrive in order.
 pub fn best_effort_ends_talk<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -213,7 +213,7 @@ pub fn best_effort_ends_talk<F: Fixture>() {
     assert!(listener.heard.all().is_sorted_by(|one, next| one < next), "{:?}", listener.heard.all());
 }
 
-/// A subscription that does without reliability hears a reliable publisher.
+/// A best-effort subscription receives from a reliable publisher.
 pub fn a_best_effort_subscription_hears_a_reliable_publisher<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");

@@ -1,4 +1,4 @@
-//! Parameters: other nodes get at them, hear of their changes, and switch simulated time on and off.
+//! Parameters: other nodes read and set them, get their changes, and switch simulated time on and off.
 
 use rospin_engine::Executor;
 use rospin_node::interfaces::rcl_interfaces::{IntegerRange, ParameterEvent};
@@ -15,7 +15,7 @@ use super::sim_time::{at, every, show};
 use super::world::World;
 
 impl<F: Fixture> World<F> {
-    /// The parameters of `here`, as `there` gets at them.
+    /// Serves the parameters of `here`, and returns a client of `there`.
     #[track_caller]
     fn parameters(&self, executor: &Executor) -> (ParameterServer, ParameterClient) {
         let server = self.here.serve_parameters(&executor.handle()).expect("services");
@@ -25,7 +25,7 @@ impl<F: Fixture> World<F> {
     }
 }
 
-/// Another node reads values and types, those of parameters that nobody declared too, lists names, and has descriptions.
+/// Another node reads values and types (those of undeclared parameters too), lists names, and gets descriptions.
 pub fn another_node_reads_lists_and_describes<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -61,7 +61,7 @@ pub fn another_node_reads_lists_and_describes<F: Fixture>() {
     assert_eq!(world.panics(), 0);
 }
 
-/// Another node sets parameters one by one: each is set or not by itself, and the node itself has the new values.
+/// Another node sets parameters one by one. Each is set or rejected by itself, and the node sees the new values.
 pub fn another_node_sets_one_by_one<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -83,7 +83,8 @@ pub fn another_node_sets_one_by_one<F: Fixture>() {
     });
 }
 
-/// What is out of its range, between its steps, of another type or read-only is refused in the node's words, and stays.
+/// A value that is out of range, between two steps, of another type, or for a read-only parameter is rejected with the
+/// node's reason.
 pub fn what_does_not_fit_is_refused<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -106,7 +107,7 @@ pub fn what_does_not_fit_is_refused<F: Fixture>() {
     assert_eq!((gear.get(), fixed.get()), (2, true));
 }
 
-/// Set atomically, all have their new values or none has.
+/// Parameters that are set atomically are all set, or none is.
 pub fn all_are_set_or_none<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -124,7 +125,7 @@ pub fn all_are_set_or_none<F: Fixture>() {
     assert_eq!((low.get(), high.get()), (5, 10));
 }
 
-/// Another node hears of what is declared, set and undeclared, in the order of the changes.
+/// Another node gets the changes of declared, set and undeclared parameters, in order.
 pub fn changes_are_heard_in_their_order<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -139,7 +140,7 @@ pub fn changes_are_heard_in_their_order<F: Fixture>() {
     let (_server, client) = world.parameters(&main);
     let low = world.here.declare_parameter("low", 0).unwrap();
     world.spinning(&[&main], || {
-        // Nobody tells a node who listens: it goes on until somebody has heard of it.
+        // A node does not know who listens, so it repeats a change until one was received.
         let mut pause = 0;
         world.until("a change is heard", || {
             if pause == 0 {
@@ -167,7 +168,8 @@ pub fn changes_are_heard_in_their_order<F: Fixture>() {
     assert_eq!(last, expected);
 }
 
-/// A callback sets a parameter of a node on its own executor, on one thread, and awaits that while it holds its group.
+/// On one thread, a callback that holds its group sets a parameter of a node on its own executor, and awaits the
+/// result.
 pub fn a_callback_sets_a_parameter_of_its_own_executor<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -188,7 +190,7 @@ pub fn a_callback_sets_a_parameter_of_its_own_executor<F: Fixture>() {
     assert_eq!(low.get(), 4);
 }
 
-/// Without its server, nobody gets at a node's parameters; they are there still when it is served again.
+/// Without its server, a node's parameters cannot be reached. They still exist when they are served again.
 pub fn parameters_end_with_their_server<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -209,7 +211,7 @@ pub fn use_sim_time_is_switched_on_and_off_by_another_node<F: Fixture>() {
     let main = world.executor("main");
     let clock = world.there.create_publisher::<Clock>("/clock").unwrap();
     let time = world.context.ros_time();
-    // What follows the clock spins whenever the case waits.
+    // The entities that follow the clock are on the helper, which spins whenever the case waits.
     let (_server, client) = world.parameters(world.helper());
     let set = |on: bool| {
         let set = client.set(vec![ParameterSetting::new("use_sim_time", on)]);

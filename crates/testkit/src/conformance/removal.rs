@@ -1,4 +1,4 @@
-//! Topics: entities that end while something is on its way to them.
+//! Topics: entities that end while messages are on their way to them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,7 +9,7 @@ use super::messages::{Number, number};
 use super::seen::Seen;
 use super::world::World;
 
-/// A subscription that is dropped while its callback runs: that one ends as usual, no other one begins.
+/// A subscription is dropped while its callback runs. That run ends as usual, and no other one starts.
 pub fn a_subscription_is_dropped_while_its_callback_runs<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -22,7 +22,7 @@ pub fn a_subscription_is_dropped_while_its_callback_runs<F: Fixture>() {
         ends.push(number.data);
     });
     let subscription = subscription.unwrap();
-    // On the same executor: when it has heard, the other one had its turn.
+    // On the same executor: when the witness has received the message, the other subscription had its turn.
     let witness = world.listen(&world.there, &main, "numbers");
     world.matched(&publisher, &[&subscription, &witness.subscription]);
     world.spinning(&[&main], || {
@@ -37,7 +37,7 @@ pub fn a_subscription_is_dropped_while_its_callback_runs<F: Fixture>() {
     world.until("the publisher knows", || publisher.subscription_count() == 1);
 }
 
-/// A subscription that is dropped while messages wait for its callback: it never runs.
+/// A subscription is dropped while messages wait for its callback, which then never runs.
 pub fn a_subscription_is_dropped_while_messages_wait<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -55,7 +55,7 @@ pub fn a_subscription_is_dropped_while_messages_wait<F: Fixture>() {
     world.until("the publisher knows", || publisher.subscription_count() == 2);
 }
 
-/// A callback may drop its own subscription: it has run for the last time.
+/// A callback drops its own subscription, and does not run again.
 pub fn a_subscription_is_dropped_by_its_own_callback<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -81,8 +81,8 @@ pub fn a_subscription_is_dropped_by_its_own_callback<F: Fixture>() {
     world.until("the publisher knows", || publisher.subscription_count() == 1);
 }
 
-/// A publisher that is dropped with messages on their way: what arrives is in order, none of it twice, and its successor is
-/// heard.
+/// A publisher is dropped while its messages are on their way. Those that arrive are in order and without duplicates,
+/// and its successor's messages arrive.
 pub fn a_publisher_is_dropped_with_messages_on_their_way<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -108,7 +108,7 @@ pub fn a_publisher_is_dropped_with_messages_on_their_way<F: Fixture>() {
     assert_eq!(world.panics(), 0);
 }
 
-/// Entities keep what they need of their node: the node's own handle may go.
+/// Entities keep their node alive, even if the node's own handle is dropped.
 pub fn entities_outlive_the_handle_of_their_node<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -124,7 +124,7 @@ pub fn entities_outlive_the_handle_of_their_node<F: Fixture>() {
     });
 }
 
-/// With its group, a subscription is gone, while its handle is still there.
+/// Removing a group ends its subscriptions, even if their handles still exist.
 pub fn a_group_is_removed_while_messages_wait<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -141,7 +141,8 @@ pub fn a_group_is_removed_while_messages_wait<F: Fixture>() {
     assert_eq!(heard.count(), 0);
 }
 
-/// Subscriptions come and go while messages pour in: each hears something, in order, and nothing after it is gone.
+/// Subscriptions come and go while messages arrive all the time. Each receives some, in order, and none after its
+/// drop.
 pub fn subscriptions_come_and_go_while_messages_pour_in<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");

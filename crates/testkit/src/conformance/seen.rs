@@ -1,11 +1,11 @@
-//! What callbacks did, to be waited for from outside and inside of executors.
+//! Records of callbacks that a test can wait for, inside and outside of executors.
 
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// A log that can be waited for. Cheap to clone; clones are the same log.
+/// A log that can be awaited. Cheap to clone; clones are the same log.
 pub struct Seen<T>(Arc<Mutex<Log<T>>>);
 
 struct Log<T> {
@@ -14,13 +14,13 @@ struct Log<T> {
 }
 
 impl<T> Seen<T> {
-    /// With nothing in it.
+    /// Returns an empty log.
     #[must_use]
     pub fn new() -> Self {
         Self(Arc::new(Mutex::new(Log { entries: Vec::new(), waiting: Vec::new() })))
     }
 
-    /// Adds an entry, and tells who waits.
+    /// Adds an entry, and wakes those who wait.
     pub fn push(&self, entry: T) {
         let mut log = self.lock();
         log.entries.push(entry);
@@ -29,30 +29,30 @@ impl<T> Seen<T> {
         waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries.
     #[must_use]
     pub fn count(&self) -> usize {
         self.lock().entries.len()
     }
 
-    /// Resolves once the entries are as `enough` wants them.
+    /// Resolves when `enough` accepts the entries.
     pub fn until(&self, enough: impl Fn(&[T]) -> bool + Send + 'static) -> Until<T> {
         Until { seen: self.clone(), enough: Box::new(enough) }
     }
 
-    /// Resolves once there are so many entries.
+    /// Resolves when there are that many entries.
     pub fn until_count(&self, count: usize) -> Until<T> {
         self.until(move |entries| entries.len() >= count)
     }
 
     fn lock(&self) -> MutexGuard<'_, Log<T>> {
-        // What runs under the lock leaves nothing half done.
+        // A panic under the lock leaves nothing half changed: only moves of values happen there.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T: Clone> Seen<T> {
-    /// All entries so far.
+    /// Returns all entries so far.
     #[must_use]
     pub fn all(&self) -> Vec<T> {
         self.lock().entries.clone()
@@ -60,7 +60,7 @@ impl<T: Clone> Seen<T> {
 }
 
 impl<T: PartialEq + Send + 'static> Seen<T> {
-    /// Resolves once there is such an entry.
+    /// Resolves when the log has that entry.
     pub fn until_has(&self, entry: T) -> Until<T> {
         self.until(move |entries| entries.contains(&entry))
     }
@@ -80,7 +80,7 @@ impl<T> Default for Seen<T> {
 
 type Enough<T> = dyn Fn(&[T]) -> bool + Send;
 
-/// Resolves once a log is as somebody wants it.
+/// Future that resolves when the entries are enough.
 #[must_use = "it waits only while it is awaited"]
 pub struct Until<T> {
     seen: Seen<T>,
@@ -100,7 +100,7 @@ impl<T> Future for Until<T> {
     }
 }
 
-/// Holds callbacks up, on their threads, until it is opened. Cheap to clone; clones are the same gate.
+/// A gate that blocks callbacks on their threads until it is opened. Cheap to clone; clones are the same gate.
 #[derive(Clone)]
 pub struct Gate {
     inner: Arc<(Mutex<bool>, Condvar)>,
@@ -108,20 +108,20 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Closed. Whoever waits for longer than `patience` panics.
+    /// Returns a closed gate. A thread that waits for longer than `patience` panics.
     #[must_use]
     pub fn new(patience: Duration) -> Self {
         Self { inner: Arc::default(), patience }
     }
 
-    /// Lets all pass, from now on.
+    /// Opens the gate for good.
     pub fn open(&self) {
         let (open, changed) = &*self.inner;
         *open.lock().unwrap_or_else(PoisonError::into_inner) = true;
         changed.notify_all();
     }
 
-    /// Blocks until it is open.
+    /// Blocks until the gate is open.
     ///
     /// # Panics
     /// If it is not opened in time.

@@ -1,4 +1,4 @@
-//! Services: who asks is answered, or told that nobody will.
+//! Services: a call gets its response, or an error that it will get none.
 
 use rospin_node::{CallError, Client, Node, Server, ServiceOptions};
 
@@ -9,7 +9,7 @@ use super::world::World;
 use rospin_engine::{ClockKind, Executor, ExecutorOptions, IncidentKind, LossCause, Payload};
 use std::time::Duration;
 
-/// The service of all cases.
+/// The name of the service.
 const SERVICE: &str = "add_two_ints";
 
 const fn add(a: i64, b: i64) -> Summands {
@@ -26,7 +26,7 @@ fn client(node: &Node) -> Client<AddTwoInts> {
     node.create_client(SERVICE).unwrap()
 }
 
-/// A service answers each request with what its callback returns.
+/// A service answers each request with its callback's return value.
 pub fn a_service_answers<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -41,7 +41,7 @@ pub fn a_service_answers<F: Fixture>() {
     assert_eq!((client.undecodable(), server.unsent_responses(), world.panics()), (0, 0, 0));
 }
 
-/// Where no server is, a call says so at once.
+/// A call without a server fails at once.
 pub fn without_a_server_a_call_is_refused<F: Fixture>() {
     let world = World::<F>::new();
     let client = client(&world.there);
@@ -50,7 +50,7 @@ pub fn without_a_server_a_call_is_refused<F: Fixture>() {
     assert_eq!(error, CallError::Unavailable { service: format!("/{SERVICE}") });
 }
 
-/// Whoever waits for a service is told when it comes, and sees it go.
+/// A future of a service resolves when its server appears. The client also notices that the server is gone.
 pub fn whoever_waits_for_a_service_is_told<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -61,7 +61,7 @@ pub fn whoever_waits_for_a_service_is_told<F: Fixture>() {
     assert!(client.service_is_ready());
     world.wait("it is still there", client.wait_for_service());
     drop(server);
-    // An executor that does not spin removes it when it does.
+    // An executor that does not spin removes the server at its next spin.
     world.spinning(&[&main], || world.until("it is gone", || !client.service_is_ready()));
     let error = world.wait("the call fails", client.call(add(1, 2))).unwrap_err();
     assert!(matches!(error, CallError::Unavailable { .. }), "{error}");
@@ -73,7 +73,7 @@ pub fn whoever_waits_for_a_service_is_told<F: Fixture>() {
     });
 }
 
-/// A callback awaits a call, holding its group, on the one thread that has to run the server, too.
+/// On one thread, a callback that holds its group awaits a call whose server is on the same executor.
 pub fn a_call_is_awaited_inside_a_callback<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -99,7 +99,7 @@ pub fn a_call_is_awaited_inside_a_callback<F: Fixture>() {
     assert_eq!(world.panics(), 0);
 }
 
-/// A server asks another service before it answers, all on one thread.
+/// A server calls another service before it answers, all on one thread.
 pub fn a_server_asks_another_service<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -122,7 +122,7 @@ pub fn a_server_asks_another_service<F: Fixture>() {
     assert_eq!(world.panics(), 0);
 }
 
-/// Several clients, of one node and of others, get their own answers only.
+/// Clients of one node and of others get only their own responses.
 pub fn clients_get_their_own_answers<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -144,7 +144,7 @@ pub fn clients_get_their_own_answers<F: Fixture>() {
     assert_eq!(world.panics(), 0);
 }
 
-/// Many calls are under way at once; each gets its own answer, in whichever order they are awaited.
+/// Many calls are sent before the first response. Each gets its own response, in whatever order they are awaited.
 pub fn many_calls_are_under_way<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -158,7 +158,7 @@ pub fn many_calls_are_under_way<F: Fixture>() {
     });
 }
 
-/// A server that is far behind answers the newest requests, as many as its depth says; the others are counted.
+/// A server that is late answers the newest requests, as many as its depth. The others are counted.
 pub fn requests_beyond_the_depth_are_counted<F: Fixture>() {
     let world = World::<F>::new();
     let (main, slow) = (world.executor("main"), world.executor("slow"));
@@ -186,7 +186,7 @@ pub fn requests_beyond_the_depth_are_counted<F: Fixture>() {
     assert_eq!(served.len() as u64 + server.lost(LossCause::QueueFull), 101, "{served:?}");
 }
 
-/// Servers may be asynchronous, reentrant, and both; they answer several requests at once.
+/// Asynchronous and reentrant servers answer several requests at once.
 pub fn asynchronous_and_reentrant_servers_answer<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.context.create_executor(ExecutorOptions::new("main").threads(2));
@@ -232,8 +232,8 @@ pub fn asynchronous_and_reentrant_servers_answer<F: Fixture>() {
     assert_eq!(world.panics(), 0);
 }
 
-/// A server whose callback panics answers the next request; the call in question ends, or never does, as the middleware can
-/// tell. It gets no answer.
+/// A server whose callback panics answers the next request. The failed call gets no response; whether it ends depends
+/// on the middleware.
 pub fn a_panic_of_a_server_costs_one_call<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -247,7 +247,7 @@ pub fn a_panic_of_a_server_costs_one_call<F: Fixture>() {
     world.spinning(&[&main], || {
         let (lost, next) = (client.call(add(-1, 0)), client.call(add(1, 2)));
         assert_eq!(world.wait("the next one is answered", next), Ok(Sum { sum: 3 }));
-        // The answer to a later request has come: there will be none to this one.
+        // A later request was answered, so this one would have been answered before.
         let mut lost = std::pin::pin!(lost);
         let polled = lost.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
         let is_unanswered = match &polled {
@@ -262,8 +262,8 @@ pub fn a_panic_of_a_server_costs_one_call<F: Fixture>() {
     assert_eq!(incident.entity, format!("server/{SERVICE}"));
 }
 
-/// A server is dropped with a request that it has not answered: the call gets no answer, the client sees the server go, and
-/// its successor answers.
+/// A server is dropped with an unanswered request. The call gets no response, the client notices that the server is
+/// gone, and a new server answers.
 pub fn a_server_is_dropped_with_a_call_under_way<F: Fixture>() {
     let world = World::<F>::new();
     let (main, idle) = (world.executor("main"), world.executor("idle"));
@@ -274,7 +274,7 @@ pub fn a_server_is_dropped_with_a_call_under_way<F: Fixture>() {
     let (_other, asks) = (other.unwrap(), world.there.create_client::<AddTwoInts>("other").unwrap());
     world.wait("the other server is there", asks.wait_for_service());
     let call = client.call(add(1, 2));
-    // A later request has arrived: so has this one.
+    // A later request has arrived, so this one has, too.
     let later = world.spinning(&[&main], || world.wait("a later call is answered", asks.call(add(5, 6))));
     assert_eq!(later, Ok(Sum { sum: 11 }));
     drop(server);
@@ -297,7 +297,7 @@ pub fn a_server_is_dropped_with_a_call_under_way<F: Fixture>() {
     assert_eq!(served.all(), [add(3, 4)], "requests to its predecessor are not its business");
 }
 
-/// A client is dropped with a call under way: the call ends, one way or another, and the server answers others.
+/// A client is dropped during a call. The call ends in some way, and the server answers others.
 pub fn a_client_is_dropped_with_a_call_under_way<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -317,7 +317,7 @@ pub fn a_client_is_dropped_with_a_call_under_way<F: Fixture>() {
     assert_eq!(world.panics(), 0);
 }
 
-/// A call that is given up disturbs no other one.
+/// A call that is dropped does not affect other calls.
 pub fn a_call_is_given_up<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -332,7 +332,7 @@ pub fn a_call_is_given_up<F: Fixture>() {
     assert_eq!((client.undecodable(), world.panics()), (0, 0));
 }
 
-/// An executor that is halted with calls under way answers them when it spins again.
+/// An executor that is halted during calls answers them when it spins again.
 pub fn calls_wait_for_an_executor_that_was_halted<F: Fixture>() {
     let world = World::<F>::new();
     let (main, serving) = (world.executor("main"), world.executor("serving"));

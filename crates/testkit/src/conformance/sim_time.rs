@@ -1,4 +1,4 @@
-//! Simulated time: `/clock` drives timers and sleeps, and jump callbacks come before time.
+//! Simulated time: `/clock` drives timers and sleeps, and jump callbacks run before the time moves.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ struct Simulation<F: Fixture> {
     world: World<F>,
     clock: Publisher<Clock>,
     time: RosTime,
-    /// Dropped, time stands still.
+    /// Dropping it lets time stand still.
     sim_time: Option<SimTime>,
 }
 
-/// Any step back.
+/// A threshold that every step back exceeds.
 const BACK: JumpThreshold =
     JumpThreshold { min_forward: None, min_backward: Some(Duration::from_nanos(1)), on_clock_change: false };
 
@@ -36,21 +36,21 @@ pub(super) fn every(millis: u64) -> TimerOptions {
     TimerOptions::periodic(Duration::from_millis(millis)).clock(ClockKind::Ros)
 }
 
-/// Sends the time until it is heard: best effort may lose it, and who subscribes late does.
+/// Publishes the time until it was received, because best effort and late matching may lose it.
 pub(super) fn show<F: Fixture>(world: &World<F>, clock: &Publisher<Clock>, time: &RosTime, millis: u32) {
     let mut pause = 0;
     world.until("time has moved", || {
         if pause == 0 && time.now() != at(millis) {
             clock.publish(clock_at(millis)).unwrap();
         }
-        // Not more of it than has a chance to be heard.
+        // Not faster than it can be received.
         pause = (pause + 1) % 8;
         time.now() == at(millis)
     });
 }
 
 impl<F: Fixture> Simulation<F> {
-    /// ROS time is read by the helper, which spins whenever the case waits.
+    /// The helper reads ROS time, and spins whenever the case waits.
     fn new() -> Self {
         let world = World::<F>::new();
         let clock = world.here.create_publisher("/clock").unwrap();
@@ -65,13 +65,13 @@ impl<F: Fixture> Simulation<F> {
         show(&self.world, &self.clock, &self.time, millis);
     }
 
-    /// Runs all that is due by now.
+    /// Runs everything that is due.
     fn run(&self, executor: &Executor) {
         executor.spin(SpinOptions::spin_all()).unwrap();
     }
 }
 
-/// Timers on ROS time follow `/clock`: they fire when it gets there, and not before.
+/// Timers on ROS time follow `/clock`. They fire when the clock reaches their due time.
 pub fn timers_follow_the_clock<F: Fixture>() {
     let simulation = Simulation::<F>::new();
     let main = simulation.world.executor("main");
@@ -86,7 +86,7 @@ pub fn timers_follow_the_clock<F: Fixture>() {
     assert_eq!(ticks.all(), [11_000, 12_000, 13_000].map(at));
 }
 
-/// While the simulator pauses, time stands still, and so do timers on it; those on other clocks go on.
+/// While the simulator pauses, time and the timers on it stand still. Timers on other clocks continue.
 pub fn a_pause_stops_the_timers<F: Fixture>() {
     let simulation = Simulation::<F>::new();
     let (world, main) = (&simulation.world, simulation.world.executor("main"));
@@ -107,7 +107,7 @@ pub fn a_pause_stops_the_timers<F: Fixture>() {
     assert_eq!(ticks.count(), 1);
 }
 
-/// Time that jumps forward has passed: each timer deals with the due times it missed as its overrun policy says.
+/// A jump forward counts as elapsed time. Each timer treats its missed due times by its overrun policy.
 pub fn a_jump_forward_is_dealt_with_as_the_timer_says<F: Fixture>() {
     let simulation = Simulation::<F>::new();
     let main = simulation.world.executor("main");
@@ -119,19 +119,20 @@ pub fn a_jump_forward_is_dealt_with_as_the_timer_says<F: Fixture>() {
         let timer = group.create_timer(every(100).overrun(overrun), move |(), _| log.push(shown.now()));
         (timer.unwrap(), ticks)
     });
-    // Ten due times and a half at once; then the grid shows.
+    // Ten and a half periods at once; then the grid becomes visible.
     for millis in [11_050, 11_100, 11_150] {
         simulation.show(millis);
         simulation.run(&main);
     }
     let [skip, catch_up, shift] = timers.each_ref().map(|(_, ticks)| ticks.all());
     assert_eq!(skip, [11_050, 11_100].map(at));
-    // The one that was due first, and of those that passed meanwhile the last three.
+    // The first due time, and the last three of those that were missed.
     assert_eq!(catch_up, [11_050, 11_050, 11_050, 11_050, 11_100].map(at));
     assert_eq!(shift, [11_050, 11_150].map(at));
 }
 
-/// When time jumps back, jump callbacks run on their groups while the old time still shows; then timers go on from there.
+/// Before time jumps back, jump callbacks run on their groups while the old time still shows. Then timers continue
+/// from the new time.
 pub fn a_jump_back_tells_its_callbacks_before_time_moves<F: Fixture>() {
     let simulation = Simulation::<F>::new();
     let (world, main) = (&simulation.world, simulation.world.executor("main"));
@@ -155,7 +156,7 @@ pub fn a_jump_back_tells_its_callbacks_before_time_moves<F: Fixture>() {
     assert_eq!(log.all(), expected);
 }
 
-/// Asynchronous callbacks sleep on ROS time, over pauses and jumps.
+/// Asynchronous callbacks sleep on ROS time, across pauses and jumps.
 pub fn sleeps_follow_the_clock<F: Fixture>() {
     let simulation = Simulation::<F>::new();
     let (world, main) = (&simulation.world, simulation.world.executor("main"));
@@ -166,7 +167,7 @@ pub fn sleeps_follow_the_clock<F: Fixture>() {
     let _sleeper = group.create_timer_async(start, move |_, _| {
         let (log, shown, handle) = (told.clone(), shown.clone(), handle.clone());
         async move {
-            // Reckoned from here; whoever is told of it may move time.
+            // The sleep starts here; after the log entry the case moves the time.
             let sleep = handle.sleep(ClockKind::Ros, Duration::from_millis(500));
             log.push(("begins", shown.now()));
             assert!(sleep.await.is_ok());
@@ -190,7 +191,7 @@ pub fn sleeps_follow_the_clock<F: Fixture>() {
     assert_eq!(log.all(), [("begins", at(10_000)), ("slept", at(10_500)), ("slept until", at(20_001))]);
 }
 
-/// When the node does not follow `/clock` any more, time stands still, whatever the simulator says.
+/// When nobody follows `/clock` any more, time stands still.
 pub fn time_stands_still_when_nobody_follows<F: Fixture>() {
     let mut simulation = Simulation::<F>::new();
     simulation.show(10_000);

@@ -1,4 +1,4 @@
-//! Two nodes on a network of their own, and how a case waits.
+//! Two nodes on a network of their own, and ways to wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,31 +15,31 @@ use super::fixture::Fixture;
 use super::messages::Number;
 use super::seen::{Gate, Seen};
 
-/// What every case begins with.
+/// The set-up of every case.
 ///
-/// The executors under test are the case's own. Whatever the case waits for, it waits for on another one, where the
-/// middleware's own entities are.
+/// A case creates the executors under test. Waiting spins another executor, the helper, on which the middleware's own
+/// entities are.
 pub struct World<F: Fixture> {
-    /// Of all nodes.
+    /// The context of all nodes.
     pub context: Context,
     /// A node.
     pub here: Node,
-    /// Another one, in a process of its own if the [fixture](Fixture::APART) says so.
+    /// Another node, in a process of its own if the [fixture](Fixture::APART) says so.
     pub there: Node,
-    /// What creates nodes beside `here`.
+    /// Creates more nodes beside `here`.
     pub ros_here: Ros,
-    /// What creates nodes beside `there`.
+    /// Creates more nodes beside `there`.
     pub ros_there: Ros,
-    /// What went wrong in callbacks and sources.
+    /// Incidents of callbacks and sources.
     pub incidents: Seen<Incident>,
     helper: Executor,
-    // After all that is on it.
+    // Dropped last, after everything on it.
     _network: F,
 }
 
-/// A subscription in a group of its own, and what it heard.
+/// A subscription in a group of its own, and the numbers that it received.
 pub struct Listener {
-    /// The numbers, in the order in which they were heard.
+    /// The numbers, in the order of reception.
     pub heard: Seen<i64>,
     /// The subscription.
     pub subscription: Subscription,
@@ -47,13 +47,13 @@ pub struct Listener {
 }
 
 impl<F: Fixture> World<F> {
-    /// With an ordinary context.
+    /// Returns a world with default options of the context.
     #[must_use]
     pub fn new() -> Self {
         Self::with(ContextOptions::new())
     }
 
-    /// With a context set up like that.
+    /// Returns a world with these options of the context.
     #[must_use]
     pub fn with(options: ContextOptions) -> Self {
         let incidents = Seen::new();
@@ -68,19 +68,19 @@ impl<F: Fixture> World<F> {
         Self { context, here, there, ros_here: ros, ros_there: other, incidents, helper, _network: network }
     }
 
-    /// An executor with one thread.
+    /// Creates an executor with one thread.
     #[must_use]
     pub fn executor(&self, name: &str) -> Executor {
         self.context.create_executor(ExecutorOptions::new(name))
     }
 
-    /// The executor that spins whenever the case waits.
+    /// Returns the executor that spins whenever the case waits.
     #[must_use]
     pub const fn helper(&self) -> &Executor {
         &self.helper
     }
 
-    /// A gate whose patience is the fixture's.
+    /// Returns a gate with the fixture's patience.
     #[must_use]
     pub fn gate(&self) -> Gate {
         Gate::new(F::PATIENCE)
@@ -98,7 +98,7 @@ impl<F: Fixture> World<F> {
         }
     }
 
-    /// Waits until `condition` holds, and looks at it again and again: for what nobody tells of.
+    /// Waits until `condition` holds, by polling it. For conditions that nothing announces.
     ///
     /// # Panics
     /// If it takes too long.
@@ -112,7 +112,7 @@ impl<F: Fixture> World<F> {
         });
     }
 
-    /// Spins the executors, on threads of their own, while `body` runs; then halts them.
+    /// Spins the executors on threads of their own while `body` runs, then halts them.
     ///
     /// # Panics
     /// If a spin ends with an error.
@@ -136,7 +136,7 @@ impl<F: Fixture> World<F> {
         })
     }
 
-    /// Spins one executor on this thread until `future` resolves: where nothing is to run before or afterwards.
+    /// Spins one executor on this thread until `future` resolves. For cases in which nothing may run before or after.
     ///
     /// # Panics
     /// If it takes too long.
@@ -151,17 +151,17 @@ impl<F: Fixture> World<F> {
     /// Runs everything that is ready on the executor.
     ///
     /// # Panics
-    /// If that ends with an error.
+    /// If the spin ends with an error.
     #[track_caller]
     pub fn spin_all(&self, executor: &Executor) {
         let end: Result<_, SpinError> = executor.spin(SpinOptions::spin_all());
         end.expect("`spin_all` has no reason to fail");
     }
 
-    /// Publishes, and where the middleware has no room at the moment, once it has: a case is about what arrives.
+    /// Publishes, and tries again while the middleware has no room, because cases are about received messages.
     ///
     /// # Panics
-    /// If the middleware refuses for any other reason, or for too long.
+    /// If the middleware refuses for another reason, or for too long.
     #[track_caller]
     pub fn publish<M: Message>(&self, publisher: &Publisher<M>, message: M) {
         let begin = Instant::now();
@@ -175,13 +175,13 @@ impl<F: Fixture> World<F> {
     /// Publishes the numbers.
     ///
     /// # Panics
-    /// As [`publish`](Self::publish).
+    /// Those of [`publish`](Self::publish).
     #[track_caller]
     pub fn publish_all(&self, publisher: &Publisher<Number>, numbers: impl IntoIterator<Item = i64>) {
         numbers.into_iter().for_each(|data| self.publish(publisher, Number { data }));
     }
 
-    /// Listens, on a group of its own.
+    /// Creates a subscription on a group of its own, and records what it receives.
     ///
     /// # Panics
     /// If the subscription cannot be created.
@@ -193,7 +193,7 @@ impl<F: Fixture> World<F> {
         Listener { heard, subscription: subscription.expect("a subscription"), _group: group }
     }
 
-    /// Waits until a publisher is matched with so many subscriptions, and these with a publisher.
+    /// Waits until a publisher is matched with these subscriptions.
     #[track_caller]
     pub fn matched<M: Message>(&self, publisher: &Publisher<M>, subscriptions: &[&Subscription]) {
         self.until("the publisher is matched", || publisher.subscription_count() >= subscriptions.len());
@@ -202,10 +202,10 @@ impl<F: Fixture> World<F> {
         }
     }
 
-    /// How many callbacks panicked so far.
+    /// Returns how many callbacks panicked so far.
     ///
     /// # Panics
-    /// If anything else went wrong.
+    /// If there was any other incident.
     #[must_use]
     pub fn panics(&self) -> usize {
         let incidents = self.incidents.all();
@@ -221,14 +221,14 @@ impl<F: Fixture> Default for World<F> {
     }
 }
 
-/// Publishes ever higher numbers from a thread of its own, as fast as it may, until it is dropped.
+/// Publishes increasing numbers from a thread of its own, as fast as possible, until it is dropped.
 pub struct Flood {
     stop: Arc<AtomicBool>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
 impl Flood {
-    /// Begins with zero.
+    /// Starts with zero.
     #[must_use]
     pub fn start<F: Fixture>(publisher: &Publisher<Number>) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
@@ -238,10 +238,10 @@ impl Flood {
             while !stopped.load(Ordering::Relaxed) {
                 match publisher.publish(Number { data }) {
                     Ok(()) => data += 1,
-                    // No room: nobody takes at the moment.
+                    // No room at the moment.
                     Err(_) => thread::sleep(Duration::from_micros(100)),
                 }
-                // A machine with few cores has others to serve.
+                // Lets other threads run on machines with few cores.
                 thread::yield_now();
             }
         });
@@ -253,7 +253,7 @@ impl Drop for Flood {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // What went wrong there is seen by what is not heard.
+            // A failure there shows as missing messages.
             let _ = thread.join();
         }
     }

@@ -1,7 +1,7 @@
 //! The naive reference scheduler.
 //!
-//! Written from the specification. Everything is a plain vector that is scanned or sorted whenever something is asked;
-//! nothing is cached, nothing is removed early, numbers are never reused. Slow and obvious on purpose.
+//! It is written from the specification. Everything is a plain vector that is scanned or sorted when it is needed.
+//! Nothing is cached, nothing is removed early, and numbers are never reused. It is slow and obvious on purpose.
 
 mod pick;
 mod timers;
@@ -20,9 +20,9 @@ use timers::Timer;
 struct Group {
     kind: GroupKind,
     removed: bool,
-    /// The activation that holds it, if it is mutually exclusive: entity and sequence.
+    /// The activation that holds the group, if the group is mutually exclusive: entity and sequence.
     holder: Option<(usize, u64)>,
-    /// The activation of it that a thread has at the moment, if it is mutually exclusive.
+    /// The group's activation that a thread runs, if the group is mutually exclusive.
     running: Option<(usize, u64)>,
 }
 
@@ -31,9 +31,9 @@ struct Entity {
     plan: EntityPlan,
     removed: bool,
     timer: Option<Timer>,
-    /// Released and not picked, eligible or not.
+    /// The activation that was released and not picked, eligible or not.
     pending: Option<Decision>,
-    /// Picked and not completed.
+    /// Number of activations that were picked and not completed.
     in_flight: u32,
 }
 
@@ -44,16 +44,16 @@ pub struct Reference {
     groups: Vec<Group>,
     entities: Vec<Entity>,
     suspended: Vec<Decision>,
-    /// Resumed segments that wait to be picked.
+    /// Resumed segments that were not picked yet.
     resumed: Vec<Decision>,
-    /// Wait sets only: entity, sequence and segment of what was polled and not served.
+    /// The rest of the last ready set, for wait sets only: entity, sequence and segment.
     ready_set: Vec<(usize, u64, u32)>,
     sequences: u64,
     notes: Vec<(Instant, Note)>,
 }
 
 impl Reference {
-    /// An empty scheduler under `policy`.
+    /// Returns an empty scheduler under `policy`.
     #[must_use]
     pub const fn new(policy: ReferencePolicy) -> Self {
         Self {
@@ -68,15 +68,15 @@ impl Reference {
         }
     }
 
-    /// Everything that is ready: below the limit of activations under way, whether its group admits it or not.
+    /// Returns all ready activations: those below their entity's limit, even if their group does not admit them.
     fn ready(&self) -> Vec<Decision> {
         let below_limit = self.entities.iter().filter(|entity| entity.in_flight < entity.plan.max_in_flight);
         let pending = below_limit.filter_map(|entity| entity.pending);
         pending.chain(self.resumed.iter().copied()).collect()
     }
 
-    /// Whether the group lets it run: reentrant, or nothing of it runs, and it is free, or held by that very activation, or
-    /// this is one that precedes all.
+    /// Returns true if the group admits the activation. A reentrant group always does. A mutually exclusive one does
+    /// if none of its callbacks runs, and it is free, or this activation holds it, or this activation precedes all.
     fn admits(&self, decision: &Decision) -> bool {
         let group = &self.groups[decision.group];
         let nothing_runs = group.running.is_none();
@@ -226,8 +226,8 @@ impl Subject for Reference {
         self.runs_no_more(decision);
         let entity = &mut self.entities[decision.entity];
         if entity.removed {
-            // Suspended activations end at the removal of their entity: this one as soon as it is suspended. Neither
-            // is recorded.
+            // The removal of an entity ends its suspended activations, this one as soon as it is suspended. Neither is
+            // recorded.
             entity.in_flight -= 1;
             self.free_group_held_by(decision);
             return;

@@ -1,4 +1,4 @@
-//! What the reference picks: the smallest by a key, or what the wait set says.
+//! The reference's pick: the activation with the smallest key, or the wait set's choice.
 
 use std::cmp::Reverse;
 
@@ -21,11 +21,11 @@ pub enum ReferencePolicy {
     WaitSet(Timers),
 }
 
-/// What both kinds of order are made of; the smallest comes first.
+/// A key that suits all policies. The smallest one comes first.
 type Key = (Reverse<u32>, Instant, Instant, u64, u64);
 
 impl ReferencePolicy {
-    /// Policy key, then release, registration, sequence.
+    /// Returns the policy's key, then release, registration and sequence.
     fn key(self, decision: &Decision) -> Key {
         let Decision { priority, release, deadline, registration, sequence, .. } = *decision;
         match self {
@@ -37,7 +37,7 @@ impl ReferencePolicy {
 }
 
 impl Reference {
-    /// The activation to run now; leaves it where it is, except that the wait set's ready set is brought up to date.
+    /// Returns the activation to run now, without removing it. For wait sets, it updates the ready set.
     pub(super) fn pick(&mut self) -> Option<Decision> {
         let (first, admitted): (Vec<Decision>, Vec<Decision>) =
             self.admitted().into_iter().partition(|decision| self.precedes_all(decision));
@@ -50,14 +50,14 @@ impl Reference {
         }
     }
 
-    /// Priority inheritance: whoever holds its group is as urgent as the most urgent of those that are ready in that group,
-    /// for they all wait for it.
+    /// Priority inheritance: a group's holder is as urgent as the most urgent ready activation of the group, because
+    /// all of these wait for it.
     fn inherited_key(&self, policy: ReferencePolicy, decision: &Decision) -> Key {
         let own = policy.key(decision);
         if self.groups[decision.group].holder != Some(decision.identity()) {
             return own;
         }
-        // What precedes all does not wait for a holder.
+        // Activations that precede all do not wait for a holder.
         let waits = |waiting: &Decision| waiting.group == decision.group && !self.precedes_all(waiting);
         let of_group = self.ready().into_iter().filter(waits);
         of_group.map(|waiting| policy.key(&waiting)).min().unwrap_or(own)
@@ -76,12 +76,13 @@ impl Reference {
         if let Some(served) = self.serve(admitted) {
             return Some(served);
         }
-        // The polling point: what is left is thrown away and found again here, if its group is free now.
+        // The polling point. Activations that are left over are discarded, and found again here if their group is free
+        // now.
         self.ready_set = admitted.iter().filter(|decision| !outside(decision)).map(entry).collect();
         self.serve(admitted)
     }
 
-    /// The first of the ready set whose group is free now; it leaves the set, what is skipped stays in it.
+    /// Removes and returns the first activation of the ready set whose group is free. Skipped ones stay in the set.
     fn serve(&mut self, admitted: &[Decision]) -> Option<Decision> {
         let polled = admitted.iter().filter(|decision| self.ready_set.contains(&entry(decision)));
         let first = *polled.min_by_key(|decision| (decision.kind, decision.registration, decision.sequence))?;
@@ -90,7 +91,7 @@ impl Reference {
     }
 }
 
-/// What names a segment in the ready set.
+/// Returns what identifies a segment in the ready set.
 fn entry(decision: &Decision) -> (usize, u64, u32) {
     (decision.entity, decision.sequence, decision.segment)
 }

@@ -1,4 +1,4 @@
-//! Timers of the reference: one optional due time each, and the grid enumerated one due time after the other.
+//! Timers of the reference: an optional due time each. The grid is enumerated, one due time after the other.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::subject::Subject;
 
 #[derive(Clone, Debug)]
 pub(super) struct Timer {
-    /// `None` from its expiry until it is picked, after a cancellation, and for a one-shot that fired.
+    /// `None` between expiry and pick, after a cancellation, and for a one-shot timer that has fired.
     pub(super) due: Option<Instant>,
     pub(super) period: Option<Duration>,
     pub(super) overrun: Overrun,
@@ -27,7 +27,7 @@ impl Timer {
 }
 
 impl Reference {
-    /// Releases what is due, the earliest due time first, then the first registered.
+    /// Releases due timers: the earliest due time first, then the first registered.
     pub(super) fn release_due_timers(&mut self, now: Instant) {
         let due = |(entity, at): (usize, Option<Instant>)| at.filter(|at| *at <= now).map(|at| (at, entity));
         let timers = self.entities.iter().map(|entity| entity.timer.as_ref().and_then(|timer| timer.due));
@@ -41,7 +41,7 @@ impl Reference {
         }
     }
 
-    /// A periodic timer was picked at `now`: arms its next due time.
+    /// Sets the next due time of a periodic timer that was picked at `now`.
     pub(super) fn rearm_timer(&mut self, now: Instant, picked: &Decision) {
         let Some(timer) = &mut self.entities[picked.entity].timer else {
             return;
@@ -55,7 +55,7 @@ impl Reference {
             missed.push(next);
             next = next + period;
         }
-        // `next` is the first due time of the grid that was not missed.
+        // `next` is the first due time on the grid that was not missed.
         let mut given_up = missed.len();
         if given_up > 0 {
             match timer.overrun {

@@ -1,33 +1,34 @@
-//! Arrays of numbers, copied whole.
+//! Arrays of numbers, copied as a whole.
 //!
-//! Serde has no word for "these numbers, as they are in memory", so a newtype with a name of ours says it. Codecs that do not
-//! know the name see through the newtype, and get the numbers one by one. Ours hands the value to a serializer (to the
-//! visitor, a deserializer) that calls itself human-readable, which CDR is not: that is how the value knows that it may give,
-//! or take, bytes.
+//! Serde cannot express "these numbers, as they are in memory". So such a value is a newtype with a name that this
+//! codec knows. A codec that does not know the name sees through the newtype, and gets the numbers one by one. This
+//! one passes a serializer or deserializer that calls itself human-readable, which CDR is not. That tells the value
+//! that it may give, or take, bytes.
 
 use serde::de::{Deserializer, Visitor};
 use serde::ser::{Impossible, Serialize, Serializer};
 
 use super::{CdrError, Decoder, Encoder};
 
-/// The names of sequences, by the binary logarithm of the size of a number.
+/// Names of sequences, indexed by the binary logarithm of a number's size.
 pub(crate) const SEQUENCES: [&str; 4] =
     ["rospin_engine::Sequence1", "rospin_engine::Sequence2", "rospin_engine::Sequence4", "rospin_engine::Sequence8"];
-/// The names of arrays, by the binary logarithm of the size of a number.
+/// Names of arrays, indexed by the binary logarithm of a number's size.
 pub(crate) const ARRAYS: [&str; 4] =
     ["rospin_engine::Array1", "rospin_engine::Array2", "rospin_engine::Array4", "rospin_engine::Array8"];
 
-/// What a name says.
+/// The meaning of such a name.
 #[derive(Clone, Copy)]
 pub(super) struct Bulk {
     /// The size of a number in bytes.
     size: usize,
-    /// Whether the number of elements travels.
+    /// True if the number of elements is encoded.
     counted: bool,
 }
 
 impl Bulk {
-    /// Returns what the name of a newtype says, if it is one of ours and this machine has the byte order that is sent.
+    /// Returns the meaning of a newtype's name. `None` if it is not one of ours, or this machine's byte order is not
+    /// that of the encoding.
     #[inline]
     pub(super) fn named(name: &str) -> Option<Self> {
         if cfg!(target_endian = "big") || !name.starts_with("rospin_engine::") {
@@ -39,7 +40,7 @@ impl Bulk {
     }
 }
 
-/// What a value of such a newtype gives its bytes to.
+/// The serializer that takes the bytes of such a newtype.
 pub(super) struct BulkEncoder<'a, 'b> {
     pub(super) encoder: &'a mut Encoder<'b>,
     pub(super) bulk: Bulk,
@@ -70,14 +71,14 @@ impl Serializer for BulkEncoder<'_, '_> {
     type SerializeStruct = Impossible<(), CdrError>;
     type SerializeStructVariant = Impossible<(), CdrError>;
 
-    /// The numbers, as they are in memory.
+    /// Takes the numbers as they are in memory.
     #[inline]
     fn serialize_bytes(self, bytes: &[u8]) -> Result<(), CdrError> {
         let Self { encoder, bulk: Bulk { size, counted } } = self;
         if counted {
             encoder.put_length(bytes.len() / size)?;
         }
-        // Where there is no number, nothing is aligned.
+        // Without a number there is no alignment.
         if !bytes.is_empty() {
             encoder.align(size);
             encoder.put(bytes);
@@ -121,7 +122,7 @@ impl Serializer for BulkEncoder<'_, '_> {
     }
 }
 
-/// What a visitor of such a newtype takes its bytes from.
+/// The deserializer that gives the bytes of such a newtype.
 pub(super) struct BulkDecoder<'a, 'de> {
     pub(super) decoder: &'a mut Decoder<'de>,
     pub(super) bulk: Bulk,
@@ -145,7 +146,7 @@ impl<'de> Deserializer<'de> for BulkDecoder<'_, 'de> {
         Err(not_bulk())
     }
 
-    /// The numbers of a sequence, as they are in memory.
+    /// Gives the numbers of a sequence as they are in memory.
     #[inline]
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, CdrError> {
         if !self.bulk.counted {
@@ -155,7 +156,7 @@ impl<'de> Deserializer<'de> for BulkDecoder<'_, 'de> {
         self.visit(length, visitor)
     }
 
-    /// The numbers of an array, as they are in memory.
+    /// Gives the numbers of an array as they are in memory.
     #[inline]
     fn deserialize_tuple<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, CdrError> {
         if self.bulk.counted { Err(not_bulk()) } else { self.visit(length, visitor) }

@@ -1,6 +1,6 @@
-//! From bytes to values.
+//! Decoding of values.
 //!
-//! What is announced is not believed: nothing is allocated for a length before its elements are seen to be there.
+//! Lengths in the input are not trusted: memory is allocated only for elements that are there.
 
 use serde::de::{
     self, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess, VariantAccess, Visitor,
@@ -9,7 +9,7 @@ use serde::de::{
 use super::bulk::{Bulk, BulkDecoder};
 use super::{ByteOrder, CdrError};
 
-/// Reads values from bytes.
+/// Decodes values from bytes.
 #[derive(Debug)]
 pub struct Decoder<'de> {
     bytes: &'de [u8],
@@ -18,7 +18,7 @@ pub struct Decoder<'de> {
 }
 
 impl<'de> Decoder<'de> {
-    /// A decoder of these bytes, which are in this order. Alignment is counted from the first one.
+    /// Returns a decoder of bytes in that order. Alignment is counted from the first byte.
     #[must_use]
     pub const fn new(bytes: &'de [u8], order: ByteOrder) -> Self {
         Self { bytes, position: 0, order }
@@ -30,7 +30,7 @@ impl<'de> Decoder<'de> {
         self.position
     }
 
-    /// Skips what pads up to a multiple of `size`, which is a power of two.
+    /// Skips padding up to a multiple of `size`, which is a power of two.
     #[inline]
     pub(super) fn align(&mut self, size: usize) -> Result<(), CdrError> {
         match self.position.wrapping_neg() & (size - 1) {
@@ -71,7 +71,7 @@ impl<'de> Decoder<'de> {
     /// Reads the length of a sequence.
     #[inline]
     pub(super) fn get_length(&mut self) -> Result<usize, CdrError> {
-        // On machines with less than 32 bits nothing so long would be there.
+        // On machines with less than 32 bits, the bytes of so many elements cannot be there.
         Ok(usize::try_from(self.get_u32()?).unwrap_or(usize::MAX))
     }
 
@@ -79,7 +79,7 @@ impl<'de> Decoder<'de> {
     fn get_str(&mut self) -> Result<&'de str, CdrError> {
         let length = self.get_length()?;
         let bytes = self.get(length)?;
-        // Some implementations leave the zero out where there is no text.
+        // Some implementations leave out the final zero of an empty string.
         Ok(std::str::from_utf8(bytes.strip_suffix(&[0]).unwrap_or(bytes))?)
     }
 }
@@ -183,7 +183,7 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
     #[inline]
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, CdrError> {
         match Bulk::named(name) {
-            // Numbers in the order of another machine are read one by one.
+            // Numbers in another byte order are read one by one.
             Some(bulk) if self.order == ByteOrder::NATIVE => {
                 visitor.visit_newtype_struct(BulkDecoder { decoder: self, bulk })
             }
@@ -241,7 +241,8 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
     }
 }
 
-/// What is left of a sequence, a map or a struct. It tells nobody how much that is: whoever allocates waits for the elements.
+/// The remaining elements of a sequence, a map or a struct. It gives no size hint, so that nobody allocates memory for
+/// elements that are not there.
 struct Elements<'a, 'de> {
     decoder: &'a mut Decoder<'de>,
     left: usize,

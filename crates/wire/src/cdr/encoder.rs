@@ -1,20 +1,20 @@
-//! From values to bytes.
+//! Encoding of values.
 
 use serde::{Serialize, ser};
 
 use super::CdrError;
 use super::bulk::{Bulk, BulkEncoder};
 
-/// Writes values behind the bytes of a vector, little-endian.
+/// Appends values to a vector, little-endian.
 #[derive(Debug)]
 pub struct Encoder<'a> {
     bytes: &'a mut Vec<u8>,
-    /// Alignment is counted from here.
+    /// The position from which alignment is counted.
     start: usize,
 }
 
 impl<'a> Encoder<'a> {
-    /// An encoder that writes behind what is there already, and counts alignment from there.
+    /// Returns an encoder that appends to `bytes`, and counts alignment from their end.
     pub fn new(bytes: &'a mut Vec<u8>) -> Self {
         let start = bytes.len();
         Self { bytes, start }
@@ -93,7 +93,7 @@ impl ser::Serializer for &mut Encoder<'_> {
         self.serialize_u32(value.into())
     }
 
-    /// The length counts the zero behind the text.
+    /// The length includes the final zero.
     #[inline]
     fn serialize_str(self, text: &str) -> Result<(), CdrError> {
         self.put_length(text.len() + 1)?;
@@ -195,7 +195,7 @@ impl ser::Serializer for &mut Encoder<'_> {
     }
 }
 
-/// What consists of parts is its parts, one after the other.
+/// A value with parts is encoded as its parts, one after the other.
 macro_rules! parts {
     ($($of:ident { $($method:ident $(($name:ty))?),+ })*) => {
         $(

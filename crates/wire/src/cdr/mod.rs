@@ -1,8 +1,8 @@
-//! CDR, the encoding of ROS 2: OMG's Common Data Representation in its first version, alone or behind the header that
-//! it [travels](to_payload) with.
+//! CDR, the encoding of ROS 2: version 1 of OMG's Common Data Representation, with or without the header of a
+//! [payload](to_payload).
 //!
-//! Numbers are aligned to their size, counted from the first byte. What is written is little-endian, as ROS 2 does everywhere;
-//! either byte order is read. Sequences and arrays of numbers in generated messages are copied whole, see
+//! Numbers are aligned to their size, counted from the first byte. Output is little-endian, as everywhere in ROS 2;
+//! input may have either byte order. Sequences and arrays of numbers in generated messages are copied as a whole, see
 //! [`field::Bulk`](crate::field::Bulk).
 //!
 //! ```
@@ -41,40 +41,40 @@ pub enum ByteOrder {
 }
 
 impl ByteOrder {
-    /// The order of this machine.
+    /// The byte order of this machine.
     pub const NATIVE: Self = if cfg!(target_endian = "big") { Self::Big } else { Self::Little };
 }
 
 /// Encodes a value, little-endian.
 ///
 /// # Errors
-/// If its type is none that CDR has.
+/// If CDR cannot represent the value.
 pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CdrError> {
     let mut bytes = Vec::new();
     append(&mut bytes, value)?;
     Ok(bytes)
 }
 
-/// Encodes a value behind `bytes`, little-endian. Alignment is counted from where it begins.
+/// Appends an encoded value to `bytes`, little-endian. Alignment is counted from its start.
 ///
 /// # Errors
-/// If its type is none that CDR has. What was written until then stays.
+/// If CDR cannot represent the value. The bytes that were written before stay.
 pub fn append<T: Serialize + ?Sized>(bytes: &mut Vec<u8>, value: &T) -> Result<(), CdrError> {
     value.serialize(&mut Encoder::new(bytes))
 }
 
-/// Decodes a value. Bytes behind it are ignored.
+/// Decodes a value. Bytes after it are ignored.
 ///
 /// # Errors
-/// If the bytes are not of this type.
+/// If the bytes are not a value of this type.
 pub fn from_bytes<T: DeserializeOwned>(bytes: &[u8], order: ByteOrder) -> Result<T, CdrError> {
     from_bytes_with(bytes, order, PhantomData)
 }
 
-/// Decodes a value with a seed of serde's. Bytes behind it are ignored.
+/// Decodes a value with a seed of serde's. Bytes after it are ignored.
 ///
 /// # Errors
-/// If the bytes are not of the seed's type.
+/// If the bytes are not a value of the seed's type.
 pub fn from_bytes_with<'de, S: DeserializeSeed<'de>>(
     bytes: &'de [u8],
     order: ByteOrder,

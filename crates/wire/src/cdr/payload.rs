@@ -1,4 +1,4 @@
-//! What travels: CDR behind the four bytes that say so, as every middleware of ROS 2 has it.
+//! Payloads: CDR after a header of four bytes, as every middleware of ROS 2 sends it.
 
 use std::marker::PhantomData;
 
@@ -7,62 +7,62 @@ use serde::de::{DeserializeOwned, DeserializeSeed};
 
 use super::{ByteOrder, CdrError, append, from_bytes_with};
 
-/// The header of little-endian CDR in its first version, without options.
+/// The header of little-endian CDR version 1, without options.
 pub const HEADER: [u8; 4] = [0, 1, 0, 0];
 
-/// Why a payload could not be decoded.
+/// Reasons for which a payload could not be decoded.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PayloadError {
-    /// There is no room for a header.
+    /// It is shorter than a header.
     #[error("the payload has no CDR header; {length} bytes are too few")]
     Short {
-        /// How many bytes there are.
+        /// The number of bytes.
         length: usize,
     },
-    /// The header says that it is something else.
+    /// The header names another encoding.
     #[error("the payload is in encoding {0:#06x}, not in CDR")]
     Encoding(u16),
-    /// What follows is not of this type.
+    /// The rest is not a value of this type.
     #[error("the payload is not of this type: {0}")]
     Type(#[from] CdrError),
 }
 
-/// Encodes a value behind a header, little-endian.
+/// Encodes a value with a header, little-endian.
 ///
 /// # Errors
-/// If its type is none that CDR has.
+/// If CDR cannot represent the value.
 pub fn to_payload<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CdrError> {
     let mut bytes = Vec::new();
     append_payload(&mut bytes, value)?;
     Ok(bytes)
 }
 
-/// Encodes a value behind a header, little-endian, and both behind `bytes`.
+/// Appends a header and an encoded value to `bytes`, little-endian.
 ///
 /// # Errors
-/// If its type is none that CDR has. What was written until then stays.
+/// If CDR cannot represent the value. The bytes that were written before stay.
 pub fn append_payload<T: Serialize + ?Sized>(bytes: &mut Vec<u8>, value: &T) -> Result<(), CdrError> {
     bytes.extend_from_slice(&HEADER);
-    // Alignment is counted from where the value begins, which is after the header.
+    // Alignment is counted from the start of the value, which is after the header.
     append(bytes, value)
 }
 
-/// Decodes what follows the header. Bytes behind the value are ignored: they are padding.
+/// Decodes the value after the header. Bytes after the value are ignored, because they are padding.
 ///
 /// # Errors
-/// If the payload is none, or not of this type.
+/// If the header or the value is invalid.
 pub fn from_payload<T: DeserializeOwned>(payload: &[u8]) -> Result<T, PayloadError> {
     from_payload_with(payload, PhantomData)
 }
 
-/// Decodes what follows the header with a seed of serde's, as [`from_payload`] does.
+/// Decodes the value after the header with a seed of serde's, see [`from_payload`].
 ///
 /// # Errors
-/// If the payload is none, or not of the seed's type.
+/// If the header or the value is invalid.
 pub fn from_payload_with<'de, S: DeserializeSeed<'de>>(payload: &'de [u8], seed: S) -> Result<S::Value, PayloadError> {
     let (header, body) = payload.split_first_chunk::<4>().ok_or(PayloadError::Short { length: payload.len() })?;
-    // The other two bytes are options, of which CDR has only padding at the end.
+    // The other two bytes are options. CDR uses them only for the padding at the end.
     let order = match u16::from_be_bytes([header[0], header[1]]) {
         0 => ByteOrder::Big,
         1 => ByteOrder::Little,

@@ -1,7 +1,7 @@
-//! Sequences and arrays of numbers, copied whole.
+//! Sequences and arrays of numbers, copied as a whole.
 //!
-//! Bytes have a word in serde, which every codec copies. Other numbers travel in a newtype whose name [`crate::cdr`] knows; any
-//! other codec sees through it and gets them one by one, so what is on the wire is the same.
+//! Serde has a call for bytes, which every codec copies. Other numbers are a newtype whose name [`crate::cdr`] knows.
+//! Any other codec sees through it and gets the numbers one by one, so the encoding is the same.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,7 +14,7 @@ use super::As;
 use super::many::{fits, too_long};
 use crate::cdr::{ARRAYS, SEQUENCES};
 
-/// A number with a fixed size: what can be copied without a look at it.
+/// A number of fixed size, whose arrays can be copied as a whole.
 pub trait Number: Pod + Serialize + for<'de> Deserialize<'de> + sealed::Sealed {}
 
 mod sealed {
@@ -32,7 +32,7 @@ macro_rules! numbers {
 
 numbers!(u8 u16 u32 u64 i8 i16 i32 i64 f32 f64);
 
-/// A sequence of up to `MAX` numbers. With a `MAX` of 0, of any number of them.
+/// A sequence of up to `MAX` numbers. A `MAX` of 0 means no bound.
 #[derive(Debug)]
 pub enum Bulk<const MAX: usize> {}
 
@@ -90,8 +90,8 @@ const fn log<T>() -> usize {
     size_of::<T>().ilog2() as usize
 }
 
-/// The numbers inside the newtype: bytes for a codec that knows its name, which calls itself human-readable, and one by one
-/// for any other.
+/// The numbers inside the newtype. A codec that knows the newtype's name calls itself human-readable, and gets bytes.
+/// Any other codec gets them one by one.
 struct Raw<'a, T> {
     values: &'a [T],
     counted: bool,
@@ -139,7 +139,7 @@ impl<'de, T: Number> Visitor<'de> for SequenceVisitor<T> {
         write!(f, "a sequence of numbers")
     }
 
-    /// The numbers, as they are in memory but for their alignment.
+    /// Copies the numbers, whose bytes need not be aligned.
     fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Vec<T>, E> {
         if !bytes.len().is_multiple_of(size_of::<T>()) {
             return Err(E::invalid_length(bytes.len(), &self));
@@ -201,7 +201,7 @@ impl<'de, T: Number, const N: usize> Visitor<'de> for ArrayVisitor<T, N> {
     }
 }
 
-/// A sequence of up to `MAX` Booleans, each a byte. With a `MAX` of 0, of any number of them.
+/// A sequence of up to `MAX` Booleans, a byte each. A `MAX` of 0 means no bound.
 #[derive(Debug)]
 pub enum Bools<const MAX: usize> {}
 

@@ -8,16 +8,16 @@ use serde::ser::{SerializeSeq, SerializeTuple, Serializer};
 
 use super::{As, Read, Written};
 
-/// A sequence of up to `MAX` elements, each encoded as `K` says. With a `MAX` of 0, any number of them.
+/// A sequence of up to `MAX` elements, each encoded by `K`. A `MAX` of 0 means no bound.
 #[derive(Debug)]
 pub struct Sequence<K, const MAX: usize>(PhantomData<K>);
 
-/// Returns the message of an error: how long a field may be.
+/// Returns the error message of a field that is too long.
 pub(super) fn too_long(length: usize, max: usize) -> String {
     format!("{length} elements in a sequence of at most {max}")
 }
 
-/// True if a sequence with the bound `max` may have this length.
+/// Returns true if a sequence with the bound `max` may have this length.
 pub(super) const fn fits(length: usize, max: usize) -> bool {
     max == 0 || length <= max
 }
@@ -39,7 +39,7 @@ impl<K: As<T>, T, const MAX: usize> As<Vec<T>> for Sequence<K, MAX> {
     }
 }
 
-/// The elements of a sequence with at most `max` of them, or any number if that is 0.
+/// The elements of a sequence with the bound `max`. A `max` of 0 means no bound.
 struct Elements<K, T> {
     max: usize,
     of: PhantomData<(K, T)>,
@@ -53,7 +53,7 @@ impl<'de, K: As<T>, T> Visitor<'de> for Elements<K, T> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Vec<T>, A::Error> {
-        // Nothing is allocated for what is only announced.
+        // Memory is allocated as elements arrive, because the announced length is not trusted.
         let mut values = Vec::new();
         while let Some(value) = elements.next_element_seed(Read::<K, T>::new())? {
             values.push(value);
@@ -65,7 +65,7 @@ impl<'de, K: As<T>, T> Visitor<'de> for Elements<K, T> {
     }
 }
 
-/// An array, each element encoded as `K` says.
+/// An array, each element encoded by `K`.
 #[derive(Debug)]
 pub struct Array<K>(PhantomData<K>);
 

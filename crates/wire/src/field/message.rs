@@ -1,4 +1,4 @@
-//! Messages, field by field.
+//! Messages as lists of their fields.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,33 +8,34 @@ use serde::ser::{SerializeStruct, Serializer};
 
 use super::{As, Read, Written};
 
-/// A message as the list of its fields. Generated types implement it, and serde's traits by [`serialize`] and [`deserialize`].
+/// A message as a list of its fields. Generated types implement it, and implement serde's traits with [`serialize`]
+/// and [`deserialize`].
 pub trait Fields: Default {
     /// The name of the Rust type.
     const NAME: &'static str;
-    /// The names of the fields in their order.
+    /// The names of the fields, in order.
     const FIELDS: &'static [&'static str];
 
-    /// Writes all fields in their order.
+    /// Writes all fields, in order.
     ///
     /// # Errors
-    /// Those of the serializer, and fields beyond their bounds.
+    /// Those of the serializer, and if a field exceeds its bound.
     fn write<S: SerializeStruct>(&self, fields: &mut Writer<S>) -> Result<(), S::Error>;
 
-    /// Reads all fields in their order.
+    /// Reads all fields, in order.
     ///
     /// # Errors
-    /// Those of the deserializer, and fields beyond their bounds.
+    /// Those of the deserializer, and if a field exceeds its bound.
     fn read<'de, A: SeqAccess<'de>>(fields: &mut Reader<A>) -> Result<Self, A::Error>;
 
-    /// Reads the field with this index, from a format that names fields.
+    /// Reads the field with this index, from a format with named fields.
     ///
     /// # Errors
-    /// Those of the deserializer, and a field beyond its bounds.
+    /// Those of the deserializer, and if the field exceeds its bound.
     fn set<'de, A: MapAccess<'de>>(&mut self, index: usize, value: Entry<'_, A>) -> Result<(), A::Error>;
 }
 
-/// Where the fields of a message go.
+/// Writes the fields of a message.
 #[derive(Debug)]
 pub struct Writer<S>(S);
 
@@ -42,14 +43,14 @@ impl<S: SerializeStruct> Writer<S> {
     /// Writes a field.
     ///
     /// # Errors
-    /// Those of the serializer, and a field beyond its bounds.
+    /// Those of the serializer, and if the field exceeds its bound.
     #[inline]
     pub fn put<K: As<T>, T>(&mut self, name: &'static str, value: &T) -> Result<(), S::Error> {
         self.0.serialize_field(name, &Written::<K, T>::new(value))
     }
 }
 
-/// Where the fields of a message come from, one after the other.
+/// Reads the fields of a message, in order.
 #[derive(Debug)]
 pub struct Reader<A> {
     access: A,
@@ -61,7 +62,7 @@ impl<'de, A: SeqAccess<'de>> Reader<A> {
     /// Reads the next field.
     ///
     /// # Errors
-    /// If there is none, or it is beyond its bounds, and those of the deserializer.
+    /// Those of the deserializer, and if the field is missing or exceeds its bound.
     #[inline]
     pub fn get<K: As<T>, T>(&mut self) -> Result<T, A::Error> {
         match self.access.next_element_seed(Read::<K, T>::new())? {
@@ -74,7 +75,7 @@ impl<'de, A: SeqAccess<'de>> Reader<A> {
     }
 }
 
-/// The value of a field that was named.
+/// The value of a named field.
 #[derive(Debug)]
 pub struct Entry<'a, A>(&'a mut A);
 
@@ -82,7 +83,7 @@ impl<'de, A: MapAccess<'de>> Entry<'_, A> {
     /// Reads the value.
     ///
     /// # Errors
-    /// If it is beyond its bounds, and those of the deserializer.
+    /// Those of the deserializer, and if the field exceeds its bound.
     pub fn get<K: As<T>, T>(self) -> Result<T, A::Error> {
         self.0.next_value_seed(Read::<K, T>::new())
     }
@@ -99,7 +100,7 @@ impl<'de, A: MapAccess<'de>> Entry<'_, A> {
 /// Encodes a message as a struct of serde's.
 ///
 /// # Errors
-/// Those of the serializer, and fields beyond their bounds.
+/// Those of the serializer, and if a field exceeds its bound.
 #[inline]
 pub fn serialize<T: Fields, S: Serializer>(message: &T, serializer: S) -> Result<S::Ok, S::Error> {
     let mut fields = Writer(serializer.serialize_struct(T::NAME, T::FIELDS.len())?);
@@ -107,10 +108,10 @@ pub fn serialize<T: Fields, S: Serializer>(message: &T, serializer: S) -> Result
     fields.0.end()
 }
 
-/// Decodes a message. Where the format names fields, missing ones have their default, and unknown ones are skipped.
+/// Decodes a message. In a format with named fields, missing ones get their default, and unknown ones are skipped.
 ///
 /// # Errors
-/// Those of the deserializer, and fields beyond their bounds.
+/// Those of the deserializer, and if a field exceeds its bound.
 #[inline]
 pub fn deserialize<'de, T: Fields, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     deserializer.deserialize_struct(T::NAME, T::FIELDS, MessageVisitor(PhantomData))

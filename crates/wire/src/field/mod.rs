@@ -1,8 +1,8 @@
-//! How the fields of generated messages are encoded.
+//! Encoding of generated messages' fields.
 //!
-//! Each field has a Rust type, and a marker that says how it travels: a type that implements [`As`] for it. A plain field is
-//! [`Plain`]; bounds, wide strings and arrays that are copied whole have markers of their own. Generated code consists of
-//! little more than the list of fields, see [`Fields`].
+//! Each field has a Rust type, and a marker type for its encoding that implements [`As`]. The marker of a plain field
+//! is [`Plain`]. Bounds, wide strings and arrays that are copied as a whole have markers of their own. Generated code
+//! is little more than a list of fields, see [`Fields`].
 
 mod bulk;
 mod many;
@@ -19,22 +19,22 @@ pub use many::{Array, Sequence};
 pub use message::{Entry, Fields, Reader, Writer, deserialize, serialize};
 pub use text::{Text, Wide};
 
-/// A way to encode values of a type.
+/// An encoding of the values of a type.
 pub trait As<T> {
     /// Encodes a value.
     ///
     /// # Errors
-    /// If the value is longer than its bound, and those of the serializer.
+    /// Those of the serializer, and if the value exceeds its bound.
     fn write<S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error>;
 
     /// Decodes a value.
     ///
     /// # Errors
-    /// If what is there is longer than its bound, or no value of the type, and those of the deserializer.
+    /// Those of the deserializer, and if the value is invalid or exceeds its bound.
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error>;
 }
 
-/// As serde encodes the type.
+/// The encoding of serde's derives.
 #[derive(Debug)]
 pub enum Plain {}
 
@@ -50,7 +50,7 @@ impl<T: Serialize + DeserializeOwned> As<T> for Plain {
     }
 }
 
-/// A value together with the way to encode it.
+/// A value with its encoding.
 pub(crate) struct Written<'a, K, T>(&'a T, PhantomData<K>);
 
 impl<'a, K, T> Written<'a, K, T> {
@@ -67,7 +67,7 @@ impl<K: As<T>, T> Serialize for Written<'_, K, T> {
     }
 }
 
-/// The way to decode a value.
+/// A seed that decodes a value by its encoding.
 pub(crate) struct Read<K, T>(PhantomData<(K, T)>);
 
 impl<K, T> Read<K, T> {

@@ -1,4 +1,4 @@
-//! Strings with a bound, and wide ones.
+//! Strings with a bound, and wide strings.
 
 use serde::de::{Deserialize, Deserializer, Error};
 use serde::ser::{SerializeSeq, Serializer};
@@ -10,7 +10,7 @@ fn too_long(length: usize, max: usize, unit: &str) -> String {
     format!("{length} {unit} in a string of at most {max}")
 }
 
-/// A string of up to `MAX` bytes. With a `MAX` of 0, of any number.
+/// A string of up to `MAX` bytes. A `MAX` of 0 means no bound.
 #[derive(Debug)]
 pub enum Text<const MAX: usize> {}
 
@@ -31,10 +31,10 @@ impl<const MAX: usize> As<String> for Text<MAX> {
     }
 }
 
-/// A wide string of up to `MAX` code units of UTF-16. With a `MAX` of 0, of any number.
+/// A wide string of up to `MAX` UTF-16 code units. A `MAX` of 0 means no bound.
 ///
-/// Each unit travels as 32 bits, as ROS 2 sends them over Fast DDS, Cyclone DDS and Zenoh, and nothing stands behind the last
-/// one. Units that are no text, such as half of a surrogate pair, are an error.
+/// Each unit is encoded in 32 bits, without a final zero, as ROS 2 does over Fast DDS, Cyclone DDS and Zenoh. Units
+/// that are not valid text, such as half of a surrogate pair, are an error.
 #[derive(Debug)]
 pub enum Wide<const MAX: usize> {}
 

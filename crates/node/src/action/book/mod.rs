@@ -1,7 +1,7 @@
-//! What an action server knows of its goals: a pure book, which is told the time and says what is to be done.
+//! The book of an action server's goals. It is pure: it is told the time, and returns what must be done.
 //!
-//! It never grows without bound: no more goals than it has room for, and for none more waiting requests than that. A goal that
-//! has ended stays for a while, so that its result can be asked for, unless a new one needs its place.
+//! Its memory is bounded: it has a maximum number of goals, and a maximum number of waiting requests for each. A goal
+//! that has ended stays for a while, so that its result can be requested, unless a new goal needs its place.
 
 #[cfg(test)]
 mod tests;
@@ -16,11 +16,11 @@ use super::id::GoalId;
 use super::state::{GoalEvent, GoalState};
 use crate::interfaces::builtin_interfaces::Time;
 
-/// How many requests for the result of one goal wait at once; a newer one takes the place of the oldest.
+/// Number of requests for one goal's result that wait at most. A newer one displaces the oldest.
 pub(crate) const WAITING: usize = 64;
 
-/// The goals of a server, in the order in which they were accepted. `T` is what is kept of a goal, `R` its result, `W` whoever
-/// waits for that.
+/// The goals of a server, in the order in which they were accepted. `T` is the data of a goal, `R` its result, and `W`
+/// a client that waits for the result.
 pub(crate) struct Book<T, R, W> {
     goals: Vec<Entry<T, R, W>>,
     room: usize,
@@ -35,7 +35,7 @@ pub(crate) struct Entry<T, R, W> {
     pub(crate) state: GoalState,
     goal: T,
     waiting: VecDeque<W>,
-    /// Once it has ended.
+    /// The end of the goal, if it has ended.
     end: Option<End<R>>,
 }
 
@@ -45,16 +45,16 @@ struct End<R> {
     since: Instant,
 }
 
-/// Why a goal cannot be accepted.
+/// Reasons for which a goal cannot be accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NoRoom {
-    /// There is one of that id.
+    /// The book has a goal with that id.
     Duplicate,
-    /// All that the book has room for are active.
+    /// The book is full of active goals.
     Full,
 }
 
-/// A goal has ended: whom to tell what.
+/// The end of a goal, and the clients that must be told.
 #[derive(Debug)]
 pub(crate) struct Finished<R, W> {
     pub(crate) state: GoalState,
@@ -62,40 +62,40 @@ pub(crate) struct Finished<R, W> {
     pub(crate) waiting: VecDeque<W>,
 }
 
-/// What comes of asking for a result.
+/// The answer to a request for a result.
 #[derive(Debug)]
 pub(crate) enum Asked<R, W> {
-    /// There is no such goal, or not any more.
+    /// The book does not have the goal.
     Unknown(W),
-    /// It has ended like this.
+    /// The goal has ended in this state, with this result.
     Ended(W, GoalState, Arc<R>),
-    /// It has not ended; the answer comes later. The one whose place this took will have none.
+    /// The goal has not ended; the request waits. If it displaced an older request, that one gets no answer.
     Waits(Option<W>),
 }
 
-/// Which goals a request to cancel means.
+/// The goals that a request to cancel means.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Selected<T> {
-    /// One that does not exist.
+    /// A goal that does not exist.
     Unknown,
-    /// One that has ended.
+    /// A goal that has ended.
     Terminated,
-    /// These, which have not ended. Perhaps none, if it did not mean a certain one.
+    /// These goals, which have not ended. The list may be empty if the request did not name a goal.
     Active(Vec<(GoalId, Time, GoalState, T)>),
 }
 
 impl<T: Clone, R, W> Book<T, R, W> {
-    /// A book with room for so many goals, at least one, which keeps the ended ones for so long.
+    /// Returns a book with room for that many goals, at least one, which keeps ended goals for that long.
     pub(crate) fn new(room: usize, retention: Duration) -> Self {
         Self { goals: Vec::new(), room: room.max(1), retention }
     }
 
-    /// The goals, in the order in which they were accepted.
+    /// Returns the goals, in the order in which they were accepted.
     pub(crate) fn goals(&self) -> impl Iterator<Item = &Entry<T, R, W>> {
         self.goals.iter()
     }
 
-    /// Whether a goal of that id could be accepted.
+    /// Checks that a goal with that id could be accepted.
     pub(crate) fn check(&self, id: GoalId) -> Result<(), NoRoom> {
         if self.goals.iter().any(|entry| entry.id == id) {
             return Err(NoRoom::Duplicate);
@@ -104,7 +104,7 @@ impl<T: Clone, R, W> Book<T, R, W> {
         if is_full { Err(NoRoom::Full) } else { Ok(()) }
     }
 
-    /// Enters a goal as accepted; returns the ended one that had to go for it, if any.
+    /// Enters a goal as accepted. Returns the ended goal that made room for it, if one had to.
     pub(crate) fn accept(&mut self, id: GoalId, stamp: Time, goal: T) -> Result<Option<Entry<T, R, W>>, NoRoom> {
         self.check(id)?;
         let displaced = (self.goals.len() >= self.room).then(|| self.first_to_end()).flatten();
@@ -119,7 +119,7 @@ impl<T: Clone, R, W> Book<T, R, W> {
         ended.min().map(|(_, index)| index)
     }
 
-    /// Lets an event happen that does not end the goal; says whether it could.
+    /// Applies an event that does not end the goal. Returns true if the goal's state allowed it.
     pub(crate) fn apply(&mut self, id: GoalId, event: GoalEvent) -> bool {
         let Some(entry) = self.goals.iter_mut().find(|entry| entry.id == id) else {
             return false;
@@ -133,8 +133,8 @@ impl<T: Clone, R, W> Book<T, R, W> {
         }
     }
 
-    /// Ends a goal; `None` if it has ended already, or is none. A goal whose execution never began did so now. What should end
-    /// as canceled although nobody asked for that ends as aborted.
+    /// Ends a goal. `None` if it has ended already or does not exist. A goal whose execution had not begun counts as
+    /// begun. A goal that ends as canceled although nobody asked to cancel it ends as aborted.
     pub(crate) fn finish(
         &mut self,
         id: GoalId,
@@ -146,20 +146,20 @@ impl<T: Clone, R, W> Book<T, R, W> {
         Some(entry.finish(event, result, now))
     }
 
-    /// Ends all goals that have not ended, as aborted.
+    /// Aborts all goals that have not ended.
     pub(crate) fn abort_all(&mut self, result: &Arc<R>, now: Instant) -> Vec<Finished<R, W>> {
         let active = self.goals.iter_mut().filter(|entry| entry.end.is_none());
         active.map(|entry| entry.finish(GoalEvent::Abort, result, now)).collect()
     }
 
-    /// What is kept of all goals that have not ended.
+    /// Returns the data of all goals that have not ended.
     pub(crate) fn active(&self) -> impl Iterator<Item = &T> {
         self.goals.iter().filter(|entry| entry.end.is_none()).map(|entry| &entry.goal)
     }
 
-    /// Which goals a request to cancel means, as `action_msgs/srv/CancelGoal` defines it.
+    /// Returns the goals that a request to cancel means, as `action_msgs/srv/CancelGoal` defines it.
     pub(crate) fn select(&self, id: GoalId, stamp: Time) -> Selected<T> {
-        // Others' stamps may have more nanoseconds than a second has.
+        // Stamps of other clients may be out of range: more nanoseconds than a second has.
         let until_ns = stamp.as_nanos();
         let (any_id, any_time) = (id == GoalId::ZERO, until_ns == 0);
         let is_meant = |entry: &Entry<T, R, W>| match (any_id, any_time) {
@@ -179,7 +179,7 @@ impl<T: Clone, R, W> Book<T, R, W> {
         Selected::Active(active.map(|entry| (entry.id, entry.stamp, entry.state, entry.goal.clone())).collect())
     }
 
-    /// Somebody asks for the result of a goal.
+    /// Answers a request for the result of a goal, or lets it wait.
     pub(crate) fn ask(&mut self, id: GoalId, who: W) -> Asked<R, W> {
         let Some(entry) = self.goals.iter_mut().find(|entry| entry.id == id) else {
             return Asked::Unknown(who);
@@ -192,14 +192,14 @@ impl<T: Clone, R, W> Book<T, R, W> {
         Asked::Waits(displaced)
     }
 
-    /// Forgets the ended goals whose time is over, and returns them.
+    /// Removes and returns the ended goals whose retention time is over.
     pub(crate) fn expire(&mut self, now: Instant) -> Vec<Entry<T, R, W>> {
         let retention = self.retention;
         let is_over = |entry: &mut Entry<T, R, W>| entry.end.as_ref().is_some_and(|end| end.since + retention <= now);
         self.goals.extract_if(.., is_over).collect()
     }
 
-    /// When the next one's time is over.
+    /// Returns when the next goal's retention time is over.
     pub(crate) fn next_expiry(&self) -> Option<Instant> {
         self.goals.iter().filter_map(|entry| entry.end.as_ref()).map(|end| end.since + self.retention).min()
     }

@@ -1,4 +1,4 @@
-//! The book against a naive one: every goal that ever was, with its history.
+//! The book against a naive model that keeps every goal with its history.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use super::*;
 const ROOM: usize = 4;
 const RETENTION: Duration = Duration::from_secs(10);
 
-/// Few ids, so that they meet.
+/// Ids from a small range, so that they collide.
 fn id(n: u8) -> GoalId {
     GoalId::from_bytes([n; 16])
 }
@@ -36,13 +36,13 @@ fn op() -> impl Strategy<Value = Op> {
         (goal.clone(), passing).prop_map(|(n, event)| Op::Apply(n, event)),
         (goal.clone(), ending).prop_map(|(n, event)| Op::Finish(n, event)),
         goal.prop_map(Op::Ask),
-        // Id zero and stamp zero have meanings of their own.
+        // Id zero and stamp zero have special meanings.
         (0..7_u8, 0..40_u64).prop_map(|(n, stamp)| Op::Cancel(n, stamp)),
         (0..6_u64).prop_map(Op::Wait),
     ]
 }
 
-/// A goal as the naive book has it.
+/// A goal of the naive model.
 #[derive(Clone)]
 struct Naive {
     n: u8,
@@ -65,7 +65,7 @@ proptest! {
     fn the_book_does_what_a_list_of_all_histories_does(ops in vec(op(), 1..80)) {
         let mut book = Book::<u8, String, usize>::new(ROOM, RETENTION);
         let mut all: Vec<Naive> = Vec::new();
-        // Never zero: that is no stamp.
+        // Never zero, which means no stamp.
         let mut now_s = 1;
         for (sequence, op) in ops.into_iter().enumerate() {
             for goal in all.iter_mut().filter(|goal| goal.ended_s.is_some_and(|end_s| end_s + 10 <= now_s)) {
@@ -222,7 +222,7 @@ fn a_stamp_from_the_wire_need_not_be_normalized() {
     assert_eq!(selected(GoalId::ZERO, -1, 3_500_000_000), [1, 2]);
     assert_eq!(selected(GoalId::ZERO, i32::MAX, u32::MAX), [1, 2, 3]);
     assert_eq!(selected(GoalId::ZERO, i32::MIN, 0), [0; 0]);
-    // No time at all, however it is written.
+    // Both stamps sum up to zero, which means no time, however it is written.
     assert_eq!(selected(id(3), -1, 1_000_000_000), [3]);
     assert_eq!(selected(GoalId::ZERO, -4, 4_000_000_000), [1, 2, 3]);
 }

@@ -1,4 +1,4 @@
-//! Parameter files, as `ros2 param dump` writes them and `--params-file` takes them.
+//! Parameter files, as `ros2 param dump` writes and `--params-file` reads them.
 
 mod yaml;
 
@@ -10,49 +10,48 @@ use yaml::Yaml;
 use super::value::ParameterValue;
 use crate::names::NodeName;
 
-/// What stands between a node's name and its parameters.
+/// The key between a node's name and its parameters.
 const PARAMETERS: &str = "ros__parameters";
 
-/// Why a parameter file cannot be used.
+/// Reasons for which a parameter file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParameterFileError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("could not read parameter file `{}`: {source}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The system's reason.
         source: std::io::Error,
     },
-    /// It is no YAML.
-    #[error("parameter file `{file}` is no YAML: {reason}")]
+    /// The file is not valid YAML.
+    #[error("parameter file `{file}` is not valid YAML: {reason}")]
     Syntax {
         /// The file.
         file: String,
-        /// What is wrong, and where.
+        /// The problem and its place.
         reason: String,
     },
-    /// It says something that is no parameter.
+    /// An entry of the file is not a valid parameter.
     #[error("parameter file `{file}`: `{place}` {reason}")]
     Meaning {
         /// The file.
         file: String,
-        /// Where: node and parameter.
+        /// The node and the parameter.
         place: String,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
 }
 
 /// Values for the parameters of nodes: a YAML file as `ros2 param dump` writes it.
 ///
-/// Nodes are given by names; `*` stands for one part of a name, `**` for any number of them, also none. Of several values for a parameter
-/// the last one counts.
+/// Nodes are named by patterns: `*` stands for one part of a name, `**` for any number of them, including zero. If
+/// several entries set a parameter of a node, the last one counts.
 ///
 /// ```
-/// use rospin_engine::{Context, ContextOptions};
-/// use rospin_node::{Ros, Node, NodeOptions, ParameterFile};
+/// use rospin::{Context, ContextOptions, Node, NodeOptions, ParameterFile, Ros};
 ///
 /// let file = ParameterFile::parse("
 ///     /**:
@@ -69,7 +68,7 @@ pub enum ParameterFileError {
 /// ```
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ParameterFile {
-    /// For nodes of that name, in the order of the file.
+    /// Patterns of nodes with their parameters, in the order of the file.
     sections: Vec<(String, Vec<(String, ParameterValue)>)>,
 }
 
@@ -77,7 +76,7 @@ impl ParameterFile {
     /// Reads a file.
     ///
     /// # Errors
-    /// If it cannot be read, or is no parameter file.
+    /// If the file cannot be read, or is not a valid parameter file.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ParameterFileError> {
         let path = path.as_ref();
         let failed = |source| ParameterFileError::Read { path: path.to_owned(), source };
@@ -85,16 +84,16 @@ impl ParameterFile {
         Self::read(&path.display().to_string(), &text)
     }
 
-    /// Reads the text of a file.
+    /// Parses the text of a parameter file.
     ///
     /// # Errors
-    /// If it is no parameter file.
+    /// If the text is not a valid parameter file.
     pub fn parse(text: &str) -> Result<Self, ParameterFileError> {
         Self::read("(text)", text)
     }
 
     fn read(file: &str, text: &str) -> Result<Self, ParameterFileError> {
-        // Numbers that begin with a zero are octal, as in rcl.
+        // Numbers with a leading zero are octal, as in rcl.
         let options = serde_saphyr::options! {
             non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
             legacy_octal_numbers: true,
@@ -108,7 +107,7 @@ impl ParameterFile {
         Ok(read)
     }
 
-    /// Nodes below a namespace.
+    /// Reads the nodes below a namespace.
     fn nodes(&mut self, namespace: &str, yaml: Yaml) -> Result<(), (String, String)> {
         let entries = match yaml {
             Yaml::Mapping(entries) => entries,
@@ -135,7 +134,7 @@ impl ParameterFile {
         Ok(())
     }
 
-    /// What it says of the parameters of a node.
+    /// Returns the parameters that the file has for a node.
     pub(crate) fn of_node(&self, node: &NodeName) -> impl Iterator<Item = (String, ParameterValue)> {
         let node = node.to_string();
         let sections = self.sections.iter().filter(move |(pattern, _)| matches(&parts(pattern), &parts(&node)));
@@ -147,11 +146,11 @@ fn parts(name: &str) -> Vec<&str> {
     name.split('/').filter(|part| !part.is_empty()).collect()
 }
 
-/// Whether that is the node's name.
+/// Returns true if the pattern matches the name.
 fn matches(pattern: &[&str], name: &[&str]) -> bool {
     let (mut at, mut part) = (0, 0);
-    // What comes after the last `**`, and the first part that it leaves to that. If it is not enough that this one takes more,
-    // it would not help if an earlier one did.
+    // The position after the last `**`, and the first part of the name that is not yet assigned to it. On a mismatch
+    // only the last `**` needs to take one part more: whatever an earlier one could gain, the last one can, too.
     let mut last: Option<(usize, usize)> = None;
     while part < name.len() {
         match (pattern.get(at), &mut last) {
@@ -170,7 +169,7 @@ fn matches(pattern: &[&str], name: &[&str]) -> bool {
     pattern[at..].iter().all(|rest| *rest == "**")
 }
 
-/// Parameters below `prefix`.
+/// Reads the parameters below `prefix`.
 fn collect(prefix: &str, yaml: Yaml, parameters: &mut Vec<(String, ParameterValue)>) -> Result<(), (String, String)> {
     if let Yaml::Mapping(entries) = yaml {
         for (key, below) in entries {
@@ -198,7 +197,7 @@ fn value_of(yaml: Yaml) -> Result<ParameterValue, String> {
     })
 }
 
-/// A list whose elements have one type.
+/// Returns a list as a value. All elements must have one type.
 fn list_of(list: &[Yaml]) -> Result<ParameterValue, String> {
     let Some(first) = list.first() else {
         return Err("is an empty list, which has no type; leave it out".to_owned());
@@ -295,7 +294,7 @@ mod tests {
         assert_eq!(names("/", "robot"), "ah");
     }
 
-    /// Every way to share the parts among the wildcards would be tried, if one after the other were.
+    /// Trying every distribution of the parts over the wildcards would take exponential time.
     #[test]
     fn many_wildcards_take_no_time() {
         let text = format!("/{}none: {{ros__parameters: {{a: 1}}}}", "**/".repeat(40));
@@ -307,7 +306,7 @@ mod tests {
     #[test]
     fn what_is_no_parameter_file_is_refused_with_the_place() {
         let cases = [
-            ("a: [1", "is no YAML"),
+            ("a: [1", "is not valid YAML"),
             ("a: {ros__parameters: {b: 1, b: 2}}", "duplicate"),
             ("ros__parameters: {b: 1}", "`ros__parameters` belongs to no node"),
             ("/: {ros__parameters: {b: 1}}", "`ros__parameters` belongs to no node"),

@@ -1,10 +1,10 @@
-//! YAML as it is, before it means anything; mappings in their order.
+//! YAML as a tree, with mappings in the order of the file.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
-/// A piece of YAML.
+/// A node of the tree.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Yaml {
     Null,
@@ -17,7 +17,7 @@ pub(super) enum Yaml {
 }
 
 impl Yaml {
-    /// In words.
+    /// Returns the kind of node, for error messages.
     pub(super) const fn kind(&self) -> &'static str {
         match self {
             Self::Null => "nothing",

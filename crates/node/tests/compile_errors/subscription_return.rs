@@ -1,0 +1,8 @@
+//! A subscription's callback returns neither nothing nor a `Result`.
+
+use rospin::msgs::std_msgs::msg::String as Text;
+use rospin::{Node, Subscription, TopicError};
+
+pub fn listen(node: &Node) -> Result<Subscription, TopicError> {
+    node.create_subscription("chatter", |message: Text| message.data.len())
+}
