@@ -1,6 +1,5 @@
 //! Calls: futures of responses, and why there may be none.
 
-use crate::sync::atomic::{AtomicBool, Ordering};
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,10 +10,10 @@ use futures_channel::oneshot;
 use rospin_core::{ClockKind, Instant};
 
 use crate::clock::Clock;
-use crate::current::{self, GroupKey, Running, Seat, holds};
+use crate::current::{self, Running, Seat, holds};
 use crate::shared::Shared;
 use crate::sleep::{Sleep, SleepError};
-use crate::waits::{Wait, Waits};
+use crate::waits::{Answered, GroupKey, Progress, Wait, Waits};
 
 /// Why a call has no response.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -99,35 +98,6 @@ pub struct Reply<Resp> {
     sender: oneshot::Sender<Result<Resp, CallError>>,
 }
 
-/// How far a request is, as its caller sees it.
-#[derive(Default)]
-pub(crate) struct Progress {
-    is_answered: AtomicBool,
-    is_out: AtomicBool,
-}
-
-impl Progress {
-    /// For tests: what answers when it is dropped.
-    #[cfg(test)]
-    pub(crate) fn answerer(progress: &Arc<Self>) -> impl Drop + use<> {
-        Answered(Arc::clone(progress))
-    }
-
-    /// Whether there is a response, or there will be none.
-    pub(crate) fn is_answered(&self) -> bool {
-        self.is_answered.load(Ordering::Acquire)
-    }
-}
-
-/// Its drop says that the caller need not wait any more.
-struct Answered(Arc<Progress>);
-
-impl Drop for Answered {
-    fn drop(&mut self) {
-        self.0.is_answered.store(true, Ordering::Release);
-    }
-}
-
 impl<Resp> Reply<Resp> {
     /// Answers. Allocates nothing; wakes whoever awaits the call. If nobody does any more, after a timeout, say, the response is
     /// dropped.
@@ -137,7 +107,7 @@ impl<Resp> Reply<Resp> {
 
     /// Whoever has it now may be anywhere: the response need not come from a callback of the service's executor.
     pub(crate) fn leaves(&self) {
-        self.answered.0.is_out.store(true, Ordering::Release);
+        self.answered.leaves();
     }
 
     pub(crate) fn finish(self, outcome: Result<Resp, CallError>) {
@@ -237,7 +207,7 @@ impl<Resp> Sent<Resp> {
     pub(crate) fn new(clock: &Clock, waits: &Arc<Waits>) -> (Self, Reply<Resp>) {
         let (sender, receiver) = oneshot::channel();
         let progress = Arc::<Progress>::default();
-        let reply = Reply { answered: Answered(Arc::clone(&progress)), sender };
+        let reply = Reply { answered: Answered::new(&progress), sender };
         let (clock, waits) = (clock.clone(), Arc::clone(waits));
         let sent =
             Self { receiver, progress, needs_group: None, executor: None, clock, waits, wait: None, limit: None };
@@ -285,8 +255,8 @@ impl<Resp> Sent<Resp> {
     /// Whether the service's executor has no thread but this one.
     fn needs_this_thread(&self) -> bool {
         let is_its = |executor: &Arc<Shared>, seat: &Seat| Arc::ptr_eq(executor, &seat.executor) && seat.is_busy();
-        let is_out = self.progress.is_out.load(Ordering::Acquire);
-        !is_out && self.executor.as_ref().zip(Seat::here()).is_some_and(|(executor, seat)| is_its(executor, &seat))
+        !self.progress.is_out()
+            && self.executor.as_ref().zip(Seat::here()).is_some_and(|(executor, seat)| is_its(executor, &seat))
     }
 
     /// Notes that the group that the callback holds waits for the service's, unless that closes a cycle.

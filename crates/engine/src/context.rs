@@ -11,20 +11,14 @@ use rospin_scenario::Deployment;
 use rospin_scenario::deployment::DeploymentError;
 
 use crate::catalog::Catalog;
-use crate::clock::{Clock, ManualClock};
+use crate::clock::Clock;
 use crate::deployed::{DeployError, Deployed};
-use crate::executor::Executor;
-use crate::executor_options::ExecutorOptions;
 use crate::incident::{Incident, Reporter, log_incident};
 use crate::loss::{Ledger, Loss, LossCounters};
-use crate::options::{PublisherOptions, ServiceOptions, SubscriptionOptions};
-use crate::queue::Queue;
 use crate::registry::Registry;
-use crate::request_queue::RequestQueue;
 use crate::ros_time::RosTime;
 use crate::runtime::Runtime;
-use crate::service::{Client, ServiceError};
-use crate::topic::{Publisher, TopicError};
+use crate::time_source::ManualClock;
 
 /// How a [`Context`] is set up.
 pub struct ContextOptions {
@@ -183,57 +177,6 @@ impl Context {
         }))
     }
 
-    /// Creates an executor. It runs nothing before it is spun.
-    #[must_use]
-    pub fn create_executor(&self, options: ExecutorOptions) -> Executor {
-        Executor::new(self, options)
-    }
-
-    /// Creates a publisher; a plain `&str` is its topic.
-    ///
-    /// # Errors
-    /// If the topic carries messages of another type.
-    pub fn create_publisher<T: Send + Sync + 'static>(
-        &self,
-        options: impl Into<PublisherOptions>,
-    ) -> Result<Publisher<T>, TopicError> {
-        Publisher::new(self, options.into())
-    }
-
-    /// Creates a subscription without a callback, for whoever has a loop of their own; a plain `&str` is its topic. What only
-    /// matters to executors, such as a priority, is ignored.
-    ///
-    /// # Errors
-    /// If the topic carries messages of another type.
-    pub fn create_queue<T: Send + Sync + 'static>(
-        &self,
-        options: impl Into<SubscriptionOptions>,
-    ) -> Result<Queue<T>, TopicError> {
-        Queue::new(self, &options.into())
-    }
-
-    /// Creates a service without a callback, whose requests are answered by whoever takes them; a plain `&str` is its name.
-    ///
-    /// # Errors
-    /// If the service exists already, or has other types.
-    pub fn create_request_queue<Req: Send + 'static, Resp: Send + 'static>(
-        &self,
-        options: impl Into<ServiceOptions>,
-    ) -> Result<RequestQueue<Req, Resp>, ServiceError> {
-        RequestQueue::new(self, &options.into())
-    }
-
-    /// Creates a client of the service called `service`, which need not be there yet.
-    ///
-    /// # Errors
-    /// If the service has other types.
-    pub fn create_client<Req: Send + 'static, Resp: Send + 'static>(
-        &self,
-        service: &str,
-    ) -> Result<Client<Req, Resp>, ServiceError> {
-        Client::new(self, service)
-    }
-
     /// The context's one value of that type, made if there is none, and forgotten with its last owner: for what is built on
     /// contexts and has something in common for each of them.
     #[must_use]
@@ -298,17 +241,9 @@ impl Context {
         self.0.deployed.as_ref()
     }
 
-    /// An executor is about to spin, `for_long` or for a moment.
-    pub(crate) fn begin(&self, for_long: bool) -> Result<(), DeployError> {
-        self.check_once()?;
-        match self.deployed() {
-            Some(deployed) if for_long => deployed.set_up_threads(),
-            _ => Ok(()),
-        }
-    }
-
-    /// Compares the program with its deployment, until it is as it should be. Nobody spins meanwhile, nor afterwards if not.
-    fn check_once(&self) -> Result<(), DeployError> {
+    /// Compares the program with its deployment before an executor spins for the first time, and before each further spin
+    /// until they agree. No executor of the context spins before that.
+    pub(crate) fn check_once(&self) -> Result<(), DeployError> {
         if self.0.catalog.is_closed() {
             return Ok(());
         }

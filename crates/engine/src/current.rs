@@ -4,29 +4,17 @@
 //! it is a single word. Futures that are polled ask here where they are: whether waiting can ever end, and who wakes them.
 
 use std::cell::{Cell, RefCell};
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use crate::shared::Shared;
-use crate::waits::Wait;
-
-/// A mutually exclusive group, as its callbacks and those who wait for them know it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct GroupKey(NonZeroUsize);
-
-impl GroupKey {
-    /// The address of something that lives as long as the group.
-    pub(crate) fn of<T>(group: &Arc<T>) -> Option<Self> {
-        const { assert!(align_of::<T>() > FLAGS, "the flags of `Running` need room") };
-        NonZeroUsize::new(Arc::as_ptr(group) as usize).map(Self)
-    }
-}
+use crate::waits::{GroupKey, Wait};
 
 /// The callback is synchronous: its thread does nothing else until it returns.
 const IS_SYNCHRONOUS: usize = 1;
 /// Calls have noted in [`WAITS`] that it waits for them.
 const HAS_WAITS: usize = 2;
 const FLAGS: usize = IS_SYNCHRONOUS | HAS_WAITS;
+const _: () = assert!(FLAGS == GroupKey::FREE_BITS, "a group's address leaves room for the flags");
 
 /// What a thread runs: the address of the group that its callback holds, or zero, and flags.
 #[derive(Clone, Copy)]
@@ -57,7 +45,7 @@ impl Running {
 
     /// The group that is held until the callback has ended.
     pub(crate) fn group(self) -> Option<GroupKey> {
-        NonZeroUsize::new(self.0 & !FLAGS).map(GroupKey)
+        GroupKey::from_address(self.0 & !FLAGS)
     }
 
     /// Has the calling thread run this until the guard is dropped.
@@ -68,7 +56,7 @@ impl Running {
 }
 
 fn address(group: Option<GroupKey>) -> usize {
-    group.map_or(0, |GroupKey(address)| address.get())
+    group.map_or(0, GroupKey::address)
 }
 
 crate::sync::thread_local! {

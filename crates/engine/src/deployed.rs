@@ -1,22 +1,16 @@
 //! A deployment file at work: where groups go, what executors, callbacks and threads have, and whether all of its names are
 //! the program's.
 
-use crate::sync::{Mutex, MutexGuard};
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use rospin_core::{Priority, PriorityMap};
 use rospin_scenario::Deployment;
 use rospin_scenario::deployment::{Ambiguous, CallbackPlan, ExecutorPlan, Reaction, ThreadPlan};
 
-use crate::companions::Companions;
-use crate::context::Context;
-use crate::executor::{Executor, ExecutorHandle};
 use crate::executor_options::ExecutorOptions;
 use crate::os::{CoreSet, OnShortfall, ThreadId, ThreadOptions, cut_off, lock_memory, threads_of_process};
-use crate::shared::Shared;
 
 /// Why a program does not go on with its deployment file.
 #[derive(Debug, thiserror::Error)]
@@ -80,17 +74,13 @@ pub fn check_cores(plan: &Deployment) -> Result<(), DeployError> {
 pub(crate) struct Deployed {
     plan: Deployment,
     chains: PriorityMap,
-    /// The program's executors.
-    executors: Mutex<Vec<(Weak<Shared>, u16)>>,
-    /// Owned by the program's executors.
-    companions: Mutex<Weak<Companions>>,
 }
 
 impl Deployed {
     pub(crate) fn new(plan: Deployment) -> Self {
         // A plan that was not read may be nonsense; it has no chains' priorities then.
         let chains = plan.chain_priorities().unwrap_or_default();
-        Self { plan, chains, executors: Mutex::default(), companions: Mutex::default() }
+        Self { plan, chains }
     }
 
     // ---- executors ----
@@ -103,40 +93,12 @@ impl Deployed {
         }
     }
 
-    /// The executors that only the deployment knows, for one of the program's to own.
-    pub(crate) fn companions(&self) -> Arc<Companions> {
-        let mut companions = lock(&self.companions);
-        companions.upgrade().unwrap_or_else(|| {
-            let new = Arc::default();
-            *companions = Arc::downgrade(&new);
-            new
-        })
-    }
-
-    /// The program has this executor.
-    pub(crate) fn enter(&self, executor: &ExecutorHandle) {
-        let mut executors = lock(&self.executors);
-        executors.retain(|(executor, _)| executor.strong_count() > 0);
-        executors.push((Arc::downgrade(&executor.shared), executor.threads));
-    }
-
-    /// The executor that a group goes to, if the deployment says.
-    pub(crate) fn executor_for(&self, context: &Context, node: &str, group: &str) -> Option<ExecutorHandle> {
-        let name = self.plan.executor_of(node, group).unwrap_or_else(|contradiction| {
-            // An error when the program begins to spin; later than that, nobody else would say so.
+    /// Returns the name of the executor that the file puts the group on, if it names one.
+    pub(crate) fn executor_of(&self, node: &str, group: &str) -> Option<String> {
+        self.plan.executor_of(node, group).unwrap_or_else(|contradiction| {
+            // When the program begins to spin, this is an error. Later than that, only this warning says it.
             log::warn!(target: "rospin", "{contradiction}; it stays where the program puts it");
             None
-        })?;
-        self.find(context, &name).or_else(|| {
-            let companions = lock(&self.companions).upgrade()?;
-            Some(companions.get(&name, || Executor::build(self.adjust(ExecutorOptions::new(&name)), context)))
-        })
-    }
-
-    fn find(&self, context: &Context, name: &str) -> Option<ExecutorHandle> {
-        lock(&self.executors).iter().find_map(|(executor, threads)| {
-            let shared = executor.upgrade().filter(|shared| shared.name == name)?;
-            Some(ExecutorHandle { shared, context: context.clone(), threads: *threads })
         })
     }
 
@@ -215,15 +177,17 @@ impl Deployed {
 
     // ---- other threads ----
 
-    /// Gives the threads that are there what the deployment says, but no executor's.
-    pub(crate) fn set_up_threads(&self) -> Result<(), DeployError> {
+    /// Gives the threads that are there the settings of the file, except threads of executors. `executors` has the names of the
+    /// program's executors.
+    pub(crate) fn set_up_threads(&self, executors: &[String]) -> Result<(), DeployError> {
         if self.plan.threads.is_empty() {
             return Ok(());
         }
         let threads = threads_of_process().map_err(|error| DeployError::Refused(error.to_string()))?;
         let me = ThreadId::current();
         let is_other = |thread: ThreadId| !thread.is_main() && thread != me;
-        let others = threads.into_iter().filter(|(thread, name)| is_other(*thread) && !self.is_executors(name));
+        let others =
+            threads.into_iter().filter(|(thread, name)| is_other(*thread) && !self.is_executors(executors, name));
         for (thread, name) in others {
             if let Some(plan) = self.plan.thread(&name) {
                 let report = self.thread_options(plan).apply_to(thread);
@@ -235,16 +199,14 @@ impl Deployed {
         Ok(())
     }
 
-    /// Whether a thread of that name is an executor's, of which the kernel has 15 bytes: `control`, `control-1`.
-    fn is_executors(&self, name: &str) -> bool {
+    /// Returns true if a thread of that name belongs to an executor: `control`, `control-1`. The kernel cuts names off.
+    fn is_executors(&self, executors: &[String], thread: &str) -> bool {
         let is_of = |executor: &str| {
-            let rest = name.strip_prefix(&cut_off(executor));
+            let rest = thread.strip_prefix(&cut_off(executor));
             let number = rest.and_then(|rest| rest.strip_prefix('-'));
             rest == Some("") || number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
         };
-        let plans = self.plan.executors.iter().any(|plan| is_of(&plan.name));
-        plans
-            || lock(&self.executors).iter().filter_map(|(shared, _)| shared.upgrade()).any(|shared| is_of(&shared.name))
+        self.plan.executors.iter().any(|plan| is_of(&plan.name)) || executors.iter().any(|executor| is_of(executor))
     }
 
     /// What threads of that name are to have, for one that is about to create them.
@@ -329,9 +291,4 @@ pub(crate) fn template(program: &Deployment) -> String {
     names.dedup();
     plan.threads = names.into_iter().map(ThreadPlan::new).collect();
     format!("# What the program has. Leave out what should stay as it is.\n\n{}", plan.to_toml())
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing is left half done under these locks.
-    mutex.lock()
 }

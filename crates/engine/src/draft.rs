@@ -8,16 +8,18 @@ use rospin_scenario::deployment::CallbackPlan;
 
 use crate::body::{AsyncBody, Attached, Body, Direct, Due, ExclusiveBody, Locked, Payload, SharedBody, Take};
 use crate::context::Context;
-use crate::entity::{EntityHandle, Membership};
-use crate::group_core::{GroupCore, GroupGone, TimerError};
+use crate::entity::EntityHandle;
+use crate::error::{GroupGone, TimerError};
+use crate::group_core::GroupCore;
 use crate::loss::LossCounters;
+use crate::membership::{Membership, TimerShared};
 use crate::options::{Common, EntityOptions, ServiceOptions, SubscriptionOptions, TimerOptions};
 use crate::ros_time::{JumpSource, JumpThreshold};
 use crate::service::{ServiceError, ServiceSource};
 use crate::signal::Signal;
 use crate::source::{Closer, Notifier, Source, SourceError, TakeError};
 use crate::state::{NewEntity, NewTimer};
-use crate::timer::{self, Timer, TimerShared};
+use crate::timer::Timer;
 use crate::topic::{TopicError, TopicSource};
 
 /// How many activations of an asynchronous callback may be under way by default, where the group allows several.
@@ -60,7 +62,7 @@ fn begin_with_source(
     default_name: impl FnOnce() -> String,
 ) -> Result<(String, Arc<LossCounters>, Arc<Signal>), GroupGone> {
     let (name, losses) = begin(group, common, depth, default_name)?;
-    let signal = Signal::new(&group.executor, Some(Arc::clone(&losses)));
+    let signal = Signal::new(&group.executor.shared, Some(Arc::clone(&losses)));
     Ok((name, losses, signal))
 }
 
@@ -103,7 +105,7 @@ impl<'a> Draft<'a, Due> {
         if period.is_some_and(|period| period.is_zero()) {
             return Err(TimerError::ZeroPeriod { timer: name });
         }
-        let (now, turn) = timer::read(group.context.clock(), clock);
+        let (now, turn) = group.context.clock().read_with_turn(clock);
         let reckoned = first_due.is_none().then_some((turn, delay));
         let first_due = first_due.unwrap_or(now + delay);
         let spec = match period {
@@ -269,7 +271,7 @@ impl<T: Take> Draft<'_, T> {
         let body = body(take);
         let priority = common.priority.or_else(|| group.context.priority_of(&name)).unwrap_or_default();
         let excludes = group.kind == GroupKind::MutuallyExclusive;
-        let membership = Membership::new(&group.executor);
+        let membership = Membership::new(&group.executor.shared);
         let (group_id, member) = (Arc::clone(&group.id), Arc::clone(&membership));
         let (full_name, counters) = (name.clone(), Arc::clone(&losses));
         let timer_shared = timer.as_ref().map(|timer| Arc::clone(&timer.shared));

@@ -1,46 +1,14 @@
 //! Handles to entities: an entity lives as long as its handle.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
-
-use rospin_core::EntityId;
+use std::sync::Arc;
 
 use crate::changes::Ticket;
 use crate::group_core::GroupCore;
 use crate::loss::{LossCause, LossCounters};
-use crate::shared::Shared;
+use crate::membership::{Membership, TimerShared};
 use crate::source::Closer;
 use crate::state::State;
-use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::timer::TimerShared;
-
-/// What an entity's handle and its executor know of each other.
-pub(crate) struct Membership {
-    pub(crate) executor: Arc<Shared>,
-    /// Once the executor has added the entity.
-    id: OnceLock<EntityId>,
-    is_over: AtomicBool,
-}
-
-impl Membership {
-    pub(crate) fn new(executor: &Arc<Shared>) -> Arc<Self> {
-        Arc::new(Self { executor: Arc::clone(executor), id: OnceLock::new(), is_over: AtomicBool::new(false) })
-    }
-
-    pub(crate) fn id(&self) -> Option<EntityId> {
-        self.id.get().copied()
-    }
-
-    /// The executor has added the entity.
-    pub(crate) fn begin(&self, id: EntityId) {
-        let _ = self.id.set(id);
-    }
-
-    /// Whether the handle is gone: the callback must not run any more, although the entity may still be there.
-    pub(crate) fn is_over(&self) -> bool {
-        self.is_over.load(Ordering::Acquire)
-    }
-}
 
 /// What all handles have in common.
 pub(crate) struct EntityHandle {
@@ -58,7 +26,7 @@ pub(crate) struct EntityHandle {
 
 impl EntityHandle {
     pub(crate) fn detach(self) {
-        let executor = Arc::clone(&self.membership.executor);
+        let executor = Arc::clone(&self.group.executor);
         executor.submit(move |state| state.detached.push(Box::new(self)));
     }
 }
@@ -71,8 +39,8 @@ impl Drop for EntityHandle {
         if let Some(close) = &self.closer {
             close();
         }
-        let Membership { executor, is_over, .. } = &*self.membership;
-        is_over.store(true, Ordering::Release);
+        let executor = &self.group.executor;
+        self.membership.end();
         if !self.addition.is_some_and(|addition| executor.take_back(addition)) {
             let membership = Arc::clone(&self.membership);
             executor.submit(move |state: &mut State| {
@@ -81,8 +49,10 @@ impl Drop for EntityHandle {
                 }
             });
         }
-        // After the removal is asked for: the timer must not fire meanwhile as if it had not been cancelled.
-        self.timer.iter().for_each(|timer| timer.take_back_request(executor));
+        // Only after the removal was asked for: the timer must not fire meanwhile as if it had not been cancelled.
+        if let Some(ticket) = self.timer.as_ref().and_then(|timer| timer.take_ticket()) {
+            executor.take_back(ticket);
+        }
     }
 }
 

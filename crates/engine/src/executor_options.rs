@@ -8,7 +8,6 @@ use rospin_core::{Policy, policy};
 use rospin_scenario::deployment::ExecutorPlan;
 
 use crate::os::ThreadOptions;
-use crate::spin::Until;
 
 /// How an executor is set up.
 pub struct ExecutorOptions {
@@ -106,6 +105,18 @@ impl ExecutorOptions {
         self.trace = Some(Box::new(trace));
         self
     }
+}
+
+/// When a spin ends by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Until {
+    /// When it is halted.
+    #[default]
+    Halted,
+    /// After one activation.
+    Once,
+    /// When nothing is ready any more.
+    Idle,
 }
 
 /// When [`Executor::spin`](crate::Executor::spin) returns.

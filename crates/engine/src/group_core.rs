@@ -5,84 +5,21 @@ use std::sync::{Arc, OnceLock};
 
 use rospin_core::{EntityKind, GroupId, GroupKind};
 
-use crate::body::GroupKey;
 use crate::changes::Ticket;
 use crate::context::Context;
-use crate::executor::ExecutorHandle;
-use crate::incident::{Failures, OnPanic};
-use crate::shared::Shared;
-
-/// How a callback group is set up.
-#[derive(Clone, Debug)]
-pub struct GroupOptions {
-    pub(crate) name: String,
-    pub(crate) node: String,
-    pub(crate) on_panic: OnPanic,
-}
-
-impl GroupOptions {
-    /// A group of that name.
-    #[must_use]
-    pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), node: String::new(), on_panic: OnPanic::default() }
-    }
-
-    /// Sets the node that the group belongs to, for [deployment files](crate::ContextOptions::deployment).
-    #[must_use]
-    pub fn node(mut self, node: impl Into<String>) -> Self {
-        self.node = node.into();
-        self
-    }
-
-    /// Sets what happens after a callback of the group panicked.
-    #[must_use]
-    pub const fn on_panic(mut self, reaction: OnPanic) -> Self {
-        self.on_panic = reaction;
-        self
-    }
-}
-
-impl From<&str> for GroupOptions {
-    fn from(name: &str) -> Self {
-        Self::new(name)
-    }
-}
-
-impl From<String> for GroupOptions {
-    fn from(name: String) -> Self {
-        Self::new(name)
-    }
-}
-
-/// Why a timer could not be created.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum TimerError {
-    /// It would always be due.
-    #[error("timer `{timer}` has a period of zero; give it a positive one, or make it a one-shot")]
-    ZeroPeriod {
-        /// The timer.
-        timer: String,
-    },
-    /// The group was removed, or its executor dropped.
-    #[error(transparent)]
-    GroupGone(#[from] GroupGone),
-}
-
-/// The group was removed, or its executor dropped: it can have no entities any more.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("group `{group}` was removed, or its executor dropped; create entities before, or on another group")]
-pub struct GroupGone {
-    /// The group.
-    pub group: String,
-}
+use crate::error::GroupGone;
+use crate::executor_core::ExecutorCore;
+use crate::executor_handle::ExecutorHandle;
+use crate::incident::Failures;
+use crate::options::GroupOptions;
+use crate::waits::GroupKey;
 
 /// What a group's handles and entities share. The group lives as long as one of them.
 pub(crate) struct GroupCore {
     pub(crate) name: String,
     pub(crate) kind: GroupKind,
     pub(crate) id: Arc<OnceLock<GroupId>>,
-    pub(crate) executor: Arc<Shared>,
+    pub(crate) executor: Arc<ExecutorCore>,
     pub(crate) context: Context,
     pub(crate) threads: u16,
     unnamed: AtomicUsize,
@@ -100,7 +37,7 @@ impl GroupCore {
     ) -> Arc<Self> {
         let id = Arc::new(OnceLock::new());
         let (name, added) = (options.name.as_str().into(), Arc::clone(&id));
-        let addition = executor.shared.submit(move |state| {
+        let addition = executor.core.submit(move |state| {
             let payload = payload.map(|payload| Box::new(payload) as _);
             let _ = added.set(state.add_group(name, kind, payload, options.on_panic));
         });
@@ -108,7 +45,7 @@ impl GroupCore {
             name: options.name,
             kind,
             id,
-            executor: Arc::clone(&executor.shared),
+            executor: Arc::clone(&executor.core),
             context: executor.context.clone(),
             threads: executor.threads,
             unnamed: AtomicUsize::new(0),
@@ -124,7 +61,7 @@ impl GroupCore {
 
     /// What reports errors of an entity's callback.
     pub(crate) fn failures(&self, entity: &str) -> Failures {
-        Failures::new(self.context.reporter(), &self.executor.name, &self.name, entity)
+        Failures::new(self.context.reporter(), &self.executor.shared.name, &self.name, entity)
     }
 
     /// How many items the deployment file has the queue of that entity keep.

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// What happens after a callback panicked. The panic itself is always caught and reported.
@@ -98,5 +99,19 @@ pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
         message.clone()
     } else {
         "(a value that is not text)".to_owned()
+    }
+}
+
+/// Runs user code that is no callback. A panic in it, which the panic hook has reported, must not take the executor down.
+pub(crate) fn contain<R>(user_code: impl FnOnce() -> R) -> Option<R> {
+    match catch_unwind(AssertUnwindSafe(user_code)) {
+        Ok(result) => Some(result),
+        Err(panic) => {
+            // The panic's payload may panic when it is dropped, and so may that panic's payload: it is leaked then.
+            if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+                std::mem::forget(another);
+            }
+            None
+        }
     }
 }

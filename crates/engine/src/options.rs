@@ -1,8 +1,52 @@
-//! How entities are set up.
+//! The options of groups and entities.
 
 use std::time::Duration;
 
 use rospin_core::{ClockKind, Instant, Overrun, Priority};
+
+use crate::incident::OnPanic;
+
+/// How a callback group is set up.
+#[derive(Clone, Debug)]
+pub struct GroupOptions {
+    pub(crate) name: String,
+    pub(crate) node: String,
+    pub(crate) on_panic: OnPanic,
+}
+
+impl GroupOptions {
+    /// A group of that name.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), node: String::new(), on_panic: OnPanic::default() }
+    }
+
+    /// Sets the node that the group belongs to, for [deployment files](crate::ContextOptions::deployment).
+    #[must_use]
+    pub fn node(mut self, node: impl Into<String>) -> Self {
+        self.node = node.into();
+        self
+    }
+
+    /// Sets what happens after a callback of the group panicked.
+    #[must_use]
+    pub const fn on_panic(mut self, reaction: OnPanic) -> Self {
+        self.on_panic = reaction;
+        self
+    }
+}
+
+impl From<&str> for GroupOptions {
+    fn from(name: &str) -> Self {
+        Self::new(name)
+    }
+}
+
+impl From<String> for GroupOptions {
+    fn from(name: String) -> Self {
+        Self::new(name)
+    }
+}
 
 /// What all kinds of entities have in common.
 #[derive(Clone, Debug, Default)]

@@ -31,6 +31,20 @@ pub struct Queue<T: Send + Sync + 'static> {
     losses: Arc<LossCounters>,
 }
 
+impl Context {
+    /// Creates a subscription without a callback, for whoever has a loop of their own; a plain `&str` is its topic. What only
+    /// matters to executors, such as a priority, is ignored.
+    ///
+    /// # Errors
+    /// If the topic carries messages of another type.
+    pub fn create_queue<T: Send + Sync + 'static>(
+        &self,
+        options: impl Into<SubscriptionOptions>,
+    ) -> Result<Queue<T>, TopicError> {
+        Queue::new(self, &options.into())
+    }
+}
+
 impl<T: Send + Sync + 'static> Queue<T> {
     pub(crate) fn new(context: &Context, options: &SubscriptionOptions) -> Result<Self, TopicError> {
         let name = options.common.name.as_deref().unwrap_or(&options.topic);

@@ -30,6 +30,19 @@ use crate::source::{Closer, Notifier, Pending, Source, TakeError};
 /// ```
 pub struct RequestQueue<Req: Send + 'static, Resp: Send + 'static>(ServiceSource<Req, Resp>);
 
+impl Context {
+    /// Creates a service without a callback, whose requests are answered by whoever takes them; a plain `&str` is its name.
+    ///
+    /// # Errors
+    /// If the service exists already, or has other types.
+    pub fn create_request_queue<Req: Send + 'static, Resp: Send + 'static>(
+        &self,
+        options: impl Into<ServiceOptions>,
+    ) -> Result<RequestQueue<Req, Resp>, ServiceError> {
+        RequestQueue::new(self, &options.into())
+    }
+}
+
 impl<Req: Send + 'static, Resp: Send + 'static> RequestQueue<Req, Resp> {
     pub(crate) fn new(context: &Context, options: &ServiceOptions) -> Result<Self, ServiceError> {
         let name = options.common.name.as_deref().unwrap_or(&options.service);

@@ -6,18 +6,17 @@ use std::sync::Arc;
 
 use rospin_core::Instant;
 
-use crate::body::GroupKey;
 use crate::call::{Call, CallError, Reply, Sent};
 use crate::clock::Clock;
 use crate::context::Context;
-use crate::group_core::GroupGone;
+use crate::error::GroupGone;
 use crate::lock_free::ring::{Consumer, Producer, ring};
 use crate::loss::{LossCause, LossCounters};
 use crate::options::ServiceOptions;
 use crate::registry::TypeMismatch;
 use crate::source::{Notifier, Pending, Source, TakeError};
 use crate::waiters::Waiters;
-use crate::waits::Waits;
+use crate::waits::{GroupKey, Waits};
 
 /// Why a service or a client could not be created.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -116,6 +115,19 @@ pub struct Client<Req: Send + 'static, Resp: Send + 'static> {
     endpoint: Arc<Endpoint<Req, Resp>>,
     clock: Clock,
     waits: Arc<Waits>,
+}
+
+impl Context {
+    /// Creates a client of the service called `service`, which need not be there yet.
+    ///
+    /// # Errors
+    /// If the service has other types.
+    pub fn create_client<Req: Send + 'static, Resp: Send + 'static>(
+        &self,
+        service: &str,
+    ) -> Result<Client<Req, Resp>, ServiceError> {
+        Client::new(self, service)
+    }
 }
 
 impl<Req: Send + 'static, Resp: Send + 'static> Client<Req, Resp> {

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context as TaskContext, Poll, Wake, Waker};
+use std::task::{Context as TaskContext, Poll, Waker};
 
 use futures_core::Stream;
 use rospin_core::Instant;
 
-use crate::group_core::GroupGone;
+use crate::error::GroupGone;
 use crate::loss::{LossCause, LossCounters};
 use crate::shared::Shared;
 use crate::signal::Signal;
@@ -54,16 +54,6 @@ impl Notifier {
 impl fmt::Debug for Notifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Notifier").finish_non_exhaustive()
-    }
-}
-
-impl Wake for Signal {
-    fn wake(self: Arc<Self>) {
-        self.notify(None);
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.notify(None);
     }
 }
 

@@ -12,33 +12,27 @@ use rospin_core::{Instant, ThreadIndex};
 
 use crate::access::Access;
 use crate::current::Seat as SeatOfThread;
-use crate::executor::{SpinEnd, SpinError};
+use crate::executor_core::ExecutorCore;
+use crate::executor_options::Until;
+use crate::incident::contain;
 use crate::lock_free::parker::{Deadline, Ticket};
 use crate::main_future::MainFuture;
 use crate::ros_time::RunsCallbacks;
 use crate::runtime::Runtime;
-use crate::shared::{Shared, contain};
+use crate::shared::Shared;
 use crate::state::State;
 use crate::sync::{PlainMutex, spawn_scoped, thread};
 use crate::work::Run;
 
+mod end;
 mod turn;
 
-/// When a spin ends by itself.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Until {
-    /// When it is halted.
-    #[default]
-    Halted,
-    /// After one activation.
-    Once,
-    /// When nothing is ready any more.
-    Idle,
-}
+pub use end::{SpinEnd, SpinError};
 
 /// One call of `spin`.
 pub(crate) struct Spin<'a> {
-    pub(crate) executor: &'a Arc<Shared>,
+    core: &'a ExecutorCore,
+    executor: &'a Arc<Shared>,
     pub(crate) runtime: &'a Runtime,
     pub(crate) threads: u16,
     pub(crate) until: Until,
@@ -83,9 +77,10 @@ enum Next {
 }
 
 impl<'a> Spin<'a> {
-    pub(crate) fn new(executor: &'a Arc<Shared>, runtime: &'a Runtime, threads: u16) -> Self {
+    pub(crate) fn new(core: &'a ExecutorCore, runtime: &'a Runtime, threads: u16) -> Self {
         Self {
-            executor,
+            core,
+            executor: &core.shared,
             runtime,
             threads,
             until: Until::Halted,
@@ -102,7 +97,7 @@ impl<'a> Spin<'a> {
             return Err(SpinError::AlreadySpinning { executor: executor.name.clone() });
         }
         let _spinning = Spinning(executor);
-        let mut state = executor.lock_state();
+        let mut state = self.core.lock_state();
         state.parked = 0;
         state.watch = None;
         executor.threads.forget();
@@ -124,7 +119,7 @@ impl<'a> Spin<'a> {
         drop(state);
         leftovers.deal_with(executor);
         // What was submitted while the last step was made.
-        executor.settle();
+        self.core.settle();
         spun?;
         match fatal {
             Some(incident) => Err(SpinError::Panicked(incident)),
@@ -228,7 +223,7 @@ impl<'a> Spin<'a> {
                 Next::Park(ticket, _) if is_called() => self.executor.bell.parker.cancel(ticket),
                 Next::Park(ticket, deadline) => self.executor.bell.parker.park(ticket, deadline),
                 Next::Again => {}
-                Next::Wake(now) => self.executor.sleeps.wake_due(self.executor, now),
+                Next::Wake(now) => self.executor.sleeps.wake_due(&self.executor.times, now),
                 Next::Stop => return,
             }
         }

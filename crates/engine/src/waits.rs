@@ -5,10 +5,69 @@
 
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use crate::call::Progress;
-use crate::current::GroupKey;
+/// Names a mutually exclusive group: the address of something that lives as long as the group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct GroupKey(NonZeroUsize);
+
+impl GroupKey {
+    /// The bits that are zero in every address.
+    pub(crate) const FREE_BITS: usize = 3;
+
+    pub(crate) fn of<T>(group: &Arc<T>) -> Option<Self> {
+        const { assert!(align_of::<T>() > Self::FREE_BITS, "the address has too few free bits") };
+        Self::from_address(Arc::as_ptr(group) as usize)
+    }
+
+    pub(crate) fn from_address(address: usize) -> Option<Self> {
+        NonZeroUsize::new(address).map(Self)
+    }
+
+    pub(crate) fn address(self) -> usize {
+        self.0.get()
+    }
+}
+
+/// The progress of a request, as its caller sees it.
+#[derive(Default)]
+pub(crate) struct Progress {
+    is_answered: AtomicBool,
+    is_out: AtomicBool,
+}
+
+impl Progress {
+    /// Returns true if there is a response, or never will be one.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.is_answered.load(Ordering::Acquire)
+    }
+
+    /// Returns true if the response may come from anywhere, and not only from a callback of the service's executor.
+    pub(crate) fn is_out(&self) -> bool {
+        self.is_out.load(Ordering::Acquire)
+    }
+}
+
+/// Tells the caller when it is dropped that it need not wait any more.
+pub(crate) struct Answered(Arc<Progress>);
+
+impl Answered {
+    pub(crate) fn new(progress: &Arc<Progress>) -> Self {
+        Self(Arc::clone(progress))
+    }
+
+    /// Notes that the response may come from anywhere from now on.
+    pub(crate) fn leaves(&self) {
+        self.0.is_out.store(true, Ordering::Release);
+    }
+}
+
+impl Drop for Answered {
+    fn drop(&mut self) {
+        self.0.is_answered.store(true, Ordering::Release);
+    }
+}
 
 /// All waits between groups of a context. Touched only when a call is awaited that has no response yet.
 #[derive(Default)]
@@ -130,7 +189,7 @@ mod tests {
         is_over.end();
         waits.add(Wait::new(a, b, "b", &progress)).unwrap();
         assert!(waits.add(wait(b, a, "a")).is_err(), "not answered yet");
-        drop(Progress::answerer(&progress));
+        drop(Answered::new(&progress));
         waits.add(wait(b, a, "a")).unwrap();
         assert_eq!(waits.0.lock().len(), 1);
     }

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use rospin_core::{Activation, Instant};
 
 use crate::body::{Body, Ran, RunContext};
-use crate::incident::{OnPanic, panic_message};
+use crate::incident::{OnPanic, contain, panic_message};
 use crate::loss::LossCounters;
-use crate::shared::contain;
 use crate::source::Pending;
 
 /// What is known of a callback even when its entity and its group are gone.

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use super::{AnyPayload, Body, Ran, RunContext, Take, pass_on, take_into};
-use crate::current::{GroupKey, Noted, Running};
+use crate::current::{Noted, Running};
 use crate::source::{Notifier, Pending};
+use crate::waits::GroupKey;
 
 /// An asynchronous callback's way to its group's payload.
 ///

@@ -13,7 +13,6 @@ use std::task::Waker;
 
 use rospin_core::Instant;
 
-pub(crate) use crate::current::GroupKey;
 use crate::source::{Notifier, Pending, Source, TakeError};
 
 /// The payload of a mutually exclusive group. Whoever has it runs the group's callback: ownership is the exclusion.

@@ -5,8 +5,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::{Body, Ran, RunContext, Take, pass_on, take_into};
-use crate::current::{GroupKey, Running};
+use crate::current::Running;
 use crate::source::{Notifier, Pending};
+use crate::waits::GroupKey;
 
 /// A callback of a mutually exclusive group, which it gets the payload of.
 pub(crate) struct ExclusiveBody<T, P, F> {

@@ -7,7 +7,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use super::Driver;
+use super::driver::Driver;
 
 /// What ROS time was asked to show is shown once this is over. Await it, [wait](Self::wait) for it, or drop it: time
 /// moves all the same.

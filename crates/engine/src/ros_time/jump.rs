@@ -1,14 +1,11 @@
-//! Jumps of ROS time, and the source of the callbacks that are told of them.
+//! Jumps of ROS time.
 
-use crate::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rospin_core::Instant;
 
-use super::Driver;
-use crate::shared::Shared;
-use crate::source::{Notifier, Pending, Source, TakeError};
+use crate::time_source::TimeListener;
 
 /// Whether a jump came with another source of time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -74,67 +71,24 @@ impl JumpThreshold {
     }
 }
 
-/// A jump that a callback has to be told of; dropped when it was, or cannot be any more.
+/// A jump that a callback has yet to be told of. Dropping it says that the callback ran, or never will.
 pub(crate) struct Told {
     pub(crate) jump: TimeJump,
-    /// Whether time stands still until then.
+    /// True if time stands still until the callback ran.
     pub(super) is_waited_for: bool,
-    executor: Arc<Shared>,
+    executor: Arc<dyn TimeListener>,
 }
 
 impl Told {
-    /// Must not be dropped while the driver's books are open.
-    pub(super) fn new(jump: TimeJump, executor: &Arc<Shared>) -> Self {
-        executor.jumps_left.fetch_add(1, Ordering::SeqCst);
+    /// Creates the jump. It must not be dropped while the driver's books are open.
+    pub(super) fn new(jump: TimeJump, executor: &Arc<dyn TimeListener>) -> Self {
+        executor.add_jump();
         Self { jump, is_waited_for: false, executor: Arc::clone(executor) }
     }
 }
 
 impl Drop for Told {
     fn drop(&mut self) {
-        if self.is_waited_for {
-            self.executor.clock.driver().arrived(&self.executor.clock);
-        }
-        if self.executor.jumps_left.fetch_sub(1, Ordering::SeqCst) == 1 {
-            // Its timers on ROS time may go on.
-            self.executor.poke();
-        }
-    }
-}
-
-/// Where jump callbacks take their jumps from.
-pub(crate) struct JumpSource {
-    driver: Arc<Driver>,
-    hook: u64,
-}
-
-impl JumpSource {
-    pub(crate) const fn new(driver: Arc<Driver>, hook: u64) -> Self {
-        Self { driver, hook }
-    }
-}
-
-impl Source for JumpSource {
-    type Item = Told;
-    type Attachment = ();
-
-    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
-        self.driver.hook_up(self.hook, notifier);
-        Ok(())
-    }
-
-    fn try_take(&mut self) -> Result<Option<Told>, TakeError> {
-        Ok(self.driver.take(self.hook))
-    }
-
-    fn pending(&self) -> Pending {
-        // Before the executor knew the entity, notifications were lost on it.
-        if self.driver.has_news(self.hook) { Pending::Unknown } else { Pending::Empty }
-    }
-}
-
-impl Drop for JumpSource {
-    fn drop(&mut self) {
-        self.driver.unhook(self.hook);
+        self.executor.remove_jump(self.is_waited_for);
     }
 }

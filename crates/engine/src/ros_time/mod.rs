@@ -9,8 +9,9 @@
 //! suspended, between two polls of it, and waits only for callbacks that run.
 
 mod barrier;
-mod driver;
+pub(crate) mod driver;
 mod jump;
+mod jump_source;
 mod view;
 
 use std::fmt;
@@ -20,12 +21,12 @@ use rospin_core::{ClockKind, Instant};
 
 pub(crate) use barrier::RunsCallbacks;
 pub use barrier::{Barrier, BarrierError};
-pub(crate) use driver::Driver;
 pub use jump::{ClockChange, JumpThreshold, TimeJump};
-pub(crate) use jump::{JumpSource, Told};
+pub(crate) use jump_source::JumpSource;
 pub(crate) use view::{Follower, Leap, RosView};
 
 use crate::clock::Clock;
+use driver::Target;
 
 /// The ROS time of a [`Context`](crate::Context): tells it, and drives it, as the messages of `/clock` would.
 ///
@@ -97,12 +98,17 @@ impl RosTime {
     /// What is asked for while jump callbacks run is done afterwards; of several, the last. Locks for a moment, wakes
     /// executors whose timers are due, runs no callbacks. May allocate.
     pub fn set(&self, now: Instant) -> Barrier {
-        self.clock.driver().ask(&self.clock, |target| target.time = now)
+        self.ask(|target| target.time = now)
     }
 
     /// Activates it, or has it follow the system clock (`use_sim_time`). To be waited for as [`set`](Self::set).
     pub fn set_active(&self, active: bool) -> Barrier {
-        self.clock.driver().ask(&self.clock, |target| target.is_active = active)
+        self.ask(|target| target.is_active = active)
+    }
+
+    fn ask(&self, change: impl FnOnce(&mut Target)) -> Barrier {
+        let driver = self.clock.driver();
+        Barrier::new(Arc::clone(driver), driver.ask(change))
     }
 }
 

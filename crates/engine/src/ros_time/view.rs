@@ -1,12 +1,10 @@
 //! What one executor's timers know of ROS time.
 
-use crate::sync::atomic::Ordering;
-
 use rospin_core::{ClockKind, Instant, Scheduler};
 
 use crate::clock::{Clock, RosReading, SystemDue};
 use crate::lock_free::dial::Reading;
-use crate::shared::Shared;
+use crate::times::Times;
 
 /// Finds the jumps of ROS time for those who read it now and then.
 pub(crate) struct Follower {
@@ -81,23 +79,23 @@ impl RosView {
     }
 
     /// Says what is waited for.
-    pub(crate) fn watch(&mut self, scheduler: &Scheduler, executor: &Shared) {
-        let due_ns = next_due(scheduler, executor).map(Instant::as_nanos);
+    pub(crate) fn watch(&mut self, scheduler: &Scheduler, times: &Times) {
+        let due_ns = next_due(scheduler, times).map(Instant::as_nanos);
         if due_ns.is_some() || self.watches {
-            executor.ros_watch.set(due_ns, self.follower.told().turn);
+            times.ros_watch.set(due_ns, self.follower.told().turn);
             self.watches = due_ns.is_some();
         }
     }
 
     /// When the next timer is due while ROS time is the system clock's, by which a thread can sleep.
-    pub(crate) fn next_due_by_system_clock(&self, scheduler: &Scheduler, executor: &Shared) -> Option<SystemDue> {
-        let due = if self.follower.told().time_ns.is_none() { next_due(scheduler, executor) } else { None };
+    pub(crate) fn next_due_by_system_clock(&self, scheduler: &Scheduler, times: &Times) -> Option<SystemDue> {
+        let due = if self.follower.told().time_ns.is_none() { next_due(scheduler, times) } else { None };
         due.map(|due| SystemDue { due, follows_steps_back: true })
     }
 }
 
 /// None while jump callbacks have to run first: the last of them wakes the executor.
-fn next_due(scheduler: &Scheduler, executor: &Shared) -> Option<Instant> {
+fn next_due(scheduler: &Scheduler, times: &Times) -> Option<Instant> {
     let due = scheduler.next_due_on(ClockKind::Ros)?;
-    (executor.jumps_left.load(Ordering::SeqCst) == 0).then_some(due)
+    (!times.are_jumps_left()).then_some(due)
 }

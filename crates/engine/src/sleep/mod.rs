@@ -4,7 +4,7 @@
 //! callbacks. So whatever was woken runs at its own priority.
 
 mod queue;
-mod sleeps;
+pub(crate) mod sleeps;
 
 use std::fmt;
 use std::pin::Pin;
@@ -14,10 +14,7 @@ use std::time::Duration;
 
 use rospin_core::{ClockKind, Instant};
 
-pub(crate) use sleeps::{RosWatch, Sleeps};
-
 use crate::current::Seat;
-use crate::executor::ExecutorHandle;
 use crate::shared::Shared;
 use queue::Ticket;
 use sleeps::{Asked, Wish};
@@ -70,58 +67,12 @@ struct Bed {
     ticket: Ticket,
 }
 
-impl ExecutorHandle {
-    /// Sleeps until the clock of that kind shows `due`. On ROS time that is when it gets there, however it does.
-    ///
-    /// See [`sleep`](Self::sleep) for what it costs, and [`Sleep`] for who wakes it.
-    pub fn sleep_until(&self, clock: ClockKind, due: Instant) -> Sleep {
-        Sleep::until(&self.shared, clock, due)
-    }
-
-    /// Sleeps for so long on the clock of that kind, from now on, and no longer should ROS time jump back.
-    ///
-    /// The executor wakes the callback itself, and the callback goes on at its own priority. `tokio::time::sleep` relies on a
-    /// thread of Tokio's instead, which is an ordinary one (`SCHED_OTHER`): under load, an urgent callback that awaits it is late
-    /// by as much as ordinary threads are. Use this one there.
-    ///
-    /// Reads a clock; neither blocks, locks nor allocates. See [`Sleep`] for what polling it costs.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use rospin_engine::{ClockKind, Context, ContextOptions, ExecutorOptions, Instant, SpinOptions, TimerOptions};
-    ///
-    /// let context = Context::new(ContextOptions::new());
-    /// let executor = context.create_executor(ExecutorOptions::new("main"));
-    /// let time = context.ros_time();
-    /// time.set_active(true);
-    /// let arm = executor.create_group("arm", "down");
-    /// let handle = executor.handle();
-    /// let _wave = arm.create_timer_async(TimerOptions::one_shot(Duration::ZERO), move |arm, _| {
-    ///     let pause = handle.sleep(ClockKind::Ros, Duration::from_secs(2));
-    ///     async move {
-    ///         arm.with(|arm| *arm = "up");
-    ///         if pause.await.is_ok() {
-    ///             arm.with(|arm| *arm = "waving");
-    ///         }
-    ///     }
-    /// })?;
-    /// executor.spin(SpinOptions::spin_all())?;
-    /// time.set(Instant::from_millis(2_000));
-    /// executor.spin(SpinOptions::spin_all())?;
-    /// assert_eq!(arm.into_payload().unwrap(), "waving");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn sleep(&self, clock: ClockKind, duration: Duration) -> Sleep {
-        Sleep::after(&self.shared, clock, duration)
-    }
-}
-
 impl Sleep {
     /// Sleeps for so long, on that executor unless it is polled by another one.
     pub(crate) fn after(executor: &Arc<Shared>, clock: ClockKind, duration: Duration) -> Self {
         let mut sleep = Self::new(executor, clock, Instant::ZERO, Some(duration));
-        let current = executor.clock.read_ros();
-        let now = if clock == ClockKind::Ros { current.now } else { executor.clock.read(clock) };
+        let current = executor.times.clock.read_ros();
+        let now = if clock == ClockKind::Ros { current.now } else { executor.times.clock.read(clock) };
         sleep.wish.due = now + duration;
         sleep.wish.ros = current.reading;
         sleep
@@ -133,13 +84,14 @@ impl Sleep {
     }
 
     fn new(executor: &Arc<Shared>, clock: ClockKind, due: Instant, longest: Option<Duration>) -> Self {
-        let wish = Wish { clock, due, longest, ros: executor.clock.driver().dial.read() };
+        let wish = Wish { clock, due, longest, ros: executor.times.dial().read() };
         Self { wish, asked_of: Arc::clone(executor), bed: None, is_over: false }
     }
 
     /// Who is to wake it: the executor that polls it, unless its thread has better to do than to look after sleepers.
     fn waking_executor(&self) -> Result<Option<Arc<Shared>>, SleepError> {
-        let is_alike = |seat: &Seat| Arc::ptr_eq(seat.executor.clock.driver(), self.asked_of.clock.driver());
+        let is_alike =
+            |seat: &Seat| Arc::ptr_eq(seat.executor.times.clock.driver(), self.asked_of.times.clock.driver());
         let Some(seat) = Seat::here().filter(is_alike) else {
             return Ok(None);
         };
@@ -193,9 +145,12 @@ impl Future for Sleep {
             return Poll::Ready(Ok(()));
         }
         let executor = here.unwrap_or_else(|| Arc::clone(&self.asked_of));
-        let Some(ticket) = executor.sleeps.add(&executor, &self.wish, cx.waker().clone()) else {
+        let Some((ticket, is_first)) = executor.sleeps.add(&executor.times, &self.wish, cx.waker().clone()) else {
             return Poll::Ready(Err(SleepError::ExecutorDropped { executor: executor.name.clone() }));
         };
+        if is_first {
+            executor.poke();
+        }
         self.bed = Some(Bed { executor, ticket });
         Poll::Pending
     }

@@ -10,9 +10,10 @@ use smallvec::SmallVec;
 
 use super::queue::{Queue, Sleeper, Ticket};
 use crate::clock::{Clock, SystemDue};
-use crate::lock_free::dial::{Dial, Reading, Watch};
+use crate::incident::contain;
+use crate::lock_free::dial::Reading;
 use crate::ros_time::{Follower, Leap};
-use crate::shared::{Shared, contain};
+use crate::times::Times;
 
 /// In place of a due time: nobody sleeps on that clock.
 const NOBODY: u64 = u64::MAX;
@@ -107,22 +108,22 @@ impl Sleeps {
     /// Whether [`wake_due`](Self::wake_due) has something to do. One load while nobody sleeps; otherwise it may read
     /// clocks, and takes a lock if somebody sleeps on ROS time.
     #[inline]
-    pub(crate) fn is_due(&self, executor: &Shared, now: Instant) -> bool {
-        !self.is_empty() && self.is_anybody_due(executor, now)
+    pub(crate) fn is_due(&self, times: &Times, now: Instant) -> bool {
+        !self.is_empty() && self.is_anybody_due(times, now)
     }
 
     #[cold]
-    fn is_anybody_due(&self, executor: &Shared, now: Instant) -> bool {
+    fn is_anybody_due(&self, times: &Times, now: Instant) -> bool {
         let is_over = |clock: usize, now: Instant| self.load(clock) <= now.as_nanos();
         // No clock shows `NOBODY`.
         is_over(STEADY, now)
-            || (self.load(SYSTEM) != NOBODY && is_over(SYSTEM, executor.clock.system()))
+            || (self.load(SYSTEM) != NOBODY && is_over(SYSTEM, times.clock.system()))
             || (self.load(ROS) != NOBODY && {
                 // Looked at each time: the system clock, which it may follow, can be set back at any time.
                 let mut book = self.book.lock();
-                let ros_now = self.follow(&mut book, &executor.clock, now);
+                let ros_now = self.follow(&mut book, &times.clock, now);
                 self.note(&book);
-                is_over(ROS, ros_now) && !are_jumps_left(executor)
+                is_over(ROS, ros_now) && !times.are_jumps_left()
             })
     }
 
@@ -130,17 +131,17 @@ impl Sleeps {
     ///
     /// Wakers are foreign code: to be called where nothing is locked or borrowed. Each is called once, and who falls asleep
     /// meanwhile is not among them, so that it ends.
-    pub(crate) fn wake_due(&self, executor: &Shared, now: Instant) {
+    pub(crate) fn wake_due(&self, times: &Times, now: Instant) {
         let mut wakers = SmallVec::<[Waker; 8]>::new();
         let mut book = self.book.lock();
         book.pop_due(STEADY, now, &mut wakers);
         if self.load(SYSTEM) != NOBODY {
-            book.pop_due(SYSTEM, executor.clock.system(), &mut wakers);
+            book.pop_due(SYSTEM, times.clock.system(), &mut wakers);
         }
         if self.load(ROS) != NOBODY {
-            let now = self.follow(&mut book, &executor.clock, now);
+            let now = self.follow(&mut book, &times.clock, now);
             // After the reading: a jump that it shows was counted before.
-            if !are_jumps_left(executor) {
+            if !times.are_jumps_left() {
                 book.pop_due(ROS, now, &mut wakers);
             }
         }
@@ -159,13 +160,13 @@ impl Sleeps {
 
     /// The same by the system clock, which ROS time may follow. One load while nobody sleeps.
     #[inline]
-    pub(crate) fn earlier_by_system_clock(&self, executor: &Shared, timer: Option<SystemDue>) -> Option<SystemDue> {
-        if self.is_empty() { timer } else { self.earlier_of_others(executor, timer) }
+    pub(crate) fn earlier_by_system_clock(&self, times: &Times, timer: Option<SystemDue>) -> Option<SystemDue> {
+        if self.is_empty() { timer } else { self.earlier_of_others(times, timer) }
     }
 
     #[cold]
-    fn earlier_of_others(&self, executor: &Shared, timer: Option<SystemDue>) -> Option<SystemDue> {
-        let follows_system = || executor.clock.driver().dial.read().time_ns.is_none() && !are_jumps_left(executor);
+    fn earlier_of_others(&self, times: &Times, timer: Option<SystemDue>) -> Option<SystemDue> {
+        let follows_system = || times.dial().read().time_ns.is_none() && !times.are_jumps_left();
         let ros = self.earliest(ROS).filter(|_| follows_system());
         let ros = ros.map(|due| SystemDue { due, follows_steps_back: true });
         let system = self.earliest(SYSTEM).map(|due| SystemDue { due, follows_steps_back: false });
@@ -174,18 +175,18 @@ impl Sleeps {
 
     /// Says what is waited for on ROS time. Two loads while nobody sleeps on it. The caller looks at the watch afterwards.
     #[inline]
-    pub(crate) fn watch_ros_time(&self, executor: &Shared) {
+    pub(crate) fn watch_ros_time(&self, times: &Times) {
         if !self.is_empty() || self.watches.load(Ordering::Relaxed) {
-            self.set_watch(executor);
+            self.set_watch(times);
         }
     }
 
     #[cold]
-    fn set_watch(&self, executor: &Shared) {
+    fn set_watch(&self, times: &Times) {
         let due_ns = self.load(ROS);
         // None while jump callbacks have to run first: the last of them wakes the executor.
-        let due_ns = (due_ns != NOBODY && !are_jumps_left(executor)).then_some(due_ns);
-        executor.ros_watch.set_sleeps(due_ns, self.turn.load(Ordering::Acquire));
+        let due_ns = (due_ns != NOBODY && !times.are_jumps_left()).then_some(due_ns);
+        times.ros_watch.set_sleeps(due_ns, self.turn.load(Ordering::Acquire));
         self.watches.store(due_ns.is_some(), Ordering::Relaxed);
     }
 
@@ -202,8 +203,9 @@ impl Sleeps {
 
     // ---- for those who sleep ----
 
-    /// None if the executor was dropped. Takes O(log n), may allocate.
-    pub(super) fn add(&self, executor: &Shared, wish: &Wish, waker: Waker) -> Option<Ticket> {
+    /// Adds a sleeper. Returns `None` if the executor was dropped, and otherwise true if a thread of the executor must look at
+    /// the clock again. Takes O(log n), may allocate.
+    pub(super) fn add(&self, times: &Times, wish: &Wish, waker: Waker) -> Option<(Ticket, bool)> {
         let queue = index(wish.clock);
         let mut sleeper = Sleeper { due: wish.due, longest: wish.longest, waker };
         let mut book = self.book.lock();
@@ -211,7 +213,7 @@ impl Sleeps {
             return None;
         }
         if queue == ROS {
-            let now = self.follow(&mut book, &executor.clock, executor.now());
+            let now = self.follow(&mut book, &times.clock, times.now());
             let Reading { turn, shift_ns, base_ns, .. } = book.ros.told();
             if turn != wish.ros.turn {
                 let shift_ns = shift_ns.wrapping_sub(wish.ros.shift_ns);
@@ -224,11 +226,7 @@ impl Sleeps {
         let is_first = due_ns < self.load(queue);
         let ticket = book.queues[queue].add(sleeper);
         self.note(&book);
-        drop(book);
-        if is_first {
-            executor.poke();
-        }
-        Some(ticket)
+        Some((ticket, is_first))
     }
 
     /// Asks what has become of it; if it still sleeps, `waker` is the one to call.
@@ -294,41 +292,5 @@ impl Book {
     fn pop_due(&mut self, clock: usize, now: Instant, wakers: &mut SmallVec<[Waker; 8]>) {
         let queue = &mut self.queues[clock];
         wakers.extend(std::iter::from_fn(|| queue.pop_due(now)).map(|sleeper| sleeper.waker));
-    }
-}
-
-fn are_jumps_left(executor: &Shared) -> bool {
-    executor.jumps_left.load(Ordering::SeqCst) > 0
-}
-
-/// What an executor waits for on ROS time: its timers, and who sleeps on it.
-pub(crate) struct RosWatch {
-    timers: Watch,
-    sleeps: Watch,
-}
-
-impl RosWatch {
-    pub(crate) fn new() -> Self {
-        Self { timers: Watch::new(), sleeps: Watch::new() }
-    }
-
-    /// The next timer is due then, see [`Watch::set`].
-    pub(crate) fn set(&self, due_ns: Option<u64>, turn: u64) {
-        self.timers.set(due_ns, turn);
-    }
-
-    /// The next sleep is over then.
-    fn set_sleeps(&self, due_ns: Option<u64>, turn: u64) {
-        self.sleeps.set(due_ns, turn);
-    }
-
-    /// Whether the executor should look, see [`Watch::is_up`].
-    pub(crate) fn is_up(&self, dial: &Dial) -> bool {
-        self.timers.is_up(dial) || self.sleeps.is_up(dial)
-    }
-
-    /// As [`is_up`](Self::is_up), for whoever has just written the dial or the watch.
-    pub(crate) fn is_up_now(&self, dial: &Dial) -> bool {
-        self.timers.is_up_now(dial) || self.sleeps.is_up(dial)
     }
 }

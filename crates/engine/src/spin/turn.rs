@@ -4,8 +4,9 @@ use crate::sync::atomic::Ordering;
 
 use rospin_core::Instant;
 
-use super::{Next, Seat, Spin, Until};
+use super::{Next, Seat, Spin};
 use crate::clock::STEP_NOTICED_AFTER;
+use crate::executor_options::Until;
 use crate::state::State;
 
 impl Spin<'_> {
@@ -13,7 +14,7 @@ impl Spin<'_> {
     #[inline]
     pub(super) fn step(&self, state: &mut State, seat: &mut Seat) -> Next {
         let executor = self.executor;
-        executor.make_some_changes(state);
+        self.core.make_some_changes(state);
         executor.answer_call();
         // Read after the changes: a clock that was moved is one of them.
         let now = executor.now();
@@ -30,7 +31,7 @@ impl Spin<'_> {
         }
         seat.cleaned_up = false;
         // One round before a pick: whoever falls asleep again at once must not keep callbacks from running.
-        if !std::mem::take(&mut seat.has_woken) && executor.sleeps.is_due(executor, now) {
+        if !std::mem::take(&mut seat.has_woken) && executor.sleeps.is_due(&executor.times, now) {
             seat.has_woken = true;
             return Next::Wake(now);
         }
@@ -102,7 +103,7 @@ impl Spin<'_> {
 
     /// There is nothing to run now.
     fn idle(&self, state: &mut State, seat: &mut Seat, now: Instant) -> Next {
-        if self.executor.sleeps.is_due(self.executor, now) {
+        if self.executor.sleeps.is_due(&self.executor.times, now) {
             return Next::Wake(now);
         }
         if self.until == Until::Idle {
@@ -113,7 +114,7 @@ impl Spin<'_> {
             self.time_out();
             return Next::Stop;
         }
-        let clock = &self.executor.clock;
+        let clock = &self.executor.times.clock;
         let steady = self.executor.sleeps.earlier(state.scheduler.next_due());
         let system = state.next_due_by_system_clock(self.executor);
         // One parked thread watches the timers; the others need not get up for them.
@@ -140,7 +141,7 @@ impl Spin<'_> {
     #[inline]
     pub(super) fn others_are_needed(&self, state: &State) -> bool {
         let unwatched = |due| state.watch.is_none_or(|(_, until)| due < until);
-        let is_ros_time_up = || self.executor.ros_watch.is_up_now(&self.executor.clock.driver().dial);
+        let is_ros_time_up = || self.executor.times.ros_watch.is_up_now(self.executor.times.dial());
         self.threads > 1
             && state.parked > 0
             && (state.scheduler.has_candidates() || self.next_due(state).is_some_and(unwatched) || is_ros_time_up())
@@ -149,7 +150,7 @@ impl Spin<'_> {
     /// When the next timer of a clock that passes by itself is due, on the steady clock as it stands now.
     fn next_due(&self, state: &State) -> Option<Instant> {
         let system = state.next_due_by_system_clock(self.executor).map(|due| {
-            let clock = &self.executor.clock;
+            let clock = &self.executor.times.clock;
             clock.now() + due.saturating_since(clock.system())
         });
         let steady = self.executor.sleeps.earlier(state.scheduler.next_due());

@@ -7,8 +7,9 @@ use rospin_core::policy::Fifo;
 
 use super::State;
 use crate::body::Body;
-use crate::incident::Incident;
-use crate::shared::{CHANGES_A_STEP, Shared, contain};
+use crate::changes::CHANGES_A_STEP;
+use crate::incident::{Incident, contain};
+use crate::shared::Shared;
 
 /// What came up while the state was borrowed, and is dealt with once it is not: user code runs in both.
 #[derive(Default)]

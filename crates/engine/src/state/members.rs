@@ -6,10 +6,10 @@ use rospin_core::{ClockKind, EntityId, GroupId, GroupKind};
 
 use super::{EntitySlot, GroupSlot, NewEntity, NewTimer, RunSlot, State, Target};
 use crate::body::AnyPayload;
-use crate::incident::OnPanic;
+use crate::incident::{OnPanic, contain};
 use crate::lock_free::inbox::BOOK;
 use crate::loss::LossCause;
-use crate::shared::{Shared, contain};
+use crate::shared::Shared;
 use crate::signal::Signal;
 use crate::source::Pending;
 use crate::work::{Callback, Label};
@@ -65,7 +65,7 @@ impl State {
         let (added, timer) = match timer {
             Some(NewTimer { spec: mut timer, shared, reckoned }) => {
                 if timer.clock == ClockKind::Ros {
-                    let current = self.follow_ros_time(&executor.clock);
+                    let current = self.follow_ros_time(&executor.times.clock);
                     if let Some((turn, delay)) = reckoned {
                         // ROS time jumped since, or the system clock was set back that it follows: the delay begins now.
                         let jumped = turn != current.reading.turn;

@@ -14,15 +14,14 @@ use rospin_core::{Activation, EntityId, EntityKind, EntitySpec, GroupId, Instant
 use rospin_core::{ThreadIndex, TimerSpec};
 
 use crate::body::{AnyPayload, Body, Ran};
-use crate::entity::Membership;
 use crate::incident::{Incident, IncidentKind, OnPanic};
 use crate::lock_free::inbox::{Book, Inbox};
 use crate::loss::{LossCause, LossCounters};
+use crate::membership::{Membership, TimerShared};
 use crate::ros_time::RosView;
 use crate::shared::Shared;
 use crate::signal::Signal;
 use crate::source::{Pending, TakeError};
-use crate::timer::TimerShared;
 use crate::work::{Callback, Label, Run};
 use leftovers::Leftovers;
 

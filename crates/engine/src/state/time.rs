@@ -1,7 +1,5 @@
 //! Time passes on the clocks besides the scheduler's own.
 
-use crate::sync::atomic::Ordering;
-
 use rospin_core::{ClockKind, EntityId, Instant};
 
 use super::State;
@@ -12,12 +10,11 @@ impl State {
     /// Passes the time on to the timers of clocks other than the scheduler's own.
     pub(crate) fn advance(&mut self, executor: &Shared, now: Instant) {
         if self.scheduler.has_timers(ClockKind::System) {
-            self.scheduler.advance(ClockKind::System, executor.clock.system(), now);
+            self.scheduler.advance(ClockKind::System, executor.times.clock.system(), now);
         }
         if self.scheduler.has_timers(ClockKind::Ros) {
-            let reading = self.follow_ros_time_at(&executor.clock, now);
-            // After the reading: a jump that it shows was counted before.
-            if executor.jumps_left.load(Ordering::SeqCst) == 0 {
+            let reading = self.follow_ros_time_at(&executor.times.clock, now);
+            if !executor.times.are_jumps_left() {
                 self.scheduler.advance(ClockKind::Ros, reading.now, now);
             }
         }
@@ -46,16 +43,16 @@ impl State {
 
     /// Says what is waited for on ROS time. Free without timers on it and without those who sleep on it.
     pub(crate) fn watch_ros_time(&mut self, executor: &Shared) {
-        self.ros.watch(&self.scheduler, executor);
-        executor.sleeps.watch_ros_time(executor);
+        self.ros.watch(&self.scheduler, &executor.times);
+        executor.sleeps.watch_ros_time(&executor.times);
     }
 
     /// When the next timer is due by the system clock, which ROS time may follow.
     pub(crate) fn next_due_by_system_clock(&self, executor: &Shared) -> Option<SystemDue> {
-        let ros = self.ros.next_due_by_system_clock(&self.scheduler, executor);
+        let ros = self.ros.next_due_by_system_clock(&self.scheduler, &executor.times);
         let system = self.scheduler.next_due_on(ClockKind::System);
         let system = system.map(|due| SystemDue { due, follows_steps_back: false });
-        executor.sleeps.earlier_by_system_clock(executor, SystemDue::sooner(system, ros))
+        executor.sleeps.earlier_by_system_clock(&executor.times, SystemDue::sooner(system, ros))
     }
 
     /// Cancels the timer, or has it start anew.

@@ -26,7 +26,7 @@ use smallvec::SmallVec;
 
 use crate::clock::Clock;
 use crate::context::Context;
-use crate::group_core::GroupGone;
+use crate::error::GroupGone;
 use crate::lock_free::mute::published;
 use crate::lock_free::ring::{MuteOf, Producer};
 use crate::loss::{LossCause, LossCounters};
@@ -216,6 +216,19 @@ struct PublisherInner<T: Send + Sync + 'static> {
     topic: Arc<Topic<T>>,
     clock: Clock,
     history: Option<u64>,
+}
+
+impl Context {
+    /// Creates a publisher; a plain `&str` is its topic.
+    ///
+    /// # Errors
+    /// If the topic carries messages of another type.
+    pub fn create_publisher<T: Send + Sync + 'static>(
+        &self,
+        options: impl Into<PublisherOptions>,
+    ) -> Result<Publisher<T>, TopicError> {
+        Publisher::new(self, options.into())
+    }
 }
 
 impl<T: Send + Sync + 'static> Publisher<T> {
