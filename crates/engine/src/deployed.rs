@@ -1,5 +1,4 @@
-//! A deployment file at work: where groups go, what executors, callbacks and threads have, and whether all of its names are
-//! the program's.
+//! The settings of a deployment file, applied to executors, callbacks and threads, and compared with the program.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,52 +11,53 @@ use rospin_scenario::deployment::{Ambiguous, CallbackPlan, ExecutorPlan, Reactio
 use crate::executor_options::ExecutorOptions;
 use crate::os::{CoreSet, OnShortfall, ThreadId, ThreadOptions, cut_off, lock_memory, threads_of_process};
 
-/// Why a program does not go on with its deployment file.
+/// Reasons why a program does not go on with its deployment file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeployError {
-    /// It names something that the program does not have.
+    /// The file names something that the program does not have.
     #[error(
         "the deployment names {what}, which the program does not have (it has {known}); correct it, or pass over such names \
          with on_unknown = \"warn\""
     )]
     Unknown {
-        /// What is named.
+        /// The unknown executor, group or callback.
         what: String,
-        /// What there is instead.
+        /// The names that the program has.
         known: String,
     },
-    /// Its patterns contradict each other.
+    /// Patterns of the file contradict each other.
     #[error("the deployment contradicts itself: {0}")]
     Ambiguous(#[from] Ambiguous),
-    /// A core does not exist.
+    /// The file names a core that the machine does not have.
     #[error("the deployment puts {what} on core {missing}, which this machine does not have; choose from {online}")]
     Core {
-        /// What is to run there.
+        /// The executor or thread that is to run there.
         what: String,
         /// The cores that are missing.
         missing: CoreSet,
-        /// Those that there are.
+        /// The cores that the machine has.
         online: CoreSet,
     },
-    /// The operating system refuses something, and that is to be an error.
+    /// The operating system refuses a setting, and the file says that this is an error.
     #[error("the deployment cannot be had: {0}")]
     Refused(String),
     /// A template cannot be written.
     #[error("cannot write the deployment template {}: {source}", .path.display())]
     Template {
-        /// Where to.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
 }
 
-/// Whether this machine has all cores that a deployment names. A program checks it by itself when it begins to spin; this is
-/// for tools that look at deployment files without the program.
+/// Checks that this machine has all cores that a deployment names.
+///
+/// A program does that by itself when it begins to spin. This function is for tools that read deployment files without the program.
 ///
 /// # Errors
-/// [`DeployError::Core`] for the first executor or thread that is to run on a core which is not there.
+/// [`DeployError::Core`] for the first executor or thread with a core that the machine does not have.
 pub fn check_cores(plan: &Deployment) -> Result<(), DeployError> {
     let executors = plan.executors.iter().map(|plan| (format!("executor `{}`", plan.name), &plan.cores));
     let threads = plan.threads.iter().map(|plan| (format!("thread `{}`", plan.name), &plan.cores));
@@ -70,7 +70,7 @@ pub fn check_cores(plan: &Deployment) -> Result<(), DeployError> {
     Ok(())
 }
 
-/// A deployment that a context has.
+/// The deployment of a context.
 pub(crate) struct Deployed {
     plan: Deployment,
     chains: PriorityMap,
@@ -78,14 +78,14 @@ pub(crate) struct Deployed {
 
 impl Deployed {
     pub(crate) fn new(plan: Deployment) -> Self {
-        // A plan that was not read may be nonsense; it has no chains' priorities then.
+        // A plan that was not read from a file may have invalid chains. It has no priorities by chain then.
         let chains = plan.chain_priorities().unwrap_or_default();
         Self { plan, chains }
     }
 
     // ---- executors ----
 
-    /// What the program's executor is to be like.
+    /// Applies the file's settings to the options of an executor.
     pub(crate) fn adjust(&self, options: ExecutorOptions) -> ExecutorOptions {
         match self.plan.executor(options.name()) {
             Some(plan) => apply_plan(options, plan, self.on_shortfall()),
@@ -104,7 +104,8 @@ impl Deployed {
 
     // ---- callbacks ----
 
-    /// What the entity of that name is to have: a priority of its own goes before one that follows from chains.
+    /// Returns the file's settings for the entity of that name. A priority of its own takes precedence over one that follows from
+    /// chains.
     pub(crate) fn callback(&self, name: &str) -> CallbackPlan {
         let mut plan = self.plan.callback(name).cloned().unwrap_or_else(|| CallbackPlan::new(name));
         let of_chains = || self.chains.get(name).map(|Priority(priority)| priority);
@@ -114,7 +115,7 @@ impl Deployed {
 
     // ---- the beginning ----
 
-    /// Compares the deployment with what the program and the machine have, before anything runs.
+    /// Compares the deployment with the program and the machine, and locks memory, before anything runs.
     pub(crate) fn begin(&self, program: &Deployment) -> Result<(), DeployError> {
         self.check_names(program)?;
         check_cores(&self.plan)?;
@@ -209,7 +210,7 @@ impl Deployed {
         self.plan.executors.iter().any(|plan| is_of(&plan.name)) || executors.iter().any(|executor| is_of(executor))
     }
 
-    /// What threads of that name are to have, for one that is about to create them.
+    /// Returns the file's settings for threads of that name, for a caller that is about to create them.
     pub(crate) fn thread(&self, name: &str) -> ThreadOptions {
         self.plan.thread(name).map(|plan| self.thread_options(plan)).unwrap_or_default()
     }
@@ -244,7 +245,7 @@ fn with_placement(
     if cores.is_empty() { options } else { options.cores(CoreSet::new(cores.iter().copied())) }
 }
 
-/// What the plan says, and for the rest what the program says.
+/// Applies the plan to the options. Settings that the plan does not name stay as the program has them.
 fn apply_plan(mut options: ExecutorOptions, plan: &ExecutorPlan, on_shortfall: OnShortfall) -> ExecutorOptions {
     if let Some(Ok(policy)) = plan.policy.as_deref().map(rospin_core::policy::by_name) {
         options = options.boxed_policy(policy);
@@ -267,10 +268,10 @@ fn apply_plan(mut options: ExecutorOptions, plan: &ExecutorPlan, on_shortfall: O
     })
 }
 
-/// The program as a deployment file, with the threads that there are, for a user to edit.
+/// Returns the program as the text of a deployment file, with the threads that exist, for a user to edit.
 pub(crate) fn template(program: &Deployment) -> String {
     let mut plan = program.clone();
-    // What no file can name, or say.
+    // Leaves out names and durations that no file can contain.
     let can_be_named = |name: &str| !name.is_empty() && !name.contains(char::is_control);
     plan.executors.retain(|executor| can_be_named(&executor.name));
     plan.groups.retain(|group| can_be_named(&group.name) && can_be_named(&group.executor));
@@ -283,7 +284,7 @@ pub(crate) fn template(program: &Deployment) -> String {
         callback.deadline = callback.deadline.filter(can_be_said);
     }
     let executors: Vec<_> = plan.executors.iter().map(|executor| cut_off(&executor.name)).collect();
-    // The main thread has the process's name, and an executor's threads have its own.
+    // Leaves out the main thread, which has the process's name, and executors' threads, which have the executors' names.
     let others = threads_of_process().unwrap_or_default().into_iter().filter(|(thread, _)| !thread.is_main());
     let mut names: Vec<_> =
         others.map(|(_, name)| name).filter(|name| can_be_named(name) && !executors.contains(name)).collect();

@@ -1,4 +1,4 @@
-//! Handles to entities: an entity lives as long as its handle.
+//! Handles of entities. An entity lives as long as its handle.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use crate::membership::{Membership, TimerShared};
 use crate::source::Closer;
 use crate::state::State;
 
-/// What all handles have in common.
+/// The part that all handles have in common.
 pub(crate) struct EntityHandle {
     /// Keeps the group alive.
     pub(crate) group: Arc<GroupCore>,
     pub(crate) name: String,
     pub(crate) losses: Arc<LossCounters>,
     pub(crate) membership: Arc<Membership>,
-    /// What has the executor add the entity.
+    /// Names the change that has the executor add the entity.
     pub(crate) addition: Option<Ticket>,
     pub(crate) closer: Option<Closer>,
-    /// What was asked of it, if it is a timer.
+    /// The timer's shared part, if the entity is a timer.
     pub(crate) timer: Option<Arc<TimerShared>>,
 }
 
@@ -66,8 +66,8 @@ macro_rules! handle {
     ($(#[$doc:meta])* $name:ident $(, $field:ident: $type:ty)?) => {
         $(#[$doc])*
         ///
-        /// Dropping the handle removes the entity: it gets nothing more at once, and from the executor's next pick on its
-        /// callback does not run any more. One that is running is not waited for.
+        /// Dropping the handle removes the entity. It gets no more items at once, and its callback does not run any more from
+        /// the executor's next pick on. A callback that is running is not waited for.
         #[derive(Debug)]
         #[must_use = "the entity is removed when its handle is dropped"]
         pub struct $name {
@@ -76,13 +76,13 @@ macro_rules! handle {
         }
 
         impl $name {
-            /// The entity's name.
+            /// Returns the entity's name.
             #[must_use]
             pub fn name(&self) -> &str {
                 &self.handle.name
             }
 
-            /// How many items were lost for that cause.
+            /// Returns the number of items that were lost for that cause.
             #[must_use]
             pub fn lost(&self, cause: LossCause) -> u64 {
                 self.handle.losses.get(cause)
@@ -97,19 +97,19 @@ macro_rules! handle {
 }
 
 handle! {
-    /// Receives the messages of a topic.
+    /// A subscription, which receives the messages of a topic.
     Subscription
 }
 handle! {
-    /// Answers requests.
+    /// A service, which answers requests.
     Service
 }
 handle! {
-    /// Receives the items of a source or a stream.
+    /// An entity that receives the items of a source or a stream.
     Entity
 }
 handle! {
-    /// Is told of jumps of ROS time.
+    /// A callback that is told of jumps of ROS time.
     JumpCallback
 }
 

@@ -1,4 +1,4 @@
-//! Executors: threads, a policy, and what is spun.
+//! Executors, as programs create and spin them.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::reentrant::ReentrantGroup;
 use crate::solo::Solo;
 use crate::spin::{SpinEnd, SpinError};
 
-/// Runs the callbacks of its groups, on one or more threads, in the order of its policy.
+/// An executor runs the callbacks of its groups, on one or more threads, in the order of its policy.
 ///
-/// Nothing runs before [`spin`](Self::spin), nothing runs after it returned. Dropping the executor drops all callbacks
-/// and payloads; handles that are still around do nothing from then on.
+/// Nothing runs before [`spin`](Self::spin), and nothing runs after it returned. Dropping the executor drops all callbacks and
+/// payloads. Handles that are still around do nothing from then on.
 ///
 /// ```
 /// use std::time::Duration;
@@ -75,9 +75,10 @@ impl Context {
 }
 
 impl Executor {
-    /// Runs callbacks until the options say to stop, [`halt`](ExecutorHandle::halt) is called, or one panics in a group that
-    /// [halts then](crate::OnPanic::Halt). Callbacks that are running are waited for; an asynchronous one that waits for
-    /// something goes on in the next spin.
+    /// Runs callbacks until the options say to stop, [`halt`](ExecutorHandle::halt) is called, or a callback panics in a group that
+    /// [halts then](crate::OnPanic::Halt).
+    ///
+    /// Callbacks that are running are waited for. An asynchronous one that is suspended goes on in the next spin.
     ///
     /// # Errors
     /// See [`SpinError`].
@@ -116,37 +117,37 @@ impl Executor {
             self.along(options, spin)
         };
         match (spun, output) {
-            // The time may have been over just then.
+            // The future may have resolved just when the time was over.
             (Ok(_) | Err(SpinError::Timeout), Some(output)) => Ok(output),
             (Ok(_), None) => Err(SpinError::Halted),
             (Err(error), _) => Err(error),
         }
     }
 
-    /// A handle to give away: to callbacks and to other threads.
+    /// Returns a handle, for callbacks and other threads.
     #[must_use]
     pub fn handle(&self) -> ExecutorHandle {
         self.solo.handle().clone()
     }
 
-    /// See [`ExecutorHandle::create_group`].
+    /// Creates a mutually exclusive group, see [`ExecutorHandle::create_group`].
     pub fn create_group<P: Send + 'static>(&self, options: impl Into<GroupOptions>, payload: P) -> CallbackGroup<P> {
         self.solo.handle().create_group(options, payload)
     }
 
-    /// See [`ExecutorHandle::create_reentrant_group`].
+    /// Creates a reentrant group, see [`ExecutorHandle::create_reentrant_group`].
     pub fn create_reentrant_group(&self, options: impl Into<GroupOptions>) -> ReentrantGroup {
         self.solo.handle().create_reentrant_group(options)
     }
 
-    /// See [`ExecutorHandle::halt`].
+    /// Ends the spin, see [`ExecutorHandle::halt`].
     pub fn halt(&self) {
         self.solo.handle().halt();
     }
 }
 
 impl ExecutorHandle {
-    /// Creates a mutually exclusive group: one of its callbacks runs at a time, with `payload` at its disposal.
+    /// Creates a mutually exclusive group: one of its callbacks runs at a time, and has the payload to itself.
     ///
     /// May be called from a callback. A [deployment file](crate::ContextOptions::deployment) may put the group on another
     /// executor.
@@ -155,7 +156,7 @@ impl ExecutorHandle {
         CallbackGroup::new(&self.deployed_for(&options), options, payload)
     }
 
-    /// Creates a reentrant group: its callbacks run on any number of threads at once.
+    /// Creates a reentrant group, whose callbacks run on any number of threads at once.
     ///
     /// May be called from a callback. A [deployment file](crate::ContextOptions::deployment) may put the group on another
     /// executor.

@@ -50,20 +50,20 @@ impl ExecutorHandle {
         self.shared().halt();
     }
 
-    /// Sleeps until the clock of that kind shows `due`. On ROS time that is when it gets there, however it does.
+    /// Sleeps until the clock of that kind shows `due`. ROS time may also get there by a jump.
     ///
-    /// See [`sleep`](Self::sleep) for what it costs, and [`Sleep`] for who wakes it.
+    /// See [`sleep`](Self::sleep) for the costs, and [`Sleep`] for the executor that wakes it.
     pub fn sleep_until(&self, clock: ClockKind, due: Instant) -> Sleep {
         Sleep::until(self.shared(), clock, due)
     }
 
-    /// Sleeps for so long on the clock of that kind, from now on, and no longer should ROS time jump back.
+    /// Sleeps for a duration on the clock of that kind, from now on. If ROS time jumps back meanwhile, it sleeps no longer than that.
     ///
     /// The executor wakes the callback itself, and the callback goes on at its own priority. `tokio::time::sleep` relies on a
-    /// thread of Tokio's instead, which is an ordinary one (`SCHED_OTHER`): under load, an urgent callback that awaits it is late
-    /// by as much as ordinary threads are. Use this one there.
+    /// thread of Tokio instead, which is an ordinary one (`SCHED_OTHER`). Under load it makes an urgent callback as late as ordinary
+    /// threads are, so use this method there.
     ///
-    /// Reads a clock; neither blocks, locks nor allocates. See [`Sleep`] for what polling it costs.
+    /// Reads a clock; neither blocks, locks nor allocates. See [`Sleep`] for the costs of polling it.
     ///
     /// ```
     /// use std::time::Duration;

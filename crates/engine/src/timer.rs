@@ -1,4 +1,4 @@
-//! Timers: what their handles ask of the executor, and what they see without asking.
+//! Handles of timers: requests to the executor, and queries without it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::membership::{TimerRequest, TimerSettings, TimerShared};
 use crate::state::State;
 
 handle! {
-    /// Fires by the passing of time.
+    /// A timer, which fires when its clock gets to a due time.
     ///
     /// ```
     /// use std::time::Duration;
@@ -34,9 +34,9 @@ handle! {
     Timer, shared: Arc<TimerShared>
 }
 
-/// These may be called from any thread and from callbacks, and never wait for a callback. What changes the timer allocates,
-/// and may lock; it is done before the executor's next pick, and the last of several changes wins. What asks locks for a
-/// moment, and sees changes at once.
+/// All methods may be called from any thread and from callbacks, and never wait for a callback. A change takes effect before the
+/// executor's next pick, and the last of several changes wins; it allocates and may lock. A query sees changes at once and locks
+/// for a moment.
 impl Timer {
     pub(crate) const fn new(handle: EntityHandle, shared: Arc<TimerShared>) -> Self {
         Self { handle, shared }
@@ -50,34 +50,33 @@ impl Timer {
         });
     }
 
-    /// Starts the timer anew, also if it was cancelled: it is next due one period (a one-shot: its delay) from now.
+    /// Restarts the timer, also if it was cancelled. It is next due one period from now; a one-shot after its delay.
     pub fn reset(&self) {
         self.restart(None);
     }
 
-    /// Starts the timer anew with another period (a one-shot: another delay). Zero is ignored.
+    /// Restarts the timer with another period, or a one-shot with another delay. Zero is ignored.
     pub fn set_period(&self, period: Duration) {
         if !period.is_zero() {
             self.restart(Some(period));
         }
     }
 
-    /// Whether the timer was cancelled, and not started anew since.
-    ///
-    /// A one-shot that has fired was not cancelled.
+    /// Returns true if the timer was cancelled and not restarted since. A one-shot that has fired was not cancelled.
     #[must_use]
     pub fn is_canceled(&self) -> bool {
         self.shared.settings.lock().is_cancelled
     }
 
-    /// The period, `None` if it is a one-shot.
+    /// Returns the period; `None` for a one-shot.
     #[must_use]
     pub fn period(&self) -> Option<Duration> {
         self.shared.is_periodic.then(|| self.shared.settings.lock().wait)
     }
 
-    /// The time on its clock until it is due, zero if its callback is due to run. `None` if it will not fire: it was
-    /// cancelled, or it is a one-shot whose callback has started.
+    /// Returns the time on its clock until it is due, and zero if its callback is due to run.
+    ///
+    /// Returns `None` if the timer will not fire: it was cancelled, or it is a one-shot whose callback has started.
     #[must_use]
     pub fn time_until_next_call(&self) -> Option<Duration> {
         let asked = self.shared.settings.lock().request;
@@ -89,7 +88,7 @@ impl Timer {
         Some(due.saturating_since(self.clock().read(self.shared.clock)))
     }
 
-    /// Whether its callback is due to run.
+    /// Returns true if its callback is due to run.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.time_until_next_call() == Some(Duration::ZERO)
@@ -108,7 +107,7 @@ impl Timer {
         let is_known = {
             let mut settings = self.shared.settings.lock();
             let request = change(&mut settings);
-            // Whoever left the former request may not have submitted it yet, and may be preempted for long.
+            // Without a ticket, another thread has not submitted the former request yet, and may be preempted for long.
             settings.request.replace(request).is_some() && settings.ticket.is_some()
         };
         if is_known {

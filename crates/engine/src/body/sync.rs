@@ -9,7 +9,7 @@ use crate::current::Running;
 use crate::source::{Notifier, Pending};
 use crate::waits::GroupKey;
 
-/// A callback of a mutually exclusive group, which it gets the payload of.
+/// A callback of a mutually exclusive group. It gets the group's payload.
 pub(crate) struct ExclusiveBody<T, P, F> {
     take: T,
     callback: F,
@@ -47,7 +47,7 @@ where
 
 /// A callback of a reentrant group, which may run on several threads at once.
 pub(crate) struct SharedBody<T, F> {
-    /// Taking is one at a time, running is not.
+    /// One body takes at a time, although several run at once.
     take: Arc<Mutex<T>>,
     callback: Arc<F>,
     /// See [`pass_on`].

@@ -27,8 +27,8 @@ fn notify(office: &(Parker, Inbox), books: &[Arc<Book>], desk: &Desk, count: usi
     let (parker, inbox) = office;
     let flag = Flag::new(Arc::clone(&books[desk.number / BOOK]), desk.number % BOOK);
     for letter in 1..=count {
-        // SAFETY: see `Desk`: the consumer has read the last one and does not look before it is notified again, but for
-        // spurious notifications, of which there are none after a letter is read: each flag has one notifier.
+        // SAFETY: the consumer has read the last letter and looks again only after a notification. None is spurious here, since
+        // each flag has one notifier.
         unsafe { *desk.letter.get() = letter };
         inbox.raise(&flag, Some(1), || 1);
         parker.unpark_one();

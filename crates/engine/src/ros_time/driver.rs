@@ -1,4 +1,4 @@
-//! Moves ROS time: at once, or once the jump callbacks ran.
+//! The driver of ROS time: moves it at once, or after the jump callbacks have run.
 
 use crate::sync::atomic::{Ordering, fence};
 use crate::sync::{Mutex, MutexGuard};
@@ -119,7 +119,7 @@ impl Driver {
     pub(crate) fn leave(&self, executor: &dyn TimeListener) {
         let mut books = self.open();
         if executor.is_spinning() {
-            // It spins again. Its jump callbacks will run, and the end of that spin comes here, too.
+            // The executor spins again: its jump callbacks will run. The end of that spin comes here, too.
             return;
         }
         let is_executor = |listener: &Listener| std::ptr::addr_eq(Arc::as_ptr(&listener.executor), executor);

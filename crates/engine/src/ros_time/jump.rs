@@ -7,16 +7,16 @@ use rospin_core::Instant;
 
 use crate::time_source::TimeListener;
 
-/// Whether a jump came with another source of time.
+/// The change of the source of ROS time that comes with a jump.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum ClockChange {
-    /// ROS time is driven as before.
+    /// The source stays the same.
     #[default]
     None,
-    /// ROS time was the system clock's, and is driven from now on.
+    /// ROS time followed the system clock, and is driven from now on.
     Activated,
-    /// ROS time was driven, and is the system clock's from now on.
+    /// ROS time was driven, and follows the system clock from now on.
     Deactivated,
 }
 
@@ -24,43 +24,43 @@ pub enum ClockChange {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct TimeJump {
-    /// What ROS time shows still.
+    /// The time before the jump.
     pub from: Instant,
-    /// What it will show.
+    /// The time after the jump.
     pub to: Instant,
-    /// Whether its source changes.
+    /// The change of the source.
     pub change: ClockChange,
 }
 
 impl TimeJump {
-    /// By how much time moves forward; zero if it moves back.
+    /// Returns the distance by which time moves forward; zero if it moves back.
     #[must_use]
     pub fn forward(&self) -> Duration {
         self.to.saturating_since(self.from)
     }
 
-    /// By how much time moves back; zero if it moves forward.
+    /// Returns the distance by which time moves back; zero if it moves forward.
     #[must_use]
     pub fn backward(&self) -> Duration {
         self.from.saturating_since(self.to)
     }
 }
 
-/// Which jumps a callback is to be told of. The default is none.
+/// The jumps that a callback is told of. The default is no jumps at all.
 ///
-/// As in rcl, a change of the source is judged by `on_clock_change` only, however far apart the two times are.
+/// As in rcl, only `on_clock_change` matters for a change of the source, however far apart the two times are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct JumpThreshold {
-    /// Jumps forward by at least that much. Every message of `/clock` is a step forward: choose more than it usually is.
+    /// The least jump forward. Every message of `/clock` is a small jump forward, so choose more than that.
     pub min_forward: Option<Duration>,
-    /// Jumps back by at least that much.
+    /// The least jump back.
     pub min_backward: Option<Duration>,
-    /// Changes between driven time and the system clock.
+    /// True for changes between driven time and the system clock.
     pub on_clock_change: bool,
 }
 
 impl JumpThreshold {
-    /// Whether a callback with this threshold is told of `jump`.
+    /// Returns true if a callback with this threshold is told of `jump`.
     #[must_use]
     pub fn is_exceeded_by(&self, jump: &TimeJump) -> bool {
         if jump.change != ClockChange::None {
