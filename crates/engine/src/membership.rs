@@ -1,4 +1,4 @@
-//! What an entity's handle and its executor share: whether the entity is there, and for a timer when it is due.
+//! The data that an entity's handle and its executor share.
 
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};

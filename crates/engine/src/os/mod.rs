@@ -31,7 +31,7 @@
 //! | creating and dropping entities | the same, and threads that look up names, loss counters or flags; allocates and frees |
 //! | [`Context::losses`](crate::Context::losses) | the same; copies all counters, so not for urgent threads |
 //!
-//! What rospin cannot promise, and what to do instead:
+//! rospin cannot promise the following; each point has advice:
 //!
 //! - **Memory.** The C library's `malloc` and `free` have locks without inheritance. An urgent thread that frees what an ordinary
 //!   one has allocated may wait for that one, and the engine frees the memory of an entity that is removed. Give the program an
