@@ -122,8 +122,8 @@ impl Deployed {
         if self.plan.lock_memory
             && let Err(error) = lock_memory()
         {
-            let mend = "run with CAP_IPC_LOCK, or raise `ulimit -l`";
-            self.react(self.plan.on_shortfall, format!("memory is not locked: {error}; {mend}"))?;
+            let advice = "run with CAP_IPC_LOCK, or raise `ulimit -l`";
+            self.react(self.plan.on_shortfall, format!("memory is not locked: {error}; {advice}"))?;
         }
         Ok(())
     }

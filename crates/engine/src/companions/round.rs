@@ -97,7 +97,7 @@ impl Common {
                 continue;
             }
             let (round, executor) = (companion.round, Arc::clone(&companion.executor));
-            // The thread inherited the cores of whoever started it, perhaps of a callback's executor.
+            // The thread inherited the cores of the thread that started it, which may be those of a callback's executor.
             if state.cores.is_some() && has != state.cores {
                 has.clone_from(&state.cores);
                 drop(state);
