@@ -1,7 +1,7 @@
-//! What it costs that entities come and go, with few others and with many: `cargo bench -p rospin-core --bench churn`.
+//! The cost of adding and removing an entity, beside few others and beside many: `cargo bench -p rospin-core --bench churn`.
 //!
-//! Prints a table and judges nothing: a busy machine must not fail a test. The last column is the one to look at: it says
-//! how many times dearer coming and going is with 100,000 other entities than with 100. It should stay below 1.5.
+//! Prints a table and never fails, since a busy machine must not fail a test. The last column is the ratio of the costs beside 100,000
+//! other entities and beside 100. It should stay below 1.5.
 
 #![expect(clippy::print_stdout, reason = "it prints a table")]
 
@@ -14,26 +14,26 @@ use rospin_core::{
     TimerSpec,
 };
 
-/// So many others.
+/// The numbers of other entities.
 const FEW: usize = 100;
 const MANY: usize = 100_000;
-/// Entities of one group among the others.
+/// The number of entities in each group of the others.
 const A_GROUP: usize = 10;
-/// How often each case is measured; the fastest counts, since noise only ever adds.
+/// The number of measurements of each case. The fastest one counts, since noise only adds time.
 const ROUNDS: usize = 15;
-/// A round lasts about this long, unless one pass takes longer.
+/// The approximate length of a round, unless one pass takes longer.
 const ROUND: Duration = Duration::from_millis(4);
 
 /// A scheduler with other entities in it.
 struct World {
     scheduler: Scheduler,
-    /// The group that entities come to and go from: one of the others' groups.
+    /// The group that entities are added to, which is one of the others' groups.
     group: GroupId,
-    /// Counted up, to draw due times from.
+    /// A counter that due times are drawn from.
     drawn: u64,
 }
 
-/// What the other entities are.
+/// The kind of the other entities.
 #[derive(Clone, Copy)]
 enum Others {
     /// Subscriptions without a message.
@@ -44,13 +44,13 @@ enum Others {
     Ready,
 }
 
-/// What comes and goes.
+/// The entity that is added and removed.
 #[derive(Clone, Copy)]
 enum Churn {
     Subscription,
     ReadySubscription,
     Timer,
-    /// One that is due before all others.
+    /// A timer that is due before all others.
     UrgentTimer,
     CancelledTimer,
     RestartedTimer,
@@ -99,7 +99,7 @@ impl World {
         world
     }
 
-    /// Due at some time in the next hours.
+    /// Adds a timer that is due at some time in the next hours.
     fn add_timer(&mut self, spec: EntitySpec) -> EntityId {
         self.drawn = self.drawn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let due = at(10_000 + (self.drawn >> 40));
@@ -116,7 +116,7 @@ impl World {
         self.add_timer(spec)
     }
 
-    /// One comes and goes.
+    /// Adds an entity and removes it.
     fn churn(&mut self, churn: Churn) {
         let id = match churn {
             Churn::Subscription => self.add(),
@@ -149,7 +149,7 @@ impl World {
                 return;
             }
             Churn::Suspended => {
-                // Ahead of all others, so that it is picked next.
+                // The entity precedes all others, so that it is picked next.
                 let spec = EntitySpec::new("entity", EntityKind::Subscription, self.group).precedes_all(true);
                 let id = self.scheduler.add_entity(spec).unwrap_or_else(|error| panic!("{error}"));
                 self.scheduler.release(at(1), id);
@@ -168,7 +168,7 @@ impl World {
     }
 }
 
-/// Nanoseconds that one takes to come and go.
+/// Returns the nanoseconds that adding and removing an entity takes.
 fn measure(world: &mut World, churn: Churn) -> f64 {
     let mut pass = |count: usize| {
         let start = std::time::Instant::now();

@@ -1,4 +1,4 @@
-//! One run of an entity's callback.
+//! Activations: single runs of an entity's callback.
 
 use crate::entity::{EntityKind, Priority};
 use crate::id::{EntityId, GroupId};
@@ -11,7 +11,7 @@ use crate::time::Instant;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Activation {
-    /// Whose callback runs.
+    /// The entity whose callback runs.
     pub entity: EntityId,
     /// The entity's group.
     pub group: GroupId,
@@ -19,22 +19,22 @@ pub struct Activation {
     pub kind: EntityKind,
     /// The entity's priority.
     pub priority: Priority,
-    /// When this segment became eligible: a timer's due time, a message's arrival, a wake-up.
+    /// The time at which this segment became eligible: a timer's due time, a message's arrival, or a wake-up.
     pub release: Instant,
     /// Absolute deadline of the activation, [`Instant::MAX`] if it has none.
     pub deadline: Instant,
-    /// When the entity was registered, counted from 0: the second tie-breaker.
+    /// The entity's place in the order of registration, from 0: the second tie-breaker.
     pub registration: u64,
-    /// Number of this activation in the order in which the scheduler learnt of them: the last tie-breaker.
+    /// The number of this activation, in the order in which the scheduler learned of them: the last tie-breaker.
     pub sequence: u64,
-    /// 0 for the first segment, then counted up.
+    /// The number of the segment, from 0.
     pub segment: u32,
-    /// Whether the entity [precedes all](crate::EntitySpec::precedes_all). No policy gets such an activation.
+    /// True if the entity [precedes all](crate::EntitySpec::precedes_all). No policy gets such an activation.
     pub precedes_all: bool,
 }
 
 impl Activation {
-    /// What orders activations that a policy finds equal: release, registration, sequence.
+    /// Returns the tie-breaker, which orders activations that a policy finds equal: release, registration, sequence.
     #[must_use]
     pub const fn tie_breaker(&self) -> (Instant, u64, u64) {
         (self.release, self.registration, self.sequence)

@@ -1,30 +1,30 @@
-//! Chains from a source to an actuator, and the priorities that follow from them.
+//! Chains of callbacks from a source to an actuator, and the priorities that follow from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::entity::Priority;
 
-/// How much depends on a chain: the larger number is the more critical one.
+/// The importance of a chain. A larger number is more critical.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Criticality(pub u32);
 
-/// Callbacks that hand data on to each other, from a source to an actuator, named in that order.
+/// Callbacks that pass data on to each other, from a source to an actuator.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Chain {
-    /// Name in messages and reports.
+    /// The name in messages and reports.
     pub name: String,
-    /// How much depends on it.
+    /// The importance of the chain.
     pub criticality: Criticality,
-    /// End-to-end deadline, if it has one.
+    /// The end-to-end deadline, if it has one.
     pub deadline: Option<Duration>,
-    /// Names of its entities, in the order of the data flow.
+    /// The names of its entities, in the order of the data flow.
     pub entities: Vec<String>,
 }
 
 impl Chain {
-    /// A chain through `entities`, which are named in the order of the data flow.
+    /// Creates a chain through `entities`, which are named in the order of the data flow.
     pub fn new<I>(name: impl Into<String>, criticality: u32, entities: I) -> Self
     where
         I: IntoIterator,
@@ -46,23 +46,23 @@ impl Chain {
     }
 }
 
-/// Why priorities cannot be derived from chains.
+/// Errors of deriving priorities from chains.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChainError {
-    /// A chain without entities.
+    /// A chain has no entities.
     #[error("chain `{chain}` has no entities; name them in the order of the data flow")]
     Empty {
         /// The chain.
         chain: String,
     },
-    /// Two chains with one name.
+    /// Two chains have the same name.
     #[error("two chains are called `{chain}`; give one of them another name")]
     Duplicate {
         /// The name.
         chain: String,
     },
-    /// Data would come back to where it was.
+    /// The links of the chains form a cycle, so that data would come back to an entity.
     #[error("chain `{chain}` closes a cycle: {}; break it where data is only cached, with a timer as the start of a chain of its own", .path.join(" -> "))]
     Cycle {
         /// The chain whose link closes the cycle.
@@ -72,7 +72,7 @@ pub enum ChainError {
     },
 }
 
-/// Callback priorities by entity name.
+/// Priorities of callbacks, by the names of their entities.
 ///
 /// ```
 /// use rospin_core::{Chain, PriorityMap};
@@ -92,19 +92,20 @@ pub struct PriorityMap {
 impl PriorityMap {
     /// Derives callback priorities from chains by the rules of PiCAS (Choi et al., RTAS 2021, section V):
     ///
-    /// 1. callbacks of a more critical chain before those of a less critical one (equal ones: the chain declared first);
-    /// 2. inside a chain the later callback before the earlier one, so that an instance of the chain is not delayed by
-    ///    the next instance of the same chain;
-    /// 3. a callback in several chains counts for the most critical of them.
+    /// 1. Callbacks of a more critical chain come before callbacks of a less critical one. Of two equal chains, the one that is
+    ///    declared first counts as more critical.
+    /// 2. Inside a chain, the later callback comes before the earlier one, so that an instance of the chain is not delayed by the
+    ///    next instance of the same chain.
+    /// 3. A callback in several chains belongs to the most critical of them.
     ///
-    /// Priorities are 1 and up without gaps; 0 is left for what is in no chain.
+    /// Priorities are 1 and up without gaps. Entities in no chain keep 0.
     ///
     /// # Errors
-    /// If a chain is empty, two have one name, or the links of all chains together form a cycle.
+    /// If a chain is empty, if two chains have the same name, or if the links of all chains together form a cycle.
     pub fn picas(chains: &[Chain]) -> Result<Self, ChainError> {
         check(chains)?;
         let mut by_criticality: Vec<&Chain> = chains.iter().collect();
-        // Stable: chains of equal criticality stay in the order of their declaration.
+        // The sort is stable: chains of equal criticality stay in the order of their declaration.
         by_criticality.sort_by_key(|chain| std::cmp::Reverse(chain.criticality));
 
         let mut most_urgent_first = Vec::new();
@@ -118,13 +119,13 @@ impl PriorityMap {
         Ok(Self { by_name: ascending.map(|(entity, level)| (entity.clone(), Priority(level))).collect() })
     }
 
-    /// The priority of the entity called `name`, if a chain names it.
+    /// Returns the priority of the entity called `name`, if a chain names it.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Priority> {
         self.by_name.get(name).copied()
     }
 
-    /// All names and priorities, by name.
+    /// Returns all names and priorities, in the order of the names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Priority)> {
         self.by_name.iter().map(|(name, priority)| (name.as_str(), *priority))
     }
@@ -152,7 +153,7 @@ fn check(chains: &[Chain]) -> Result<(), ChainError> {
     Ok(())
 }
 
-/// A path along `links`, both ends included; found depth first without recursion, each entity visited once.
+/// Finds a path along `links`, both ends included. Searches depth first, without recursion, and visits each entity once.
 fn path<'a>(links: &BTreeMap<&'a str, BTreeSet<&'a str>>, from: &'a str, to: &'a str) -> Option<Vec<&'a str>> {
     let mut came_from: BTreeMap<&str, Option<&str>> = BTreeMap::from([(from, None)]);
     let mut open = vec![from];

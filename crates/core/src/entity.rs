@@ -1,28 +1,28 @@
-//! What can become ready.
+//! Entities: timers, subscriptions, services and everything else that can become ready.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::id::GroupId;
 
-/// What an entity is; the order of the variants is the order in which rclcpp's wait set serves them.
+/// The kind of an entity. The order of the variants is the order in which rclcpp's wait set serves them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum EntityKind {
-    /// Becomes ready by the passing of time.
+    /// It becomes ready when a due time has come.
     Timer,
-    /// Becomes ready when a message arrived.
+    /// It becomes ready when a message has arrived.
     Subscription,
-    /// Becomes ready when a request arrived.
+    /// It becomes ready when a request has arrived.
     Service,
-    /// Becomes ready when a response arrived.
+    /// It becomes ready when a response has arrived.
     Client,
-    /// Anything else that notifies: a stream, a part of an action.
+    /// Anything else that notifies, such as a stream or a part of an action.
     Waitable,
 }
 
 impl EntityKind {
-    /// The kind's name in lower case.
+    /// Returns the kind's name in lower case.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl fmt::Display for EntityKind {
     }
 }
 
-/// Urgency under fixed-priority scheduling: the larger number runs first, as with `SCHED_FIFO`. Zero is the default.
+/// A priority for fixed-priority scheduling. The larger number runs first, as with `SCHED_FIFO`. The default is zero.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Priority(pub u32);
 
@@ -51,36 +51,36 @@ impl fmt::Display for Priority {
     }
 }
 
-/// What the scheduler must know of an entity.
+/// The description of an entity for the scheduler.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct EntitySpec {
-    /// Name in messages and traces.
+    /// The name in messages and traces.
     pub name: String,
-    /// What it is.
+    /// The kind of entity.
     pub kind: EntityKind,
     /// The group that it belongs to.
     pub group: GroupId,
-    /// Its urgency under [`FixedPriority`](crate::policy::FixedPriority).
+    /// The priority for [`FixedPriority`](crate::policy::FixedPriority).
     pub priority: Priority,
-    /// Time from release by which an activation should have completed; used by [`Edf`](crate::policy::Edf).
+    /// The time from the release until an activation should have completed, for [`Edf`](crate::policy::Edf).
     pub deadline: Option<Duration>,
-    /// How many activations of this entity may be under way at once (at least 1).
+    /// The number of activations of this entity that may be under way at once, at least 1.
     ///
-    /// Bounds what an asynchronous callback can pile up in a group that does not exclude it.
+    /// It bounds the activations that an asynchronous callback can have suspended at once in a group that does not exclude them.
     pub max_in_flight: u32,
-    /// Whether a suspended activation frees its mutually exclusive group until it is resumed.
+    /// True if a suspended activation frees its mutually exclusive group until it is resumed.
     pub releases_group_at_await: bool,
-    /// Whether it runs before everything that the policy chooses from, as soon as no callback of its group runs.
+    /// True if it runs before everything that the policy picks from, as soon as no callback of its group runs.
     ///
-    /// For what must have happened before anything else goes on: a callback for a jump of the time. A suspended callback that
-    /// holds the group may wait for just that, so this one does not wait for its end: it runs between two of its segments.
-    /// It never holds the group while it is suspended itself.
+    /// It is meant for callbacks that must have run before anything else goes on: those for a jump of the time. A suspended callback
+    /// that holds the group may wait for that very jump. So this entity does not wait for the end of such a callback, but runs
+    /// between two of its segments. It never holds the group while it is suspended itself.
     pub precedes_all: bool,
 }
 
 impl EntitySpec {
-    /// An entity with priority 0, no deadline, one activation at a time, that holds its group until it completes.
+    /// Creates an entity with priority 0, no deadline and one activation at a time, which holds its group until it completes.
     #[must_use]
     pub fn new(name: impl Into<String>, kind: EntityKind, group: GroupId) -> Self {
         Self {
@@ -95,7 +95,7 @@ impl EntitySpec {
         }
     }
 
-    /// Sets the urgency.
+    /// Sets the priority.
     #[must_use]
     pub fn priority(mut self, priority: Priority) -> Self {
         self.priority = priority;
@@ -109,7 +109,7 @@ impl EntitySpec {
         self
     }
 
-    /// Sets how many activations may be under way at once.
+    /// Sets the number of activations that may be under way at once.
     #[must_use]
     pub fn max_in_flight(mut self, count: u32) -> Self {
         self.max_in_flight = count;
@@ -123,7 +123,7 @@ impl EntitySpec {
         self
     }
 
-    /// Has it run before everything that the policy chooses from.
+    /// Has it run before everything that the policy picks from, see [`precedes_all`](Self::precedes_all).
     #[must_use]
     pub fn precedes_all(mut self, yes: bool) -> Self {
         self.precedes_all = yes;

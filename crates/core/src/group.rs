@@ -1,32 +1,32 @@
-//! Callback groups and who holds them.
+//! Callback groups, and the activations that hold them.
 
 use crate::activation::Activation;
 use crate::id::{EntityId, GroupId, Slots};
 
-/// Whether callbacks of a group exclude each other.
+/// The kind of a callback group: its callbacks exclude each other or not.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum GroupKind {
-    /// One callback at a time.
+    /// One callback runs at a time.
     MutuallyExclusive,
-    /// Any number at a time.
+    /// Any number of callbacks run at a time.
     Reentrant,
 }
 
-/// Instead of the sequence number of an activation. All activations of a scheduler have different ones.
+/// Stands in place of the sequence number of an activation. All activations of a scheduler have different ones.
 const NOBODY: u64 = u64::MAX;
 
-/// A mutually exclusive group is free, or held: by an activation that runs, or by one that is suspended. While its holder is
-/// suspended, one that [precedes all](crate::EntitySpec::precedes_all) may run in it as a guest, and the holder waits.
+/// A group. A mutually exclusive one is free, or held by an activation that runs or is suspended. While the holder is suspended, an
+/// activation that [precedes all](crate::EntitySpec::precedes_all) may run in the group as a guest. The holder waits for it.
 #[derive(Debug)]
 struct GroupState {
     kind: GroupKind,
-    /// A sequence number: from the start of that activation to its end, or to its suspension if its entity gives the group
-    /// away then. Of a reentrant group, always nobody.
+    /// The sequence number of the holder, from its start to its end, or to its suspension if its entity frees the group then. Always
+    /// [`NOBODY`] for a reentrant group.
     holder: u64,
-    /// A sequence number: the holder's or a guest's, while a thread has it. Of a reentrant group, always nobody.
+    /// The sequence number of the holder or the guest that a thread runs. Always [`NOBODY`] for a reentrant group.
     running: u64,
-    /// Its entities, in no particular order.
+    /// The group's entities, in no particular order.
     members: Vec<EntityId>,
 }
 
@@ -41,20 +41,21 @@ impl Groups {
         Self { slots: Slots::new() }
     }
 
-    /// Whether `activation` may start or go on now: its group is reentrant, or none of its callbacks runs and nobody else holds
-    /// it. Who holds it does not matter to what [precedes all](crate::EntitySpec::precedes_all).
+    /// Returns true if `activation` may start or go on now: its group is reentrant, or none of the group's callbacks runs and no
+    /// other activation holds it. An activation that [precedes all](crate::EntitySpec::precedes_all) may start even if another one
+    /// holds the group.
     #[must_use]
     pub fn admits(&self, activation: &Activation) -> bool {
         self.get(activation.group).is_some_and(|group| group.admits(activation))
     }
 
-    /// Whether a new activation of the group may start.
+    /// Returns true if a new activation of the group may start.
     #[must_use]
     pub fn is_free(&self, group: GroupId) -> bool {
         self.get(group).is_some_and(|group| group.holder == NOBODY && group.running == NOBODY)
     }
 
-    /// The kind of the group, `None` if it was removed.
+    /// Returns the kind of the group; `None` if it was removed.
     #[must_use]
     pub fn kind(&self, group: GroupId) -> Option<GroupKind> {
         self.get(group).map(|group| group.kind)
@@ -70,12 +71,12 @@ impl Groups {
         self.slots.remove(group.index(), group.generation()).is_some()
     }
 
-    /// The group's entities, in no particular order.
+    /// Returns the group's entities, in no particular order.
     pub(crate) fn members(&self, group: GroupId) -> &[EntityId] {
         self.get(group).map_or(&[], |group| &group.members)
     }
 
-    /// Enters an entity of the group; returns its place among the [members](Self::members).
+    /// Adds an entity to the group. Returns its place among the [members](Self::members).
     pub(crate) fn add_member(&mut self, group: GroupId, entity: EntityId) -> usize {
         let Some(group) = self.get_mut(group) else {
             return 0;
@@ -84,14 +85,15 @@ impl Groups {
         group.members.len() - 1
     }
 
-    /// Strikes out the member at `place`; returns the entity that is there now, if it is another one.
+    /// Removes the member at `place`. Returns the entity that takes its place, if there is one.
     pub(crate) fn remove_member(&mut self, group: GroupId, place: usize) -> Option<EntityId> {
         let group = self.get_mut(group).filter(|group| place < group.members.len())?;
         group.members.swap_remove(place);
         group.members.get(place).copied()
     }
 
-    /// Has `activation` run in its group, if that [admits](Self::admits) it, and hold it unless it is held; says whether it runs.
+    /// Lets `activation` run in its group, if that [admits](Self::admits) it. It then also holds the group, unless another one does.
+    /// Returns true if it runs.
     pub(crate) fn try_run(&mut self, activation: &Activation) -> bool {
         let Some(group) = self.get_mut(activation.group).filter(|group| group.admits(activation)) else {
             return false;
@@ -105,7 +107,7 @@ impl Groups {
         true
     }
 
-    /// The activation that runs in the group and holds it hands both on to `next`; nothing to do for a reentrant one.
+    /// Lets `next` run in the group and hold it, instead of the activation that does so now. Does nothing for a reentrant group.
     pub(crate) fn hand_on(&mut self, next: &Activation) {
         if let Some(group) = self.get_mut(next.group)
             && group.kind == GroupKind::MutuallyExclusive
@@ -115,7 +117,7 @@ impl Groups {
         }
     }
 
-    /// `activation` is suspended and keeps what it holds; says whether something else may run in the group meanwhile.
+    /// Suspends `activation`, which keeps holding the group. Returns true if a guest may run in the group meanwhile.
     pub(crate) fn pause(&mut self, activation: &Activation) -> bool {
         match self.get_mut(activation.group) {
             Some(group) if group.running == activation.sequence => {
@@ -126,7 +128,7 @@ impl Groups {
         }
     }
 
-    /// `activation` neither runs nor holds its group any more; says whether it did either.
+    /// Ends `activation`'s part in its group. Returns true if it ran in the group or held it.
     pub(crate) fn leave(&mut self, activation: &Activation) -> bool {
         let Some(group) = self.get_mut(activation.group) else {
             return false;

@@ -1,17 +1,17 @@
-//! A heap that knows where each of its entries is, so that any of them can be taken out.
+//! A heap that knows the position of each of its entries, so that any of them can be taken out.
 //!
-//! Entries are numbers of places. What orders a place stands in a table, beside the place's position in its heap. The table
-//! is the owner's, and several heaps may share it: a place is in one of them at a time. So moving an entry moves four
-//! bytes, and taking one out of the middle costs no more than taking the first.
+//! An entry is the number of a place in a table. The table has the rank of each place, which orders it, and its position in the heap.
+//! The owner of the heap has the table. Several heaps may share it, since a place is in one of them at a time. So moving an entry
+//! moves four bytes, and taking one out of the middle costs no more than taking the first.
 
 use std::cmp::Ordering;
 
-/// What the table has of a place.
+/// A place of the table.
 #[derive(Debug)]
 pub(crate) struct Ranked<R> {
-    /// What orders it; the smallest comes first. If it changes while the place is in a heap, [`Heap::moved`] or [`Heap::all_moved`] must follow.
+    /// The rank. The smallest comes first. If it changes while the place is in a heap, [`Heap::moved`] or [`Heap::all_moved`] must follow.
     pub(crate) rank: R,
-    /// In its heap; anything if it is in none.
+    /// The position in the heap. It means nothing if the place is in no heap.
     position: u32,
 }
 
@@ -21,13 +21,13 @@ impl<R> Ranked<R> {
     }
 }
 
-/// How many children an entry has. More make a heap flatter, which is what arming and disarming timers costs.
+/// The number of children of an entry. With more children the heap is flatter, which makes arming and disarming timers cheaper.
 const ARITY: usize = 4;
 
 /// Places in the order of their ranks. Every method that takes a table must be given the same one.
 #[derive(Debug, Default)]
 pub(crate) struct Heap {
-    /// Each precedes its children, which begin at `ARITY * its position + 1`.
+    /// Each entry precedes its children, which begin at `ARITY * its position + 1`.
     places: Vec<u32>,
 }
 
@@ -40,17 +40,17 @@ impl Heap {
         self.places.is_empty()
     }
 
-    /// Makes room for so many in all, so that pushing does not allocate.
+    /// Makes room for `room` entries in all, so that pushing does not allocate.
     pub(crate) fn reserve(&mut self, room: usize) {
         self.places.reserve(room.saturating_sub(self.places.len()));
     }
 
-    /// The first place.
+    /// Returns the first place.
     pub(crate) fn peek(&self) -> Option<u32> {
         self.places.first().copied()
     }
 
-    /// Puts in a place that is in no heap.
+    /// Adds a place that is in no heap.
     #[inline]
     pub(crate) fn push<R: Ord>(&mut self, place: u32, table: &mut [Ranked<R>]) {
         let end = self.places.len();
@@ -69,7 +69,7 @@ impl Heap {
         Some(first)
     }
 
-    /// Takes out a place; says whether it was in this heap.
+    /// Takes out a place. Returns true if it was in this heap.
     pub(crate) fn remove<R: Ord>(&mut self, place: u32, table: &mut [Ranked<R>]) -> bool {
         let Some(position) = self.position(place, table) else {
             return false;
@@ -82,14 +82,14 @@ impl Heap {
         true
     }
 
-    /// The rank of a place has changed: moves it to where it belongs, if it is in this heap.
+    /// Moves a place whose rank has changed, if it is in this heap.
     pub(crate) fn moved<R: Ord>(&mut self, place: u32, table: &mut [Ranked<R>]) {
         if let Some(position) = self.position(place, table) {
             self.fill(position, place, table);
         }
     }
 
-    /// Any number of ranks have changed. Linear.
+    /// Restores the order after any number of ranks have changed. Takes linear time.
     pub(crate) fn all_moved<R: Ord>(&mut self, table: &mut [Ranked<R>]) {
         self.places.sort_unstable_by(|a, b| table[*a as usize].rank.cmp(&table[*b as usize].rank));
         for (position, place) in self.places.iter().enumerate() {
@@ -97,19 +97,20 @@ impl Heap {
         }
     }
 
-    /// Its places, in no particular order.
+    /// Returns the places, in no particular order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
         self.places.iter().copied()
     }
 
-    /// A position says nothing about a place that is in another heap, or in none; the entry there does.
+    /// Returns the position of a place, if it is in this heap. The table's position may belong to another heap or to none, so the
+    /// entry at that position decides.
     fn position<R>(&self, place: u32, table: &[Ranked<R>]) -> Option<usize> {
         let position = table.get(place as usize)?.position as usize;
         (self.places.get(position) == Some(&place)).then_some(position)
     }
 
-    /// Puts `place` where the entry at `hole` was taken out: down along the smaller ones to the end, and up from there. The
-    /// entry usually came from the end, and belongs near it.
+    /// Fills the hole of an entry that was taken out: moves the hole down along the smallest children to the end, then puts `place`
+    /// there and moves it up. `place` usually came from the end, and belongs near it.
     fn fill<R: Ord>(&mut self, mut hole: usize, place: u32, table: &mut [Ranked<R>]) {
         let places = self.places.as_mut_slice();
         loop {
@@ -155,7 +156,7 @@ impl Heap {
 mod tests {
     use super::*;
 
-    /// As random as it has to be, and the same every time.
+    /// A random number generator with a fixed seed.
     struct Dice(u64);
 
     impl Dice {
@@ -169,7 +170,7 @@ mod tests {
         ranks.into_iter().map(Ranked::new).collect()
     }
 
-    /// The heap's places in order; a plain list is the judge.
+    /// Takes out all places in order, and compares each one with a plain list.
     fn drained(mut heap: Heap, table: &mut [Ranked<u64>]) -> Vec<u32> {
         std::iter::from_fn(|| heap.pop(table)).collect()
     }
@@ -179,7 +180,7 @@ mod tests {
         let dice = &mut Dice(1);
         for _ in 0..2_000 {
             let count = 1 + dice.below(40) as u32;
-            // All ranks differ, as those of activations and timers do.
+            // All ranks differ, like those of activations and timers.
             let mut table = table((0..u64::from(count)).map(|number| dice.below(20) * 64 + number));
             let mut heaps = [Heap::default(), Heap::default()];
             let mut lists: [Vec<u32>; 2] = Default::default();

@@ -1,4 +1,4 @@
-//! Names for what a scheduler holds.
+//! Identifiers of entities and groups, and the slots behind them.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ macro_rules! generational_id {
     ($(#[$doc:meta])* $name:ident, $letter:literal) => {
         $(#[$doc])*
         ///
-        /// Slots are reused, identifiers are not: one that outlived what it named is recognised as stale.
+        /// Slots are reused, but identifiers are not: an identifier of a removed entity or group is recognized as stale.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name {
             index: u32,
@@ -15,11 +15,11 @@ macro_rules! generational_id {
 
         impl $name {
             pub(crate) const fn new(index: usize, generation: u32) -> Self {
-                // Four billion live entities do not fit in memory.
+                // The index fits: four billion live entities would not fit into memory.
                 Self { index: index as u32, generation }
             }
 
-            /// The slot: dense, so that drivers and policies can index their own tables by it.
+            /// Returns the number of the slot. Slots are numbered without gaps, so that drivers and policies can index tables by them.
             #[must_use]
             pub const fn index(self) -> usize {
                 self.index as usize
@@ -51,11 +51,11 @@ generational_id! {
     GroupId, "g"
 }
 
-/// Which thread of an executor asks for work; 0 is the one that called `spin`.
+/// The number of an executor's thread. 0 is the one that called `spin`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct ThreadIndex(pub u16);
 
-/// Slots that are reused under a new generation; the storage behind the identifiers.
+/// The storage behind identifiers: slots that are reused with a new generation.
 #[derive(Debug)]
 pub(crate) struct Slots<T> {
     entries: Vec<(u32, Option<T>)>,

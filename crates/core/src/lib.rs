@@ -1,9 +1,9 @@
-//! The scheduling model of rospin: which callback runs next, decided without threads, clocks or I/O.
+//! The scheduling model of rospin. It decides which callback runs next, without threads, clocks or I/O.
 //!
-//! A driver (the engine with real threads, a simulator with virtual time) feeds a [`Scheduler`] with what happened
-//! ([`release`](Scheduler::release), [`complete`](Scheduler::complete)) and asks it what to run
-//! ([`next`](Scheduler::next)) and until when it may sleep ([`next_due`](Scheduler::next_due)). The order itself is a
-//! [`Policy`], chosen or written by the user. Since every driver calls the same methods, what is simulated is what runs.
+//! A driver is the engine with real threads, or a simulator with virtual time. It tells a [`Scheduler`] of events
+//! ([`release`](Scheduler::release), [`complete`](Scheduler::complete)). It asks for the next callback ([`next`](Scheduler::next)), and
+//! for the time until which it may sleep ([`next_due`](Scheduler::next_due)). The order is decided by a [`Policy`], which the user
+//! chooses or writes. Every driver calls the same methods, so a simulation makes the same decisions as production.
 //!
 //! ```
 //! use rospin_core::{EntityKind, EntitySpec, GroupKind, Instant, Priority, Scheduler, ThreadIndex};

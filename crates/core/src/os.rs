@@ -1,50 +1,51 @@
-//! How an operating system schedules a thread: plain data, which the engine applies, deployment files name and the analysis
-//! reasons about.
+//! The scheduling of a thread by the operating system, as plain data. Deployment files name it, the engine applies it, and the
+//! analysis calculates with it.
 
 use std::fmt;
 use std::time::Duration;
 
-/// How the kernel schedules a thread.
+/// The scheduling class of a thread, with its parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum OsScheduling {
-    /// `SCHED_OTHER`: a share of the processor by niceness.
+    /// `SCHED_OTHER`: the thread gets a share of the processor by its niceness.
     Other {
-        /// From -20, which gets most, to 19.
+        /// The niceness, from -20, which gets the largest share, to 19.
         nice: i8,
     },
-    /// `SCHED_FIFO`: runs until it waits or something more urgent comes.
+    /// `SCHED_FIFO`: the thread runs until it waits or a more urgent thread becomes ready.
     Fifo {
-        /// From 1 to 99, the larger number first.
+        /// The priority, from 1 to 99. The larger number runs first.
         priority: u8,
     },
-    /// `SCHED_RR`: as `SCHED_FIFO`, but threads of one priority take turns.
+    /// `SCHED_RR`: like `SCHED_FIFO`, but threads of the same priority take turns.
     RoundRobin {
-        /// From 1 to 99, the larger number first.
+        /// The priority, from 1 to 99. The larger number runs first.
         priority: u8,
     },
-    /// `SCHED_DEADLINE`: the earliest deadline first, before every thread of another class; no more than its budget.
+    /// `SCHED_DEADLINE`: the thread with the earliest deadline runs first, before every thread of another class. A thread gets no more
+    /// than its budget.
     Deadline {
-        /// Processor time in each period.
+        /// The processor time in each period.
         runtime: Duration,
-        /// Time from the beginning of a period by which it has had it.
+        /// The time from the beginning of a period until the thread has got its processor time.
         deadline: Duration,
-        /// Time between the beginnings of periods.
+        /// The time between the beginnings of periods.
         period: Duration,
     },
 }
 
 impl OsScheduling {
-    /// Whether the kernel puts such a thread before all ordinary ones.
+    /// Returns true if the kernel runs such a thread before all ordinary ones.
     #[must_use]
     pub const fn is_real_time(self) -> bool {
         !matches!(self, Self::Other { .. })
     }
 
-    /// Says whether a kernel could have such a thread.
+    /// Checks that the parameters are in the kernel's range.
     ///
     /// # Errors
-    /// In words, what is out of range and what is in it.
+    /// The parameter that is out of range, with the range.
     pub fn check(self) -> Result<(), OsSchedulingError> {
         match self {
             Self::Other { nice } if !(-20..=19).contains(&nice) => Err(OsSchedulingError::Nice(nice)),
@@ -59,22 +60,22 @@ impl OsScheduling {
     }
 }
 
-/// The kernel's own conditions; below 1024 ns it takes no budget.
+/// Checks the kernel's conditions for a budget, which must be at least 1024 ns.
 fn is_budget(runtime: Duration, deadline: Duration, period: Duration) -> bool {
     runtime.as_nanos() >= 1024 && runtime <= deadline && deadline <= period && period.as_nanos() < 1 << 63
 }
 
-/// A scheduling that no kernel has.
+/// Errors of a scheduling whose parameters are out of range.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OsSchedulingError {
-    /// Out of range.
+    /// The niceness is out of range.
     #[error("a niceness of {0} does not exist; give one from -20 to 19")]
     Nice(i8),
-    /// Out of range.
+    /// The priority is out of range.
     #[error("a real-time priority of {0} does not exist; give one from 1 to 99")]
     Priority(u8),
-    /// Not a budget.
+    /// The kernel would not accept the budget.
     #[error("a reservation needs 1024 ns <= runtime <= deadline <= period")]
     Budget,
 }

@@ -1,47 +1,47 @@
-//! A point on a driver's time line.
+//! Instants: points on a driver's time line.
 
 use std::fmt;
 use std::ops::{Add, Sub};
 use std::time::Duration;
 
-/// A point in time: nanoseconds since the epoch of whichever clock the driver reads.
+/// A point in time: nanoseconds since the epoch of the clock that the driver reads.
 ///
-/// The core never reads a clock. Arithmetic saturates, so a far deadline stays far instead of wrapping.
+/// The core never reads a clock. Arithmetic saturates, so that a far deadline does not wrap.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant(u64);
 
 impl Instant {
     /// The epoch.
     pub const ZERO: Self = Self(0);
-    /// Later than everything: "no deadline".
+    /// An instant later than everything, which stands for "no deadline".
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The instant `nanos` nanoseconds after the epoch.
+    /// Creates the instant `nanos` nanoseconds after the epoch.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// The instant `millis` milliseconds after the epoch.
+    /// Creates the instant `millis` milliseconds after the epoch.
     #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis.saturating_mul(1_000_000))
     }
 
-    /// Nanoseconds since the epoch.
+    /// Returns the nanoseconds since the epoch.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// The time since `earlier`, zero if `earlier` is in fact later.
+    /// Returns the time since `earlier`, or zero if `earlier` is in fact later.
     #[must_use]
     pub fn saturating_since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 }
 
-/// `Duration` as nanoseconds, at most `u64::MAX` (584 years).
+/// Returns a duration in nanoseconds, at most `u64::MAX` (584 years).
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! Timers: absolute due times on several clocks, in one heap a clock.
+//! Timers: absolute due times on several clocks, with a heap for each clock.
 
 use std::time::Duration;
 
@@ -6,26 +6,27 @@ use crate::heap::{Heap, Ranked};
 use crate::id::EntityId;
 use crate::time::{Instant, nanos};
 
-/// Which clock a timer follows.
+/// The clock that a timer follows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum ClockKind {
-    /// Never jumps, counts while the machine is awake (`CLOCK_MONOTONIC`). The scheduler's own time line.
+    /// The steady clock (`CLOCK_MONOTONIC`). It never jumps, and counts while the machine is awake. It is the scheduler's own time
+    /// line.
     #[default]
     Steady,
-    /// The time of day (`CLOCK_REALTIME`); may be set forward or back.
+    /// The time of day (`CLOCK_REALTIME`). It may be set forward or back.
     ///
-    /// Due times are times of day, as with `RCL_SYSTEM_TIME`: if the clock is set back by an hour, a timer waits an hour longer;
-    /// if it is set forward, what lies in between was missed. For something that has to happen at a rate, use
-    /// [`Steady`](Self::Steady) or [`Ros`](Self::Ros).
+    /// Due times are times of day, as with `RCL_SYSTEM_TIME`. If the clock is set back by an hour, a timer waits an hour longer. If it
+    /// is set forward, the due times in between were missed. For a timer with a fixed rate, use [`Steady`](Self::Steady) or
+    /// [`Ros`](Self::Ros).
     System,
-    /// Time as a simulator or a recording tells it; it may stand still, and jump either way. The driver says what it shows,
-    /// and tells of [jumps](crate::Scheduler::jump).
+    /// ROS time, which a simulator or a recording may set. It may stand still, and jump forward or back. The driver passes on its
+    /// readings and its [jumps](crate::Scheduler::jump).
     ///
-    /// After a jump back no timer waits for longer than its period. That holds for the system clock, too, while ROS time follows
-    /// it because nobody drives it: a timer goes on at its rate if that clock is set back, unlike one on
-    /// [`System`](Self::System). It is noticed when an executor looks at the time next, within a second at the latest; a step
-    /// back by less than has passed since it looked last delays one tick by as much as the step.
+    /// After a jump back, no timer waits for longer than its period. That also holds if ROS time follows the system clock and that is
+    /// set back: a timer keeps its rate, unlike one on [`System`](Self::System). An executor notices the step when it reads the time
+    /// next, after a second at the latest. If the step is smaller than the time since its last reading, it goes unnoticed, and one
+    /// tick comes late by the size of the step.
     Ros,
 }
 
@@ -41,46 +42,45 @@ impl ClockKind {
     }
 }
 
-/// What a periodic timer does about due times that passed before it could run.
+/// The overrun policy of a periodic timer: what it does about due times that passed before it could run.
 ///
-/// Due times are absolute: whatever the policy, a callback that runs late does not delay the later ones, except that
-/// [`ShiftPhase`](Overrun::ShiftPhase) says so.
+/// Due times are absolute, so a callback that runs late does not delay later ones, except under [`ShiftPhase`](Overrun::ShiftPhase).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum Overrun {
-    /// Skip them and go on at the next due time of the original grid, as rclcpp does.
+    /// Skips missed due times and goes on at the next due time of the original grid, as rclcpp does.
     #[default]
     Skip,
-    /// Run up to this many of them late, one after the other; skip what is older.
+    /// Runs up to this many missed due times late, one after the other, and skips older ones.
     CatchUp(u32),
-    /// Skip them and start a new grid: the next due time is one period after the late run.
+    /// Skips missed due times and starts a new grid: the next due time is one period after the late run.
     ShiftPhase,
 }
 
-/// When a timer fires.
+/// The due times of a timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct TimerSpec {
     /// The clock that `first_due` and `period` are measured on.
     pub clock: ClockKind,
-    /// First due time, on that clock.
+    /// The first due time, on that clock.
     pub first_due: Instant,
-    /// Time between due times; `None` fires once.
+    /// The time between due times; `None` for a timer that fires once.
     pub period: Option<Duration>,
-    /// What to do about missed due times.
+    /// The overrun policy.
     pub overrun: Overrun,
-    /// A timer that fires once: the longest it should wait, should its clock jump. `None`: `first_due` is meant as it is.
+    /// For a timer that fires once: the longest time that it waits if its clock jumps. With `None`, `first_due` is fixed.
     pub delay: Option<Duration>,
 }
 
 impl TimerSpec {
-    /// A periodic timer on the steady clock that skips what it misses.
+    /// Creates a periodic timer on the steady clock that skips missed due times.
     #[must_use]
     pub const fn periodic(first_due: Instant, period: Duration) -> Self {
         Self { clock: ClockKind::Steady, first_due, period: Some(period), overrun: Overrun::Skip, delay: None }
     }
 
-    /// A timer on the steady clock that fires once.
+    /// Creates a timer on the steady clock that fires once.
     #[must_use]
     pub const fn one_shot(due: Instant) -> Self {
         Self { clock: ClockKind::Steady, first_due: due, period: None, overrun: Overrun::Skip, delay: None }
@@ -100,17 +100,17 @@ impl TimerSpec {
         self
     }
 
-    /// Sets the longest that a timer that fires once should wait, should its clock jump.
+    /// Sets the longest time that a timer that fires once waits if its clock jumps.
     #[must_use]
     pub const fn delay(mut self, delay: Duration) -> Self {
         self.delay = Some(delay);
         self
     }
 
-    /// When a timer that was due at `due` is due after its clock jumped to `reading`.
+    /// Returns the due time, after the clock jumped to `reading`, of a timer that was due at `due`.
     ///
-    /// What was left to wait stays the same if the time line itself was moved, by `shift_ns`; and after no jump is it longer
-    /// than the period (a timer that fires once: than its delay).
+    /// If the time line itself was moved, by `shift_ns`, the time that is left to wait stays the same. After any jump it is at most
+    /// the period, or for a timer that fires once the delay.
     #[must_use]
     pub fn due_after_jump(&self, due: Instant, reading: Instant, shift_ns: i64) -> Instant {
         match self.period.or(self.delay) {
@@ -120,20 +120,20 @@ impl TimerSpec {
     }
 }
 
-/// `due` on a time line that was moved by so much.
+/// Returns `due` on a time line that was moved by `shift_ns`.
 pub(crate) fn shifted(due: Instant, shift_ns: i64) -> Instant {
     let by = Duration::from_nanos(shift_ns.unsigned_abs());
     if shift_ns < 0 { due - by } else { due + by }
 }
 
-/// The due time after `due`, seen at `now`, and how many due times in between are given up.
+/// Returns the due time after `due`, as of `now`, and the number of due times in between that are skipped.
 pub(crate) fn next_due(due: Instant, period: Duration, overrun: Overrun, now: Instant) -> (Instant, u64) {
     let period_ns = nanos(period).max(1);
     let next = due + period;
     if next >= now {
         return (next, 0);
     }
-    // Due times of the grid from `next` on that lie strictly before now.
+    // The due times of the grid from `next` on that are strictly before now.
     let missed = (now.as_nanos() - next.as_nanos()).div_ceil(period_ns);
     let on_grid = |skipped: u64| Instant::from_nanos(next.as_nanos().saturating_add(period_ns.saturating_mul(skipped)));
     match overrun {
@@ -146,7 +146,7 @@ pub(crate) fn next_due(due: Instant, period: Duration, overrun: Overrun, now: In
     }
 }
 
-/// Armed timers of one clock, earliest due first, ties by registration. Arming and disarming are logarithmic.
+/// The armed timers of one clock, earliest due first, ties by registration. Arming and disarming take logarithmic time.
 #[derive(Debug, Default)]
 pub(crate) struct TimerHeap {
     heap: Heap,
@@ -154,7 +154,7 @@ pub(crate) struct TimerHeap {
     armed: Vec<Ranked<Armed>>,
 }
 
-/// What orders a timer, and which it is: of entities that had the same index, at most one is armed.
+/// The rank of a timer, with its entity. Of entities that had the same index, at most one is armed.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Armed {
     due: Instant,
@@ -163,7 +163,7 @@ struct Armed {
 }
 
 impl TimerHeap {
-    /// Makes room for a timer that is one of so many, so that arming it does not allocate.
+    /// Makes room for a timer, which is one of `timers`, so that arming it does not allocate.
     pub(crate) fn reserve(&mut self, timers: usize, entity: EntityId) {
         self.heap.reserve(timers);
         if self.armed.len() <= entity.index() {
@@ -172,7 +172,7 @@ impl TimerHeap {
         }
     }
 
-    /// Arms a timer that is not armed and that room was made for.
+    /// Arms a timer that is not armed. Room was made for it.
     pub(crate) fn arm(&mut self, due: Instant, registration: u64, entity: EntityId) {
         self.armed[entity.index()].rank = Armed { due, registration, entity };
         self.heap.push(entity.index() as u32, &mut self.armed);
@@ -191,7 +191,7 @@ impl TimerHeap {
         Some((due, entity))
     }
 
-    /// Gives every armed timer the due time that `due` tells.
+    /// Gives every armed timer the due time that `due` returns.
     pub(crate) fn rearm_all(&mut self, due: impl Fn(EntityId) -> Option<Instant>) {
         for place in self.heap.iter() {
             let armed = &mut self.armed[place as usize].rank;

@@ -1,37 +1,37 @@
-//! What a scheduler did, as a driver or a test records it.
+//! Traces: the events of a scheduler, as a driver or a test records them.
 
 use crate::activation::Activation;
 use crate::id::{EntityId, ThreadIndex};
 use crate::time::Instant;
 
-/// Something that the scheduler did.
+/// An event of the scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum TraceEvent {
     /// An activation, or a further segment of one, became eligible.
     Released(Activation),
-    /// An activation that was released already turned out to be released earlier. It takes the place of the one that its
-    /// entity had, perhaps under a new sequence number.
+    /// An activation turned out to be released earlier than recorded. It replaces the entity's former activation, perhaps under a new
+    /// sequence number.
     Antedated(Activation),
-    /// A thread was an activation to run.
+    /// A thread was given an activation to run.
     Dispatched(ThreadIndex, Activation),
     /// An asynchronous activation waits for something.
     Suspended(Activation),
     /// An activation ended and its group is free again.
     Completed(Activation),
-    /// A wait-set style policy built a new ready set, for that thread; what is in it follows.
+    /// A wait-set policy built a new ready set for that thread. Its activations follow as [`Collected`](Self::Collected).
     PollingPoint(ThreadIndex),
-    /// An activation in the ready set of the last polling point, in the order in which they will be served.
+    /// An activation is in the ready set of the last polling point. They are recorded in the order in which they will be served.
     Collected(Activation),
-    /// A timer gave up this many due times because it ran late.
+    /// A timer skipped this many due times because it was late.
     Overrun(EntityId, u64),
 }
 
-/// Receives what a scheduler does, in order.
+/// A receiver of a scheduler's events, in order.
 ///
-/// Called on the dispatch path, with the scheduler borrowed: an implementation must not block.
+/// It is called on the dispatch path while the scheduler is borrowed, so an implementation must not block.
 pub trait Trace: Send {
-    /// `event` happened at `now`: for a release its own instant, which may lie before the event that was recorded last.
+    /// Records an event that happened at `now`. For a release that is its own instant, which may be before the last event.
     fn record(&mut self, now: Instant, event: TraceEvent);
 }
 

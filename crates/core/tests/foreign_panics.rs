@@ -1,4 +1,4 @@
-//! A policy or a trace that panics: whoever catches that finds a scheduler in which no group is held by nobody.
+//! A policy or a trace that panics: afterwards, no group of the scheduler is held by an activation that no driver has.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const fn at(millis: u64) -> Instant {
     Instant::from_millis(millis)
 }
 
-/// Whether the next one that is asked panics.
+/// A switch that makes the next call panic.
 #[derive(Clone, Default)]
 struct Mine(Arc<AtomicBool>);
 
@@ -32,7 +32,7 @@ impl Mine {
     }
 }
 
-/// First in, first out, with a mine in one of its methods.
+/// A policy that is first in, first out, with a mine in one of its methods.
 struct Mined {
     fifo: Fifo,
     pick: Mine,
@@ -70,7 +70,7 @@ impl Policy for Mined {
     }
 }
 
-/// Two subscriptions of one group.
+/// Adds two subscriptions of one group.
 fn pair(scheduler: &mut Scheduler) -> [EntityId; 2] {
     let group = scheduler.add_group(GroupKind::MutuallyExclusive);
     ["a", "b"].map(|name| scheduler.add_entity(EntitySpec::new(name, EntityKind::Subscription, group)).unwrap())
@@ -82,7 +82,7 @@ fn release_all(scheduler: &mut Scheduler, now: Instant, entities: [EntityId; 2])
     }
 }
 
-/// A trace that panics at the next event of a kind, if the mine is laid.
+/// Sets a trace that panics at the next event of a kind, if the mine is laid.
 fn mined_trace(scheduler: &mut Scheduler, kind: fn(&TraceEvent) -> bool) -> Mine {
     let mine = Mine::default();
     let laid = mine.clone();
@@ -98,7 +98,7 @@ fn panics<T>(work: impl FnOnce() -> T) {
     assert!(catch_unwind(AssertUnwindSafe(work)).is_err());
 }
 
-/// Runs what is ready to its end; in which order.
+/// Runs everything that is ready to its end. Returns the order.
 fn run(scheduler: &mut Scheduler, now: Instant) -> Vec<EntityId> {
     let mut ran = Vec::new();
     while let Some(activation) = scheduler.next(now, THREAD) {
@@ -119,7 +119,7 @@ fn what_could_not_be_recorded_as_dispatched_is_ready_again() {
     assert_eq!(scheduler.release(at(2), a), Release::AlreadyReady);
     assert_eq!(run(&mut scheduler, at(2)), [a, b]);
 
-    // A segment whose activation holds the group.
+    // A resumed segment whose activation holds the group.
     scheduler.release(at(3), a);
     let holder = scheduler.next(at(3), THREAD).unwrap();
     scheduler.suspend(at(3), &holder);
@@ -186,7 +186,7 @@ fn a_policy_that_panics_leaves_no_group_held() {
     scheduler.release(at(2), a);
     assert_eq!(run(&mut scheduler, at(2)), [b, a], "it is over, and so can begin again");
 
-    // While the holder is resumed, and goes.
+    // The panic comes while the holder is resumed, and its entity is removed.
     scheduler.release(at(3), a);
     let holder = scheduler.next(at(3), THREAD).unwrap();
     scheduler.suspend(at(3), &holder);

@@ -1,4 +1,4 @@
-//! What precedes all runs in a group whose holder is suspended: between two segments of it, and never beside one.
+//! Guests: an activation that precedes all runs in a group whose holder is suspended, between two segments and never beside one.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use rospin_core::{
 const NOW: Instant = Instant::from_millis(5);
 const THREADS: [ThreadIndex; 2] = [ThreadIndex(0), ThreadIndex(1)];
 
-/// One group: a callback that holds it while it is suspended, an ordinary one, and one that precedes all.
+/// A group with a callback that holds it while suspended, an ordinary one, and one that precedes all.
 struct World {
     scheduler: Scheduler,
     holder: Activation,
@@ -49,7 +49,7 @@ impl World {
         assert!(self.scheduler.resume(NOW, self.holder.entity, self.holder.sequence));
     }
 
-    /// Runs what is ready to its end; in which order.
+    /// Runs everything that is ready to its end. Returns the order.
     fn run(&mut self) -> Vec<EntityId> {
         let mut ran = Vec::new();
         while let Some(activation) = self.next(0) {
@@ -123,7 +123,7 @@ fn nothing_of_the_group_runs_beside_it() {
 #[test]
 fn whoever_is_removed_meanwhile_leaves_the_group_to_the_others() {
     with_every_policy(|policy| {
-        // The holder, while the one that precedes all runs: as it waits, and resumed.
+        // The holder is removed while the guest runs: while it is suspended, and after it was resumed.
         for resumed in [true, false] {
             let mut world = World::suspended(policy());
             world.scheduler.release(NOW, world.jump);
@@ -138,7 +138,7 @@ fn whoever_is_removed_meanwhile_leaves_the_group_to_the_others() {
             world.scheduler.complete(NOW, &jump);
             assert_eq!(world.run(), [world.other]);
         }
-        // The one that precedes all, while it runs.
+        // The guest is removed while it runs.
         let mut world = World::suspended(policy());
         world.scheduler.release(NOW, world.jump);
         let jump = world.next(0).unwrap();

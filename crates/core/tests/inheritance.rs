@@ -1,4 +1,4 @@
-//! Priority inheritance: a suspended callback that holds its group is resumed as urgently as whoever waits for that group.
+//! Priority inheritance: a resumed callback that holds its group is as urgent as the most urgent callback that waits for the group.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const fn at(millis: u64) -> Instant {
     Instant::from_millis(millis)
 }
 
-/// A callback that holds its group and is suspended, one of the same group, and one of another.
+/// A suspended callback that holds its group, another callback of the same group, and one of another group.
 struct World {
     scheduler: Scheduler,
     groups: [GroupId; 2],
@@ -22,14 +22,14 @@ struct World {
     middle: EntityId,
 }
 
-/// So urgent each: priority, and relative deadline in ms.
+/// The priorities of the three callbacks; also their relative deadlines, in ms.
 struct Urgency {
     holder: u64,
     waiter: u64,
     middle: u64,
 }
 
-/// As the issue has it: the holder is the least urgent, then the other group's, then the waiter.
+/// A case of priority inversion: the holder is the least urgent, then the callback of the other group, then the waiter.
 const INVERTED: Urgency = Urgency { holder: 1, waiter: 100, middle: 50 };
 
 impl World {
@@ -64,7 +64,7 @@ impl World {
         self.scheduler.release(at(now), entity);
     }
 
-    /// Runs what is ready to its end; in which order.
+    /// Runs everything that is ready to its end. Returns the order.
     fn run(&mut self, now: u64) -> Vec<EntityId> {
         let mut ran = Vec::new();
         while let Some(activation) = self.scheduler.next(at(now), THREAD) {
@@ -84,7 +84,7 @@ fn a_resumed_holder_is_as_urgent_as_who_waits_for_its_group() {
             world.release(1, world.waiter);
             world.resume(2);
         } else {
-            // Its segment is ready already, behind the middle one.
+            // The holder's segment is ready already, behind the middle callback.
             world.resume(1);
             world.release(2, world.waiter);
         }
@@ -122,7 +122,7 @@ fn inheritance_ends_when_the_holder_is_suspended_again() {
     assert_eq!(segment.priority, Priority(1), "what it inherits is not its own");
     world.scheduler.suspend(at(2), &segment);
     assert_eq!(world.run(2), [world.middle], "the group is held, and nobody can run in it");
-    // Once more, since the waiter still waits.
+    // The holder inherits once more, since the waiter still waits.
     world.release(3, world.middle);
     world.resume(3);
     assert_eq!(world.run(3), [world.holder.entity, world.waiter, world.middle]);
@@ -156,7 +156,7 @@ fn of_several_that_wait_the_most_urgent_counts() {
     assert_eq!(world.scheduler.next(at(1), THREAD), None);
     world.release(1, world.middle);
     world.resume(1);
-    // Without the more urgent one, the middle one is ahead of all of the group.
+    // Without the urgent waiter, the middle callback comes before all callbacks of the group.
     let mut other = World::inverted();
     let less_there = add(&mut other, 40);
     for entity in [less_there, other.middle] {

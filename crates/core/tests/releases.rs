@@ -9,8 +9,8 @@ const fn at(millis: u64) -> Instant {
     Instant::from_millis(millis)
 }
 
-/// `a` is released at 13 ms, `b` at 11 ms, then `a` turns out to have been released at 0 ms; returns who runs, in order, and
-/// the release of each.
+/// Releases `a` at 13 ms and `b` at 11 ms, and then `a` at 0 ms. Returns the entities in the order in which they run, with their
+/// releases.
 fn order(policy: Box<dyn Policy>) -> Vec<(&'static str, Instant)> {
     let mut scheduler = Scheduler::new(policy);
     let group = scheduler.add_group(GroupKind::Reentrant);

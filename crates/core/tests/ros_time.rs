@@ -1,4 +1,4 @@
-//! Timers on ROS time, as a driver tells them of it, and activations that precede what the policy decides about.
+//! Timers on ROS time, which a driver passes on, and activations that precede all.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn add(scheduler: &mut Scheduler, group: GroupId, timer: TimerSpec) -> EntityId 
     scheduler.add_timer(EntitySpec::new("timer", EntityKind::Timer, group), timer.clock(ClockKind::Ros)).unwrap()
 }
 
-/// Runs what is ready; says what, and when it was released.
+/// Runs everything that is ready. Returns the entities with their releases.
 fn run(scheduler: &mut Scheduler, now: Instant) -> Vec<(EntityId, Instant)> {
     let mut ran = Vec::new();
     while let Some(activation) = scheduler.next(now, THREAD) {
@@ -43,7 +43,7 @@ fn what_was_due_before_the_first_reading_is_not_released_in_the_distant_past() {
     let (mut scheduler, group) = fifo();
     let timer = add(&mut scheduler, group, TimerSpec::one_shot(at(5_100)));
     scheduler.jump(ClockKind::Ros, at(5_000), 0);
-    // The machine has been up for hours.
+    // The steady clock shows that the machine has been up for hours.
     let now = at(9_000_000);
     scheduler.advance(ClockKind::Ros, at(5_200), now);
     assert_eq!(run(&mut scheduler, now), [(timer, at(8_999_900))]);
@@ -56,10 +56,10 @@ fn what_became_due_in_a_leap_is_released_in_between_in_order() {
     let early = add(&mut scheduler, group, TimerSpec::one_shot(at(50_000)));
     scheduler.advance(ClockKind::Ros, at(40_000), at(100));
     assert_eq!(run(&mut scheduler, at(100)), []);
-    // A minute in ten milliseconds: nothing was released before the clock was last looked at.
+    // ROS time passes quickly. No release is before the last reading of the clock.
     scheduler.advance(ClockKind::Ros, at(100_000), at(112));
     assert_eq!(run(&mut scheduler, at(112)), [(early, at(102)), (late, at(110))]);
-    // One that is due before that, since it came later.
+    // This timer was added later, and was due before the last reading.
     let past = add(&mut scheduler, group, TimerSpec::one_shot(at(3)));
     scheduler.advance(ClockKind::Ros, at(100_000), at(120));
     assert_eq!(run(&mut scheduler, at(120)), [(past, at(112))]);
@@ -136,7 +136,7 @@ fn what_precedes_all_runs_before_whatever_the_policy_would_choose_and_waits_for_
         let ran: Vec<_> = run(&mut scheduler, at(4)).into_iter().map(|(entity, _)| entity).collect();
         assert_eq!(ran[0], jump, "{}", entry.name);
         assert_eq!(ran.len(), 3, "{}", entry.name);
-        // Removed while it is ready.
+        // The entity is removed while it is ready.
         scheduler.release(at(5), jump);
         assert!(scheduler.remove_entity(jump) && scheduler.next(at(5), THREAD).is_none());
     }

@@ -1,5 +1,4 @@
-//! What it costs that an entity comes and goes, beside few and beside many others. Prints a table; measures nothing in `cargo
-//! test`.
+//! The cost of adding and removing an entity, beside few and beside many others. Prints a table. Measures nothing in `cargo test`.
 //!
 //! ```text
 //! cargo bench -p rospin-engine --bench churn
@@ -45,7 +44,7 @@ impl World {
     }
 }
 
-/// An entity, or a few, that come and go.
+/// A name, and a function that adds and removes one entity or a few.
 type Case = (&'static str, fn(&World));
 
 const CASES: [Case; 6] = [

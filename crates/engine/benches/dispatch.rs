@@ -1,7 +1,8 @@
-//! The dispatch path, for a tool that counts instructions: `dispatch CASE COUNT` runs so many activations and ends.
+//! The dispatch path, for a tool that counts instructions: `dispatch CASE COUNT` runs `COUNT` activations and ends. Without arguments
+//! it prints the cases.
 //!
-//! What one activation takes is the difference between two counts, divided by the difference of their activations: what is
-//! done once falls out. `.ci/instructions.sh` does that. Without arguments it names the cases.
+//! `.ci/instructions.sh` runs it with two counts. It divides the difference in instructions by the difference in activations, so that
+//! the instructions of setting up do not count.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -13,12 +14,12 @@ use rospin_engine::{
     SubscriptionOptions, TimerOptions, policy,
 };
 
-/// What is run under a policy.
+/// A case, which is run under a policy.
 #[derive(Clone, Copy)]
 enum Load {
-    /// A timer that is behind.
+    /// A timer that is late, so that it is always due.
     Timer,
-    /// So many subscriptions, whose callbacks publish to their own topics: all of them are always ready.
+    /// This number of subscriptions. Each callback publishes to its own topic, so all of them are always ready.
     Messages(usize),
     /// A subscription with a full queue.
     Queued,
@@ -45,7 +46,7 @@ impl Countdown {
     }
 
     fn down(&self) {
-        // One thread: a read-modify-write would be the dearest instruction here.
+        // There is one thread. A read-modify-write would be the most expensive instruction here.
         let left = self.left.load(Ordering::Relaxed);
         self.left.store(left.saturating_sub(1), Ordering::Relaxed);
         if left <= 1 {
@@ -60,7 +61,7 @@ fn timer(policy: &str, count: u64) -> Outcome {
     let (clock, _, executor) = still(policy)?;
     let countdown = Countdown::new(count, &executor);
     let group = executor.create_group("group", 0_u64);
-    // It missed them all, and makes up for them.
+    // The timer missed all due times and catches up.
     let options = TimerOptions::periodic(Duration::from_nanos(1)).overrun(Overrun::CatchUp(u32::MAX));
     let _timer = group.create_timer(options, move |ticks, _| {
         *ticks += 1;
@@ -71,7 +72,7 @@ fn timer(policy: &str, count: u64) -> Outcome {
     Ok(())
 }
 
-/// Time stands still: the tool cannot run what reads the clock without a system call.
+/// Returns an executor on a clock that stands still: the tool cannot run code that reads the kernel's clock without a system call.
 fn still(policy: &str) -> Result<(ManualClock, Context, Executor), Box<dyn std::error::Error>> {
     let clock = ManualClock::new();
     let context = Context::new(ContextOptions::new().manual_clock(clock.clone()));
@@ -112,7 +113,7 @@ fn queued(policy: &str, count: u64) -> Outcome {
     let options = SubscriptionOptions::new("topic").keep_last(DEPTH as usize);
     let _subscription = group.create_subscription(options, move |runs, message: Arc<u64>| {
         *runs += 1;
-        // The last one of a full queue fills it again: one notification for all that is published.
+        // The last message of the queue fills it again. There is one notification for all of them.
         if *message == DEPTH - 1 {
             messages.iter().for_each(|message| _ = again.publish(Arc::clone(message)));
         }

@@ -1,4 +1,4 @@
-//! A policy of one's own: emergencies first, then timers, then everything else by its deadline.
+//! A custom policy: emergencies first, then timers, then everything else by deadline.
 //!
 //! `cargo run -p rospin-engine --example custom_policy`
 
@@ -13,7 +13,7 @@ use rospin_engine::{
     SubscriptionOptions, TimerOptions,
 };
 
-/// Emergencies first, by priority; then timers; then everything else by its deadline.
+/// The order: emergencies first, by priority; then timers; then everything else by deadline.
 #[derive(Default)]
 struct EmergenciesThenTimers;
 
@@ -31,7 +31,7 @@ impl Order for EmergenciesThenTimers {
     }
 }
 
-/// Runs five callbacks that are all ready, and says in which order.
+/// Runs five callbacks that are all ready, and returns the order in which they ran.
 pub(crate) fn order() -> Result<Vec<&'static str>, Box<dyn std::error::Error>> {
     let clock = ManualClock::new();
     let context = Context::new(ContextOptions::new().manual_clock(clock.clone()));

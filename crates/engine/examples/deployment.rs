@@ -1,4 +1,4 @@
-//! Two groups that a deployment file moves apart, with no change to this program:
+//! Two groups that a deployment file puts on two executors, without a change to this program:
 //!
 //! ```sh
 //! cargo run -p rospin-engine --example deployment

@@ -1,4 +1,4 @@
-//! A node on simulated time: a thread drives ROS time twice as fast as real time, and the recording starts over once.
+//! A tracker on simulated time. A thread drives ROS time twice as fast as real time, and the recording starts over once.
 //!
 //! `cargo run -p rospin-engine --example simulated_time`
 
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         *updates += 1;
         println!("{:?}: update {updates}", shown.now());
     })?;
-    // Runs while ROS time still shows where the recording ended: nothing sees the new time with the old updates.
+    // The callback runs while ROS time still shows the end of the recording, so no timer sees the new time with old updates.
     let backward = JumpThreshold { min_backward: Some(Duration::from_millis(1)), ..JumpThreshold::default() };
     let shown = time.clone();
     let _reset = tracker.create_jump_callback(backward, move |updates, jump| {
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let player = std::thread::spawn(move || {
         for _ in 0..2 {
             for message in 0..=50 {
-                // As a receive thread does with a message of `/clock`: it never blocks.
+                // A receive thread does the same with a message of `/clock`. It never blocks.
                 time.set(Instant::from_millis(message * 10));
                 std::thread::sleep(Duration::from_millis(5));
             }

@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let _end = talker.create_timer(TimerOptions::one_shot(Duration::from_millis(1050)), move |_, _| stop.halt())?;
     executor.spin(SpinOptions::new())?;
 
-    // Nobody else uses the groups any more: their payloads are ours again.
+    // The spin is over, so the payloads can be taken out of the groups.
     let heard = listener.into_payload().unwrap_or_default();
     println!("{} messages in a second, {} lost", heard.len(), context.losses().len());
     Ok(())

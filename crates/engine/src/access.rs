@@ -1,4 +1,4 @@
-//! How the threads of a spin get at the executor's state: one has it to itself, several take turns.
+//! Access to the executor's state for the threads of a spin: one thread has it to itself, several take turns.
 
 use std::cell::RefCell;
 use std::sync::PoisonError;
@@ -17,7 +17,7 @@ impl Access for RefCell<&mut State> {
     }
 }
 
-/// Threads of one executor are equally urgent, so that there is nothing to inherit.
+/// The threads of one executor are equally urgent, so a lock without priority inheritance will do.
 impl Access for PlainMutex<&mut State> {
     fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
         f(&mut self.lock().unwrap_or_else(PoisonError::into_inner))

@@ -1,6 +1,5 @@
-//! Calls: futures of responses, and why there may be none.
+//! Calls of services: futures of responses, and the reasons why a call ends without one.
 
-use crate::sync::atomic::{AtomicBool, Ordering};
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,16 +10,16 @@ use futures_channel::oneshot;
 use rospin_core::{ClockKind, Instant};
 
 use crate::clock::Clock;
-use crate::current::{self, GroupKey, Running, Seat, holds};
+use crate::current::{self, Running, Seat, holds};
 use crate::shared::Shared;
 use crate::sleep::{Sleep, SleepError};
-use crate::waits::{Wait, Waits};
+use crate::waits::{Answered, GroupKey, Progress, Wait, Waits};
 
-/// Why a call has no response.
+/// Reasons why a call ends without a response.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// There is no such service at this moment.
+    /// No service of that name exists at this moment.
     #[error("there is no service `{service}`; await `Client::wait_for_service` first")]
     Unavailable {
         /// The service.
@@ -38,15 +37,15 @@ pub enum CallError {
         /// The service.
         service: String,
     },
-    /// There was no response [in time](Call::timeout).
+    /// The response did not come [in time](Call::timeout).
     #[error("service `{service}` did not answer within {after:?}")]
     Timeout {
         /// The service.
         service: String,
-        /// How long it had.
+        /// The timeout.
         after: Duration,
     },
-    /// Whoever awaits the call holds the mutually exclusive group that the service needs, and would wait for ever. The
+    /// The callback that awaits the call holds the mutually exclusive group that the service needs, so it would wait for ever. The
     /// request was sent nevertheless.
     #[error(
         "service `{service}` is in the group that its caller holds; put it into another group, or register the caller with \
@@ -56,7 +55,7 @@ pub enum CallError {
         /// The service.
         service: String,
     },
-    /// A synchronous callback waits for the call, and the service cannot run before the callback returns: they are in one
+    /// A synchronous callback waits for the call, and the service cannot run before the callback returns. Either both are in one
     /// group, or the callback blocks the only thread of the service's executor. The request was sent nevertheless.
     #[error(
         "service `{service}` cannot run before the synchronous callback that waits for it returns; make the callback asynchronous \
@@ -66,12 +65,12 @@ pub enum CallError {
         /// The service.
         service: String,
     },
-    /// The call would wait for a group whose callback waits, directly or through others, for the group that the caller holds:
-    /// all of them would wait for ever. So the call that closes this cycle ends with this error. The request was sent nevertheless.
+    /// The call would close a cycle of callbacks that wait for each other: the service needs a group whose callback waits, directly
+    /// or through others, for the group that the caller holds. The request was sent nevertheless.
     ///
-    /// Seen are calls that are awaited while a mutually exclusive group is held, over all executors of a context; not those with
-    /// a [timeout](Call::timeout), which end by themselves, nor what goes through callbacks that hold no group meanwhile.
-    /// A callback that would give up its call by other means (a `select!`) counts as waiting until it does.
+    /// Cycles are found among calls that are awaited while a mutually exclusive group is held, over all executors of a context.
+    /// Calls with a [timeout](Call::timeout) do not count, since they end by themselves. Nor do calls of callbacks that hold no
+    /// group meanwhile. A callback that may give up its call by other means (a `select!`) counts as waiting until it does.
     #[error(
         "the call of service `{service}` would close a cycle of callbacks that wait for each other, by calls of {}; register one \
          of them with releases_group_at_await, or put it into a group of its own",
@@ -80,8 +79,8 @@ pub enum CallError {
     Cycle {
         /// The service.
         service: String,
-        /// The services that are called on the cycle, this one first: each is called by a callback that holds the group of the
-        /// one before it.
+        /// The services that are called on the cycle, this one first. Each is called by a callback that holds the group of the
+        /// service before it.
         cycle: Vec<String>,
     },
 }
@@ -91,59 +90,30 @@ fn list(services: &[String]) -> String {
     quoted.join(", ")
 }
 
-/// Where the response to a request goes. If it is dropped, the call ends [unanswered](CallError::Unanswered).
+/// Sends the response to a request. If it is dropped unused, the call ends [unanswered](CallError::Unanswered).
 #[must_use = "the call ends unanswered if it is dropped"]
 pub struct Reply<Resp> {
-    // Dropped first: once the caller knows, it does not count as waiting any more.
+    // Dropped before the sender: a caller that gets the response must not count as waiting any more.
     answered: Answered,
     sender: oneshot::Sender<Result<Resp, CallError>>,
 }
 
-/// How far a request is, as its caller sees it.
-#[derive(Default)]
-pub(crate) struct Progress {
-    is_answered: AtomicBool,
-    is_out: AtomicBool,
-}
-
-impl Progress {
-    /// For tests: what answers when it is dropped.
-    #[cfg(test)]
-    pub(crate) fn answerer(progress: &Arc<Self>) -> impl Drop + use<> {
-        Answered(Arc::clone(progress))
-    }
-
-    /// Whether there is a response, or there will be none.
-    pub(crate) fn is_answered(&self) -> bool {
-        self.is_answered.load(Ordering::Acquire)
-    }
-}
-
-/// Its drop says that the caller need not wait any more.
-struct Answered(Arc<Progress>);
-
-impl Drop for Answered {
-    fn drop(&mut self) {
-        self.0.is_answered.store(true, Ordering::Release);
-    }
-}
-
 impl<Resp> Reply<Resp> {
-    /// Answers. Allocates nothing; wakes whoever awaits the call. If nobody does any more, after a timeout, say, the response is
-    /// dropped.
+    /// Sends the response and wakes the task that awaits the call. If the call was dropped or has timed out, the response is
+    /// dropped. Allocates nothing.
     pub fn send(self, response: Resp) {
         self.finish(Ok(response));
     }
 
-    /// Whoever has it now may be anywhere: the response need not come from a callback of the service's executor.
+    /// Notes that the response may come from anywhere, and not only from a callback of the service's executor.
     pub(crate) fn leaves(&self) {
-        self.answered.0.is_out.store(true, Ordering::Release);
+        self.answered.leaves();
     }
 
     pub(crate) fn finish(self, outcome: Result<Resp, CallError>) {
         let Self { answered, sender } = self;
         drop(answered);
-        // A caller that lost interest does not mind.
+        // Fails if the call was dropped.
         let _ = sender.send(outcome);
     }
 }
@@ -154,11 +124,10 @@ impl<Resp> fmt::Debug for Reply<Resp> {
     }
 }
 
-/// A call that was sent: a future of its response.
+/// A future of the response to a request.
 ///
-/// It may be awaited anywhere. Whatever becomes of the service, the call ends: with the response, or with the reason why there is
-/// none. It waits for a service that is busy, and for an executor that does not spin, for as long as they are; for less with a
-/// [timeout](Self::timeout).
+/// It may be awaited anywhere. It ends with the response, or with the reason why there is none, also if the service is dropped. It
+/// waits as long as the service is busy or its executor does not spin, unless it has a [timeout](Self::timeout).
 ///
 /// # Errors
 /// See [`CallError`].
@@ -173,22 +142,22 @@ enum Outcome<Resp> {
     Waiting(Sent<Resp>),
 }
 
-/// A request that was sent, and what is known of who answers it.
+/// A request that was sent, and what is known of the service that answers it.
 pub(crate) struct Sent<Resp> {
     receiver: oneshot::Receiver<Result<Resp, CallError>>,
     progress: Arc<Progress>,
     /// The group that the service needs, unless it is reentrant.
     needs_group: Option<GroupKey>,
-    /// The service's executor, if an executor runs it.
+    /// The executor that runs the service, if one does.
     executor: Option<Arc<Shared>>,
     clock: Clock,
     waits: Arc<Waits>,
-    /// How its caller's group waits for the service's, while it does.
+    /// The wait of the caller's group for the service's group, while there is one.
     wait: Option<Arc<Wait>>,
     limit: Option<Box<Limit>>,
 }
 
-/// When the caller's patience ends.
+/// The timeout of a call.
 struct Limit {
     after: Duration,
     due: Instant,
@@ -200,12 +169,12 @@ impl<Resp> Call<Resp> {
         Self { service: String::new(), outcome: Outcome::Failed(error) }
     }
 
-    /// Gives the service so long to answer, from now on, on the steady clock. After that, the call ends with
-    /// [`CallError::Timeout`]. The service runs nevertheless, and its late response is dropped.
+    /// Sets the time from now, on the steady clock, after which the call ends with [`CallError::Timeout`]. The service runs
+    /// nevertheless, and its late response is dropped.
     ///
-    /// The executor whose thread polls the call watches the time, or the service's executor if it is polled elsewhere. Nobody
-    /// watches it while that one does not spin. A call that is polled outside of executors, of a
-    /// [`RequestQueue`](crate::RequestQueue) that is not part of an executor, has no timeout.
+    /// The executor whose thread polls the call watches the time. If no executor polls it, the service's executor does. While that
+    /// executor does not spin, the timeout does not pass. A call has no timeout if no executor polls it and the service is a
+    /// [`RequestQueue`](crate::RequestQueue) outside of executors.
     ///
     /// Reads the clock and allocates; neither blocks nor locks.
     ///
@@ -233,18 +202,18 @@ impl<Resp> Call<Resp> {
 }
 
 impl<Resp> Sent<Resp> {
-    /// A request that is about to be sent, and where its response goes.
+    /// Creates the future of a request that is about to be sent, and the sender of its response.
     pub(crate) fn new(clock: &Clock, waits: &Arc<Waits>) -> (Self, Reply<Resp>) {
         let (sender, receiver) = oneshot::channel();
         let progress = Arc::<Progress>::default();
-        let reply = Reply { answered: Answered(Arc::clone(&progress)), sender };
+        let reply = Reply { answered: Answered::new(&progress), sender };
         let (clock, waits) = (clock.clone(), Arc::clone(waits));
         let sent =
             Self { receiver, progress, needs_group: None, executor: None, clock, waits, wait: None, limit: None };
         (sent, reply)
     }
 
-    /// It was sent to a service that needs that group, on that executor.
+    /// Returns the call, after the request was sent to a service that needs that group and runs on that executor.
     pub(crate) fn to(
         mut self,
         service: String,
@@ -255,7 +224,7 @@ impl<Resp> Sent<Resp> {
         Call { service, outcome: Outcome::Waiting(self) }
     }
 
-    /// Why it makes no sense to go on waiting, if so.
+    /// Returns the reason why the call can never end, or has timed out; `None` while waiting makes sense.
     fn hopeless(&mut self, service: &str, cx: &mut TaskContext<'_>) -> Option<CallError> {
         let (service, running) = (|| service.to_owned(), Running::here());
         if holds(self.needs_group) {
@@ -274,22 +243,22 @@ impl<Resp> Sent<Resp> {
             return match limit.poll(self.executor.as_ref(), cx) {
                 Poll::Ready(Ok(())) => Some(CallError::Timeout { service: service(), after: limit.after }),
                 Poll::Ready(Err(SleepError::InCallback { .. })) => Some(CallError::InCallback { service: service() }),
-                // The service's executor is gone, which ends the call, too.
+                // The executor that watches the time is gone. If it is the service's, the call ends unanswered.
                 Poll::Ready(Err(_)) | Poll::Pending => None,
             };
         }
-        // A call with a timeout ends by itself, so it closes no cycle.
+        // Only calls without a timeout come here. One with a timeout ends by itself, so it closes no cycle.
         self.wait_for_group(running, &service()).err().map(|cycle| CallError::Cycle { service: service(), cycle })
     }
 
-    /// Whether the service's executor has no thread but this one.
+    /// Returns true if only this thread can run the service.
     fn needs_this_thread(&self) -> bool {
         let is_its = |executor: &Arc<Shared>, seat: &Seat| Arc::ptr_eq(executor, &seat.executor) && seat.is_busy();
-        let is_out = self.progress.is_out.load(Ordering::Acquire);
-        !is_out && self.executor.as_ref().zip(Seat::here()).is_some_and(|(executor, seat)| is_its(executor, &seat))
+        !self.progress.is_out()
+            && self.executor.as_ref().zip(Seat::here()).is_some_and(|(executor, seat)| is_its(executor, &seat))
     }
 
-    /// Notes that the group that the callback holds waits for the service's, unless that closes a cycle.
+    /// Notes that the group that the callback holds waits for the service's group, unless that closes a cycle.
     fn wait_for_group(&mut self, running: Running, service: &str) -> Result<(), Vec<String>> {
         let holder = running.group();
         if self.wait.as_ref().is_some_and(|wait| holder.is_some_and(|holder| wait.is_by(holder))) {

@@ -1,18 +1,18 @@
-//! What a program has, until its executors begin to spin: what a deployment file is compared with, and what a template of
-//! one is written from.
+//! The names of a program's executors, groups and callbacks. A deployment file is compared with them, and a template of one is
+//! written from them.
 
 use crate::sync::{Mutex, MutexGuard};
 
 use rospin_scenario::Deployment;
 use rospin_scenario::deployment::{CallbackPlan, ExecutorPlan, GroupPlan};
 
-/// Executors, groups and callbacks as a deployment file would name them. Closed with the first spin, so that it does not
-/// grow with what comes and goes.
+/// Executors, groups and callbacks as a deployment file would name them. Closed with the first spin, so that it does not grow with
+/// entities that come and go.
 #[derive(Debug)]
 pub(crate) struct Catalog(Mutex<Option<Deployment>>);
 
 impl Catalog {
-    /// One that nobody wants stays closed.
+    /// Creates a catalog. Without a deployment file and a template nobody wants it, and it is closed from the beginning.
     pub(crate) fn new(is_wanted: bool) -> Self {
         Self(Mutex::new(is_wanted.then(Deployment::default)))
     }
@@ -48,7 +48,7 @@ impl Catalog {
         });
     }
 
-    /// What there is so far; `None` once it is closed.
+    /// Returns the contents so far; `None` once the catalog is closed.
     pub(crate) fn contents(&self) -> Option<Deployment> {
         self.lock().clone()
     }
@@ -68,7 +68,6 @@ impl Catalog {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Deployment>> {
-        // Lists are whole between any two operations.
         self.0.lock()
     }
 }

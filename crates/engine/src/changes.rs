@@ -1,40 +1,41 @@
-//! What handles ask of an executor: entities and groups come, go and change.
+//! The changes that handles ask of an executor: entities and groups come, go and change.
 //!
-//! A change is made by the executor's own thread between two callbacks, or by whoever asks for it if nothing spins. Changes are
-//! made in the order in which they were asked for, but for two kinds that never are: whoever gives up a handle before what it
-//! stands for was added takes that back, and the last request to a timer replaces those before. So memory is bounded by what
-//! there is and by the handles that are alive, however long a callback runs meanwhile.
+//! The executor's own thread makes a change between two callbacks. If nothing spins, the thread that asks makes it at once.
+//! Changes are made in the order in which they were asked for. Two kinds are never made: a handle that is dropped before its
+//! entity was added takes the addition back, and the last request to a timer replaces earlier ones. So memory is bounded by the
+//! entities and the handles that are alive, however long a callback runs.
 
 use std::collections::BTreeMap;
 
-use crate::state::State;
 use crate::sync::Mutex;
 
-/// A change to an executor's state. It runs no user code.
-pub(crate) type Change = Box<dyn FnOnce(&mut State) + Send>;
+/// The most changes that are made between two picks, so that an urgent callback does not wait for more of them.
+pub(crate) const CHANGES_A_STEP: usize = 32;
+
+/// A change to an executor's state `S`. It runs no user code.
+pub(crate) type Change<S> = Box<dyn FnOnce(&mut S) + Send>;
 
 /// Names a change that was asked for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Ticket(u64);
 
 /// The changes that are still to be made.
-pub(crate) struct Changes(Mutex<Waiting>);
+pub(crate) struct Changes<S>(Mutex<Waiting<S>>);
 
-#[derive(Default)]
-struct Waiting {
+struct Waiting<S> {
     is_closed: bool,
     tickets: u64,
-    /// By ticket, and so in order.
-    changes: BTreeMap<Ticket, Change>,
+    /// In the order of their tickets.
+    changes: BTreeMap<Ticket, Change<S>>,
 }
 
-impl Changes {
+impl<S> Changes<S> {
     pub(crate) fn new() -> Self {
-        Self(Mutex::default())
+        Self(Mutex::new(Waiting { is_closed: false, tickets: 0, changes: BTreeMap::new() }))
     }
 
     /// Adds a change. If the executor is closed, returns it instead.
-    pub(crate) fn ask(&self, change: Change) -> Result<Ticket, Change> {
+    pub(crate) fn ask(&self, change: Change<S>) -> Result<Ticket, Change<S>> {
         let mut waiting = self.0.lock();
         if waiting.is_closed {
             return Err(change);
@@ -45,13 +46,13 @@ impl Changes {
         Ok(ticket)
     }
 
-    /// Takes out a change that has not been made, and will not be.
-    pub(crate) fn take_back(&self, ticket: Ticket) -> Option<Change> {
+    /// Takes out a change that has not been made, so that it never is.
+    pub(crate) fn take_back(&self, ticket: Ticket) -> Option<Change<S>> {
         self.0.lock().changes.remove(&ticket)
     }
 
     /// Takes out the change that is to be made next.
-    pub(crate) fn next(&self) -> Option<Change> {
+    pub(crate) fn next(&self) -> Option<Change<S>> {
         self.0.lock().changes.pop_first().map(|(_, change)| change)
     }
 
@@ -59,8 +60,8 @@ impl Changes {
         self.0.lock().changes.len()
     }
 
-    /// Takes no more; returns those that will not be made.
-    pub(crate) fn close(&self) -> impl Iterator<Item = Change> + use<> {
+    /// Refuses changes from now on; returns those that will not be made.
+    pub(crate) fn close(&self) -> impl Iterator<Item = Change<S>> + use<S> {
         let mut waiting = self.0.lock();
         waiting.is_closed = true;
         std::mem::take(&mut waiting.changes).into_values()

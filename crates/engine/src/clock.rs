@@ -1,92 +1,95 @@
-//! Where executors read the time: the kernel's clocks, or a clock that a test moves by hand; and ROS time.
+//! The clocks of a context: steady time, system time and ROS time, and how long a thread may sleep on them.
 
-use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicU64, Ordering};
 use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use rospin_core::{ClockKind, Instant};
-use rustix::time::ClockId;
 
 use crate::lock_free::dial::Reading;
 use crate::lock_free::parker::Deadline;
-use crate::ros_time::Driver;
-use crate::shared::Shared;
+use crate::ros_time::driver::Driver;
+use crate::time_source::{ManualClock, TimeListener, TimeSource};
 
-/// How late a timer on the system clock may be after that clock was set forward, where timers on the steady clock are waited
-/// for, too, or where threads look for work instead of sleeping. And how long it takes at most until timers on ROS time that
-/// follows the system clock notice that this was set.
+/// The longest time until an idle executor notices that the system clock was set.
+///
+/// The kernel wakes nobody who sleeps on another clock, and nobody when the system clock is set back. So a thread that waits
+/// for a timer on the system clock beside one on the steady clock, or for a timer on ROS time that follows the system clock,
+/// looks again after this time. Threads that poll instead of sleeping look as often.
 pub(crate) const STEP_NOTICED_AFTER: Duration = Duration::from_secs(1);
 
 /// Reads the clocks of a [`Context`](crate::Context). Cheap to clone; reading neither blocks nor allocates.
 #[derive(Clone)]
 pub struct Clock {
-    kind: Kind,
+    source: TimeSource,
     driver: Arc<Driver>,
-}
-
-#[derive(Clone, Debug)]
-enum Kind {
-    Kernel,
-    Manual(ManualClock),
 }
 
 impl Clock {
     pub(crate) fn kernel() -> Self {
-        Self { kind: Kind::Kernel, driver: Driver::new() }
+        Self::new(TimeSource::Kernel)
     }
 
     pub(crate) fn manual(clock: ManualClock) -> Self {
-        Self { kind: Kind::Manual(clock), driver: Driver::new() }
+        Self::new(TimeSource::Manual(clock))
     }
 
-    /// Now, on the steady clock (`CLOCK_MONOTONIC`).
+    fn new(source: TimeSource) -> Self {
+        Self { driver: Driver::new(source.clone()), source }
+    }
+
+    /// Returns the time on the steady clock (`CLOCK_MONOTONIC`).
     #[must_use]
     pub fn now(&self) -> Instant {
         self.read(ClockKind::Steady)
     }
 
-    /// Now, on the clock of that kind.
+    /// Returns the time on the clock of that kind.
     #[must_use]
     pub fn read(&self, kind: ClockKind) -> Instant {
-        match (&self.kind, kind) {
-            (_, ClockKind::Ros) => self.read_ros().now,
-            (Kind::Kernel, ClockKind::System) => read_kernel(ClockId::Realtime),
-            (Kind::Kernel, _) => read_kernel(ClockId::Monotonic),
-            (Kind::Manual(clock), kind) => clock.read(kind),
-        }
+        if kind == ClockKind::Ros { self.read_ros().now } else { self.source.read(kind) }
     }
 
-    /// Whether it passes by itself.
+    /// Returns true if time passes by itself, so that a thread can sleep until a due time.
     pub(crate) const fn passes(&self) -> bool {
-        matches!(self.kind, Kind::Kernel)
+        matches!(self.source, TimeSource::Kernel)
     }
 
+    /// Returns the time on the system clock.
     pub(crate) fn system(&self) -> Instant {
-        self.read(ClockKind::System)
+        self.source.system()
     }
 
-    /// What ROS time shows, and how often it was turned.
+    /// Returns ROS time, and the reading of the dial that it comes from.
     pub(crate) fn read_ros(&self) -> RosReading {
         let reading = self.driver.dial.read();
         let now = reading.time_ns.map_or_else(|| self.system(), Instant::from_nanos);
         RosReading { now, reading }
     }
 
-    /// What ROS time is driven by.
+    /// Returns the time on the clock of that kind, and the turn of ROS time that it was read in (0 for other clocks).
+    pub(crate) fn read_with_turn(&self, kind: ClockKind) -> (Instant, u64) {
+        if kind == ClockKind::Ros {
+            let current = self.read_ros();
+            (current.now, current.reading.turn)
+        } else {
+            (self.read(kind), 0)
+        }
+    }
+
+    /// Returns the driver of ROS time.
     pub(crate) const fn driver(&self) -> &Arc<Driver> {
         &self.driver
     }
 
-    /// How long a thread may sleep that is next needed at these times.
+    /// Returns until when a thread may sleep that is next needed at these times.
     ///
-    /// The kernel follows the system clock when it is set, but a thread can sleep on one clock only. With both, it is the
-    /// steady one, so that setting the other delays nothing on it, and no longer than [`STEP_NOTICED_AFTER`] at a time. So it is
-    /// for timers on ROS time: the kernel wakes nobody because the system clock was set back.
+    /// A thread can sleep on one clock only. The kernel wakes a sleeper on the system clock when that clock is set forward, but
+    /// not when it is set back. So a thread that waits for both clocks, or for ROS time that follows the system clock, sleeps on
+    /// the steady clock, at most [`STEP_NOTICED_AFTER`] at a time.
     pub(crate) fn deadline(&self, steady: Option<Instant>, system: Option<SystemDue>) -> Deadline {
-        if matches!(self.kind, Kind::Manual(_)) {
-            // Whoever moves the clock wakes the sleepers.
+        if !self.passes() {
+            // The thread that moves the clock wakes the sleepers.
             return Deadline::Never;
         }
         match (steady, system) {
@@ -100,37 +103,37 @@ impl Clock {
         }
     }
 
-    /// Lets the clock wake this executor when it is moved by hand, and ROS time when it moves.
-    pub(crate) fn wakes(&self, executor: &Arc<Shared>) {
-        self.driver.wakes(executor);
-        if let Kind::Manual(clock) = &self.kind {
-            clock.0.executors.lock().push(Arc::downgrade(executor));
+    /// Wakes the executor from now on when the clock is moved by hand, and when ROS time moves.
+    pub(crate) fn add_listener(&self, executor: &Weak<dyn TimeListener>) {
+        self.driver.add_listener(Weak::clone(executor));
+        if let TimeSource::Manual(clock) = &self.source {
+            clock.add_listener(Weak::clone(executor));
         }
     }
 }
 
 impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Clock").field(&self.kind).finish()
+        f.debug_tuple("Clock").field(&self.source).finish()
     }
 }
 
-/// When a timer is due by the system clock.
+/// A due time on the system clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SystemDue {
     pub(crate) due: Instant,
-    /// Whether it is due earlier if that clock is set back: true for timers on ROS time. Those on the system clock itself are
-    /// due at times of day.
+    /// True if setting the clock back brings the due time forward. That holds for timers on ROS time, which wait for a
+    /// duration. Timers on the system clock itself wait for a time of day.
     pub(crate) follows_steps_back: bool,
 }
 
 impl SystemDue {
-    /// What is left to wait when the system clock shows `now`.
+    /// Returns the time that is left to wait when the system clock shows `now`.
     pub(crate) fn saturating_since(self, now: Instant) -> Duration {
         self.due.saturating_since(now)
     }
 
-    /// Whichever is due sooner, with the demands of both.
+    /// Returns the earlier of two due times, with the demands of both.
     pub(crate) fn sooner(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         let (Some(first), Some(second)) = (one, other) else {
             return one.or(other);
@@ -140,85 +143,11 @@ impl SystemDue {
     }
 }
 
-/// What ROS time shows.
+/// ROS time at one moment.
 #[derive(Clone, Copy)]
 pub(crate) struct RosReading {
     pub(crate) now: Instant,
     pub(crate) reading: Reading,
-}
-
-fn read_kernel(clock: ClockId) -> Instant {
-    let time = rustix::time::clock_gettime(clock);
-    // Negative only before 1970.
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    Instant::from_nanos(seconds.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64))
-}
-
-/// A clock that stands still until it is moved: for tests, and for replaying.
-///
-/// ```
-/// use std::time::Duration;
-/// use rospin_engine::{Context, ContextOptions, ExecutorOptions, ManualClock, SpinOptions};
-///
-/// let clock = ManualClock::new();
-/// let context = Context::new(ContextOptions::new().manual_clock(clock.clone()));
-/// let executor = context.create_executor(ExecutorOptions::new("main"));
-/// let counter = executor.create_group("counter", 0);
-/// let _timer = counter.create_timer(Duration::from_secs(3600), |count, _| *count += 1).unwrap();
-///
-/// clock.advance(Duration::from_secs(7200));
-/// executor.spin(SpinOptions::spin_all()).unwrap();
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct ManualClock(Arc<Hands>);
-
-#[derive(Debug, Default)]
-struct Hands {
-    steady_ns: AtomicU64,
-    system_ns: AtomicU64,
-    /// Whom to wake when it is moved. Held while it is.
-    executors: Mutex<Vec<Weak<Shared>>>,
-}
-
-impl ManualClock {
-    /// A clock that shows zero on every clock.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Moves all clocks forward and wakes the executors that wait for it.
-    pub fn advance(&self, by: Duration) {
-        self.change(|hands| {
-            for clock in [&hands.steady_ns, &hands.system_ns] {
-                let now = Instant::from_nanos(clock.load(Ordering::Relaxed));
-                clock.store((now + by).as_nanos(), Ordering::Release);
-            }
-        });
-    }
-
-    /// Sets the system clock, forward or back.
-    pub fn set_system(&self, reading: Instant) {
-        self.change(|hands| hands.system_ns.store(reading.as_nanos(), Ordering::Release));
-    }
-
-    fn read(&self, kind: ClockKind) -> Instant {
-        let hand = if kind == ClockKind::System { &self.0.system_ns } else { &self.0.steady_ns };
-        Instant::from_nanos(hand.load(Ordering::Acquire))
-    }
-
-    fn change(&self, change: impl FnOnce(&Hands)) {
-        let mut executors = self.0.executors.lock();
-        change(&self.0);
-        executors.retain(|executor| executor.strong_count() > 0);
-        let to_wake = executors.clone();
-        drop(executors);
-        for executor in to_wake.iter().filter_map(Weak::upgrade) {
-            executor.poke();
-            // All of its threads: the one that watches the timers sleeps without a deadline under this clock.
-            executor.bell.parker.unpark_all();
-        }
-    }
 }
 
 #[cfg(test)]

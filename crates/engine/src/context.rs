@@ -1,4 +1,4 @@
-//! The root of everything: clocks, topics and services, executors.
+//! Contexts: the clocks, topics, services and deployment that the executors of a program have in common.
 
 use crate::sync::Mutex;
 use std::any::type_name;
@@ -11,22 +11,17 @@ use rospin_scenario::Deployment;
 use rospin_scenario::deployment::DeploymentError;
 
 use crate::catalog::Catalog;
-use crate::clock::{Clock, ManualClock};
+use crate::clock::Clock;
 use crate::deployed::{DeployError, Deployed};
-use crate::executor::Executor;
-use crate::executor_options::ExecutorOptions;
 use crate::incident::{Incident, Reporter, log_incident};
 use crate::loss::{Ledger, Loss, LossCounters};
-use crate::options::{PublisherOptions, ServiceOptions, SubscriptionOptions};
-use crate::queue::Queue;
 use crate::registry::Registry;
-use crate::request_queue::RequestQueue;
 use crate::ros_time::RosTime;
 use crate::runtime::Runtime;
-use crate::service::{Client, ServiceError};
-use crate::topic::{Publisher, TopicError, Topics};
+use crate::time_source::ManualClock;
+use crate::topics::Topics;
 
-/// How a [`Context`] is set up.
+/// The options of a [`Context`].
 pub struct ContextOptions {
     clock: Clock,
     priorities: PriorityMap,
@@ -43,7 +38,7 @@ impl Default for ContextOptions {
 }
 
 impl ContextOptions {
-    /// The kernel's clocks, no priorities, incidents to the `log` crate.
+    /// Creates options with the kernel's clocks and without priorities. Incidents go to the `log` crate.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -56,12 +51,12 @@ impl ContextOptions {
         }
     }
 
-    /// As [`new`](Self::new), and with what the user of the program says in the environment: `ROSPIN_DEPLOYMENT` names
-    /// [deployment files](Self::deployment), separated by colons, `ROSPIN_DEPLOYMENT_TEMPLATE` a file for a
+    /// Creates options as [`new`](Self::new) does, with settings from the environment: `ROSPIN_DEPLOYMENT` names
+    /// [deployment files](Self::deployment), separated by colons, and `ROSPIN_DEPLOYMENT_TEMPLATE` a file for a
     /// [template](Self::deployment_template).
     ///
     /// # Errors
-    /// If a deployment file cannot be read or makes no sense.
+    /// If a deployment file cannot be read or is invalid.
     pub fn from_env() -> Result<Self, DeploymentError> {
         let files = std::env::var_os("ROSPIN_DEPLOYMENT").filter(|files| !files.is_empty());
         let template = std::env::var_os("ROSPIN_DEPLOYMENT_TEMPLATE").filter(|file| !file.is_empty());
@@ -75,37 +70,37 @@ impl ContextOptions {
         })
     }
 
-    /// Puts callback groups on executors, and executors on cores and OS priorities, as a deployment file says, whatever the
-    /// program says. Executors that only the file knows spin on threads of their own while one of the program's does.
+    /// Sets the deployment: which groups are on which executors, and which cores and OS priorities executors have. It takes
+    /// precedence over the program.
     ///
-    /// Such an executor ends the callback that it runs, and begins no other, once the program's spin is over. Beside
-    /// [`spin_all`](crate::SpinOptions::spin_all) and [`spin_once`](crate::SpinOptions::spin_once), which may be over at once,
-    /// it still runs what is ready, and the spin returns after that. An executor that the program creates only after its
-    /// groups has policy and threads as the file says.
+    /// An executor that only the file names spins on threads of its own while one of the program's spins. Once the program's spin
+    /// is over, it finishes the callback that it runs and begins no other. Beside [`spin_all`](crate::SpinOptions::spin_all) and
+    /// [`spin_once`](crate::SpinOptions::spin_once), which may be over at once, it still runs everything that is ready, and the
+    /// spin returns after that. An executor that the program creates only after its groups has policy and threads as the file says.
     ///
-    /// Whether all of its names are the program's is checked when an executor begins to spin for the first time.
+    /// Names in the file that the program does not have are found when an executor begins to spin for the first time.
     #[must_use]
     pub fn deployment(mut self, deployment: Deployment) -> Self {
         self.deployment = Some(deployment);
         self
     }
 
-    /// Writes a deployment file with the program's executors, groups, callbacks and threads, as they are, when an executor
-    /// begins to spin for the first time: for a user to edit.
+    /// Sets a file that a deployment template is written to when an executor begins to spin for the first time. The template has
+    /// the program's executors, groups, callbacks and threads as they are, for a user to edit.
     #[must_use]
     pub fn deployment_template(mut self, file: impl Into<PathBuf>) -> Self {
         self.template = Some(file.into());
         self
     }
 
-    /// Time stands still until `clock` is moved.
+    /// Sets a clock that stands still until it is moved.
     #[must_use]
     pub fn manual_clock(mut self, clock: ManualClock) -> Self {
         self.clock = Clock::manual(clock);
         self
     }
 
-    /// Priorities of entities by name, for those that are not given one when they are created; see
+    /// Sets priorities by the names of entities, for entities that get none when they are created; see
     /// [`PriorityMap::picas`].
     #[must_use]
     pub fn priorities(mut self, priorities: PriorityMap) -> Self {
@@ -113,7 +108,8 @@ impl ContextOptions {
         self
     }
 
-    /// Has `report` told of panics and of items that could not be taken. It runs on executor threads.
+    /// Sets the function that panics, errors of callbacks and items that could not be taken are reported to. It runs on executor
+    /// threads.
     #[must_use]
     pub fn on_incident(mut self, report: impl Fn(&Incident) + Send + Sync + 'static) -> Self {
         self.report = Arc::new(report);
@@ -122,7 +118,8 @@ impl ContextOptions {
 
     /// Runs callbacks in the context of this Tokio runtime instead of one of rospin's own.
     ///
-    /// It must not be a current-thread runtime that only `spin`'s caller drives: nobody would drive its I/O then.
+    /// It must not be a current-thread runtime that only the thread of `spin` drives: while that thread spins, nobody would drive
+    /// the runtime's I/O.
     #[cfg(feature = "tokio")]
     #[must_use]
     pub fn tokio(mut self, handle: tokio::runtime::Handle) -> Self {
@@ -131,7 +128,7 @@ impl ContextOptions {
     }
 }
 
-/// What executors, topics and services of a process have in common. Cheap to clone; clones are the same context.
+/// The clocks, topics, services and settings that executors have in common. Cheap to clone; clones are the same context.
 ///
 /// ```
 /// use rospin_engine::{Context, ContextOptions, ExecutorOptions};
@@ -156,14 +153,14 @@ struct Inner {
     services: Registry,
     shared: Registry,
     catalog: Catalog,
-    /// Held by the executor that compares the catalog with the deployment.
+    /// Locked by the thread that compares the catalog with the deployment.
     checking: Mutex<()>,
     deployed: Option<Deployed>,
     template: Option<PathBuf>,
 }
 
 impl Context {
-    /// A context of its own: nothing is shared with other contexts.
+    /// Creates a context. It shares nothing with other contexts.
     #[must_use]
     pub fn new(options: ContextOptions) -> Self {
         let ContextOptions { clock, priorities, report, runtime, deployment, template } = options;
@@ -183,74 +180,25 @@ impl Context {
         }))
     }
 
-    /// Creates an executor. It runs nothing before it is spun.
-    #[must_use]
-    pub fn create_executor(&self, options: ExecutorOptions) -> Executor {
-        Executor::new(self, options)
-    }
-
-    /// Creates a publisher; a plain `&str` is its topic.
+    /// Returns the context's one value of that type. It is created if there is none, and lives as long as one of its owners.
     ///
-    /// # Errors
-    /// If the topic carries messages of another type.
-    pub fn create_publisher<T: Send + Sync + 'static>(
-        &self,
-        options: impl Into<PublisherOptions>,
-    ) -> Result<Publisher<T>, TopicError> {
-        Publisher::new(self, options.into())
-    }
-
-    /// Creates a subscription without a callback, for whoever has a loop of their own; a plain `&str` is its topic. What only
-    /// matters to executors, such as a priority, is ignored.
-    ///
-    /// # Errors
-    /// If the topic carries messages of another type.
-    pub fn create_queue<T: Send + Sync + 'static>(
-        &self,
-        options: impl Into<SubscriptionOptions>,
-    ) -> Result<Queue<T>, TopicError> {
-        Queue::new(self, &options.into())
-    }
-
-    /// Creates a service without a callback, whose requests are answered by whoever takes them; a plain `&str` is its name.
-    ///
-    /// # Errors
-    /// If the service exists already, or has other types.
-    pub fn create_request_queue<Req: Send + 'static, Resp: Send + 'static>(
-        &self,
-        options: impl Into<ServiceOptions>,
-    ) -> Result<RequestQueue<Req, Resp>, ServiceError> {
-        RequestQueue::new(self, &options.into())
-    }
-
-    /// Creates a client of the service called `service`, which need not be there yet.
-    ///
-    /// # Errors
-    /// If the service has other types.
-    pub fn create_client<Req: Send + 'static, Resp: Send + 'static>(
-        &self,
-        service: &str,
-    ) -> Result<Client<Req, Resp>, ServiceError> {
-        Client::new(self, service)
-    }
-
-    /// The context's one value of that type, made if there is none, and forgotten with its last owner: for what is built on
-    /// contexts and has something in common for each of them.
+    /// Libraries on top of the engine keep their own data of a context in it.
     #[must_use]
     pub fn shared<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
-        // Made before, for it is not to run under the lock.
+        // Created before the call: `default` is user code, which must not run under the registry's lock.
         let made = T::default();
-        // Two types of one name would have to come from two versions of a crate; the second one shares nothing.
+        // Two types of one name come from two versions of a crate. Values of the second type are not shared then.
         self.0.shared.get_or_insert::<T, T>(type_name::<T>(), || made).unwrap_or_default()
     }
 
-    /// Runs `create`, which starts threads that are not rospin's: a middleware's. They get what the deployment file says for
-    /// threads called `name`, since threads inherit scheduling and cores from their creator.
+    /// Runs `create`, which starts threads of a middleware or another library, with the settings that the deployment file has for
+    /// threads called `name`.
     ///
-    /// Threads that are there when an executor begins to spin are found by their own names, too, if not so early.
+    /// The calling thread gets these settings while `create` runs, since threads inherit scheduling and cores from their creator.
+    /// Settings that it could not give up again are left out: without rights, that is a niceness. A setting that it cannot have
+    /// becomes a warning in the `log` crate.
     ///
-    /// What they cannot have is a warning in the `log` crate. Nor do they get what the calling thread, which has it
-    /// meanwhile, could not give up again: without rights that is a niceness.
+    /// Threads that exist when an executor begins to spin also get the settings for their own names, but only then.
     pub fn start_threads<R>(&self, name: &str, create: impl FnOnce() -> R) -> R {
         let options = self.deployed().map(|deployed| deployed.thread(name)).unwrap_or_default();
         let applied = options.apply_to_inherit();
@@ -260,19 +208,19 @@ impl Context {
         create()
     }
 
-    /// The clock that timers and releases are measured on.
+    /// Returns the clocks of the context.
     #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.0.clock
     }
 
-    /// ROS time: what timers on [`ClockKind::Ros`](rospin_core::ClockKind::Ros) follow, and how it is driven.
+    /// Returns ROS time, which timers on [`ClockKind::Ros`](rospin_core::ClockKind::Ros) follow.
     #[must_use]
     pub fn ros_time(&self) -> RosTime {
         RosTime::new(self.0.clock.clone())
     }
 
-    /// Everything that was lost so far, by entity and cause, of entities that are gone, too.
+    /// Returns everything that was lost so far, by entity and cause, including losses of entities that are gone.
     #[must_use]
     pub fn losses(&self) -> Vec<Loss> {
         self.0.ledger.losses()
@@ -298,17 +246,9 @@ impl Context {
         self.0.deployed.as_ref()
     }
 
-    /// An executor is about to spin, `for_long` or for a moment.
-    pub(crate) fn begin(&self, for_long: bool) -> Result<(), DeployError> {
-        self.check_once()?;
-        match self.deployed() {
-            Some(deployed) if for_long => deployed.set_up_threads(),
-            _ => Ok(()),
-        }
-    }
-
-    /// Compares the program with its deployment, until it is as it should be. Nobody spins meanwhile, nor afterwards if not.
-    fn check_once(&self) -> Result<(), DeployError> {
+    /// Compares the program with its deployment before an executor spins for the first time, and before each further spin
+    /// until they agree. No executor of the context spins before that.
+    pub(crate) fn check_once(&self) -> Result<(), DeployError> {
         if self.0.catalog.is_closed() {
             return Ok(());
         }

@@ -1,52 +1,40 @@
-//! What the calling thread is running.
+//! The callback that the calling thread runs, and the executor that the thread belongs to.
 //!
-//! Two thread locals. The executor that the thread belongs to is set once a spin. What it runs is set around every callback, so
-//! it is a single word. Futures that are polled ask here where they are: whether waiting can ever end, and who wakes them.
+//! Both are thread locals. The executor is set once a spin. The callback is set around every run, so it is a single word. A future
+//! that is polled asks here if its wait can ever end, and which executor wakes it.
 
 use std::cell::{Cell, RefCell};
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use crate::shared::Shared;
-use crate::waits::Wait;
+use crate::waits::{GroupKey, Wait};
 
-/// A mutually exclusive group, as its callbacks and those who wait for them know it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct GroupKey(NonZeroUsize);
-
-impl GroupKey {
-    /// The address of something that lives as long as the group.
-    pub(crate) fn of<T>(group: &Arc<T>) -> Option<Self> {
-        const { assert!(align_of::<T>() > FLAGS, "the flags of `Running` need room") };
-        NonZeroUsize::new(Arc::as_ptr(group) as usize).map(Self)
-    }
-}
-
-/// The callback is synchronous: its thread does nothing else until it returns.
+/// Flag: the callback is synchronous, so its thread does nothing else until it returns.
 const IS_SYNCHRONOUS: usize = 1;
-/// Calls have noted in [`WAITS`] that it waits for them.
+/// Flag: the callback waits for calls, which are noted in [`WAITS`].
 const HAS_WAITS: usize = 2;
 const FLAGS: usize = IS_SYNCHRONOUS | HAS_WAITS;
+const _: () = assert!(FLAGS == GroupKey::FREE_BITS, "a group's address leaves room for the flags");
 
-/// What a thread runs: the address of the group that its callback holds, or zero, and flags.
+/// The callback that a thread runs: the address of the group that it holds, or zero, and flags.
 #[derive(Clone, Copy)]
 pub(crate) struct Running(usize);
 
 impl Running {
-    /// No callback: the awaited future, say.
+    /// No callback: for example, the future that a spin waits for.
     const NOTHING: Self = Self(0);
 
-    /// A synchronous callback, of that group unless it is reentrant.
+    /// A synchronous callback of that group; `None` if the group is reentrant.
     pub(crate) fn synchronous(group: Option<GroupKey>) -> Self {
         Self(address(group) | IS_SYNCHRONOUS)
     }
 
-    /// An asynchronous callback that holds that group while it waits, or none.
+    /// An asynchronous callback that holds that group while it waits; `None` if it holds none.
     pub(crate) fn asynchronous(holds: Option<GroupKey>) -> Self {
         Self(address(holds))
     }
 
-    /// What the calling thread runs.
+    /// Returns the callback that the calling thread runs.
     pub(crate) fn here() -> Self {
         Self(RUNNING.with(Cell::get))
     }
@@ -55,12 +43,12 @@ impl Running {
         self.0 & IS_SYNCHRONOUS != 0
     }
 
-    /// The group that is held until the callback has ended.
+    /// Returns the group that the callback holds until it has ended.
     pub(crate) fn group(self) -> Option<GroupKey> {
-        NonZeroUsize::new(self.0 & !FLAGS).map(GroupKey)
+        GroupKey::from_address(self.0 & !FLAGS)
     }
 
-    /// Has the calling thread run this until the guard is dropped.
+    /// Makes this the callback that the calling thread runs, until the guard is dropped.
     #[inline]
     pub(crate) fn enter(self) -> Entered {
         Entered(RUNNING.with(|running| running.replace(self.0)))
@@ -68,23 +56,23 @@ impl Running {
 }
 
 fn address(group: Option<GroupKey>) -> usize {
-    group.map_or(0, |GroupKey(address)| address.get())
+    group.map_or(0, GroupKey::address)
 }
 
 crate::sync::thread_local! {
     /// A [`Running`].
     static RUNNING: Cell<usize> = const { Cell::new(0) };
-    /// What the callback that runs waits for, if it says so.
+    /// The calls that the running callback waits for.
     static WAITS: RefCell<Vec<Arc<Wait>>> = const { RefCell::new(Vec::new()) };
     static SEAT: RefCell<Option<Seat>> = const { RefCell::new(None) };
 }
 
-/// Whether the calling callback holds the group: what needs the group would wait for ever.
+/// Returns true if the calling callback holds the group, so that waiting for the group would never end.
 pub(crate) fn holds(group: Option<GroupKey>) -> bool {
     group.is_some() && Running::here().group() == group
 }
 
-/// Until it is dropped, the thread runs what it was entered for.
+/// Restores the callback that the thread ran before when it is dropped.
 #[must_use]
 pub(crate) struct Entered(usize);
 
@@ -93,24 +81,24 @@ impl Drop for Entered {
     fn drop(&mut self) {
         let ended = RUNNING.with(|running| running.replace(self.0));
         if ended & HAS_WAITS != 0 {
-            // A synchronous callback has ended, so it waits no longer. An asynchronous one has taken them out.
+            // A synchronous callback has ended and waits no longer. An asynchronous one has taken its waits out already.
             take_noted().iter().for_each(|wait| wait.end());
         }
     }
 }
 
-/// The callback that the calling thread runs waits like this.
+/// Notes a wait of the callback that the calling thread runs.
 pub(crate) fn note_wait(wait: Arc<Wait>) {
     WAITS.with(|waits| waits.borrow_mut().push(wait));
     RUNNING.with(|running| running.set(running.get() | HAS_WAITS));
 }
 
-/// What an asynchronous callback waits for between two polls. Its drop ends these waits.
+/// The waits of an asynchronous callback between two polls. Dropping them ends them.
 #[derive(Default)]
 pub(crate) struct Noted(Vec<Arc<Wait>>);
 
 impl Noted {
-    /// Keeps what was noted in the poll that is about to end.
+    /// Keeps the waits that were noted during the poll that is about to end.
     pub(crate) fn keep(&mut self) {
         RUNNING.with(|running| {
             if running.get() & HAS_WAITS != 0 {
@@ -121,7 +109,7 @@ impl Noted {
         });
     }
 
-    /// The callback has ended.
+    /// Ends the waits, since the callback has ended.
     pub(crate) fn end(&mut self) {
         self.0.drain(..).for_each(|wait| wait.end());
     }
@@ -142,30 +130,30 @@ fn take_noted() -> Vec<Arc<Wait>> {
 #[derive(Clone)]
 pub(crate) struct Seat {
     pub(crate) executor: Arc<Shared>,
-    /// How many threads take part in the spin.
+    /// The number of threads that take part in the spin.
     threads: u16,
 }
 
 impl Seat {
-    /// Of the calling thread. None if it is no executor's.
+    /// Returns the seat of the calling thread; `None` if it belongs to no executor.
     pub(crate) fn here() -> Option<Self> {
         SEAT.with(|seat| seat.borrow().clone())
     }
 
-    /// The calling thread is one of so many that spin the executor, until the guard is dropped.
+    /// Makes the calling thread one of `threads` threads that spin the executor, until the guard is dropped.
     pub(crate) fn take(executor: &Arc<Shared>, threads: u16) -> Seated {
         let seat = Self { executor: Arc::clone(executor), threads };
         let former = SEAT.with(|here| here.borrow_mut().replace(seat));
         Seated { former, _entered: Running::NOTHING.enter() }
     }
 
-    /// Whether the executor does nothing while the calling callback runs: it is synchronous, and there is no other thread.
+    /// Returns true if the calling callback blocks the executor: it is synchronous and runs on the only thread.
     pub(crate) fn is_busy(&self) -> bool {
         self.threads == 1 && Running::here().is_synchronous()
     }
 }
 
-/// Until it is dropped, the thread is the executor's.
+/// Restores the seat that the thread had before when it is dropped.
 #[must_use]
 pub(crate) struct Seated {
     former: Option<Seat>,

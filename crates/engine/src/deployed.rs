@@ -1,69 +1,63 @@
-//! A deployment file at work: where groups go, what executors, callbacks and threads have, and whether all of its names are
-//! the program's.
+//! The settings of a deployment file, applied to executors, callbacks and threads, and compared with the program.
 
-use crate::sync::{Mutex, MutexGuard};
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use rospin_core::{Priority, PriorityMap};
 use rospin_scenario::Deployment;
 use rospin_scenario::deployment::{Ambiguous, CallbackPlan, ExecutorPlan, Reaction, ThreadPlan};
 
-use crate::companions::Companions;
-use crate::context::Context;
-use crate::executor::{Executor, ExecutorHandle};
 use crate::executor_options::ExecutorOptions;
 use crate::os::{CoreSet, OnShortfall, ThreadId, ThreadOptions, cut_off, lock_memory, threads_of_process};
-use crate::shared::Shared;
 
-/// Why a program does not go on with its deployment file.
+/// Reasons why a program does not go on with its deployment file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeployError {
-    /// It names something that the program does not have.
+    /// The file names something that the program does not have.
     #[error(
         "the deployment names {what}, which the program does not have (it has {known}); correct it, or pass over such names \
          with on_unknown = \"warn\""
     )]
     Unknown {
-        /// What is named.
+        /// The unknown executor, group or callback.
         what: String,
-        /// What there is instead.
+        /// The names that the program has.
         known: String,
     },
-    /// Its patterns contradict each other.
+    /// Patterns of the file contradict each other.
     #[error("the deployment contradicts itself: {0}")]
     Ambiguous(#[from] Ambiguous),
-    /// A core does not exist.
+    /// The file names a core that the machine does not have.
     #[error("the deployment puts {what} on core {missing}, which this machine does not have; choose from {online}")]
     Core {
-        /// What is to run there.
+        /// The executor or thread that is to run there.
         what: String,
         /// The cores that are missing.
         missing: CoreSet,
-        /// Those that there are.
+        /// The cores that the machine has.
         online: CoreSet,
     },
-    /// The operating system refuses something, and that is to be an error.
+    /// The operating system refuses a setting, and the file says that this is an error.
     #[error("the deployment cannot be had: {0}")]
     Refused(String),
     /// A template cannot be written.
     #[error("cannot write the deployment template {}: {source}", .path.display())]
     Template {
-        /// Where to.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
 }
 
-/// Whether this machine has all cores that a deployment names. A program checks it by itself when it begins to spin; this is
-/// for tools that look at deployment files without the program.
+/// Checks that this machine has all cores that a deployment names.
+///
+/// A program does that by itself when it begins to spin. This function is for tools that read deployment files without the program.
 ///
 /// # Errors
-/// [`DeployError::Core`] for the first executor or thread that is to run on a core which is not there.
+/// [`DeployError::Core`] for the first executor or thread with a core that the machine does not have.
 pub fn check_cores(plan: &Deployment) -> Result<(), DeployError> {
     let executors = plan.executors.iter().map(|plan| (format!("executor `{}`", plan.name), &plan.cores));
     let threads = plan.threads.iter().map(|plan| (format!("thread `{}`", plan.name), &plan.cores));
@@ -76,26 +70,22 @@ pub fn check_cores(plan: &Deployment) -> Result<(), DeployError> {
     Ok(())
 }
 
-/// A deployment that a context has.
+/// The deployment of a context.
 pub(crate) struct Deployed {
     plan: Deployment,
     chains: PriorityMap,
-    /// The program's executors.
-    executors: Mutex<Vec<(Weak<Shared>, u16)>>,
-    /// Owned by the program's executors.
-    companions: Mutex<Weak<Companions>>,
 }
 
 impl Deployed {
     pub(crate) fn new(plan: Deployment) -> Self {
-        // A plan that was not read may be nonsense; it has no chains' priorities then.
+        // A plan that was not read from a file may have invalid chains. It has no priorities by chain then.
         let chains = plan.chain_priorities().unwrap_or_default();
-        Self { plan, chains, executors: Mutex::default(), companions: Mutex::default() }
+        Self { plan, chains }
     }
 
     // ---- executors ----
 
-    /// What the program's executor is to be like.
+    /// Applies the file's settings to the options of an executor.
     pub(crate) fn adjust(&self, options: ExecutorOptions) -> ExecutorOptions {
         match self.plan.executor(options.name()) {
             Some(plan) => apply_plan(options, plan, self.on_shortfall()),
@@ -103,46 +93,19 @@ impl Deployed {
         }
     }
 
-    /// The executors that only the deployment knows, for one of the program's to own.
-    pub(crate) fn companions(&self) -> Arc<Companions> {
-        let mut companions = lock(&self.companions);
-        companions.upgrade().unwrap_or_else(|| {
-            let new = Arc::default();
-            *companions = Arc::downgrade(&new);
-            new
-        })
-    }
-
-    /// The program has this executor.
-    pub(crate) fn enter(&self, executor: &ExecutorHandle) {
-        let mut executors = lock(&self.executors);
-        executors.retain(|(executor, _)| executor.strong_count() > 0);
-        executors.push((Arc::downgrade(&executor.shared), executor.threads));
-    }
-
-    /// The executor that a group goes to, if the deployment says.
-    pub(crate) fn executor_for(&self, context: &Context, node: &str, group: &str) -> Option<ExecutorHandle> {
-        let name = self.plan.executor_of(node, group).unwrap_or_else(|contradiction| {
-            // An error when the program begins to spin; later than that, nobody else would say so.
+    /// Returns the name of the executor that the file puts the group on, if it names one.
+    pub(crate) fn executor_of(&self, node: &str, group: &str) -> Option<String> {
+        self.plan.executor_of(node, group).unwrap_or_else(|contradiction| {
+            // When the program begins to spin, this is an error. Later than that, only this warning says it.
             log::warn!(target: "rospin", "{contradiction}; it stays where the program puts it");
             None
-        })?;
-        self.find(context, &name).or_else(|| {
-            let companions = lock(&self.companions).upgrade()?;
-            Some(companions.get(&name, || Executor::build(self.adjust(ExecutorOptions::new(&name)), context)))
-        })
-    }
-
-    fn find(&self, context: &Context, name: &str) -> Option<ExecutorHandle> {
-        lock(&self.executors).iter().find_map(|(executor, threads)| {
-            let shared = executor.upgrade().filter(|shared| shared.name == name)?;
-            Some(ExecutorHandle { shared, context: context.clone(), threads: *threads })
         })
     }
 
     // ---- callbacks ----
 
-    /// What the entity of that name is to have: a priority of its own goes before one that follows from chains.
+    /// Returns the file's settings for the entity of that name. A priority of its own takes precedence over one that follows from
+    /// chains.
     pub(crate) fn callback(&self, name: &str) -> CallbackPlan {
         let mut plan = self.plan.callback(name).cloned().unwrap_or_else(|| CallbackPlan::new(name));
         let of_chains = || self.chains.get(name).map(|Priority(priority)| priority);
@@ -152,15 +115,15 @@ impl Deployed {
 
     // ---- the beginning ----
 
-    /// Compares the deployment with what the program and the machine have, before anything runs.
+    /// Compares the deployment with the program and the machine, and locks memory, before anything runs.
     pub(crate) fn begin(&self, program: &Deployment) -> Result<(), DeployError> {
         self.check_names(program)?;
         check_cores(&self.plan)?;
         if self.plan.lock_memory
             && let Err(error) = lock_memory()
         {
-            let mend = "run with CAP_IPC_LOCK, or raise `ulimit -l`";
-            self.react(self.plan.on_shortfall, format!("memory is not locked: {error}; {mend}"))?;
+            let advice = "run with CAP_IPC_LOCK, or raise `ulimit -l`";
+            self.react(self.plan.on_shortfall, format!("memory is not locked: {error}; {advice}"))?;
         }
         Ok(())
     }
@@ -215,15 +178,17 @@ impl Deployed {
 
     // ---- other threads ----
 
-    /// Gives the threads that are there what the deployment says, but no executor's.
-    pub(crate) fn set_up_threads(&self) -> Result<(), DeployError> {
+    /// Gives the threads that are there the settings of the file, except threads of executors. `executors` has the names of the
+    /// program's executors.
+    pub(crate) fn set_up_threads(&self, executors: &[String]) -> Result<(), DeployError> {
         if self.plan.threads.is_empty() {
             return Ok(());
         }
         let threads = threads_of_process().map_err(|error| DeployError::Refused(error.to_string()))?;
         let me = ThreadId::current();
         let is_other = |thread: ThreadId| !thread.is_main() && thread != me;
-        let others = threads.into_iter().filter(|(thread, name)| is_other(*thread) && !self.is_executors(name));
+        let others =
+            threads.into_iter().filter(|(thread, name)| is_other(*thread) && !self.is_executors(executors, name));
         for (thread, name) in others {
             if let Some(plan) = self.plan.thread(&name) {
                 let report = self.thread_options(plan).apply_to(thread);
@@ -235,19 +200,17 @@ impl Deployed {
         Ok(())
     }
 
-    /// Whether a thread of that name is an executor's, of which the kernel has 15 bytes: `control`, `control-1`.
-    fn is_executors(&self, name: &str) -> bool {
+    /// Returns true if a thread of that name belongs to an executor: `control`, `control-1`. The kernel cuts names off.
+    fn is_executors(&self, executors: &[String], thread: &str) -> bool {
         let is_of = |executor: &str| {
-            let rest = name.strip_prefix(&cut_off(executor));
+            let rest = thread.strip_prefix(&cut_off(executor));
             let number = rest.and_then(|rest| rest.strip_prefix('-'));
             rest == Some("") || number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
         };
-        let plans = self.plan.executors.iter().any(|plan| is_of(&plan.name));
-        plans
-            || lock(&self.executors).iter().filter_map(|(shared, _)| shared.upgrade()).any(|shared| is_of(&shared.name))
+        self.plan.executors.iter().any(|plan| is_of(&plan.name)) || executors.iter().any(|executor| is_of(executor))
     }
 
-    /// What threads of that name are to have, for one that is about to create them.
+    /// Returns the file's settings for threads of that name, for a caller that is about to create them.
     pub(crate) fn thread(&self, name: &str) -> ThreadOptions {
         self.plan.thread(name).map(|plan| self.thread_options(plan)).unwrap_or_default()
     }
@@ -282,7 +245,7 @@ fn with_placement(
     if cores.is_empty() { options } else { options.cores(CoreSet::new(cores.iter().copied())) }
 }
 
-/// What the plan says, and for the rest what the program says.
+/// Applies the plan to the options. Settings that the plan does not name stay as the program has them.
 fn apply_plan(mut options: ExecutorOptions, plan: &ExecutorPlan, on_shortfall: OnShortfall) -> ExecutorOptions {
     if let Some(Ok(policy)) = plan.policy.as_deref().map(rospin_core::policy::by_name) {
         options = options.boxed_policy(policy);
@@ -305,10 +268,10 @@ fn apply_plan(mut options: ExecutorOptions, plan: &ExecutorPlan, on_shortfall: O
     })
 }
 
-/// The program as a deployment file, with the threads that there are, for a user to edit.
+/// Returns the program as the text of a deployment file, with the threads that exist, for a user to edit.
 pub(crate) fn template(program: &Deployment) -> String {
     let mut plan = program.clone();
-    // What no file can name, or say.
+    // Leaves out names and durations that no file can contain.
     let can_be_named = |name: &str| !name.is_empty() && !name.contains(char::is_control);
     plan.executors.retain(|executor| can_be_named(&executor.name));
     plan.groups.retain(|group| can_be_named(&group.name) && can_be_named(&group.executor));
@@ -321,7 +284,7 @@ pub(crate) fn template(program: &Deployment) -> String {
         callback.deadline = callback.deadline.filter(can_be_said);
     }
     let executors: Vec<_> = plan.executors.iter().map(|executor| cut_off(&executor.name)).collect();
-    // The main thread has the process's name, and an executor's threads have its own.
+    // Leaves out the main thread, which has the process's name, and executors' threads, which have the executors' names.
     let others = threads_of_process().unwrap_or_default().into_iter().filter(|(thread, _)| !thread.is_main());
     let mut names: Vec<_> =
         others.map(|(_, name)| name).filter(|name| can_be_named(name) && !executors.contains(name)).collect();
@@ -329,9 +292,4 @@ pub(crate) fn template(program: &Deployment) -> String {
     names.dedup();
     plan.threads = names.into_iter().map(ThreadPlan::new).collect();
     format!("# What the program has. Leave out what should stay as it is.\n\n{}", plan.to_toml())
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing is left half done under these locks.
-    mutex.lock()
 }

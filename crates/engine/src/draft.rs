@@ -1,4 +1,4 @@
-//! The way from options to an entity: a draft knows where items come from, and is finished by the kind of callback.
+//! Drafts of entities: a draft has options and a source, and becomes an entity with its callback.
 
 use crate::sync::Mutex;
 use std::sync::Arc;
@@ -8,19 +8,21 @@ use rospin_scenario::deployment::CallbackPlan;
 
 use crate::body::{AsyncBody, Attached, Body, Direct, Due, ExclusiveBody, Locked, Payload, SharedBody, Take};
 use crate::context::Context;
-use crate::entity::{EntityHandle, Membership};
-use crate::group_core::{GroupCore, GroupGone, TimerError};
+use crate::entity::EntityHandle;
+use crate::error::{GroupGone, TimerError};
+use crate::group_core::GroupCore;
 use crate::loss::LossCounters;
+use crate::membership::{Membership, TimerShared};
 use crate::options::{Common, EntityOptions, ServiceOptions, SubscriptionOptions, TimerOptions};
 use crate::ros_time::{JumpSource, JumpThreshold};
 use crate::service::{ServiceError, ServiceSource};
 use crate::signal::Signal;
 use crate::source::{Closer, Notifier, Source, SourceError, TakeError};
 use crate::state::{NewEntity, NewTimer};
-use crate::timer::{self, Timer, TimerShared};
+use crate::timer::Timer;
 use crate::topic::{TopicError, TopicSource};
 
-/// How many activations of an asynchronous callback may be under way by default, where the group allows several.
+/// The default number of activations that an asynchronous callback may have under way, if its group allows several.
 const ASYNC_IN_FLIGHT: u32 = 16;
 
 /// An entity without its callback.
@@ -30,15 +32,15 @@ pub(crate) struct Draft<'a, T> {
     common: Common,
     name: String,
     losses: Arc<LossCounters>,
-    /// `None` for a timer: it has no source that could notify.
+    /// `None` for a timer, which has no source that notifies.
     signal: Option<Arc<Signal>>,
     timer: Option<NewTimer>,
-    /// Ends what feeds the entity as soon as its handle is dropped.
+    /// Ends the source's input as soon as the handle is dropped.
     closer: Option<Closer>,
     take: T,
 }
 
-/// What every draft begins with: a name and counters.
+/// Begins a draft: applies the deployment, and returns the entity's name and its loss counters.
 fn begin(
     group: &Arc<GroupCore>,
     common: &mut Common,
@@ -52,7 +54,7 @@ fn begin(
     Ok((name, losses))
 }
 
-/// As [`begin`], and a signal to attach the source to.
+/// Begins a draft and also returns a signal to attach the source to.
 fn begin_with_source(
     group: &Arc<GroupCore>,
     common: &mut Common,
@@ -60,11 +62,11 @@ fn begin_with_source(
     default_name: impl FnOnce() -> String,
 ) -> Result<(String, Arc<LossCounters>, Arc<Signal>), GroupGone> {
     let (name, losses) = begin(group, common, depth, default_name)?;
-    let signal = Signal::new(&group.executor, Some(Arc::clone(&losses)));
+    let signal = Signal::new(&group.executor.shared, Some(Arc::clone(&losses)));
     Ok((name, losses, signal))
 }
 
-/// What a deployment file says goes before what the program says.
+/// Enters the entity into the catalog, and applies the settings of the deployment file, which take precedence.
 fn deploy(context: &Context, name: &str, common: &mut Common, depth: Option<&mut usize>) {
     context.catalog().callback(|| {
         let mut plan = CallbackPlan::new(name);
@@ -89,7 +91,7 @@ fn attach<S: Source>(mut source: S, signal: &Arc<Signal>) -> Result<Attached<S>,
     Ok(Attached::new(source, attachment))
 }
 
-/// For sources of rospin's own, which can always notify.
+/// Attaches a source of rospin's own, which can always notify.
 fn attach_own<S: Source<Attachment = ()>>(mut source: S, signal: &Arc<Signal>) -> Attached<S> {
     let attached = source.attach(Notifier(Arc::clone(signal)));
     debug_assert!(attached.is_ok(), "topics and services always notify");
@@ -103,7 +105,7 @@ impl<'a> Draft<'a, Due> {
         if period.is_some_and(|period| period.is_zero()) {
             return Err(TimerError::ZeroPeriod { timer: name });
         }
-        let (now, turn) = timer::read(group.context.clock(), clock);
+        let (now, turn) = group.context.clock().read_with_turn(clock);
         let reckoned = first_due.is_none().then_some((turn, delay));
         let first_due = first_due.unwrap_or(now + delay);
         let spec = match period {
@@ -116,7 +118,7 @@ impl<'a> Draft<'a, Due> {
         Ok(Self { group, kind: EntityKind::Timer, common, name, losses, signal: None, timer, closer: None, take: Due })
     }
 
-    /// Finishes it as `finish` says.
+    /// Creates the timer; `finish` adds the callback.
     pub(crate) fn into_timer(self, finish: impl FnOnce(Self) -> EntityHandle) -> Timer {
         let shared = self.timer.as_ref().map(|timer| Arc::clone(&timer.shared));
         Timer::new(finish(self), shared.expect("a timer's draft has a timer"))
@@ -132,7 +134,7 @@ impl<'a> Draft<'a, Attached<JumpSource>> {
         let hook = driver.add_hook(threshold);
         let source = JumpSource::new(Arc::clone(&driver), hook);
         let take = attach_own(source, &signal);
-        // Time does not wait for the executor to remove the entity.
+        // Unhooks at once: time must not wait until the executor has removed the entity.
         let closer = Some(Box::new(move || driver.unhook(hook)) as Closer);
         Ok(Self { group, kind, common, name, losses, signal: Some(signal), timer: None, closer, take })
     }
@@ -207,7 +209,7 @@ impl<'a, S: Source> Draft<'a, Attached<S>> {
 }
 
 impl<T: Take> Draft<'_, T> {
-    /// With a synchronous callback of a mutually exclusive group.
+    /// Creates the entity with a synchronous callback of a mutually exclusive group.
     pub(crate) fn exclusive<P, F>(self, callback: F) -> EntityHandle
     where
         P: Send + 'static,
@@ -217,7 +219,7 @@ impl<T: Take> Draft<'_, T> {
         self.finish(1, |take| Box::new(ExclusiveBody::new(take, callback, group)))
     }
 
-    /// With an asynchronous callback of a mutually exclusive group.
+    /// Creates the entity with an asynchronous callback of a mutually exclusive group.
     pub(crate) fn exclusive_async<P, F, Fut>(self, callback: F) -> EntityHandle
     where
         P: Send + 'static,
@@ -234,7 +236,7 @@ impl<T: Take> Draft<'_, T> {
         self.finish(1, |take| Box::new(AsyncBody::new(take, callback, held, None)))
     }
 
-    /// With a synchronous callback of a reentrant group.
+    /// Creates the entity with a synchronous callback of a reentrant group.
     pub(crate) fn reentrant<F>(self, callback: F) -> EntityHandle
     where
         F: Fn(T::Item) + Send + Sync + 'static,
@@ -245,7 +247,7 @@ impl<T: Take> Draft<'_, T> {
         self.finish(in_flight, |take| Box::new(SharedBody::new(take, callback, more)))
     }
 
-    /// With an asynchronous callback of a reentrant group.
+    /// Creates the entity with an asynchronous callback of a reentrant group.
     pub(crate) fn reentrant_async<F, Fut>(self, callback: F) -> EntityHandle
     where
         F: Fn(T::Item) -> Fut + Send + Sync + 'static,
@@ -256,9 +258,10 @@ impl<T: Take> Draft<'_, T> {
         self.finish(in_flight, |take| Box::new(AsyncBody::new(take, Direct(callback), None, more)))
     }
 
-    /// What tells the executor of more items while one is under way, if several may be.
+    /// Returns the notifier that tells the executor of further items before the callback of the first one has ended; `None` if
+    /// only one activation may be under way.
     fn more(&self, in_flight: u32) -> Option<Notifier> {
-        // A timer's next activation is the scheduler's business.
+        // A timer has no signal: the scheduler starts its next activation by itself.
         let signal = self.signal.as_ref().filter(|_| in_flight > 1);
         signal.map(|signal| Notifier(Arc::clone(signal)))
     }
@@ -269,13 +272,13 @@ impl<T: Take> Draft<'_, T> {
         let body = body(take);
         let priority = common.priority.or_else(|| group.context.priority_of(&name)).unwrap_or_default();
         let excludes = group.kind == GroupKind::MutuallyExclusive;
-        let membership = Membership::new(&group.executor);
+        let membership = Membership::new(&group.executor.shared);
         let (group_id, member) = (Arc::clone(&group.id), Arc::clone(&membership));
         let (full_name, counters) = (name.clone(), Arc::clone(&losses));
         let timer_shared = timer.as_ref().map(|timer| Arc::clone(&timer.shared));
         let addition = group.executor.submit(move |state| {
             let Some(group) = group_id.get() else {
-                // Removed meanwhile.
+                // The group was removed meanwhile.
                 state.discard(body);
                 return;
             };

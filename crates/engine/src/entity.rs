@@ -1,64 +1,32 @@
-//! Handles to entities: an entity lives as long as its handle.
+//! Handles of entities. An entity lives as long as its handle.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
-
-use rospin_core::EntityId;
+use std::sync::Arc;
 
 use crate::changes::Ticket;
 use crate::group_core::GroupCore;
 use crate::loss::{LossCause, LossCounters};
-use crate::shared::Shared;
+use crate::membership::{Membership, TimerShared};
 use crate::source::Closer;
 use crate::state::State;
-use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::timer::TimerShared;
 
-/// What an entity's handle and its executor know of each other.
-pub(crate) struct Membership {
-    pub(crate) executor: Arc<Shared>,
-    /// Once the executor has added the entity.
-    id: OnceLock<EntityId>,
-    is_over: AtomicBool,
-}
-
-impl Membership {
-    pub(crate) fn new(executor: &Arc<Shared>) -> Arc<Self> {
-        Arc::new(Self { executor: Arc::clone(executor), id: OnceLock::new(), is_over: AtomicBool::new(false) })
-    }
-
-    pub(crate) fn id(&self) -> Option<EntityId> {
-        self.id.get().copied()
-    }
-
-    /// The executor has added the entity.
-    pub(crate) fn begin(&self, id: EntityId) {
-        let _ = self.id.set(id);
-    }
-
-    /// Whether the handle is gone: the callback must not run any more, although the entity may still be there.
-    pub(crate) fn is_over(&self) -> bool {
-        self.is_over.load(Ordering::Acquire)
-    }
-}
-
-/// What all handles have in common.
+/// The part that all handles have in common.
 pub(crate) struct EntityHandle {
     /// Keeps the group alive.
     pub(crate) group: Arc<GroupCore>,
     pub(crate) name: String,
     pub(crate) losses: Arc<LossCounters>,
     pub(crate) membership: Arc<Membership>,
-    /// What has the executor add the entity.
+    /// Names the change that has the executor add the entity.
     pub(crate) addition: Option<Ticket>,
     pub(crate) closer: Option<Closer>,
-    /// What was asked of it, if it is a timer.
+    /// The timer's shared part, if the entity is a timer.
     pub(crate) timer: Option<Arc<TimerShared>>,
 }
 
 impl EntityHandle {
     pub(crate) fn detach(self) {
-        let executor = Arc::clone(&self.membership.executor);
+        let executor = Arc::clone(&self.group.executor);
         executor.submit(move |state| state.detached.push(Box::new(self)));
     }
 }
@@ -71,8 +39,8 @@ impl Drop for EntityHandle {
         if let Some(close) = &self.closer {
             close();
         }
-        let Membership { executor, is_over, .. } = &*self.membership;
-        is_over.store(true, Ordering::Release);
+        let executor = &self.group.executor;
+        self.membership.end();
         if !self.addition.is_some_and(|addition| executor.take_back(addition)) {
             let membership = Arc::clone(&self.membership);
             executor.submit(move |state: &mut State| {
@@ -81,8 +49,10 @@ impl Drop for EntityHandle {
                 }
             });
         }
-        // After the removal is asked for: the timer must not fire meanwhile as if it had not been cancelled.
-        self.timer.iter().for_each(|timer| timer.take_back_request(executor));
+        // Only after the removal was asked for: the timer must not fire meanwhile as if it had not been cancelled.
+        if let Some(ticket) = self.timer.as_ref().and_then(|timer| timer.take_ticket()) {
+            executor.take_back(ticket);
+        }
     }
 }
 
@@ -96,8 +66,8 @@ macro_rules! handle {
     ($(#[$doc:meta])* $name:ident $(, $field:ident: $type:ty)?) => {
         $(#[$doc])*
         ///
-        /// Dropping the handle removes the entity: it gets nothing more at once, and from the executor's next pick on its
-        /// callback does not run any more. One that is running is not waited for.
+        /// Dropping the handle removes the entity. It gets no more items at once, and its callback does not run any more from
+        /// the executor's next pick on. A callback that is running is not waited for.
         #[derive(Debug)]
         #[must_use = "the entity is removed when its handle is dropped"]
         pub struct $name {
@@ -106,13 +76,13 @@ macro_rules! handle {
         }
 
         impl $name {
-            /// The entity's name.
+            /// Returns the entity's name.
             #[must_use]
             pub fn name(&self) -> &str {
                 &self.handle.name
             }
 
-            /// How many items were lost for that cause.
+            /// Returns the number of items that were lost for that cause.
             #[must_use]
             pub fn lost(&self, cause: LossCause) -> u64 {
                 self.handle.losses.get(cause)
@@ -127,19 +97,19 @@ macro_rules! handle {
 }
 
 handle! {
-    /// Receives the messages of a topic.
+    /// A subscription, which receives the messages of a topic.
     Subscription
 }
 handle! {
-    /// Answers requests.
+    /// A service, which answers requests.
     Service
 }
 handle! {
-    /// Receives the items of a source or a stream.
+    /// An entity that receives the items of a source or a stream.
     Entity
 }
 handle! {
-    /// Is told of jumps of ROS time.
+    /// A callback that is told of jumps of ROS time.
     JumpCallback
 }
 

@@ -1,4 +1,4 @@
-//! How executors and spins are set up.
+//! The options of executors and spins.
 
 use std::time::Duration;
 
@@ -8,9 +8,8 @@ use rospin_core::{Policy, policy};
 use rospin_scenario::deployment::ExecutorPlan;
 
 use crate::os::ThreadOptions;
-use crate::spin::Until;
 
-/// How an executor is set up.
+/// The options of an executor.
 pub struct ExecutorOptions {
     pub(crate) name: String,
     pub(crate) policy: Box<dyn Policy>,
@@ -21,7 +20,7 @@ pub struct ExecutorOptions {
 }
 
 impl ExecutorOptions {
-    /// One thread, [`FixedPriority`]: with equal priorities that is first in, first out.
+    /// Creates options for one thread and [`FixedPriority`], which is first in, first out if all priorities are equal.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self {
@@ -34,22 +33,22 @@ impl ExecutorOptions {
         }
     }
 
-    /// Which of the ready callbacks runs next: one of [`policy`](rospin_core::policy), or a policy of your own.
+    /// Sets the policy, which picks the ready callback that runs next: one of [`policy`](rospin_core::policy), or one of your own.
     #[must_use]
     pub fn policy(mut self, policy: impl Policy + 'static) -> Self {
         self.policy = Box::new(policy);
         self
     }
 
-    /// As [`policy`](Self::policy), for one that was chosen by name.
+    /// Sets a policy that is in a box, for example one that was chosen by name.
     #[must_use]
     pub fn boxed_policy(mut self, policy: Box<dyn Policy>) -> Self {
         self.policy = policy;
         self
     }
 
-    /// How many threads run callbacks, the one that calls [`spin`](crate::Executor::spin) included; 0 for as many as there
-    /// are cores.
+    /// Sets the number of threads that run callbacks, including the one that calls [`spin`](crate::Executor::spin). 0 means as many as
+    /// there are cores.
     #[must_use]
     pub fn threads(mut self, threads: u16) -> Self {
         let cores = || std::thread::available_parallelism().ok().and_then(|cores| u16::try_from(cores.get()).ok());
@@ -57,11 +56,12 @@ impl ExecutorOptions {
         self
     }
 
-    /// Sets what each of its threads has of the operating system while it spins: scheduling class and priority, cores. The
-    /// thread that calls [`spin`](crate::Executor::spin) has what it had before afterwards, as far as the kernel lets it:
-    /// without rights it stays as nice as it was made, which is logged. Every spin takes some system calls for it.
+    /// Sets the scheduling class, priority and cores that each thread has while it spins. Every spin takes some system calls for it.
     ///
-    /// What could not be had is logged, or ends the spin, as the options say; see
+    /// After the spin, the thread that calls [`spin`](crate::Executor::spin) gets its former settings back, if the kernel allows it:
+    /// without rights it cannot lower its nice value again, which is logged.
+    ///
+    /// A setting that a thread cannot have is logged, or ends the spin, as the options say; see
     /// [`thread_reports`](crate::ExecutorHandle::thread_reports).
     #[must_use]
     pub fn thread(mut self, options: ThreadOptions) -> Self {
@@ -69,12 +69,12 @@ impl ExecutorOptions {
         self
     }
 
-    /// For how long a thread that has nothing to do looks for something before it sleeps; not at all by default, and
-    /// [`Duration::MAX`] for ever.
+    /// Sets the time for which an idle thread polls for work before it sleeps. The default is zero; [`Duration::MAX`] polls for
+    /// ever.
     ///
-    /// A thread that looks starts a callback in about a microsecond; to wake one that sleeps takes ten times as long and more,
-    /// part of it on the thread of the publisher. Meanwhile it needs a core of its own: under a real-time class, nothing else
-    /// gets to run there. With several threads, each of them looks. Not for clocks that are moved by hand.
+    /// A thread that polls starts a callback in about a microsecond. To wake one that sleeps takes at least ten times as long, part of
+    /// it on the thread of the publisher. But a thread that polls needs a core of its own: under a real-time class, nothing else
+    /// runs there. With several threads, each idle one polls. Has no effect under a manual clock.
     #[must_use]
     pub fn busy_poll(mut self, duration: Duration) -> Self {
         self.busy_poll = duration;
@@ -90,7 +90,7 @@ impl ExecutorOptions {
         self
     }
 
-    /// As a deployment file would say it; policies of the user's own have no name there.
+    /// Returns the options as the plan of a deployment file. A user's own policy has no name there and is left out.
     pub(crate) fn plan(&self) -> ExecutorPlan {
         let mut plan = ExecutorPlan::new(&self.name);
         plan.policy = Some(self.policy.name().to_owned()).filter(|name| policy::by_name(name).is_ok());
@@ -100,7 +100,7 @@ impl ExecutorOptions {
         plan
     }
 
-    /// Records what the scheduler decides. Called on the dispatch path: it must not block.
+    /// Sets a trace that records what the scheduler decides. It is called on the dispatch path and must not block.
     #[must_use]
     pub fn trace(mut self, trace: impl Trace + 'static) -> Self {
         self.trace = Some(Box::new(trace));
@@ -108,7 +108,19 @@ impl ExecutorOptions {
     }
 }
 
-/// When [`Executor::spin`](crate::Executor::spin) returns.
+/// The condition on which a spin ends by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Until {
+    /// It ends only when it is halted.
+    #[default]
+    Halted,
+    /// It ends after one activation.
+    Once,
+    /// It ends when nothing is ready any more.
+    Idle,
+}
+
+/// The options of a spin: when [`Executor::spin`](crate::Executor::spin) returns.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SpinOptions {
     pub(crate) until: Until,
@@ -116,13 +128,13 @@ pub struct SpinOptions {
 }
 
 impl SpinOptions {
-    /// Until the executor is halted.
+    /// Spins until the executor is halted.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Until one callback ran (an asynchronous one: until it first waits or ends). Waits for it if need be.
+    /// Spins until one callback ran; an asynchronous one until it first waits or ends. Waits if no callback is ready.
     ///
     /// Callbacks run on the calling thread only.
     #[must_use]
@@ -130,7 +142,7 @@ impl SpinOptions {
         Self { until: Until::Once, timeout: None }
     }
 
-    /// Until nothing is ready, without waiting: all that is ready, and all that becomes ready meanwhile.
+    /// Runs everything that is ready, and everything that becomes ready meanwhile. Does not wait.
     ///
     /// Callbacks run on the calling thread only.
     #[must_use]
@@ -138,7 +150,8 @@ impl SpinOptions {
         Self { until: Until::Idle, timeout: None }
     }
 
-    /// No longer than that; it is an error then. A callback that is running is waited for.
+    /// Sets a time after which the spin ends with [`SpinError::Timeout`](crate::SpinError::Timeout). A callback that is running is
+    /// waited for.
     #[must_use]
     pub const fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);

@@ -1,4 +1,4 @@
-//! Callback groups: what their callbacks exclude, and the entities that they are made of.
+//! Mutually exclusive callback groups, and the methods that create entities on them.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,24 +8,23 @@ use futures_core::Stream;
 use rospin_core::{EntityKind, GroupKind};
 
 use crate::body::{Payload, Tick};
-use crate::context::Context;
 use crate::draft::Draft;
 use crate::entity::{Entity, JumpCallback, Service, Subscription};
-use crate::executor::ExecutorHandle;
-use crate::group_core::{GroupCore, GroupGone, GroupOptions, TimerError};
-use crate::incident::Failures;
-use crate::options::{EntityOptions, ServiceOptions, SubscriptionOptions, TimerOptions};
+use crate::error::{GroupGone, TimerError};
+use crate::executor_handle::ExecutorHandle;
+use crate::group_core::{GroupCore, common_methods};
+use crate::options::{EntityOptions, GroupOptions, ServiceOptions, SubscriptionOptions, TimerOptions};
 use crate::ros_time::{JumpThreshold, TimeJump};
 use crate::service::ServiceError;
 use crate::source::{Source, SourceError, StreamSource};
 use crate::timer::Timer;
 use crate::topic::TopicError;
 
-/// A mutually exclusive callback group with a payload: one of its callbacks runs at a time, and has the payload to
-/// itself. What rclrs calls a worker.
+/// A mutually exclusive callback group with a payload: one of its callbacks runs at a time, and has the payload to itself. rclrs
+/// calls it a worker.
 ///
-/// Cheap to clone; the group lives as long as a handle to it or to one of its entities. Entities live as long as the
-/// handles that the `create_` methods return. All of these may be called while the executor spins, from callbacks, too.
+/// Cheap to clone. The group lives as long as a handle to it or to one of its entities. An entity lives as long as the handle that its
+/// `create_` method returns. All methods may be called while the executor spins, also from callbacks.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -59,36 +58,12 @@ impl<P: Send + 'static> CallbackGroup<P> {
         Self { core, payload: PhantomData }
     }
 
-    /// The group's name.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.core.name
-    }
-
-    /// The context that the group's executor belongs to, with its clocks.
-    #[must_use]
-    pub fn context(&self) -> &Context {
-        &self.core.context
-    }
-
-    /// How many items the deployment file has the source of the entity called `entity` keep, if it says so. For sources that
-    /// are not rospin's: queues of topics and services have it anyway.
-    #[must_use]
-    pub fn deployed_depth(&self, entity: &str) -> Option<usize> {
-        self.core.deployed_depth(entity)
-    }
-
-    /// Returns what reports errors of the callback of the entity called `entity`, for those whose callbacks return some. It does not
-    /// keep the group.
-    #[must_use]
-    pub fn failures(&self, entity: &str) -> Failures {
-        self.core.failures(entity)
-    }
+    common_methods!();
 
     /// Creates a timer; a plain [`Duration`](std::time::Duration) is its period.
     ///
     /// # Errors
-    /// If the period is zero, or the group is gone.
+    /// If the period is zero, or if the group is gone.
     pub fn create_timer<F>(&self, options: impl Into<TimerOptions>, callback: F) -> Result<Timer, TimerError>
     where
         F: FnMut(&mut P, Tick) + Send + 'static,
@@ -96,10 +71,10 @@ impl<P: Send + 'static> CallbackGroup<P> {
         Ok(Draft::timer(&self.core, options.into())?.into_timer(|draft| draft.exclusive(callback)))
     }
 
-    /// As [`create_timer`](Self::create_timer), with an asynchronous callback.
+    /// Creates a timer with an asynchronous callback, see [`create_timer`](Self::create_timer).
     ///
     /// # Errors
-    /// If the period is zero, or the group is gone.
+    /// If the period is zero, or if the group is gone.
     pub fn create_timer_async<F, Fut>(&self, options: impl Into<TimerOptions>, callback: F) -> Result<Timer, TimerError>
     where
         F: FnMut(Payload<P>, Tick) -> Fut + Send + 'static,
@@ -108,13 +83,14 @@ impl<P: Send + 'static> CallbackGroup<P> {
         Ok(Draft::timer(&self.core, options.into())?.into_timer(|draft| draft.exclusive_async(callback)))
     }
 
-    /// Creates a callback that is told of jumps of ROS time beyond the threshold, before time moves on: see
+    /// Creates a callback that is told of jumps of ROS time beyond the threshold before time moves: see
     /// [`RosTime::set`](crate::RosTime::set).
     ///
-    /// It runs before everything that the policy chooses from, as soon as no callback of its group runs. It does not wait for an
-    /// asynchronous callback that is suspended, even if that holds the group: that one may itself be waiting for ROS time. So it
-    /// can run, and change the payload, between two polls of such a callback, never during one. There is none for what happens
-    /// after a jump: what time will be is known before.
+    /// It precedes everything that the policy picks from, and runs as soon as no callback of its group runs. It does not wait for an
+    /// asynchronous callback that is suspended, even if that holds the group, since that callback may itself wait for ROS time. So
+    /// it may change the payload between two polls of such a callback, but never during one.
+    ///
+    /// There is no callback after a jump: the new time is known before it.
     ///
     /// # Errors
     /// If the group is gone.
@@ -123,14 +99,14 @@ impl<P: Send + 'static> CallbackGroup<P> {
         F: FnMut(&mut P, &TimeJump) + Send + 'static,
     {
         let draft = Draft::jump(&self.core, threshold)?;
-        // Time may move once what was told is dropped: at the end, also of a panic.
+        // `told` is dropped at the end, also after a panic. Time may move then.
         Ok(JumpCallback { handle: draft.exclusive(move |payload, told| callback(payload, &told.jump)) })
     }
 
     /// Creates a subscription; a plain `&str` is its topic.
     ///
     /// # Errors
-    /// If the topic carries messages of another type, or the group is gone.
+    /// If the topic carries messages of another type, or if the group is gone.
     pub fn create_subscription<T, F>(
         &self,
         options: impl Into<SubscriptionOptions>,
@@ -144,10 +120,10 @@ impl<P: Send + 'static> CallbackGroup<P> {
         Ok(Subscription { handle })
     }
 
-    /// As [`create_subscription`](Self::create_subscription), with an asynchronous callback.
+    /// Creates a subscription with an asynchronous callback, see [`create_subscription`](Self::create_subscription).
     ///
     /// # Errors
-    /// If the topic carries messages of another type, or the group is gone.
+    /// If the topic carries messages of another type, or if the group is gone.
     pub fn create_subscription_async<T, F, Fut>(
         &self,
         options: impl Into<SubscriptionOptions>,
@@ -162,10 +138,10 @@ impl<P: Send + 'static> CallbackGroup<P> {
         Ok(Subscription { handle })
     }
 
-    /// Creates a service, which answers requests with what the callback returns; a plain `&str` is its name.
+    /// Creates a service, whose callback returns the response to a request; a plain `&str` is its name.
     ///
     /// # Errors
-    /// If there is such a service already, or one with other types, or the group is gone.
+    /// If the service exists already, or has other types, or if the group is gone.
     pub fn create_service<Req, Resp, F>(
         &self,
         options: impl Into<ServiceOptions>,
@@ -184,10 +160,10 @@ impl<P: Send + 'static> CallbackGroup<P> {
         Ok(Service { handle })
     }
 
-    /// As [`create_service`](Self::create_service), with an asynchronous callback.
+    /// Creates a service with an asynchronous callback, see [`create_service`](Self::create_service).
     ///
     /// # Errors
-    /// If there is such a service already, or one with other types, or the group is gone.
+    /// If the service exists already, or has other types, or if the group is gone.
     pub fn create_service_async<Req, Resp, F, Fut>(
         &self,
         options: impl Into<ServiceOptions>,
@@ -211,7 +187,7 @@ impl<P: Send + 'static> CallbackGroup<P> {
     /// Creates an entity over any [`Source`].
     ///
     /// # Errors
-    /// If the source cannot notify, or the group is gone.
+    /// If the source cannot notify, or if the group is gone.
     pub fn create_source<S, F>(
         &self,
         kind: EntityKind,
@@ -227,10 +203,10 @@ impl<P: Send + 'static> CallbackGroup<P> {
         Ok(Entity { handle })
     }
 
-    /// As [`create_source`](Self::create_source), with an asynchronous callback.
+    /// Creates an entity over a source with an asynchronous callback, see [`create_source`](Self::create_source).
     ///
     /// # Errors
-    /// If the source cannot notify, or the group is gone.
+    /// If the source cannot notify, or if the group is gone.
     pub fn create_source_async<S, F, Fut>(
         &self,
         kind: EntityKind,
@@ -247,8 +223,7 @@ impl<P: Send + 'static> CallbackGroup<P> {
         Ok(Entity { handle })
     }
 
-    /// Creates an entity over any stream: a channel, a socket, the reader of a ROS client library. It is removed when
-    /// the stream ends.
+    /// Creates an entity over any stream, such as a channel or a socket. It is removed when the stream ends.
     ///
     /// # Errors
     /// If the group is gone.
@@ -266,7 +241,7 @@ impl<P: Send + 'static> CallbackGroup<P> {
         self.create_source(EntityKind::Waitable, options, StreamSource::new(stream), callback)
     }
 
-    /// As [`create_stream`](Self::create_stream), with an asynchronous callback.
+    /// Creates an entity over a stream with an asynchronous callback, see [`create_stream`](Self::create_stream).
     ///
     /// # Errors
     /// If the group is gone.
@@ -288,7 +263,7 @@ impl<P: Send + 'static> CallbackGroup<P> {
     /// Removes the group with all of its entities, and returns the payload. May wait for a moment, never for a callback.
     ///
     /// # Errors
-    /// With the group, if the payload is not to be had: while the executor spins, or if the group was removed before.
+    /// The group, if the executor spins, or if the group was removed before.
     pub fn into_payload(self) -> Result<P, Self> {
         let id = Arc::clone(&self.core.id);
         let payload = self.core.executor.wait_for_idle_state(|state| {
@@ -301,13 +276,6 @@ impl<P: Send + 'static> CallbackGroup<P> {
             Some(payload) => Ok(*payload),
             None => Err(self),
         }
-    }
-
-    /// Removes the group with all of its entities, whose handles do nothing from then on.
-    ///
-    /// A callback that is running is not waited for.
-    pub fn remove(self) {
-        self.core.remove();
     }
 }
 

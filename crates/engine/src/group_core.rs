@@ -1,92 +1,29 @@
-//! What a group is apart from its callbacks: options, identity, and how long it lives.
+//! The part of a group that both kinds of groups have: its identity and its lifetime.
 
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use rospin_core::{EntityKind, GroupId, GroupKind};
 
-use crate::body::GroupKey;
 use crate::changes::Ticket;
 use crate::context::Context;
-use crate::executor::ExecutorHandle;
-use crate::incident::{Failures, OnPanic};
-use crate::shared::Shared;
+use crate::error::GroupGone;
+use crate::executor_core::ExecutorCore;
+use crate::executor_handle::ExecutorHandle;
+use crate::incident::Failures;
+use crate::options::GroupOptions;
+use crate::waits::GroupKey;
 
-/// How a callback group is set up.
-#[derive(Clone, Debug)]
-pub struct GroupOptions {
-    pub(crate) name: String,
-    pub(crate) node: String,
-    pub(crate) on_panic: OnPanic,
-}
-
-impl GroupOptions {
-    /// A group of that name.
-    #[must_use]
-    pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), node: String::new(), on_panic: OnPanic::default() }
-    }
-
-    /// Sets the node that the group belongs to, for [deployment files](crate::ContextOptions::deployment).
-    #[must_use]
-    pub fn node(mut self, node: impl Into<String>) -> Self {
-        self.node = node.into();
-        self
-    }
-
-    /// Sets what happens after a callback of the group panicked.
-    #[must_use]
-    pub const fn on_panic(mut self, reaction: OnPanic) -> Self {
-        self.on_panic = reaction;
-        self
-    }
-}
-
-impl From<&str> for GroupOptions {
-    fn from(name: &str) -> Self {
-        Self::new(name)
-    }
-}
-
-impl From<String> for GroupOptions {
-    fn from(name: String) -> Self {
-        Self::new(name)
-    }
-}
-
-/// Why a timer could not be created.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum TimerError {
-    /// It would always be due.
-    #[error("timer `{timer}` has a period of zero; give it a positive one, or make it a one-shot")]
-    ZeroPeriod {
-        /// The timer.
-        timer: String,
-    },
-    /// The group was removed, or its executor dropped.
-    #[error(transparent)]
-    GroupGone(#[from] GroupGone),
-}
-
-/// The group was removed, or its executor dropped: it can have no entities any more.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("group `{group}` was removed, or its executor dropped; create entities before, or on another group")]
-pub struct GroupGone {
-    /// The group.
-    pub group: String,
-}
-
-/// What a group's handles and entities share. The group lives as long as one of them.
+/// A group, as its handles and entities share it. The group lives as long as one of them.
 pub(crate) struct GroupCore {
     pub(crate) name: String,
     pub(crate) kind: GroupKind,
     pub(crate) id: Arc<OnceLock<GroupId>>,
-    pub(crate) executor: Arc<Shared>,
+    pub(crate) executor: Arc<ExecutorCore>,
     pub(crate) context: Context,
     pub(crate) threads: u16,
     unnamed: AtomicUsize,
-    /// What has the executor add the group.
+    /// Names the change that has the executor add the group.
     addition: Option<Ticket>,
     removed: AtomicBool,
 }
@@ -100,7 +37,7 @@ impl GroupCore {
     ) -> Arc<Self> {
         let id = Arc::new(OnceLock::new());
         let (name, added) = (options.name.as_str().into(), Arc::clone(&id));
-        let addition = executor.shared.submit(move |state| {
+        let addition = executor.core.submit(move |state| {
             let payload = payload.map(|payload| Box::new(payload) as _);
             let _ = added.set(state.add_group(name, kind, payload, options.on_panic));
         });
@@ -108,7 +45,7 @@ impl GroupCore {
             name: options.name,
             kind,
             id,
-            executor: Arc::clone(&executor.shared),
+            executor: Arc::clone(&executor.core),
             context: executor.context.clone(),
             threads: executor.threads,
             unnamed: AtomicUsize::new(0),
@@ -117,17 +54,17 @@ impl GroupCore {
         })
     }
 
-    /// A name for an entity that was given none.
+    /// Returns a name for an entity that was given none.
     pub(crate) fn unnamed(&self, kind: EntityKind) -> String {
         format!("{}/{kind}{}", self.name, self.unnamed.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// What reports errors of an entity's callback.
+    /// Returns a reporter for errors of an entity's callback.
     pub(crate) fn failures(&self, entity: &str) -> Failures {
-        Failures::new(self.context.reporter(), &self.executor.name, &self.name, entity)
+        Failures::new(self.context.reporter(), &self.executor.shared.name, &self.name, entity)
     }
 
-    /// How many items the deployment file has the queue of that entity keep.
+    /// Returns the queue depth that the deployment file has for the entity, if it has one.
     pub(crate) fn deployed_depth(&self, entity: &str) -> Option<usize> {
         let deployed = self.context.deployed()?;
         deployed.callback(entity).depth.map(|depth| depth as usize)
@@ -147,12 +84,12 @@ impl GroupCore {
         });
     }
 
-    /// What a callback of the group holds while it waits, for [`CallError::SameGroup`](crate::CallError::SameGroup).
+    /// Returns the key of a mutually exclusive group, which its callbacks hold; `None` for a reentrant group.
     pub(crate) fn key(self: &Arc<Self>) -> Option<GroupKey> {
         if self.kind == GroupKind::MutuallyExclusive { GroupKey::of(self) } else { None }
     }
 
-    /// Whether entities can be created on the group.
+    /// Checks that entities can still be created on the group.
     pub(crate) fn check(&self) -> Result<(), GroupGone> {
         if self.removed.load(Ordering::Relaxed) || self.executor.is_closed() {
             return Err(GroupGone { group: self.name.clone() });
@@ -166,3 +103,43 @@ impl Drop for GroupCore {
         self.remove();
     }
 }
+
+/// The methods that both kinds of groups have in common. Each group has its [`GroupCore`] in the field `core`.
+macro_rules! common_methods {
+    () => {
+        /// Returns the group's name.
+        #[must_use]
+        pub fn name(&self) -> &str {
+            &self.core.name
+        }
+
+        /// Returns the context that the group's executor belongs to.
+        #[must_use]
+        pub fn context(&self) -> &$crate::Context {
+            &self.core.context
+        }
+
+        /// Returns the number of items that the deployment file has the source of the entity called `entity` keep, if it says so.
+        ///
+        /// It is for sources that are not rospin's. Queues of topics and services have that depth anyway.
+        #[must_use]
+        pub fn deployed_depth(&self, entity: &str) -> Option<usize> {
+            self.core.deployed_depth(entity)
+        }
+
+        /// Returns a reporter for errors that the callback of the entity called `entity` returns. It does not keep the group alive.
+        #[must_use]
+        pub fn failures(&self, entity: &str) -> $crate::Failures {
+            self.core.failures(entity)
+        }
+
+        /// Removes the group with all of its entities, whose handles do nothing from then on.
+        ///
+        /// Callbacks that are running are not waited for.
+        pub fn remove(self) {
+            self.core.remove();
+        }
+    };
+}
+
+pub(crate) use common_methods;

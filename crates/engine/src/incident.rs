@@ -1,10 +1,11 @@
-//! What went wrong in a callback or a source, and what its group does about it.
+//! Incidents: panics and errors of callbacks and sources, and the reactions of their groups.
 
 use std::any::Any;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// What happens after a callback panicked. The panic itself is always caught and reported.
+/// The reaction to a panic of a callback. The panic itself is always caught and reported.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum OnPanic {
@@ -17,7 +18,7 @@ pub enum OnPanic {
     Halt,
 }
 
-/// Something that went wrong without stopping the executor.
+/// A panic or an error that did not stop the executor.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Incident {
@@ -27,11 +28,11 @@ pub struct Incident {
     pub group: String,
     /// The entity.
     pub entity: String,
-    /// What happened.
+    /// The kind of incident.
     pub kind: IncidentKind,
 }
 
-/// What happened.
+/// The kinds of incidents.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum IncidentKind {
@@ -39,7 +40,7 @@ pub enum IncidentKind {
     Panicked(String),
     /// The source had an item that could not be taken, for this reason.
     TakeFailed(String),
-    /// The callback returned an error, which says this.
+    /// The callback returned an error with this message.
     Failed(String),
 }
 
@@ -55,19 +56,19 @@ impl fmt::Display for Incident {
     }
 }
 
-/// Where incidents go.
+/// The function that incidents are reported to.
 pub(crate) type Reporter = Arc<dyn Fn(&Incident) + Send + Sync>;
 
-/// The reporter of a context that names none: the `log` crate.
+/// Reports to the `log` crate: the default of a context.
 pub(crate) fn log_incident(incident: &Incident) {
     log::error!(target: "rospin", "{incident}");
 }
 
-/// Tells of errors that an entity's callback returned: see [`CallbackGroup::failures`](crate::CallbackGroup::failures).
+/// A reporter for errors that an entity's callback returns: see [`CallbackGroup::failures`](crate::CallbackGroup::failures).
 #[derive(Clone)]
 pub struct Failures {
     report: Reporter,
-    /// Without what happened.
+    /// The executor, the group and the entity.
     of: Arc<(String, String, String)>,
 }
 
@@ -76,7 +77,7 @@ impl Failures {
         Self { report, of: Arc::new((executor.to_owned(), group.to_owned(), entity.to_owned())) }
     }
 
-    /// Reports an [`Incident`] of the kind [`Failed`](IncidentKind::Failed). Allocates, and runs what
+    /// Reports an [`Incident`] of the kind [`Failed`](IncidentKind::Failed). Allocates, and calls the function that
     /// [`ContextOptions::on_incident`](crate::ContextOptions::on_incident) was given.
     pub fn report(&self, reason: impl fmt::Display) {
         let (executor, group, entity) = (*self.of).clone();
@@ -90,7 +91,7 @@ impl fmt::Debug for Failures {
     }
 }
 
-/// The message that a panic was raised with.
+/// Returns the message of a panic.
 pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
     if let Some(message) = payload.downcast_ref::<&str>() {
         (*message).to_owned()
@@ -98,5 +99,19 @@ pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
         message.clone()
     } else {
         "(a value that is not text)".to_owned()
+    }
+}
+
+/// Runs user code that is no callback. A panic in it, which the panic hook has reported, must not take the executor down.
+pub(crate) fn contain<R>(user_code: impl FnOnce() -> R) -> Option<R> {
+    match catch_unwind(AssertUnwindSafe(user_code)) {
+        Ok(result) => Some(result),
+        Err(panic) => {
+            // The panic's payload may panic when it is dropped, and so may that panic's payload: it is leaked then.
+            if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+                std::mem::forget(another);
+            }
+            None
+        }
     }
 }

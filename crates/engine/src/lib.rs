@@ -1,7 +1,7 @@
 //! The engine of rospin, a real-time, event-driven executor for ROS 2. Programs use it through the crate `rospin`.
 //!
-//! rospin decides which callback runs next, on which thread, in the order of a [`policy`] that knows which callback is
-//! urgent. Callbacks are synchronous or asynchronous, Tokio works inside them, and everything that is lost is counted.
+//! The engine runs callbacks on an executor's threads, in the order of a [`policy`] that knows which callback is urgent.
+//! Callbacks are synchronous or asynchronous, Tokio works inside them, and everything that is lost is counted.
 //!
 //! - A [`Context`] has the clocks, topics and services.
 //! - An [`Executor`] has threads and a policy; it is spun.
@@ -46,14 +46,19 @@ mod current;
 mod deployed;
 mod draft;
 mod entity;
+mod error;
 mod executor;
+mod executor_core;
+mod executor_handle;
 mod executor_options;
 mod group;
 mod group_core;
+mod guarantees;
 mod incident;
 mod lock_free;
 mod loss;
 mod main_future;
+mod membership;
 mod options;
 pub mod os;
 mod queue;
@@ -65,13 +70,18 @@ mod runtime;
 mod service;
 mod shared;
 mod signal;
+mod signal_box;
 mod sleep;
+mod solo;
 mod source;
 mod spin;
 mod state;
 mod sync;
+mod time_source;
 mod timer;
+mod times;
 mod topic;
+mod topics;
 mod waiters;
 mod waits;
 mod work;
@@ -87,17 +97,19 @@ pub use rospin_scenario::deployment::{Deployment, DeploymentError};
 
 pub use body::{Payload, Tick};
 pub use call::{Call, CallError, Reply};
-pub use clock::{Clock, ManualClock};
+pub use clock::Clock;
 pub use context::{Context, ContextOptions};
 pub use deployed::{DeployError, check_cores};
 pub use entity::{Entity, JumpCallback, Service, Subscription};
-pub use executor::{Executor, ExecutorHandle, SpinEnd, SpinError};
+pub use error::{GroupGone, TimerError};
+pub use executor::Executor;
+pub use executor_handle::ExecutorHandle;
 pub use executor_options::{ExecutorOptions, SpinOptions};
 pub use group::CallbackGroup;
-pub use group_core::{GroupGone, GroupOptions, TimerError};
+pub use guarantees::Guarantees;
 pub use incident::{Failures, Incident, IncidentKind, OnPanic};
 pub use loss::{Loss, LossCause};
-pub use options::{EntityOptions, PublisherOptions, ServiceOptions, SubscriptionOptions, TimerOptions};
+pub use options::{EntityOptions, GroupOptions, PublisherOptions, ServiceOptions, SubscriptionOptions, TimerOptions};
 pub use queue::Queue;
 pub use reentrant::ReentrantGroup;
 pub use registry::TypeMismatch;
@@ -106,7 +118,10 @@ pub use ros_time::{Barrier, BarrierError, ClockChange, JumpThreshold, RosTime, T
 pub use service::{Client, ServiceError};
 pub use sleep::{Sleep, SleepError};
 pub use source::{Closer, Notifier, Pending, Source, SourceError, TakeError};
+pub use spin::{SpinEnd, SpinError};
 pub use sync::{Mutex, MutexGuard};
+pub use time_source::ManualClock;
 pub use timer::Timer;
-pub use topic::{Delivery, Guarantees, NoSubscription, Publisher, TopicEnds, TopicError, Topics};
+pub use topic::{Delivery, NoSubscription, Publisher, TopicEnds, TopicError};
+pub use topics::Topics;
 pub use waiters::{Waiters, Waiting};

@@ -1,4 +1,4 @@
-//! What was lost, by entity and cause. Nothing is dropped without being counted here.
+//! Counts of lost items, by entity and cause. Nothing is dropped without being counted here.
 
 use crate::os::Process;
 use crate::sync::Mutex;
@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-/// Why something was lost.
+/// Causes of a loss.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum LossCause {
-    /// The queue was full: the oldest item made room.
+    /// The queue was full, so the oldest item made room.
     QueueFull,
     /// The entity was dropped with items in its queue.
     EntityDropped,
@@ -19,7 +19,7 @@ pub enum LossCause {
     TakeFailed,
     /// An asynchronous callback was still waiting for something when its entity was removed.
     Cancelled,
-    /// A timer ran late and gave up due times, as its overrun policy says.
+    /// A timer was late and skipped due times, as its overrun policy says.
     TimerOverrun,
 }
 
@@ -51,15 +51,15 @@ impl fmt::Display for LossCause {
     }
 }
 
-/// How much an entity lost for one cause.
+/// The losses of an entity for one cause.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Loss {
     /// The entity's name.
     pub entity: String,
-    /// Why.
+    /// The cause.
     pub cause: LossCause,
-    /// How many items.
+    /// The number of items.
     pub count: u64,
 }
 
@@ -69,9 +69,9 @@ type Counts = [AtomicU64; LossCause::ALL.len()];
 #[derive(Debug)]
 pub(crate) struct LossCounters {
     entity: String,
-    /// What its losses are kept under when it is gone.
+    /// The name that its losses are kept under after it is gone.
     retire_as: String,
-    /// In the ledger.
+    /// The number in the ledger.
     number: u64,
     counts: Counts,
     ledger: Weak<Ledger>,
@@ -82,7 +82,7 @@ impl LossCounters {
         self.counts[cause.index()].fetch_add(count, Ordering::Relaxed);
     }
 
-    /// For a cause that is counted elsewhere.
+    /// Sets the count of a cause that is counted elsewhere.
     pub(crate) fn set(&self, cause: LossCause, count: u64) {
         self.counts[cause.index()].store(count, Ordering::Relaxed);
     }
@@ -109,7 +109,7 @@ impl Drop for LossCounters {
     }
 }
 
-/// The counters of all entities of a context; what an entity lost is kept under its name after it is gone.
+/// The counters of all entities of a context. The losses of an entity are kept under its name after it is gone.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     book: Mutex<Book>,
@@ -118,15 +118,15 @@ pub(crate) struct Ledger {
 
 #[derive(Debug, Default)]
 struct Book {
-    /// By number, so that one that goes need not be looked for.
+    /// By number, so that counters are removed without a search.
     live: HashMap<u64, Weak<LossCounters>>,
     numbers: u64,
     retired: BTreeMap<(String, LossCause), u64>,
 }
 
 impl Ledger {
-    /// Counters for an entity. Those that have a number for a name are kept under `retire_as`, so that the ledger does
-    /// not grow with every entity that comes and goes.
+    /// Opens counters for an entity. After it is gone, its losses are kept under `retire_as`. Entities without a name of their own
+    /// share one there, so that the ledger does not grow with every entity that comes and goes.
     pub(crate) fn open(self: &Arc<Self>, entity: &str, retire_as: &str) -> Arc<LossCounters> {
         let number = {
             let mut book = self.lock();
@@ -144,12 +144,12 @@ impl Ledger {
         counters
     }
 
-    /// All losses so far, by entity name and cause, without the zeros.
+    /// Returns all losses so far, by entity name and cause, without the zeros.
     pub(crate) fn losses(&self) -> Vec<Loss> {
         let book = self.lock();
         let live: Vec<_> = book.live.values().filter_map(Weak::upgrade).collect();
         let mut totals = book.retired.clone();
-        // Before `live` is dropped: the last reference of a counter takes the lock.
+        // Unlocks before `live` is dropped: dropping the last reference to counters takes the lock.
         drop(book);
         for counters in &live {
             for cause in LossCause::ALL {

@@ -1,4 +1,4 @@
-//! The future that a spin waits for.
+//! The future that [`Executor::spin_until`](crate::Executor::spin_until) waits for.
 
 use crate::sync::atomic::{AtomicBool, Ordering};
 use std::pin::Pin;
@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use crate::shared::Shared;
 
-/// The future that `spin_until` waits for, as the first thread sees it: polled when woken, says when it is done.
+/// The future, with a flag that says that it was woken. The first thread of the spin polls it.
 pub(crate) struct MainFuture<'a> {
     future: Pin<&'a mut dyn Future<Output = ()>>,
     woken: Arc<MainWaker>,
@@ -26,7 +26,7 @@ impl Wake for MainWaker {
 
     fn wake_by_ref(self: &Arc<Self>) {
         self.woken.store(true, Ordering::Release);
-        // All, since only the first thread polls it.
+        // Wakes all threads, since only the first thread polls the future.
         self.executor.bell.parker.unpark_all();
     }
 }
@@ -37,7 +37,7 @@ impl<'a> MainFuture<'a> {
         Self { future, waker: Arc::clone(&woken).into(), woken }
     }
 
-    /// Polls it if it was woken; says whether it is done.
+    /// Polls the future if it was woken. Returns true if it is done.
     pub(crate) fn poll_if_woken(&mut self) -> bool {
         self.woken.woken.swap(false, Ordering::AcqRel)
             && self.future.as_mut().poll(&mut Context::from_waker(&self.waker)) == Poll::Ready(())

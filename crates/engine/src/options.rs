@@ -1,12 +1,56 @@
-//! How entities are set up.
+//! The options of groups and entities.
 
 use std::time::Duration;
 
 use rospin_core::{ClockKind, Instant, Overrun, Priority};
 
-use crate::topic::{Guarantees, Topics};
+use crate::guarantees::Guarantees;
+use crate::incident::OnPanic;
+use crate::topics::Topics;
 
-/// What all kinds of entities have in common.
+/// The options of a callback group.
+#[derive(Clone, Debug)]
+pub struct GroupOptions {
+    pub(crate) name: String,
+    pub(crate) node: String,
+    pub(crate) on_panic: OnPanic,
+}
+
+impl GroupOptions {
+    /// Creates options for a group of that name.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), node: String::new(), on_panic: OnPanic::default() }
+    }
+
+    /// Sets the node that the group belongs to, for [deployment files](crate::ContextOptions::deployment).
+    #[must_use]
+    pub fn node(mut self, node: impl Into<String>) -> Self {
+        self.node = node.into();
+        self
+    }
+
+    /// Sets the reaction to a panic of one of the group's callbacks.
+    #[must_use]
+    pub const fn on_panic(mut self, reaction: OnPanic) -> Self {
+        self.on_panic = reaction;
+        self
+    }
+}
+
+impl From<&str> for GroupOptions {
+    fn from(name: &str) -> Self {
+        Self::new(name)
+    }
+}
+
+impl From<String> for GroupOptions {
+    fn from(name: String) -> Self {
+        Self::new(name)
+    }
+}
+
+/// The options that all kinds of entities have in common.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Common {
     pub(crate) name: Option<String>,
@@ -14,7 +58,7 @@ pub(crate) struct Common {
     pub(crate) deadline: Option<Duration>,
     pub(crate) max_in_flight: Option<u32>,
     pub(crate) releases_group_at_await: bool,
-    /// Not for users: see [`EntitySpec`](rospin_core::EntitySpec::precedes_all).
+    /// Set by the engine only, see [`EntitySpec::precedes_all`](rospin_core::EntitySpec::precedes_all).
     pub(crate) precedes_all: bool,
 }
 
@@ -28,7 +72,7 @@ macro_rules! common_setters {
             self
         }
 
-        /// Sets the urgency under [`FixedPriority`](crate::policy::FixedPriority), instead of the context's
+        /// Sets the priority for [`FixedPriority`](crate::policy::FixedPriority). It takes precedence over the context's
         /// [priorities](crate::ContextOptions::priorities).
         #[must_use]
         pub const fn priority(mut self, priority: Priority) -> Self {
@@ -36,24 +80,25 @@ macro_rules! common_setters {
             self
         }
 
-        /// Sets the time from release by which the callback should have ended, for [`Edf`](crate::policy::Edf).
+        /// Sets the time from the release until the callback should have ended, for [`Edf`](crate::policy::Edf).
         #[must_use]
         pub const fn deadline(mut self, deadline: Duration) -> Self {
             self.common.deadline = Some(deadline);
             self
         }
 
-        /// Sets how many activations may be under way at once, where the group allows more than one. By default as many
-        /// as the executor has threads, and 16 for an asynchronous callback. What exceeds it waits in the source. At least
-        /// 1, at most 1024: room is made for all of them.
+        /// Sets the number of activations that may be under way at once, if the group allows more than one. At least 1, at most
+        /// 1024: memory for all of them is allocated at once. Further items wait in the source.
+        ///
+        /// The default is the number of the executor's threads, and 16 for an asynchronous callback.
         #[must_use]
         pub fn max_in_flight(mut self, count: u32) -> Self {
             self.common.max_in_flight = Some(count.clamp(1, 1024));
             self
         }
 
-        /// Lets other callbacks of the group run while this asynchronous one waits. Without it, the group is held until
-        /// the callback ends.
+        /// Lets other callbacks of the group run while this asynchronous one waits. Without it, the callback holds the group until
+        /// it ends.
         #[must_use]
         pub const fn releases_group_at_await(mut self) -> Self {
             self.common.releases_group_at_await = true;
@@ -62,7 +107,7 @@ macro_rules! common_setters {
     };
 }
 
-/// How the entity of a [`Source`](crate::Source) or a stream is set up.
+/// The options of the entity of a [`Source`](crate::Source) or a stream.
 #[derive(Clone, Debug)]
 pub struct EntityOptions {
     pub(crate) common: Common,
@@ -70,14 +115,14 @@ pub struct EntityOptions {
 }
 
 impl EntityOptions {
-    /// An entity of that name.
+    /// Creates options for an entity of that name.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { common: Common { name: Some(name.into()), ..Common::default() }, depth: None }
     }
 
-    /// Says how many items the source keeps, for templates of deployment files: the source itself was set up with what
-    /// [`CallbackGroup::deployed_depth`](crate::CallbackGroup::deployed_depth) says.
+    /// Sets the number of items that the source keeps, for templates of deployment files. It does not change the source, which should
+    /// have been created with the depth of [`CallbackGroup::deployed_depth`](crate::CallbackGroup::deployed_depth).
     #[must_use]
     pub const fn depth(mut self, depth: usize) -> Self {
         self.depth = Some(depth);
@@ -93,12 +138,12 @@ impl From<&str> for EntityOptions {
     }
 }
 
-/// How a timer is set up.
+/// The options of a timer.
 #[derive(Clone, Debug)]
 pub struct TimerOptions {
     pub(crate) common: Common,
     pub(crate) period: Option<Duration>,
-    /// Time from creation to the first due time, unless that is given.
+    /// The time from creation to the first due time, unless `first_due` is given.
     pub(crate) delay: Duration,
     pub(crate) first_due: Option<Instant>,
     pub(crate) clock: ClockKind,
@@ -106,13 +151,13 @@ pub struct TimerOptions {
 }
 
 impl TimerOptions {
-    /// Returns the name that it was given, if any.
+    /// Returns the name that was given to the timer, if there is one.
     #[must_use]
     pub fn given_name(&self) -> Option<&str> {
         self.common.name.as_deref()
     }
 
-    /// Fires every `period`, for the first time one period from now.
+    /// Creates options for a timer that fires every `period`, for the first time one period from now.
     #[must_use]
     pub fn periodic(period: Duration) -> Self {
         Self {
@@ -125,7 +170,7 @@ impl TimerOptions {
         }
     }
 
-    /// Fires once, `delay` from now.
+    /// Creates options for a timer that fires once, `delay` from now.
     #[must_use]
     pub fn one_shot(delay: Duration) -> Self {
         Self { period: None, ..Self::periodic(delay) }
@@ -138,7 +183,7 @@ impl TimerOptions {
         self
     }
 
-    /// Sets the clock; steady by default, as rclcpp's wall timers. [`ClockKind::Ros`] is the context's
+    /// Sets the clock. The default is the steady clock, as for rclcpp's wall timers. [`ClockKind::Ros`] is the context's
     /// [ROS time](crate::RosTime).
     #[must_use]
     pub const fn clock(mut self, clock: ClockKind) -> Self {
@@ -146,7 +191,7 @@ impl TimerOptions {
         self
     }
 
-    /// Sets what happens to due times that were missed; skipped by default.
+    /// Sets what a late timer does about missed due times. The default skips them.
     #[must_use]
     pub const fn overrun(mut self, overrun: Overrun) -> Self {
         self.overrun = overrun;
@@ -162,7 +207,7 @@ impl From<Duration> for TimerOptions {
     }
 }
 
-/// How a subscription is set up.
+/// The options of a subscription.
 #[derive(Clone, Debug)]
 pub struct SubscriptionOptions {
     pub(crate) common: Common,
@@ -175,7 +220,7 @@ pub struct SubscriptionOptions {
 }
 
 impl SubscriptionOptions {
-    /// A subscription of the topic that keeps the last 10 messages.
+    /// Creates options for a subscription of the topic that keeps the last 10 messages.
     #[must_use]
     pub fn new(topic: impl Into<String>) -> Self {
         Self {
@@ -188,14 +233,15 @@ impl SubscriptionOptions {
         }
     }
 
-    /// Sets how many messages are kept; the oldest makes room for a new one, and is counted as lost. At least 1.
+    /// Sets the number of messages that are kept, at least 1. If the queue is full, the oldest message makes room for a new one, and
+    /// is counted as lost.
     #[must_use]
     pub fn keep_last(mut self, depth: usize) -> Self {
         self.depth = depth.max(1);
         self
     }
 
-    /// Also receives what [latched](PublisherOptions::transient_local) publishers published before.
+    /// Has the subscription also receive earlier messages of [latched](PublisherOptions::transient_local) publishers.
     #[must_use]
     pub const fn transient_local(mut self) -> Self {
         self.transient_local = true;
@@ -225,11 +271,11 @@ impl From<&str> for SubscriptionOptions {
     }
 }
 
-/// How a publisher is set up.
+/// The options of a publisher.
 #[derive(Clone, Debug)]
 pub struct PublisherOptions {
     pub(crate) topic: String,
-    /// How many messages are kept for late subscriptions.
+    /// The number of messages that are kept for late subscriptions.
     pub(crate) latched: usize,
     pub(crate) promises: Guarantees,
     /// `None`: the context's own.
@@ -237,13 +283,13 @@ pub struct PublisherOptions {
 }
 
 impl PublisherOptions {
-    /// A publisher that keeps nothing.
+    /// Creates options for a publisher that keeps no messages.
     #[must_use]
     pub fn new(topic: impl Into<String>) -> Self {
         Self { topic: topic.into(), latched: 0, promises: Guarantees::ALL, topics: None }
     }
 
-    /// Keeps the last `depth` messages for [subscriptions that ask for them](SubscriptionOptions::transient_local) later.
+    /// Keeps the last `depth` messages for later [subscriptions that ask for them](SubscriptionOptions::transient_local).
     #[must_use]
     pub const fn transient_local(mut self, depth: usize) -> Self {
         self.latched = depth;
@@ -271,7 +317,7 @@ impl From<&str> for PublisherOptions {
     }
 }
 
-/// How a service is set up.
+/// The options of a service.
 #[derive(Clone, Debug)]
 pub struct ServiceOptions {
     pub(crate) common: Common,
@@ -280,13 +326,14 @@ pub struct ServiceOptions {
 }
 
 impl ServiceOptions {
-    /// A service that keeps the last 10 requests.
+    /// Creates options for a service that keeps the last 10 requests.
     #[must_use]
     pub fn new(service: impl Into<String>) -> Self {
         Self { common: Common::default(), service: service.into(), depth: 10 }
     }
 
-    /// Sets how many requests are kept; the oldest makes room for a new one, and its caller is told. At least 1.
+    /// Sets the number of requests that are kept, at least 1. If the queue is full, the oldest request makes room for a new one, and
+    /// its caller gets [`CallError::QueueFull`](crate::CallError::QueueFull).
     #[must_use]
     pub fn keep_last(mut self, depth: usize) -> Self {
         self.depth = depth.max(1);

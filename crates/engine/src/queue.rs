@@ -12,10 +12,10 @@ use crate::options::SubscriptionOptions;
 use crate::source::{Closer, Notifier, Pending, Source, TakeError};
 use crate::topic::{TopicEnds, TopicError, TopicSource};
 
-/// A subscription without a callback: whoever has it takes the messages, on any thread, and no executor is involved.
+/// A subscription without a callback. Its owner takes the messages, on any thread, without an executor.
 ///
-/// For code that has a loop of its own: a thread that must not share one, a foreign runtime, a test. Subscriptions with a
-/// callback are the [group](crate::CallbackGroup::create_subscription)'s.
+/// It is for code that has a loop of its own: a dedicated thread, another runtime, a test. Subscriptions with a callback are
+/// created on a [group](crate::CallbackGroup::create_subscription).
 ///
 /// ```
 /// use rospin_engine::{Context, ContextOptions};
@@ -33,6 +33,20 @@ pub struct Queue<T: Send + Sync + 'static> {
     losses: Arc<LossCounters>,
 }
 
+impl Context {
+    /// Creates a subscription without a callback, for code that has a loop of its own; a plain `&str` is its topic. Options that
+    /// only matter to executors, such as a priority, are ignored.
+    ///
+    /// # Errors
+    /// If the topic carries messages of another type.
+    pub fn create_queue<T: Send + Sync + 'static>(
+        &self,
+        options: impl Into<SubscriptionOptions>,
+    ) -> Result<Queue<T>, TopicError> {
+        Queue::new(self, &options.into())
+    }
+}
+
 impl<T: Send + Sync + 'static> Queue<T> {
     pub(crate) fn new(context: &Context, options: &SubscriptionOptions) -> Result<Self, TopicError> {
         let name = options.common.name.as_deref().unwrap_or(&options.topic);
@@ -46,7 +60,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
         self.source.pop()
     }
 
-    /// Whether there is nothing to take at this moment.
+    /// Returns true if there is nothing to take at this moment.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.source.is_empty()
@@ -65,29 +79,28 @@ impl<T: Send + Sync + 'static> Queue<T> {
         self.source.oldest()
     }
 
-    /// Has `waker` called from now on whenever a message has arrived, until another one is set.
+    /// Sets the waker that is called from now on whenever a message has arrived.
     ///
-    /// It is called by the publisher, so it should neither block nor take; messages that are there already do not call it.
-    /// Any function can be one, by [`Wake`](std::task::Wake).
+    /// The publisher's thread calls it, so it should neither block nor take. Messages that are there already do not call it. Any
+    /// function can be a waker, by [`Wake`](std::task::Wake).
     pub fn set_waker(&self, waker: Waker) {
         self.source.set_waker(waker);
     }
 
-    /// Who else has this topic.
+    /// Returns a view of the topic's publishers and subscriptions.
     #[must_use]
     pub fn ends(&self) -> TopicEnds {
         self.source.ends()
     }
 
-    /// How many messages were lost so far for that reason.
+    /// Returns the number of messages that were lost so far for that cause.
     #[must_use]
     pub fn lost(&self, cause: LossCause) -> u64 {
         self.losses.get(cause)
     }
 }
 
-/// So that it can be the source of an entity after all, of one that wraps or filters it, say. From then on its losses are the
-/// entity's.
+/// A queue can become the source of an entity, for example of one that filters it. From then on its losses are the entity's.
 impl<T: Send + Sync + 'static> Source for Queue<T> {
     type Item = Arc<T>;
     type Attachment = ();

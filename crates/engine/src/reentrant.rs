@@ -1,4 +1,4 @@
-//! Reentrant groups: callbacks that exclude nothing.
+//! Reentrant callback groups, and the methods that create entities on them.
 
 use std::sync::Arc;
 
@@ -6,23 +6,22 @@ use futures_core::Stream;
 use rospin_core::{EntityKind, GroupKind};
 
 use crate::body::Tick;
-use crate::context::Context;
 use crate::draft::Draft;
 use crate::entity::{Entity, JumpCallback, Service, Subscription};
-use crate::executor::ExecutorHandle;
-use crate::group_core::{GroupCore, GroupGone, GroupOptions, TimerError};
-use crate::incident::Failures;
-use crate::options::{EntityOptions, ServiceOptions, SubscriptionOptions, TimerOptions};
+use crate::error::{GroupGone, TimerError};
+use crate::executor_handle::ExecutorHandle;
+use crate::group_core::{GroupCore, common_methods};
+use crate::options::{EntityOptions, GroupOptions, ServiceOptions, SubscriptionOptions, TimerOptions};
 use crate::ros_time::{JumpThreshold, TimeJump};
 use crate::service::ServiceError;
 use crate::source::{Source, SourceError, StreamSource};
 use crate::timer::Timer;
 use crate::topic::TopicError;
 
-/// A reentrant callback group: its callbacks run on any number of the executor's threads at once, also several
-/// activations of one callback. It has no payload; callbacks share what they capture.
+/// A reentrant callback group: its callbacks run on any number of the executor's threads at once, also several activations of one
+/// callback. It has no payload; callbacks share data by capturing it.
 ///
-/// Otherwise as [`CallbackGroup`](crate::CallbackGroup).
+/// In all other respects it is like a [`CallbackGroup`](crate::CallbackGroup).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -49,36 +48,12 @@ impl ReentrantGroup {
         Self { core: GroupCore::create(executor, options, GroupKind::Reentrant, None::<()>) }
     }
 
-    /// The group's name.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.core.name
-    }
-
-    /// The context that the group's executor belongs to, with its clocks.
-    #[must_use]
-    pub fn context(&self) -> &Context {
-        &self.core.context
-    }
-
-    /// How many items the deployment file has the source of the entity called `entity` keep, if it says so. For sources that
-    /// are not rospin's: queues of topics and services have it anyway.
-    #[must_use]
-    pub fn deployed_depth(&self, entity: &str) -> Option<usize> {
-        self.core.deployed_depth(entity)
-    }
-
-    /// Returns what reports errors of the callback of the entity called `entity`, for those whose callbacks return some. It does not
-    /// keep the group.
-    #[must_use]
-    pub fn failures(&self, entity: &str) -> Failures {
-        self.core.failures(entity)
-    }
+    common_methods!();
 
     /// Creates a timer; a plain [`Duration`](std::time::Duration) is its period.
     ///
     /// # Errors
-    /// If the period is zero, or the group is gone.
+    /// If the period is zero, or if the group is gone.
     pub fn create_timer<F>(&self, options: impl Into<TimerOptions>, callback: F) -> Result<Timer, TimerError>
     where
         F: Fn(Tick) + Send + Sync + 'static,
@@ -86,10 +61,10 @@ impl ReentrantGroup {
         Ok(Draft::timer(&self.core, options.into())?.into_timer(|draft| draft.reentrant(callback)))
     }
 
-    /// As [`create_timer`](Self::create_timer), with an asynchronous callback.
+    /// Creates a timer with an asynchronous callback, see [`create_timer`](Self::create_timer).
     ///
     /// # Errors
-    /// If the period is zero, or the group is gone.
+    /// If the period is zero, or if the group is gone.
     pub fn create_timer_async<F, Fut>(&self, options: impl Into<TimerOptions>, callback: F) -> Result<Timer, TimerError>
     where
         F: Fn(Tick) -> Fut + Send + Sync + 'static,
@@ -98,11 +73,10 @@ impl ReentrantGroup {
         Ok(Draft::timer(&self.core, options.into())?.into_timer(|draft| draft.reentrant_async(callback)))
     }
 
-    /// Creates a callback that is told of jumps of ROS time beyond the threshold, before time moves on: see
+    /// Creates a callback that is told of jumps of ROS time beyond the threshold before time moves: see
     /// [`RosTime::set`](crate::RosTime::set).
     ///
-    /// It runs as soon as its group is free, before everything that the policy chooses from. There is none for what happens
-    /// after a jump: what time will be is known before.
+    /// It precedes everything that the policy picks from. There is no callback after a jump: the new time is known before it.
     ///
     /// # Errors
     /// If the group is gone.
@@ -111,14 +85,14 @@ impl ReentrantGroup {
         F: Fn(&TimeJump) + Send + Sync + 'static,
     {
         let draft = Draft::jump(&self.core, threshold)?;
-        // Time may move once what was told is dropped: at the end, also of a panic.
+        // `told` is dropped at the end, also after a panic. Time may move then.
         Ok(JumpCallback { handle: draft.reentrant(move |told| callback(&told.jump)) })
     }
 
     /// Creates a subscription; a plain `&str` is its topic.
     ///
     /// # Errors
-    /// If the topic carries messages of another type, or the group is gone.
+    /// If the topic carries messages of another type, or if the group is gone.
     pub fn create_subscription<T, F>(
         &self,
         options: impl Into<SubscriptionOptions>,
@@ -132,10 +106,10 @@ impl ReentrantGroup {
         Ok(Subscription { handle })
     }
 
-    /// As [`create_subscription`](Self::create_subscription), with an asynchronous callback.
+    /// Creates a subscription with an asynchronous callback, see [`create_subscription`](Self::create_subscription).
     ///
     /// # Errors
-    /// If the topic carries messages of another type, or the group is gone.
+    /// If the topic carries messages of another type, or if the group is gone.
     pub fn create_subscription_async<T, F, Fut>(
         &self,
         options: impl Into<SubscriptionOptions>,
@@ -150,10 +124,10 @@ impl ReentrantGroup {
         Ok(Subscription { handle })
     }
 
-    /// Creates a service, which answers requests with what the callback returns; a plain `&str` is its name.
+    /// Creates a service, whose callback returns the response to a request; a plain `&str` is its name.
     ///
     /// # Errors
-    /// If there is such a service already, or one with other types, or the group is gone.
+    /// If the service exists already, or has other types, or if the group is gone.
     pub fn create_service<Req, Resp, F>(
         &self,
         options: impl Into<ServiceOptions>,
@@ -172,10 +146,10 @@ impl ReentrantGroup {
         Ok(Service { handle })
     }
 
-    /// As [`create_service`](Self::create_service), with an asynchronous callback.
+    /// Creates a service with an asynchronous callback, see [`create_service`](Self::create_service).
     ///
     /// # Errors
-    /// If there is such a service already, or one with other types, or the group is gone.
+    /// If the service exists already, or has other types, or if the group is gone.
     pub fn create_service_async<Req, Resp, F, Fut>(
         &self,
         options: impl Into<ServiceOptions>,
@@ -199,7 +173,7 @@ impl ReentrantGroup {
     /// Creates an entity over any [`Source`].
     ///
     /// # Errors
-    /// If the source cannot notify, or the group is gone.
+    /// If the source cannot notify, or if the group is gone.
     pub fn create_source<S, F>(
         &self,
         kind: EntityKind,
@@ -215,10 +189,10 @@ impl ReentrantGroup {
         Ok(Entity { handle })
     }
 
-    /// As [`create_source`](Self::create_source), with an asynchronous callback.
+    /// Creates an entity over a source with an asynchronous callback, see [`create_source`](Self::create_source).
     ///
     /// # Errors
-    /// If the source cannot notify, or the group is gone.
+    /// If the source cannot notify, or if the group is gone.
     pub fn create_source_async<S, F, Fut>(
         &self,
         kind: EntityKind,
@@ -235,8 +209,7 @@ impl ReentrantGroup {
         Ok(Entity { handle })
     }
 
-    /// Creates an entity over any stream: a channel, a socket, the reader of a ROS client library. It is removed when
-    /// the stream ends.
+    /// Creates an entity over any stream, such as a channel or a socket. It is removed when the stream ends.
     ///
     /// # Errors
     /// If the group is gone.
@@ -254,7 +227,7 @@ impl ReentrantGroup {
         self.create_source(EntityKind::Waitable, options, StreamSource::new(stream), callback)
     }
 
-    /// As [`create_stream`](Self::create_stream), with an asynchronous callback.
+    /// Creates an entity over a stream with an asynchronous callback, see [`create_stream`](Self::create_stream).
     ///
     /// # Errors
     /// If the group is gone.
@@ -271,13 +244,6 @@ impl ReentrantGroup {
         Fut: Future<Output = ()> + Send + 'static,
     {
         self.create_source_async(EntityKind::Waitable, options, StreamSource::new(stream), callback)
-    }
-
-    /// Removes the group with all of its entities, whose handles do nothing from then on.
-    ///
-    /// Callbacks that are running are not waited for.
-    pub fn remove(self) {
-        self.core.remove();
     }
 }
 

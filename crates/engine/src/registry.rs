@@ -1,4 +1,4 @@
-//! Names that several parties meet under: topics and services.
+//! Values that several parties share by name: topics and services.
 
 use crate::sync::Mutex;
 use std::any::{Any, type_name};
@@ -6,39 +6,39 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::{Arc, Weak};
 
-/// A name is in use for another type.
+/// The name is in use for another type.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("`{name}` is in use for {existing}, so it cannot be used for {requested}")]
 pub struct TypeMismatch {
     /// The name.
     pub name: String,
-    /// What it is used for.
+    /// The type that the name is used for.
     pub existing: &'static str,
-    /// What it should have been used for.
+    /// The type that was requested.
     pub requested: &'static str,
 }
 
 struct Entry {
     type_name: &'static str,
-    /// Gone when the last party is.
+    /// Lives as long as a party has it.
     value: Weak<dyn Any + Send + Sync>,
 }
 
-/// Values by name, for as long as somebody uses them.
+/// Values by name. A value lives as long as somebody has it.
 #[derive(Default)]
 pub(crate) struct Registry(Mutex<Entries>);
 
 #[derive(Default)]
 struct Entries {
     by_name: BTreeMap<String, Entry>,
-    /// Up to where names were looked at whether their last party has gone.
+    /// The name that the sweep for values without an owner has come to.
     swept: String,
 }
 
 impl Registry {
-    /// The `V` under `name`, made by `make` if there is none. `T` is what users call its type.
+    /// Returns the `V` under `name`; `make` creates it if there is none. `T` is the type that users know it by.
     ///
-    /// Takes as long with many names as with few. `make` runs without the lock, and perhaps for nothing.
+    /// Takes logarithmic time. `make` runs without the lock, and its result may be dropped if another thread was faster.
     pub(crate) fn get_or_insert<V, T>(&self, name: &str, make: impl FnOnce() -> V) -> Result<Arc<V>, TypeMismatch>
     where
         V: Send + Sync + 'static,
@@ -52,7 +52,7 @@ impl Registry {
         let weak: Weak<V> = Arc::downgrade(&value);
         let (entry, name) = (Entry { type_name: type_name::<T>(), value: weak }, name.to_owned());
         let mut entries = self.0.lock();
-        // Somebody may have been faster.
+        // Another thread may have been faster.
         if let Some(found) = entries.get(&name) {
             drop(entries);
             return found.check::<V, T>(&name);
@@ -65,7 +65,7 @@ impl Registry {
     }
 }
 
-/// What is under a name. Not to be dropped under the lock: this may be the last party.
+/// The value under a name. It must not be dropped under the lock, since it may be the last owner.
 struct Found {
     type_name: &'static str,
     value: Arc<dyn Any + Send + Sync>,
@@ -84,11 +84,11 @@ impl Entries {
         Some(Found { type_name: entry.type_name, value: entry.value.upgrade()? })
     }
 
-    /// Takes out a few names whose last party went away. As this is done for every new name, there are never many of them.
+    /// Takes out up to two names whose value is gone. Every new name calls it, so there are never many of them.
     fn sweep(&mut self) -> [Option<(String, Entry)>; 2] {
         std::array::from_fn(|_| {
             let behind = (Bound::Excluded(self.swept.as_str()), Bound::Unbounded);
-            // Behind the last one the first one follows.
+            // After the last name, the sweep begins again with the first one.
             let next = self.by_name.range::<str, _>(behind).next().map(|(name, entry)| (name.clone(), entry));
             let is_gone = next.as_ref().is_some_and(|(_, entry)| entry.value.strong_count() == 0);
             self.swept = next.map(|(name, _)| name).unwrap_or_default();

@@ -9,10 +9,10 @@ use crate::options::ServiceOptions;
 use crate::service::{ServiceError, ServiceSource};
 use crate::source::{Closer, Notifier, Pending, Source, TakeError};
 
-/// A service without a callback: whoever has it takes the requests and answers them, in whatever order, on any thread.
+/// A service without a callback. Its owner takes the requests and answers them, in any order, on any thread.
 ///
-/// It is a [`Source`], for code that builds entities of its own. Services with a callback are the
-/// [group](crate::CallbackGroup::create_service)'s.
+/// It is a [`Source`], for code that builds entities of its own. Services with a callback are created on a
+/// [group](crate::CallbackGroup::create_service).
 ///
 /// ```
 /// use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
@@ -30,6 +30,19 @@ use crate::source::{Closer, Notifier, Pending, Source, TakeError};
 /// ```
 pub struct RequestQueue<Req: Send + 'static, Resp: Send + 'static>(ServiceSource<Req, Resp>);
 
+impl Context {
+    /// Creates a service without a callback; a plain `&str` is its name. The owner of the queue takes the requests and answers them.
+    ///
+    /// # Errors
+    /// If the service exists already, or has other types.
+    pub fn create_request_queue<Req: Send + 'static, Resp: Send + 'static>(
+        &self,
+        options: impl Into<ServiceOptions>,
+    ) -> Result<RequestQueue<Req, Resp>, ServiceError> {
+        RequestQueue::new(self, &options.into())
+    }
+}
+
 impl<Req: Send + 'static, Resp: Send + 'static> RequestQueue<Req, Resp> {
     pub(crate) fn new(context: &Context, options: &ServiceOptions) -> Result<Self, ServiceError> {
         let name = options.common.name.as_deref().unwrap_or(&options.service);
@@ -37,13 +50,13 @@ impl<Req: Send + 'static, Resp: Send + 'static> RequestQueue<Req, Resp> {
         Ok(Self(ServiceSource::serve(context, options, losses, None)?))
     }
 
-    /// Takes the oldest request, and where its response goes. Neither blocks nor allocates.
+    /// Takes the oldest request, with the sender of its response. Neither blocks nor allocates.
     pub fn try_take(&mut self) -> Option<(Req, Reply<Resp>)> {
         self.0.take()
     }
 }
 
-/// From then on its losses are the entity's.
+/// A queue can become the source of an entity. From then on its losses are the entity's.
 impl<Req: Send + 'static, Resp: Send + 'static> Source for RequestQueue<Req, Resp> {
     type Item = (Req, Reply<Resp>);
     type Attachment = ();

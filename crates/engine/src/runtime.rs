@@ -1,5 +1,5 @@
-//! The Tokio context that callbacks run in. Executor threads poll the callbacks; Tokio drives only its I/O, its timers
-//! and what callbacks spawn, on a thread of its own.
+//! The Tokio context that callbacks run in. Executor threads poll the callbacks. Tokio drives its I/O, its timers and spawned
+//! tasks, on a thread of its own.
 
 #[cfg(feature = "tokio")]
 pub(crate) use with_tokio::Runtime;
@@ -15,14 +15,14 @@ mod with_tokio {
 
     use tokio::runtime::{Builder, Handle};
 
-    /// The user's runtime, or one that is made when it is first needed.
+    /// The user's runtime, or one of rospin's own, which is started when it is first needed.
     #[derive(Debug, Default)]
     pub(crate) struct Runtime {
         users: Option<Handle>,
         own: OnceLock<Own>,
     }
 
-    /// Shut down without waiting: it may be dropped within another runtime, where waiting is not allowed.
+    /// A runtime that is shut down without waiting. It may be dropped within another runtime, where waiting is not allowed.
     #[derive(Debug)]
     struct Own(Option<tokio::runtime::Runtime>);
 
@@ -39,7 +39,7 @@ mod with_tokio {
             Self { users: Some(handle), own: OnceLock::new() }
         }
 
-        /// Starts the runtime if need be.
+        /// Starts the runtime, unless it runs already.
         pub(crate) fn prepare(&self) -> io::Result<()> {
             if self.users.is_none() && self.own.get().is_none() {
                 let runtime =
@@ -55,7 +55,7 @@ mod with_tokio {
             let own = || self.own.get().and_then(|own| own.0.as_ref()).map(|runtime| runtime.handle().clone());
             let handle = self.users.clone().or_else(own);
             let _entered = handle.as_ref().map(Handle::enter);
-            // Whoever called may be a future of Tokio's, whose budget of operations would run out and never be renewed.
+            // The caller may be a Tokio task. Its budget of operations would run out during the spin and never be renewed.
             let mut f = Some(f);
             let whole_spin = std::future::poll_fn(|_| match f.take() {
                 Some(f) => Poll::Ready(f()),
@@ -73,7 +73,7 @@ mod with_tokio {
 mod without_tokio {
     use std::io;
 
-    /// No Tokio: callbacks run in no particular context.
+    /// The absence of Tokio: callbacks run in no particular context.
     #[derive(Debug, Default)]
     pub(crate) struct Runtime {}
 

@@ -1,4 +1,4 @@
-//! In-process services: requests to a callback, replies that can be awaited.
+//! In-process services: a callback answers requests, and clients await the responses.
 
 use crate::sync::{Mutex, MutexGuard};
 use std::fmt;
@@ -6,20 +6,19 @@ use std::sync::Arc;
 
 use rospin_core::Instant;
 
-use crate::body::GroupKey;
 use crate::call::{Call, CallError, Reply, Sent};
 use crate::clock::Clock;
 use crate::context::Context;
-use crate::group_core::GroupGone;
+use crate::error::GroupGone;
 use crate::lock_free::ring::{Consumer, Producer, ring};
 use crate::loss::{LossCause, LossCounters};
 use crate::options::ServiceOptions;
 use crate::registry::TypeMismatch;
 use crate::source::{Notifier, Pending, Source, TakeError};
 use crate::waiters::Waiters;
-use crate::waits::Waits;
+use crate::waits::{GroupKey, Waits};
 
-/// Why a service or a client could not be created.
+/// Errors of creating a service or a client.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServiceError {
@@ -29,7 +28,7 @@ pub enum ServiceError {
     /// The group was removed, or its executor dropped.
     #[error(transparent)]
     GroupGone(#[from] GroupGone),
-    /// Somebody else answers these requests.
+    /// Another service of that name exists.
     #[error("service `{service}` exists already; drop the other one first")]
     Duplicate {
         /// The service.
@@ -37,14 +36,14 @@ pub enum ServiceError {
     },
 }
 
-/// A request on its way, and where its response goes.
+/// A request on its way, with the sender of its response.
 pub(crate) struct Request<Req, Resp> {
     request: Req,
     reply: Reply<Resp>,
 }
 
 impl<Req, Resp> Request<Req, Resp> {
-    /// The request, and where to send the response.
+    /// Returns the request and the sender of its response.
     pub(crate) fn open(self) -> (Req, Reply<Resp>) {
         (self.request, self.reply)
     }
@@ -58,7 +57,7 @@ struct Endpoint<Req, Resp> {
 
 struct EndpointState<Req, Resp> {
     server: Option<Server<Req, Resp>>,
-    /// Counts services of this name, one after the other.
+    /// The number of services of this name so far.
     servers: u64,
     /// Clients that wait for a service.
     waiters: Waiters,
@@ -69,7 +68,7 @@ struct Server<Req, Resp> {
     producer: Producer<Box<Request<Req, Resp>>>,
     notifier: Option<Notifier>,
     losses: Arc<LossCounters>,
-    /// The group that the callback needs, unless it is reentrant.
+    /// The group that the callback needs; `None` if it is reentrant.
     needs_group: Option<GroupKey>,
 }
 
@@ -82,11 +81,10 @@ impl<Req: Send + 'static, Resp: Send + 'static> Endpoint<Req, Resp> {
     }
 
     fn lock(&self) -> MutexGuard<'_, EndpointState<Req, Resp>> {
-        // No user code runs under the lock, so a panic left nothing half done.
         self.state.lock()
     }
 
-    /// Ends the service with that number, if it has not ended.
+    /// Ends the service with that number, if it has not ended yet.
     fn close(&self, id: u64) {
         let server = self.lock().server.take_if(|server| server.id == id);
         drop(server);
@@ -97,7 +95,7 @@ impl<Req: Send + 'static, Resp: Send + 'static> Endpoint<Req, Resp> {
     }
 }
 
-/// Calls a service. Cheap to clone.
+/// A client of a service. Cheap to clone.
 ///
 /// ```
 /// use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
@@ -118,19 +116,33 @@ pub struct Client<Req: Send + 'static, Resp: Send + 'static> {
     waits: Arc<Waits>,
 }
 
+impl Context {
+    /// Creates a client of the service called `service`, which need not be there yet.
+    ///
+    /// # Errors
+    /// If the service has other types.
+    pub fn create_client<Req: Send + 'static, Resp: Send + 'static>(
+        &self,
+        service: &str,
+    ) -> Result<Client<Req, Resp>, ServiceError> {
+        Client::new(self, service)
+    }
+}
+
 impl<Req: Send + 'static, Resp: Send + 'static> Client<Req, Resp> {
     pub(crate) fn new(context: &Context, service: &str) -> Result<Self, ServiceError> {
         let endpoint = Endpoint::find(context, service)?;
         Ok(Self { endpoint, clock: context.clock().clone(), waits: context.shared() })
     }
 
-    /// Sends a request now; the response can be awaited anywhere, inside asynchronous callbacks, too. A call that nobody awaits is
-    /// answered nevertheless.
+    /// Sends a request at once, and returns a future of the response. The service answers even if nobody awaits the future.
     ///
-    /// The call always ends, but no sooner than the service answers: give it a [timeout](Call::timeout) where that may take too
-    /// long. What could never be answered is refused when it is awaited: a call of a service that needs the group that the caller
-    /// [holds](CallError::SameGroup), or one that closes a [cycle](CallError::Cycle) of calls, or one that a synchronous callback
-    /// [blocks](CallError::InCallback) for.
+    /// The future may be awaited anywhere, also in asynchronous callbacks. It waits as long as the service takes: give it a
+    /// [timeout](Call::timeout) if that may be too long.
+    ///
+    /// A call that could never end returns an error when it is awaited: if the caller [holds](CallError::SameGroup) the group that
+    /// the service needs, if the call closes a [cycle](CallError::Cycle), or if a synchronous callback
+    /// [blocks](CallError::InCallback) the service.
     ///
     /// May wait for another client of the same service, never for the service. Allocates.
     pub fn call(&self, request: Req) -> Call<Resp> {
@@ -158,16 +170,16 @@ impl<Req: Send + 'static, Resp: Send + 'static> Client<Req, Resp> {
         sent.to(service, needs_group, executor)
     }
 
-    /// Whether somebody answers calls at this moment.
+    /// Returns true if the service exists at this moment.
     #[must_use]
     pub fn service_is_ready(&self) -> bool {
         self.endpoint.lock().server.is_some()
     }
 
-    /// Waits until somebody answers calls, for as long as that takes.
+    /// Waits until the service exists, for as long as that takes.
     ///
-    /// Locks for a moment when it is polled, and allocates. In a synchronous callback, nobody who blocks for it lets a service come
-    /// that the same thread would create.
+    /// Locks for a moment when it is polled, and allocates. A synchronous callback that blocks on it waits for ever if its own thread
+    /// is the one that would create the service.
     pub async fn wait_for_service(&self) {
         loop {
             let available = {
@@ -204,7 +216,7 @@ pub(crate) struct ServiceSource<Req: Send + 'static, Resp: Send + 'static> {
 }
 
 impl<Req: Send + 'static, Resp: Send + 'static> ServiceSource<Req, Resp> {
-    /// From here on requests are queued.
+    /// Creates the service. From now on requests are queued.
     pub(crate) fn serve(
         context: &Context,
         options: &ServiceOptions,
@@ -226,7 +238,7 @@ impl<Req: Send + 'static, Resp: Send + 'static> ServiceSource<Req, Resp> {
         Ok(Self { endpoint, id, consumer, losses })
     }
 
-    /// What ends the service at once, while its callback may still be running.
+    /// Returns a function that ends the service at once, although its callback may still be running.
     pub(crate) fn closer(&self) -> impl Fn() + Send + Sync + 'static {
         let (endpoint, id) = (Arc::clone(&self.endpoint), self.id);
         move || endpoint.close(id)
@@ -234,14 +246,14 @@ impl<Req: Send + 'static, Resp: Send + 'static> ServiceSource<Req, Resp> {
 }
 
 impl<Req: Send + 'static, Resp: Send + 'static> ServiceSource<Req, Resp> {
-    /// Takes the oldest request, and where its response goes, which may come from anywhere.
+    /// Takes the oldest request, with the sender of its response, which may come from anywhere.
     pub(crate) fn take(&mut self) -> Option<(Req, Reply<Resp>)> {
         let (request, reply) = self.consumer.pop()?.open();
         reply.leaves();
         Some((request, reply))
     }
 
-    /// Counts what is lost from now on there.
+    /// Sets the counters for losses from now on.
     pub(crate) fn set_losses(&mut self, losses: Arc<LossCounters>) {
         if let Some(server) = self.endpoint.lock().server.as_mut().filter(|server| server.id == self.id) {
             server.losses = Arc::clone(&losses);
@@ -273,7 +285,7 @@ impl<Req: Send + 'static, Resp: Send + 'static> Source for ServiceSource<Req, Re
 impl<Req: Send + 'static, Resp: Send + 'static> Drop for ServiceSource<Req, Resp> {
     fn drop(&mut self) {
         self.endpoint.close(self.id);
-        // Their callers are told by the reply that is dropped.
+        // Dropping a reply tells its caller.
         let unanswered = std::iter::from_fn(|| self.consumer.pop()).count();
         self.losses.add(LossCause::EntityDropped, unanswered as u64);
     }

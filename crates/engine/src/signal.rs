@@ -1,73 +1,38 @@
-//! Signals: how a source or a waker reaches its executor.
+//! Signals: the way from a source or a waker to its executor.
 
-use crate::sync::{Mutex, MutexGuard};
 use std::sync::Arc;
+use std::task::Wake;
 
 use rospin_core::Instant;
 
-use crate::lock_free::inbox::{BOOK, Book, Flag};
+use crate::lock_free::inbox::Flag;
 use crate::loss::LossCounters;
 use crate::shared::Shared;
 
-/// Raises a flag in an executor's inbox, and wakes the executor.
+/// A flag in an executor's inbox. Raising it wakes the executor.
 pub(crate) struct Signal {
     executor: Arc<Shared>,
     number: usize,
     flag: Flag,
-    /// Of the entity, for losses that only its source sees.
+    /// The entity's counters, for losses that only its source sees.
     losses: Option<Arc<LossCounters>>,
 }
 
-/// The flags of one executor: which are in use, and the books that they are in.
-#[derive(Default)]
-pub(crate) struct SignalBox(Mutex<Flags>);
-
-#[derive(Default)]
-struct Flags {
-    books: Vec<Arc<Book>>,
-    used: usize,
-    free: Vec<usize>,
-}
-
-impl SignalBox {
-    /// All books, for a drain.
-    pub(crate) fn books(&self) -> Vec<Arc<Book>> {
-        self.lock().books.clone()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Flags> {
-        self.0.lock()
-    }
-}
-
-impl Flags {
-    fn allocate(&mut self) -> (usize, Flag) {
-        let number = self.free.pop().unwrap_or_else(|| {
-            self.used += 1;
-            self.used - 1
-        });
-        while self.books.len() <= number / BOOK {
-            self.books.push(Book::new());
-        }
-        (number, Flag::new(Arc::clone(&self.books[number / BOOK]), number % BOOK))
-    }
-}
-
 impl Signal {
-    /// A signal with a flag of its own, that the executor does not know the meaning of yet.
+    /// Creates a signal with a flag of its own. The executor does not know yet which entity the flag belongs to.
     pub(crate) fn new(executor: &Arc<Shared>, losses: Option<Arc<LossCounters>>) -> Arc<Self> {
-        let (number, flag) = executor.signals.lock().allocate();
+        let (number, flag) = executor.signals.allocate();
         Arc::new(Self { executor: Arc::clone(executor), number, flag, losses })
     }
 
-    /// See [`Notifier::notify`](crate::Notifier::notify).
+    /// Raises the flag, see [`Notifier::notify`](crate::Notifier::notify).
     pub(crate) fn notify(&self, arrival: Option<Instant>) {
         let executor = &self.executor;
         executor.bell.inbox.raise(&self.flag, arrival.map(Instant::as_nanos), || executor.now().as_nanos());
         executor.bell.parker.unpark_one();
     }
 
-    /// The number of its flag, as a drain reports it.
+    /// Returns the number of the flag, as a drain of the inbox reports it.
     pub(crate) fn number(&self) -> usize {
         self.number
     }
@@ -81,12 +46,20 @@ impl Signal {
     }
 }
 
+impl Wake for Signal {
+    fn wake(self: Arc<Self>) {
+        self.notify(None);
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.notify(None);
+    }
+}
+
 impl Drop for Signal {
     fn drop(&mut self) {
-        if self.executor.is_copy() {
-            return;
+        if !self.executor.is_copy() {
+            self.executor.signals.free(self.number);
         }
-        // Whoever gets the flag next may find it raised: a spurious notification.
-        self.executor.signals.lock().free.push(self.number);
     }
 }

@@ -1,14 +1,14 @@
-//! Where an entity's items come from.
+//! Sources: the origins of an entity's items.
 
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context as TaskContext, Poll, Wake, Waker};
+use std::task::{Context as TaskContext, Poll, Waker};
 
 use futures_core::Stream;
 use rospin_core::Instant;
 
-use crate::group_core::GroupGone;
+use crate::error::GroupGone;
 use crate::loss::{LossCause, LossCounters};
 use crate::shared::Shared;
 use crate::signal::Signal;
@@ -21,7 +21,9 @@ use crate::signal::Signal;
 pub struct Notifier(pub(crate) Arc<Signal>);
 
 impl Notifier {
-    /// There may be something to take.
+    /// Notifies that there may be something to take.
+    ///
+    /// The activation's release is the moment of this call, for which the clock is read.
     pub fn notify(&self) {
         self.0.notify(None);
     }
@@ -29,29 +31,27 @@ impl Notifier {
     /// Returns the time on the clock that releases are measured on, for [`notify_at`](Self::notify_at).
     #[must_use]
     pub fn now(&self) -> Instant {
-        self.0.executor().clock.now()
+        self.0.executor().times.clock.now()
     }
 
     pub(crate) fn executor(&self) -> &Arc<Shared> {
         self.0.executor()
     }
 
-    /// Counts what the source itself lost: what its queue displaced, say. It shows in [`Entity::lost`](crate::Entity::lost)
-    /// and [`Context::losses`](crate::Context::losses). Neither blocks nor allocates.
+    /// Counts items that the source itself lost, for example from its queue. They show in [`Entity::lost`](crate::Entity::lost) and
+    /// [`Context::losses`](crate::Context::losses). Neither blocks nor allocates.
     pub fn count_lost(&self, cause: LossCause, count: u64) {
         if let Some(losses) = self.0.losses() {
             losses.add(cause, count);
         }
     }
 
-    /// The entity's counters, for sources of rospin's own.
+    /// Returns the entity's loss counters, for sources of rospin's own.
     pub(crate) fn losses(&self) -> Option<&Arc<LossCounters>> {
         self.0.losses()
     }
 
-    /// There may be something to take, which arrived at `arrival` (steady clock): the activation's release.
-    ///
-    /// Without it, the release is the moment of the notification, which costs a look at the clock.
+    /// Notifies that there may be something to take, which arrived at `arrival` (steady clock). That is the activation's release.
     pub fn notify_at(&self, arrival: Instant) {
         self.0.notify(Some(arrival));
     }
@@ -63,47 +63,37 @@ impl fmt::Debug for Notifier {
     }
 }
 
-impl Wake for Signal {
-    fn wake(self: Arc<Self>) {
-        self.notify(None);
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.notify(None);
-    }
-}
-
 impl From<Notifier> for Waker {
     fn from(notifier: Notifier) -> Self {
         Self::from(notifier.0)
     }
 }
 
-/// What is left in a source after a take.
+/// The contents of a source after a take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Pending {
-    /// Nothing; the source will notify.
+    /// Nothing is left; the source will notify.
     Empty,
-    /// Something that arrived at this time (steady clock).
+    /// An item is left that arrived at this time (steady clock).
     Since(Instant),
-    /// Perhaps something: the executor tries again.
+    /// Perhaps an item is left: the executor tries again.
     Unknown,
 }
 
-/// Why nothing could be taken.
+/// Errors of taking an item.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TakeError {
-    /// The source has ended: there will be no more items, and it is asked for none. Its entity is removed.
+    /// The source has ended. It is not called again, and its entity is removed.
     #[error("the source has ended")]
     Closed,
-    /// This item could not be taken and is lost (it could not be decoded, say); the next one may be.
+    /// This item could not be taken and is lost; for example, it could not be decoded. Later items may be taken.
     #[error("an item could not be taken: {0}")]
     Failed(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// Why the entity of a source could not be created.
+/// Errors of creating the entity of a source.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceError {
@@ -117,7 +107,7 @@ pub enum SourceError {
 
 /// Anything that can notify and be taken from: a middleware's reader, a socket, a queue.
 ///
-/// Every [`Stream`] is one, see [`CallbackGroup::create_stream`](crate::CallbackGroup::create_stream).
+/// Every [`Stream`] is a source, see [`CallbackGroup::create_stream`](crate::CallbackGroup::create_stream).
 ///
 /// ```
 /// use std::sync::mpsc;
@@ -150,47 +140,50 @@ pub enum SourceError {
 /// assert_eq!(group.into_payload().unwrap(), 42);
 /// ```
 pub trait Source: Send + 'static {
-    /// What is taken.
+    /// The type of the items.
     type Item: Send + 'static;
-    /// Keeps the notifier attached; dropping it detaches.
+    /// The guard that keeps the notifier attached until it is dropped.
     type Attachment: Send + 'static;
 
-    /// Has the source call `notifier` whenever something may have arrived from now on.
+    /// Attaches the notifier: from now on the source calls it whenever something may have arrived.
     ///
-    /// Called once, by the thread that creates the entity. What arrived before need not be notified.
+    /// Called once, by the thread that creates the entity. Items that arrived before need no notification.
     ///
     /// # Errors
-    /// If the source cannot notify; the entity is then not created.
+    /// If the source cannot notify. The entity is not created then.
     fn attach(&mut self, notifier: Notifier) -> Result<Self::Attachment, TakeError>;
 
     /// Takes one item without blocking.
     ///
-    /// Called on an executor thread only. `None` if there is none, which is no error: notifications may be spurious.
+    /// Called on executor threads only. Returns `None` if there is no item, which is no error: notifications may be spurious.
     ///
     /// # Errors
-    /// If the source has ended, or an item was there but could not be taken. The item must be gone then.
+    /// If the source has ended, or if an item was there and could not be taken. The source must have dropped the item then.
     ///
     /// # Panics
-    /// A panic is reported, with what the group does [about it](crate::OnPanic), and ends the source, as
-    /// [`TakeError::Closed`] would: it is asked no more, and its entity is removed. A panic of the callback does not.
+    /// A panic is reported and dealt with as the group [says](crate::OnPanic). It also ends the source, as [`TakeError::Closed`] does.
+    /// A panic of the callback does not end the source.
     fn try_take(&mut self) -> Result<Option<Self::Item>, TakeError>;
 
-    /// What is left, asked after every take. A source that knows saves a futile take. A panic ends the source, see
-    /// [`try_take`](Self::try_take), and loses the item that was just taken.
+    /// Returns the contents of the source. Called after every take. A source that knows its contents saves a futile take.
+    ///
+    /// # Panics
+    /// A panic ends the source, see [`try_take`](Self::try_take), and loses the item that was just taken.
     fn pending(&self) -> Pending {
         Pending::Unknown
     }
 
-    /// What ends the source at once when its entity's handle is dropped; the source itself is dropped before the executor's
-    /// next pick only, since its callback may be running. Asked once, when it is attached.
+    /// Returns a function that ends the source at once when its entity's handle is dropped. Called once, after
+    /// [`attach`](Self::attach).
     ///
-    /// It is called on the thread that drops the handle, and must neither block nor wait for the source.
+    /// The source itself may be dropped later, before the executor's next pick, since its callback may be running. The function is
+    /// called on the thread that drops the handle, and must neither block nor wait for the source.
     fn closer(&self) -> Option<Closer> {
         None
     }
 }
 
-/// Ends what feeds an entity.
+/// A function that ends the input of an entity.
 pub type Closer = Box<dyn Fn() + Send + Sync>;
 
 /// A [`Stream`] as a source: its waker is the notifier.
@@ -230,7 +223,7 @@ where
     }
 
     fn pending(&self) -> Pending {
-        // A stream has only registered the waker once it returned `Pending`.
+        // A stream has registered the waker only if it returned `Pending`.
         if self.empty { Pending::Empty } else { Pending::Unknown }
     }
 }

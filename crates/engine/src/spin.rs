@@ -1,7 +1,8 @@
-//! The dispatch loop: drain, pick, run, complete; park when there is nothing. What it decides in between is in `turn`.
+//! The dispatch loop: drain, pick, run, complete, and park if there is nothing to run. The decisions between two callbacks are in
+//! `turn`.
 //!
-//! One loop for any number of threads. With one thread the state is borrowed, with several it is behind a lock that is
-//! held between callbacks only.
+//! The same loop serves any number of threads. One thread borrows the state; several share it behind a lock that is held only
+//! between callbacks.
 
 use crate::sync::atomic::{AtomicBool, Ordering};
 use std::cell::RefCell;
@@ -12,80 +13,75 @@ use rospin_core::{Instant, ThreadIndex};
 
 use crate::access::Access;
 use crate::current::Seat as SeatOfThread;
-use crate::executor::{SpinEnd, SpinError};
+use crate::executor_core::ExecutorCore;
+use crate::executor_options::Until;
+use crate::incident::contain;
 use crate::lock_free::parker::{Deadline, Ticket};
 use crate::main_future::MainFuture;
 use crate::ros_time::RunsCallbacks;
 use crate::runtime::Runtime;
-use crate::shared::{Shared, contain};
+use crate::shared::Shared;
 use crate::state::State;
 use crate::sync::{PlainMutex, spawn_scoped, thread};
 use crate::work::Run;
 
+mod end;
 mod turn;
 
-/// When a spin ends by itself.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Until {
-    /// When it is halted.
-    #[default]
-    Halted,
-    /// After one activation.
-    Once,
-    /// When nothing is ready any more.
-    Idle,
-}
+pub use end::{SpinEnd, SpinError};
 
 /// One call of `spin`.
 pub(crate) struct Spin<'a> {
-    pub(crate) executor: &'a Arc<Shared>,
+    core: &'a ExecutorCore,
+    executor: &'a Arc<Shared>,
     pub(crate) runtime: &'a Runtime,
     pub(crate) threads: u16,
     pub(crate) until: Until,
-    /// On the executor's clock.
+    /// The deadline of the spin, on the steady clock.
     pub(crate) deadline: Option<Instant>,
     stop: AtomicBool,
     timed_out: AtomicBool,
 }
 
-/// What one thread has at hand, from step to step.
+/// The state of one thread, from step to step.
 struct Seat {
     thread: ThreadIndex,
-    /// What it runs, or ran and has not given back yet.
+    /// The run that is under way, or that was not given back yet.
     run: Option<Run>,
-    /// Whether it gave back the run of a callback since the last look at whether the spin is over.
+    /// True if a callback ran since the last check of the end of the spin.
     ran_one: bool,
     idle_since: Option<Instant>,
-    /// Whether the state counts it among those that are parked.
+    /// True if the state counts the thread as parked.
     was_idle: bool,
-    /// Whether the last step was for what the user's code left, so that this one is for callbacks.
+    /// True if the last step was for leftovers of user code, so that this one is for callbacks.
     cleaned_up: bool,
-    /// Whether it has woken sleepers since it last looked for something to run.
+    /// True if the thread has woken sleepers since its last pick.
     has_woken: bool,
-    /// Whether the awaited future is woken, and polled after the next look for something to run.
+    /// True if the awaited future was woken and is polled only after the next pick.
     main_waits: bool,
 }
 
-/// What a thread does next.
+/// The next action of a thread.
 enum Next {
-    /// Run what is at hand.
+    /// Run the callback in the seat.
     Run,
     Park(Ticket, Deadline),
-    /// Look for something to do until then, instead of parking.
+    /// Poll for work until then instead of parking.
     Poll(Instant),
-    /// Tell of incidents, drop something of the user's; then look again.
+    /// Report incidents and drop leftovers of user code, then look again.
     CleanUp,
-    /// Look again: there are more changes to make.
+    /// Look again, since there are more changes to make.
     Again,
-    /// Wake those whose sleep is over at this time, and look again.
+    /// Wake the sleepers that are due at this time, then look again.
     Wake(Instant),
     Stop,
 }
 
 impl<'a> Spin<'a> {
-    pub(crate) fn new(executor: &'a Arc<Shared>, runtime: &'a Runtime, threads: u16) -> Self {
+    pub(crate) fn new(core: &'a ExecutorCore, runtime: &'a Runtime, threads: u16) -> Self {
         Self {
-            executor,
+            core,
+            executor: &core.shared,
             runtime,
             threads,
             until: Until::Halted,
@@ -95,18 +91,18 @@ impl<'a> Spin<'a> {
         }
     }
 
-    /// Spins until it is over; nothing runs any more when this returns.
+    /// Spins until the spin ends. Nothing runs any more when this returns.
     pub(crate) fn run(&self, main: Option<MainFuture<'_>>) -> Result<SpinEnd, SpinError> {
         let executor = self.executor;
         if executor.spinning.swap(true, Ordering::AcqRel) {
             return Err(SpinError::AlreadySpinning { executor: executor.name.clone() });
         }
         let _spinning = Spinning(executor);
-        let mut state = executor.lock_state();
+        let mut state = self.core.lock_state();
         state.parked = 0;
         state.watch = None;
         executor.threads.forget();
-        // The runtime has its thread already, which is not to inherit what this one gets.
+        // Only after the runtime has started its thread, which must not inherit the settings that this thread gets now.
         let set_up = executor.threads.enter(&executor.name);
         let spun = match &set_up {
             Err(report) => Err(SpinError::Shortfall(report.clone())),
@@ -123,8 +119,8 @@ impl<'a> Spin<'a> {
         let leftovers = state.take_leftovers();
         drop(state);
         leftovers.deal_with(executor);
-        // What was submitted while the last step was made.
-        executor.settle();
+        // Makes the changes that were submitted during the last step.
+        self.core.settle();
         spun?;
         match fatal {
             Some(incident) => Err(SpinError::Panicked(incident)),
@@ -156,7 +152,7 @@ impl<'a> Spin<'a> {
         })
     }
 
-    /// A thread that this spin started.
+    /// Runs a thread that this spin started.
     fn other_thread(&self, access: &impl Access, thread: ThreadIndex, name: &str) -> Result<(), SpinError> {
         let set_up = self.executor.threads.enter(name).inspect_err(|_| self.stop());
         let _set_up = set_up.map_err(SpinError::Shortfall)?;
@@ -164,7 +160,8 @@ impl<'a> Spin<'a> {
         Ok(())
     }
 
-    /// The loop of one thread, and what it leaves if something unwinds through it: a policy, a trace, the awaited future.
+    /// Runs the loop of one thread. If a panic of a policy, a trace or the awaited future unwinds through it, puts back the state
+    /// and the payload that the thread had.
     fn thread(&self, access: &impl Access, thread: ThreadIndex, main: Option<MainFuture<'_>>) {
         let _inside = RunsCallbacks::here();
         let _here = SeatOfThread::take(self.executor, self.width());
@@ -180,7 +177,7 @@ impl<'a> Spin<'a> {
         };
         let looped = catch_unwind(AssertUnwindSafe(|| self.dispatch(access, &mut seat, main)));
         if let Err(panic) = looped {
-            // It must neither leave other threads behind, nor a group without its payload.
+            // Other threads must stop, and the group must get its payload back.
             self.stop();
             contain(|| access.with(|state| state.abandon(seat.run.take())));
             resume_unwind(panic);
@@ -190,7 +187,8 @@ impl<'a> Spin<'a> {
     fn dispatch(&self, access: &impl Access, seat: &mut Seat, mut main: Option<MainFuture<'_>>) {
         loop {
             let woken = main.as_mut().filter(|main| main.is_woken());
-            // Between a round of wake-ups and its pick the future would take its time, and the pick miss who is due meanwhile.
+            // The future is not polled between a round of wake-ups and its pick. It might take long, and sleepers that become due
+            // meanwhile would miss the pick.
             seat.main_waits = seat.has_woken && woken.is_some();
             if let Some(main) = woken.filter(|_| !seat.main_waits) {
                 self.let_go(access, seat);
@@ -206,7 +204,7 @@ impl<'a> Spin<'a> {
                     return (Next::Run, false);
                 }
                 let next = self.step(state, seat);
-                // Whoever runs code of the user's leaves the rest to others.
+                // A thread that is about to run user code leaves other work to other threads.
                 let is_busy = matches!(next, Next::Run | Next::CleanUp | Next::Wake(_));
                 (next, is_busy && self.others_are_needed(state))
             });
@@ -228,13 +226,13 @@ impl<'a> Spin<'a> {
                 Next::Park(ticket, _) if is_called() => self.executor.bell.parker.cancel(ticket),
                 Next::Park(ticket, deadline) => self.executor.bell.parker.park(ticket, deadline),
                 Next::Again => {}
-                Next::Wake(now) => self.executor.sleeps.wake_due(self.executor, now),
+                Next::Wake(now) => self.executor.sleeps.wake_due(&self.executor.times, now),
                 Next::Stop => return,
             }
         }
     }
 
-    /// Gives back what ran, and leaves everything else to others: the awaited future is polled next, for as long as it likes.
+    /// Gives back the run and calls another thread for other work, since the awaited future is polled next and may take long.
     fn let_go(&self, access: &impl Access, seat: &mut Seat) {
         let wake_another = access.with(|state| {
             if std::mem::take(&mut seat.was_idle) {
@@ -248,7 +246,7 @@ impl<'a> Spin<'a> {
         }
     }
 
-    /// How many threads take part.
+    /// Returns the number of threads that take part. Short spins use only the calling thread.
     fn width(&self) -> u16 {
         if self.until == Until::Halted { self.threads } else { 1 }
     }
@@ -265,13 +263,13 @@ impl<'a> Spin<'a> {
     }
 }
 
-/// The thread is not parked any more.
+/// Notes that the thread is not parked any more.
 fn unpark(state: &mut State, thread: ThreadIndex) {
     state.parked -= 1;
     state.watch = state.watch.filter(|(watcher, _)| *watcher != thread);
 }
 
-/// Ends the spin however it ends.
+/// Marks the executor as not spinning when it is dropped.
 struct Spinning<'a>(&'a Shared);
 
 impl Drop for Spinning<'_> {

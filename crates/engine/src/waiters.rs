@@ -1,14 +1,14 @@
-//! Those who wait until something changes.
+//! Tasks that wait until something changes.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use futures_channel::oneshot;
 
-/// Those who wait until something changes; it stands beside what changes, behind the same lock.
+/// A list of tasks that wait until some data changes. It is kept beside the data, behind the same lock.
 ///
-/// Whoever waits looks first, and again whenever it was woken. Whoever makes a change takes all of them out under the lock, and
-/// wakes them without it: wakers are user code.
+/// A task that waits checks the data first, and again after every wake-up. A thread that changes the data takes all waiters out
+/// under the lock and wakes them without it, since wakers are user code.
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -50,13 +50,14 @@ use futures_channel::oneshot;
 pub struct Waiters(Vec<oneshot::Sender<()>>);
 
 impl Waiters {
-    /// Nobody yet.
+    /// Creates an empty list.
     #[must_use]
     pub const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// Resolves when they are woken next, or dropped. Allocates; those that lost interest meanwhile are forgotten.
+    /// Adds a waiter. Its future resolves when the waiters are woken next, or dropped. Allocates, and removes waiters whose future
+    /// was dropped.
     pub fn wait(&mut self) -> Waiting {
         let (sender, receiver) = oneshot::channel();
         self.0.retain(|waiting| !waiting.is_canceled());
@@ -64,28 +65,28 @@ impl Waiters {
         Waiting(receiver)
     }
 
-    /// Takes all of them out.
+    /// Takes all waiters out.
     #[must_use = "they wait until they are woken, or dropped"]
     pub fn take(&mut self) -> Self {
         std::mem::take(self)
     }
 
-    /// Wakes all of them.
+    /// Wakes all waiters.
     pub fn wake(self) {
         for waiting in self.0 {
-            // Who lost interest meanwhile does not mind.
+            // Fails if the waiter's future was dropped.
             let _ = waiting.send(());
         }
     }
 
-    /// Whether there is nobody.
+    /// Returns true if there are no waiters.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Waits until [`Waiters`] are woken.
+/// A future that resolves when its [`Waiters`] are woken.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless they are awaited"]
 pub struct Waiting(oneshot::Receiver<()>);

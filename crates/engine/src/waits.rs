@@ -1,27 +1,86 @@
-//! Which groups wait for which: calls that wait for each other in a circle are found here, and told.
+//! Waits between groups, and cycles of them.
 //!
-//! While a callback holds its group and awaits a call, its group waits for the group of the service. If that leads from group
-//! to group and back to the one that is held, none of them can go on.
+//! While a callback holds its group and awaits a call, its group waits for the group of the service. If such waits lead from group to
+//! group and back to the first one, none of the callbacks can go on: a deadlock.
 
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use crate::call::Progress;
-use crate::current::GroupKey;
+/// Names a mutually exclusive group: the address of something that lives as long as the group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct GroupKey(NonZeroUsize);
 
-/// All waits between groups of a context. Touched only when a call is awaited that has no response yet.
+impl GroupKey {
+    /// The bits that are zero in every address.
+    pub(crate) const FREE_BITS: usize = 3;
+
+    pub(crate) fn of<T>(group: &Arc<T>) -> Option<Self> {
+        const { assert!(align_of::<T>() > Self::FREE_BITS, "the address has too few free bits") };
+        Self::from_address(Arc::as_ptr(group) as usize)
+    }
+
+    pub(crate) fn from_address(address: usize) -> Option<Self> {
+        NonZeroUsize::new(address).map(Self)
+    }
+
+    pub(crate) fn address(self) -> usize {
+        self.0.get()
+    }
+}
+
+/// The progress of a request, as its caller sees it.
+#[derive(Default)]
+pub(crate) struct Progress {
+    is_answered: AtomicBool,
+    is_out: AtomicBool,
+}
+
+impl Progress {
+    /// Returns true if there is a response, or never will be one.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.is_answered.load(Ordering::Acquire)
+    }
+
+    /// Returns true if the response may come from anywhere, and not only from a callback of the service's executor.
+    pub(crate) fn is_out(&self) -> bool {
+        self.is_out.load(Ordering::Acquire)
+    }
+}
+
+/// Tells the caller when it is dropped that it need not wait any more.
+pub(crate) struct Answered(Arc<Progress>);
+
+impl Answered {
+    pub(crate) fn new(progress: &Arc<Progress>) -> Self {
+        Self(Arc::clone(progress))
+    }
+
+    /// Notes that the response may come from anywhere from now on.
+    pub(crate) fn leaves(&self) {
+        self.0.is_out.store(true, Ordering::Release);
+    }
+}
+
+impl Drop for Answered {
+    fn drop(&mut self) {
+        self.0.is_answered.store(true, Ordering::Release);
+    }
+}
+
+/// All waits between groups of a context. They are used only if a call without a response is awaited.
 #[derive(Default)]
 pub(crate) struct Waits(Mutex<Vec<Arc<Wait>>>);
 
-/// A group that is held waits for another one.
+/// A wait of a group that is held for another group.
 pub(crate) struct Wait {
     holder: GroupKey,
     needs: GroupKey,
     /// The service that is called.
     service: String,
     progress: Arc<Progress>,
-    /// The callback ended, or lost interest in the call.
+    /// True once the callback has ended, or has dropped the call.
     is_over: AtomicBool,
 }
 
@@ -35,25 +94,25 @@ impl Wait {
         self.holder == holder && !self.is_over.load(Ordering::Acquire)
     }
 
-    /// Nobody waits like this any more.
+    /// Ends the wait.
     pub(crate) fn end(&self) {
         self.is_over.store(true, Ordering::Release);
     }
 
-    /// Whether it still holds up its group.
+    /// Returns true while the group waits.
     pub(crate) fn is_on(&self) -> bool {
         !self.is_over.load(Ordering::Acquire) && !self.progress.is_answered()
     }
 }
 
 impl Waits {
-    /// Notes the wait.
+    /// Adds a wait.
     ///
     /// # Errors
-    /// If it would close a cycle: the services that are called on it, this one's first.
+    /// If the wait would close a cycle. The error has the services that are called on the cycle, this wait's first.
     pub(crate) fn add(&self, wait: Wait) -> Result<Arc<Wait>, Vec<String>> {
         let mut waits = self.0.lock();
-        // What ended with its callback is still here.
+        // Waits that ended with their callback are still in the list.
         waits.retain(|wait| wait.is_on());
         if let Some(services) = cycle(&waits, &wait) {
             return Err(services);
@@ -69,9 +128,10 @@ impl Waits {
     }
 }
 
-/// The services on the way from what `last` needs to what it holds, if there is one. Each group is looked at once.
+/// Returns the services on the way from the group that `last` needs to the group that it holds, if there is a way. Visits each wait
+/// once.
 fn cycle(waits: &[Arc<Wait>], last: &Wait) -> Option<Vec<String>> {
-    /// A wait on the way, and the place of the one before it.
+    /// A wait on the way, and the index of the step before it.
     struct Step<'a>(&'a Wait, Option<usize>);
 
     let mut steps = vec![Step(last, None)];
@@ -98,7 +158,7 @@ fn cycle(waits: &[Arc<Wait>], last: &Wait) -> Option<Vec<String>> {
 mod tests {
     use super::*;
 
-    /// Four groups: the addresses of four words that are there as long as the program.
+    /// Four groups: the addresses of four words that live as long as the program.
     fn groups<const N: usize>() -> [GroupKey; N] {
         static GROUPS: std::sync::LazyLock<[Arc<usize>; 4]> =
             std::sync::LazyLock::new(|| std::array::from_fn(Arc::new));
@@ -130,7 +190,7 @@ mod tests {
         is_over.end();
         waits.add(Wait::new(a, b, "b", &progress)).unwrap();
         assert!(waits.add(wait(b, a, "a")).is_err(), "not answered yet");
-        drop(Progress::answerer(&progress));
+        drop(Answered::new(&progress));
         waits.add(wait(b, a, "a")).unwrap();
         assert_eq!(waits.0.lock().len(), 1);
     }

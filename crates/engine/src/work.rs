@@ -1,4 +1,4 @@
-//! A callback on its way: lent out by the state, run, and given back.
+//! A callback on its way from the state to a thread and back.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -6,12 +6,11 @@ use std::sync::Arc;
 use rospin_core::{Activation, Instant};
 
 use crate::body::{Body, Ran, RunContext};
-use crate::incident::{OnPanic, panic_message};
+use crate::incident::{OnPanic, contain, panic_message};
 use crate::loss::LossCounters;
-use crate::shared::contain;
 use crate::source::Pending;
 
-/// What is known of a callback even when its entity and its group are gone.
+/// The names and counters of a callback, which are needed even after its entity and its group are gone.
 pub(crate) struct Label {
     pub(crate) entity: Arc<str>,
     pub(crate) group: Arc<str>,
@@ -19,15 +18,15 @@ pub(crate) struct Label {
     pub(crate) losses: Arc<LossCounters>,
 }
 
-/// A body and its label, and what belongs to the run that is under way. In a box of its own: with every activation it goes from
-/// the state to a thread and back.
+/// A callback: its body, its label, and the data of its current run. It is kept in a box, since every activation moves it from the
+/// state to a thread and back.
 pub(crate) struct Callback {
     pub(crate) body: Box<dyn Body>,
     pub(crate) label: Arc<Label>,
-    /// The number of its run slot.
+    /// The index of its run slot.
     pub(crate) slot: usize,
     pub(crate) cx: RunContext,
-    /// What came of the last run, or the message of its panic.
+    /// The outcome of the last run, or the message of its panic.
     pub(crate) result: Result<Ran, String>,
 }
 
@@ -38,22 +37,22 @@ impl Callback {
     }
 }
 
-/// An activation with its callback and all that it needs: lent to a thread, which runs it and gives it back.
+/// An activation with its callback and payload, lent to a thread, which runs it and gives it back.
 pub(crate) struct Run {
     pub(crate) activation: Activation,
     pub(crate) callback: Box<Callback>,
 }
 
 impl Run {
-    /// Takes an item and runs the callback; a panic ends here.
+    /// Takes an item and runs the callback. Catches panics.
     pub(crate) fn run(&mut self) {
         let Callback { body, cx, result, .. } = &mut *self.callback;
         cx.release = self.activation.release;
         cx.pending = Pending::Empty;
-        // A body that panicked is left alone until it is abandoned, and the payload is the group's to judge.
+        // Unwind safety: after a panic the body is only abandoned, and the group's options say if the payload is used further.
         *result = catch_unwind(AssertUnwindSafe(|| body.run(cx))).map_err(|panic| {
             let message = panic_message(&*panic);
-            // Dropping what the callback captured, or what it panicked with, may panic once more; the first panic counts.
+            // Dropping the callback's future or the panic's payload may panic once more. Only the first panic is reported.
             contain(|| body.abandon());
             contain(|| drop(panic));
             message

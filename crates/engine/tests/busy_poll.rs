@@ -1,4 +1,4 @@
-//! Executors whose threads look for work before they sleep: everything that would wake them reaches them.
+//! Executors whose threads poll before they sleep: everything that would wake a sleeping thread reaches them.
 
 mod common;
 
@@ -58,7 +58,7 @@ fn a_thread_that_looks_takes_what_another_one_made_ready() {
         let handle = executor.handle();
         let once = TimerOptions::one_shot(Duration::ZERO);
         let _both = (
-            // Waits for the other one, which its own thread cannot run meanwhile.
+            // Waits for the other callback, which must run on the other thread.
             first.create_timer(once, move |(), _| {
                 publisher.publish(0);
                 expect(&has_run);
@@ -75,7 +75,7 @@ fn timers_that_are_due_together_run_together_although_one_thread_watches_them() 
     watchdog(|| {
         let context = context();
         let executor = polling(&context, 2);
-        // Each tells the other one, and waits for it: neither gets anywhere alone.
+        // Each callback sends to the other one and waits for it, so neither ends without the other.
         let [(to_first, at_first), (to_second, at_second)] = [mpsc::channel(), mpsc::channel()];
         let meet = |to: mpsc::Sender<()>, at: mpsc::Receiver<()>| {
             let handle = executor.handle();
@@ -132,14 +132,14 @@ fn a_clock_that_is_moved_by_hand_is_waited_for_asleep() {
     });
 }
 
-/// How often the calling thread went to sleep so far.
+/// Returns the number of times that the calling thread has gone to sleep.
 fn sleeps() -> u64 {
     let status = fs::read_to_string("/proc/thread-self/status").unwrap();
     let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();
     count.trim().parse().unwrap()
 }
 
-/// Whether a thread mostly sleeps between two callbacks, a millisecond apart.
+/// Returns true if a thread mostly sleeps between callbacks that are a millisecond apart.
 fn sleeps_in_between(context: Context, options: ExecutorOptions) -> bool {
     let executor = Arc::new(context.create_executor(options));
     let group = executor.create_group("group", ());
@@ -157,7 +157,7 @@ fn sleeps_in_between(context: Context, options: ExecutorOptions) -> bool {
         .collect();
     executor.halt();
     spinning.join().unwrap().unwrap();
-    // Not always: it may be kept from its core, or have to wait for the kernel.
+    // Most of the times only: the thread may be kept from its core, or have to wait for the kernel.
     at_callbacks.windows(2).filter(|pair| pair[1] > pair[0]).count() > 25
 }
 

@@ -1,4 +1,4 @@
-//! A deployment file moves callback groups to other executors, cores and priorities, with no change to the program.
+//! A deployment file moves callback groups to other executors, cores and priorities, without a change to the program.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -11,7 +11,7 @@ use rospin_engine::{
     SubscriptionOptions, TimerOptions,
 };
 
-/// What a callback sees of the thread that it runs on.
+/// The settings of a callback's thread, as the callback sees them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Seen {
     group: &'static str,
@@ -33,12 +33,12 @@ fn look(group: &'static str) -> Seen {
     }
 }
 
-/// The program: two groups on one executor, as its author wrote it. Each looks around once.
+/// Runs the program: two groups on one executor, as its author wrote it. Each group's callback looks at its thread once.
 fn program(options: ContextOptions) -> Result<Vec<Seen>, SpinError> {
     let executor = Context::new(options).create_executor(ExecutorOptions::new("main"));
     let (send, seen) = channel();
     let add = |group: &'static str, send: Sender<Seen>| {
-        // Nobody waits for what a callback that panicked would have sent.
+        // A panic ends the spin, so the test does not wait for a message that never comes.
         let options = GroupOptions::new(group).node("robot").on_panic(OnPanic::Halt);
         let created = executor.create_group(options, ());
         let once = TimerOptions::one_shot(Duration::ZERO);
@@ -68,7 +68,7 @@ fn last_core() -> u16 {
     *CoreSet::of_current_thread().unwrap().as_slice().last().unwrap()
 }
 
-/// Whether this process may have real-time threads at all.
+/// Returns true if this process may have real-time threads.
 fn has_rights() -> bool {
     let asked = ThreadOptions::new().scheduling(OsScheduling::Fifo { priority: 1 });
     thread::spawn(move || asked.apply().shortfalls.is_empty()).join().unwrap()
@@ -157,7 +157,7 @@ fn an_error_stays_one_until_it_is_mended() {
 #[test]
 fn no_executor_spins_while_another_one_finds_the_error() {
     for _ in 0..20 {
-        // What takes its time before the names are looked at.
+        // Writing a template takes its time before the names are checked.
         let options = deployed("executor = [{ name = \"mian\" }]").deployment_template("/dev/null");
         let context = Context::new(options);
         let executors = ["a", "b"].map(|name| context.create_executor(ExecutorOptions::new(name)));
@@ -207,7 +207,7 @@ fn an_executor_of_the_file_that_fails_ends_the_programs_spin_with_its_error() {
     let _timer = group.create_timer(TimerOptions::one_shot(Duration::ZERO), |(), _| panic!("as expected")).unwrap();
     let error = executor.spin(SpinOptions::new()).unwrap_err();
     assert!(matches!(&error, SpinError::Panicked(incident) if incident.executor == "other"), "{error:?}");
-    // It can spin again, and its companion with it.
+    // The executor can spin again, and its companion with it.
     assert!(matches!(executor.spin(SpinOptions::new().timeout(Duration::from_millis(1))), Err(SpinError::Timeout)));
 }
 
@@ -265,7 +265,7 @@ fn a_template_names_everything_and_can_be_loaded() {
     assert_eq!(names, ["control/timer0", "map/timer0"]);
     assert_eq!(template.executor_of("robot", "map").unwrap().as_deref(), Some("main"));
     assert_eq!(template.executor("main").unwrap().policy.as_deref(), Some("fixed-priority"));
-    // Loading it changes nothing.
+    // Loading the template changes nothing.
     let mut loaded = template;
     loaded.threads.clear();
     program(ContextOptions::new().deployment(loaded)).unwrap();
@@ -301,7 +301,7 @@ fn threads_of_a_middleware_have_what_the_file_says() {
     let before = mine();
     let seen = context.start_threads("dds-receive", || thread::spawn(|| look("dds")));
     let seen = seen.join().unwrap();
-    // Without rights the creator could not be as it was, so that the thread is not to have it from there.
+    // Without rights the creator could not undo this niceness. So it does not take it, and the thread does not inherit it.
     let nicest = OsScheduling::Other { nice: 19 };
     let undone = thread::spawn(move || {
         drop(ThreadOptions::new().scheduling(nicest).apply_for_now());
@@ -311,7 +311,7 @@ fn threads_of_a_middleware_have_what_the_file_says() {
     assert_eq!((seen.scheduling, seen.cores.as_slice()), (nice, &[core][..]));
     assert_eq!(mine(), before, "the creator's own are as before");
 
-    // One that started by itself is found by its name.
+    // A thread that was started elsewhere is found by its name.
     let (end, wait) = channel::<()>();
     let late = thread::Builder::new().name("late-1".to_owned());
     let late = late.spawn(move || {
@@ -334,14 +334,14 @@ fn a_pattern_of_threads_leaves_executors_alone() {
     let context = Context::new(deployed(&format!("thread = [{}, {}]", plan("users-*"), plan("spins-*"))));
     let executor = context.create_executor(ExecutorOptions::new("spins"));
     let mine = || scheduling_of(ThreadId::current()).unwrap();
-    // Called like the executor, but none of its threads.
+    // This thread has the executor's name, but is not one of its threads.
     let (end, wait) = channel::<()>();
     let other = thread::Builder::new().name("spins-io".to_owned());
     let other = other.spawn(move || (wait.recv().unwrap_err(), mine())).unwrap();
     while !threads_of_process().unwrap().iter().any(|(_, name)| name == "spins-io") {
         thread::yield_now();
     }
-    // One of its threads, but not called like it.
+    // This thread spins the executor, but has another name.
     let spinning = thread::Builder::new().name("users-own".to_owned()).spawn(move || {
         let before = mine();
         let timeout = SpinOptions::new().timeout(Duration::from_millis(1));

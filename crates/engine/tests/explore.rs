@@ -1,7 +1,7 @@
-//! Random programs on the engine's public API, under a scheduler that decides at every lock and every atomic access which
-//! thread goes on, with time that the program moves: whatever rule is broken is told with the program, made small.
+//! Random programs on the engine's public API. A scheduler decides at every lock and every atomic access which thread goes on, and the
+//! program moves time. If a rule is broken, the program is made small and printed with the rule.
 //!
-//! `.ci/explore.sh` runs it; it says how to run more programs, and how to run one of them again.
+//! `.ci/explore.sh` runs it. Its text says how to run more programs, and how to run one of them again.
 #![cfg(rospin_shuttle)]
 #![expect(clippy::print_stdout, reason = "it tells what it ran, and what to run again")]
 
@@ -35,7 +35,7 @@ use std::time::Instant;
 
 use search::{Failure, be_quiet, search};
 
-/// A number from the environment.
+/// Reads a number from the environment.
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().filter(|text| !text.is_empty()).map(|text| text.parse().expect("a number"))
 }
@@ -55,13 +55,13 @@ fn random_programs() {
     let progress = progress.map(Arc::new);
     let before = move |seed: u64| {
         if let Some(file) = &progress {
-            // Where the process ends for good, this is all that is left of it. Written over in place: file systems take their
-            // time over files that are made anew.
+            // If the process ends, the number of its program is left in this file. The file is overwritten in place, since creating
+            // one anew is slow.
             let _ = file.write_all_at(format!("{seed:<20}").as_bytes(), 0);
         }
     };
     let goes_on = std::env::var_os("EXPLORE_KEEP_GOING").is_some();
-    // Programs that fail anyway, for who looks for what else does.
+    // Programs that are known to fail, and are left out.
     let skipped = std::env::var("EXPLORE_SKIP").unwrap_or_default();
     let skipped: Vec<u64> = skipped.split(',').filter_map(|seed| seed.parse().ok()).collect();
     let start = Instant::now();

@@ -1,4 +1,4 @@
-//! What is left of executors in a process that was forked off while they spin: nothing that hangs.
+//! Executors in a process that was forked off while they spin: nothing hangs there.
 
 mod common;
 
@@ -10,15 +10,15 @@ use std::time::Instant;
 use common::{LIMIT, eventually, ms};
 use rospin_engine::{Context, ContextOptions, Deployment, Executor, ExecutorOptions, SpinOptions, TimerOptions};
 
-/// Runs `body` in a process that is forked off, which has to end well in time.
+/// Runs `body` in a forked process, which must succeed in time.
 fn in_forked_child(body: impl FnOnce()) {
-    // SAFETY: the child runs `body` and ends. It is not async-signal-safe, as what it tests is not either: the C library's
-    // `malloc` works there, and what else the other threads of the test had locked is not used.
+    // SAFETY: the child runs `body` and ends. `body` is not async-signal-safe, and neither is the code that it tests. The C library's
+    // `malloc` works in the child, and other locks that threads of the test may have held are not used.
     let child = unsafe { libc::fork() };
     assert!(child >= 0, "{}", std::io::Error::last_os_error());
     if child == 0 {
         let is_well = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).is_ok();
-        // SAFETY: ends the process at once, without what the parent has registered for its end.
+        // SAFETY: this ends the process at once, without the parent's exit handlers.
         unsafe { libc::_exit(i32::from(!is_well)) };
     }
     let begun = Instant::now();
@@ -30,7 +30,7 @@ fn in_forked_child(body: impl FnOnce()) {
             break;
         }
         if begun.elapsed() > LIMIT {
-            // SAFETY: as above; it has not been waited for yet, so the number is still its own.
+            // SAFETY: the child was not waited for yet, so the number is still its own.
             unsafe { libc::kill(child, libc::SIGKILL) };
             panic!("the child hangs");
         }
@@ -39,7 +39,7 @@ fn in_forked_child(body: impl FnOnce()) {
     assert_eq!(status, 0, "the child has failed");
 }
 
-/// Sees to it that an executor spins in a new context of its own.
+/// Checks that an executor spins in a new context of its own.
 fn spin_anew() {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("anew"));
@@ -47,7 +47,7 @@ fn spin_anew() {
     let publisher = context.create_publisher::<u32>("topic").unwrap();
     let subscription = group.create_subscription("topic", |sum: &mut u32, n: Arc<u32>| *sum += *n).unwrap();
     publisher.publish(2);
-    // No asynchronous callbacks, and no Tokio: that has threads of its own.
+    // There are no asynchronous callbacks, and Tokio is not used.
     executor.spin(SpinOptions::spin_all()).unwrap();
     drop(subscription);
     assert_eq!(group.into_payload().unwrap(), 2);
@@ -69,7 +69,7 @@ fn what_spins_in_the_parent_is_dropped_in_the_child() {
     let spinning = thread::spawn(|| executor.spin(SpinOptions::new()));
     eventually(|| has_begun.load(Ordering::Relaxed));
     in_forked_child(|| {
-        // SAFETY: it comes from a box, and the threads that have the reference are not in this process.
+        // SAFETY: the executor comes from a box, and the threads that have the reference do not exist in this process.
         let executor = unsafe { Box::from_raw(std::ptr::from_ref(executor).cast_mut()) };
         publisher.publish(1);
         timer.reset();
@@ -81,7 +81,7 @@ fn what_spins_in_the_parent_is_dropped_in_the_child() {
     });
     executor.halt();
     spinning.join().unwrap().unwrap();
-    // SAFETY: it comes from a box; the other thread that had the reference has ended, and the child dropped a copy of its own.
+    // SAFETY: the executor comes from a box. The other thread that had the reference has ended, and the child dropped only its copy.
     drop(unsafe { Box::from_raw(std::ptr::from_ref(executor).cast_mut()) });
 }
 

@@ -1,10 +1,10 @@
-//! Every interleaving, and every order that the memory model allows, of the five lock-free pieces.
+//! Checks every interleaving of the five lock-free pieces, in every order that the memory model allows.
 //!
-//! `.ci/loom.sh` runs it. Each model was seen to fail for wrong versions of the code it is about; its text says which.
+//! `.ci/loom.sh` runs it. Each model was seen to fail for certain wrong versions of the code, which its text names.
 //!
-//! Loom looks for interleavings by the last access to an object before a write: a thread that reads, then writes (as a push
-//! does) hides an earlier read by another one. So the thread that reads first in a model is the one that is spawned last:
-//! then the writes come before the read in the first interleaving that is tried, and the others follow from it.
+//! Loom derives further interleavings from the last access to an object before a write. A thread that reads and then writes, as a push
+//! does, hides an earlier read of another thread. So in each model the thread that reads first is spawned last: the first interleaving
+//! has the writes before that read, and loom finds the others from it.
 #![cfg(rospin_loom)]
 
 #[path = "../src/lock_free/mod.rs"]
@@ -26,10 +26,10 @@ mod shutdown;
 
 use loom::cell::UnsafeCell;
 
-/// A value that one thread writes once and another one reads. Loom fails if the read does not come after the write.
+/// A value that one thread writes once and another one reads. Loom fails if the read is not ordered after the write.
 struct Written(UnsafeCell<u32>);
 
-// SAFETY: the models are about whether this holds; loom checks every access.
+// SAFETY: loom checks every access. The models test that the accesses are ordered.
 unsafe impl Sync for Written {}
 
 impl Written {
@@ -38,12 +38,12 @@ impl Written {
     }
 
     fn write(&self, value: u32) {
-        // SAFETY: see above.
+        // SAFETY: loom checks the access.
         self.0.with_mut(|cell| unsafe { *cell = value });
     }
 
     fn read(&self) -> u32 {
-        // SAFETY: see above.
+        // SAFETY: loom checks the access.
         self.0.with(|cell| unsafe { *cell })
     }
 }

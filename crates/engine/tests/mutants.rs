@@ -1,8 +1,8 @@
-//! The mistakes that `.ci/mutants.sh` puts into a copy of the engine are about the sources as they are now.
+//! The mistakes that `.ci/mutants.sh` puts into a copy of the engine fit the present sources.
 
 use std::path::Path;
 
-/// The text that a mistake is looked up by, with or without marks around the part that is changed.
+/// Returns the text that a mistake is found by, without the marks around the part that is changed.
 fn text(mutant: &toml::Value) -> String {
     mutant["find"].as_str().expect("`find` is a text").replace(['«', '»'], "")
 }
@@ -18,7 +18,7 @@ fn every_mistake_has_its_place() {
         let source =
             std::fs::read_to_string(crates.join(file)).unwrap_or_else(|error| panic!("{name}: {file}: {error}"));
         let count = source.matches(&text(mutant)).count();
-        assert_eq!(count, 1, "{name}: what it changes is {count} times in {file}, and should be once: mend its entry");
+        assert_eq!(count, 1, "{name}: what it changes is {count} times in {file}, and should be once: fix its entry");
         assert!(mutant.get("replace").is_some() != mutant.get("insert").is_some(), "{name}: one of the two");
     }
 }

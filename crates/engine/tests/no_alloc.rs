@@ -1,7 +1,7 @@
 //! The engine's dispatch path does not allocate in steady state, for synchronous callbacks.
 //!
-//! Counted are the allocations of executor threads, from the first callback that ran on them on: taking, running,
-//! completing, picking and parking are all between two callbacks. (A test of this kind needs its own process.)
+//! Allocations of executor threads are counted from their first callback on. Taking, running, completing, picking and parking all
+//! happen between two callbacks. The test needs a process of its own.
 
 mod common;
 
@@ -19,8 +19,8 @@ use rospin_engine::{
 };
 
 thread_local! {
-    /// Whether the allocations of this thread are counted: once it is one of an executor. Touching it does not allocate: its
-    /// initial value is constant, and it has no destructor.
+    /// True if the allocations of this thread are counted, from its first callback on. Reading it does not allocate, since its initial
+    /// value is constant and it has no destructor.
     static COUNTED: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -63,7 +63,7 @@ impl Source for Ring {
     }
 }
 
-/// How many allocations there are, on all threads, from tick 200 to tick 1200 of a busy little system.
+/// Returns the number of allocations, on all counted threads, from tick 200 to tick 1200 of a small busy system.
 fn allocations(executor: &Executor, context: &Context, also: fn()) -> u64 {
     const WARM: usize = 200;
     const TICKS: usize = WARM + 1000;
@@ -91,7 +91,7 @@ fn allocations(executor: &Executor, context: &Context, also: fn()) -> u64 {
             handle.halt();
         }
     });
-    // Time passes, and a timer on it fires, on threads that are not to allocate: what drives it may.
+    // ROS time passes and a timer on it fires. The executor's threads must not allocate; the thread that drives time may.
     let time = context.ros_time();
     time.set_active(true);
     let counter = heard.clone();
@@ -145,7 +145,7 @@ fn allocations(executor: &Executor, context: &Context, also: fn()) -> u64 {
     driver.into_payload().unwrap().1
 }
 
-// One test: what is counted is of the whole process.
+// There is one test only, since the count is of the whole process.
 #[test]
 fn nothing_is_allocated_an_activation() {
     watchdog(|| {

@@ -1,4 +1,4 @@
-//! Executor threads under OS control: what is asked for is there while it spins, and told where it is not.
+//! Settings of executor threads in the operating system: they are in place while it spins, and reported if they cannot be had.
 
 use std::sync::mpsc::channel;
 use std::thread;
@@ -11,16 +11,16 @@ use rospin_engine::{
     Context, ContextOptions, ExecutorOptions, GroupOptions, OnPanic, SpinError, SpinOptions, TimerOptions,
 };
 
-/// Whether this process may have real-time threads at all.
+/// Returns true if this process may have real-time threads.
 fn has_rights() -> bool {
     let asked = ThreadOptions::new().scheduling(OsScheduling::Fifo { priority: 1 });
     thread::spawn(move || asked.apply().shortfalls.is_empty()).join().unwrap()
 }
 
-/// What a thread has from inside a callback: scheduling, cores, name.
+/// Returns the scheduling, the cores and the name of a callback's thread.
 fn seen_in_a_callback(options: ExecutorOptions) -> (OsScheduling, CoreSet, String) {
     let executor = Context::new(ContextOptions::new()).create_executor(options);
-    // Nobody waits for what a callback that panicked would have sent.
+    // A panic ends the spin, so the test does not wait for a message that never comes.
     let group = executor.create_group(GroupOptions::new("look").on_panic(OnPanic::Halt), ());
     let (send, receive) = channel();
     let stop = executor.handle();
@@ -58,7 +58,7 @@ fn real_time_priority_is_had_or_told() {
     } else {
         assert!(reports[0].to_string().contains("CAP_SYS_NICE"), "{}", reports[0]);
     }
-    // As before, now that nothing spins.
+    // After the spin, the thread has its former scheduling.
     assert_ne!(scheduling_of(ThreadId::current()).unwrap(), fifo);
 }
 
@@ -104,7 +104,7 @@ fn what_cannot_be_had_is_an_error_where_that_was_asked_for() {
         };
         assert!(report.to_string().contains("there is no core 1000"), "{report}");
     }
-    // By default it goes on.
+    // By default the program goes on.
     let options = ExecutorOptions::new("anywhere").thread(nowhere.on_shortfall(OnShortfall::Warn));
     Context::new(ContextOptions::new()).create_executor(options).spin(SpinOptions::spin_all()).unwrap();
 }
@@ -112,7 +112,7 @@ fn what_cannot_be_had_is_an_error_where_that_was_asked_for() {
 #[test]
 fn what_callbacks_start_is_ordinary_unless_told_otherwise() {
     if !has_rights() {
-        // Nothing to inherit.
+        // Without rights there is nothing to inherit.
         return;
     }
     for (asked, inherited) in [(ThreadOptions::new(), false), (ThreadOptions::new().inherited(), true)] {
@@ -137,7 +137,7 @@ fn a_reservation_is_had_or_told() {
     if report.shortfalls.is_empty() {
         assert_eq!(report.scheduling, Some(reservation));
     } else {
-        // A kernel in a container may admit none even for root.
+        // A kernel in a container may refuse a deadline reservation even to root.
         assert!(report.to_string().contains("not SCHED_DEADLINE"), "{report}");
     }
 }

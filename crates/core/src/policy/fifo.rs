@@ -1,4 +1,4 @@
-//! First come, first served, as rclcpp's events executor.
+//! First in, first out, as in rclcpp's events executor.
 
 use super::ordered::{Order, Ordered};
 use crate::activation::Activation;
@@ -6,10 +6,10 @@ use crate::activation::Activation;
 pub(super) const NAME: &str = "fifo";
 pub(super) const SUMMARY: &str = "first released, first run, as rclcpp's events executor";
 
-/// Runs activations in the order of their release.
+/// The policy that runs activations in the order of their release.
 pub type Fifo = Ordered<ByRelease>;
 
-/// All activations are equal, so the tie-breaker (release, registration, sequence) decides.
+/// The order in which all activations are equal, so that the tie-breaker (release, registration, sequence) decides.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ByRelease;
 

@@ -1,4 +1,4 @@
-//! Fixed priority by callback.
+//! Fixed priorities of callbacks.
 
 use std::cmp::Reverse;
 
@@ -9,10 +9,10 @@ use crate::entity::Priority;
 pub(super) const NAME: &str = "fixed-priority";
 pub(super) const SUMMARY: &str = "highest callback priority first, as PiCAS";
 
-/// Runs the activation with the highest priority first (PiCAS; Choi et al., RTAS 2021).
+/// The policy that runs the activation with the highest priority first (PiCAS; Choi et al., RTAS 2021).
 pub type FixedPriority = Ordered<ByPriority>;
 
-/// Higher priority first; equal ones by release, registration, sequence.
+/// The order by priority, highest first. Ties are broken by release, registration and sequence.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ByPriority;
 

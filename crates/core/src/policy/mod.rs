@@ -1,7 +1,7 @@
-//! Policies: which of the ready activations runs next.
+//! Policies, which decide which of the ready activations runs next.
 //!
-//! To add one: a new file here (most need only an [`Order`] of a few lines, the others implement [`Policy`]), and one
-//! line in [`POLICIES`].
+//! A new policy is a new file here and one line in [`POLICIES`]. Most policies need only an [`Order`] of a few lines; the others
+//! implement [`Policy`].
 
 mod edf;
 mod fifo;
@@ -25,14 +25,14 @@ use crate::id::{EntityId, GroupId, ThreadIndex};
 use crate::time::Instant;
 use crate::trace::{Trace, TraceEvent};
 
-/// What a policy may look at when it picks.
+/// The information that a policy may use when it picks.
 #[non_exhaustive]
 pub struct View<'a> {
-    /// The time at which the thread asks.
+    /// The time of the pick.
     pub now: Instant,
-    /// The thread that asks.
+    /// The thread that will run the activation.
     pub thread: ThreadIndex,
-    /// The callback groups: whether an activation may start now.
+    /// The callback groups, which say if an activation may start now.
     pub groups: &'a Groups,
     trace: Option<&'a mut dyn Trace>,
 }
@@ -44,7 +44,7 @@ impl<'a> View<'a> {
 
     /// Records a polling point with its ready set, in the order in which it will be served.
     ///
-    /// For policies that build ready sets; the others have no polling points.
+    /// It is for policies that build ready sets. Others have no polling points.
     pub fn record_polling_point<'b>(&mut self, ready_set: impl IntoIterator<Item = &'b Activation>) {
         if let Some(trace) = &mut self.trace {
             trace.record(self.now, TraceEvent::PollingPoint(self.thread));
@@ -55,52 +55,51 @@ impl<'a> View<'a> {
     }
 }
 
-/// Decides which of the ready activations runs next.
+/// A policy, which decides which of the ready activations runs next.
 ///
-/// A policy holds the ready set: the scheduler hands it every released activation exactly once and gets each back
-/// exactly once, by [`pick`](Policy::pick) or [`withdraw`](Policy::withdraw). All methods run on the dispatch path; they
-/// should neither block nor allocate once [`register`](Policy::register) has made room.
+/// A policy holds the ready set. The scheduler gives it every released activation exactly once and gets each back exactly once, by
+/// [`pick`](Policy::pick) or [`withdraw`](Policy::withdraw). All methods run on the dispatch path. They should neither block nor
+/// allocate once [`register`](Policy::register) has made room.
 ///
-/// Most policies only differ in how they compare two activations: implement [`Order`] and use [`Ordered`], which has priority
-/// inheritance, too. A policy that is written from scratch sees who holds a group by this: its group [admits](Groups::admits)
-/// it although it is not [free](Groups::is_free). Everything else of that group waits for it.
+/// Most policies differ only in the way they compare two activations: implement [`Order`] and use [`Ordered`], which also has priority
+/// inheritance. A policy that is written from scratch recognizes the holder of a group by this: the group [admits](Groups::admits) it
+/// although the group is not [free](Groups::is_free). All other activations of that group wait for the holder.
 pub trait Policy: Send {
-    /// Name for tables and traces, as in [`POLICIES`].
+    /// Returns the name for tables and traces, as in [`POLICIES`].
     fn name(&self) -> &'static str;
 
-    /// An entity was added: make room for its activations.
+    /// Makes room for the activations of an entity that was added.
     fn register(&mut self, id: EntityId, spec: &EntitySpec);
 
-    /// An entity was removed; its activations were withdrawn before.
+    /// Forgets an entity that was removed. Its activations were withdrawn before.
     fn unregister(&mut self, id: EntityId, spec: &EntitySpec);
 
-    /// An activation, or a resumed segment of one, became ready.
+    /// Adds an activation, or a resumed segment of one, to the ready set.
     fn release(&mut self, activation: Activation);
 
-    /// Takes the activation to run now out of the ready set.
-    ///
-    /// It must be one that [`Groups::admits`]; `None` if there is none.
+    /// Takes the activation that runs now out of the ready set; `None` if there is none. Its group must [admit](Groups::admits) it.
     fn pick(&mut self, view: &mut View<'_>) -> Option<Activation>;
 
-    /// A mutually exclusive group is free again; or the activation that holds it may go on, since what
-    /// [preceded all](EntitySpec::precedes_all) has run.
+    /// Notes that a mutually exclusive group is free again, or that its holder may go on, because a guest that
+    /// [precedes all](EntitySpec::precedes_all) has run.
     fn group_freed(&mut self, group: GroupId);
 
     /// Takes an activation out of the ready set without running it.
     fn withdraw(&mut self, activation: &Activation);
 
-    /// Whether another thread that asked now might be given something; may err towards yes.
+    /// Returns true if a pick by another thread might find an activation now. May return true although it would not.
     fn has_candidates(&self) -> bool;
 
-    /// Whether it matters when activations were released. Then one that turns out to have been released earlier while it is
-    /// ready is withdrawn, and released again with its earlier release.
+    /// Returns true if the order depends on releases. Then a ready activation that turns out to have an earlier release is withdrawn
+    /// and released again.
     fn orders_by_release(&self) -> bool {
         false
     }
 
-    /// Whether `activation` would be picked next if it were released and its group free; may err towards no.
+    /// Returns true if `activation` would be picked next if it were released and its group free. May return false although it would
+    /// be.
     ///
-    /// The scheduler asks so that an entity with more to do can go on, without a way through the ready set.
+    /// If it returns true, the scheduler lets the running entity go on with its next item without using the ready set.
     fn would_pick(&self, _activation: &Activation) -> bool {
         false
     }
@@ -110,11 +109,11 @@ pub trait Policy: Send {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct PolicyEntry {
-    /// The name to choose it by.
+    /// The name by which it is chosen.
     pub name: &'static str,
-    /// What it does, in one sentence.
+    /// A description in one sentence.
     pub summary: &'static str,
-    /// Makes an empty one.
+    /// Creates the policy with an empty ready set.
     pub build: fn() -> Box<dyn Policy>,
 }
 
@@ -139,11 +138,11 @@ pub const POLICIES: &[PolicyEntry] = &[
     },
 ];
 
-/// Why there is no policy by a name.
+/// The error of a name that no policy has.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("there is no policy `{name}`; known are {}", known())]
 pub struct UnknownPolicy {
-    /// The name that was asked for.
+    /// The unknown name.
     pub name: String,
 }
 
@@ -151,10 +150,10 @@ fn known() -> String {
     POLICIES.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ")
 }
 
-/// Makes the policy called `name`, one of [`POLICIES`].
+/// Creates the policy called `name`, one of [`POLICIES`].
 ///
 /// # Errors
-/// If there is none by that name.
+/// If no policy has that name.
 pub fn by_name(name: &str) -> Result<Box<dyn Policy>, UnknownPolicy> {
     match POLICIES.iter().find(|entry| entry.name == name) {
         Some(entry) => Ok((entry.build)()),

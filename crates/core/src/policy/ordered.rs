@@ -1,4 +1,4 @@
-//! A ready set in a total order: what all of rospin's own policies share.
+//! A ready set in a total order, for policies that only differ in how they compare activations.
 
 use super::holders::Holders;
 use super::places::{Places, room_for};
@@ -8,7 +8,7 @@ use crate::activation::Activation;
 use crate::entity::EntitySpec;
 use crate::id::{EntityId, GroupId};
 
-/// How a policy compares activations.
+/// An order of activations, which makes a policy together with [`Ordered`].
 ///
 /// ```
 /// use rospin_core::{Activation, EntityKind, Order, policy::Ordered};
@@ -31,53 +31,52 @@ use crate::id::{EntityId, GroupId};
 /// # let _: Box<dyn rospin_core::Policy> = Box::new(policy);
 /// ```
 pub trait Order: Send {
-    /// The smallest key runs first; equal keys by release, registration, sequence.
+    /// The key. The smallest one runs first; ties are broken by release, registration and sequence.
     type Key: Ord + Send;
 
-    /// Name for tables and traces.
+    /// Returns the name for tables and traces.
     fn name(&self) -> &'static str;
 
-    /// The key of an activation; must stay the same while it is ready.
+    /// Returns the key of an activation. It must stay the same while the activation is ready.
     fn key(&self, activation: &Activation) -> Self::Key;
 }
 
 /// The policy that runs the ready activation with the smallest key of an [`Order`].
 ///
-/// A suspended callback that holds its mutually exclusive group inherits: once it is resumed, it is as urgent as the most
-/// urgent of itself and the ready activations of that group, for these wait for it; with all that orders them, tie-breakers
-/// included. Otherwise what is neither as urgent as they, nor waits for anybody, could keep them waiting without bound (the
-/// priority inheritance protocol of Sha, Rajkumar and Lehoczky 1990). It ends when the callback ends or is suspended again,
-/// or when nobody waits any more. Callbacks that
-/// [give their group away](EntitySpec::releases_group_at_await) hold nothing, and inherit nothing.
+/// It has priority inheritance (Sha, Rajkumar and Lehoczky 1990). A suspended callback may hold its mutually exclusive group while
+/// other activations of the group are ready. Once it is resumed, it has the order of the most urgent of them, tie-breakers included,
+/// if that is more urgent than its own. Without that, less urgent callbacks of other groups could keep an urgent activation waiting
+/// without bound: priority inversion. The inheritance ends when the callback ends or is suspended again, or when no activation waits
+/// any more. Callbacks that [release their group](EntitySpec::releases_group_at_await) hold nothing and inherit nothing.
 ///
-/// Activations of a group that is held wait in a queue of their own, so that picking never searches past them. The
-/// invariant: if a group is free and has ready activations, the best of them is in `ready`. Nobody looks whether a group is
-/// held before an activation comes to the top of `ready`; then it goes to that queue, and its holder inherits.
+/// Activations that wait for a held group have a queue of their own, so that a pick never searches past them. The invariant: if a
+/// group is free and has ready activations, the best of them is in `ready`. The group is checked only when an activation comes to
+/// the top of `ready`. If the group is held, the activation goes to the group's queue, and the holder inherits its order.
 pub struct Ordered<O: Order> {
     order: O,
     places: Places,
-    /// What may run, and what has not been found to be blocked; without the holders.
+    /// The activations that may run, or were not found to be blocked yet, without the holders.
     ready: Queue<O::Key>,
     /// Resumed segments that hold their group.
     holders: Holders<O::Key>,
     /// By group index.
     groups: Vec<Waiting<O::Key>>,
-    /// By entity index: whether its suspended activations hold their group, should it be mutually exclusive.
+    /// By entity index: true if its suspended activations hold their group, provided that this is mutually exclusive.
     keeps_group: Vec<bool>,
 }
 
-/// What waits for a group.
+/// The activations that wait for a group.
 struct Waiting<K> {
     /// Ready activations that found the group held.
     blocked: Queue<K>,
-    /// How many activations of the group can be ready at once: the room to keep in `blocked`.
+    /// The number of activations of the group that can be ready at once, for which `blocked` needs room.
     room: usize,
     /// The place of the resumed segment that holds the group, while it waits for a guest to leave.
     parked: Option<u32>,
 }
 
 impl<O: Order + Default> Ordered<O> {
-    /// An empty ready set.
+    /// Creates an empty ready set.
     #[must_use]
     pub fn new() -> Self {
         Self::with(O::default())
@@ -91,7 +90,7 @@ impl<O: Order + Default> Default for Ordered<O> {
 }
 
 impl<O: Order> Ordered<O> {
-    /// An empty ready set in the given order.
+    /// Creates an empty ready set in the given order.
     #[must_use]
     pub const fn with(order: O) -> Self {
         Self {
@@ -104,7 +103,7 @@ impl<O: Order> Ordered<O> {
         }
     }
 
-    /// Whether nothing is ready.
+    /// Returns true if nothing is ready.
     pub(crate) fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
@@ -113,7 +112,7 @@ impl<O: Order> Ordered<O> {
         Entry { key: self.order.key(activation), tie_breaker: activation.tie_breaker(), place }
     }
 
-    /// Makes the best blocked activation of a group that may be free a candidate again, or its holder, which must come first.
+    /// Makes the holder of a group, or if there is none its best blocked activation, a candidate again. The group may be free.
     fn promote(&mut self, group: GroupId) {
         let Some(waiting) = self.groups.get_mut(group.index()) else {
             return;
@@ -129,8 +128,8 @@ impl<O: Order> Ordered<O> {
         }
     }
 
-    /// A resumed segment at `place`, which holds its group, in the order that it runs in: its own, or the order of the best
-    /// that is known to be blocked by it.
+    /// Returns the entry of the resumed segment at `place`, which holds its group: with its own order, or with the order of the best
+    /// activation that is known to be blocked by it.
     fn with_inheritance(&mut self, group: GroupId, place: u32) -> Entry<O::Key> {
         let own = self.entry(self.places.activation(place), place);
         let blocked = self.groups.get_mut(group.index()).and_then(|waiting| waiting.blocked.first(&mut self.places));
@@ -140,7 +139,7 @@ impl<O: Order> Ordered<O> {
         }
     }
 
-    /// What was the first of `ready` finds its group held.
+    /// Moves the first activation of `ready` to the queue of its group, which is held.
     #[cold]
     fn block(&mut self, entry: Entry<O::Key>) {
         let Some(slot) = self.places.get(entry.place, entry.sequence()) else {
@@ -150,14 +149,14 @@ impl<O: Order> Ordered<O> {
         let activation = &slot.activation;
         let group = activation.group;
         if self.holders.has(group) {
-            // It came before all that is ready, and so before its holder.
+            // The activation came before everything that is ready, so also before the holder, which inherits its order.
             let (key, tie_breaker) = (self.order.key(activation), activation.tie_breaker());
             self.holders.change(group, |place| Entry { key, tie_breaker, place });
         }
         self.groups[group.index()].blocked.push(entry);
     }
 
-    /// Whether a holder comes before everything in `ready`.
+    /// Returns true if a holder comes before everything in `ready`.
     fn holder_is_next(&self) -> bool {
         match (self.holders.first(), self.ready.peek()) {
             (None, _) => false,
@@ -186,7 +185,7 @@ impl<O: Order> Policy for Ordered<O> {
         if self.keeps_group.len() <= id.index() {
             self.keeps_group.resize(id.index() + 1, false);
         }
-        // What precedes all can run while somebody else holds the group, and inherits from nobody.
+        // An activation that precedes all can run while another one holds the group. It does not inherit.
         self.keeps_group[id.index()] = !spec.releases_group_at_await && !spec.precedes_all;
     }
 
@@ -200,7 +199,7 @@ impl<O: Order> Policy for Ordered<O> {
         let group = activation.group;
         let holds = activation.segment > 0
             && self.keeps_group.get(activation.entity.index()).is_some_and(|keeps| *keeps)
-            // There is one in a mutually exclusive group. In a reentrant one nobody waits, and any order of theirs will do.
+            // A mutually exclusive group has at most one. In a reentrant group nothing waits, so that the order does not matter.
             && !self.holders.has(group);
         if holds {
             let entry = self.with_inheritance(group, place);
@@ -234,7 +233,7 @@ impl<O: Order> Policy for Ordered<O> {
     }
 
     fn group_freed(&mut self, group: GroupId) {
-        // Most groups have nothing that waits.
+        // In most groups nothing waits.
         let waits = |waiting: &Waiting<O::Key>| !waiting.blocked.is_empty() || waiting.parked.is_some();
         if self.groups.get(group.index()).is_some_and(waits) {
             self.promote(group);
@@ -256,11 +255,11 @@ impl<O: Order> Policy for Ordered<O> {
             self.groups[group.index()].blocked.one_is_stale(&mut self.places);
         } else {
             self.ready.one_is_stale(&mut self.places);
-            // It may have been the group's candidate.
+            // The withdrawn activation may have been the group's candidate.
             self.promote(group);
         }
         if let Some(holder) = self.holders.of(group) {
-            // It may have been the one that was inherited from.
+            // The holder may have inherited from the withdrawn activation.
             let entry = self.with_inheritance(group, holder);
             self.holders.change(group, |_| entry);
         }
@@ -271,15 +270,14 @@ impl<O: Order> Policy for Ordered<O> {
     }
 
     fn orders_by_release(&self) -> bool {
-        // Ties are broken by it, whatever the order is.
+        // Every order breaks ties by release.
         true
     }
 
     fn would_pick(&self, activation: &Activation) -> bool {
         let entry = self.entry(activation, 0);
         let precedes = |other: Option<&Entry<O::Key>>| other.is_none_or(|other| entry < *other);
-        // The best of another group that is held counts, too, and so does one that was withdrawn: then the answer is no
-        // although it might be yes.
+        // The top of `ready` may be withdrawn, or blocked by a held group. Then this returns false although true would be right.
         precedes(self.ready.peek())
             && precedes(self.holders.first())
             && precedes(self.groups.get(activation.group.index()).and_then(|waiting| waiting.blocked.peek()))

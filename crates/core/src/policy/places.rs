@@ -1,39 +1,39 @@
-//! Where ready activations are kept: each at a place of its own, found by its entity.
+//! The places of ready activations: each activation has a place of its own, and is found by its entity.
 
 use crate::activation::Activation;
 use crate::entity::EntitySpec;
 use crate::id::EntityId;
 
-/// No place.
+/// Stands for no place.
 const NONE: u32 = u32::MAX;
 
-/// In a free place, instead of an activation's sequence number.
+/// Stands in a free place instead of an activation's sequence number.
 const NOBODY: u64 = u64::MAX;
 
-/// The ready activations by place. A place stays the same while its activation is ready, and is used again afterwards.
+/// The ready activations by place. The place of an activation stays the same while it is ready, and is reused afterwards.
 ///
-/// The activations of one entity are chained, so that one of them is found without a look at others: an entity has few,
-/// most have one.
+/// The activations of one entity are chained, so that an activation is found without searching those of other entities. Most
+/// entities have only one.
 pub(super) struct Places {
     slots: Vec<Slot>,
-    /// Free places.
+    /// The free places.
     free: Vec<u32>,
     /// By entity index: the first place of its chain.
     first: Vec<u32>,
-    /// How many activations can be ready at once.
+    /// The number of activations that can be ready at once.
     room: usize,
 }
 
 pub(super) struct Slot {
-    /// While the place is free, stale but for the sequence number.
+    /// The activation. While the place is free, only its sequence number is valid, which is [`NOBODY`].
     pub(super) activation: Activation,
     /// The next place of the same entity.
     next: u32,
-    /// Whether it waits for its group, with those policies that keep such activations apart.
+    /// True if the activation waits for its group, in policies that keep such activations apart.
     pub(super) is_blocked: bool,
 }
 
-/// An entity's released activation and its resumed segments.
+/// Returns the number of places that an entity needs: for its released activation and its resumed segments.
 pub(super) fn room_for(spec: &EntitySpec) -> usize {
     spec.max_in_flight as usize + 1
 }
@@ -43,7 +43,7 @@ impl Places {
         Self { slots: Vec::new(), free: Vec::new(), first: Vec::new(), room: 0 }
     }
 
-    /// Makes room for the activations of one more entity; returns for how many there must be room now.
+    /// Makes room for the activations of one more entity. Returns the number of activations that there is room for now.
     pub(super) fn register(&mut self, id: EntityId, spec: &EntitySpec) -> usize {
         self.room += room_for(spec);
         self.slots.reserve(self.room.saturating_sub(self.slots.len()));
@@ -56,7 +56,7 @@ impl Places {
         self.room = self.room.saturating_sub(room_for(spec));
     }
 
-    /// Takes in an activation; returns its place.
+    /// Adds an activation. Returns its place.
     #[inline(always)]
     pub(super) fn insert(&mut self, activation: &Activation) -> u32 {
         if activation.entity.index() >= self.first.len() {
@@ -73,7 +73,7 @@ impl Places {
             }
             None => {
                 self.slots.push(Slot { activation: *activation, next: *first, is_blocked: false });
-                // Four billion ready activations do not fit in memory.
+                // The number fits: four billion ready activations would not fit into memory.
                 (self.slots.len() - 1) as u32
             }
         };
@@ -81,18 +81,18 @@ impl Places {
         place
     }
 
-    /// What is at the place, if it is that activation, or a segment of it.
+    /// Returns the activation at the place, if it has that sequence number.
     #[inline]
     pub(super) fn get(&mut self, place: u32, sequence: u64) -> Option<&mut Slot> {
         self.slots.get_mut(place as usize).filter(|slot| slot.activation.sequence == sequence)
     }
 
-    /// The activation at a place that is taken.
+    /// Returns the activation at a place that is taken.
     pub(super) fn activation(&self, place: u32) -> &Activation {
         &self.slots[place as usize].activation
     }
 
-    /// Frees a place that is taken; returns its activation.
+    /// Frees a place that is taken. Returns its activation.
     #[inline(always)]
     pub(super) fn remove(&mut self, place: u32) -> Activation {
         let slot = &mut self.slots[place as usize];
@@ -118,7 +118,7 @@ impl Places {
         self.slots[before].next = after;
     }
 
-    /// The place of a ready activation, `None` if it is not here.
+    /// Returns the place of a ready activation; `None` if it is not here.
     pub(super) fn find(&self, activation: &Activation) -> Option<u32> {
         let mut place = *self.first.get(activation.entity.index())?;
         while place != NONE {
@@ -131,7 +131,7 @@ impl Places {
         None
     }
 
-    /// Whether no activation is ready.
+    /// Returns true if no activation is ready.
     pub(super) fn is_empty(&self) -> bool {
         self.free.len() == self.slots.len()
     }

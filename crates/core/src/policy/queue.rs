@@ -1,4 +1,4 @@
-//! Ready activations in order, out of which any of them can be withdrawn.
+//! A queue of ready activations in order, from which any of them can be withdrawn.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -6,10 +6,10 @@ use std::collections::BinaryHeap;
 use super::places::Places;
 use crate::time::Instant;
 
-/// What orders an activation, and where it is. Small, since a heap moves its entries about.
+/// The order of an activation, and its place. It is small, since a heap moves its entries about.
 pub(super) struct Entry<K> {
     pub(super) key: K,
-    /// Release, registration, sequence.
+    /// Release, registration and sequence.
     pub(super) tie_breaker: (Instant, u64, u64),
     pub(super) place: u32,
 }
@@ -40,11 +40,11 @@ impl<K: Ord> PartialEq for Entry<K> {
 
 impl<K: Ord> Eq for Entry<K> {}
 
-/// Entries in order, some of them stale: those of activations that were withdrawn stay until they come to the top, or until
-/// they are the majority. So withdrawing costs the same however many are ready, on average, and there are never more
-/// entries than twice the ready activations.
+/// Entries in order. An entry becomes stale when its activation is withdrawn. Stale entries stay until they come to the top, or until
+/// they are the majority. So the average cost of withdrawing does not depend on the number of ready activations, and there are at
+/// most twice as many entries as ready activations.
 pub(super) struct Queue<K> {
-    /// `BinaryHeap` pops the greatest.
+    /// Reversed, since `BinaryHeap` pops the greatest.
     heap: BinaryHeap<Reverse<Entry<K>>>,
     stale: usize,
 }
@@ -54,17 +54,17 @@ impl<K: Ord> Queue<K> {
         Self { heap: BinaryHeap::new(), stale: 0 }
     }
 
-    /// Makes room for so many ready activations.
+    /// Makes room for `room` ready activations.
     pub(super) fn reserve(&mut self, room: usize) {
         self.heap.reserve((2 * room).saturating_sub(self.heap.len()));
     }
 
-    /// Whether there are entries that are not stale.
+    /// Returns true if there are entries that are not stale.
     pub(super) fn has_some(&self) -> bool {
         self.heap.len() > self.stale
     }
 
-    /// Whether there are no entries at all.
+    /// Returns true if there are no entries at all.
     pub(super) fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }
@@ -73,18 +73,18 @@ impl<K: Ord> Queue<K> {
         self.heap.push(Reverse(entry));
     }
 
-    /// The first entry; it may be stale.
+    /// Returns the first entry, which may be stale.
     pub(super) fn peek(&self) -> Option<&Entry<K>> {
         self.heap.peek().map(|Reverse(entry)| entry)
     }
 
-    /// Takes out the first entry. If it turns out to be stale, that must be [said](Self::was_stale).
+    /// Takes out the first entry. If it turns out to be stale, the caller must call [`was_stale`](Self::was_stale).
     #[inline]
     pub(super) fn pop_any(&mut self) -> Option<Entry<K>> {
         self.heap.pop().map(|Reverse(entry)| entry)
     }
 
-    /// The entry that was taken out last is stale.
+    /// Notes that the entry that was taken out last is stale.
     pub(super) const fn was_stale(&mut self) {
         self.stale -= 1;
     }
@@ -100,7 +100,7 @@ impl<K: Ord> Queue<K> {
         }
     }
 
-    /// The first entry that is not stale.
+    /// Returns the first entry that is not stale.
     pub(super) fn first(&mut self, places: &mut Places) -> Option<&Entry<K>> {
         while self.peek().is_some_and(|entry| places.get(entry.place, entry.sequence()).is_none()) {
             self.heap.pop();
@@ -109,7 +109,7 @@ impl<K: Ord> Queue<K> {
         self.peek()
     }
 
-    /// One of its activations was withdrawn. Linear once in so many times as there are entries.
+    /// Notes that an activation was withdrawn. Takes linear time, but only once in as many calls as there are entries.
     pub(super) fn one_is_stale(&mut self, places: &mut Places) {
         self.stale += 1;
         if self.stale * 2 > self.heap.len() {

@@ -1,8 +1,7 @@
-//! The wait set of rclcpp, emulated: the peer that rospin's own policies are compared with.
+//! An emulation of rclcpp's wait set, for comparisons with rospin's own policies.
 //!
-//! A ready set is built at a polling point and then served in the fixed order timers, subscriptions, services, clients,
-//! waitables, by registration within each; nothing enters it before the next polling point (Casini et al., ECRTS 2019;
-//! Dust et al. 2023).
+//! A ready set is built at a polling point. It is served in a fixed order: timers, subscriptions, services, clients, waitables, and by
+//! registration within each kind. Nothing enters it before the next polling point (Casini et al., ECRTS 2019; Dust et al. 2023).
 
 use super::places::Places;
 use super::{Policy, View};
@@ -15,10 +14,10 @@ pub(super) const SUMMARY_E1: &str = "rclcpp's wait set up to Dashing: timers out
 pub(super) const NAME_E2: &str = "wait-set-e2";
 pub(super) const SUMMARY_E2: &str = "rclcpp's wait set since Eloquent: timers inside the ready set";
 
-/// Whether timers are part of the ready set.
+/// The position of timers: inside or outside the ready set.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Timers {
-    /// E1 (Dashing and older): timers are looked at before every pick.
+    /// E1 (Dashing and older): timers are checked before every pick.
     Outside,
     /// E2 (Eloquent and newer): timers wait for the next polling point like everything else.
     Inside,
@@ -26,27 +25,27 @@ pub enum Timers {
 
 /// rclcpp's wait set, for one thread and for several.
 ///
-/// Within a kind, rclcpp orders by node and group first; that is the order of registration where nodes are created one
-/// after the other, which is what is emulated.
+/// Within a kind, rclcpp orders by node and group first. The emulation orders by registration, which is the same if nodes are created
+/// one after the other.
 ///
-/// With several threads, each one that finds nothing to run in the ready set polls anew and throws away what is left in
-/// it. Entities of a group that is held are not polled for, so they can be left out for ever: two timers of one mutually
-/// exclusive group that are always due together starve the one registered later. rclcpp does that, so this does. Nor does a
-/// callback that holds its group inherit the urgency of those that wait for it: there is no order here to be inherited.
+/// With several threads, a thread that finds nothing to run in the ready set polls anew and discards the rest of the set. Entities of a
+/// held group are not polled, so they can be left out for ever: if two timers of a mutually exclusive group are always due together,
+/// the one that was registered later starves. rclcpp behaves like that, and so does this emulation. There is no priority inheritance
+/// either, since there are no priorities.
 pub struct WaitSet {
     timers: Timers,
-    /// Everything that is ready, polled for or not.
+    /// All ready activations, polled or not.
     places: Places,
     /// The places that are taken, in no particular order.
     available: Vec<u32>,
-    /// By place: where it is in `available`.
+    /// By place: its index in `available`.
     positions: Vec<u32>,
-    /// The ready set of the last polling point, in reverse: the next one to run is last. What has been run or withdrawn
-    /// since stays until the next polling point, unless it is last.
+    /// The ready set of the last polling point, in reverse: the next activation to run is last. Activations that were run or withdrawn
+    /// since stay until the next polling point, or until they are last.
     ready_set: Vec<Polled>,
 }
 
-/// What was ready at the polling point. Its place may be another's since.
+/// An activation that was ready at the polling point. Another activation may have its place since.
 #[derive(Clone, Copy)]
 struct Polled {
     place: u32,
@@ -55,13 +54,13 @@ struct Polled {
 }
 
 impl WaitSet {
-    /// An empty wait set.
+    /// Creates an empty wait set.
     #[must_use]
     pub const fn new(timers: Timers) -> Self {
         Self { timers, places: Places::new(), available: Vec::new(), positions: Vec::new(), ready_set: Vec::new() }
     }
 
-    /// E1 only: the first-registered timer that is due.
+    /// Takes the due timer that was registered first. For E1 only.
     fn take_timer(&mut self, view: &View<'_>) -> Option<Activation> {
         let due = |place: &u32| {
             let activation = self.places.activation(*place);
@@ -85,13 +84,13 @@ impl WaitSet {
         Some(next)
     }
 
-    /// The activation that was polled, `None` if it is not ready any more.
+    /// Returns the activation that was polled; `None` if it is not ready any more.
     fn ready(&self, polled: &Polled) -> Option<&Activation> {
         let there = self.places.activation(polled.place);
         ((there.sequence, there.segment) == (polled.sequence, polled.segment)).then_some(there)
     }
 
-    /// The polling point: a new ready set of all that is ready and whose group is free.
+    /// Polls: builds a new ready set of all ready activations whose group is free.
     fn poll(&mut self, view: &mut View<'_>) {
         let Self { timers, places, available, ready_set, .. } = self;
         let inside = |activation: &Activation| {
@@ -108,7 +107,7 @@ impl WaitSet {
             let Activation { kind, registration, sequence, .. } = *places.activation(polled.place);
             std::cmp::Reverse((kind, registration, sequence))
         });
-        // An empty one is not served: rclcpp would go on waiting.
+        // An empty ready set is no polling point: rclcpp would go on waiting.
         if !ready_set.is_empty() {
             view.record_polling_point(ready_set.iter().rev().map(|polled| places.activation(polled.place)));
         }

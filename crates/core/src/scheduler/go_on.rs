@@ -7,17 +7,18 @@ use crate::time::Instant;
 use crate::trace::TraceEvent;
 
 impl Scheduler {
-    /// Completes `activation` and makes it the next one of its entity, which has something to do since `release`, if that is what
-    /// [`release`](Self::release), [`complete`](Self::complete) and [`next`](Self::next) would come to: nothing else runs first.
+    /// Completes `activation` and replaces it by the next one of its entity, which has a further item since `release`. Does so only if
+    /// [`release`](Self::release), [`complete`](Self::complete) and [`next`](Self::next) would lead to the same: nothing else may run
+    /// first.
     ///
-    /// Says whether it is so; if not, or if that cannot be told so quickly, nothing has changed. No timer may be due at `now`,
-    /// which need not be exact otherwise.
+    /// Returns true if it did. Otherwise nothing has changed; that includes cases in which the answer would take too long. No timer may
+    /// be due at `now`, which need not be exact otherwise.
     pub fn go_on(&mut self, now: Instant, thread: ThreadIndex, activation: &mut Activation, release: Instant) -> bool {
         let id = activation.entity;
         let Some(entity) = self.entities.get(id.index(), id.generation()) else {
             return false;
         };
-        // One at a time, and nothing of it waits: then its group is held by this one, or need not be held.
+        // The entity has one activation at a time, and none that waits. So this activation holds the group, or nothing needs to.
         let is_alone = entity.spec.max_in_flight == 1 && entity.pending.is_none() && entity.timer.is_none();
         if !is_alone || entity.spec.precedes_all || entity.spec.releases_group_at_await {
             return false;
@@ -29,7 +30,7 @@ impl Scheduler {
         }
         self.sequence += 1;
         self.groups.hand_on(&next);
-        // Before anybody is told: should the trace panic, the driver still has what holds the group.
+        // Replaced before the trace is called: if that panics, the driver still has the activation that holds the group.
         let completed = std::mem::replace(activation, next);
         if self.trace.is_some() {
             self.record(release, TraceEvent::Released(next));

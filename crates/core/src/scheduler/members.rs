@@ -1,4 +1,4 @@
-//! The scheduler's groups and entities come and go.
+//! Adding and removing the scheduler's groups and entities.
 
 use super::timers::TimerState;
 use super::{EntityState, Scheduler};
@@ -6,7 +6,7 @@ use crate::entity::EntitySpec;
 use crate::group::GroupKind;
 use crate::id::{EntityId, GroupId};
 
-/// Why an entity could not be added.
+/// Errors of adding an entity.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddError {
@@ -16,13 +16,13 @@ pub enum AddError {
         /// The entity.
         entity: String,
     },
-    /// `max_in_flight` is 0: it could never run.
+    /// `max_in_flight` is 0, so that the entity could never run.
     #[error("`{entity}` allows no activation at all; max_in_flight must be at least 1")]
     NothingInFlight {
         /// The entity.
         entity: String,
     },
-    /// A timer's period is 0: it would always be due.
+    /// The timer's period is zero, so that it would always be due.
     #[error("timer `{entity}` has a period of zero; give it a positive one, or none to fire once")]
     ZeroPeriod {
         /// The entity.
@@ -36,7 +36,7 @@ impl Scheduler {
         self.groups.add(kind)
     }
 
-    /// Removes a group and all of its entities; says whether it was there.
+    /// Removes a group and all of its entities. Returns true if the group existed.
     pub fn remove_group(&mut self, group: GroupId) -> bool {
         while let Some(entity) = self.groups.members(group).last() {
             self.remove_entity(*entity);
@@ -44,7 +44,7 @@ impl Scheduler {
         self.groups.remove(group)
     }
 
-    /// The entities of a group, in no particular order.
+    /// Returns the entities of a group, in no particular order.
     pub fn members(&self, group: GroupId) -> impl Iterator<Item = EntityId> {
         self.groups.members(group).iter().copied()
     }
@@ -52,7 +52,7 @@ impl Scheduler {
     /// Adds an entity that is released by [`release`](Self::release).
     ///
     /// # Errors
-    /// If its group is unknown or it could never run.
+    /// If the group is unknown, or if the entity could never run.
     pub fn add_entity(&mut self, spec: EntitySpec) -> Result<EntityId, AddError> {
         self.add(spec, None)
     }
@@ -84,10 +84,10 @@ impl Scheduler {
         Ok(id)
     }
 
-    /// Removes an entity; says whether it was there.
+    /// Removes an entity. Returns true if it existed.
     ///
-    /// What was ready of it is not run any more. An activation that is running must still be completed; a suspended one
-    /// must not: it ends here.
+    /// Its ready activations do not run any more. An activation that is running must still be completed. A suspended one ends here, and
+    /// must not be completed.
     pub fn remove_entity(&mut self, id: EntityId) -> bool {
         let Some(entity) = self.entities.remove(id.index(), id.generation()) else {
             return false;
@@ -102,7 +102,7 @@ impl Scheduler {
             self.timer_counts[clock] -= 1;
             self.timers[clock].disarm(id);
         }
-        // Before the policy, which is foreign code, hears of anything.
+        // The groups are updated before the policy is called, which is foreign code.
         let mut is_freed = false;
         for ended in entity.suspended.iter().chain(&entity.resumed) {
             is_freed |= self.groups.leave(ended);
@@ -118,7 +118,7 @@ impl Scheduler {
         true
     }
 
-    /// The description that the entity was added with.
+    /// Returns the description that the entity was added with.
     #[must_use]
     pub fn entity(&self, id: EntityId) -> Option<&EntitySpec> {
         self.entities.get(id.index(), id.generation()).map(|entity| &entity.spec)

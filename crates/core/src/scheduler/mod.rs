@@ -1,4 +1,4 @@
-//! The scheduler: a state machine that drivers feed and ask.
+//! The scheduler: a state machine that drivers tell of events and ask for activations.
 
 mod go_on;
 mod members;
@@ -19,13 +19,13 @@ pub use members::AddError;
 use ready::Ready;
 use timers::{Leap, TimerState};
 
-/// What a release led to.
+/// The outcome of a release.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Release {
     /// The entity has a new activation.
     Ready,
-    /// It had one already; the two are one.
+    /// The entity had a ready activation already, which stands for both releases.
     AlreadyReady,
     /// The entity was removed.
     Unknown,
@@ -35,42 +35,43 @@ pub enum Release {
 struct EntityState {
     spec: EntitySpec,
     registration: u64,
-    /// Among the members of its group.
+    /// The place among the members of its group.
     place_in_group: usize,
-    /// Released, not picked yet: in the policy's hands, or kept here while `max_in_flight` are under way.
+    /// The activation that was released and not picked yet. The policy has it, or it is kept only here while `max_in_flight`
+    /// activations are under way.
     pending: Option<Activation>,
     in_flight: u32,
     suspended: Vec<Activation>,
-    /// Resumed segments in the policy's hands.
+    /// The resumed segments that the policy has.
     resumed: Vec<Activation>,
     timer: Option<TimerState>,
 }
 
 impl EntityState {
-    /// Absolute deadline of an activation; a periodic timer's is due by the end of its period unless it says otherwise.
+    /// Returns the absolute deadline of an activation. A periodic timer without a deadline of its own has its period.
     fn deadline_of(&self, release: Instant) -> Instant {
         let period = || self.timer.as_ref().and_then(|timer| timer.spec.period);
         self.spec.deadline.or_else(period).map_or(Instant::MAX, |relative| release + relative)
     }
 
-    /// Whether its suspended activations leave their group to others.
+    /// Returns true if its suspended activations free their group.
     const fn gives_group_away(&self) -> bool {
         self.spec.releases_group_at_await || self.spec.precedes_all
     }
 
-    /// Whether `pending` is in the policy's hands.
+    /// Returns true if another activation may be under way, so that the policy gets `pending`.
     fn may_start(&self) -> bool {
         self.in_flight < self.spec.max_in_flight
     }
 }
 
-/// Decides what runs next: entities, groups, timers, and a [`Policy`] over what is ready.
+/// A scheduler, which decides which activation runs next. It has entities, groups, timers, and a [`Policy`] with the ready set.
 ///
-/// Pure: it never reads a clock, blocks or starts a thread. Once entities are added,
-/// [`release`](Self::release), [`next`](Self::next) and [`complete`](Self::complete) do not allocate.
+/// It is pure: it never reads a clock, blocks or starts a thread. Once entities are added, [`release`](Self::release),
+/// [`next`](Self::next) and [`complete`](Self::complete) do not allocate.
 ///
-/// Should the policy or the trace panic, whoever catches that can go on: no group is held by an activation that nobody has.
-/// What the policy itself forgot, it forgot.
+/// After a panic of the policy or the trace, a caller that catches the panic can go on: no group is held by an activation that no
+/// driver has. Activations that the policy itself lost are not restored.
 pub struct Scheduler {
     ready: Ready,
     entities: Slots<EntityState>,
@@ -79,7 +80,7 @@ pub struct Scheduler {
     timer_counts: [usize; ClockKind::COUNT],
     /// The latest reading of each clock that the driver passed on.
     clocks: [Instant; ClockKind::COUNT],
-    /// When the driver passed on a reading of ROS time last; `None` before it first did.
+    /// The time at which the driver last passed on a reading of ROS time; `None` before the first one.
     ros_read_at: Option<Instant>,
     registrations: u64,
     sequence: u64,
@@ -87,7 +88,7 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// An empty scheduler under `policy`.
+    /// Creates an empty scheduler with the policy.
     #[must_use]
     pub fn new(policy: Box<dyn Policy>) -> Self {
         Self {
@@ -104,22 +105,22 @@ impl Scheduler {
         }
     }
 
-    /// Sends what happens from now on to `trace`; `None` to nobody.
+    /// Sets the trace that gets events from now on; `None` for no trace.
     pub fn set_trace(&mut self, trace: Option<Box<dyn Trace>>) {
         self.trace = trace;
     }
 
-    /// The policy's name.
+    /// Returns the policy's name.
     #[must_use]
     pub fn policy_name(&self) -> &'static str {
         self.ready.policy.name()
     }
 
-    /// An entity has something to do, since `release`.
+    /// Releases an activation of the entity, which has an item since `release`.
     ///
-    /// Releases before its activation is picked are one with it: memory is bounded by entities, not by events. The earliest
-    /// of them counts, since a thread may learn of a later item before the earlier one that a running callback left. Under a
-    /// policy that does not [order by release](Policy::orders_by_release), the first of them counts once it is ready.
+    /// Several releases before the pick make one activation, so memory is bounded by entities and not by events. The earliest release
+    /// counts: a thread may learn of a later item before the earlier one that a running callback left. Under a policy that does not
+    /// [order by release](Policy::orders_by_release), the release of a ready activation does not change any more.
     pub fn release(&mut self, release: Instant, id: EntityId) -> Release {
         let sequence = self.sequence;
         let Some(entity) = self.entities.get_mut(id.index(), id.generation()) else {
@@ -133,10 +134,10 @@ impl Scheduler {
                 pending.release = release;
                 pending.deadline = deadline;
                 let pending = if held_back {
-                    // The policy does not have it yet.
+                    // The policy does not have the activation yet.
                     *pending
                 } else {
-                    // An order must not change under a policy: it gets another activation instead.
+                    // The order of an activation must not change while the policy has it, so the policy gets a new activation.
                     pending.sequence = sequence;
                     let antedated = *pending;
                     self.sequence += 1;
@@ -169,9 +170,9 @@ impl Scheduler {
         Release::Ready
     }
 
-    /// `clock` shows `reading` while the steady clock shows `now`: releases what is due on it.
+    /// Releases the timers that are due on `clock`, which shows `reading` while the steady clock shows `now`.
     ///
-    /// [`next`](Self::next) does this for the steady clock by itself.
+    /// [`next`](Self::next) does that by itself for the steady clock.
     pub fn advance(&mut self, clock: ClockKind, reading: Instant, now: Instant) {
         let before = std::mem::replace(&mut self.clocks[clock.index()], reading);
         let leap = match clock {
@@ -190,15 +191,15 @@ impl Scheduler {
         }
     }
 
-    /// Gives `thread` the activation to run now, `None` if there is none that may start.
+    /// Returns the activation that `thread` runs now; `None` if none may start.
     ///
-    /// The driver must hand it back by [`complete`](Self::complete) or [`suspend`](Self::suspend).
+    /// The driver must give it back by [`complete`](Self::complete) or [`suspend`](Self::suspend).
     pub fn next(&mut self, now: Instant, thread: ThreadIndex) -> Option<Activation> {
         self.advance(ClockKind::Steady, now, now);
         let trace = self.trace.as_mut().map(|trace| &mut **trace as &mut dyn Trace);
         let activation = self.ready.pick(&mut View::new(now, thread, &self.groups, trace))?;
         if !self.groups.try_run(&activation) {
-            // A policy of the user's that breaks its promise must not break the group's.
+            // A user's policy may break its promise. Mutual exclusion must hold nevertheless.
             debug_assert!(false, "the policy picked from a group that is held");
             self.ready.policy.release(activation);
             return None;
@@ -221,9 +222,9 @@ impl Scheduler {
         Some(activation)
     }
 
-    /// The activation ended, whether its callback ran, panicked or found nothing to take.
+    /// Ends the activation, after its callback ran, panicked, or found nothing to take.
     pub fn complete(&mut self, now: Instant, activation: &Activation) {
-        // Policy and trace are foreign code, and come last: should they panic, this activation is over all the same.
+        // Policy and trace are foreign code, and are called last: if they panic, the activation is over nevertheless.
         let has_left = self.groups.leave(activation);
         let mut held_back = false;
         if let Some(entity) = self.entity_mut(activation.entity) {
@@ -240,19 +241,19 @@ impl Scheduler {
         self.record(now, TraceEvent::Completed(*activation));
     }
 
-    /// Whether somebody is told what happens, and when.
+    /// Returns true if there is a trace, so that the time of each event matters.
     #[must_use]
     pub const fn is_traced(&self) -> bool {
         self.trace.is_some()
     }
 
-    /// The activation's callback waits for something; the thread is free for others.
+    /// Suspends the activation, whose callback waits for something. The thread is free for other activations.
     ///
-    /// Its group stays held, unless the entity [releases it](EntitySpec::releases_group_at_await). Only what
-    /// [precedes all](EntitySpec::precedes_all) runs in a group whose holder is suspended.
+    /// The activation keeps holding its group, unless the entity [releases it](EntitySpec::releases_group_at_await). Only entities that
+    /// [precede all](EntitySpec::precedes_all) run in a group whose holder is suspended.
     pub fn suspend(&mut self, now: Instant, activation: &Activation) {
         let Some(entity) = self.entity_mut(activation.entity) else {
-            // Removed while it ran: it will not be resumed.
+            // The entity was removed while it ran, so the activation will not be resumed.
             self.free_group(activation);
             return;
         };
@@ -265,7 +266,7 @@ impl Scheduler {
         self.record(now, TraceEvent::Suspended(*activation));
     }
 
-    /// What the suspended activation waited for happened: its next segment is ready. Says whether it was suspended.
+    /// Resumes a suspended activation: its next segment becomes ready. Returns true if it was suspended.
     pub fn resume(&mut self, now: Instant, id: EntityId, sequence: u64) -> bool {
         let Some(entity) = self.entity_mut(id) else {
             return false;
@@ -282,25 +283,25 @@ impl Scheduler {
         true
     }
 
-    /// Whether there is any timer of `clock`, armed or not.
+    /// Returns true if there is any timer on `clock`, armed or not.
     #[must_use]
     pub const fn has_timers(&self, clock: ClockKind) -> bool {
         self.timer_counts[clock.index()] > 0
     }
 
-    /// When the next timer of `clock` is due, on that clock; `None` if none is armed.
+    /// Returns the next due time of the timers on `clock`; `None` if none is armed.
     #[must_use]
     pub fn next_due_on(&self, clock: ClockKind) -> Option<Instant> {
         self.timers[clock.index()].earliest()
     }
 
-    /// When the next timer of the steady clock is due: until then a driver without work may sleep.
+    /// Returns the next due time of the timers on the steady clock. A driver without work may sleep until then.
     #[must_use]
     pub fn next_due(&self) -> Option<Instant> {
         self.next_due_on(ClockKind::Steady)
     }
 
-    /// Whether another thread that asked now might be given something; may err towards yes.
+    /// Returns true if [`next`](Self::next) might give another thread an activation now. May return true although it would not.
     #[must_use]
     pub fn has_candidates(&self) -> bool {
         self.ready.has_candidates()
@@ -308,8 +309,8 @@ impl Scheduler {
 
     // ---- helpers ----
 
-    /// Records that the activation was picked, and how many due times its timer gave up. If that panics, the driver gets no
-    /// activation, and nobody would ever free its group: then it is ready again.
+    /// Records that the activation was picked, and the number of due times that its timer skipped. If the trace panics, the driver does
+    /// not get the activation and could never free its group. So the activation becomes ready again.
     fn record_dispatch(&mut self, now: Instant, thread: ThreadIndex, activation: Activation, missed: u64) {
         let recorded = catch_unwind(AssertUnwindSafe(|| {
             if missed > 0 {
@@ -323,7 +324,7 @@ impl Scheduler {
         }
     }
 
-    /// What was picked was not: it is ready as before.
+    /// Undoes a pick: the activation is ready as before.
     fn put_back(&mut self, activation: Activation) {
         let Some(entity) = self.entities.get_mut(activation.entity.index(), activation.entity.generation()) else {
             return;

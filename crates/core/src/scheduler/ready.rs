@@ -1,4 +1,4 @@
-//! What is ready: the policy's ready set, and ahead of it what no policy decides about.
+//! The ready activations: those that precede all, and behind them the policy's ready set.
 
 use crate::activation::Activation;
 use crate::entity::EntitySpec;
@@ -8,9 +8,9 @@ use crate::policy::{Fifo, Policy, View};
 /// The released activations. Those of entities that [precede all](EntitySpec::precedes_all) never get to the policy.
 pub(super) struct Ready {
     pub(super) policy: Box<dyn Policy>,
-    /// In order of release.
+    /// The activations that precede all, in the order of their release.
     ahead: Fifo,
-    /// How many entities precede all. Mostly none, and then `ahead` is not even looked at.
+    /// The number of entities that precede all. If it is zero, as in most programs, `ahead` is not used.
     preceding: usize,
 }
 
@@ -43,7 +43,7 @@ impl Ready {
         }
     }
 
-    /// Takes out what runs now; it is one that its group admits, unless the policy breaks its promise.
+    /// Takes out the activation that runs now. Its group admits it, unless the policy breaks its promise.
     pub(super) fn pick(&mut self, view: &mut View<'_>) -> Option<Activation> {
         if self.preceding > 0
             && let Some(first) = self.ahead.pick(view)
@@ -53,14 +53,14 @@ impl Ready {
         self.policy.pick(view)
     }
 
-    /// No callback of the group runs any more, but one holds it.
+    /// Notes that no callback of the group runs any more, although one holds it.
     pub(super) fn group_paused(&mut self, group: GroupId) {
         if self.preceding > 0 {
             self.ahead.group_freed(group);
         }
     }
 
-    /// The group is free again, or a guest has left it to its holder.
+    /// Notes that the group is free again, or that a guest has left it to its holder.
     pub(super) fn group_freed(&mut self, group: GroupId) {
         self.group_paused(group);
         self.policy.group_freed(group);

@@ -1,4 +1,4 @@
-//! The scheduler's timers: armed in a heap of due times, armed anew when they run.
+//! The scheduler's timers. An armed timer is in a heap of due times, and is armed again when it runs.
 
 use std::time::Duration;
 
@@ -11,37 +11,38 @@ use crate::timer::{ClockKind, TimerSpec, next_due, shifted};
 #[derive(Debug)]
 pub(super) struct TimerState {
     pub(super) spec: TimerSpec,
-    /// The due time that was released last, or is armed.
+    /// The due time that is armed, or that was released last.
     due: Instant,
     pub(super) armed: bool,
     cancelled: bool,
     overruns: u64,
 }
 
-/// What a clock that passes at any rate, and in leaps, showed when it was read last.
+/// The last reading of a clock whose rate may vary, and which may leap.
 pub(super) struct Leap {
     pub(super) before: Instant,
     pub(super) read_at: Instant,
 }
 
 impl Leap {
-    /// When what was due at `due` became so, if the clock passed evenly since then: `reading` is what it shows `now`.
+    /// Returns the time on the steady clock at which the due time `due` came, if the clock has run evenly since the last reading.
+    /// The clock shows `reading` at `now`.
     pub(super) fn release(&self, due: Instant, reading: Instant, now: Instant) -> Instant {
         let passed = u128::from(nanos(reading.saturating_since(self.before)).max(1));
         let until_due = u128::from(nanos(due.saturating_since(self.before)));
         let real = u128::from(nanos(now.saturating_since(self.read_at)));
-        // At most `real`, which fits.
+        // The result is at most `real`, which fits.
         self.read_at + Duration::from_nanos((until_due * real / passed) as u64)
     }
 }
 
 impl Scheduler {
-    /// Adds an entity that is released by the passing of time.
+    /// Adds a timer, an entity that is released at due times.
     ///
-    /// Without a deadline of its own, a periodic timer's activation is due by the end of its period.
+    /// If a periodic timer has no deadline of its own, its deadline is the end of its period.
     ///
     /// # Errors
-    /// If its group is unknown, it could never run, or its period is zero.
+    /// If the group is unknown, if the timer could never run, or if its period is zero.
     pub fn add_timer(&mut self, mut spec: EntitySpec, timer: TimerSpec) -> Result<EntityId, AddError> {
         if timer.period == Some(Duration::ZERO) {
             return Err(AddError::ZeroPeriod { entity: spec.name });
@@ -56,7 +57,8 @@ impl Scheduler {
         Ok(id)
     }
 
-    /// Stops a timer: it does not fire, nor run if it has fired already but not run. Says whether it is a timer.
+    /// Stops a timer. It does not fire any more; if it has fired and its callback has not started, that does not run either. Returns
+    /// true if the entity is a timer.
     pub fn cancel_timer(&mut self, id: EntityId) -> bool {
         let Some(timer) = self.timer_mut(id) else {
             return false;
@@ -77,9 +79,10 @@ impl Scheduler {
         true
     }
 
-    /// (Re)starts a timer: it is next due at `due` on its clock, then by its period, or the new one if given.
+    /// Starts or restarts a timer. It is next due at `due` on its clock, and then after each period, which `period` may change. Zero is
+    /// ignored.
     ///
-    /// Says whether it is a timer; a `period` of zero is ignored.
+    /// Returns true if the entity is a timer.
     pub fn restart_timer(&mut self, id: EntityId, due: Instant, period: Option<Duration>) -> bool {
         if !self.cancel_timer(id) {
             return false;
@@ -94,17 +97,17 @@ impl Scheduler {
         true
     }
 
-    /// Sets the longest that a timer that fires once waits, should its clock jump.
+    /// Sets the longest time that a timer that fires once waits if its clock jumps.
     pub fn set_delay(&mut self, id: EntityId, delay: Duration) {
         if let Some(timer) = self.timer_mut(id) {
             timer.spec.delay = Some(delay);
         }
     }
 
-    /// `clock` jumped to `reading`, back, or to another time line which is `shift_ns` ahead.
+    /// Adjusts the timers on `clock`, which jumped to `reading`: back, or to another time line that is `shift_ns` ahead.
     ///
-    /// Its timers are due as [`TimerSpec::due_after_jump`] says. A jump forward on the same time line needs no call: the due
-    /// times in between were missed, as if time had passed. Linear in the number of entities; does not allocate.
+    /// The new due times are those of [`TimerSpec::due_after_jump`]. A jump forward on the same time line needs no call: the due times in
+    /// between were missed, as if time had passed. Takes time linear in the number of entities; does not allocate.
     pub fn jump(&mut self, clock: ClockKind, reading: Instant, shift_ns: i64) {
         self.clocks[clock.index()] = reading;
         let on_clock = |timer: &&mut TimerState| timer.spec.clock == clock;
@@ -112,7 +115,7 @@ impl Scheduler {
             timer.due = if timer.armed {
                 timer.spec.due_after_jump(timer.due, reading, shift_ns)
             } else {
-                // It has been due: the next period begins no later than now.
+                // The timer has been due already: its next period begins no later than now.
                 shifted(timer.due, shift_ns).min(reading)
             };
         }
@@ -123,9 +126,10 @@ impl Scheduler {
         });
     }
 
-    /// When the timer is due, or was, if it has fired but its callback has not started; on its clock.
+    /// Returns the due time of the timer on its clock. If it has fired and its callback has not started, that is the time at which it
+    /// fired.
     ///
-    /// `None` if it will not fire: it was cancelled, or fired once, or is no timer.
+    /// Returns `None` if it will not fire: it was cancelled, was a one-shot and has fired, or is no timer.
     #[must_use]
     pub fn timer_due(&self, id: EntityId) -> Option<Instant> {
         let entity = self.entities.get(id.index(), id.generation())?;
@@ -133,21 +137,21 @@ impl Scheduler {
         (timer.armed || entity.pending.is_some()).then_some(timer.due)
     }
 
-    /// How the timer is set up, `None` if it is no timer.
+    /// Returns the description of the timer; `None` if the entity is no timer.
     #[must_use]
     pub fn timer(&self, id: EntityId) -> Option<&TimerSpec> {
         let entity = self.entities.get(id.index(), id.generation())?;
         entity.timer.as_ref().map(|timer| &timer.spec)
     }
 
-    /// How many due times the timer gave up because it ran late.
+    /// Returns the number of due times that the timer skipped because it was late.
     #[must_use]
     pub fn overruns(&self, id: EntityId) -> u64 {
         let entity = self.entities.get(id.index(), id.generation());
         entity.and_then(|entity| entity.timer.as_ref()).map_or(0, |timer| timer.overruns)
     }
 
-    /// The timer runs now: arms its next due time; returns how many it gave up.
+    /// Arms the next due time of a timer that runs now. Returns the number of due times that it skipped.
     pub(super) fn rearm(&mut self, id: EntityId) -> u64 {
         let Self { entities, timers, clocks, .. } = self;
         let Some(entity) = entities.get_mut(id.index(), id.generation()) else {

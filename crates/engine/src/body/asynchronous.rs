@@ -1,4 +1,4 @@
-//! Asynchronous callbacks: a future an activation, polled on the executor's threads.
+//! Asynchronous callbacks: each activation is a future, which the executor's threads poll.
 
 use crate::sync::thread::{self, ThreadId};
 use crate::sync::{Mutex, MutexGuard};
@@ -9,12 +9,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use super::{AnyPayload, Body, Ran, RunContext, Take, pass_on, take_into};
-use crate::current::{GroupKey, Noted, Running};
+use crate::current::{Noted, Running};
 use crate::source::{Notifier, Pending};
+use crate::waits::GroupKey;
 
-/// An asynchronous callback's way to its group's payload.
+/// An asynchronous callback's access to the payload of its group.
 ///
-/// The payload is there whenever the callback is being polled, so no reference to it can live across an await.
+/// The payload is present only while the callback is polled. So a reference to it cannot live across an await.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -31,7 +32,7 @@ use crate::source::{Notifier, Pending};
 /// let _subscription = sum.create_subscription_async("numbers", move |sum, number: Arc<u64>| {
 ///     let client = client.clone();
 ///     async move {
-///         // The executor runs other callbacks meanwhile, the service's among them.
+///         // The executor runs other callbacks meanwhile, among them the service's.
 ///         if let Ok(square) = client.call(*number).await {
 ///             sum.with(|sum| *sum += square);
 ///         }
@@ -57,8 +58,8 @@ impl<P> Payload<P> {
     /// Runs `f` on the payload. Never waits.
     ///
     /// # Panics
-    /// If called outside of the callback (on another thread, from a future that was handed to another runtime), or
-    /// within `f`.
+    /// If it is called outside of the callback (on another thread, or from a future that was handed to another runtime), or within
+    /// `f`.
     pub fn with<R>(&self, f: impl FnOnce(&mut P) -> R) -> R {
         /// Puts the payload back, also after a panic.
         struct InUse<'a, P>(&'a Payload<P>, Option<Lent<P>>);
@@ -74,7 +75,7 @@ impl<P> Payload<P> {
         match &mut in_use.1 {
             Some(lent) => f(&mut lent.payload),
             None => {
-                // Whoever has it puts it back.
+                // Another call of `with` has the payload and puts it back: this one must not.
                 std::mem::forget(in_use);
                 panic!("a payload is only there while its own callback is polled, and for one `with` at a time");
             }
@@ -90,19 +91,18 @@ impl<P> Payload<P> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Lent<P>>> {
-        // Held for a move, during which nothing panics.
         self.0.lock()
     }
 }
 
-/// A callback that makes futures.
+/// A callback that returns futures.
 pub(crate) trait Invoke<P, T>: Send + Sync + 'static {
     type Future: Future<Output = ()> + Send + 'static;
 
     fn invoke(&self, payload: Payload<P>, item: T) -> Self::Future;
 }
 
-/// A callback of a mutually exclusive group: one call at a time.
+/// A callback of a mutually exclusive group, called once at a time.
 pub(crate) struct Locked<F>(pub(crate) Mutex<F>);
 
 impl<P, T, F, Fut> Invoke<P, T> for Locked<F>
@@ -113,12 +113,12 @@ where
     type Future = Fut;
 
     fn invoke(&self, payload: Payload<P>, item: T) -> Fut {
-        // Never contended: the group sees to it.
+        // The lock is never contended, since one callback of the group runs at a time.
         (self.0.lock())(payload, item)
     }
 }
 
-/// A callback of a reentrant group: any number of calls at once.
+/// A callback of a reentrant group, called any number of times at once.
 pub(crate) struct Direct<F>(pub(crate) F);
 
 impl<T, F, Fut> Invoke<(), T> for Direct<F>
@@ -133,9 +133,9 @@ where
     }
 }
 
-/// What the bodies of one asynchronous callback share.
+/// The source and the callback, shared by the bodies of one entity.
 struct Shared<T, C> {
-    /// Taking is one at a time.
+    /// One body takes at a time.
     take: Mutex<T>,
     callback: C,
 }
@@ -146,9 +146,9 @@ pub(crate) struct AsyncBody<P, T: Take, C: Invoke<P, T::Item>> {
     future: Option<Pin<Box<C::Future>>>,
     payload: Payload<P>,
     waker: Waker,
-    /// The group that its activations hold while they wait, if they do.
+    /// The group that activations hold while they wait; `None` if they hold none.
     holds: Option<GroupKey>,
-    /// The calls that its activation waits for while it holds the group.
+    /// The calls that the activation waits for while it holds the group.
     waits: Noted,
     /// See [`pass_on`].
     more: Option<Notifier>,
@@ -175,7 +175,7 @@ impl<P, T: Take, C: Invoke<P, T::Item>> AsyncBody<P, T, C> {
     }
 
     fn step(&mut self, cx: &mut RunContext) -> Ran {
-        // What is taken before the callback runs: a source holds no group.
+        // The item is taken before the callback counts as running: the source's code holds no group.
         let item = if self.future.is_none() {
             let taken = take_into(&mut *self.shared.take.lock(), cx);
             match taken {
@@ -199,7 +199,7 @@ impl<P, T: Take, C: Invoke<P, T::Item>> AsyncBody<P, T, C> {
         Ran::Done
     }
 
-    /// The activation is over.
+    /// Ends the activation.
     fn forget(&mut self) {
         self.waits.end();
         self.future = None;
@@ -213,7 +213,7 @@ where
     C: Invoke<P, T::Item>,
 {
     fn run(&mut self, cx: &mut RunContext) -> Ran {
-        // The payload is lent for this poll only; a panic gives it back, too.
+        // The payload is lent for this poll only, and is given back after a panic, too.
         let payload = cx.payload.take().and_then(|payload| payload.downcast().ok());
         *self.payload.lock() = payload.map(|payload| Lent { payload, to: thread::current().id() });
         let ran = catch_unwind(AssertUnwindSafe(|| self.step(cx)));

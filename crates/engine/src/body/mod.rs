@@ -1,4 +1,4 @@
-//! Callbacks as the engine sees them: take an item, run, and say what came of it.
+//! Callbacks as the engine sees them: a body takes an item, runs the callback, and reports the outcome.
 
 mod asynchronous;
 mod sync;
@@ -13,77 +13,76 @@ use std::task::Waker;
 
 use rospin_core::Instant;
 
-pub(crate) use crate::current::GroupKey;
 use crate::source::{Notifier, Pending, Source, TakeError};
 
-/// The payload of a mutually exclusive group. Whoever has it runs the group's callback: ownership is the exclusion.
+/// The payload of a mutually exclusive group. The thread that owns it runs the group's callback, so no other thread can.
 pub(crate) type AnyPayload = Box<dyn Any + Send>;
 
-/// What a body is given for one run, and what it leaves behind.
+/// The input of one run, and what the run leaves behind.
 pub(crate) struct RunContext {
-    /// Of the activation.
+    /// The release of the activation.
     pub(crate) release: Instant,
-    /// `None` in a reentrant group.
+    /// The payload of the group; `None` in a reentrant group.
     pub(crate) payload: Option<AnyPayload>,
-    /// What is left in the source. Known as soon as the item is taken, so that a panic does not lose it.
+    /// The contents of the source after the take. It is set as soon as the item is taken, so that a panic of the callback does not lose it.
     pub(crate) pending: Pending,
 }
 
-/// What came of a run.
+/// The outcome of a run.
 pub(crate) enum Ran {
     /// The callback ran to its end.
     Done,
     /// There was no item: the notification was spurious.
     Nothing,
-    /// The callback waits; its waker will be called.
+    /// The callback waits. Its waker will be called.
     Suspended,
-    /// There was no item, or it could not be taken.
+    /// The source has ended, or its item could not be taken.
     Failed(TakeError),
 }
 
-/// A callback with its source. One body runs one activation at a time.
+/// A callback with its source. A body runs one activation at a time.
 pub(crate) trait Body: Any + Send {
-    /// Starts an activation, or goes on with the one that this body suspended.
+    /// Starts an activation, or continues the one that this body suspended.
     fn run(&mut self, cx: &mut RunContext) -> Ran;
 
-    /// What is in the source before any take.
+    /// Returns what is in the source before the first take.
     fn pending(&self) -> Pending;
 
-    /// Another body of the same callback, for an activation beside this one's; `None` if it allows no other.
+    /// Creates another body of the same callback, for a concurrent activation; `None` if the callback allows none.
     fn fork(&self) -> Option<Box<dyn Body>> {
         None
     }
 
-    /// Whether its activations may suspend, and need a waker.
+    /// Returns true if activations may suspend, so that they need a waker.
     fn suspends(&self) -> bool {
         false
     }
 
-    /// The waker for activations that suspend.
+    /// Sets the waker for activations that suspend.
     fn set_waker(&mut self, _waker: Waker) {}
 
-    /// Forgets the activation, after a panic.
+    /// Drops the activation after a panic.
     fn abandon(&mut self) {}
 }
 
-/// Where a body gets its items: a [`Source`], or the passing of time.
+/// The origin of a body's items: a [`Source`], or the passing of time.
 pub(crate) trait Take: Send + 'static {
     type Item: Send + 'static;
 
     /// Takes an item for an activation that was released at `release`.
     fn take(&mut self, release: Instant) -> Result<Option<Self::Item>, TakeError>;
 
-    /// What is left. To be asked before the first take, and after every one that had an item.
+    /// Returns what is left. Call it before the first take, and after every take that returned an item.
     fn pending(&self) -> Pending;
 }
 
 /// A source that is attached for as long as its body lives.
 ///
-/// It is asked no more once it has ended: when it said so, or when it panicked.
+/// A source that has said that it ended, or that panicked, is not called again.
 pub(crate) struct Attached<S: Source> {
     pub(crate) source: S,
     is_over: Cell<bool>,
-    // Dropped after the source: detaching is the last thing that happens to it.
+    // Dropped after the source: detaching comes last.
     _attachment: S::Attachment,
 }
 
@@ -97,12 +96,12 @@ impl<S: Source> Take for Attached<S> {
     type Item = S::Item;
 
     fn take(&mut self, _: Instant) -> Result<Option<S::Item>, TakeError> {
-        // It is over until it returns: a panic ends it.
+        // The flag stays set if the source panics: a panic ends the source.
         if self.is_over.replace(true) {
             return Err(TakeError::Closed);
         }
         match self.source.try_take() {
-            // It is asked what is left, which may panic, too.
+            // The flag stays set until `pending`, which follows and may panic, too.
             Ok(Some(item)) => Ok(Some(item)),
             Err(TakeError::Closed) => Err(TakeError::Closed),
             other => {
@@ -123,11 +122,11 @@ impl<S: Source> Take for Attached<S> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Tick {
-    /// When the timer was due, on the steady clock; the callback may start later.
+    /// The due time of the timer, on the steady clock. The callback may start later.
     pub due: Instant,
 }
 
-/// The scheduler itself says when a timer is due: there is nothing to take.
+/// The items of a timer. The scheduler itself knows the due times, so there is nothing to take.
 pub(crate) struct Due;
 
 impl Take for Due {
@@ -142,9 +141,9 @@ impl Take for Due {
     }
 }
 
-/// Takes an item and notes in `cx` what is left, or says why there is none.
+/// Takes an item and notes in `cx` what is left, or returns the outcome of a run without an item.
 fn take_into<T: Take>(take: &mut T, cx: &mut RunContext) -> Result<T::Item, Ran> {
-    // As long as the source does not say more. If it panics, the next take finds that it has ended.
+    // If the source panics, this remains, and the next take finds that the source has ended.
     cx.pending = Pending::Unknown;
     match take.take(cx.release) {
         Ok(Some(item)) => {
@@ -152,7 +151,7 @@ fn take_into<T: Take>(take: &mut T, cx: &mut RunContext) -> Result<T::Item, Ran>
             Ok(item)
         }
         Ok(None) => {
-            // A source that was empty notifies of what comes.
+            // A source that was empty notifies of the next item.
             cx.pending = Pending::Empty;
             Err(Ran::Nothing)
         }
@@ -165,8 +164,8 @@ fn take_into<T: Take>(take: &mut T, cx: &mut RunContext) -> Result<T::Item, Ran>
     }
 }
 
-/// Tells the executor what is left before the callback runs: where several activations may be under way, another one may
-/// start on it.
+/// Tells the executor what is left in the source before the callback runs. If an entity may have several activations at once,
+/// another one can start on it.
 fn pass_on(more: Option<&Notifier>, cx: &mut RunContext) {
     if let Some(more) = more {
         match std::mem::replace(&mut cx.pending, Pending::Empty) {

@@ -5,10 +5,11 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::{Body, Ran, RunContext, Take, pass_on, take_into};
-use crate::current::{GroupKey, Running};
+use crate::current::Running;
 use crate::source::{Notifier, Pending};
+use crate::waits::GroupKey;
 
-/// A callback of a mutually exclusive group, which it gets the payload of.
+/// A callback of a mutually exclusive group. It gets the group's payload.
 pub(crate) struct ExclusiveBody<T, P, F> {
     take: T,
     callback: F,
@@ -46,7 +47,7 @@ where
 
 /// A callback of a reentrant group, which may run on several threads at once.
 pub(crate) struct SharedBody<T, F> {
-    /// Taking is one at a time, running is not.
+    /// One body takes at a time, although several run at once.
     take: Arc<Mutex<T>>,
     callback: Arc<F>,
     /// See [`pass_on`].

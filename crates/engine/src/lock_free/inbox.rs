@@ -1,26 +1,28 @@
-//! The inbox: what notifiers raise flags in, and an executor thread empties before every pick.
+//! The inbox: notifiers raise flags in it, and an executor thread drains it before every pick.
 //!
-//! Every entity, and every activation that may be suspended, has a flag. A notifier raises it and marks the page that it is on.
-//! The consumer takes the mark down before it looks at the page, and the flag before it looks at what is below.
+//! Every entity, and every activation that may be suspended, has a flag. A notifier raises the flag and marks the page that the flag
+//! is on. The consumer clears a mark before it looks at the page, and a flag before it takes from the source.
 //!
 //! ```text
 //!   notifier: 1. arrival time, unless an earlier one is noted   2. flag of the page   3. mark of the page
 //!   consumer: 1. mark of the page   2. flag of the page   3. arrival time
 //! ```
 //!
-//! There are as many marks as bits in a word. Executors with more pages than that have several books, and a mark says that a
-//! page of that number in one of the books has a flag up: so a notification touches two or three cache lines, whatever the size.
+//! There are as many marks as bits in a word. An executor with more pages has several books, and a mark says that the page of that
+//! number has a raised flag in at least one of the books. So a notification touches two or three cache lines, however many
+//! entities there are.
 //!
-//! Every notifier does all of its steps, whatever others have done: so a notifier that is preempted between two of them
-//! hides nothing of what others notify, not even of the same entity. Each step is one atomic instruction; nobody waits or
-//! tries again. A flag that is seen twice is a spurious notification, which does no harm.
+//! Every notifier does all of its steps, whatever other notifiers have done. So a notifier that is preempted between two steps
+//! hides no notification of others, not even of the same entity. Each step is one atomic instruction; nobody waits or tries again.
+//! A flag that is seen twice is a spurious notification, which does no harm.
 //!
-//! That the consumer sees what happened before a notification follows from its read-modify-writes: each of them reads from
-//! the notifier's of the same word, or from a later one in its release sequence.
+//! The consumer sees everything that happened before a notification: each of its read-modify-writes reads from the notifier's
+//! write of the same word, or from a later one in its release sequence.
 
 use super::sync::{Arc, AtomicU64, Ordering};
 
-/// Flags on a page, and pages in a book: the bits of a word. Model checkers get small books, and more than one of them.
+/// The number of flags on a page, and of pages in a book: the bits of a word. Model checkers get small books, so that a test
+/// needs more than one of them.
 const WORD: usize = if cfg!(rospin_loom) {
     2
 } else if cfg!(rospin_shuttle) {
@@ -29,21 +31,21 @@ const WORD: usize = if cfg!(rospin_loom) {
     64
 };
 
-/// Flags in a book.
+/// The number of flags in a book.
 pub(crate) const BOOK: usize = WORD * WORD;
 
-/// The flags of a small executor are on one cache line, with their times.
+/// A page of flags with their arrival times. A small executor needs only one.
 #[repr(C, align(64))]
 struct Page {
     raised: AtomicU64,
-    /// By flag: when the first notification since the last drain arrived, [`NONE`] if there was none.
+    /// For each flag the arrival of the first notification since the last drain, or [`NONE`].
     arrivals_ns: [AtomicU64; WORD],
 }
 
-/// In place of an arrival time, which is smaller.
+/// Stands in place of an arrival time if there is none. It is later than any.
 const NONE: u64 = u64::MAX;
 
-/// A block of flags. Inboxes grow by whole books, so that a notifier's flag never moves.
+/// A block of flags. An inbox grows by whole books, so that a notifier's flag never moves.
 pub(crate) struct Book {
     pages: [Page; WORD],
 }
@@ -64,7 +66,7 @@ pub(crate) struct Flag {
 }
 
 impl Flag {
-    /// The flag with that number, below [`BOOK`].
+    /// Returns the flag with that number, which is below [`BOOK`].
     pub(crate) fn new(book: Arc<Book>, number: usize) -> Self {
         Self { book, page: (number / WORD % WORD) as u8, bit: (number % WORD) as u8 }
     }
@@ -80,10 +82,12 @@ impl Inbox {
         Self { touched: AtomicU64::new(0) }
     }
 
-    /// Raises the flag. Whoever drains it learns of the earliest arrival since the last drain, whichever notifier was faster.
-    /// Without an `arrival_ns`, `now_ns` is asked for it, and only if none is noted: one that is noted is not later.
+    /// Raises the flag. The consumer gets the earliest arrival since the last drain, whichever notifier was faster.
     ///
-    /// What the caller wrote before is visible to whoever drains the flag. The consumer must be unparked afterwards.
+    /// Without an `arrival_ns` this reads the clock by `now_ns`, but only if no arrival is noted yet: a noted one is earlier.
+    ///
+    /// Writes of the caller before this are visible to the thread that drains the flag. The caller must unpark the consumer
+    /// afterwards.
     pub(crate) fn raise(&self, flag: &Flag, arrival_ns: Option<u64>, now_ns: impl FnOnce() -> u64) {
         let page = &flag.book.pages[usize::from(flag.page)];
         let noted = &page.arrivals_ns[usize::from(flag.bit)];
@@ -98,12 +102,12 @@ impl Inbox {
         self.touched.fetch_or(1 << flag.page, Ordering::AcqRel);
     }
 
-    /// Whether a drain would find nothing at this moment.
+    /// Returns true if a drain would find nothing at this moment.
     pub(crate) fn is_empty(&self) -> bool {
         self.touched.load(Ordering::Relaxed) == 0
     }
 
-    /// Takes all flags of the books down and gives `found` their numbers and arrival times. For one thread at a time.
+    /// Clears all flags of the books and passes their numbers and arrival times to `found`. For one thread at a time.
     pub(crate) fn drain(&self, books: &[Arc<Book>], mut found: impl FnMut(usize, Option<u64>)) {
         for page_number in take_bits(&self.touched) {
             for (number, book) in books.iter().enumerate() {
@@ -117,7 +121,7 @@ impl Inbox {
     }
 }
 
-/// Clears the word, and returns the numbers of the bits that were set.
+/// Clears the word, and returns the numbers of the bits that were set in it.
 fn take_bits(word: &AtomicU64) -> impl Iterator<Item = usize> + use<> {
     let mut bits = if word.load(Ordering::Relaxed) == 0 { 0 } else { word.swap(0, Ordering::AcqRel) };
     std::iter::from_fn(move || {

@@ -1,7 +1,11 @@
-//! The five lock-free pieces: the inbox that notifiers push to, the muting of those that need not, the parking of idle
-//! threads, the ring behind in-process topics, and the dial that shows ROS time.
+//! The five lock-free pieces:
+//! - the [`inbox`] that notifiers raise flags in,
+//! - the [`mute`] that tells publishers that they need not notify,
+//! - the [`parker`] that idle threads sleep in,
+//! - the [`ring`] that holds the messages of a subscription,
+//! - the [`dial`] that shows ROS time.
 //!
-//! They know nothing of entities or executors, so that `tests/loom.rs` can check every interleaving of them.
+//! They know nothing of entities or executors, so `tests/loom.rs` can check every interleaving of them.
 
 pub(crate) mod dial;
 pub(crate) mod inbox;

@@ -1,15 +1,15 @@
-//! Muting: as long as the consumer knows that there is more to take, it needs no notification.
+//! Muting: a consumer that knows of more to take needs no notification.
 //!
-//! A consumer that took something and sees more mutes the notifiers, which then cost a look at a word that hardly ever
-//! changes. When it finds nothing more it unmutes them, and looks once more ([`unmute`](Mute::unmute)). Both sides have a
-//! sequentially consistent fence between their write and their read, so at least one of them sees the other: either the
-//! consumer finds what was published, or the notifier finds that it is not muted.
+//! A consumer that took something and sees more mutes the notifiers. A muted notifier only reads a word that hardly ever changes.
+//! When the consumer finds nothing more, it unmutes the notifiers and looks once more ([`unmute`](Mute::unmute)). Both sides
+//! have a sequentially consistent fence between their write and their read, so at least one of them sees the other: either the
+//! consumer finds the item, or the notifier finds that it is not muted.
 //!
-//! Whoever mutes promises to take again without being notified.
+//! A consumer that mutes promises to take again without being notified.
 
 use super::sync::{AtomicBool, Ordering, fence};
 
-/// Whether a source's notifications are of no use.
+/// A switch that is on while notifications of a source are not needed.
 pub(crate) struct Mute(AtomicBool);
 
 impl Mute {
@@ -17,14 +17,16 @@ impl Mute {
         Self(AtomicBool::new(false))
     }
 
-    /// The consumer: there is more, which it will take. For one thread at a time, as [`unmute`](Self::unmute).
+    /// Mutes the notifiers. The consumer calls it when it has seen more to take. Like [`unmute`](Self::unmute), it is for one
+    /// thread at a time.
     pub(crate) fn mute(&self) {
         if !self.0.load(Ordering::Relaxed) {
             self.0.store(true, Ordering::Relaxed);
         }
     }
 
-    /// The consumer: there was nothing. Says whether it must look once more before it waits for a notification.
+    /// Unmutes the notifiers. The consumer calls it when it has found nothing. If it returns true, the consumer must look once
+    /// more before it waits for a notification.
     pub(crate) fn unmute(&self) -> bool {
         let was_muted = self.0.load(Ordering::Relaxed);
         if was_muted {
@@ -34,13 +36,13 @@ impl Mute {
         was_muted
     }
 
-    /// A notifier, after [`published`]: whether to leave it at that.
+    /// Returns true if a notification is not needed. A notifier calls it after [`published`].
     pub(crate) fn is_muted(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// To be called between publishing something and the look at any [`Mute`].
+/// Orders the publication of an item before the look at a [`Mute`]. Call it in between.
 pub(crate) fn published() {
     fence(Ordering::SeqCst);
 }

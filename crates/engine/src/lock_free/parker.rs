@@ -1,16 +1,16 @@
-//! Parking of idle executor threads on one futex.
+//! Parking of idle executor threads on one futex: an eventcount.
 //!
-//! An eventcount: a thread that found no work announces itself ([`prepare`](Parker::prepare)), looks once more, and only
-//! then sleeps ([`park`](Parker::park)). Whoever makes work publishes it first and unparks then. Both sides have a
-//! sequentially consistent fence between their write and their read, so at least one of them sees the other: either the
-//! sleeper finds the work, or the waker finds the sleeper.
+//! A thread that found no work announces itself ([`prepare`](Parker::prepare)), looks once more, and only then sleeps
+//! ([`park`](Parker::park)). A thread that makes work publishes it first, and then unparks. Both have a sequentially consistent
+//! fence between their write and their read, so at least one of them sees the other: either the sleeper finds the work, or the
+//! waker finds the sleeper.
 //!
-//! The fences order everything, so the counters themselves are relaxed. The epoch is read before the fence: whoever reads
-//! one that an unpark has counted up already, also sees the work that was published before that, when looking once more.
+//! The fences order everything, so the counters themselves are relaxed. The epoch is read before the fence. If that reads an epoch
+//! that an unpark has already counted up, the second look also sees the work that was published before that unpark.
 
 use super::sync::{AtomicU32, Futex, Ordering, fence};
 
-/// Until when a thread sleeps at most. Absolute, in nanoseconds of the named clock.
+/// The latest time at which a sleeping thread wakes: absolute, in nanoseconds of the named clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Deadline {
     Never,
@@ -18,17 +18,17 @@ pub(crate) enum Deadline {
     System(u64),
 }
 
-/// Where the threads of one executor sleep.
+/// The place where the idle threads of one executor sleep.
 pub(crate) struct Parker {
-    /// Counts unparks, so that one between `prepare` and `park` is not missed. That it wraps does no harm: a thread would
-    /// have to be preempted in between for exactly 2^32 of them.
+    /// Counts unparks, so that an unpark between `prepare` and `park` is not missed. It may wrap: an unpark would be missed only
+    /// if a thread were preempted there for exactly 2^32 unparks.
     epoch: Futex,
-    /// Threads between `prepare` and the end of `park`.
+    /// The number of threads between `prepare` and the end of `park`.
     waiting: AtomicU32,
 }
 
-/// A thread's intention to park. Must be given to [`Parker::park`] or [`Parker::cancel`]: one that is lost, to a panic say,
-/// makes every unpark from then on a system call.
+/// A thread's announcement that it is about to park. Must be given to [`Parker::park`] or [`Parker::cancel`]. If it is lost, to a
+/// panic say, every later unpark is a system call.
 #[must_use]
 pub(crate) struct Ticket(u32);
 
@@ -37,7 +37,7 @@ impl Parker {
         Self { epoch: Futex::new(), waiting: AtomicU32::new(0) }
     }
 
-    /// Announces that the calling thread is about to park. It must look for work once more before it does.
+    /// Announces that the calling thread is about to park. The thread must look for work once more before it parks.
     pub(crate) fn prepare(&self) -> Ticket {
         let epoch = self.epoch.0.load(Ordering::Relaxed);
         self.waiting.fetch_add(1, Ordering::Relaxed);
@@ -45,18 +45,18 @@ impl Parker {
         Ticket(epoch)
     }
 
-    /// There is work after all.
+    /// Withdraws the announcement: there is work after all.
     pub(crate) fn cancel(&self, _ticket: Ticket) {
         self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Sleeps until unparked, at most until `deadline`; may return early.
+    /// Sleeps until an unpark, at most until `deadline`. May return early.
     pub(crate) fn park(&self, ticket: Ticket, deadline: Deadline) {
         self.epoch.wait(ticket.0, deadline);
         self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Wakes one parked thread, if there is one. To be called after the work was published. Never blocks.
+    /// Wakes one parked thread, if there is one. Call it after the work was published. Never blocks.
     pub(crate) fn unpark_one(&self) {
         self.unpark(1);
     }
@@ -66,7 +66,7 @@ impl Parker {
         self.unpark(i32::MAX as u32);
     }
 
-    /// Whether a thread is parked or about to be.
+    /// Returns true if a thread is parked or about to park.
     pub(crate) fn has_waiting(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0
     }

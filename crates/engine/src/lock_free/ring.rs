@@ -1,17 +1,19 @@
-//! A ring that keeps the last n messages: one producer at a time, any number of consumers, none of which ever waits.
+//! A ring that keeps the last n messages. It has one producer at a time and any number of consumers, and no thread ever waits.
 //!
-//! `head` and `tail` count messages from the beginning; message `t` is in slot `t % s` of the `s >= n` slots, a power of two.
-//! Whoever advances `head` from `t` to `t + 1` owns message `t`: a consumer to run a callback on it, or the producer to
-//! displace it because the ring is full. A consumer reads the slot before it claims it. That is sound, because the producer
-//! overwrites slot `t % s` (with message `t + s`) only after somebody claimed `t`: if the consumer's claim succeeds, what it
-//! read was message `t`, and if not, it forgets the pointer unused.
+//! `head` and `tail` count messages from the beginning. Message `t` is in slot `t % s`; the number of slots `s >= n` is a power of
+//! two. The thread that advances `head` from `t` to `t + 1` has claimed message `t` and owns it: a consumer runs a callback on it,
+//! and the producer displaces it because the ring is full.
 //!
-//! Each end remembers what it last saw of the other's count, and looks again only when that is no longer enough: the counts
-//! only grow, so what was seen is never too much. As long as the ring is neither full nor empty, neither end reads what the
-//! other one writes all the time.
+//! A consumer reads the slot before it claims the message. That is sound, because the producer overwrites slot `t % s` (with message
+//! `t + s`) only after message `t` was claimed. If the consumer's claim succeeds, the pointer that it read was that of message `t`.
+//! Otherwise it does not use the pointer.
 //!
-//! The counts have 64 bits everywhere, so that they never wrap: 32 bits do within days, and then a consumer that was preempted
-//! for long could mistake one message for another.
+//! Each end remembers the last value that it saw of the other end's count, and reads the count again only when that value is no longer
+//! enough. The counts only grow, so an old value is too small at worst. While the ring is neither full nor empty, neither end
+//! reads the words that the other one writes all the time.
+//!
+//! The counts have 64 bits on every machine, so that they never wrap. With 32 bits they would wrap within days, and a consumer that
+//! was preempted for long could mistake one message for another.
 
 use std::marker::PhantomData;
 use std::ptr;
@@ -19,7 +21,7 @@ use std::ptr;
 use super::mute::Mute;
 use super::sync::{Arc, AtomicPtr, AtomicU64, Ordering};
 
-/// A pointer that owns what it points to, taken apart and put together again.
+/// A pointer that owns its target, and can be turned into a raw pointer and back.
 ///
 /// # Safety
 /// `from_raw(into_raw(p))` must be `p`, and `into_raw` must never return null.
@@ -57,18 +59,18 @@ unsafe impl<T> OwningPointer for std::sync::Arc<T> {
 
 struct Slot<T> {
     message: AtomicPtr<T>,
-    /// When the message was published; only a hint once the slot may be overwritten.
+    /// The publication time of the message. It is only a hint once the slot may be overwritten.
     stamp: AtomicU64,
 }
 
-/// On a cache line of its own: producer and consumer each write one, and need not wait for the other's.
+/// A count on a cache line of its own. Producer and consumer each write one of them, without slowing down the other.
 #[repr(align(64))]
 struct Count(AtomicU64);
 
 struct Shared<P: OwningPointer> {
     depth: u64,
     slots: Box<[Slot<P::Target>]>,
-    /// Of the producer. Here it costs no cache line: both ends look at this one for the slots, and hardly ever write to it.
+    /// Mutes the producer. It shares its cache line with the fields that both ends read and hardly ever write.
     mute: Mute,
     head: Count,
     tail: Count,
@@ -85,7 +87,7 @@ impl<P: OwningPointer> Shared<P> {
         &self.slots[ticket as usize & (self.slots.len() - 1)]
     }
 
-    /// Takes the oldest message, if it is `worth_it` with that head.
+    /// Claims the oldest message, if `worth_it` says so of the head.
     fn claim(&self, worth_it: impl Fn(u64) -> bool) -> Option<P> {
         let mut head = self.head.0.load(Ordering::Acquire);
         loop {
@@ -94,7 +96,7 @@ impl<P: OwningPointer> Shared<P> {
             }
             let message = self.slot(head).message.load(Ordering::Acquire);
             match self.head.0.compare_exchange_weak(head, head + 1, Ordering::AcqRel, Ordering::Acquire) {
-                // SAFETY: by the claim this thread owns message `head`, and `message` is it (see the module's text).
+                // SAFETY: the claim gave this thread message `head`, and `message` points to it (see the module's text).
                 Ok(_) => return Some(unsafe { P::from_raw(message) }),
                 Err(current) => head = current,
             }
@@ -127,7 +129,7 @@ impl<P: OwningPointer> Clone for Consumer<P> {
     }
 }
 
-/// Tells whether a ring's producer is muted, apart from both of its ends.
+/// A view of a ring's mute, apart from both of its ends.
 pub(crate) struct MuteOf<P: OwningPointer>(Arc<Shared<P>>);
 
 impl<P: OwningPointer> Clone for MuteOf<P> {
@@ -137,13 +139,13 @@ impl<P: OwningPointer> Clone for MuteOf<P> {
 }
 
 impl<P: OwningPointer> MuteOf<P> {
-    /// See [`Mute::is_muted`].
+    /// Returns true if notifications are not needed, see [`Mute::is_muted`].
     pub(crate) fn is_muted(&self) -> bool {
         self.0.mute.is_muted()
     }
 }
 
-/// A ring that keeps the last `depth` messages (at least one).
+/// Creates a ring that keeps the last `depth` messages, at least one.
 pub(crate) fn ring<P: OwningPointer>(depth: usize) -> (Producer<P>, Consumer<P>) {
     let slot = |_| Slot { message: AtomicPtr::new(ptr::null_mut()), stamp: AtomicU64::new(0) };
     let depth = depth.max(1);
@@ -159,7 +161,7 @@ pub(crate) fn ring<P: OwningPointer>(depth: usize) -> (Producer<P>, Consumer<P>)
 }
 
 impl<P: OwningPointer> Producer<P> {
-    /// Appends a message; if the ring was full, returns the oldest one, which had to go.
+    /// Appends a message. If the ring was full, returns the oldest message, which was displaced.
     pub(crate) fn push(&mut self, message: P, stamp: u64) -> Option<P> {
         // Only this producer writes `tail`.
         let tail = self.ring.tail.0.load(Ordering::Relaxed);
@@ -171,7 +173,7 @@ impl<P: OwningPointer> Producer<P> {
         displaced
     }
 
-    /// Whether the next message displaces one, unless the consumer takes it first.
+    /// Returns true if the next message displaces one, unless the consumer takes one first.
     pub(crate) fn is_full(&self) -> bool {
         let tail = self.ring.tail.0.load(Ordering::Relaxed);
         tail - self.ring.head.0.load(Ordering::Relaxed) >= self.ring.depth
@@ -189,12 +191,12 @@ impl<P: OwningPointer> Producer<P> {
 }
 
 impl<P: OwningPointer> Consumer<P> {
-    /// Of the producer, while it is known that the ring is not empty: whoever asked has it taken from.
+    /// Returns the producer's mute. A consumer that mutes while it knows of a message takes that without being notified.
     pub(crate) fn mute(&self) -> &Mute {
         &self.ring.mute
     }
 
-    /// For whoever notifies of messages.
+    /// Returns the view of the mute that notifiers look at.
     pub(crate) fn mute_of(&self) -> MuteOf<P> {
         MuteOf(Arc::clone(&self.ring))
     }
@@ -204,9 +206,9 @@ impl<P: OwningPointer> Consumer<P> {
         self.ring.claim(|head| self.has(head))
     }
 
-    /// When the oldest message was published; `None` if there is none.
+    /// Returns the publication time of the oldest message; `None` if there is none.
     ///
-    /// May be the stamp of a later message if the producer displaces this one at the same time.
+    /// It may be the time of a later message if the producer displaces this one at the same time.
     pub(crate) fn oldest_stamp(&self) -> Option<u64> {
         let head = self.ring.head.0.load(Ordering::Acquire);
         self.has(head).then(|| self.ring.slot(head).stamp.load(Ordering::Relaxed))
@@ -220,9 +222,9 @@ impl<P: OwningPointer> Consumer<P> {
         tail.saturating_sub(head).min(self.ring.depth) as usize
     }
 
-    /// Whether there is a message, if that is the head, or was a moment ago.
+    /// Returns true if there is a message, given that the head is this one, or was a moment ago.
     fn has(&self, head: u64) -> bool {
-        // Whichever thread saw it: it saw the messages, too.
+        // Another consumer may have stored this count. It saw the messages, and the acquire passes that on.
         if head < self.tail_seen.load(Ordering::Acquire) {
             return true;
         }

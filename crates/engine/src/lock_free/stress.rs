@@ -1,6 +1,6 @@
-//! The pieces between real threads, for the sanitizers: `tests/loom.rs` has the proof.
+//! The lock-free pieces between real threads, for the sanitizers. `tests/loom.rs` checks all interleavings.
 //!
-//! No locks in here: ThreadSanitizer does not see those of an uninstrumented standard library.
+//! These tests use no locks: ThreadSanitizer does not see the locks of a standard library that is not instrumented.
 
 use std::cell::UnsafeCell;
 use std::sync::Arc;
@@ -11,24 +11,24 @@ use super::inbox::{BOOK, Book, Flag, Inbox};
 use super::parker::{Deadline, Parker};
 use super::ring::{Consumer, ring};
 
-/// What a notifier leaves for the consumer: nothing but the notification orders the accesses.
+/// A letter that a notifier leaves for the consumer. Only the notification orders the accesses to it.
 struct Desk {
     number: usize,
     letter: UnsafeCell<usize>,
-    /// How many letters the consumer has read.
+    /// The number of letters that the consumer has read.
     read: AtomicUsize,
 }
 
 // SAFETY: the notifier writes the letter, notifies, and waits until it was read; the consumer reads it when notified.
 unsafe impl Sync for Desk {}
 
-/// A notifier's life: `count` letters, each of which must be read before the next one.
+/// Writes `count` letters, and after each waits until it was read.
 fn notify(office: &(Parker, Inbox), books: &[Arc<Book>], desk: &Desk, count: usize) {
     let (parker, inbox) = office;
     let flag = Flag::new(Arc::clone(&books[desk.number / BOOK]), desk.number % BOOK);
     for letter in 1..=count {
-        // SAFETY: see `Desk`: the consumer has read the last one and does not look before it is notified again, but for
-        // spurious notifications, of which there are none after a letter is read: each flag has one notifier.
+        // SAFETY: the consumer has read the last letter and looks again only after a notification. None is spurious here, since
+        // each flag has one notifier.
         unsafe { *desk.letter.get() = letter };
         inbox.raise(&flag, Some(1), || 1);
         parker.unpark_one();
@@ -38,7 +38,7 @@ fn notify(office: &(Parker, Inbox), books: &[Arc<Book>], desk: &Desk, count: usi
     }
 }
 
-/// Reads all letters, and sleeps in between.
+/// Reads all letters, and sleeps while there is none.
 fn serve(office: &(Parker, Inbox), books: &[Arc<Book>], desks: &[Desk], count: usize) {
     let (parker, inbox) = office;
     let mut left = desks.len() * count;
@@ -63,13 +63,13 @@ fn serve(office: &(Parker, Inbox), books: &[Arc<Book>], desks: &[Desk], count: u
     }
 }
 
-/// Also finds lost wake-ups: the test would hang.
+/// A lost wake-up would hang this test.
 #[test]
 fn letters_are_delivered() {
     const COUNT: usize = 2_000;
     let office = (Parker::new(), Inbox::new());
     let books = [Book::new(), Book::new()];
-    // On one page, on another one, in another book.
+    // Two flags on one page, one on another page, one in another book.
     let desks =
         [0, 1, BOOK - 1, BOOK + 7].map(|number| Desk { number, letter: UnsafeCell::new(0), read: AtomicUsize::new(0) });
     thread::scope(|scope| {
@@ -78,7 +78,7 @@ fn letters_are_delivered() {
             scope.spawn(move || notify(office, books, desk, COUNT))
         });
         serve(&office, &books, &desks, COUNT);
-        // ThreadSanitizer sees a join, but not how a scope waits.
+        // ThreadSanitizer understands a join, but not the end of a scope.
         for notifier in notifiers {
             notifier.join().unwrap();
         }
@@ -87,11 +87,11 @@ fn letters_are_delivered() {
     assert!(!office.0.has_waiting());
 }
 
-/// Takes until it has seen the last message, or the producer is gone.
+/// Takes messages until it has seen the last one, or the producer is gone.
 fn take_all(consumer: &Consumer<Box<[usize; 2]>>, count: usize, pushed: &AtomicUsize) -> Vec<usize> {
     let mut taken = Vec::new();
     loop {
-        // Before the pop, which then finds whatever is left.
+        // Read before the pop, so that the pop finds all messages that are left.
         let over = pushed.load(Ordering::Acquire) == count;
         match consumer.pop() {
             Some(message) => {

@@ -1,4 +1,4 @@
-//! The standard library's atomics, or those of a model checker: loom's in its own test, shuttle's under `tests/explore.rs`.
+//! Atomics and futexes: the standard library's, loom's in `tests/loom.rs`, or shuttle's in `tests/explore.rs`.
 
 #[cfg(any(all(rospin_loom, test), rospin_shuttle))]
 pub(crate) use self::model::*;
@@ -35,13 +35,13 @@ mod native {
                 tv_sec: i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX),
                 tv_nsec: (nanos % 1_000_000_000) as _,
             });
-            // Woken, changed meanwhile, interrupted or timed out: the caller looks for itself.
+            // The call may be woken, interrupted, timed out, or find another value. The caller checks in all cases.
             let _ = futex::wait_bitset(&self.0, flags, expected, until.as_ref(), NonZeroU32::MAX);
         }
 
         /// Wakes up to `threads` sleepers.
         pub(crate) fn wake(&self, threads: u32) {
-            // Fails for a bad address only.
+            // The call fails only for an invalid address.
             let _ = futex::wake(&self.0, Flags::PRIVATE, threads);
         }
     }
@@ -70,7 +70,7 @@ mod loom_futex {
 
     use super::super::parker::Deadline;
 
-    /// What the kernel does for a futex: compares and goes to sleep in one step.
+    /// A model of the kernel's futex, which compares and goes to sleep in one step.
     pub(crate) struct Futex(pub(crate) AtomicU32, Mutex<()>, Condvar);
 
     impl Futex {
@@ -78,7 +78,8 @@ mod loom_futex {
             Self(AtomicU32::new(0), Mutex::new(()), Condvar::new())
         }
 
-        /// Deadlines never pass in the model: what only a timeout could end is reported as a deadlock.
+        /// Sleeps while the word is `expected`. Deadlines never pass in the model, so a sleep that only a timeout could end is
+        /// reported as a deadlock.
         pub(crate) fn wait(&self, expected: u32, _: Deadline) {
             let guard = self.1.lock().unwrap();
             if self.0.load(Ordering::SeqCst) == expected {
@@ -107,13 +108,13 @@ mod shuttle_futex {
 
     use super::super::parker::Deadline;
 
-    /// A thread that sleeps, or is about to.
+    /// A thread that sleeps, or is about to sleep.
     struct Sleeper {
         is_woken: PlainBool,
         waker: Mutex<Option<Waker>>,
     }
 
-    /// What the kernel does for a futex. The lock is the standard library's, and nothing of the model happens under it.
+    /// A model of the kernel's futex. The lock is the standard library's, so the model makes no step under it.
     pub(crate) struct Futex(pub(crate) AtomicU32, Mutex<Vec<Arc<Sleeper>>>);
 
     impl Futex {
@@ -121,7 +122,8 @@ mod shuttle_futex {
             Self(AtomicU32::new(0), Mutex::default())
         }
 
-        /// Deadlines never pass in the model: what only a timeout could end is reported as a deadlock.
+        /// Sleeps while the word is `expected`. Deadlines never pass in the model, so a sleep that only a timeout could end is
+        /// reported as a deadlock.
         pub(crate) fn wait(&self, expected: u32, _: Deadline) {
             let me = Arc::new(Sleeper { is_woken: PlainBool::new(false), waker: Mutex::default() });
             lock(&self.1).push(Arc::clone(&me));
@@ -134,13 +136,13 @@ mod shuttle_futex {
             }
             lock(&self.1).retain(|sleeper| !Arc::ptr_eq(sleeper, &me));
             if me.is_woken.load(Ordering::Relaxed) {
-                // The kernel would not have seen this thread sleep, and would have woken another one.
+                // The kernel would not have counted this thread as asleep, and would have woken another one.
                 self.wake_sleepers(1);
             }
         }
 
         pub(crate) fn wake(&self, threads: u32) {
-            // A step of the model.
+            // The load is a step of the model.
             self.0.load(Ordering::Relaxed);
             self.wake_sleepers(threads);
         }

@@ -1,4 +1,4 @@
-//! Setting, reading back, and undoing.
+//! Applies settings to threads, reads them back from the kernel, and undoes them.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -14,16 +14,16 @@ use super::options::ThreadOptions;
 use super::report::{Shortfall, ThreadReport};
 use super::threads::ThreadId;
 
-/// How the kernel schedules a thread of this process.
+/// Returns how the kernel schedules a thread of this process.
 ///
 /// # Errors
-/// If there is no such thread any more.
+/// If the thread has ended.
 pub fn scheduling_of(thread: ThreadId) -> io::Result<OsScheduling> {
     Ok(kernel::read(Some(thread.0))?.scheduling)
 }
 
 impl ThreadOptions {
-    /// Gives all of it to the calling thread, and says what the thread has then.
+    /// Applies the options to the calling thread, and reports the settings that the thread has then.
     pub fn apply(&self) -> ThreadReport {
         let mut shortfalls = self.apply_from_outside(None);
         if let Some(slack) = self.timer_slack {
@@ -45,17 +45,17 @@ impl ThreadOptions {
         report(ThreadId::current(), shortfalls)
     }
 
-    /// Gives its scheduling and its cores to another thread of this process; slack and stack are that thread's own affair.
+    /// Applies scheduling and cores to another thread of this process. Only a thread itself can set its slack and its stack.
     pub fn apply_to(&self, thread: ThreadId) -> ThreadReport {
         report(thread, self.apply_from_outside(Some(thread.0)))
     }
 
-    /// As [`apply`](Self::apply), and undoes it when what is returned is dropped.
+    /// Applies the options to the calling thread until the returned guard is dropped.
     pub fn apply_for_now(&self) -> Applied {
         let before = Before {
             scheduling: self.scheduling.and_then(|_| Saved::new().ok()),
             cores: self.cores.as_ref().and_then(|_| CoreSet::of(None).ok()),
-            // A thread that becomes a real-time one loses it.
+            // A thread that becomes a real-time one loses its slack.
             slack_ns: (self.scheduling.is_some() || self.timer_slack.is_some())
                 .then(current_timer_slack)
                 .and_then(Result::ok),
@@ -63,7 +63,7 @@ impl ThreadOptions {
         Applied { report: self.apply(), before, _not_send: std::marker::PhantomData }
     }
 
-    /// As [`apply_for_now`](Self::apply_for_now), but without a scheduling that the thread could not give up again.
+    /// Applies the options until the guard is dropped, except a scheduling that the thread could not give up again.
     pub(crate) fn apply_to_inherit(&self) -> Applied {
         let Some(scheduling) = self.scheduling.filter(|_| !self.can_be_undone()) else {
             return self.apply_for_now();
@@ -76,7 +76,7 @@ impl ThreadOptions {
         applied
     }
 
-    /// Tries it on a thread that nobody needs.
+    /// Returns true if a thread can give the scheduling up again. Tries it on a thread of its own.
     fn can_be_undone(&self) -> bool {
         let options = Self { scheduling: self.scheduling, ..Self::default() };
         let attempt = move || {
@@ -90,7 +90,8 @@ impl ThreadOptions {
         attempt.and_then(|attempt| attempt.join().ok()).is_some_and(|same| same.unwrap_or(false))
     }
 
-    /// Cores first: a reservation is refused to a thread that may not use all of them, and the error should name that.
+    /// Sets the cores, then the scheduling. The kernel refuses a deadline reservation to a thread that may not use all cores; in
+    /// this order the error says so.
     fn apply_from_outside(&self, thread: Option<Pid>) -> Vec<Shortfall> {
         let cores = self.cores.as_ref().and_then(|cores| apply_cores(thread, cores));
         let scheduling = self.scheduling.and_then(|scheduling| self.apply_scheduling(thread, scheduling));
@@ -124,7 +125,7 @@ fn apply_cores(thread: Option<Pid>, cores: &CoreSet) -> Option<Shortfall> {
     Some(Shortfall { asked, reason, mend })
 }
 
-/// Why it is not so, if it is not.
+/// Returns the reason why a setting is not in place, or `None` if it is.
 fn failed(set: io::Result<()>, is_so: impl FnOnce() -> bool) -> Option<String> {
     match set {
         Err(error) => Some(error.to_string()),
@@ -137,7 +138,7 @@ fn is_real_time(thread: Option<Pid>) -> bool {
     kernel::read(thread).is_ok_and(|now| now.scheduling.is_real_time())
 }
 
-/// What would help against this refusal.
+/// Returns advice on how to avoid this refusal.
 fn mend(scheduling: OsScheduling, error: &io::Error) -> String {
     let refused = error.raw_os_error().map(Errno::from_raw_os_error);
     match (scheduling, refused) {
@@ -168,24 +169,24 @@ fn report(thread: ThreadId, shortfalls: Vec<Shortfall>) -> ThreadReport {
     }
 }
 
-/// Options that the calling thread has until this is dropped.
+/// Keeps options applied to the calling thread until it is dropped.
 #[derive(Debug)]
 pub struct Applied {
     report: ThreadReport,
     before: Before,
-    /// What was set belongs to one thread.
+    /// The settings belong to one thread.
     _not_send: std::marker::PhantomData<*const ()>,
 }
 
 impl Applied {
-    /// What the thread has.
+    /// Returns the settings that the thread has.
     #[must_use]
     pub const fn report(&self) -> &ThreadReport {
         &self.report
     }
 }
 
-/// What the thread had, of what is changed.
+/// The former values of the settings that are changed.
 #[derive(Debug)]
 struct Before {
     scheduling: Option<Saved>,
@@ -196,7 +197,7 @@ struct Before {
 impl Drop for Applied {
     fn drop(&mut self) {
         let Before { scheduling, cores, slack_ns } = &self.before;
-        // A thread without rights keeps at worst what it was given: nobody may be less nice again.
+        // Without rights a thread cannot lower its nice value again, and keeps the one that it was given.
         if let Some(Err(error)) = scheduling.as_ref().map(Saved::give_back) {
             log::warn!(target: "rospin", "a thread stays as it is instead of as it was: {error}; {}", self.report);
         }
@@ -218,7 +219,7 @@ mod tests {
 
     use super::*;
 
-    /// In a thread of its own, so that other tests keep what they have.
+    /// Runs a test on a thread of its own, so that the settings do not reach other tests.
     fn apart(test: impl FnOnce() + Send + 'static) {
         thread::spawn(test).join().unwrap();
     }
@@ -255,7 +256,7 @@ mod tests {
         });
     }
 
-    /// As for a user who may have real-time priorities by a limit: only `CAP_SYS_NICE` lets go of reset-on-fork.
+    /// A user may have real-time priorities by a limit (`ulimit -r`). Only `CAP_SYS_NICE` lets go of reset-on-fork.
     #[test]
     fn it_is_undone_without_rights() {
         apart(|| {

@@ -7,12 +7,12 @@ use std::str::FromStr;
 
 use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 
-/// Processor cores, by their numbers: written as `0-2,5`, as the kernel does.
+/// A set of processor cores, by their numbers. Its text is that of the kernel: `0-2,5`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct CoreSet(Vec<u16>);
 
 impl CoreSet {
-    /// These cores.
+    /// Creates a set of these cores.
     #[must_use]
     pub fn new(cores: impl IntoIterator<Item = u16>) -> Self {
         let mut cores: Vec<u16> = cores.into_iter().collect();
@@ -21,30 +21,30 @@ impl CoreSet {
         Self(cores)
     }
 
-    /// Those that the machine has and that are switched on, whether or not this process may use them.
+    /// Returns the cores of the machine that are switched on. This process may not be allowed to use all of them.
     ///
     /// # Errors
-    /// Where the kernel does not tell.
+    /// If the kernel does not tell.
     pub fn online() -> io::Result<Self> {
         let text = fs::read_to_string("/sys/devices/system/cpu/online")?;
         text.trim().parse().map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 
-    /// Those that the calling thread may use.
+    /// Returns the cores that the calling thread may use.
     ///
     /// # Errors
-    /// Where the kernel does not tell.
+    /// If the kernel does not tell.
     pub fn of_current_thread() -> io::Result<Self> {
         Self::of(None)
     }
 
-    /// In ascending order.
+    /// Returns the numbers in ascending order.
     #[must_use]
     pub fn as_slice(&self) -> &[u16] {
         &self.0
     }
 
-    /// Whether there is none in it.
+    /// Returns true if the set has no core.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -63,19 +63,19 @@ impl CoreSet {
         Ok(sched_setaffinity(thread, &set)?)
     }
 
-    /// Those of these that the machine does not have.
+    /// Returns the cores of the set that the machine does not have.
     pub(crate) fn missing(&self) -> Self {
-        // A kernel that does not tell refuses by itself.
+        // If the kernel does not tell, it refuses missing cores later, when they are set.
         let online = Self::online().unwrap_or_else(|_| self.clone());
         Self(self.0.iter().copied().filter(|core| !online.0.contains(core)).collect())
     }
 }
 
-/// Why a text is no set of cores.
+/// The text is no set of cores.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("`{text}` is no set of cores; write numbers and ranges, as in 0-2,5")]
 pub struct CoreSetError {
-    /// What was read.
+    /// The text.
     pub text: String,
 }
 

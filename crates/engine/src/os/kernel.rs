@@ -1,7 +1,7 @@
-//! Reading and setting how the kernel schedules a thread, by its thread id; and where its stack ends.
+//! System calls: the scheduling of a thread, by its thread id; the end of a thread's stack; forks.
 //!
-//! The C library has no functions for these two system calls, and no crate has both for threads other than the own one.
-//! All the unsafe code of OS scheduling is here.
+//! The C library has no functions for `sched_setattr` and `sched_getattr`, and no crate has both for threads other than the
+//! calling one. All unsafe code of [`os`](crate::os) is here.
 
 use std::fmt;
 use std::io;
@@ -11,15 +11,15 @@ use std::time::Duration;
 use rospin_core::OsScheduling;
 use rustix::thread::Pid;
 
-/// A thread's scheduling as the kernel has it.
+/// The scheduling of a thread, as the kernel has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Attributes {
     pub(crate) scheduling: OsScheduling,
-    /// Threads that it creates begin as ordinary ones.
+    /// True if threads that it creates begin as ordinary ones.
     pub(crate) reset_on_fork: bool,
 }
 
-/// The calling thread's scheduling, of whichever class it is, to be given back to it.
+/// The calling thread's scheduling, of any class, saved so that it can be restored.
 #[derive(Clone, Copy)]
 pub(crate) struct Saved(libc::sched_attr);
 
@@ -28,8 +28,8 @@ impl Saved {
         Ok(Self(get(None)?))
     }
 
-    /// Without rights a thread cannot have the threads that it creates inherit its class again. It gets back the rest then:
-    /// what it creates as an ordinary thread is ordinary in any case.
+    /// Restores the scheduling. Without rights a thread cannot clear reset-on-fork; then it gets back everything else. That does
+    /// no harm: the threads that an ordinary thread creates are ordinary in any case.
     pub(crate) fn give_back(&self) -> io::Result<()> {
         set(None, &self.0).or_else(|refused| {
             let mut rest = self.0;
@@ -45,7 +45,7 @@ impl fmt::Debug for Saved {
     }
 }
 
-/// How the kernel schedules `thread`, or the calling one.
+/// Returns how the kernel schedules `thread`, or with `None` the calling thread.
 pub(crate) fn read(thread: Option<Pid>) -> io::Result<Attributes> {
     Ok(attributes(&get(thread)?))
 }
@@ -59,19 +59,19 @@ fn attributes(attr: &libc::sched_attr) -> Attributes {
             deadline: Duration::from_nanos(attr.sched_deadline),
             period: Duration::from_nanos(attr.sched_period),
         },
-        // Batch and idle are ordinary threads, too, as far as rospin is concerned.
+        // rospin treats batch and idle threads as ordinary ones.
         _ => OsScheduling::Other { nice: attr.sched_nice as i8 },
     };
     Attributes { scheduling, reset_on_fork: attr.sched_flags & RESET_ON_FORK != 0 }
 }
 
-/// Whether the calling thread runs before all ordinary ones.
+/// Returns true if the calling thread runs before all ordinary ones.
 #[cfg(not(rospin_shuttle))]
 pub(crate) fn is_real_time() -> bool {
     read(None).is_ok_and(|now| now.scheduling.is_real_time())
 }
 
-/// Has the kernel schedule `thread`, or the calling one, like that.
+/// Has the kernel schedule `thread`, or with `None` the calling thread, in that way.
 pub(crate) fn write(thread: Option<Pid>, attributes: Attributes) -> io::Result<()> {
     let mut attr = EMPTY;
     attr.sched_flags = if attributes.reset_on_fork { RESET_ON_FORK } else { 0 };
@@ -102,34 +102,34 @@ pub(crate) fn write(thread: Option<Pid>, attributes: Attributes) -> io::Result<(
 
 fn get(thread: Option<Pid>) -> io::Result<libc::sched_attr> {
     let mut attr = EMPTY;
-    // SAFETY: `attr` is a `sched_attr` of the size that is told, valid for writing during the call.
+    // SAFETY: `attr` is valid for writing during the call, and has the size that is passed.
     let status = unsafe { libc::syscall(libc::SYS_sched_getattr, id(thread), &raw mut attr, SIZE, 0) };
     if status == 0 { Ok(attr) } else { Err(io::Error::last_os_error()) }
 }
 
 fn set(thread: Option<Pid>, attr: &libc::sched_attr) -> io::Result<()> {
-    // SAFETY: `attr` is a `sched_attr` that says its size, valid for reading during the call.
+    // SAFETY: `attr` is valid for reading during the call, and its `size` field has its size.
     let status = unsafe { libc::syscall(libc::SYS_sched_setattr, id(thread), std::ptr::from_ref(attr), 0) };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Has `run` called in every process that is forked off by the C library's `fork`, before anything else there.
+/// Has `run` called in every process that the C library's `fork` creates, before `fork` returns there.
 pub(crate) fn in_forked_child(run: extern "C" fn()) {
-    // SAFETY: a function is there as long as the process.
+    // SAFETY: `run` is a function, so it is valid for as long as the process lives.
     let status = unsafe { libc::pthread_atfork(None, None, Some(run)) };
-    // For want of memory, which matters only to who forks.
+    // Fails only for lack of memory. Then a fork is not noticed, which matters only to programs that fork.
     debug_assert_eq!(status, 0);
 }
 
-/// The lowest address of the calling thread's stack.
+/// Returns the lowest address of the calling thread's stack.
 pub(crate) fn end_of_stack() -> Option<usize> {
     let mut attr = MaybeUninit::uninit();
-    // SAFETY: `attr` is valid for writing.
+    // SAFETY: `attr` is valid for writing during the call.
     if unsafe { libc::pthread_getattr_np(libc::pthread_self(), attr.as_mut_ptr()) } != 0 {
         return None;
     }
     let (mut end, mut size) = (std::ptr::null_mut(), 0);
-    // SAFETY: `attr` was initialized by the call that succeeded; it is not used after it was destroyed.
+    // SAFETY: the call that succeeded initialized `attr`, which is not used after it was destroyed.
     let status = unsafe {
         let status = libc::pthread_attr_getstack(attr.as_ptr(), &raw mut end, &raw mut size);
         libc::pthread_attr_destroy(attr.as_mut_ptr());
@@ -151,7 +151,7 @@ const EMPTY: libc::sched_attr = libc::sched_attr {
     sched_period: 0,
 };
 
-/// 0 is the calling thread.
+/// Returns the number that the system calls expect, where 0 is the calling thread.
 fn id(thread: Option<Pid>) -> i32 {
     Pid::as_raw(thread)
 }
@@ -169,7 +169,7 @@ mod tests {
         std::thread::spawn(|| {
             let before = read(None).unwrap();
             assert_eq!(read(Some(rustix::thread::gettid())).unwrap(), before);
-            // Being nicer is allowed to all.
+            // Any thread may raise its nice value.
             let nicer = Attributes { scheduling: OsScheduling::Other { nice: 19 }, ..before };
             write(None, nicer).unwrap();
             assert_eq!(read(None).unwrap(), nicer);

@@ -1,49 +1,49 @@
 //! Threads under the control of the operating system: scheduling class and priority, cores, memory, timer slack.
 //!
-//! What is asked for is set, read back from the kernel, and told: a [`ThreadReport`] says what a thread has and, in words,
-//! what it could not have. Whether that ends the program is the user's choice ([`OnShortfall`]).
+//! Settings are applied and then read back from the kernel. A [`ThreadReport`] says which settings a thread has and, in words,
+//! which ones it could not have. The user chooses if the program goes on then ([`OnShortfall`]).
 //!
 //! ```
 //! use rospin_engine::os::{OsScheduling, ThreadOptions};
 //!
-//! // For any thread; those of an executor get theirs by `ExecutorOptions::thread`.
+//! // This is for any thread. Threads of an executor get their settings by `ExecutorOptions::thread`.
 //! std::thread::spawn(|| {
 //!     let report = ThreadOptions::new().scheduling(OsScheduling::Fifo { priority: 10 }).apply();
-//!     // "SCHED_FIFO 10", or what it has instead, why, and what to do about it.
+//!     // Prints "SCHED_FIFO 10", or the scheduling that it has instead, with the reason and advice.
 //!     println!("{report}");
 //! });
 //! ```
 //!
 //! # What urgent threads may wait for
 //!
-//! A thread is as urgent as the least urgent one that it waits for. Say an ordinary thread has a lock, an urgent one wants it,
-//! and a third one, in between, keeps the core busy: then the urgent thread waits for the third one, for as long as that likes.
-//! This is priority inversion. rospin's own locks have priority inheritance: whoever has one runs as urgently as the most
-//! urgent thread that waits for it, so that the wait is as long as what is done under the lock.
+//! An urgent thread that waits for a lock depends on the thread that holds it. Say an ordinary thread holds the lock, and a third
+//! thread of a priority in between keeps the core busy. Then the holder does not run, and the urgent thread waits for the third
+//! thread, which has nothing to do with the lock. This is priority inversion. rospin's own locks have priority inheritance: the
+//! holder runs at the priority of the most urgent thread that waits, so the wait is no longer than the critical section.
 //!
 //! | call | what it waits for |
 //! | --- | --- |
 //! | [`Notifier::notify`](crate::Notifier::notify), a waker, [`halt`](crate::ExecutorHandle::halt) | nothing; wakes a thread, which is a system call |
 //! | [`Queue::try_take`](crate::Queue::try_take), [`Timer::lost`](crate::Timer::lost) | nothing |
-//! | [`Publisher::publish`](crate::Publisher::publish) | who publishes on the topic, comes to it or leaves it |
-//! | [`Timer::reset`](crate::Timer::reset), [`cancel`](crate::Timer::cancel) | who gives the executor something to do; allocates |
+//! | [`Publisher::publish`](crate::Publisher::publish) | other threads that publish on the topic, or add or remove a publisher or subscription |
+//! | [`Timer::reset`](crate::Timer::reset), [`cancel`](crate::Timer::cancel) | other threads that change entities of the executor; allocates |
 //! | [`Client::call`](crate::Client::call) | other clients of the service; allocates |
-//! | creating and dropping entities | the same; and who looks up names, counters or flags; allocates and frees |
-//! | [`Context::losses`](crate::Context::losses) | as above, and copies all counters: not for urgent threads |
+//! | creating and dropping entities | the same, and threads that look up names, loss counters or flags; allocates and frees |
+//! | [`Context::losses`](crate::Context::losses) | the same; copies all counters, so not for urgent threads |
 //!
-//! What rospin cannot promise, and what to do instead:
+//! rospin cannot promise the following; each point has advice:
 //!
 //! - **Memory.** The C library's `malloc` and `free` have locks without inheritance. An urgent thread that frees what an ordinary
-//!   one has allocated may wait for that one, and the engine frees what came with an entity that is gone. Give the program an
-//!   allocator that frees without a lock what another thread allocated: `#[global_allocator] static ALLOCATOR:
+//!   one has allocated may wait for that one, and the engine frees the memory of an entity that is removed. Give the program an
+//!   allocator that frees another thread's memory without a lock: `#[global_allocator] static ALLOCATOR:
 //!   mimalloc::MiMalloc = mimalloc::MiMalloc;`, as the `rospin` command does. With glibc's, an urgent timer beside ordinary
 //!   threads that create and drop entities was 45 ms late at the 99.9th percentile, with mimalloc below 1 ms. Or create entities
-//!   before the thread gets urgent, publish messages that are in an `Arc` already, and keep what is large in the payload.
+//!   before the thread gets urgent, publish messages that are in an `Arc` already, and keep large data in the payload.
 //! - **Page faults.** The kernel's lock of the process's memory inherits nothing: [`lock_memory`] and
 //!   [`stack_prefault`](ThreadOptions::stack_prefault) avoid them. Threads that start, and large allocations, take that lock.
 //! - **Tokio.** Its timers and its I/O are driven by a thread of its own, which is an ordinary one. A callback that awaits
-//!   `tokio::time::sleep` is as late as that thread. Await [`ExecutorHandle::sleep`](crate::ExecutorHandle::sleep) instead, which
-//!   the executor's own thread sees to; or give the thread a priority, by its name `rospin-tokio`, in a [deployment
+//!   `tokio::time::sleep` is as late as that thread. Await [`ExecutorHandle::sleep`](crate::ExecutorHandle::sleep) instead, for
+//!   which the executor's own thread watches the time; or give the thread a priority, by its name `rospin-tokio`, in a [deployment
 //!   file](crate::ContextOptions::deployment).
 //! - **Middlewares.** A message is as urgent as the least urgent thread on its way. Their threads get a priority in the same way.
 //! - **Your own locks.** `std::sync::Mutex` inherits nothing. Share by a group's payload, which needs no lock, or by messages.
@@ -52,14 +52,14 @@
 //! - **`SCHED_FIFO` itself.** Where real-time threads take nearly all of a core, the kernel gives it to ordinary ones for up to
 //!   50 ms a second, however urgent the others are (`sched_rt_runtime_us`; since Linux 6.12, a server for fair tasks).
 //!
-//! On a kernel without such locks (`CONFIG_FUTEX_PI`) they are ordinary ones, with pauses of 50 us. `rospin lab inversion` measures
-//! all this on your machine.
+//! On a kernel without locks with priority inheritance (`CONFIG_FUTEX_PI`), rospin's locks are ordinary ones, which are polled every
+//! 50 us. `rospin lab inversion` measures all this on your machine.
 //!
 //! # Processes that fork
 //!
 //! A process that is forked off while executors spin has a copy of them, without their threads. Dropping the copies does nothing,
-//! and spinning them is not possible; new contexts are as good as anywhere. What was locked at that moment stays locked there, so
-//! that the copies' publishers and timers are better left alone.
+//! and they cannot be spun. New contexts work as anywhere. A lock that was held at the fork stays held in the copy, so do not use the
+//! copies' publishers and timers.
 
 mod apply;
 mod cores;

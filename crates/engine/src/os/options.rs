@@ -1,4 +1,4 @@
-//! What a thread is to have.
+//! The settings that a thread can be given.
 
 use std::time::Duration;
 
@@ -7,18 +7,18 @@ use rospin_scenario::deployment::ExecutorPlan;
 
 use super::cores::CoreSet;
 
-/// What happens if a thread cannot have what it should.
+/// The reaction to settings that a thread cannot have.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum OnShortfall {
-    /// The program goes on with what the thread has; a warning goes to the `log` crate.
+    /// The program goes on with the settings that the thread has; a warning goes to the `log` crate.
     #[default]
     Warn,
-    /// It is an error.
+    /// The spin, or the call, ends with an error.
     Fail,
 }
 
-/// What a thread is to have of the operating system; what is not set stays as it is.
+/// Settings of a thread in the operating system. A setting that is not named stays as it is.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ThreadOptions {
     pub(super) scheduling: Option<OsScheduling>,
@@ -30,58 +30,60 @@ pub struct ThreadOptions {
 }
 
 impl ThreadOptions {
-    /// Everything stays as it is.
+    /// Creates options that change nothing.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets scheduling class and priority. Threads that this thread creates begin as ordinary ones, unless told
-    /// [otherwise](Self::inherited).
+    /// Sets scheduling class and priority. Threads that this thread creates begin as ordinary ones, unless they
+    /// [inherit](Self::inherited).
     #[must_use]
     pub const fn scheduling(mut self, scheduling: OsScheduling) -> Self {
         self.scheduling = Some(scheduling);
         self
     }
 
-    /// Lets the threads that this thread creates inherit its scheduling class and priority, as is the kernel's own way. With
-    /// `SCHED_DEADLINE` it cannot create any then.
+    /// Lets the threads that this thread creates inherit its scheduling class and priority, which is the kernel's default. A
+    /// thread under `SCHED_DEADLINE` cannot create any threads then.
     #[must_use]
     pub const fn inherited(mut self) -> Self {
         self.inherited = true;
         self
     }
 
-    /// Sets the cores that it may run on. Threads that it creates inherit them.
+    /// Sets the cores that the thread may run on. Threads that it creates inherit them.
     #[must_use]
     pub fn cores(mut self, cores: CoreSet) -> Self {
         self.cores = Some(cores);
         self
     }
 
-    /// Sets how late the kernel may wake the thread to do so together with others: 50 us for an ordinary thread, nothing for
-    /// a real-time one, which this does not change. At least 1 ns.
+    /// Sets the delay with which the kernel may wake the thread in order to wake several threads at once. At least 1 ns.
+    ///
+    /// The default is 50 us for an ordinary thread. For a real-time thread it is zero and cannot be changed.
     #[must_use]
     pub const fn timer_slack(mut self, slack: Duration) -> Self {
         self.timer_slack = Some(slack);
         self
     }
 
-    /// Has so many bytes of its stack there before it begins; see [`prefault_stack`](super::prefault_stack).
+    /// Sets the number of bytes of the thread's stack that are touched before it begins; see
+    /// [`prefault_stack`](super::prefault_stack).
     #[must_use]
     pub const fn stack_prefault(mut self, bytes: usize) -> Self {
         self.stack_prefault = bytes;
         self
     }
 
-    /// Sets what happens if it cannot have all of this.
+    /// Sets the reaction if the thread cannot have all of these settings.
     #[must_use]
     pub const fn on_shortfall(mut self, reaction: OnShortfall) -> Self {
         self.on_shortfall = reaction;
         self
     }
 
-    /// As a deployment file would say it.
+    /// Writes the settings into the plan of a deployment file.
     pub(crate) fn describe(&self, plan: &mut ExecutorPlan) {
         plan.scheduling = self.scheduling;
         plan.cores = self.cores.as_ref().map_or_else(Vec::new, |cores| cores.as_slice().to_vec());
@@ -89,7 +91,7 @@ impl ThreadOptions {
         plan.stack_prefault_kib = u32::try_from(self.stack_prefault / 1024).unwrap_or(u32::MAX);
     }
 
-    /// Whether nothing is asked for.
+    /// Returns true if no setting is named.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self { inherited: self.inherited, on_shortfall: self.on_shortfall, ..Self::default() }

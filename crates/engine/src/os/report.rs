@@ -1,4 +1,4 @@
-//! What a thread has, in words.
+//! Reports of a thread's settings, in words.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use rospin_core::OsScheduling;
 use super::cores::CoreSet;
 use super::threads::ThreadId;
 
-/// What a thread has, as the kernel says after everything was set.
+/// The settings of a thread, as the kernel reports them after all of them were applied.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct ThreadReport {
@@ -15,23 +15,23 @@ pub struct ThreadReport {
     pub name: String,
     /// The thread's number in the kernel.
     pub thread: ThreadId,
-    /// Scheduling class and priority; `None` where the kernel does not tell.
+    /// Scheduling class and priority; `None` if the kernel does not tell.
     pub scheduling: Option<OsScheduling>,
-    /// The cores that it may run on; empty where the kernel does not tell.
+    /// The cores that it may run on; empty if the kernel does not tell.
     pub cores: CoreSet,
-    /// What it was to have and has not.
+    /// The settings that it was to have and could not have.
     pub shortfalls: Vec<Shortfall>,
 }
 
-/// What a thread was to have and has not.
+/// A setting that a thread was to have and could not have.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Shortfall {
-    /// What was asked for.
+    /// The setting that was asked for.
     pub asked: String,
-    /// Why it is not so.
+    /// The reason why the thread does not have it.
     pub reason: String,
-    /// What would help.
+    /// Advice on how to get it.
     pub mend: String,
 }
 

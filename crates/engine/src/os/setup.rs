@@ -1,4 +1,4 @@
-//! The threads of an executor: what they are to have while they spin, and what they had.
+//! The settings of an executor's threads while they spin.
 
 use crate::sync::{Mutex, MutexGuard};
 use std::cell::RefCell;
@@ -10,14 +10,14 @@ use super::options::{OnShortfall, ThreadOptions};
 use super::report::ThreadReport;
 use super::threads::ThreadId;
 
-/// What the threads of an executor are to have while they spin, and what they had.
+/// The settings that an executor's threads get while they spin, and the reports of those that they had.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadSetup {
     options: ThreadOptions,
     reports: Mutex<Vec<ThreadReport>>,
 }
 
-/// A thread of an executor's, which has what it should until this is dropped.
+/// Keeps the settings of the calling thread, which belongs to an executor, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct SetUp {
     _applied: Option<Applied>,
@@ -30,10 +30,10 @@ impl ThreadSetup {
         Self { options, reports: Mutex::default() }
     }
 
-    /// The calling thread is one of the executor's. Gives it what it is to have, if anything, and a name.
+    /// Makes the calling thread one of the executor's: gives it the settings, if there are any, and a name.
     ///
     /// # Errors
-    /// What is missing, if that is to be an error.
+    /// The report, if the thread cannot have all settings and that is [to be an error](OnShortfall::Fail).
     pub(crate) fn enter(&self, name: &str) -> Result<SetUp, Box<ThreadReport>> {
         let here = Here::new(self);
         if self.options.is_empty() {
@@ -52,36 +52,36 @@ impl ThreadSetup {
         Ok(SetUp { _applied: Some(applied), _named: named, _here: here })
     }
 
-    /// Whether the calling thread is one of the executor's, and runs one of its callbacks therefore.
+    /// Returns true if the calling thread is one of the executor's, so that it runs one of its callbacks.
     pub(crate) fn is_here(&self) -> bool {
         let address = std::ptr::from_ref(self).addr();
         EXECUTORS.with(|executors| executors.borrow().contains(&address))
     }
 
-    /// A new spin begins.
+    /// Forgets the reports of the last spin.
     pub(crate) fn forget(&self) {
         if !self.options.is_empty() {
             self.lock().clear();
         }
     }
 
-    /// What the threads had in the last spin, as far as they were to have anything.
+    /// Returns the reports of the last spin. Without settings there are none.
     pub(crate) fn reports(&self) -> Vec<ThreadReport> {
         self.lock().clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<ThreadReport>> {
-        // A list is whole between any two operations.
         self.reports.lock()
     }
 }
 
 crate::sync::thread_local! {
-    /// The executors whose callbacks this thread runs, by the addresses of their setups: a callback may spin another executor.
+    /// The executors whose callbacks this thread runs, by the addresses of their setups. A callback may spin another executor, so
+    /// there can be several.
     static EXECUTORS: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The thread is one of an executor's.
+/// Marks the calling thread as one of an executor's until it is dropped.
 #[derive(Debug)]
 struct Here(PhantomData<*const ()>);
 
@@ -98,11 +98,11 @@ impl Drop for Here {
     }
 }
 
-/// A thread that has another name for a while. The main thread keeps its own, which is the process's.
+/// Keeps another name on the calling thread until it is dropped. The main thread keeps its own, which is the process's.
 #[derive(Debug)]
 struct Named {
     before: CString,
-    /// A name belongs to one thread.
+    /// The name belongs to one thread.
     _not_send: PhantomData<*const ()>,
 }
 
@@ -112,7 +112,7 @@ impl Named {
             return None;
         }
         let before = rustix::thread::name().ok()?;
-        // The kernel cuts it off behind 15 bytes.
+        // The kernel cuts the name off after 15 bytes.
         rustix::thread::set_name(&CString::new(name.replace('\0', "")).ok()?).ok()?;
         Some(Self { before, _not_send: PhantomData })
     }

@@ -1,4 +1,4 @@
-//! The threads of this process, by name: a middleware starts its own, and nobody hands them out.
+//! The threads of this process, by name. A middleware starts threads of its own and hands out no handles to them.
 
 use std::fmt;
 use std::fs;
@@ -11,27 +11,27 @@ use rustix::thread::Pid;
 pub struct ThreadId(pub(super) Pid);
 
 impl ThreadId {
-    /// The calling thread's.
+    /// Returns the number of the calling thread.
     #[must_use]
     pub fn current() -> Self {
         Self(rustix::thread::gettid())
     }
 
-    /// The number.
+    /// Returns the number as the kernel's calls take it.
     #[must_use]
     pub fn as_raw(self) -> i32 {
         self.0.as_raw_nonzero().get()
     }
 
-    /// Whether it is the thread that the process began with, whose name is the process's.
+    /// Returns true for the main thread, whose name is the process's.
     pub(crate) fn is_main(self) -> bool {
         self.0 == rustix::process::getpid()
     }
 
-    /// Its name in the kernel, of at most 15 bytes.
+    /// Returns the thread's name in the kernel, of at most 15 bytes.
     pub(super) fn name(self) -> io::Result<String> {
         let name = fs::read(format!("/proc/self/task/{self}/comm"))?;
-        // The kernel cuts it off in the middle of a character, too.
+        // The kernel may cut the name off in the middle of a character.
         Ok(String::from_utf8_lossy(name.strip_suffix(b"\n").unwrap_or(&name)).into_owned())
     }
 }
@@ -42,26 +42,26 @@ impl fmt::Display for ThreadId {
     }
 }
 
-/// A name as the kernel keeps it and [`threads_of_process`] tells it.
+/// Returns a name as the kernel keeps it and [`threads_of_process`] returns it.
 pub(crate) fn cut_off(name: &str) -> String {
     String::from_utf8_lossy(&name.as_bytes()[..name.len().min(15)]).into_owned()
 }
 
-/// How often the kernel is asked for the threads, at most: where they come and go without pause, or where a kernel counts others
-/// than it lists.
+/// The most times that the kernel is asked for the threads. The limit matters if threads come and go all the time, or if a kernel
+/// counts other threads than it lists.
 const LISTINGS: usize = 100;
 
-/// All threads of this process with their names in the kernel, which has room for 15 bytes of each. Those that start or end
-/// meanwhile may be among them or not.
+/// Returns all threads of this process with their names in the kernel, of at most 15 bytes. A thread that starts or ends during the
+/// call may be among them or not.
 ///
 /// # Errors
-/// Where the kernel does not tell.
+/// If the kernel does not tell.
 pub fn threads_of_process() -> io::Result<Vec<(ThreadId, String)>> {
     complete(list, count, ThreadId::name)
 }
 
-/// The kernel passes over a thread if the one before it ends while it is listed. So those that it lists are counted, and it is
-/// asked again for what is missing.
+/// Lists the threads until the list is complete. The kernel skips a thread in its list if the one before it ends meanwhile. So the
+/// list is compared with the kernel's count, and asked for again if it is shorter.
 fn complete(
     mut list: impl FnMut() -> io::Result<Vec<ThreadId>>,
     mut count: impl FnMut() -> Option<usize>,
@@ -74,7 +74,7 @@ fn complete(
         listed.sort_unstable_by_key(|thread| thread.as_raw());
         listed.dedup();
         let count = count();
-        // One that ended meanwhile has no name any more. The others were there before they were counted, and still are.
+        // A thread that has ended has no name any more. The others existed when they were counted, and still do.
         threads = listed.into_iter().filter_map(|thread| Some((thread, name(thread).ok()?))).collect();
         if count.is_none_or(|count| threads.len() >= count) {
             break;
@@ -83,7 +83,7 @@ fn complete(
     Ok(threads)
 }
 
-/// The threads of this process, but for some that the kernel passes over.
+/// Lists the threads of this process once. The kernel may skip some.
 fn list() -> io::Result<Vec<ThreadId>> {
     let mut threads = Vec::new();
     for entry in fs::read_dir("/proc/self/task")? {
@@ -93,11 +93,11 @@ fn list() -> io::Result<Vec<ThreadId>> {
     Ok(threads)
 }
 
-/// How many threads this process has.
+/// Returns the number of threads of this process.
 fn count() -> Option<usize> {
     let stat = fs::read("/proc/self/stat").ok()?;
     let stat = String::from_utf8_lossy(&stat);
-    // Behind the name, which may be anything, comes the third field; this is the twentieth.
+    // The third field follows the name, which may contain anything. The number of threads is the twentieth.
     let (_, fields) = stat.rsplit_once(") ")?;
     fields.split(' ').nth(17)?.parse().ok()
 }
@@ -125,7 +125,7 @@ mod tests {
         }
     }
 
-    /// Each of the threads that stay was started after one that ends while they are listed.
+    /// Each thread that stays was started right after one that ends while they are listed.
     #[test]
     fn no_thread_is_passed_over_while_others_end() {
         for _ in 0..100 {
@@ -158,7 +158,7 @@ mod tests {
         ThreadId(Pid::from_raw(number).unwrap())
     }
 
-    /// What comes of these listings, if the threads of the second numbers are there, and so many are counted.
+    /// Returns the threads that are found if the kernel gives these listings and counts, while the threads in `there` exist.
     fn completed(listings: &[&[i32]], there: &[i32], mut counts: VecDeque<usize>) -> Vec<i32> {
         let mut listings = listings.iter();
         let listed = || Ok(listings.next().expect("one listing too many").iter().copied().map(thread).collect());
@@ -172,14 +172,14 @@ mod tests {
     #[test]
     fn what_one_listing_lacks_another_one_has() {
         assert_eq!(completed(&[&[1, 2, 3]], &[1, 2, 3], [3].into()), [1, 2, 3]);
-        // The second one ended, and the third one was passed over.
+        // The second thread ended, and the kernel skipped the third one.
         assert_eq!(completed(&[&[1, 2, 4], &[1, 3, 4]], &[1, 3, 4], [3, 3].into()), [1, 3, 4]);
         assert_eq!(completed(&[&[1, 2, 4], &[1, 3]], &[1, 3, 4], [3, 3].into()), [1, 3, 4]);
-        // One has started before they were counted, and is listed then.
+        // A thread started between the first listing and the count, so the second listing has it.
         assert_eq!(completed(&[&[1, 2], &[1, 2, 3]], &[1, 2, 3], [3, 3].into()), [1, 2, 3]);
-        // One has ended since they were counted.
+        // A thread ended after the count.
         assert_eq!(completed(&[&[1, 2, 3], &[1, 2]], &[1, 2], [3, 2].into()), [1, 2]);
-        // Nobody counts them.
+        // The kernel gives no count.
         assert_eq!(completed(&[&[1, 2]], &[1, 2], [].into()), [1, 2]);
     }
 

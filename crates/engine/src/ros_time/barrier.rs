@@ -1,4 +1,4 @@
-//! Waiting until time has moved.
+//! Barriers: waiting until ROS time has moved.
 
 use crate::sync::thread::{self, Thread};
 use std::cell::Cell;
@@ -7,22 +7,22 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use super::Driver;
+use super::driver::Driver;
 
-/// What ROS time was asked to show is shown once this is over. Await it, [wait](Self::wait) for it, or drop it: time
-/// moves all the same.
+/// A future that resolves once ROS time shows the time that was set. Await it, [wait](Self::wait) for it, or drop it: time moves in any
+/// case.
 ///
-/// An asynchronous callback may await it even if it holds the group of a jump callback: that one runs meanwhile.
+/// An asynchronous callback may await it even if it holds the group of a jump callback, which runs meanwhile.
 pub struct Barrier {
     driver: Arc<Driver>,
     ticket: u64,
 }
 
-/// Why nobody can wait for time to move here.
+/// Errors of waiting for ROS time to move.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BarrierError {
-    /// The calling thread runs callbacks, perhaps the very ones that are to be waited for.
+    /// The calling thread belongs to an executor and may have to run the jump callbacks itself.
     #[error("blocking in a callback could last for ever; await the barrier in an asynchronous callback instead")]
     InCallback,
 }
@@ -32,16 +32,16 @@ impl Barrier {
         Self { driver, ticket }
     }
 
-    /// Whether time has moved. Locks for a moment.
+    /// Returns true if time has moved. Locks for a moment.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.driver.is_over(self.ticket)
     }
 
-    /// Blocks until time has moved: until all jump callbacks of spinning executors ran.
+    /// Blocks until time has moved, that is until all jump callbacks of spinning executors have run.
     ///
     /// # Errors
-    /// If time has not moved yet and this is called on an executor's thread, which would have to wait for itself.
+    /// If time has not moved yet and the calling thread is an executor's, which might wait for itself.
     pub fn wait(self) -> Result<(), BarrierError> {
         struct Unpark(Thread);
         impl Wake for Unpark {
@@ -64,7 +64,7 @@ impl Barrier {
     }
 }
 
-/// May be polled anywhere; locks for a moment, and allocates when it is polled first.
+/// May be polled anywhere. Locks for a moment, and allocates at the first poll.
 impl Future for Barrier {
     type Output = ();
 
@@ -86,11 +86,11 @@ impl fmt::Debug for Barrier {
 }
 
 crate::sync::thread_local! {
-    /// Whether this thread is one of an executor that spins.
+    /// True on the threads of executors that spin.
     static RUNS_CALLBACKS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Marks the thread as one that runs callbacks while it lives.
+/// Marks the calling thread as one that runs callbacks until it is dropped.
 pub(crate) struct RunsCallbacks(bool);
 
 impl RunsCallbacks {

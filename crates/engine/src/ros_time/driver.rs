@@ -1,4 +1,4 @@
-//! Moves ROS time: at once, or once the jump callbacks ran.
+//! The driver of ROS time: moves it at once, or after the jump callbacks have run.
 
 use crate::sync::atomic::{Ordering, fence};
 use crate::sync::{Mutex, MutexGuard};
@@ -8,42 +8,42 @@ use std::task::{Poll, Waker};
 use rospin_core::Instant;
 use smallvec::SmallVec;
 
-use super::{Barrier, ClockChange, JumpThreshold, TimeJump, Told};
-use crate::clock::Clock;
+use super::jump::{ClockChange, JumpThreshold, TimeJump, Told};
 use crate::lock_free::dial::Dial;
-use crate::shared::Shared;
-use crate::source::Notifier;
+use crate::time_source::{TimeListener, TimeSource};
 
-/// What ROS time is driven by. One a [`Clock`].
+/// Drives ROS time. Each context has one.
 pub(crate) struct Driver {
     pub(crate) dial: Dial,
+    source: TimeSource,
     books: Mutex<Books>,
 }
 
-/// What ROS time is to show.
+/// A time that ROS time is asked to show.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Target {
     pub(super) is_active: bool,
-    /// Shown while it is active.
+    /// The time to show while it is active.
     pub(super) time: Instant,
 }
 
 struct Books {
     current: Target,
-    /// What it will show when nobody is waited for any more, and the ticket of who asked for it.
+    /// The time to show once all jump callbacks that are waited for have run, and the ticket of the request.
     next: Option<(Target, u64)>,
-    /// What was asked for last while there was a `next`.
+    /// The last request that came while there was a `next`.
     queued: Option<(Target, u64)>,
-    /// How many jump callbacks have to run before `next` is shown.
+    /// The number of jump callbacks that have to run before `next` is shown.
     waiting: usize,
-    /// The ticket that was given out last, and the last one that is over.
+    /// The ticket that was given out last.
     tickets: u64,
+    /// The last ticket whose request is over: time has moved.
     over: u64,
     waiters: Vec<(u64, Waker)>,
     hooks: Vec<Hook>,
     hook_numbers: u64,
-    executors: Vec<Weak<Shared>>,
-    /// See [`Dial`].
+    executors: Vec<Weak<dyn TimeListener>>,
+    /// The sum of all changes of the time line, see [`Dial`].
     shift_ns: i64,
 }
 
@@ -51,21 +51,27 @@ struct Books {
 struct Hook {
     number: u64,
     threshold: JumpThreshold,
-    /// From when the entity is attached.
-    notifier: Option<Notifier>,
-    /// What it has to be told of. Jumps that an executor slept through become one.
+    /// Set when the entity is attached.
+    listener: Option<Listener>,
+    /// The jump that it has yet to be told of. Several jumps in a row become one.
     told: Option<Told>,
 }
 
-/// What is done, or dropped, when the books are closed: foreign code, and whatever takes their lock again.
+/// The executor that runs a jump callback, and the waker that has it take the jump.
+struct Listener {
+    executor: Arc<dyn TimeListener>,
+    waker: Waker,
+}
+
+/// The wake-ups that are due once the books are closed. They run foreign code, and code that opens the books again.
 #[derive(Default)]
 struct Afterwards {
     wakers: Vec<Waker>,
-    executors: SmallVec<[Arc<Shared>; 8]>,
+    executors: SmallVec<[Arc<dyn TimeListener>; 8]>,
 }
 
 impl Driver {
-    pub(crate) fn new() -> Arc<Self> {
+    pub(crate) fn new(source: TimeSource) -> Arc<Self> {
         let books = Books {
             current: Target { is_active: false, time: Instant::ZERO },
             next: None,
@@ -79,18 +85,18 @@ impl Driver {
             executors: Vec::new(),
             shift_ns: 0,
         };
-        Arc::new(Self { dial: Dial::new(), books: Mutex::new(books) })
+        Arc::new(Self { dial: Dial::new(), source, books: Mutex::new(books) })
     }
 
-    /// Lets time that moves wake the executor.
-    pub(crate) fn wakes(&self, executor: &Arc<Shared>) {
+    /// Wakes the executor from now on when ROS time moves.
+    pub(crate) fn add_listener(&self, executor: Weak<dyn TimeListener>) {
         let mut books = self.open();
         books.executors.retain(|executor| executor.strong_count() > 0);
-        books.executors.push(Arc::downgrade(executor));
+        books.executors.push(executor);
     }
 
-    /// Changes what ROS time shows as soon as jump callbacks allow.
-    pub(super) fn ask(self: &Arc<Self>, clock: &Clock, change: impl FnOnce(&mut Target)) -> Barrier {
+    /// Changes the time that ROS time shows as soon as jump callbacks allow. Returns the ticket of the request.
+    pub(super) fn ask(&self, change: impl FnOnce(&mut Target)) -> u64 {
         let mut books = self.open();
         let latest = books.queued.or(books.next).map(|(target, _)| target);
         let mut target = latest.unwrap_or(books.current);
@@ -98,58 +104,60 @@ impl Driver {
         books.tickets += 1;
         let ticket = books.tickets;
         books.queued = Some((target, ticket));
-        self.proceed(books, clock);
-        Barrier::new(Arc::clone(self), ticket)
+        self.proceed(books);
+        ticket
     }
 
-    /// A jump callback that was waited for has run.
-    pub(super) fn arrived(&self, clock: &Clock) {
+    /// Notes that a jump callback that was waited for has run.
+    pub(crate) fn arrived(&self) {
         let mut books = self.open();
         books.waiting -= 1;
-        self.proceed(books, clock);
+        self.proceed(books);
     }
 
-    /// The executor does not spin any more: time does not wait for its jump callbacks.
-    pub(crate) fn leave(&self, executor: &Shared) {
+    /// Notes that the executor does not spin any more: time does not wait for its jump callbacks.
+    pub(crate) fn leave(&self, executor: &dyn TimeListener) {
         let mut books = self.open();
-        if executor.spinning.load(Ordering::SeqCst) {
-            // Again, meanwhile: its jump callbacks will run, and the end of that spin comes here, too.
+        if executor.is_spinning() {
+            // The executor spins again: its jump callbacks will run. The end of that spin comes here, too.
             return;
         }
-        let is_of_executor =
-            |hook: &Hook| hook.notifier.as_ref().is_some_and(|notifier| std::ptr::eq(&**notifier.executor(), executor));
+        let is_executor = |listener: &Listener| std::ptr::addr_eq(Arc::as_ptr(&listener.executor), executor);
+        let is_of_executor = |hook: &Hook| hook.listener.as_ref().is_some_and(is_executor);
         let mut left = 0;
         for told in books.hooks.iter_mut().filter(|hook| is_of_executor(hook)).filter_map(|hook| hook.told.as_mut()) {
             left += usize::from(std::mem::take(&mut told.is_waited_for));
         }
         books.waiting -= left;
-        self.proceed(books, &executor.clock);
+        self.proceed(books);
     }
 
-    fn proceed(&self, mut books: MutexGuard<'_, Books>, clock: &Clock) {
-        let afterwards = books.proceed(&self.dial, clock);
+    fn proceed(&self, mut books: MutexGuard<'_, Books>) {
+        let afterwards = books.proceed(&self.dial, &self.source);
         drop(books);
         afterwards.run(&self.dial);
     }
 
     // ---- jump callbacks ----
 
-    /// Enters a jump callback; it is told of nothing before it is [hooked up](Self::hook_up).
+    /// Enters a jump callback. It is told of nothing before it is [hooked up](Self::hook_up).
     pub(crate) fn add_hook(&self, threshold: JumpThreshold) -> u64 {
         let mut books = self.open();
         books.hook_numbers += 1;
         let number = books.hook_numbers;
-        books.hooks.push(Hook { number, threshold, notifier: None, told: None });
+        books.hooks.push(Hook { number, threshold, listener: None, told: None });
         number
     }
 
-    pub(super) fn hook_up(&self, number: u64, notifier: Notifier) {
-        notifier.executor().has_jump_callbacks.store(true, Ordering::SeqCst);
+    /// Tells the executor of jumps from now on by calling the waker.
+    pub(super) fn hook_up(&self, number: u64, executor: Arc<dyn TimeListener>, waker: Waker) {
+        executor.add_jump_callback();
         if let Some(hook) = self.open().hook(number) {
-            hook.notifier = Some(notifier);
+            hook.listener = Some(Listener { executor, waker });
         }
     }
 
+    /// Takes the jump that the callback has yet to be told of.
     pub(super) fn take(&self, number: u64) -> Option<Told> {
         self.open().hook(number)?.told.take()
     }
@@ -164,7 +172,7 @@ impl Driver {
         let at = books.hooks.iter().position(|hook| hook.number == number);
         let hook = at.map(|at| books.hooks.remove(at));
         drop(books);
-        // Opens the books again.
+        // Dropping a hook may open the books again.
         drop(hook);
     }
 
@@ -175,7 +183,7 @@ impl Driver {
     }
 
     pub(super) fn poll_over(&self, ticket: u64, waker: &Waker) -> Poll<()> {
-        // Cloned and dropped while the books are closed: it is foreign code.
+        // Cloned and dropped while the books are closed: wakers are foreign code.
         let waker = waker.clone();
         let mut books = self.open();
         if ticket <= books.over {
@@ -207,8 +215,8 @@ impl Driver {
 }
 
 impl Books {
-    /// Goes on as far as jump callbacks allow.
-    fn proceed(&mut self, dial: &Dial, clock: &Clock) -> Afterwards {
+    /// Shows one request after the other, as far as jump callbacks allow.
+    fn proceed(&mut self, dial: &Dial, clock: &TimeSource) -> Afterwards {
         let mut afterwards = Afterwards::default();
         while self.waiting == 0 {
             if let Some((target, ticket)) = self.next.take() {
@@ -236,8 +244,8 @@ impl Books {
         afterwards.wakers.extend(self.waiters.drain(..).map(|(_, waker)| waker));
     }
 
-    /// What happens when `target` is shown, if it is a jump at all.
-    fn jump_to(&self, target: Target, clock: &Clock) -> Option<TimeJump> {
+    /// Returns the jump from the current time to `target`, or `None` if that is no jump.
+    fn jump_to(&self, target: Target, clock: &TimeSource) -> Option<TimeJump> {
         let shows = |target: Target| if target.is_active { target.time } else { clock.system() };
         let change = match (self.current.is_active, target.is_active) {
             (false, false) => return None,
@@ -251,26 +259,26 @@ impl Books {
 
     /// Releases the jump callbacks whose threshold is exceeded; those of spinning executors are waited for.
     fn tell(&mut self, jump: TimeJump) {
-        // With the one at the end of a spin: either it finds what is given here, or here it is seen not to spin.
+        // Pairs with the fence at the end of a spin: either that thread finds the jump, or this one sees that it does not spin.
         fence(Ordering::SeqCst);
         for hook in &mut self.hooks {
-            let Some(notifier) = hook.notifier.as_ref().filter(|_| hook.threshold.is_exceeded_by(&jump)) else {
+            let Some(listener) = hook.listener.as_ref().filter(|_| hook.threshold.is_exceeded_by(&jump)) else {
                 continue;
             };
-            let executor = notifier.executor();
+            let Listener { executor, waker } = listener;
             let told = hook.told.get_or_insert_with(|| Told::new(jump, executor));
             let is_change = jump.change != ClockChange::None;
             let change = if is_change { jump.change } else { told.jump.change };
             told.jump = TimeJump { from: told.jump.from, to: jump.to, change };
-            if !told.is_waited_for && executor.spinning.load(Ordering::SeqCst) {
+            if !told.is_waited_for && executor.is_spinning() {
                 told.is_waited_for = true;
                 self.waiting += 1;
             }
-            notifier.notify();
+            waker.wake_by_ref();
         }
     }
 
-    fn show(&mut self, target: Target, dial: &Dial, clock: &Clock) {
+    fn show(&mut self, target: Target, dial: &Dial, clock: &TimeSource) {
         let jump = self.jump_to(target, clock);
         self.current = target;
         let Some(TimeJump { from, to, change }) = jump else {
@@ -290,9 +298,7 @@ impl Books {
 impl Afterwards {
     fn run(self, dial: &Dial) {
         for executor in self.executors {
-            if executor.ros_watch.is_up_now(dial) {
-                executor.bell.parker.unpark_one();
-            }
+            executor.ros_time_moved(dial);
         }
         for waker in self.wakers {
             waker.wake();

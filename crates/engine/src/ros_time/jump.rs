@@ -1,25 +1,22 @@
-//! Jumps of ROS time, and the source of the callbacks that are told of them.
+//! Jumps of ROS time.
 
-use crate::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rospin_core::Instant;
 
-use super::Driver;
-use crate::shared::Shared;
-use crate::source::{Notifier, Pending, Source, TakeError};
+use crate::time_source::TimeListener;
 
-/// Whether a jump came with another source of time.
+/// The change of the source of ROS time that comes with a jump.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum ClockChange {
-    /// ROS time is driven as before.
+    /// The source stays the same.
     #[default]
     None,
-    /// ROS time was the system clock's, and is driven from now on.
+    /// ROS time followed the system clock, and is driven from now on.
     Activated,
-    /// ROS time was driven, and is the system clock's from now on.
+    /// ROS time was driven, and follows the system clock from now on.
     Deactivated,
 }
 
@@ -27,43 +24,43 @@ pub enum ClockChange {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct TimeJump {
-    /// What ROS time shows still.
+    /// The time before the jump.
     pub from: Instant,
-    /// What it will show.
+    /// The time after the jump.
     pub to: Instant,
-    /// Whether its source changes.
+    /// The change of the source.
     pub change: ClockChange,
 }
 
 impl TimeJump {
-    /// By how much time moves forward; zero if it moves back.
+    /// Returns the distance by which time moves forward; zero if it moves back.
     #[must_use]
     pub fn forward(&self) -> Duration {
         self.to.saturating_since(self.from)
     }
 
-    /// By how much time moves back; zero if it moves forward.
+    /// Returns the distance by which time moves back; zero if it moves forward.
     #[must_use]
     pub fn backward(&self) -> Duration {
         self.from.saturating_since(self.to)
     }
 }
 
-/// Which jumps a callback is to be told of. The default is none.
+/// The jumps that a callback is told of. The default is no jumps at all.
 ///
-/// As in rcl, a change of the source is judged by `on_clock_change` only, however far apart the two times are.
+/// As in rcl, only `on_clock_change` matters for a change of the source, however far apart the two times are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct JumpThreshold {
-    /// Jumps forward by at least that much. Every message of `/clock` is a step forward: choose more than it usually is.
+    /// The least jump forward. Every message of `/clock` is a small jump forward, so choose more than that.
     pub min_forward: Option<Duration>,
-    /// Jumps back by at least that much.
+    /// The least jump back.
     pub min_backward: Option<Duration>,
-    /// Changes between driven time and the system clock.
+    /// True for changes between driven time and the system clock.
     pub on_clock_change: bool,
 }
 
 impl JumpThreshold {
-    /// Whether a callback with this threshold is told of `jump`.
+    /// Returns true if a callback with this threshold is told of `jump`.
     #[must_use]
     pub fn is_exceeded_by(&self, jump: &TimeJump) -> bool {
         if jump.change != ClockChange::None {
@@ -74,67 +71,24 @@ impl JumpThreshold {
     }
 }
 
-/// A jump that a callback has to be told of; dropped when it was, or cannot be any more.
+/// A jump that a callback has yet to be told of. Dropping it says that the callback ran, or never will.
 pub(crate) struct Told {
     pub(crate) jump: TimeJump,
-    /// Whether time stands still until then.
+    /// True if time stands still until the callback ran.
     pub(super) is_waited_for: bool,
-    executor: Arc<Shared>,
+    executor: Arc<dyn TimeListener>,
 }
 
 impl Told {
-    /// Must not be dropped while the driver's books are open.
-    pub(super) fn new(jump: TimeJump, executor: &Arc<Shared>) -> Self {
-        executor.jumps_left.fetch_add(1, Ordering::SeqCst);
+    /// Creates the jump. It must not be dropped while the driver's books are open.
+    pub(super) fn new(jump: TimeJump, executor: &Arc<dyn TimeListener>) -> Self {
+        executor.add_jump();
         Self { jump, is_waited_for: false, executor: Arc::clone(executor) }
     }
 }
 
 impl Drop for Told {
     fn drop(&mut self) {
-        if self.is_waited_for {
-            self.executor.clock.driver().arrived(&self.executor.clock);
-        }
-        if self.executor.jumps_left.fetch_sub(1, Ordering::SeqCst) == 1 {
-            // Its timers on ROS time may go on.
-            self.executor.poke();
-        }
-    }
-}
-
-/// Where jump callbacks take their jumps from.
-pub(crate) struct JumpSource {
-    driver: Arc<Driver>,
-    hook: u64,
-}
-
-impl JumpSource {
-    pub(crate) const fn new(driver: Arc<Driver>, hook: u64) -> Self {
-        Self { driver, hook }
-    }
-}
-
-impl Source for JumpSource {
-    type Item = Told;
-    type Attachment = ();
-
-    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
-        self.driver.hook_up(self.hook, notifier);
-        Ok(())
-    }
-
-    fn try_take(&mut self) -> Result<Option<Told>, TakeError> {
-        Ok(self.driver.take(self.hook))
-    }
-
-    fn pending(&self) -> Pending {
-        // Before the executor knew the entity, notifications were lost on it.
-        if self.driver.has_news(self.hook) { Pending::Unknown } else { Pending::Empty }
-    }
-}
-
-impl Drop for JumpSource {
-    fn drop(&mut self) {
-        self.driver.unhook(self.hook);
+        self.executor.remove_jump(self.is_waited_for);
     }
 }

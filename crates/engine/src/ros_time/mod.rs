@@ -1,16 +1,17 @@
-//! ROS time: the system clock's, or what a simulator, a recording or a test says it is.
+//! ROS time: the system clock's time, or the time that a simulator, a recording or a test sets.
 //!
-//! It is driven from outside of the executors. What it shows is on a [`Dial`] that anyone reads without a lock. The books of
-//! the [`Driver`] say what is to come: a target, if jump callbacks have to run before time may move there, and one more that
-//! was asked for meanwhile. Only time that moves takes their lock, for a moment; no user code runs under it.
+//! It is driven from outside of the executors. A [`Dial`] shows it, which any thread reads without a lock. The books of the [`Driver`]
+//! have the requests that are still to come: one, if jump callbacks have to run before time may move there, and a further one that
+//! was made meanwhile. Only threads that move time take their lock, for a moment, and no user code runs under it.
 //!
-//! Time waits for jump callbacks, so these must not wait for time. A suspended callback that holds their group may: it sleeps
-//! on ROS time, awaits a [`Barrier`], or waits for somebody who does. So a jump callback runs while the holder of its group is
-//! suspended, between two polls of it, and waits only for callbacks that run.
+//! Time waits for jump callbacks, so a jump callback must not wait for time. But a suspended callback that holds its group may be
+//! waiting for time: it sleeps on ROS time, or awaits a [`Barrier`]. So a jump callback runs between two polls of such a callback, and
+//! waits only for callbacks that run.
 
 mod barrier;
-mod driver;
+pub(crate) mod driver;
 mod jump;
+mod jump_source;
 mod view;
 
 use std::fmt;
@@ -20,22 +21,23 @@ use rospin_core::{ClockKind, Instant};
 
 pub(crate) use barrier::RunsCallbacks;
 pub use barrier::{Barrier, BarrierError};
-pub(crate) use driver::Driver;
 pub use jump::{ClockChange, JumpThreshold, TimeJump};
-pub(crate) use jump::{JumpSource, Told};
+pub(crate) use jump_source::JumpSource;
 pub(crate) use view::{Follower, Leap, RosView};
 
 use crate::clock::Clock;
+use driver::Target;
 
-/// The ROS time of a [`Context`](crate::Context): tells it, and drives it, as the messages of `/clock` would.
+/// The ROS time of a [`Context`](crate::Context), to read it and to drive it as the messages of `/clock` do.
 ///
-/// As in rclcpp it is the system clock's time until it is [activated](Self::set_active) (`use_sim_time`). From then on it
-/// stands still but for being [set](Self::set). Timers on [`ClockKind::Ros`] follow it: time that was set forward has passed,
-/// and what was missed is dealt with by the timer's [overrun policy](crate::Overrun). When it was set back, no timer
-/// waits for longer than its period; when its source changed, what was left to wait is waited for on the new one. While it is
-/// the system clock's time and somebody sets that clock back, what was left to wait is waited for, too: a timer goes on at its
-/// rate, where one on [`ClockKind::System`] waits until the time of day is again what it was. Jump callbacks are not told, as
-/// in rclcpp: nobody knew before.
+/// As in rclcpp, ROS time follows the system clock until it is [activated](Self::set_active) (`use_sim_time`). From then on it moves
+/// only when it is [set](Self::set). Timers on [`ClockKind::Ros`] follow it:
+/// - If it is set forward, that time has passed. Missed due times are dealt with by the timer's [overrun policy](crate::Overrun).
+/// - If it is set back, no timer waits for longer than its period.
+/// - If its source changes, timers wait on the new source for the time that was left.
+/// - If it follows the system clock and that is set back, timers also wait for the time that was left, so they keep their rate. A
+///   timer on [`ClockKind::System`] instead waits for its time of day. Jump callbacks are not told of this, as in rclcpp, since
+///   nobody knows of it beforehand.
 ///
 /// Cheap to clone; clones are the same time. May be driven from any thread and from callbacks.
 ///
@@ -73,40 +75,47 @@ impl RosTime {
         Self { clock }
     }
 
-    /// What it shows now. Neither blocks nor allocates.
+    /// Returns the time that it shows now. Neither blocks nor allocates.
     #[must_use]
     pub fn now(&self) -> Instant {
         self.clock.read(ClockKind::Ros)
     }
 
-    /// Whether it is driven; otherwise it is the system clock's time. Neither blocks nor allocates.
+    /// Returns true if it is driven, and false if it follows the system clock. Neither blocks nor allocates.
     #[must_use]
     pub fn is_active(&self) -> bool {
         self.clock.driver().dial.read().time_ns.is_some()
     }
 
-    /// Sets it, as a message of `/clock` does. Unless it is active, that is what it will show once it is.
+    /// Sets the time, as a message of `/clock` does. If ROS time is not active, it shows this time once it is.
     ///
-    /// A jump beyond the [threshold](JumpThreshold) of a [jump callback](crate::CallbackGroup::create_jump_callback) comes
-    /// in order: first the jump callbacks run, on all executors that spin; then time moves, all at once. So this returns at
-    /// once, and what it returns says when time has moved. Executors that do not spin are not waited for: their jump
-    /// callbacks are the first thing that runs when they do, and their timers see no new time before that. If an executor is
-    /// halted meanwhile, the same holds for it. A callback of the group that runs is waited for; one that is suspended is not,
-    /// even if it holds the group, nor is an executor that is dropped, or a group or a callback that is removed.
+    /// If the jump is beyond the [threshold](JumpThreshold) of [jump callbacks](crate::CallbackGroup::create_jump_callback), they run
+    /// first, on all executors that spin. Then time moves, for all executors at once. This method does not wait for that: the
+    /// returned barrier resolves when time has moved.
     ///
-    /// What is asked for while jump callbacks run is done afterwards; of several, the last. Locks for a moment, wakes
-    /// executors whose timers are due, runs no callbacks. May allocate.
+    /// Time does not wait for executors that do not spin, or stop spinning. Their jump callbacks are the first to run in their next
+    /// spin, and their timers see no new time before that. Time waits for a callback of the jump callback's group that runs, but not
+    /// for one that is suspended, even if it holds the group. Nor does it wait for an executor, a group or a callback that is removed.
+    ///
+    /// If the time is set while jump callbacks run, the last request is dealt with afterwards.
+    ///
+    /// Locks for a moment and wakes executors whose timers are due. May allocate. Runs no callbacks.
     pub fn set(&self, now: Instant) -> Barrier {
-        self.clock.driver().ask(&self.clock, |target| target.time = now)
+        self.ask(|target| target.time = now)
     }
 
-    /// Activates it, or has it follow the system clock (`use_sim_time`). To be waited for as [`set`](Self::set).
+    /// Activates ROS time, or lets it follow the system clock (`use_sim_time`). Jump callbacks run first, as for [`set`](Self::set).
     pub fn set_active(&self, active: bool) -> Barrier {
-        self.clock.driver().ask(&self.clock, |target| target.is_active = active)
+        self.ask(|target| target.is_active = active)
+    }
+
+    fn ask(&self, change: impl FnOnce(&mut Target)) -> Barrier {
+        let driver = self.clock.driver();
+        Barrier::new(Arc::clone(driver), driver.ask(change))
     }
 }
 
-/// Whether they are the same time: of the same context.
+/// Two values are equal if they are the ROS time of the same context.
 impl PartialEq for RosTime {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(self.clock.driver(), other.clock.driver())

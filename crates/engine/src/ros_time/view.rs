@@ -1,22 +1,21 @@
-//! What one executor's timers know of ROS time.
-
-use crate::sync::atomic::Ordering;
+//! ROS time as one executor's timers see it.
 
 use rospin_core::{ClockKind, Instant, Scheduler};
 
 use crate::clock::{Clock, RosReading, SystemDue};
 use crate::lock_free::dial::Reading;
-use crate::shared::Shared;
+use crate::times::Times;
 
-/// Finds the jumps of ROS time for those who read it now and then.
+/// Finds the jumps of ROS time between two readings.
 pub(crate) struct Follower {
     told: Reading,
-    /// What it showed then, and when that was on the steady clock.
+    /// The time at the last reading.
     shown: Instant,
+    /// The steady clock's time at the last reading.
     shown_at: Instant,
 }
 
-/// A jump of ROS time that has happened: to which time, and by how much the time line itself was moved.
+/// A jump of ROS time that has happened: the new time, and the shift of the time line itself.
 #[derive(Clone, Copy)]
 pub(crate) struct Leap {
     pub(crate) to: Instant,
@@ -29,7 +28,7 @@ impl Follower {
         Self { told, shown: Instant::ZERO, shown_at: Instant::ZERO }
     }
 
-    /// What it read last.
+    /// Returns the last reading.
     pub(crate) const fn told(&self) -> Reading {
         self.told
     }
@@ -42,14 +41,14 @@ impl Follower {
         if turn != self.told.turn {
             let shift_ns = shift_ns.wrapping_sub(self.told.shift_ns);
             let base = Instant::from_nanos(base_ns);
-            // If it follows the system clock now, that may have been set back since it was turned.
+            // If ROS time follows the system clock now, that may have been set back since the turn.
             let follows = current.reading.time_ns.is_none();
             let to = if follows { base.min(current.now) } else { base };
             let back_ns = base.saturating_since(to).as_nanos() as i64;
             leap = Some(Leap { to, shift_ns: shift_ns.wrapping_sub(back_ns) });
         } else if current.reading.time_ns.is_none() && current.now < self.shown {
-            // It follows the system clock, which was set back: nobody drove it, so nobody turned it. Who waits for it waits for
-            // what was left to wait when it was set, as when the source changes.
+            // ROS time follows the system clock, which was set back. Nobody drives it, so there was no turn. Timers wait for the
+            // time that was left, as after a change of the source.
             let expected = self.shown + now.saturating_since(self.shown_at);
             let back_ns = i64::try_from(expected.saturating_since(current.now).as_nanos()).unwrap_or(i64::MAX);
             leap = Some(Leap { to: current.now, shift_ns: -back_ns });
@@ -60,7 +59,7 @@ impl Follower {
     }
 }
 
-/// What an executor saw last of ROS time, and whether it waits for it.
+/// The last reading of an executor's timers, and the watch that is set for them.
 pub(crate) struct RosView {
     follower: Follower,
     watches: bool,
@@ -71,7 +70,7 @@ impl RosView {
         Self { follower: Follower::new(), watches: false }
     }
 
-    /// Reads ROS time while the steady clock shows `now`, and tells the timers of a jump; says whether there was one.
+    /// Reads ROS time while the steady clock shows `now`, and adjusts the timers after a jump. Returns true if there was one.
     pub(crate) fn follow(&mut self, scheduler: &mut Scheduler, clock: &Clock, now: Instant) -> (RosReading, bool) {
         let (current, leap) = self.follower.follow(clock, now);
         if let Some(Leap { to, shift_ns }) = leap {
@@ -80,24 +79,24 @@ impl RosView {
         (current, leap.is_some())
     }
 
-    /// Says what is waited for.
-    pub(crate) fn watch(&mut self, scheduler: &Scheduler, executor: &Shared) {
-        let due_ns = next_due(scheduler, executor).map(Instant::as_nanos);
+    /// Sets the due time that the timers wait for.
+    pub(crate) fn watch(&mut self, scheduler: &Scheduler, times: &Times) {
+        let due_ns = next_due(scheduler, times).map(Instant::as_nanos);
         if due_ns.is_some() || self.watches {
-            executor.ros_watch.set(due_ns, self.follower.told().turn);
+            times.ros_watch.set(due_ns, self.follower.told().turn);
             self.watches = due_ns.is_some();
         }
     }
 
-    /// When the next timer is due while ROS time is the system clock's, by which a thread can sleep.
-    pub(crate) fn next_due_by_system_clock(&self, scheduler: &Scheduler, executor: &Shared) -> Option<SystemDue> {
-        let due = if self.follower.told().time_ns.is_none() { next_due(scheduler, executor) } else { None };
+    /// Returns the next due time if ROS time follows the system clock, on which a thread can sleep.
+    pub(crate) fn next_due_by_system_clock(&self, scheduler: &Scheduler, times: &Times) -> Option<SystemDue> {
+        let due = if self.follower.told().time_ns.is_none() { next_due(scheduler, times) } else { None };
         due.map(|due| SystemDue { due, follows_steps_back: true })
     }
 }
 
-/// None while jump callbacks have to run first: the last of them wakes the executor.
-fn next_due(scheduler: &Scheduler, executor: &Shared) -> Option<Instant> {
+/// Returns the next due time; `None` while jump callbacks have to run first. The last of them wakes the executor.
+fn next_due(scheduler: &Scheduler, times: &Times) -> Option<Instant> {
     let due = scheduler.next_due_on(ClockKind::Ros)?;
-    (executor.jumps_left.load(Ordering::SeqCst) == 0).then_some(due)
+    (!times.are_jumps_left()).then_some(due)
 }

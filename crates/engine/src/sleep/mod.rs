@@ -1,10 +1,10 @@
-//! Sleeping: in asynchronous callbacks, in futures that a spin waits for, and elsewhere; on any clock.
+//! Sleeping on any clock, in asynchronous callbacks, in futures that a spin waits for, and elsewhere.
 //!
-//! Sleeps are no entities: a sleep is an entry in a queue of an executor, which calls its waker when it is due, between two
-//! callbacks. So whatever was woken runs at its own priority.
+//! A sleep is not an entity but an entry in a queue of an executor. The executor calls its waker when it is due, between two
+//! callbacks. So the woken callback runs at its own priority.
 
 mod queue;
-mod sleeps;
+pub(crate) mod sleeps;
 
 use std::fmt;
 use std::pin::Pin;
@@ -14,15 +14,12 @@ use std::time::Duration;
 
 use rospin_core::{ClockKind, Instant};
 
-pub(crate) use sleeps::{RosWatch, Sleeps};
-
 use crate::current::Seat;
-use crate::executor::ExecutorHandle;
 use crate::shared::Shared;
 use queue::Ticket;
 use sleeps::{Asked, Wish};
 
-/// Why somebody cannot sleep, or go on sleeping.
+/// Reasons why a sleep ends early.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SleepError {
@@ -43,103 +40,58 @@ pub enum SleepError {
     },
 }
 
-/// Resolves when its clock shows the time; to be awaited in asynchronous callbacks, in what
-/// [`spin_until`](crate::Executor::spin_until) waits for, and elsewhere.
+/// A future that resolves at a time of a clock. It may be awaited anywhere: in asynchronous callbacks, in the future of
+/// [`spin_until`](crate::Executor::spin_until), and elsewhere.
 ///
-/// While it is polled by a thread of an executor, that executor wakes it; so a callback that a deployment file moved sleeps on
-/// its own executor. Polled by any other thread, it is woken by the executor that it was asked of. It resolves while that
-/// executor spins, and not before it was polled. Who sleeps on ROS time sleeps until all jump callbacks of the executor ran.
+/// If a thread of an executor polls it, that executor wakes it. So a callback that a deployment file moved sleeps on its own
+/// executor. If any other thread polls it, the executor of the [handle](crate::ExecutorHandle::sleep) wakes it. It resolves only
+/// while that executor spins. A sleep on ROS time lasts until all jump callbacks of the executor have run.
 ///
-/// The first poll, a poll by another executor's thread, and the drop take a lock for a moment and cost the logarithm of how many
-/// sleep there; the first poll may allocate. None of them waits for a callback.
+/// The first poll, a poll by another executor's thread, and the drop take a lock for a moment. Their cost is logarithmic in the
+/// number of sleepers. The first poll may allocate. None of them waits for a callback.
 ///
 /// # Errors
 /// See [`SleepError`].
 #[must_use = "it sleeps only while it is awaited"]
 pub struct Sleep {
     wish: Wish,
-    /// The executor that it was asked of.
+    /// The executor of the handle that created the sleep.
     asked_of: Arc<Shared>,
     bed: Option<Bed>,
     is_over: bool,
 }
 
-/// Where somebody sleeps.
+/// A place in an executor's queue of sleepers.
 struct Bed {
     executor: Arc<Shared>,
     ticket: Ticket,
 }
 
-impl ExecutorHandle {
-    /// Sleeps until the clock of that kind shows `due`. On ROS time that is when it gets there, however it does.
-    ///
-    /// See [`sleep`](Self::sleep) for what it costs, and [`Sleep`] for who wakes it.
-    pub fn sleep_until(&self, clock: ClockKind, due: Instant) -> Sleep {
-        Sleep::until(&self.shared, clock, due)
-    }
-
-    /// Sleeps for so long on the clock of that kind, from now on, and no longer should ROS time jump back.
-    ///
-    /// The executor wakes the callback itself, and the callback goes on at its own priority. `tokio::time::sleep` relies on a
-    /// thread of Tokio's instead, which is an ordinary one (`SCHED_OTHER`): under load, an urgent callback that awaits it is late
-    /// by as much as ordinary threads are. Use this one there.
-    ///
-    /// Reads a clock; neither blocks, locks nor allocates. See [`Sleep`] for what polling it costs.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use rospin_engine::{ClockKind, Context, ContextOptions, ExecutorOptions, Instant, SpinOptions, TimerOptions};
-    ///
-    /// let context = Context::new(ContextOptions::new());
-    /// let executor = context.create_executor(ExecutorOptions::new("main"));
-    /// let time = context.ros_time();
-    /// time.set_active(true);
-    /// let arm = executor.create_group("arm", "down");
-    /// let handle = executor.handle();
-    /// let _wave = arm.create_timer_async(TimerOptions::one_shot(Duration::ZERO), move |arm, _| {
-    ///     let pause = handle.sleep(ClockKind::Ros, Duration::from_secs(2));
-    ///     async move {
-    ///         arm.with(|arm| *arm = "up");
-    ///         if pause.await.is_ok() {
-    ///             arm.with(|arm| *arm = "waving");
-    ///         }
-    ///     }
-    /// })?;
-    /// executor.spin(SpinOptions::spin_all())?;
-    /// time.set(Instant::from_millis(2_000));
-    /// executor.spin(SpinOptions::spin_all())?;
-    /// assert_eq!(arm.into_payload().unwrap(), "waving");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn sleep(&self, clock: ClockKind, duration: Duration) -> Sleep {
-        Sleep::after(&self.shared, clock, duration)
-    }
-}
-
 impl Sleep {
-    /// Sleeps for so long, on that executor unless it is polled by another one.
+    /// Creates a sleep for a duration, on that executor unless another one polls it.
     pub(crate) fn after(executor: &Arc<Shared>, clock: ClockKind, duration: Duration) -> Self {
         let mut sleep = Self::new(executor, clock, Instant::ZERO, Some(duration));
-        let current = executor.clock.read_ros();
-        let now = if clock == ClockKind::Ros { current.now } else { executor.clock.read(clock) };
+        let current = executor.times.clock.read_ros();
+        let now = if clock == ClockKind::Ros { current.now } else { executor.times.clock.read(clock) };
         sleep.wish.due = now + duration;
         sleep.wish.ros = current.reading;
         sleep
     }
 
-    /// Sleeps until then, on that executor unless it is polled by another one.
+    /// Creates a sleep until a time, on that executor unless another one polls it.
     pub(crate) fn until(executor: &Arc<Shared>, clock: ClockKind, due: Instant) -> Self {
         Self::new(executor, clock, due, None)
     }
 
     fn new(executor: &Arc<Shared>, clock: ClockKind, due: Instant, longest: Option<Duration>) -> Self {
-        let wish = Wish { clock, due, longest, ros: executor.clock.driver().dial.read() };
+        let wish = Wish { clock, due, longest, ros: executor.times.dial().read() };
         Self { wish, asked_of: Arc::clone(executor), bed: None, is_over: false }
     }
 
-    /// Who is to wake it: the executor that polls it, unless its thread has better to do than to look after sleepers.
+    /// Returns the executor that is to wake the sleep: the one that polls it, unless a synchronous callback blocks that one.
     fn waking_executor(&self) -> Result<Option<Arc<Shared>>, SleepError> {
-        let is_alike = |seat: &Seat| Arc::ptr_eq(seat.executor.clock.driver(), self.asked_of.clock.driver());
+        let is_alike =
+            |seat: &Seat| Arc::ptr_eq(seat.executor.times.clock.driver(), self.asked_of.times.clock.driver());
         let Some(seat) = Seat::here().filter(is_alike) else {
             return Ok(None);
         };
@@ -152,7 +104,7 @@ impl Sleep {
         Ok(Some(Arc::clone(&self.asked_of)))
     }
 
-    /// Leaves the bed. True if it was woken there.
+    /// Leaves the queue. Returns true if the sleep was over there.
     fn get_up(&mut self) -> bool {
         let Some(Bed { executor, ticket }) = self.bed.take() else {
             return false;
@@ -193,9 +145,12 @@ impl Future for Sleep {
             return Poll::Ready(Ok(()));
         }
         let executor = here.unwrap_or_else(|| Arc::clone(&self.asked_of));
-        let Some(ticket) = executor.sleeps.add(&executor, &self.wish, cx.waker().clone()) else {
+        let Some((ticket, is_first)) = executor.sleeps.add(&executor.times, &self.wish, cx.waker().clone()) else {
             return Poll::Ready(Err(SleepError::ExecutorDropped { executor: executor.name.clone() }));
         };
+        if is_first {
+            executor.poke();
+        }
         self.bed = Some(Bed { executor, ticket });
         Poll::Pending
     }

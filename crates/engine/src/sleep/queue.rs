@@ -1,20 +1,20 @@
-//! Who sleeps on one clock, by due time: a heap whose entries know their place, so that any of them can leave early.
+//! The sleepers of one clock, by due time: a heap whose entries know their place, so that any of them can leave early.
 
 use std::task::Waker;
 use std::time::Duration;
 
 use rospin_core::{Instant, TimerSpec};
 
-/// One who sleeps.
+/// A sleeper.
 pub(super) struct Sleeper {
     pub(super) due: Instant,
-    /// The longest it sleeps, should its clock jump. None: until `due`, however long that takes.
+    /// The longest time that it sleeps if its clock jumps. `None` means until `due`, however long that takes.
     pub(super) longest: Option<Duration>,
     pub(super) waker: Waker,
 }
 
 impl Sleeper {
-    /// When it is due after its clock jumped to `reading`, see [`TimerSpec::due_after_jump`].
+    /// Returns the due time after the clock jumped to `reading`, see [`TimerSpec::due_after_jump`].
     pub(super) fn due_after_jump(&self, reading: Instant, shift_ns: i64) -> Instant {
         let spec = TimerSpec::one_shot(self.due);
         let spec = self.longest.map_or(spec, |longest| spec.delay(longest));
@@ -22,7 +22,7 @@ impl Sleeper {
     }
 }
 
-/// Names one sleeper of a queue. Tells the next one in the same slot apart.
+/// Names one sleeper of a queue. A later sleeper in the same slot has another number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Ticket {
     slot: usize,
@@ -30,27 +30,27 @@ pub(super) struct Ticket {
 }
 
 struct Slot {
-    /// Of the sleeper that is here, or was here last.
+    /// The number of the sleeper that is here, or was here last.
     number: u64,
-    /// Where in the heap it is.
+    /// Its place in the heap.
     place: usize,
-    /// None: the slot is free.
+    /// `None` if the slot is free.
     sleeper: Option<Sleeper>,
 }
 
-/// Sleepers, earliest due first, ties in the order of their coming.
+/// Sleepers, earliest due first, ties in the order in which they came.
 #[derive(Default)]
 pub(super) struct Queue {
     slots: Vec<Slot>,
     free: Vec<usize>,
     /// A binary heap of slot numbers.
     heap: Vec<usize>,
-    /// Counts those that came.
+    /// The number of sleepers so far.
     numbers: u64,
 }
 
 impl Queue {
-    /// Takes O(log n).
+    /// Adds a sleeper. Takes O(log n).
     pub(super) fn add(&mut self, sleeper: Sleeper) -> Ticket {
         self.numbers += 1;
         let (number, place) = (self.numbers, self.heap.len());
@@ -75,13 +75,13 @@ impl Queue {
         slot.sleeper.as_mut()
     }
 
-    /// Takes O(log n). None if it is not here any more.
+    /// Removes a sleeper; `None` if it is not here any more. Takes O(log n).
     pub(super) fn remove(&mut self, ticket: Ticket) -> Option<Sleeper> {
         self.get_mut(ticket)?;
         self.take_out(ticket.slot)
     }
 
-    /// The earliest, if it is due at `now`.
+    /// Removes the earliest sleeper, if it is due at `now`.
     pub(super) fn pop_due(&mut self, now: Instant) -> Option<Sleeper> {
         let first = *self.heap.first()?;
         let (due, _) = self.key(first);
@@ -102,7 +102,7 @@ impl Queue {
         }
     }
 
-    /// All wakers; the sleepers stay where they are.
+    /// Takes out all wakers. The sleepers stay in their places.
     pub(super) fn take_wakers(&mut self) -> impl Iterator<Item = Waker> + '_ {
         let sleepers = self.slots.iter_mut().filter_map(|slot| slot.sleeper.as_mut());
         sleepers.map(|sleeper| std::mem::replace(&mut sleeper.waker, Waker::noop().clone()))

@@ -1,4 +1,4 @@
-//! Who sleeps on one executor, and what its dispatch loop asks about them.
+//! The sleepers of one executor.
 
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,11 +10,12 @@ use smallvec::SmallVec;
 
 use super::queue::{Queue, Sleeper, Ticket};
 use crate::clock::{Clock, SystemDue};
-use crate::lock_free::dial::{Dial, Reading, Watch};
+use crate::incident::contain;
+use crate::lock_free::dial::Reading;
 use crate::ros_time::{Follower, Leap};
-use crate::shared::{Shared, contain};
+use crate::times::Times;
 
-/// In place of a due time: nobody sleeps on that clock.
+/// Stands in place of a due time if nobody sleeps on the clock.
 const NOBODY: u64 = u64::MAX;
 
 const STEADY: usize = 0;
@@ -29,52 +30,52 @@ const fn index(clock: ClockKind) -> usize {
     }
 }
 
-/// Who sleeps on an executor, by clock.
+/// The sleepers of an executor, by clock.
 ///
-/// The dispatch loop asks without the lock: the earliest due times are also in atomics, written under the lock. It
-/// 1. asks [`is_due`](Self::is_due) before a pick, and if so gives back what it has, leaves the state alone, and calls
-///    [`wake_due`](Self::wake_due); then it begins anew, since wakers have raised flags;
-/// 2. has a parked thread get up for the [`earlier`](Self::earlier) of its next timer and the next sleeper, and likewise
+/// The dispatch loop does not lock: the earliest due times are also in atomics, which are written under the lock. The loop
+/// 1. calls [`is_due`](Self::is_due) before a pick. If so, it gives back its run, leaves the state alone and calls
+///    [`wake_due`](Self::wake_due). Then it begins anew, since wakers have raised flags;
+/// 2. lets a parked thread wake for the [`earlier`](Self::earlier) of its next timer and the next sleeper, and likewise
 ///    [by the system clock](Self::earlier_by_system_clock);
-/// 3. calls [`watch_ros_time`](Self::watch_ros_time) where it says what its timers wait for on ROS time.
+/// 3. calls [`watch_ros_time`](Self::watch_ros_time) when it sets the due time of its timers on ROS time.
 ///
-/// Whoever falls asleep first of all calls a thread of the executor, so that one gets up in time.
+/// A sleeper that is due before all others wakes a thread of the executor, so that a parked thread learns of the due time.
 pub(crate) struct Sleeps {
     book: Mutex<Book>,
-    /// Of each clock, in nanoseconds; [`NOBODY`] if there is none.
+    /// The earliest due time on each clock, in nanoseconds; [`NOBODY`] if there is none.
     earliest_ns: [AtomicU64; 3],
-    /// Whether there is anybody.
+    /// True if there is any sleeper.
     has_any: AtomicBool,
-    /// The turn of ROS time that its due times are reckoned in.
+    /// The turn of ROS time that due times on it belong to.
     turn: AtomicU64,
-    /// Whether the executor's watch on ROS time is set for sleeps.
+    /// True if the executor's watch on ROS time is set for sleepers.
     watches: AtomicBool,
 }
 
 struct Book {
     queues: [Queue; 3],
-    /// What ROS time showed when its sleepers were last told of jumps.
+    /// The last reading of ROS time that its sleepers were adjusted to.
     ros: Follower,
     is_closed: bool,
 }
 
-/// How long somebody wants to sleep.
+/// The due time of a sleep, before it is in a queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wish {
     pub(super) clock: ClockKind,
     pub(super) due: Instant,
-    /// See [`Sleeper`].
+    /// The longest sleep, see [`Sleeper`].
     pub(super) longest: Option<Duration>,
-    /// What ROS time showed when `due` was reckoned.
+    /// The reading of ROS time that `due` was calculated with.
     pub(super) ros: Reading,
 }
 
-/// What has become of a sleeper.
+/// The state of a sleeper.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Asked {
     Asleep,
     Woken,
-    /// It slept when the executor was dropped.
+    /// The executor was dropped while it slept.
     Closed,
 }
 
@@ -92,55 +93,54 @@ impl Sleeps {
 
     // ---- for the dispatch loop ----
 
-    /// Whether nobody sleeps. One load.
+    /// Returns true if nobody sleeps. Costs one load.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         !self.has_any.load(Ordering::Acquire)
     }
 
-    /// Whether somebody sleeps on another clock than the steady one. A few instructions.
+    /// Returns true if somebody sleeps on another clock than the steady one. Costs a few instructions.
     #[inline]
     pub(crate) fn has_others(&self) -> bool {
         self.load(SYSTEM) != NOBODY || self.load(ROS) != NOBODY
     }
 
-    /// Whether [`wake_due`](Self::wake_due) has something to do. One load while nobody sleeps; otherwise it may read
-    /// clocks, and takes a lock if somebody sleeps on ROS time.
+    /// Returns true if [`wake_due`](Self::wake_due) has something to do. Costs one load while nobody sleeps. Otherwise it may read
+    /// clocks, and it takes a lock if somebody sleeps on ROS time.
     #[inline]
-    pub(crate) fn is_due(&self, executor: &Shared, now: Instant) -> bool {
-        !self.is_empty() && self.is_anybody_due(executor, now)
+    pub(crate) fn is_due(&self, times: &Times, now: Instant) -> bool {
+        !self.is_empty() && self.is_anybody_due(times, now)
     }
 
     #[cold]
-    fn is_anybody_due(&self, executor: &Shared, now: Instant) -> bool {
+    fn is_anybody_due(&self, times: &Times, now: Instant) -> bool {
         let is_over = |clock: usize, now: Instant| self.load(clock) <= now.as_nanos();
-        // No clock shows `NOBODY`.
+        // No clock ever shows `NOBODY`.
         is_over(STEADY, now)
-            || (self.load(SYSTEM) != NOBODY && is_over(SYSTEM, executor.clock.system()))
+            || (self.load(SYSTEM) != NOBODY && is_over(SYSTEM, times.clock.system()))
             || (self.load(ROS) != NOBODY && {
-                // Looked at each time: the system clock, which it may follow, can be set back at any time.
+                // ROS time is read each time: it may follow the system clock, which can be set back at any time.
                 let mut book = self.book.lock();
-                let ros_now = self.follow(&mut book, &executor.clock, now);
+                let ros_now = self.follow(&mut book, &times.clock, now);
                 self.note(&book);
-                is_over(ROS, ros_now) && !are_jumps_left(executor)
+                is_over(ROS, ros_now) && !times.are_jumps_left()
             })
     }
 
-    /// Wakes all who are due, in the order of their due times; `now` is the time on the steady clock.
+    /// Wakes all sleepers that are due, in the order of their due times; `now` is the time on the steady clock.
     ///
-    /// Wakers are foreign code: to be called where nothing is locked or borrowed. Each is called once, and who falls asleep
-    /// meanwhile is not among them, so that it ends.
-    pub(crate) fn wake_due(&self, executor: &Shared, now: Instant) {
+    /// Wakers are foreign code, so call this while nothing is locked or borrowed. It ends, since a task that falls asleep meanwhile
+    /// is not woken.
+    pub(crate) fn wake_due(&self, times: &Times, now: Instant) {
         let mut wakers = SmallVec::<[Waker; 8]>::new();
         let mut book = self.book.lock();
         book.pop_due(STEADY, now, &mut wakers);
         if self.load(SYSTEM) != NOBODY {
-            book.pop_due(SYSTEM, executor.clock.system(), &mut wakers);
+            book.pop_due(SYSTEM, times.clock.system(), &mut wakers);
         }
         if self.load(ROS) != NOBODY {
-            let now = self.follow(&mut book, &executor.clock, now);
-            // After the reading: a jump that it shows was counted before.
-            if !are_jumps_left(executor) {
+            let now = self.follow(&mut book, &times.clock, now);
+            if !times.are_jumps_left() {
                 book.pop_due(ROS, now, &mut wakers);
             }
         }
@@ -151,45 +151,46 @@ impl Sleeps {
         }
     }
 
-    /// When the next one on the steady clock is due, or `timer` if that is earlier. One load while nobody sleeps.
+    /// Returns the earlier of `timer` and the next due time on the steady clock. Costs one load while nobody sleeps.
     #[inline]
     pub(crate) fn earlier(&self, timer: Option<Instant>) -> Option<Instant> {
         if self.is_empty() { timer } else { [timer, self.earliest(STEADY)].into_iter().flatten().min() }
     }
 
-    /// The same by the system clock, which ROS time may follow. One load while nobody sleeps.
+    /// Returns the same by the system clock, which ROS time may follow. Costs one load while nobody sleeps.
     #[inline]
-    pub(crate) fn earlier_by_system_clock(&self, executor: &Shared, timer: Option<SystemDue>) -> Option<SystemDue> {
-        if self.is_empty() { timer } else { self.earlier_of_others(executor, timer) }
+    pub(crate) fn earlier_by_system_clock(&self, times: &Times, timer: Option<SystemDue>) -> Option<SystemDue> {
+        if self.is_empty() { timer } else { self.earlier_of_others(times, timer) }
     }
 
     #[cold]
-    fn earlier_of_others(&self, executor: &Shared, timer: Option<SystemDue>) -> Option<SystemDue> {
-        let follows_system = || executor.clock.driver().dial.read().time_ns.is_none() && !are_jumps_left(executor);
+    fn earlier_of_others(&self, times: &Times, timer: Option<SystemDue>) -> Option<SystemDue> {
+        let follows_system = || times.dial().read().time_ns.is_none() && !times.are_jumps_left();
         let ros = self.earliest(ROS).filter(|_| follows_system());
         let ros = ros.map(|due| SystemDue { due, follows_steps_back: true });
         let system = self.earliest(SYSTEM).map(|due| SystemDue { due, follows_steps_back: false });
         SystemDue::sooner(timer, SystemDue::sooner(system, ros))
     }
 
-    /// Says what is waited for on ROS time. Two loads while nobody sleeps on it. The caller looks at the watch afterwards.
+    /// Sets the due time that sleepers wait for on ROS time. Costs two loads while nobody sleeps. The caller reads the watch
+    /// afterwards.
     #[inline]
-    pub(crate) fn watch_ros_time(&self, executor: &Shared) {
+    pub(crate) fn watch_ros_time(&self, times: &Times) {
         if !self.is_empty() || self.watches.load(Ordering::Relaxed) {
-            self.set_watch(executor);
+            self.set_watch(times);
         }
     }
 
     #[cold]
-    fn set_watch(&self, executor: &Shared) {
+    fn set_watch(&self, times: &Times) {
         let due_ns = self.load(ROS);
-        // None while jump callbacks have to run first: the last of them wakes the executor.
-        let due_ns = (due_ns != NOBODY && !are_jumps_left(executor)).then_some(due_ns);
-        executor.ros_watch.set_sleeps(due_ns, self.turn.load(Ordering::Acquire));
+        // While jump callbacks have to run first there is no due time. The last of them wakes the executor.
+        let due_ns = (due_ns != NOBODY && !times.are_jumps_left()).then_some(due_ns);
+        times.ros_watch.set_sleeps(due_ns, self.turn.load(Ordering::Acquire));
         self.watches.store(due_ns.is_some(), Ordering::Relaxed);
     }
 
-    /// The executor is dropped: wakes everybody, who then learn of it. From now on nobody falls asleep here.
+    /// Closes the queues because the executor is dropped. Wakes all sleepers, whose sleeps then end with an error.
     pub(crate) fn close(&self) {
         let mut book = self.book.lock();
         book.is_closed = true;
@@ -200,10 +201,11 @@ impl Sleeps {
         }
     }
 
-    // ---- for those who sleep ----
+    // ---- for sleepers ----
 
-    /// None if the executor was dropped. Takes O(log n), may allocate.
-    pub(super) fn add(&self, executor: &Shared, wish: &Wish, waker: Waker) -> Option<Ticket> {
+    /// Adds a sleeper. Returns `None` if the executor was dropped, and otherwise true if a thread of the executor must look at
+    /// the clock again. Takes O(log n), may allocate.
+    pub(super) fn add(&self, times: &Times, wish: &Wish, waker: Waker) -> Option<(Ticket, bool)> {
         let queue = index(wish.clock);
         let mut sleeper = Sleeper { due: wish.due, longest: wish.longest, waker };
         let mut book = self.book.lock();
@@ -211,27 +213,23 @@ impl Sleeps {
             return None;
         }
         if queue == ROS {
-            let now = self.follow(&mut book, &executor.clock, executor.now());
+            let now = self.follow(&mut book, &times.clock, times.now());
             let Reading { turn, shift_ns, base_ns, .. } = book.ros.told();
             if turn != wish.ros.turn {
                 let shift_ns = shift_ns.wrapping_sub(wish.ros.shift_ns);
                 sleeper.due = sleeper.due_after_jump(Instant::from_nanos(base_ns), shift_ns);
             }
-            // The system clock, which it may follow, may have been set back since.
+            // ROS time may follow the system clock, which may have been set back since.
             sleeper.due = sleeper.longest.map_or(sleeper.due, |longest| sleeper.due.min(now + longest));
         }
         let due_ns = sleeper.due.as_nanos().min(NOBODY - 1);
         let is_first = due_ns < self.load(queue);
         let ticket = book.queues[queue].add(sleeper);
         self.note(&book);
-        drop(book);
-        if is_first {
-            executor.poke();
-        }
-        Some(ticket)
+        Some((ticket, is_first))
     }
 
-    /// Asks what has become of it; if it still sleeps, `waker` is the one to call.
+    /// Returns the state of the sleeper. If it still sleeps, `waker` replaces its waker.
     pub(super) fn ask(&self, clock: ClockKind, ticket: Ticket, waker: Waker) -> Asked {
         let mut book = self.book.lock();
         let is_closed = book.is_closed;
@@ -243,23 +241,24 @@ impl Sleeps {
         }
         let former = std::mem::replace(&mut sleeper.waker, waker);
         drop(book);
-        // Foreign code.
+        // Dropping a waker is foreign code, so it happens after the unlock.
         drop(former);
         Asked::Asleep
     }
 
-    /// It sleeps here no longer. Says what it still waited for, none if it was woken. Takes O(log n).
+    /// Removes the sleeper. Returns its due time and the reading of ROS time that belongs to it; `None` if it was woken. Takes
+    /// O(log n).
     pub(super) fn remove(&self, clock: ClockKind, ticket: Ticket) -> Option<(Instant, Reading)> {
         let mut book = self.book.lock();
         let sleeper = book.queues[index(clock)].remove(ticket)?;
         self.note(&book);
         let ros = book.ros.told();
         drop(book);
-        // The waker is dropped here: foreign code.
+        // The waker is dropped after the unlock, since that is foreign code.
         Some((sleeper.due, ros))
     }
 
-    /// Reads ROS time, and tells its sleepers if it was turned.
+    /// Reads ROS time, and adjusts its sleepers if it jumped.
     fn follow(&self, book: &mut Book, clock: &Clock, now: Instant) -> Instant {
         let (current, leap) = book.ros.follow(clock, now);
         if let Some(Leap { to, shift_ns }) = leap {
@@ -268,7 +267,7 @@ impl Sleeps {
         current.now
     }
 
-    /// Lets those who do not lock see what is in the book.
+    /// Writes the earliest due times into the atomics, for readers without the lock.
     fn note(&self, book: &Book) {
         for (earliest_ns, queue) in self.earliest_ns.iter().zip(&book.queues) {
             let due_ns = queue.earliest().map_or(NOBODY, |due| due.as_nanos().min(NOBODY - 1));
@@ -294,41 +293,5 @@ impl Book {
     fn pop_due(&mut self, clock: usize, now: Instant, wakers: &mut SmallVec<[Waker; 8]>) {
         let queue = &mut self.queues[clock];
         wakers.extend(std::iter::from_fn(|| queue.pop_due(now)).map(|sleeper| sleeper.waker));
-    }
-}
-
-fn are_jumps_left(executor: &Shared) -> bool {
-    executor.jumps_left.load(Ordering::SeqCst) > 0
-}
-
-/// What an executor waits for on ROS time: its timers, and who sleeps on it.
-pub(crate) struct RosWatch {
-    timers: Watch,
-    sleeps: Watch,
-}
-
-impl RosWatch {
-    pub(crate) fn new() -> Self {
-        Self { timers: Watch::new(), sleeps: Watch::new() }
-    }
-
-    /// The next timer is due then, see [`Watch::set`].
-    pub(crate) fn set(&self, due_ns: Option<u64>, turn: u64) {
-        self.timers.set(due_ns, turn);
-    }
-
-    /// The next sleep is over then.
-    fn set_sleeps(&self, due_ns: Option<u64>, turn: u64) {
-        self.sleeps.set(due_ns, turn);
-    }
-
-    /// Whether the executor should look, see [`Watch::is_up`].
-    pub(crate) fn is_up(&self, dial: &Dial) -> bool {
-        self.timers.is_up(dial) || self.sleeps.is_up(dial)
-    }
-
-    /// As [`is_up`](Self::is_up), for whoever has just written the dial or the watch.
-    pub(crate) fn is_up_now(&self, dial: &Dial) -> bool {
-        self.timers.is_up_now(dial) || self.sleeps.is_up(dial)
     }
 }

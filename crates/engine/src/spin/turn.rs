@@ -1,36 +1,37 @@
-//! What a thread does between two callbacks: drain, give back, wake, pick; or prepare to park.
+//! The steps of a thread between two callbacks: drain, give back, wake sleepers, pick, or prepare to park.
 
 use crate::sync::atomic::Ordering;
 
 use rospin_core::Instant;
 
-use super::{Next, Seat, Spin, Until};
+use super::{Next, Seat, Spin};
 use crate::clock::STEP_NOTICED_AFTER;
+use crate::executor_options::Until;
 use crate::state::State;
 
 impl Spin<'_> {
-    /// Everything between two callbacks.
+    /// Does everything between two callbacks, and returns the next action.
     #[inline]
     pub(super) fn step(&self, state: &mut State, seat: &mut Seat) -> Next {
         let executor = self.executor;
-        executor.make_some_changes(state);
+        self.core.make_some_changes(state);
         executor.answer_call();
-        // Read after the changes: a clock that was moved is one of them.
+        // The clock is read after the changes, since a moved clock counts as one of them.
         let now = executor.now();
         state.drain(&executor.bell.inbox, now);
         self.finish(state, seat, now);
         if self.is_over(state, seat, now) {
             return Next::Stop;
         }
-        // Before the pick: user code must not run between an urgent callback's pick and its start. By turns with callbacks, so
-        // that neither waits for long.
+        // Leftovers come before the pick: user code must not run between an urgent callback's pick and its start. They alternate
+        // with callbacks, so that neither waits for long.
         if state.has_leftovers() && !seat.cleaned_up {
             seat.cleaned_up = true;
             return Next::CleanUp;
         }
         seat.cleaned_up = false;
-        // One round before a pick: whoever falls asleep again at once must not keep callbacks from running.
-        if !std::mem::take(&mut seat.has_woken) && executor.sleeps.is_due(executor, now) {
+        // There is one round of wake-ups before each pick: a task that falls asleep again at once must not starve callbacks.
+        if !std::mem::take(&mut seat.has_woken) && executor.sleeps.is_due(&executor.times, now) {
             seat.has_woken = true;
             return Next::Wake(now);
         }
@@ -47,7 +48,8 @@ impl Spin<'_> {
         }
     }
 
-    /// The short way from a callback to itself: nothing has happened meanwhile, and no time matters or none has come.
+    /// Takes the short way from a callback to its next item. Returns true if nothing has happened meanwhile, no due time has come,
+    /// and the policy would pick the same entity.
     #[inline]
     pub(super) fn goes_on(&self, state: &mut State, seat: &mut Seat) -> bool {
         let Some(run) = &mut seat.run else {
@@ -63,7 +65,7 @@ impl Spin<'_> {
         }
         let due = executor.sleeps.earlier(state.scheduler.next_due());
         let now = if due.is_none() && self.deadline.is_none() && !state.scheduler.is_traced() {
-            // Nobody will ask what time it was, and reading the clock is the dearest part of this way.
+            // Nothing depends on the time, and reading the clock is the most expensive part of this way.
             run.activation.release
         } else {
             executor.now()
@@ -71,7 +73,7 @@ impl Spin<'_> {
         due.is_none_or(|due| now < due) && !self.is_late(now) && state.go_on(now, seat.thread, run)
     }
 
-    /// Gives back what ran.
+    /// Gives back the run, if there is one.
     #[inline]
     pub(super) fn finish(&self, state: &mut State, seat: &mut Seat, now: Instant) {
         if let Some(finished) = seat.run.take() {
@@ -100,9 +102,9 @@ impl Spin<'_> {
         self.stop();
     }
 
-    /// There is nothing to run now.
+    /// Decides what to do when nothing is ready: wake sleepers, stop, poll or park.
     fn idle(&self, state: &mut State, seat: &mut Seat, now: Instant) -> Next {
-        if self.executor.sleeps.is_due(self.executor, now) {
+        if self.executor.sleeps.is_due(&self.executor.times, now) {
             return Next::Wake(now);
         }
         if self.until == Until::Idle {
@@ -113,10 +115,10 @@ impl Spin<'_> {
             self.time_out();
             return Next::Stop;
         }
-        let clock = &self.executor.clock;
+        let clock = &self.executor.times.clock;
         let steady = self.executor.sleeps.earlier(state.scheduler.next_due());
         let system = state.next_due_by_system_clock(self.executor);
-        // One parked thread watches the timers; the others need not get up for them.
+        // One parked thread watches the timers. The others need not wake for them.
         let due = self.next_due(state);
         let watches = state.watch.is_none_or(|(_, until)| due.is_some_and(|due| due < until));
         let deadline = if watches {
@@ -125,7 +127,7 @@ impl Spin<'_> {
         } else {
             clock.deadline(self.deadline, None)
         };
-        // With the state in hand: whoever gets it next sees this thread as parked.
+        // Counted while this thread has the state: the next thread that gets it sees this one as parked.
         state.parked += 1;
         seat.was_idle = true;
         let poll_until = *seat.idle_since.get_or_insert(now) + self.executor.busy_poll;
@@ -136,20 +138,20 @@ impl Spin<'_> {
         Next::Park(self.executor.bell.parker.prepare(), deadline)
     }
 
-    /// Whether a parked thread should get up: there is more to run, or a timer that no parked thread watches.
+    /// Returns true if a parked thread should wake: there is more to run, or a timer that no parked thread watches.
     #[inline]
     pub(super) fn others_are_needed(&self, state: &State) -> bool {
         let unwatched = |due| state.watch.is_none_or(|(_, until)| due < until);
-        let is_ros_time_up = || self.executor.ros_watch.is_up_now(&self.executor.clock.driver().dial);
+        let is_ros_time_up = || self.executor.times.ros_watch.is_up_now(self.executor.times.dial());
         self.threads > 1
             && state.parked > 0
             && (state.scheduler.has_candidates() || self.next_due(state).is_some_and(unwatched) || is_ros_time_up())
     }
 
-    /// When the next timer of a clock that passes by itself is due, on the steady clock as it stands now.
+    /// Returns the next due time of timers and sleepers on the steady and the system clock, as a time on the steady clock.
     fn next_due(&self, state: &State) -> Option<Instant> {
         let system = state.next_due_by_system_clock(self.executor).map(|due| {
-            let clock = &self.executor.clock;
+            let clock = &self.executor.times.clock;
             clock.now() + due.saturating_since(clock.system())
         });
         let steady = self.executor.sleeps.earlier(state.scheduler.next_due());

@@ -1,4 +1,4 @@
-//! What comes up while the state is borrowed, and runs code of the user's: incidents to tell of, callbacks and payloads to drop.
+//! User code that must not run while the state is borrowed: reports of incidents, and the drops of callbacks and payloads.
 
 use std::any::Any;
 
@@ -7,15 +7,16 @@ use rospin_core::policy::Fifo;
 
 use super::State;
 use crate::body::Body;
-use crate::incident::Incident;
-use crate::shared::{CHANGES_A_STEP, Shared, contain};
+use crate::changes::CHANGES_A_STEP;
+use crate::incident::{Incident, contain};
+use crate::shared::Shared;
 
-/// What came up while the state was borrowed, and is dealt with once it is not: user code runs in both.
+/// Incidents and garbage that came up while the state was borrowed. Both are dealt with later, since both run user code.
 #[derive(Default)]
 #[must_use]
 pub(crate) struct Leftovers {
     pub(crate) incidents: Vec<Incident>,
-    /// Callbacks and payloads of what was removed.
+    /// Callbacks and payloads of removed entities and groups.
     pub(crate) garbage: Vec<Box<dyn Any + Send>>,
 }
 
@@ -24,7 +25,7 @@ impl Leftovers {
         self.incidents.is_empty() && self.garbage.is_empty()
     }
 
-    /// Tells the user of incidents, and drops the garbage. A panic in there is the user's, and ends there.
+    /// Reports the incidents, and drops the garbage. Panics of that user code end here.
     pub(crate) fn deal_with(self, executor: &Shared) {
         for incident in &self.incidents {
             contain(|| (executor.report)(incident));
@@ -44,8 +45,8 @@ impl State {
         std::mem::take(&mut self.leftovers)
     }
 
-    /// Takes the incidents, and one thing of the user's to drop: what is urgent does not wait for more. Where many things come
-    /// to be dropped, one in so many of them, so that they do not become more and more.
+    /// Takes the incidents and a small part of the garbage, so that an urgent callback does not wait for all of it. The part grows
+    /// with the garbage, so that garbage does not pile up.
     pub(crate) fn take_some_leftovers(&mut self) -> Leftovers {
         let Leftovers { incidents, garbage } = &mut self.leftovers;
         let count = garbage.len().min(1 + garbage.len() / (2 * CHANGES_A_STEP));
@@ -53,12 +54,12 @@ impl State {
         Leftovers { incidents: std::mem::take(incidents), garbage }
     }
 
-    /// Has something of the user's dropped where no lock is held.
+    /// Has the body dropped when no lock is held.
     pub(crate) fn discard(&mut self, garbage: Box<dyn Body>) {
         self.leftovers.garbage.push(garbage);
     }
 
-    /// Everything that holds user code, to be dropped where no lock is held.
+    /// Takes everything that holds user code, to be dropped when no lock is held.
     pub(crate) fn take_contents(&mut self) -> Leftovers {
         let callbacks = std::mem::take(&mut self.entities).into_iter().flatten().flat_map(|entity| entity.slots);
         let payloads = std::mem::take(&mut self.groups).into_iter().flatten().filter_map(|group| group.payload);

@@ -1,4 +1,4 @@
-//! Groups and entities come and go.
+//! Adding and removing groups and entities.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use rospin_core::{ClockKind, EntityId, GroupId, GroupKind};
 
 use super::{EntitySlot, GroupSlot, NewEntity, NewTimer, RunSlot, State, Target};
 use crate::body::AnyPayload;
-use crate::incident::OnPanic;
+use crate::incident::{OnPanic, contain};
 use crate::lock_free::inbox::BOOK;
 use crate::loss::LossCause;
-use crate::shared::{Shared, contain};
+use crate::shared::Shared;
 use crate::signal::Signal;
 use crate::source::Pending;
 use crate::work::{Callback, Label};
@@ -27,7 +27,7 @@ impl State {
         id
     }
 
-    /// Removes the group and its entities; a payload that is lent out is dropped when it comes back.
+    /// Removes the group and its entities. A payload that is lent out is dropped when it comes back.
     pub(crate) fn remove_group(&mut self, id: GroupId) {
         let members: Vec<EntityId> = self.scheduler.members(id).collect();
         for entity in members {
@@ -41,17 +41,17 @@ impl State {
         }
     }
 
-    /// The payload, unless the group is gone or a callback of it runs.
+    /// Returns the place of the payload, which is empty while a callback runs; `None` if the group is gone.
     pub(crate) fn payload_mut(&mut self, id: GroupId) -> Option<&mut Option<AnyPayload>> {
         self.group_mut(id).map(|group| &mut group.payload)
     }
 
-    /// Adds the entity. What its source may have already, if it does not know since when, is released now.
+    /// Adds the entity. If its source has an item already, releases it: at the item's arrival if that is known, or else now.
     pub(crate) fn add_entity(&mut self, new: NewEntity) {
         let NewEntity { spec, timer, body, losses, membership, signal } = new;
         let executor = &Arc::clone(&membership.executor);
         let Some(group) = self.group_mut(spec.group) else {
-            // Removed meanwhile; the entity goes with it.
+            // The group was removed meanwhile, and the entity with it.
             self.leftovers.garbage.push(body);
             return;
         };
@@ -65,9 +65,9 @@ impl State {
         let (added, timer) = match timer {
             Some(NewTimer { spec: mut timer, shared, reckoned }) => {
                 if timer.clock == ClockKind::Ros {
-                    let current = self.follow_ros_time(&executor.clock);
+                    let current = self.follow_ros_time(&executor.times.clock);
                     if let Some((turn, delay)) = reckoned {
-                        // ROS time jumped since, or the system clock was set back that it follows: the delay begins now.
+                        // The delay begins now if ROS time jumped since, or if it follows the system clock and that was set back.
                         let jumped = turn != current.reading.turn;
                         let from_now = current.now + delay;
                         timer.first_due = if jumped { from_now } else { timer.first_due.min(from_now) };
@@ -78,7 +78,7 @@ impl State {
             None => (self.scheduler.add_entity(spec), None),
         };
         let Ok(id) = added else {
-            // The options were checked before: a group that is gone is the only reason, and was ruled out above.
+            // The options were checked before, and the group exists: there is no other reason to fail.
             self.leftovers.garbage.push(body);
             return;
         };

@@ -1,7 +1,7 @@
-//! An executor's state: the scheduler, and the callbacks and payloads it decides about.
+//! An executor's state: the scheduler, and the callbacks and payloads that it decides about.
 //!
-//! Only whoever has the state's lock sees it. What runs is moved out: a callback and its group's payload belong to the
-//! thread that runs them, so no lock is held meanwhile and no two threads can have the same payload.
+//! Only the thread that holds the state's lock sees it. A callback that runs is moved out, together with its group's payload. Both
+//! belong to the thread that runs them, so no lock is held meanwhile, and no two threads can have the same payload.
 
 mod leftovers;
 mod members;
@@ -14,26 +14,25 @@ use rospin_core::{Activation, EntityId, EntityKind, EntitySpec, GroupId, Instant
 use rospin_core::{ThreadIndex, TimerSpec};
 
 use crate::body::{AnyPayload, Body, Ran};
-use crate::entity::Membership;
 use crate::incident::{Incident, IncidentKind, OnPanic};
 use crate::lock_free::inbox::{Book, Inbox};
 use crate::loss::{LossCause, LossCounters};
+use crate::membership::{Membership, TimerShared};
 use crate::ros_time::RosView;
 use crate::shared::Shared;
 use crate::signal::Signal;
 use crate::source::{Pending, TakeError};
-use crate::timer::TimerShared;
 use crate::work::{Callback, Label, Run};
 use leftovers::Leftovers;
 
-/// One of the activations that an entity may have under way.
+/// A place for one of the activations that an entity may have under way.
 struct RunSlot {
-    /// Not here while it runs.
+    /// `None` while the callback runs.
     callback: Option<Box<Callback>>,
-    /// The activation under way, running or suspended.
+    /// The sequence number of the activation that is running or suspended.
     sequence: Option<u64>,
     suspended: bool,
-    /// The waker was called while the activation ran.
+    /// True if the waker was called while the activation ran.
     woken: bool,
 }
 
@@ -41,9 +40,9 @@ struct EntitySlot {
     id: EntityId,
     slots: Vec<RunSlot>,
     losses: Arc<LossCounters>,
-    /// The source has ended: the entity goes when its last activation has.
+    /// True if the source has ended. The entity is removed when its last activation has ended.
     closing: bool,
-    /// Numbers of its signals.
+    /// The numbers of the entity's signals.
     signals: Vec<usize>,
     membership: Arc<Membership>,
     timer: Option<Arc<TimerShared>>,
@@ -56,7 +55,7 @@ impl EntitySlot {
         }
     }
 
-    /// Whether its handle is gone, or wants another due time, and the executor has not got round to that yet.
+    /// Returns true if the handle is gone or has asked for another due time, and the executor has not dealt with that yet.
     fn is_outdated(&self) -> bool {
         self.membership.is_over() || self.timer.as_ref().is_some_and(|timer| timer.has_request())
     }
@@ -65,15 +64,15 @@ impl EntitySlot {
 struct GroupSlot {
     id: GroupId,
     name: Arc<str>,
-    /// Not here while a callback of the group runs; never for a reentrant group.
+    /// `None` while a callback of the group runs, and always for a reentrant group.
     payload: Option<AnyPayload>,
     on_panic: OnPanic,
 }
 
-/// What a signal means.
+/// The meaning of a signal.
 #[derive(Clone, Copy)]
 enum Target {
-    /// The entity's source may have something.
+    /// The entity's source may have an item.
     Source(EntityId),
     /// The waker of the entity's run slot with that number was called.
     Segment(EntityId, usize),
@@ -87,22 +86,22 @@ impl Target {
     }
 }
 
-/// What became of an entity while its callback was lent out.
+/// Events of an entity while its callback was lent out.
 struct PutBack {
-    /// The activation's waker was called.
+    /// True if the activation's waker was called.
     woken: bool,
-    /// Its source has ended.
+    /// True if its source has ended.
     closing: bool,
 }
 
-/// Everything that [`State::add_entity`] needs to know.
+/// The arguments of [`State::add_entity`].
 pub(crate) struct NewEntity {
     pub(crate) spec: EntitySpec,
     pub(crate) timer: Option<NewTimer>,
     pub(crate) body: Box<dyn Body>,
     pub(crate) losses: Arc<LossCounters>,
     pub(crate) membership: Arc<Membership>,
-    /// What its source notifies by.
+    /// The signal that its source notifies by; `None` for a timer.
     pub(crate) signal: Option<Arc<Signal>>,
 }
 
@@ -110,28 +109,29 @@ pub(crate) struct NewEntity {
 pub(crate) struct NewTimer {
     pub(crate) spec: TimerSpec,
     pub(crate) shared: Arc<TimerShared>,
-    /// The turn of ROS time that the first due time was reckoned in, from `delay`; `None` if it was given.
+    /// The turn of ROS time in which the first due time was calculated, and the delay that it was calculated from; `None` if the
+    /// due time was given.
     pub(crate) reckoned: Option<(u64, Duration)>,
 }
 
 pub(crate) struct State {
     pub(crate) scheduler: Scheduler,
-    /// By the index of their identifiers.
+    /// By the index of the entity's identifier.
     entities: Vec<Option<EntitySlot>>,
     groups: Vec<Option<GroupSlot>>,
     books: Vec<Arc<Book>>,
     /// By the number of the signal.
     targets: Vec<Option<Target>>,
     leftovers: Leftovers,
-    /// Handles that were detached: they live as long as the executor.
+    /// Handles that were detached. They live as long as the executor.
     pub(crate) detached: Vec<Box<dyn std::any::Any + Send>>,
-    /// Some changes that were asked for are still to be made: handles may be gone whose entities are here.
+    /// True if changes are still to be made. Then entities may be here whose handles are gone.
     pub(crate) has_changes_left: bool,
-    /// The panic that halted the executor.
+    /// The panic that halts the executor.
     pub(crate) fatal: Option<Incident>,
-    /// Threads that are parked, or look for work instead.
+    /// The number of threads that are parked, or poll for work.
     pub(crate) parked: u16,
-    /// The parked thread that gets up when a timer is due, and when that is.
+    /// The parked thread that wakes when a timer is due, and that due time.
     pub(crate) watch: Option<(ThreadIndex, Instant)>,
     ros: RosView,
 }
@@ -154,15 +154,13 @@ impl State {
         }
     }
 
-    // ---- what happens ----
-
-    /// Passes on what notifiers and wakers raised since the last drain.
+    /// Passes the flags that were raised since the last drain on to the scheduler.
     pub(crate) fn drain(&mut self, inbox: &Inbox, now: Instant) {
         let books = std::mem::take(&mut self.books);
         inbox.drain(&books, |signal, arrival_ns| {
             let arrival = arrival_ns.map_or(now, Instant::from_nanos);
             match self.targets.get(signal).copied().flatten() {
-                // Not added yet: then adding it looks at the source. Or removed.
+                // The entity is not added yet, and adding it will look at the source; or it was removed.
                 None => {}
                 Some(Target::Source(id)) => {
                     self.scheduler.release(arrival, id);
@@ -173,20 +171,20 @@ impl State {
         self.books = books;
     }
 
-    /// Picks what `thread` runs next, and lends it the callback and the payload.
+    /// Picks the next activation for `thread`, and lends it the callback and the payload.
     pub(crate) fn start(&mut self, now: Instant, thread: ThreadIndex) -> Option<Run> {
         loop {
             let activation = self.scheduler.next(now, thread)?;
             match self.lend(activation) {
                 Some(run) => return Some(run),
-                // What it belongs to is about to be removed; or a policy invents activations, which must hold no group for ever.
+                // The entity is about to be removed, or the policy made the activation up. It must not hold its group for ever.
                 None => self.scheduler.complete(now, &activation),
             }
         }
     }
 
-    /// Has the entity go on with what its callback left in the source, without giving anything back, if that is what runs next
-    /// anyway. For callers who made sure that nothing else has happened.
+    /// Lets the entity go on with the next item of its source, without giving anything back, if the policy would pick it anyway. The
+    /// caller has made sure that nothing else has happened.
     pub(crate) fn go_on(&mut self, now: Instant, thread: ThreadIndex, run: &mut Run) -> bool {
         let (Ok(Ran::Done), Pending::Since(arrival)) = (&run.callback.result, run.callback.cx.pending) else {
             return false;
@@ -200,9 +198,9 @@ impl State {
         let goes_on = scheduler.go_on(now, thread, &mut run.activation, arrival);
         if goes_on {
             let slot = &mut entity.slots[run.callback.slot];
-            // Should the entity be removed meanwhile, its slot knows what it runs.
+            // If the entity is removed meanwhile, its slot knows the activation that runs.
             slot.sequence = Some(run.activation.sequence);
-            // Whoever woke the one that ended does not mean the next one.
+            // A wake-up of the activation that ended is not for the next one.
             slot.woken = false;
         }
         goes_on
@@ -215,7 +213,7 @@ impl State {
             if is_timer { (self.scheduler.overruns(id), self.scheduler.timer_due(id)) } else { (0, None) };
         let has_changes_left = self.has_changes_left;
         let entity = self.entity_mut(id)?;
-        // A source that has ended is not taken from again, though another activation of its entity is still under way.
+        // A source that has ended is not taken from again, although another activation of its entity may still be under way.
         let has_ended = entity.closing && activation.segment == 0;
         if has_ended || has_changes_left && entity.is_outdated() {
             return None;
@@ -234,7 +232,7 @@ impl State {
         Some(Run { activation, callback })
     }
 
-    /// Takes back what was lent, and tells the scheduler what came of it. Says whether the callback itself ran.
+    /// Takes back a run, and tells the scheduler the outcome. Returns true if the callback itself ran.
     pub(crate) fn finish(&mut self, executor: &Shared, finished: Run, now: Instant) -> bool {
         let Run { activation, mut callback } = finished;
         let id = activation.entity;
@@ -242,11 +240,12 @@ impl State {
         let result = std::mem::replace(&mut callback.result, Ok(Ran::Nothing));
         let suspended = matches!(result, Ok(Ran::Suspended));
         let ran = !matches!(result, Ok(Ran::Nothing | Ran::Failed(_)));
-        // Only then somebody asks for it.
+        // The label is needed only after a failure.
         let failed = matches!(result, Err(_) | Ok(Ran::Failed(_))).then(|| Arc::clone(&callback.label));
-        // Before the scheduler is told, whose policy and trace may be the user's, and panic.
+        // Before the calls of the scheduler, whose policy and trace may be user code and panic.
         let PutBack { woken, closing } = self.put_back(&activation, callback, suspended);
-        // Before the end: what arrived while it ran has been released, and must not count as older than what was there.
+        // Before the end of the activation: items that arrived while it ran were released already, and must not count as older than
+        // the items that were there.
         self.release_pending(id, pending, now);
         if suspended {
             self.scheduler.suspend(now, &activation);
@@ -255,7 +254,7 @@ impl State {
         }
         let has_failed = failed.is_some();
         if failed.is_some_and(|label| self.judge(executor, &activation, &label, result)) {
-            // It was removed for that.
+            // The entity was removed because of the panic.
             return ran;
         }
         if suspended && woken {
@@ -272,7 +271,7 @@ impl State {
         ran
     }
 
-    /// As [`finish`](Self::finish), after a policy or a trace panicked: what was lent is put back, and runs no more.
+    /// Takes back a run after a policy or a trace panicked. The activation does not go on.
     pub(crate) fn abandon(&mut self, lent: Option<Run>) {
         if let Some(Run { activation, callback }) = lent {
             let pending = callback.cx.pending;
@@ -282,11 +281,11 @@ impl State {
         }
     }
 
-    /// Puts callback and payload back to where they belong.
+    /// Puts callback and payload back into their places.
     fn put_back(&mut self, activation: &Activation, mut callback: Box<Callback>, suspended: bool) -> PutBack {
         self.return_payload(activation.group, callback.cx.payload.take());
         let Some(entity) = self.entity_mut(activation.entity) else {
-            // Removed meanwhile, by whomever.
+            // The entity was removed meanwhile.
             if suspended {
                 callback.label.losses.add(LossCause::Cancelled, 1);
             }
@@ -314,7 +313,7 @@ impl State {
         }
     }
 
-    /// Deals with what went wrong; says whether the entity was removed for it.
+    /// Deals with a failure. Returns true if the entity was removed because of it.
     fn judge(
         &mut self,
         executor: &Shared,
@@ -376,14 +375,14 @@ impl State {
             return;
         };
         let Some(sequence) = run.sequence else {
-            // A waker of an activation that has ended.
+            // The waker belongs to an activation that has ended.
             return;
         };
         if run.suspended {
             run.suspended = false;
             self.scheduler.resume(now, id, sequence);
         } else {
-            // Running: poll it once more. Resumed already: it will be polled.
+            // If the activation runs, it is polled once more. If it was resumed already, it will be polled anyway.
             run.woken = run.callback.is_none();
         }
     }

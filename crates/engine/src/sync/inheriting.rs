@@ -1,8 +1,9 @@
 //! A lock with priority inheritance, on a futex.
 //!
-//! The word is 0, or the number of the thread that has the lock, with a bit that the kernel sets while others wait. Taking
-//! and giving back a lock that nobody else wants is one atomic instruction each. Whoever has to wait tells the kernel, which
-//! has the owner run at the waiter's priority until it unlocks (`FUTEX_LOCK_PI`, see `futex(2)`).
+//! The futex's word is 0 while the lock is free. Otherwise it is the number of the thread that has the lock, with a bit that the
+//! kernel sets while other threads wait. Without contention, locking and unlocking are one atomic instruction each. A thread
+//! that has to wait calls the kernel, which has the owner run at the waiter's priority until it unlocks (`FUTEX_LOCK_PI`, see
+//! `futex(2)`).
 
 use std::cell::Cell;
 use std::sync::Once;
@@ -14,26 +15,26 @@ use rustix::thread::futex::{self, Flags};
 
 use crate::os::{in_forked_child, is_real_time};
 
-/// How often a thread looks whether the lock is free before it asks the kernel: what is done under these locks takes less
-/// time than going to sleep. Few enough to be a matter of microseconds where the owner cannot run meanwhile, on one core.
+/// The number of times that a thread looks at the lock before it calls the kernel. The critical sections here take less time than
+/// going to sleep. The looks together take only microseconds, since on one core the owner cannot run meanwhile.
 const LOOKS: u32 = 100;
 
-/// How often an ordinary thread lets others run before it asks the kernel. It has no urgency to pass on; and a lock that was
-/// handed over to a sleeping thread stays taken until that runs, which makes others sleep in their turn.
+/// The number of times that an ordinary thread yields before it calls the kernel. It has no priority to pass on. And a lock that the
+/// kernel hands over to a sleeping thread stays taken until that thread runs, which makes other threads sleep, too.
 const YIELDS: u32 = 16;
 
-/// The kernel's bit for a lock that threads sleep for (`FUTEX_WAITERS`). Such a lock is handed over, and never free between.
+/// The kernel's bit for a lock that threads sleep for (`FUTEX_WAITERS`). The kernel hands such a lock over, so it is never free.
 const HAS_WAITERS: u32 = 1 << 31;
 
-/// The lock without what it protects.
+/// The lock, without the data that it protects.
 #[derive(Debug)]
 pub struct Inheriting(AtomicU32);
 
-// SAFETY: `lock` and `try_lock` return success only after changing the word from 0 to the caller's number, or after the kernel
-// did so for it; the word is 0 again only after `unlock`, which the owner alone may call. Acquire and release order what is
-// done under the lock; the kernel's changes of the word are full barriers.
+// SAFETY: `lock` and `try_lock` return success only after the word changed from 0 to the caller's number, by the caller or by the
+// kernel. The word becomes 0 again only in `unlock`, which the owner alone may call. Acquire and release order the accesses under
+// the lock; the kernel's changes of the word are full barriers.
 unsafe impl lock_api::RawMutex for Inheriting {
-    // The kernel wants the unlocking thread to be the owner.
+    // The kernel requires that the owner unlocks.
     type GuardMarker = lock_api::GuardNoSend;
 
     const INIT: Self = Self(AtomicU32::new(0));
@@ -78,33 +79,33 @@ impl Inheriting {
         loop {
             match futex::lock_pi(&self.0, Flags::PRIVATE, None) {
                 Ok(()) => break,
-                // A signal came, or the owner is just ending.
+                // A signal interrupted the call, or the owner is just ending.
                 Err(Errno::INTR | Errno::AGAIN) => {}
                 Err(Errno::DEADLK) => panic!("a lock of the engine was locked twice by one thread; please report this"),
-                // Nobody will ever unlock it.
+                // The owner has ended without unlocking: nobody ever will.
                 Err(Errno::SRCH) => panic!("a lock of the engine was left locked by a thread that has ended"),
-                // A kernel without priority inheritance (`CONFIG_FUTEX_PI`), or one that is emulated.
+                // The kernel, or an emulation of it, has no priority inheritance (`CONFIG_FUTEX_PI`).
                 Err(_) => std::thread::sleep(Duration::from_micros(50)),
             }
             if lock_api::RawMutex::try_lock(self) {
                 return;
             }
         }
-        // The kernel has ordered it already. With this, thread sanitizers see so, too.
+        // The kernel has ordered the accesses already. Thread sanitizers do not see that, but they see this.
         self.0.load(Ordering::Acquire);
     }
 
-    /// Gives the lock to the most urgent of those who wait.
+    /// Has the kernel hand the lock to the most urgent thread that waits.
     #[cold]
     fn hand_over(&self) {
-        // As above.
+        // For thread sanitizers, as in `lock`.
         self.0.fetch_or(0, Ordering::Release);
         loop {
             match futex::unlock_pi(&self.0, Flags::PRIVATE) {
                 Ok(()) => return,
                 Err(Errno::INTR | Errno::AGAIN) => {}
-                // Locked before a fork, by the thread that this one was then: nobody waits in the kernel. Nor where that knows
-                // of no such locks.
+                // Either the lock was taken before a fork, under the thread's former number, or the kernel has no such locks. In
+                // both cases nobody waits in the kernel.
                 Err(_) => return self.0.store(0, Ordering::Release),
             }
         }
@@ -112,7 +113,7 @@ impl Inheriting {
 }
 
 thread_local! {
-    /// The calling thread's number in the kernel; 0 if it was not asked for yet.
+    /// The calling thread's number in the kernel; 0 before the first use.
     static OWN_NUMBER: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -126,7 +127,7 @@ fn own_number() -> u32 {
 
 #[cold]
 fn ask_for_number() -> u32 {
-    /// The only thread of a process that was forked off has another number.
+    /// Forgets the number in a forked process: its only thread has another one.
     extern "C" fn forget_number() {
         OWN_NUMBER.set(0);
     }
@@ -147,14 +148,14 @@ mod tests {
     use super::super::Mutex;
     use crate::os::{OsScheduling, ThreadOptions};
 
-    /// The fields of a thread's line in `/proc` behind its name, from the third one on.
+    /// Returns the fields of a thread's line in `/proc` from the third one on, which follows the name.
     fn stat(thread: Pid) -> Vec<String> {
         let line = std::fs::read_to_string(format!("/proc/self/task/{}/stat", thread.as_raw_nonzero())).unwrap();
         let (_, fields) = line.rsplit_once(") ").unwrap();
         fields.split(' ').map(str::to_owned).collect()
     }
 
-    /// What the kernel schedules it by at this moment: below zero for real-time priorities.
+    /// Returns the priority that the kernel uses at this moment: below zero for real-time priorities.
     fn priority(thread: Pid) -> i32 {
         stat(thread)[15].parse().unwrap()
     }
@@ -233,7 +234,7 @@ mod tests {
                 assert_eq!(*lock.lock(), 1);
             });
             let thread = waiting.recv().unwrap();
-            // Until the kernel has it in its list of waiters.
+            // Wait until the kernel has the thread in its list of waiters.
             while stat(thread)[0] != "S" {
                 std::thread::yield_now();
             }
@@ -248,7 +249,7 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| std::mem::forget(lock.lock()));
         });
-        // The scope is over a moment before the kernel's thread is.
+        // A scope ends a moment before the kernel has ended its threads.
         let _never = lock.lock();
     }
 

@@ -9,13 +9,13 @@ pub(crate) use std::thread_local;
 
 use super::inheriting::Inheriting;
 
-/// A mutex with priority inheritance: whoever holds it runs, on Linux, at least as urgently as the most urgent thread that
-/// waits for it. So an urgent thread waits for what is done under the lock, and for nothing that runs between the two.
+/// A mutex with priority inheritance: on Linux, the thread that holds it runs at least at the priority of the most urgent thread
+/// that waits for it. So an urgent thread waits for the critical section, and not for threads of a priority in between.
 ///
-/// A panic under the lock does not poison it: no user code runs under locks here, and what they protect is whole between any
-/// two statements.
+/// A panic under the lock does not poison it. No user code runs under these locks, and the protected data is consistent between
+/// any two statements.
 pub type Mutex<T> = lock_api::Mutex<Inheriting, T>;
-/// What [`Mutex::lock`](lock_api::Mutex::lock) returns: the lock is given back when it is dropped.
+/// The guard of a [`Mutex`], which unlocks it when it is dropped.
 pub type MutexGuard<'a, T> = lock_api::MutexGuard<'a, Inheriting, T>;
 
 /// Starts a thread of that name within a scope.
@@ -35,7 +35,7 @@ pub(crate) fn spawn<T: Send + 'static>(
     named(name).spawn(body)
 }
 
-/// For a thread of that name, as far as a thread can have it.
+/// Returns a builder of a thread of that name. A thread's name cannot contain zero bytes.
 fn named(name: &str) -> thread::Builder {
     thread::Builder::new().name(name.replace('\0', ""))
 }

@@ -1,4 +1,4 @@
-//! Shuttle's locks and threads, in the same shape.
+//! Shuttle's locks and threads, with the same interface as the operating system's.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -37,9 +37,9 @@ impl<T> Mutex<T> {
 
 /// Starts a thread within a scope.
 ///
-/// Shuttle's scopes have the last of their threads unblock whoever opened the scope, whatever that one waits for at that
-/// moment, and wait for nobody after a panic. So a thread ends only once it is joined, and is joined at the latest when its
-/// handle is dropped.
+/// In shuttle's scopes, the last thread to end unblocks the thread that opened the scope, even if that one waits for something
+/// else; and a scope does not wait for its threads after a panic. So a thread here ends only when it is joined, and is joined at
+/// the latest when its handle is dropped.
 pub(crate) fn spawn_scoped<'scope, T: Send + 'scope>(
     scope: &'scope thread::Scope<'scope, '_>,
     _name: &str,
@@ -57,7 +57,7 @@ pub(crate) fn spawn_scoped<'scope, T: Send + 'scope>(
 
 /// A thread of a scope.
 pub(crate) struct Scoped<'scope, T> {
-    /// Until it is joined.
+    /// `None` once it was joined.
     handle: Option<thread::ScopedJoinHandle<'scope, thread::Result<T>>>,
     end: Arc<End>,
 }
@@ -80,7 +80,7 @@ impl<T> Drop for Scoped<'_, T> {
     }
 }
 
-/// Whether a thread may end. The lock is the standard library's, and nothing of the model happens under it.
+/// Tells a thread that it may end. The lock is the standard library's, so the model makes no step under it.
 #[derive(Default)]
 struct End(std::sync::Mutex<(bool, Option<Waker>)>);
 

@@ -1,4 +1,4 @@
-//! Who else has a topic.
+//! The publishers and subscriptions of a topic: how many there are, and waiting for them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 use super::{Topic, TopicState};
 use crate::waiters::Waiting;
 
-/// Who publishes and who subscribes to an in-process topic, whatever it carries.
+/// A view of the publishers and subscriptions of an in-process topic, of any message type.
 #[derive(Clone)]
 pub struct TopicEnds(Arc<dyn Ends>);
 
-/// How many publishers and subscriptions a topic has.
+/// The number of publishers and subscriptions of a topic.
 #[derive(Clone, Copy)]
 struct EndCounts {
     publishers: usize,
@@ -20,7 +20,7 @@ struct EndCounts {
 trait Ends: Send + Sync {
     fn name(&self) -> &str;
     fn counts(&self) -> EndCounts;
-    /// Resolves when somebody has come, unless it is so already.
+    /// Returns a future that resolves when a publisher or a subscription has come; `None` if `is_so` holds already.
     fn wait_unless(&self, is_so: fn(EndCounts) -> bool) -> Option<Waiting>;
 }
 
@@ -40,7 +40,7 @@ impl<T: Send + Sync + 'static> Ends for Topic<T> {
     }
 
     fn wait_unless(&self, is_so: fn(EndCounts) -> bool) -> Option<Waiting> {
-        // Whoever comes is counted before the waiters are woken.
+        // A publisher or subscription is counted before it wakes the waiters, so none is missed under this lock.
         let mut waiters = self.waiters.lock();
         if is_so(self.lock().counts()) { None } else { Some(waiters.wait()) }
     }
@@ -51,13 +51,13 @@ impl TopicEnds {
         Self(Arc::clone(topic) as _)
     }
 
-    /// How many publishers there are at this moment.
+    /// Returns the number of publishers at this moment.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
         self.0.counts().publishers
     }
 
-    /// How many subscriptions there are at this moment.
+    /// Returns the number of subscriptions at this moment.
     #[must_use]
     pub fn subscription_count(&self) -> usize {
         self.0.counts().subscriptions

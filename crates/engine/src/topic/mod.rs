@@ -1,23 +1,19 @@
-//! In-process topics: typed, without copying the message, every lost one counted.
+//! In-process topics: typed, without copies of messages, and with every lost message counted.
 //!
-//! Publishers of one topic take turns under the topic's lock, which is held while pointers are pushed and no longer.
-//! Subscriptions never touch it to take: their end of the ring is lock-free.
+//! Publishers of one topic take turns under the topic's lock, which is held only while pointers are pushed. Subscriptions take without
+//! the lock: their end of the ring is lock-free.
 //!
-//! An urgent publisher waits for whoever has the lock, so that nobody allocates or frees memory under it, nor runs anything of
-//! the user's: who comes or goes brings the room that the lists need (`room.rs`), and takes away what is left over. Under the
-//! lock there are only moves of pointers, as many as the topic has publishers, subscriptions and kept messages.
+//! An urgent publisher waits for the thread that has the lock. So no thread allocates or frees memory under it, or runs user code. A
+//! publisher or subscription that comes or goes brings the memory that the lists need ([`room`]), and takes away unused memory.
+//! Under the lock there are only moves of pointers, as many as the topic has publishers, subscriptions and kept messages.
 
 mod ends;
-mod guarantees;
 mod room;
 mod source;
-mod topics;
 
 pub use ends::TopicEnds;
-pub use guarantees::Guarantees;
 use room::{INLINE, Room};
 pub(crate) use source::TopicSource;
-pub use topics::Topics;
 
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Mutex, MutexGuard};
@@ -31,7 +27,8 @@ use smallvec::SmallVec;
 
 use crate::clock::Clock;
 use crate::context::Context;
-use crate::group_core::GroupGone;
+use crate::error::GroupGone;
+use crate::guarantees::Guarantees;
 use crate::lock_free::mute::published;
 use crate::lock_free::ring::{MuteOf, Producer};
 use crate::loss::{LossCause, LossCounters};
@@ -39,6 +36,7 @@ use crate::options::PublisherOptions;
 use crate::os::Process;
 use crate::registry::TypeMismatch;
 use crate::source::Notifier;
+use crate::topics::Topics;
 use crate::waiters::Waiters;
 
 /// A topic, as its publishers and subscriptions share it.
@@ -48,21 +46,21 @@ struct Topic<T> {
     /// How many queues there are, to be read without the lock.
     subscriptions: AtomicUsize,
     state: Mutex<TopicState<T>>,
-    /// Who waits for a publisher or a subscription: woken after the state was changed, and looking at it under this lock.
+    /// The tasks that wait for a publisher or a subscription. They check the state under this lock, and are woken after it changed.
     waiters: Mutex<Waiters>,
 }
 
 struct TopicState<T> {
-    /// Counts what has an order: ends of the topic, and kept messages.
+    /// Numbers the queues, the histories and the kept messages, in order.
     next_id: u64,
     queues: Vec<Queue<T>>,
-    /// Of the queues, in their order: to be called without the lock. Those at its end may be nobody's.
+    /// The alarms of the queues, in their order. They are called without the lock. The last places may be empty.
     alarms: Arc<[Option<Alarm<T>>]>,
     histories: Vec<History<T>>,
     publishers: usize,
 }
 
-/// The topic's end of a subscription.
+/// The topic's end of a subscription's queue.
 struct Queue<T> {
     id: u64,
     demands: Guarantees,
@@ -71,11 +69,11 @@ struct Queue<T> {
     losses: Arc<LossCounters>,
 }
 
-/// Whom a subscription has called when a message arrived.
+/// The call that tells a subscription of a message.
 enum Alarm<T> {
-    /// Unless it is muted: then it takes on without being told.
+    /// Notifies the executor, unless it is muted: then it takes further messages anyway.
     Executor(Notifier, MuteOf<Arc<T>>),
-    /// Shared, since cloning a waker is user code.
+    /// Calls a waker. It is shared, since cloning a waker is user code.
     Waker(Arc<Waker>),
 }
 
@@ -102,12 +100,12 @@ impl<T> Alarm<T> {
     }
 }
 
-/// What a latched publisher keeps for late subscriptions.
+/// The messages that a latched publisher keeps for late subscriptions.
 struct History<T> {
     id: u64,
     promises: Guarantees,
     depth: usize,
-    /// With their number, which orders them over all publishers.
+    /// The messages with their numbers, which order them over all publishers.
     messages: VecDeque<(u64, Arc<T>)>,
 }
 
@@ -128,16 +126,16 @@ impl<T: Send + Sync + 'static> Topic<T> {
         })
     }
 
-    /// Somebody has come.
+    /// Wakes the tasks that wait for a publisher or a subscription.
     fn wake_waiters(&self) {
         let waiters = self.waiters.lock().take();
         waiters.wake();
     }
 
-    /// From here on the subscription's queue gets nothing more.
+    /// Removes the subscription's queue, so that it gets no more messages.
     fn unsubscribe(&self, id: u64) {
         if self.process.is_another() {
-            // The lock may be one of a thread that a fork has not copied.
+            // The lock may be held by a thread that a fork has not copied.
             return;
         }
         let mut room = Room::new();
@@ -151,7 +149,6 @@ impl<T: Send + Sync + 'static> Topic<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, TopicState<T>> {
-        // No user code runs under the lock, so a panic left nothing half done.
         self.state.lock()
     }
 }
@@ -168,7 +165,7 @@ impl<T> TopicState<T> {
     }
 }
 
-/// Why a publisher or a subscription could not be created.
+/// Errors of creating a publisher or a subscription.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TopicError {
@@ -180,7 +177,7 @@ pub enum TopicError {
     GroupGone(#[from] GroupGone),
 }
 
-/// The message that [`Publisher::try_publish`] could not give to anybody.
+/// The error of [`Publisher::try_publish`] if the topic has no subscription. It returns the message.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("topic `{topic}` has no subscription (any more); the message is returned")]
 pub struct NoSubscription<T> {
@@ -196,13 +193,13 @@ impl<T> fmt::Debug for NoSubscription<T> {
     }
 }
 
-/// What became of a published message.
+/// The delivery of a published message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Delivery {
-    /// How many subscriptions got it.
+    /// The number of subscriptions that got the message.
     pub queued: usize,
-    /// How many older messages had to make room for it; each is counted for its subscription.
+    /// The number of older messages that had to make room for it. Each is counted as a loss of its subscription.
     pub displaced: usize,
 }
 
@@ -235,6 +232,19 @@ struct PublisherInner<T: Send + Sync + 'static> {
     promises: Guarantees,
 }
 
+impl Context {
+    /// Creates a publisher; a plain `&str` is its topic.
+    ///
+    /// # Errors
+    /// If the topic carries messages of another type.
+    pub fn create_publisher<T: Send + Sync + 'static>(
+        &self,
+        options: impl Into<PublisherOptions>,
+    ) -> Result<Publisher<T>, TopicError> {
+        Publisher::new(self, options.into())
+    }
+}
+
 impl<T: Send + Sync + 'static> Publisher<T> {
     pub(crate) fn new(context: &Context, options: PublisherOptions) -> Result<Self, TopicError> {
         let topic = Topic::find(options.topics.as_ref().unwrap_or(context.topics()), &options.topic)?;
@@ -253,13 +263,13 @@ impl<T: Send + Sync + 'static> Publisher<T> {
         Ok(Self(Arc::new(PublisherInner { topic, clock: context.clock().clone(), history, promises })))
     }
 
-    /// The topic's name.
+    /// Returns the topic's name.
     #[must_use]
     pub fn topic(&self) -> &str {
         &self.0.topic.name
     }
 
-    /// How many subscriptions there are at this moment, whatever they [demand](Guarantees). Neither blocks nor locks.
+    /// Returns the number of subscriptions at this moment, whatever they [demand](Guarantees). Neither blocks nor locks.
     #[must_use]
     pub fn subscription_count(&self) -> usize {
         self.0.topic.subscriptions.load(Ordering::Acquire)
@@ -284,7 +294,7 @@ impl<T: Send + Sync + 'static> Publisher<T> {
         }
     }
 
-    /// Who else has this topic.
+    /// Returns a view of the topic's publishers and subscriptions.
     #[must_use]
     pub fn ends(&self) -> TopicEnds {
         TopicEnds::of(&self.0.topic)
@@ -292,13 +302,15 @@ impl<T: Send + Sync + 'static> Publisher<T> {
 
     /// Gives the message to every subscription of the topic.
     ///
-    /// May wait for another publisher of the same topic, or for who comes to it or leaves it, never for a subscription or a
-    /// callback; and not for longer than they take, since they [inherit](crate::os#what-urgent-threads-may-wait-for) the
-    /// caller's priority. Allocates only to put a message into an `Arc` that is not in one, and if more than 7 queues are full.
+    /// May wait for a thread that publishes on the same topic, or adds or removes a publisher or subscription. That thread
+    /// [inherits](crate::os#what-urgent-threads-may-wait-for) the caller's priority, so the wait is short. Never waits for a
+    /// subscription's callback.
+    ///
+    /// Allocates only to put a message into an `Arc` that is not in one, and if more than 7 queues are full.
     pub fn publish(&self, message: impl Into<Arc<T>>) -> Delivery {
         let message = message.into();
         let stamp = self.0.clock.now();
-        // Before the lock, so that it is dropped after it: dropping a message may run user code.
+        // Declared before the lock is taken, so that it is dropped after the unlock: dropping a message may run user code.
         let mut displaced = SmallVec::<[Arc<T>; INLINE]>::new();
         let mut state = self.0.topic.lock_to_push(&mut displaced);
         if let Some(id) = self.0.history {
@@ -308,17 +320,17 @@ impl<T: Send + Sync + 'static> Publisher<T> {
         published();
         if !state.alarms.iter().flatten().all(Alarm::is_muted) {
             let alarms = Arc::clone(&state.alarms);
-            // Without the lock: waking is a system call.
+            // Alarms are raised without the lock, since waking is a system call.
             drop(state);
             alarms.iter().flatten().for_each(|alarm| alarm.raise(stamp));
         }
         delivery
     }
 
-    /// As [`publish`](Self::publish), but refuses a message that nobody would get.
+    /// Publishes the message like [`publish`](Self::publish), and returns it if the topic has no subscription.
     ///
     /// # Errors
-    /// With the message, if the topic has no subscription. A latched publisher keeps it nevertheless.
+    /// [`NoSubscription`] with the message. A latched publisher keeps the message nevertheless.
     pub fn try_publish(&self, message: impl Into<Arc<T>>) -> Result<Delivery, NoSubscription<T>> {
         let message = message.into();
         match self.publish(Arc::clone(&message)) {
@@ -354,12 +366,12 @@ impl<T> TopicState<T> {
             push(queue, Arc::clone(&message));
             queued += 1;
         }
-        // One owner less to count, and for most topics none.
+        // The last queue gets the message itself, which saves one reference count, and for most topics the only one.
         push(last, message);
         Delivery { queued, displaced: displaced.len() - before }
     }
 
-    /// Keeps the message for late subscriptions; returns the one that had to go for it.
+    /// Keeps the message for late subscriptions. Returns the message that it displaced.
     fn remember(&mut self, id: u64, message: Arc<T>) -> Option<Arc<T>> {
         let number = self.next_id();
         let history = self.histories.iter_mut().find(|history| history.id == id)?;

@@ -1,4 +1,4 @@
-//! Room that the lists of a topic need, allocated before its lock is taken and freed after it was given back.
+//! Memory for the lists of a topic: allocated before the topic's lock is taken, and freed after the unlock.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use smallvec::SmallVec;
 use super::{Alarm, History, Queue, Topic, TopicState};
 use crate::sync::MutexGuard;
 
-/// How many displaced messages leave a topic's lock without room that was allocated for them.
+/// The number of displaced messages for which no memory has to be allocated.
 pub(super) const INLINE: usize = 8;
 
-/// What a change to a topic's lists needs, and afterwards what it has left over.
+/// Memory that a change of a topic's lists needs, and afterwards the memory that is left over.
 pub(super) struct Room<T> {
     queues: Vec<Queue<T>>,
     alarms: Arc<[Option<Alarm<T>>]>,
     histories: Vec<History<T>>,
-    /// For messages that publishers keep.
+    /// Place for the messages that publishers keep.
     pub(super) kept: Vec<(u64, Arc<T>)>,
 }
 
@@ -24,8 +24,7 @@ impl<T> Room<T> {
         Self { queues: Vec::new(), alarms: Arc::new([]), histories: Vec::new(), kept: Vec::new() }
     }
 
-    /// Makes room for one more of everything, and for so many kept messages, if there is too little; says whether there was
-    /// enough.
+    /// Returns true if there is room for one more of everything, and for the kept messages.
     fn is_enough(&self, need: &Need) -> bool {
         let has = |full: bool, room: usize| !full || room >= need.room();
         has(need.queues_full, self.queues.capacity())
@@ -46,7 +45,7 @@ impl<T> Room<T> {
     }
 }
 
-/// How much there is in a topic's lists.
+/// The lengths of a topic's lists.
 struct Need {
     queues: usize,
     queues_full: bool,
@@ -56,14 +55,14 @@ struct Need {
 }
 
 impl Need {
-    /// Twice as much as there is, so that lists that grow are moved seldom.
+    /// Returns twice the present length, so that growing lists are seldom moved.
     fn room(&self) -> usize {
         2 * self.queues.max(self.histories) + 1
     }
 }
 
 impl<T: Send + Sync + 'static> Topic<T> {
-    /// Locks the topic for a change of its lists, with enough room for it, and for as many kept messages as `kept` says.
+    /// Locks the topic for a change of its lists, with enough room for it and for as many kept messages as `kept` says.
     pub(super) fn lock_with(
         &self,
         room: &mut Room<T>,
@@ -86,11 +85,11 @@ impl<T: Send + Sync + 'static> Topic<T> {
         }
     }
 
-    /// Locks the topic for a message, with room for all those that it displaces.
+    /// Locks the topic for a message, with room for all messages that it displaces.
     pub(super) fn lock_to_push(&self, displaced: &mut SmallVec<[Arc<T>; INLINE]>) -> MutexGuard<'_, TopicState<T>> {
         loop {
             let state = self.lock();
-            // One more for a message that is kept no longer.
+            // One place more is for the message that a latched publisher stops keeping.
             let fits = |queues: usize| queues < displaced.capacity();
             if fits(state.queues.len()) || fits(state.queues.iter().filter(|queue| queue.producer.is_full()).count()) {
                 return state;
@@ -103,20 +102,20 @@ impl<T: Send + Sync + 'static> Topic<T> {
 }
 
 impl<T> TopicState<T> {
-    /// What `room` was brought for.
+    /// Adds a queue, in `room` if the list is full.
     pub(super) fn add_queue(&mut self, queue: Queue<T>, room: &mut Room<T>) {
         push(&mut self.queues, queue, &mut room.queues);
     }
 
-    /// What `room` was brought for.
+    /// Adds a history, in `room` if the list is full.
     pub(super) fn add_history(&mut self, history: History<T>, room: &mut Room<T>) {
         push(&mut self.histories, history, &mut room.histories);
     }
 
-    /// To be called when a queue, or its alarm, has come or gone.
+    /// Updates the list of alarms after a queue or its alarm has come or gone.
     pub(super) fn update_alarms(&mut self, room: &mut Room<T>) {
         let alarms = self.queues.iter().filter_map(|queue| queue.alarm.clone());
-        // Nobody else has it yet.
+        // The room's list has no other owner yet.
         if let Some(places) = Arc::get_mut(&mut room.alarms) {
             places.iter_mut().zip(alarms).for_each(|(place, alarm)| *place = Some(alarm));
         }
@@ -124,7 +123,7 @@ impl<T> TopicState<T> {
     }
 }
 
-/// Appends it; moves the list to where there is room, if need be, and leaves the place where it was.
+/// Appends an element. If the list is full, moves it into `room`, and leaves the list's old memory there.
 fn push<E>(list: &mut Vec<E>, one: E, room: &mut Vec<E>) {
     if list.len() == list.capacity() {
         room.append(list);

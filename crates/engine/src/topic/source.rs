@@ -1,4 +1,4 @@
-//! The end of a topic that is taken from.
+//! The subscription's end of a topic.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -22,7 +22,7 @@ pub(crate) struct TopicSource<T: Send + Sync + 'static> {
 }
 
 impl<T: Send + Sync + 'static> TopicSource<T> {
-    /// From here on messages are queued.
+    /// Subscribes to the topic. From now on messages are queued.
     pub(crate) fn subscribe(
         context: &Context,
         options: &SubscriptionOptions,
@@ -50,10 +50,10 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
             let messages = state.histories_for(demands).flat_map(|history| history.messages.iter());
             room.kept.extend(messages.map(|(number, message)| (*number, Arc::clone(message))));
             room.kept.sort_unstable_by_key(|(number, _)| *number);
-            // They arrive now, in their old order: a late subscription's first messages are not overdue.
+            // Kept messages arrive now, in their old order, so that a late subscription's first messages are not overdue.
             let now = context.clock().now().as_nanos();
             let pushed = room.kept.drain(..).map(|(_, message)| producer.push(message, now));
-            // What exceeds the depth was never this subscription's: no loss.
+            // Kept messages beyond the depth are no loss: they were never this subscription's.
             too_old.extend(pushed.flatten());
         }
         let queue = Queue { id, demands, producer, alarm: None, losses: Arc::clone(&losses) };
@@ -65,13 +65,13 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
         Ok(Self { topic, id, consumer, losses })
     }
 
-    /// What ends the subscription at once, while its callback may still be running.
+    /// Returns a function that ends the subscription at once, although its callback may still be running.
     pub(crate) fn closer(&self) -> impl Fn() + Send + Sync + 'static {
         let (topic, id) = (Arc::clone(&self.topic), self.id);
         move || topic.unsubscribe(id)
     }
 
-    /// Who else has this topic.
+    /// Returns a view of the topic's publishers and subscriptions.
     pub(crate) fn ends(&self) -> TopicEnds {
         TopicEnds::of(&self.topic)
     }
@@ -81,7 +81,7 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
         self.consumer.pop()
     }
 
-    /// True if there is nothing to take at this moment.
+    /// Returns true if there is nothing to take at this moment.
     pub(crate) fn is_empty(&self) -> bool {
         self.consumer.oldest_stamp().is_none()
     }
@@ -96,12 +96,12 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
         self.consumer.len()
     }
 
-    /// Has the waker called instead of an executor.
+    /// Sets a waker that is called instead of an executor.
     pub(crate) fn set_waker(&self, waker: Waker) {
         self.set_alarm(Alarm::Waker(Arc::new(waker)));
     }
 
-    /// Counts what is lost from now on there.
+    /// Sets the counters for losses from now on.
     pub(crate) fn set_losses(&mut self, losses: Arc<LossCounters>) {
         let mut state = self.topic.lock();
         if let Some(queue) = state.queues.iter_mut().find(|queue| queue.id == self.id) {
@@ -111,7 +111,7 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
         self.losses = losses;
     }
 
-    /// What there is to take, for whoever takes it then: publishers are muted if there is something.
+    /// Returns what there is to take. If there is something, mutes publishers: the caller must take it.
     #[inline]
     fn look(&self) -> Pending {
         let Some(nanos) = self.consumer.oldest_stamp() else {
@@ -128,7 +128,7 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
         let before = queue.and_then(|queue| queue.alarm.replace(alarm));
         state.update_alarms(&mut room);
         drop(state);
-        // A waker is user code: not under the lock.
+        // A waker is user code, so it is dropped after the unlock.
         drop((before, room));
     }
 }
@@ -144,7 +144,7 @@ impl<T: Send + Sync + 'static> Source for TopicSource<T> {
 
     fn try_take(&mut self) -> Result<Option<Arc<T>>, TakeError> {
         let taken = self.pop();
-        // The ring may be empty for a moment, while the oldest message makes room.
+        // The ring may look empty for a moment, while the producer displaces the oldest message.
         Ok(if taken.is_none() && self.consumer.mute().unmute() { self.pop() } else { taken })
     }
 

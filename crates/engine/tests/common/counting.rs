@@ -1,15 +1,15 @@
-//! An allocator that tells of every allocation. The tests of other crates use this file, too.
+//! An allocator that reports every allocation. The tests of other crates use this file, too.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
 /// The system's allocator, which calls a function at each allocation, on the thread that allocates.
 pub(crate) struct Counting {
-    /// It must not allocate.
+    /// The function. It must not allocate.
     pub(crate) count: fn(),
 }
 
-// SAFETY: every call is passed on unchanged to the system's allocator, whose contract is the same; what is called before
-// does not allocate, so it does not come back here.
+// SAFETY: every call is passed on unchanged to the system's allocator, whose contract is the same. `count` does not allocate, so
+// there is no recursion.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         (self.count)();

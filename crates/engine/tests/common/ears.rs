@@ -1,4 +1,4 @@
-//! Subscriptions that log what they hear, under the policy that a test is about.
+//! Subscriptions that log their messages, under the policy that a test is about.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use rospin_engine::{Context, Executor, ExecutorOptions, ManualClock, Policy, Sub
 
 use super::{Log, manual, ms};
 
-/// An executor under `policy`, at 1 ms.
+/// Creates an executor under `policy` on a manual clock, which shows 1 ms.
 pub(crate) fn executor(policy: impl Policy + 'static) -> (ManualClock, Context, Executor) {
     let (clock, context) = manual();
     clock.advance(ms(1));
@@ -14,14 +14,14 @@ pub(crate) fn executor(policy: impl Policy + 'static) -> (ManualClock, Context, 
     (clock, context, executor)
 }
 
-/// A subscription in a group of its own that logs its messages under its name; its topic is its name, too.
+/// Creates a subscription in a group of its own. It logs its messages under its name, which is also its topic.
 pub(crate) fn ear(executor: &Executor, log: &Log<String>, name: &str, options: SubscriptionOptions) -> Subscription {
     let (log, name) = (log.clone(), name.to_owned());
     let group = executor.create_group("group", ());
     group.create_subscription(options, move |(), n: Arc<u32>| log.push(format!("{name}{n}"))).unwrap()
 }
 
-/// A subscription to `topic` that has its name, too.
+/// Returns options of a subscription that is named after its topic.
 pub(crate) fn on(topic: &str) -> SubscriptionOptions {
     SubscriptionOptions::new(topic).name(topic)
 }

@@ -1,4 +1,4 @@
-//! ROS time that jumps back, and executors that are told of it.
+//! ROS time that jumps back, and executors with jump callbacks.
 
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -8,11 +8,11 @@ use rospin_engine::{Context, ContextOptions, Executor, ExecutorOptions, JumpThre
 use super::timers::at;
 use super::{expect, ms};
 
-/// Any jump back, and changes of the source.
+/// The threshold for any jump back and for changes of the source.
 pub(crate) const BACK: JumpThreshold =
     JumpThreshold { min_forward: None, min_backward: Some(Duration::from_nanos(1)), on_clock_change: true };
 
-/// Active, and shows ten seconds.
+/// Returns the context's ROS time, which is active and shows ten seconds.
 pub(crate) fn ten_seconds(context: &Context) -> RosTime {
     let time = context.ros_time();
     time.set(at(10_000));
@@ -20,7 +20,7 @@ pub(crate) fn ten_seconds(context: &Context) -> RosTime {
     time
 }
 
-/// On the kernel's clocks, for executors that spin in the background.
+/// Creates an executor on the kernel's clocks, to spin in the background.
 pub(crate) fn background() -> (Context, Arc<Executor>, RosTime) {
     let context = Context::new(ContextOptions::new());
     let executor = Arc::new(context.create_executor(ExecutorOptions::new("main")));
@@ -28,7 +28,7 @@ pub(crate) fn background() -> (Context, Arc<Executor>, RosTime) {
     (context, executor, time)
 }
 
-/// Waits until the executor spins: until a callback of it ran.
+/// Waits until the executor spins, that is until one of its callbacks has run.
 pub(crate) fn spins(executor: &Executor) {
     let (begin, begun) = mpsc::channel();
     let group = executor.create_group("first", ());

@@ -1,4 +1,4 @@
-//! What the engine's tests share: a watchdog, logs, counters of drops, a context on a manual clock, a timer on it.
+//! Helpers of the engine's tests: a watchdog, logs, counters of drops, a context on a manual clock, a timer on it.
 
 #![allow(dead_code, reason = "every test crate uses a part of it")]
 
@@ -21,7 +21,7 @@ use rospin_engine::{
     Context, ContextOptions, Executor, ExecutorOptions, Incident, ManualClock, SpinEnd, SpinError, SpinOptions,
 };
 
-/// How long anything may take before the test fails instead of hanging.
+/// The time after which a test fails instead of hanging.
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 
 /// Runs the test's body, and fails if it does not end in time.
@@ -61,21 +61,21 @@ pub(crate) fn threads(count: u16) -> u16 {
     count
 }
 
-/// A context whose time stands still, and its clock.
+/// Creates a context on a manual clock. Returns both.
 pub(crate) fn manual() -> (ManualClock, Context) {
     let clock = ManualClock::new();
     let context = Context::new(ContextOptions::new().manual_clock(clock.clone()));
     (clock, context)
 }
 
-/// A context whose time stands still, with a single-threaded executor.
+/// Creates a context on a manual clock, with a single-threaded executor.
 pub(crate) fn manual_executor() -> (ManualClock, Context, Executor) {
     let (clock, context) = manual();
     let executor = context.create_executor(ExecutorOptions::new("main"));
     (clock, context, executor)
 }
 
-/// Runs all that is ready.
+/// Runs everything that is ready.
 #[track_caller]
 pub(crate) fn spin_all(executor: &Executor) {
     executor.spin(SpinOptions::spin_all()).expect("spin_all has no reason to fail");
@@ -87,7 +87,7 @@ pub(crate) fn spin_in_background(executor: &Arc<Executor>) -> JoinHandle<Result<
     thread::spawn(move || executor.spin(SpinOptions::new()))
 }
 
-/// What happened, in order.
+/// A log of events, in order.
 pub(crate) struct Log<T>(Arc<Mutex<Vec<T>>>);
 
 impl<T> Clone for Log<T> {
@@ -105,7 +105,7 @@ impl<T> Log<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
     }
 
-    /// The entries since the last call.
+    /// Takes the entries since the last call.
     pub(crate) fn take(&self) -> Vec<T> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -115,7 +115,7 @@ impl<T> Log<T> {
     }
 }
 
-/// Counts how often something happened, from any thread.
+/// A counter for any number of threads.
 #[derive(Clone, Default)]
 pub(crate) struct Count(Arc<AtomicUsize>);
 
@@ -124,7 +124,7 @@ impl Count {
         Self::default()
     }
 
-    /// Counts one more; returns how many that makes.
+    /// Counts one more. Returns the new count.
     pub(crate) fn up(&self) -> usize {
         self.0.fetch_add(1, Ordering::SeqCst) + 1
     }
@@ -137,7 +137,7 @@ impl Count {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// A value whose drop is counted here.
+    /// Returns a value whose drop is counted here.
     pub(crate) fn on_drop(&self) -> OnDrop {
         OnDrop(self.clone())
     }
@@ -149,12 +149,12 @@ impl Debug for Count {
     }
 }
 
-/// Counts its drop.
+/// A value whose drop is counted.
 #[derive(Debug)]
 pub(crate) struct OnDrop(Count);
 
 impl OnDrop {
-    /// For closures: has the whole value captured.
+    /// Does nothing. A closure that calls it captures the whole value.
     pub(crate) fn touch(&self) {}
 }
 
@@ -164,7 +164,7 @@ impl Drop for OnDrop {
     }
 }
 
-/// A context on a manual clock that keeps its incidents.
+/// Creates a context on a manual clock that logs its incidents.
 pub(crate) fn with_incidents() -> (Context, Log<Incident>) {
     let incidents = Log::new();
     let log = incidents.clone();

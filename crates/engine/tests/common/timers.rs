@@ -8,7 +8,7 @@ pub(crate) const fn at(millis: u64) -> Instant {
     Instant::from_millis(millis)
 }
 
-/// A timer whose due times are logged, in milliseconds.
+/// A timer whose due times are logged in milliseconds.
 pub(crate) struct Fixture {
     pub(crate) clock: ManualClock,
     pub(crate) executor: Executor,
@@ -38,7 +38,7 @@ pub(crate) fn timer_at(
 }
 
 impl Fixture {
-    /// The due times of what runs when `millis` more have passed.
+    /// Moves the clock on by `millis`, and returns the due times of the callbacks that run then.
     pub(crate) fn after(&self, millis: u64) -> Vec<u64> {
         self.clock.advance(ms(millis));
         spin_all(&self.executor);

@@ -1,4 +1,4 @@
-//! Asynchronous callbacks: suspending, waking, ending; none of it needs Tokio.
+//! Asynchronous callbacks without Tokio: suspending, waking, ending.
 
 use std::future::{pending, poll_fn};
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use rospin_engine::{
     SubscriptionOptions,
 };
 
-/// Gates that callbacks wait at, by the number in their message.
+/// The gates that callbacks wait at, by the number in their message.
 #[derive(Clone, Default)]
 struct Gates(Arc<Mutex<Vec<Option<oneshot::Receiver<()>>>>>);
 
@@ -127,7 +127,7 @@ fn while_a_releasing_callback_is_polled_nobody_else_has_the_payload() {
     });
 }
 
-/// Lets the executor choose anew.
+/// Suspends once, so that the executor picks anew.
 async fn yield_now() {
     let mut yielded = false;
     poll_fn(|cx| {
@@ -180,7 +180,7 @@ fn resumed_segments_run_in_the_order_of_their_priority() {
         spin_all(&executor);
         assert_eq!(log.len(), 0);
         (0..5).rev().for_each(|n| open(&mut keys, n));
-        // One that has not begun, in between.
+        // An activation that has not begun, with a priority in between.
         let options = EntityOptions::new("new").priority(Priority(4));
         let new = log.clone();
         let group = executor.create_group("new", ());
@@ -237,7 +237,7 @@ fn sixteen_are_under_way_at_most_and_nothing_is_lost() {
         let _publisher = publisher(context, MESSAGES);
         spin_all(executor);
         assert_eq!((begun.get(), ended.get()), (bound, 0));
-        // The last one that began goes first.
+        // The callback that began last ends first.
         (bound - 4..bound).rev().for_each(|n| open(&mut keys, n));
         spin_all(executor);
         assert_eq!((begun.get(), ended.get()), (bound + 4, 4));

@@ -1,4 +1,4 @@
-//! Calls that could last for ever: timeouts, calls that block their own service, services that wait for each other.
+//! Calls that could last for ever: calls with timeouts, calls that block their own service, services that wait for each other.
 
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -52,14 +52,14 @@ fn a_call_that_is_not_answered_in_time_says_so() {
         clock.advance(ms(1));
         spin_all(&executor);
         assert_eq!(answers.take(), [timeout("slow", 10)]);
-        // Those in time, and without a limit; the late response is no loss.
+        // A call that is answered in time, and one without a timeout. A late response does not count as a loss.
         let (in_time, patient) = (slow.call(2).timeout(ms(10)), slow.call(3));
         clock.advance(ms(9));
         key.send(()).unwrap();
         let both = executor.spin_until(join(in_time, patient), SpinOptions::spin_all()).unwrap();
         assert_eq!(both, (Ok(2), Ok(3)));
         assert_eq!(context.losses(), []);
-        // What fails at once does not wait.
+        // A call that fails at once does not wait for its timeout.
         let unavailable = Err(CallError::Unavailable { service: "none".into() });
         assert_eq!(client(&context, "none").call(1).timeout(ms(10)).now_or_never(), Some(unavailable));
     });
@@ -75,17 +75,17 @@ fn a_timeout_is_watched_wherever_the_call_is_awaited() {
             let _service = group.create_service_async("never", |_, _: u32| futures::future::pending::<u32>()).unwrap();
             let caller = context.create_executor(ExecutorOptions::new("caller"));
             let never = client(&context, "never");
-            // By another executor, while that of the service does not spin.
+            // Another executor watches the time, while the service's does not spin.
             let mut call = Box::pin(never.call(1).timeout(ms(10)));
             assert!(matches!(caller.spin_until(call.as_mut(), SpinOptions::spin_all()), Err(SpinError::Halted)));
             clock.advance(ms(10));
             assert_eq!(caller.spin_until(call, SpinOptions::spin_all()).unwrap(), timeout("never", 10));
-            // By a thread that is no executor's.
+            // A thread that belongs to no executor polls the call.
             let spin = spin_in_background(&server);
             let call = never.call(1).timeout(ms(10));
             clock.advance(ms(10));
             assert_eq!(block_on(call), timeout("never", 10));
-            // By a synchronous callback, which blocks the only thread of its own executor.
+            // A synchronous callback polls the call and blocks the only thread of its own executor.
             let group = caller.create_group("caller", None);
             let times = clock.clone();
             let _timer = group.create_timer(TimerOptions::one_shot(ms(0)), move |answer, _| {
@@ -104,7 +104,7 @@ fn a_timeout_is_watched_wherever_the_call_is_awaited() {
 #[test]
 fn a_synchronous_callback_that_blocks_its_service_is_told() {
     watchdog(|| {
-        // The same executor with one thread; the same group on two; another group on two; another executor.
+        // The cases: the same executor with one thread, the same group on two threads, another group on two threads, another executor.
         let hopeless = CallError::InCallback { service: "echo".into() };
         for (count, is_same_group, expected) in
             [(1, false, Err(hopeless.clone())), (2, true, Err(hopeless.clone())), (2, false, Ok(7))]
@@ -139,7 +139,7 @@ fn a_synchronous_callback_may_wait_for_another_executor_or_thread() {
         let context = Context::new(ContextOptions::new());
         let [one, other] = ["one", "other"].map(|name| Arc::new(context.create_executor(ExecutorOptions::new(name))));
         let _service = other.create_group("echo", ()).create_service("echo", |(), n: u32| n);
-        // Taken by a callback of the blocked executor, but answered by a thread of its own.
+        // A callback of the blocked executor has taken the request, but another thread answers it.
         let queue = context.create_request_queue::<u32, u32>("thread").unwrap();
         let (give, given) = mpsc::channel::<(u32, rospin_engine::Reply<u32>)>();
         let _taker = one.create_group("taker", ()).create_source(
@@ -177,7 +177,7 @@ fn a_synchronous_callback_may_wait_for_another_executor_or_thread() {
     });
 }
 
-/// Groups that serve `names[n]` by calling `names[n + 1]`, the last by calling the first; each on the executor of its turn.
+/// Creates groups that serve `names[n]` by calling `names[n + 1]`; the last one calls the first. They are on the executors in turns.
 fn ring(context: &Context, executors: &[&Executor], names: &[&'static str]) -> Vec<CallbackGroup<()>> {
     let nexts = names.iter().cycle().skip(1);
     let all = names.iter().zip(nexts).enumerate().map(|(n, (name, next))| {
@@ -211,7 +211,7 @@ fn services_that_wait_for_each_other_are_told() {
             let executor = context.create_executor(ExecutorOptions::new("main"));
             let _groups = ring(&context, &[&executor], &names[..length]);
             let first = client(&context, "a");
-            // As many hops as do not come back; then so many that they would.
+            // With `length - 1` hops, the calls do not come back to the first group. With `length` hops they would.
             for (hops, expected) in [(length - 1, length - 1), (length, 100 * length + length - 1), (0, 0)] {
                 let answer = executor.spin_until(first.call(hops as u32), SpinOptions::new()).unwrap();
                 assert_eq!(answer, Ok(expected as u32), "{length} services, {hops} hops");
@@ -230,7 +230,7 @@ fn a_cycle_over_several_executors_is_told() {
         let spins = executors.each_ref().map(spin_in_background);
         let first = client(&context, "a");
         for _ in 0..100 {
-            // Whose call is the last one depends on the threads.
+            // The threads decide which call closes the cycle.
             let answer = block_on(first.call(3)).unwrap();
             assert!((300..=302).contains(&answer), "{answer}");
             assert_eq!(block_on(first.call(2)), Ok(2));
@@ -248,7 +248,7 @@ fn a_cycle_that_is_not_there_is_not_told() {
             let executor = context.create_executor(ExecutorOptions::new("main").threads(threads(count)));
             let [a, b] = ["a", "b"].map(|name| executor.create_group(name, ()));
             let handle = executor.handle();
-            // Each side calls what the other has beside its caller, so that all groups wait for each other in turns.
+            // The callback of each group calls the service of the other group, so that both wait for each other in turns.
             let (to_a, to_b) = (client(&context, "a"), client(&context, "b"));
             let _a = a.create_service("a", |(), n: u32| n);
             let _b = b.create_service("b", |(), n: u32| n);
@@ -258,7 +258,7 @@ fn a_cycle_that_is_not_there_is_not_told() {
                 move |_: Payload<()>, _: rospin_engine::Tick| {
                     let (client, handle, done) = (client.clone(), handle.clone(), done.clone());
                     async move {
-                        // The one that gives up ends what would be a cycle.
+                        // The call that gives up ends what would be a cycle.
                         let limit = if gives_up { ms(5) } else { ms(3_600_000) };
                         let answer = client.call(1).timeout(limit).await;
                         assert!(gives_up || answer == Ok(1), "{answer:?}");
@@ -292,7 +292,7 @@ fn a_call_that_outlives_its_callback_closes_no_cycle() {
                 call.await.unwrap()
             }
         });
-        // It is polled while its group is held, then kept; the callback ends.
+        // The call is polled while its group is held, and kept after the callback has ended.
         let _timer = a.create_timer_async(TimerOptions::one_shot(ms(0)), move |kept: Payload<Option<_>>, _| {
             let mut call = to_b.call(5);
             async move {
@@ -313,7 +313,7 @@ fn calls_end_with_what_would_answer_them() {
     watchdog(|| {
         let (_, context) = manual();
         let unanswered = Err(CallError::Unanswered { service: "echo".into() });
-        // The executor is dropped with requests in its queue, one of them taken.
+        // The executor is dropped with requests in the service's queue, one of which was taken.
         let executor = context.create_executor(ExecutorOptions::new("main"));
         let group = executor.create_group("group", ());
         let options = ServiceOptions::new("echo").name("echo");
@@ -332,7 +332,7 @@ fn calls_end_with_what_would_answer_them() {
         let call = echo.call(0);
         drop((service, executor));
         assert_eq!(block_on(call), unanswered);
-        // Nobody takes from a queue that is dropped.
+        // The request queue is dropped with a request in it.
         let queue = context.create_request_queue::<u32, u32>("echo").unwrap();
         let call = echo.call(0);
         drop(queue);

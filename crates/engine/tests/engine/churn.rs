@@ -1,4 +1,4 @@
-//! Entities that come and go all the time, by another thread than the executor's.
+//! Entities that another thread adds and removes all the time.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Executors that only a deployment file knows, and those of the program that they spin along with.
+//! Companions: executors that only a deployment file names, which spin along with those of the program.
 
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier, Mutex};
@@ -12,7 +12,7 @@ use rospin_engine::{
 };
 use rospin_engine::{OnPanic, SpinEnd, SpinError, SpinOptions, Tick, TimerOptions};
 
-/// A context in which a group called `moved` goes to an executor of the file's.
+/// Creates a context in which the deployment file puts the group `moved` on a companion.
 fn context() -> Context {
     let text = "executor = [{ name = \"other\" }]\ngroup = [{ name = \"moved\", executor = \"other\" }]";
     Context::new(ContextOptions::new().deployment(Deployment::parse(text).unwrap()).on_incident(|_| {}))
@@ -24,7 +24,7 @@ fn leaders_that_come_while_companions_end_have_them_again() {
         let context = context();
         let leaders = [0, 1].map(|number| context.create_executor(ExecutorOptions::new(format!("leader{number}"))));
         let group = leaders[0].create_group("moved", 0_u64);
-        // Long enough for one leader to come while the other one waits for it.
+        // The callback takes long enough for one leader to come while the other one waits for the callback.
         let slow = |count: &mut u64, _| {
             *count += 1;
             thread::sleep(ms(3));
@@ -52,7 +52,7 @@ fn every_leader_of_a_companion_that_fails_has_its_error() {
         let context = context();
         let leaders = [0, 1].map(|number| context.create_executor(ExecutorOptions::new(format!("leader{number}"))));
         let group = leaders[0].create_group(GroupOptions::new("moved").on_panic(OnPanic::Halt), ());
-        // Once both spin.
+        // Fails only when both leaders spin.
         let (fail, told) = channel();
         let fails = move |(): &mut (), _| {
             told.recv().unwrap();
@@ -75,7 +75,7 @@ fn every_leader_of_a_companion_that_fails_has_its_error() {
                 );
             }
         });
-        // That was it.
+        // The failure is reported once: the next spin succeeds.
         for leader in &leaders {
             assert_eq!(leader.spin(SpinOptions::spin_all()).unwrap(), SpinEnd::Done);
         }
@@ -136,7 +136,7 @@ fn companions_get_to_what_is_ready_beside_short_spins() {
     assert_eq!((moved.into_payload().unwrap(), stays.into_payload().unwrap()), (100, 100));
 }
 
-/// A companion's callback, once it spins: it is given the last leader, and ends that leader's spin on the companion's thread.
+/// Ends the last leader's spin in a callback of a companion, on the companion's thread.
 fn end_the_last_leader(threads: u16) {
     let text = format!(
         "executor = [{{ name = \"other\", threads = {threads} }}]
@@ -145,7 +145,7 @@ fn end_the_last_leader(threads: u16) {
     let context = Context::new(ContextOptions::new().deployment(Deployment::parse(&text).unwrap()));
     let main = context.create_executor(ExecutorOptions::new("main"));
     let last = context.create_executor(ExecutorOptions::new("last"));
-    // On each of the companion's threads a callback, one of which gets the leader: on the last thread.
+    // A callback runs on each of the companion's threads. The one on the last thread gets the leader.
     let all_run = Arc::new(Barrier::new(threads.into()));
     let is_last = format!("other{}", if threads > 1 { format!("-{}", threads - 1) } else { String::new() });
     let (give, given) = channel();
@@ -166,7 +166,7 @@ fn end_the_last_leader(threads: u16) {
                     expect(&main_ended.lock().unwrap());
                 };
                 done.send(leader.spin_until(until, SpinOptions::new()).map_err(|error| error.to_string())).unwrap();
-                // And once more, while the companions have yet to end.
+                // Spins once more while the companions have yet to end.
                 done.send(leader.spin_until(async {}, SpinOptions::new()).map_err(|error| error.to_string())).unwrap();
             }
         };
@@ -208,7 +208,7 @@ fn a_companions_callback_may_drop_the_programs_last_executor() {
         let handle = main.handle();
         let drop_them = move |_: &mut OnDrop, _| {
             let leader = expect(&given);
-            // The other one, once its spin has ended: this one is the last that spins then.
+            // Waits for the end of the other leader's spin, so that this leader is the last one.
             let other = async {
                 handle.halt();
                 expect(&given)
@@ -245,7 +245,7 @@ fn a_companion_keeps_its_thread_from_one_spin_to_the_next() {
     drop((timer, own));
     let threads = moved.into_payload().unwrap();
     assert!(threads.len() == 20 && threads.iter().all(|thread| *thread == threads[0]), "{threads:?}");
-    // Gone with the last executor of the program.
+    // The companion goes with the last executor of the program.
     drop(main);
     assert!(!std::fs::exists(format!("/proc/self/task/{}", threads[0])).unwrap());
 }

@@ -1,4 +1,4 @@
-//! What the examples show is what happens.
+//! The examples do what their texts say.
 
 #[path = "../../examples/custom_policy.rs"]
 mod custom_policy;

@@ -1,4 +1,4 @@
-//! Entities that are next anyway, and go on without a way through the ready set.
+//! Entities that would be picked next anyway, and go on without the ready set.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,7 +26,7 @@ fn what_woke_the_activation_before_does_not_wake_the_next_one() {
             let (others, counted) = (others.clone(), Arc::clone(&counted));
             poll_fn(move |cx| {
                 if *number == 1 {
-                    // The other thread sees that this was woken, and runs its callback, before this one ends.
+                    // The other thread sees this wake-up and runs its callback before this one ends.
                     cx.waker().wake_by_ref();
                     others.publish(1);
                     has_run.with(|has_run| expect(has_run));
@@ -54,7 +54,7 @@ fn what_woke_the_activation_before_does_not_wake_the_next_one() {
     });
 }
 
-/// A queue as the source of an entity, by a wrapper that passes on what a source must have.
+/// A wrapper of a queue as the source of an entity, with only the required methods of a source.
 struct Wrapped(Queue<u32>);
 
 impl Source for Wrapped {

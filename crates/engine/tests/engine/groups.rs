@@ -1,4 +1,4 @@
-//! Callback groups: what they exclude, and what their payload goes through.
+//! Callback groups: mutual exclusion, and the life of a payload.
 
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
@@ -14,7 +14,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// Not atomic on purpose, and slow enough to be caught in the middle.
+    /// Adds to both numbers. It is not atomic on purpose, and slow enough to be seen in the middle.
     fn add(&mut self, n: u64) {
         assert!(!self.inside, "somebody else is in here");
         self.inside = true;
@@ -90,7 +90,7 @@ fn different_groups_run_in_parallel() {
     });
 }
 
-/// The most activations at once of a reentrant subscription on 4 threads, each of which waits for `meet` others.
+/// Returns the most activations at once of a reentrant subscription on 4 threads. Each activation waits for `meet` others.
 fn most_at_once(options: SubscriptionOptions, meet: usize) -> usize {
     const MESSAGES: usize = 60;
     let context = Context::new(ContextOptions::new());
@@ -105,7 +105,7 @@ fn most_at_once(options: SubscriptionOptions, meet: usize) -> usize {
         *most = now.max(*most);
         drop(most);
         meeting.wait();
-        // Time for a thread too many to come in.
+        // Gives a thread too many the time to come in.
         (0..50).for_each(|_| thread::yield_now());
         inside.down();
         if ended.up() == MESSAGES {
@@ -180,13 +180,13 @@ fn threads_extend_an_executor_that_spins() {
                         let group = handle.create_group("group", ());
                         let (heard, messages) = mpsc::channel();
                         let callback = move |(): &mut (), n: Arc<usize>| _ = heard.send(*n);
-                        // Room for what the other threads publish meanwhile.
+                        // The queue has room for everything that the other threads publish meanwhile.
                         let options = SubscriptionOptions::new("topic").keep_last(200);
                         let subscription = group.create_subscription(options, callback).unwrap();
                         publisher.publish(round);
                         while expect(&messages) != round {}
                         drop((subscription, group));
-                        // Its callback goes away, and the channel's other end with it.
+                        // The loop ends when the callback is dropped with the other end of the channel.
                         while messages.recv_timeout(crate::common::LIMIT).is_ok() {}
                         assert_eq!(messages.try_recv(), Err(mpsc::TryRecvError::Disconnected));
                     }
@@ -359,7 +359,7 @@ fn an_executor_whose_callbacks_own_its_handles_is_dropped_completely() {
             (node.own_subscription, node.own_group) = (Some(subscription), Some(group));
         });
         start.unwrap().detach();
-        // Captured by the callback, too, with the executor's own handle.
+        // The callback captures a clone of the group and a handle of the executor.
         let (twin, handle) = (group.clone(), executor.handle());
         let timer = group.create_timer(ms(1), move |_, _| _ = (twin.name(), handle.name())).unwrap();
         timer.detach();

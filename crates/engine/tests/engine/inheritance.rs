@@ -1,4 +1,4 @@
-//! A suspended callback that holds its group is resumed as urgently as whoever waits for that group.
+//! Priority inheritance: a resumed callback that holds its group is as urgent as the most urgent callback that waits for the group.
 
 use std::sync::{Arc, Mutex};
 
@@ -30,7 +30,7 @@ fn an_urgent_callback_does_not_wait_for_less_urgent_ones_of_other_groups() {
         let seen = log.clone();
         let _urgent =
             shared.create_subscription(on("urgent", 100), move |(), _: Arc<u32>| seen.push("urgent")).unwrap();
-        // Keeps the thread as long as it has messages.
+        // This callback keeps the thread busy as long as it has messages.
         let seen = log.clone();
         let middle = other.create_subscription(on("middle", 50).keep_last(10), move |(), _: Arc<u32>| {
             seen.push("middle");

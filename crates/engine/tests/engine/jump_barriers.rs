@@ -1,4 +1,4 @@
-//! Whoever asks for a jump waits for jump callbacks, and for nothing that cannot happen.
+//! Barriers of ROS time wait for jump callbacks, and for nothing that cannot happen.
 
 use std::sync::{Arc, mpsc};
 
@@ -58,7 +58,7 @@ fn what_is_removed_while_a_jump_waits_for_it_is_waited_for_no_longer() {
             assert!(!barrier.is_over());
             match way {
                 "handle" => drop(jump),
-                // The callback that is running is not waited for either.
+                // Removing the group does not wait for the callback that is running.
                 "group" => group.clone().remove(),
                 _ => {
                     executor.halt();
@@ -112,7 +112,7 @@ fn a_callback_sets_time_without_waiting_for_itself() {
             seen.push(("set", shown.now(), at(0)));
             assert!(!barrier.is_over());
             assert_eq!(barrier.wait(), Err(BarrierError::InCallback));
-            // Nobody waits any more; time moves all the same.
+            // The barrier is dropped, and time moves nevertheless.
         });
         let spin = spin_in_background(&executor);
         crate::common::eventually(|| time.now() == at(5_000));
@@ -222,7 +222,7 @@ fn jumps_executors_and_groups_come_and_go_at_once() {
     });
 }
 
-/// A bag is played in a loop: what waits for ROS time must not keep it from being set back.
+/// A recording is played in a loop: callbacks that wait for ROS time must not keep it from being set back.
 #[test]
 fn time_jumps_while_a_callback_of_the_group_sleeps_on_it() {
     watchdog(|| {

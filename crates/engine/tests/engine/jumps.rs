@@ -1,4 +1,4 @@
-//! Jump callbacks: what they are told, and that they run before time moves, on their groups.
+//! Jump callbacks: their arguments, and that they run on their groups before time moves.
 
 use std::sync::{Arc, Mutex, mpsc};
 
@@ -77,7 +77,7 @@ fn a_jump_tells_from_where_to_where() {
         assert_eq!(next(), []);
         time.set_active(false);
         assert_eq!(next(), [(at(20_000), at(70_000), ClockChange::Deactivated)]);
-        // Slept through: one jump, from the first to the last.
+        // The executor does not spin, so these become one jump from the first time to the last.
         time.set_active(true);
         time.set(at(5_000));
         time.set(at(4_000));
@@ -231,7 +231,7 @@ fn timers_see_no_new_time_before_the_jump_callbacks_of_their_executor() {
         let ended = Mutex::new(Some(ended));
         let ends = Count::new();
         let counter = ends.clone();
-        // Holds the group of the jump callback until it is told to end.
+        // This callback holds the group of the jump callback until it is told to end.
         let start = TimerOptions::one_shot(ms(0));
         let _holds = group.create_timer_async(start, move |_, _| {
             let ended = ended.lock().unwrap().take();

@@ -1,4 +1,4 @@
-//! Policies that an executor is given: of a user's own, and by name.
+//! Policies of executors: custom ones, and by name.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +12,7 @@ use rospin_engine::policy::{Ordered, View};
 use rospin_engine::trace::TraceEvent;
 use rospin_engine::{Activation, Context, Executor, ExecutorOptions, Instant, Order, Policy, SpinOptions};
 
-/// Longest relative deadline first.
+/// The order by relative deadline, longest first.
 #[derive(Default)]
 struct LaziestFirst;
 
@@ -41,7 +41,7 @@ fn users_write_an_order_of_their_own() {
     });
 }
 
-/// Last in, first out.
+/// A policy that is last in, first out.
 #[derive(Default)]
 struct Stack(VecDeque<Activation>);
 
@@ -99,7 +99,7 @@ fn boxed_policies_are_chosen_by_name() {
     });
 }
 
-/// First in, first out; panics whenever it is told to, in the middle of what it does.
+/// A policy that is first in, first out, and panics in the middle of a method when it is told to.
 struct Moody {
     stack: Stack,
     panics_in: Arc<Mutex<Option<&'static str>>>,
@@ -138,7 +138,7 @@ impl Policy for Moody {
     }
 }
 
-/// The executor takes two messages, panics over it once `arm` was called, and goes on as if nothing had happened.
+/// Checks that the executor goes on after a panic: it takes two messages, and panics while it does once `arm` was called.
 fn goes_on_after_a_panic(context: &Context, executor: &Executor, place: &str, arm: impl FnOnce()) {
     let group = executor.create_group("group", 0);
     let _subscription = group.create_subscription("topic", |sum, n: Arc<u32>| *sum += *n).unwrap();

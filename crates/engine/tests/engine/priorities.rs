@@ -1,4 +1,4 @@
-//! Urgency decides: priorities, the chains they come from, and deadlines.
+//! The order of callbacks by priorities, by the chains that priorities come from, and by deadlines.
 
 use std::sync::Arc;
 
@@ -127,7 +127,7 @@ fn edf_runs_the_earliest_absolute_deadline_first() {
         spin_all(&executor);
         assert_eq!(log.take(), ["fast0", "middle0", "slow0", "none0"]);
 
-        // At the same time as above, but noticed together with what came later.
+        // Published at the same time as above, but noticed together with later messages.
         publish(&context, "slow", 1);
         clock.advance(ms(15));
         publish(&context, "middle", 1);

@@ -1,4 +1,4 @@
-//! The order of rclcpp's executors: first in first out, and wait sets.
+//! The order of rclcpp's executors: first in, first out, and wait sets.
 
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ fn fifo_mixes_timers_by_their_due_times_with_messages_by_their_arrival() {
     });
 }
 
-/// What runs when the first of two subscriptions makes a timer due, and publishes to itself.
+/// Returns the callbacks that run, in order, if the first of two subscriptions makes a timer due and publishes to itself.
 fn wait_set(timers: Timers) -> Vec<String> {
     let (clock, context, executor) = executor(WaitSet::new(timers));
     let log = Log::new();

@@ -6,7 +6,7 @@ use std::thread;
 use crate::common::{Count, Log, expect, manual_executor, ms, spin_all, spin_in_background, threads, watchdog};
 use rospin_engine::{Context, ContextOptions, ExecutorOptions, LossCause, Priority, SubscriptionOptions, Timer};
 
-/// Where callbacks find a handle that is made after them.
+/// A place for a handle that is created after the callback that uses it.
 type Slot<T> = Arc<Mutex<Option<T>>>;
 
 #[test]
@@ -108,7 +108,7 @@ fn a_group_removed_by_its_own_callback_ends_with_it() {
         spin_all(&executor);
         assert_eq!(ran.get(), 1);
         assert_eq!(drops.get(), 3, "two callbacks and the payload, once each");
-        // Handles of what is gone, also ones that would add to it.
+        // Handles of removed entities and groups do nothing, or return errors.
         timer.unwrap().reset();
         let late = group.create_timer(ms(1), |_, _| unreachable!("its group is gone"));
         assert!(matches!(late, Err(rospin_engine::TimerError::GroupGone(_))));

@@ -1,4 +1,4 @@
-//! Timers on ROS time: it passes, stands still, jumps, and changes its source. It is driven by the test.
+//! Timers on ROS time that the test drives: it passes, stands still, jumps, and changes its source.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use rospin_engine::{
     Tick, Timer, TimerOptions,
 };
 
-/// A timer on ROS time, and what ROS time showed when it fired, in milliseconds.
+/// A timer on ROS time, with a log of the ROS time at each firing, in milliseconds.
 struct Fixture {
     clock: ManualClock,
     time: RosTime,
@@ -39,7 +39,7 @@ fn fixture(clock: ManualClock, context: Context, options: TimerOptions) -> Fixtu
 }
 
 impl Fixture {
-    /// What fires when ROS time is set.
+    /// Sets ROS time, and returns the log of the callbacks that run then.
     fn set(&self, millis: u64) -> Vec<u64> {
         self.time.set(at(millis));
         self.fired()
@@ -103,7 +103,7 @@ fn timers_of_1_and_10_khz_fire_at_their_full_rate_on_every_clock() {
                 let options = TimerOptions::periodic(rates[n]).clock(kind);
                 group.create_timer(options, move |fired, _| fired[n] += 1).unwrap()
             });
-            // Steps that the periods are no multiples of: every firing is late, none by a period.
+            // The periods are no multiples of these steps, so every firing is late, but by less than a period.
             let step = Duration::from_nanos(99_991);
             for n in 1..=100_000_u32 {
                 clock.advance(step);
@@ -146,7 +146,7 @@ fn after_a_jump_back_a_timer_waits_no_longer_than_its_period() {
         assert_eq!(ros.set(370), [370], "400 is more than a period from 270");
         assert_eq!(ros.timer.lost(LossCause::TimerOverrun), 0);
 
-        // The executor sees nothing of the jump but what it led to.
+        // The executor sees only the result of both jumps.
         ros.time.set(at(0));
         ros.time.set(at(100));
         assert_eq!(ros.fired(), [100]);
@@ -159,7 +159,7 @@ fn a_timer_that_had_fired_but_not_run_when_time_went_back_goes_on_from_there() {
         let ros = active_at(1_000, TimerOptions::periodic(ms(100)));
         let (time, own) = (ros.time.clone(), Log::new());
         let log = own.clone();
-        // Due first, and sets time back before the other one runs.
+        // This timer is due first, and sets time back before the other one runs.
         let first = TimerOptions::one_shot(ms(99)).clock(ClockKind::Ros);
         let _back = ros.group.create_timer(first, move |(), _| {
             time.set(at(0));
@@ -215,7 +215,7 @@ fn what_is_left_to_wait_is_waited_for_on_the_new_source() {
         assert_eq!(ros.fired(), []);
         ros.clock.advance(ms(1));
         assert_eq!(ros.fired(), [5_000_090]);
-        // There and back again, unseen.
+        // Both changes of the source happen before the executor looks.
         ros.time.set_active(true);
         ros.time.set_active(false);
         ros.clock.advance(ms(100));
@@ -236,7 +236,7 @@ fn an_asynchronous_callback_sleeps_on_ros_time() {
         let _sleeps = group.create_timer_async(start, move |seen, _| {
             let (handle, shown) = (handle.clone(), shown.clone());
             async move {
-                // It holds its group meanwhile.
+                // The callback holds its group meanwhile.
                 handle.sleep(ClockKind::Ros, ms(100)).await.unwrap();
                 seen.with(|seen: &mut Vec<_>| seen.push(shown.now()));
                 handle.sleep_until(ClockKind::Ros, at(5_000)).await.unwrap();
@@ -246,7 +246,7 @@ fn an_asynchronous_callback_sleeps_on_ros_time() {
             }
         });
         spin_all(&executor);
-        // Back: 100 from there on. Then far ahead, and back behind what is slept for.
+        // Back, with 100 ms left from there on. Then far ahead, and back before the due time.
         for millis in [1_099, 500, 599, 600, 4_999, 0, 5_000] {
             time.set(at(millis));
             spin_all(&executor);

@@ -1,4 +1,4 @@
-//! ROS time moves while executors spin, sleep and are busy: who notices, who wakes up, and who does not.
+//! ROS time moves while executors spin, sleep and are busy: the right ones wake up.
 
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -31,13 +31,13 @@ fn a_timer_that_is_started_around_a_jump_waits_from_then_on() {
         let old = group.create_timer(options.clone(), move |(), _| other.send("old").unwrap()).unwrap();
         let spin = spin_in_background(&executor);
         expect(&begun);
-        // The executor is busy: it learns of all this afterwards.
+        // The executor is busy, and learns of these changes only afterwards.
         old.reset();
         let new = group.create_timer(options, move |(), _| fire.send("new").unwrap()).unwrap();
         time.set(at(0));
         assert_eq!(old.time_until_next_call(), Some(ms(1_100)), "as long as the executor does not know");
         go.send(()).unwrap();
-        // It learns of one timer after the other.
+        // The executor learns of one timer after the other.
         crate::common::eventually(|| [&old, &new].iter().all(|timer| timer.time_until_next_call() == Some(ms(100))));
         time.set(at(100));
         assert_eq!([expect(&fired), expect(&fired)], ["old", "new"]);
@@ -76,7 +76,7 @@ fn a_sleeping_executor_wakes_up_when_its_timer_is_due() {
     });
 }
 
-/// First in, first out; counts how often it is asked.
+/// A policy that is first in, first out, and counts its picks.
 struct Counting(Fifo, Count);
 
 impl Policy for Counting {
@@ -182,7 +182,7 @@ fn time_moves_while_timers_are_changed_from_threads_and_callbacks() {
         for driver in drivers {
             driver.join().unwrap();
         }
-        // All of them work after that.
+        // All executors work after that.
         time.set_active(true);
         drop(meddler);
         for timer in timers.iter() {

@@ -1,4 +1,4 @@
-//! In-process services: calls that are awaited, and what becomes of calls without an answer.
+//! In-process services: calls that are awaited, and the ends of calls without a response.
 
 use std::sync::Arc;
 use std::thread;
@@ -231,7 +231,7 @@ fn a_callback_replaces_a_service() {
         let log = Log::new();
         let (server, results) = (group, log.clone());
         let _replace = root.create_stream("replace", futures::stream::iter([first]), move |(), first| {
-            // As the error of a second one advises.
+            // Drops the first service, as the error of a second one advises.
             drop(first);
             let second = server.create_service("name", |(), _: u32| 2);
             results.push(second.map(rospin_engine::Service::detach));

@@ -1,4 +1,4 @@
-//! The system clock is set back: what that does to timers on ROS time that follows it, and to those on the system clock.
+//! The system clock is set back: the effect on timers on ROS time that follows it, and on timers on the system clock.
 
 use crate::common::timers::at;
 use crate::common::{Count, manual_executor, ms, spin_all, watchdog};
@@ -6,7 +6,7 @@ use rospin_engine::{ClockKind, Executor, LossCause, ManualClock, Timer, TimerOpt
 
 const HOUR: u64 = 3_600_000;
 
-/// A clock that shows ten hours, and an executor with a 10 Hz timer.
+/// Creates a clock that shows ten hours, and an executor with a 10 Hz timer.
 fn ticking(clock_kind: ClockKind) -> (ManualClock, Executor, Timer, Count) {
     let (clock, _context, executor) = manual_executor();
     clock.set_system(at(10 * HOUR));
@@ -18,7 +18,7 @@ fn ticking(clock_kind: ClockKind) -> (ManualClock, Executor, Timer, Count) {
     (clock, executor, timer, ticks)
 }
 
-/// So many seconds pass, in tenths.
+/// Lets seconds pass, in steps of a tenth.
 fn pass(clock: &ManualClock, executor: &Executor, seconds: u64) {
     for _ in 0..seconds * 10 {
         clock.advance(ms(100));
@@ -47,7 +47,7 @@ fn what_is_left_to_wait_stays_the_same_wherever_in_a_period_the_clock_is_set_bac
         clock.advance(ms(30));
         spin_all(&executor);
         clock.advance(ms(20));
-        // Nobody looked since 20 ms ago.
+        // The executor last read the clock 20 ms ago.
         clock.set_system(at(5));
         spin_all(&executor);
         assert_eq!(timer.time_until_next_call(), Some(ms(50)));
@@ -66,7 +66,7 @@ fn a_timer_that_is_set_forward_skips_what_it_missed() {
         let (clock, executor, timer, ticks) = ticking(ClockKind::Ros);
         clock.set_system(at(11 * HOUR));
         spin_all(&executor);
-        // The first of them, late, and the one that is due now.
+        // The first missed tick runs late, and then the one that is due now.
         assert_eq!((ticks.get(), timer.lost(LossCause::TimerOverrun)), (2, HOUR / 100 - 2));
         pass(&clock, &executor, 1);
         assert_eq!(ticks.get(), 12);
@@ -94,7 +94,7 @@ fn a_sleep_on_inactive_ros_time_takes_no_longer_either() {
     });
 }
 
-/// As a timer of rcl on `RCL_SYSTEM_TIME` does: its due times are times of day.
+/// The due times of a timer on the system clock are times of day, as with `RCL_SYSTEM_TIME` in rcl.
 #[test]
 fn a_timer_on_the_system_clock_waits_until_that_shows_its_due_time() {
     watchdog(|| {

@@ -1,4 +1,4 @@
-//! Several threads: nobody waits for a thread that is busy with something else while another one is idle.
+//! Several threads: nothing waits for a busy thread while another one is idle.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ fn a_timer_does_not_wait_for_the_awaited_future() {
         let (_context, executor) = two_threads();
         let group = executor.create_group("group", ());
         let (send, fired) = mpsc::channel();
-        // Both threads are idle for some time before: either may be the one that watches the timers.
+        // Both threads are idle for some time before, so either may be the one that watches the timers.
         for round in 0..20 {
             let sender = send.clone();
             let _timer =
@@ -39,7 +39,7 @@ fn a_timer_does_not_wait_for_the_awaited_future() {
                     wake.send(cx.waker().clone()).unwrap();
                     return Poll::Pending;
                 }
-                // Blocks its thread. The other one runs the timer.
+                // This callback blocks its thread. The other thread runs the timer.
                 assert_eq!(expect(&fired), round);
                 Poll::Ready(())
             });
@@ -59,11 +59,11 @@ fn a_group_that_is_free_again_does_not_wait_for_the_awaited_future() {
         let waker = Arc::new(std::sync::Mutex::new(None::<std::task::Waker>));
         let publisher = context.create_publisher::<u32>("second").unwrap();
         let (woken, wakes) = (Arc::clone(&is_woken), Arc::clone(&waker));
-        // The first callback wakes the future, and has the second one, of the same group, become ready.
+        // The first callback wakes the future, and makes the second callback of its group ready.
         let _first = group
             .create_subscription("first", move |(), _: Arc<u32>| {
                 publisher.publish(2);
-                // The other thread sees that the group is held, and goes to sleep.
+                // The other thread sees that the group is held and goes to sleep.
                 std::thread::sleep(ms(20));
                 woken.store(true, Ordering::SeqCst);
                 wakes.lock().unwrap().take().unwrap().wake();
@@ -90,7 +90,7 @@ fn a_group_that_is_free_again_does_not_wait_for_the_awaited_future() {
     });
 }
 
-/// Waits in its drop until it hears something.
+/// A value whose drop waits for a message.
 struct Waits(mpsc::Receiver<()>);
 
 impl Drop for Waits {

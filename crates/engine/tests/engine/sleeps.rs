@@ -1,4 +1,4 @@
-//! Sleeping, on any clock, wherever the future is polled.
+//! Sleeping on any clock, wherever the future is polled.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -40,7 +40,7 @@ fn a_callback_that_slept_goes_on_at_its_own_priority() {
                     stop.halt();
                 }
             });
-            // Always ready, takes a millisecond, and gives up in the end.
+            // This callback is always ready, takes a millisecond, and gives up in the end.
             let publisher = context.create_publisher::<u32>("load").unwrap();
             let (again, stop) = (publisher.clone(), executor.handle());
             let options = SubscriptionOptions::new("load").priority(middle);
@@ -78,7 +78,7 @@ fn what_is_due_when_the_awaited_future_returns_goes_on_at_its_priority() {
         let _other = executor.create_group("other", ()).create_timer(TimerOptions::one_shot(ms(6)), move |(), _| {
             noted.push("other");
         });
-        // Somebody else's sleep is over first, which leads to a round of wake-ups between the two polls.
+        // Another sleep is over first, so that there is a round of wake-ups between the two polls.
         let mut early = pin!(executor.handle().sleep(STEADY, ms(2)));
         assert!(early.as_mut().poll(&mut TaskContext::from_waker(Waker::noop())).is_pending());
         let mut moves = [ms(5), ms(2), ms(0), ms(0)].into_iter();
@@ -113,7 +113,7 @@ fn a_callback_that_a_deployment_moved_sleeps_on_its_own_executor() {
                 stop.halt();
             }
         });
-        // The one it was asked of does not spin.
+        // The executor that the sleep was created with does not spin.
         assert_eq!(other.spin(SpinOptions::new()).unwrap(), SpinEnd::Halted);
     });
 }
@@ -191,14 +191,14 @@ fn spins_end_as_without_sleepers() {
                 turns.up();
             }
         });
-        // The wait is not waited for; what is over is.
+        // `spin_all` does not wait for a sleep, but wakes a sleeper that is due.
         spin_all(&executor);
         assert_eq!(turns.get(), 3);
         let timeout = executor.spin(SpinOptions::new().timeout(ms(0)));
         assert!(matches!(timeout, Err(SpinError::Timeout)), "{timeout:?}");
         clock.advance(ms(10));
         assert_eq!(turns.get(), 3, "nothing runs outside of a spin");
-        // One callback, not one sleep.
+        // `spin_once` runs one callback; a sleep does not count.
         assert_eq!(executor.spin(SpinOptions::spin_once()).unwrap(), SpinEnd::Done);
         assert_eq!(turns.get(), 4);
         let handle = executor.handle();

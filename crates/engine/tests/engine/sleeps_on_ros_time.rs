@@ -76,7 +76,8 @@ fn jumps_back_make_no_sleep_longer() {
         ros.expect(&[("100", 1_100)]);
         ros.time.set(at(1_199));
         ros.expect(&[]);
-        // Forward: time has passed. Both are woken at once, so the callback that was created first goes on first.
+        // A jump forward counts as time that passed. Both sleepers are woken at once, so the callback that was created first goes on
+        // first.
         ros.time.set(at(5_000));
         ros.expect(&[("300", 5_000), ("200", 5_000)]);
         ros.time.set(at(10_050));
@@ -105,7 +106,7 @@ fn what_is_left_to_sleep_is_slept_on_the_new_source() {
         let ros = fixture();
         ros.sleep("100", 100);
         ros.expect(&[]);
-        // Inactive: the system clock's time.
+        // ROS time is inactive, so it follows the system clock.
         ros.clock.advance(ms(80));
         ros.expect(&[]);
         ros.time.set(at(1_000));

@@ -1,4 +1,4 @@
-//! Sources of one's own: notifications, takes, errors, ends. Streams are in `streams.rs`.
+//! Custom sources: notifications, takes, errors, ends. Streams are in `streams.rs`.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use rospin_engine::{
     Notifier, Payload, Pending, Source, SpinOptions, TakeError,
 };
 
-/// What a [`Queue`] does with the next take.
+/// The result of the next take of a [`Queue`].
 enum Next {
     Item(u32),
     Failed,
@@ -25,9 +25,9 @@ struct Feed {
     items: Arc<Mutex<VecDeque<Next>>>,
     notifier: Arc<Mutex<Option<Notifier>>>,
     takes: Count,
-    /// Drops of the source.
+    /// The number of drops of the source.
     sources: Count,
-    /// Drops of the attachment.
+    /// The number of drops of the attachment.
     attachments: Count,
 }
 
@@ -47,7 +47,7 @@ impl Feed {
 
 struct Queue {
     feed: Feed,
-    /// Whether it says what is left.
+    /// True if the source tells what is left.
     knows: bool,
     _drop: OnDrop,
 }
@@ -273,7 +273,7 @@ fn a_source_that_cannot_notify_makes_no_entity() {
         type Item = ();
         type Attachment = ();
         fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
-            // Until it fails it may be called.
+            // The notifier may be called until attaching fails.
             notifier.notify();
             Err(TakeError::Failed("no such device".into()))
         }
@@ -339,7 +339,7 @@ fn the_arrival_that_a_source_tells_is_the_release() {
 
 #[test]
 fn a_source_that_always_has_more_keeps_nobody_else_from_running() {
-    /// Says neither that it is empty nor since when it is not.
+    /// A source that never tells what is left.
     struct Endless(u32);
     impl Source for Endless {
         type Item = u32;

@@ -1,4 +1,4 @@
-//! The spin contract: what runs when, and on which threads.
+//! The spin contract: callbacks run during spins, on the right threads.
 
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
@@ -55,7 +55,7 @@ fn callbacks_in_flight_are_waited_for_and_nothing_runs_afterwards() {
                 begun.up();
                 all_running.wait();
                 handle.halt();
-                // Long after the halt: only an executor that waits sees the end.
+                // The callback ends long after the halt, so only a spin that waits sees the end.
                 thread::sleep(ms(30));
                 done.up();
             })
@@ -153,7 +153,7 @@ fn a_second_spin_is_refused_and_nothing_is_lost() {
         let spin = spin_in_background(&executor);
         for n in 0..10 {
             publisher.publish(n);
-            // From the callback, which runs: so the spin goes on.
+            // The callback sends this while it runs, so the spin is still going on.
             let refusal = expect(&refusals);
             assert!(matches!(&refusal, SpinError::AlreadySpinning { executor } if executor == "arm"));
             assert!(refusal.to_string().contains("`arm`"), "{refusal}");
@@ -265,7 +265,7 @@ fn spin_once_beside_an_awaited_future_runs_one_callback() {
         let _subscription = group
             .create_subscription("topic", move |count, _: Arc<u32>| {
                 *count += 1;
-                // The future is polled again, but does not resolve.
+                // The wake-up has the future polled again, but it does not resolve.
                 if let Some(waker) = &*wakes.lock().unwrap() {
                     waker.wake_by_ref();
                 }

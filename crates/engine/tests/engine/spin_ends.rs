@@ -1,4 +1,4 @@
-//! The spin contract: what ends a spin, and what it returns: a timeout, a future, a halt.
+//! The spin contract: the ends of a spin by a timeout, a future or a halt, and their results.
 
 use std::rc::Rc;
 use std::sync::{Arc, mpsc};
@@ -64,7 +64,7 @@ fn moving_the_clock_ends_a_spin_that_waits() {
         let _timer = group.create_timer(ms(50), move |(), tick| ticked.send(tick.due).unwrap()).unwrap();
         let spinning = Arc::clone(&executor);
         let spin = thread::spawn(move || spinning.spin(SpinOptions::new().timeout(ms(80))));
-        // The spin may not have begun: its timeout counts from then.
+        // The spin may not have begun yet, and its timeout counts from its beginning.
         let first = loop {
             clock.advance(ms(50));
             if let Ok(due) = ticks.recv_timeout(ms(20)) {
@@ -81,7 +81,7 @@ fn moving_the_clock_ends_a_spin_that_waits() {
 fn spin_until_returns_what_the_future_resolves_to() {
     watchdog(|| {
         let (_, context, executor) = manual_executor();
-        // Neither `Send` nor `'static`.
+        // The future is neither `Send` nor `'static`.
         let local = Rc::new(40);
         let borrowed = &local;
         let future = async move { **borrowed + 2 };
@@ -169,7 +169,7 @@ fn halt_from_a_callback_stops_at_that_callback() {
         let _subscription = group
             .create_subscription("topic", move |(), n: Arc<u8>| {
                 ran.push(*n);
-                // Both end the spin that is going on, not the next one.
+                // Both halts end the spin that is going on, and not the next one.
                 handle.halt();
                 handle.halt();
             })

@@ -1,5 +1,5 @@
-//! Real threads on every way into the lock-free pieces: notifiers, publishers against takers, entities that come and go,
-//! halts, executors that are dropped under their notifiers. Small counts: the sanitizers run this, too.
+//! Real threads on every way into the lock-free pieces: notifiers, publishers against takers, entities that come and go, halts,
+//! executors that are dropped while notifiers use them. Counts are small, since the sanitizers run this, too.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use rospin_engine::{
     Source, SpinOptions, SubscriptionOptions, TakeError,
 };
 
-/// Items that are only counted. The count is relaxed: what makes an item visible is the notification alone.
+/// A source of items that are only counted. The count is relaxed, so that only the notification makes an item visible.
 #[derive(Clone, Default)]
 struct Tally(Arc<AtomicUsize>);
 
@@ -23,7 +23,7 @@ impl Tally {
     }
 }
 
-/// Gives its notifier away when it is attached.
+/// A source that sends its notifier away when it is attached.
 struct Tallied(Tally, std::sync::mpsc::Sender<Notifier>);
 
 impl Source for Tallied {
@@ -45,7 +45,7 @@ impl Source for Tallied {
     }
 }
 
-/// An entity that counts what it takes, its notifier, and what to add to.
+/// Creates an entity that counts its items. Returns it with its notifier and the tally to add to.
 fn tallied(group: &ReentrantGroup, taken: &Count) -> (rospin_engine::Entity, Notifier, Tally) {
     let (sender, receiver) = std::sync::mpsc::channel();
     let (tally, taken) = (Tally::default(), taken.clone());
@@ -82,7 +82,7 @@ fn no_notification_is_lost() {
                                 tally.add();
                                 notifier.notify();
                             }
-                            // Let the executor park now and then.
+                            // Lets the executor park now and then.
                             if number % 16 == 0 {
                                 thread::yield_now();
                             }
@@ -116,7 +116,7 @@ fn each_notification_alone_wakes_the_executor() {
     });
 }
 
-/// A message that says so when it is dropped, and whose content sanitizers see being written and read.
+/// A message whose drop is counted, and whose content sanitizers see being written and read.
 struct Message(Vec<usize>, #[allow(dead_code, reason = "its drop counts")] crate::common::OnDrop);
 
 #[test]
@@ -187,7 +187,7 @@ fn entities_come_and_go_under_load() {
             let caller = context.create_executor(ExecutorOptions::new("caller"));
             scope.spawn(move || {
                 while !over.load(Ordering::Relaxed) {
-                    // Answered, refused, or told that the service went away; never left hanging.
+                    // The call ends with a response or an error, and never hangs.
                     if let Ok(answer) = caller.spin_until(client.call(21), SpinOptions::new()).unwrap() {
                         assert_eq!(answer, 42);
                     }
@@ -277,7 +277,7 @@ fn every_halt_ends_a_spin() {
     });
 }
 
-/// Under AddressSanitizer this also finds what is left over: a signal keeps its executor alive.
+/// A signal keeps its executor alive. Under AddressSanitizer this test also finds leaks.
 #[test]
 fn notifiers_outlive_their_executor() {
     watchdog(|| {

@@ -1,4 +1,4 @@
-//! Timers on a manual clock: changed while they run, from outside and by callbacks, and what their handles tell.
+//! Handles of timers on a manual clock: changes from outside and from callbacks, and queries.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -54,7 +54,7 @@ fn a_timer_that_fired_but_did_not_run_is_cancelled_by_a_callback() {
         let Fixture { clock, executor, due_ms, timer, .. } = victim;
         assert!(handle.set(timer).is_ok());
         clock.advance(ms(10));
-        // Both are released in the same moment; the one that was due first runs first.
+        // Both are released at the same moment. The one that was due first runs first.
         spin_all(&executor);
         assert_eq!(due_ms.take(), []);
         handle.get().unwrap().reset();

@@ -19,7 +19,7 @@ fn ten_thousand_periods_do_not_drift() {
         let log = dues.clone();
         let group = executor.create_group("group", ());
         let _timer = group.create_timer(period, move |(), tick: Tick| log.push(tick.due)).unwrap();
-        // Always late, never by a whole period.
+        // The timer is always late, but never by a whole period.
         let late = |n: u64| Duration::from_nanos((n * 7_919) % 333_333);
         let mut now = Duration::ZERO;
         for n in 1..=10_000 {

@@ -159,7 +159,7 @@ fn full_channel() -> mpsc::UnboundedReceiver<usize> {
     receiver
 }
 
-/// Drains a channel in one callback; returns what it got and how often the callback was dispatched.
+/// Drains a channel in one callback. Returns the number of items and the number of dispatches of the callback.
 fn drain() -> (usize, usize) {
     let segments = Count::new();
     let counter = segments.clone();
@@ -197,7 +197,7 @@ fn nor_do_they_inside_of_a_runtime_that_somebody_else_entered() {
     watchdog(|| {
         for runtime in [current_thread(), multi_thread()] {
             let (received, segments) = runtime.block_on(async {
-                // The budget of this future is used up before.
+                // The budget of this task is used up before.
                 let mut receiver = full_channel();
                 for _ in 0..127 {
                     receiver.recv().await;
@@ -213,7 +213,7 @@ fn nor_do_they_inside_of_a_runtime_that_somebody_else_entered() {
     });
 }
 
-/// A receiver as a stream, as `tokio_stream` has it.
+/// A stream over a receiver, like the one of `tokio_stream`.
 struct ReceiverStream(mpsc::UnboundedReceiver<usize>);
 
 impl futures::Stream for ReceiverStream {
@@ -259,7 +259,7 @@ fn an_executor_spins_inside_of_a_runtime() {
                     tokio::time::sleep(ms(2)).await;
                     tokio::spawn(async { 42 }).await.unwrap()
                 });
-                // Neither may wait here, where waiting is not allowed.
+                // Neither drop may wait here, since waiting is not allowed inside a runtime.
                 drop(executor);
                 drop(context);
                 answer
@@ -306,7 +306,7 @@ fn what_callbacks_wait_for_does_not_outlast_the_timeout() {
                 wakes.with(|wakes| *wakes += 1);
             });
         assert!(matches!(executor.spin(SpinOptions::new().timeout(ms(5))), Err(SpinError::Timeout)));
-        // Goes on in the next spin, though nobody spun when it was woken.
+        // The callback goes on in the next spin, although nothing spun when it was woken.
         std::thread::sleep(ms(50));
         spin_all(&executor);
         assert_eq!(group.into_payload().ok(), Some(2));

@@ -1,4 +1,4 @@
-//! In-process topics: queues, latching, and the account of every message.
+//! In-process topics: queues, latching, and the fate of every message.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -12,7 +12,7 @@ use rospin_engine::{
 #[test]
 fn messages_are_not_copied() {
     watchdog(|| {
-        /// Not even `Clone`.
+        /// A message that is not even `Clone`.
         struct Image;
         let (_, context, executor) = manual_executor();
         let group = executor.create_group("group", Vec::new());
@@ -76,13 +76,13 @@ fn the_queue_is_filled_anew_after_it_was_emptied() {
         }
         let seen = group.into_payload().unwrap();
         assert!(seen.is_sorted());
-        // Rounds of 4 lose one, rounds of 5 lose two.
+        // Rounds of 4 messages lose one, rounds of 5 lose two.
         assert_eq!(ear.lost(LossCause::QueueFull), 20 + 40);
         assert_eq!(seen.len(), 20 * (1 + 2 + 3 + 3 + 3));
     });
 }
 
-/// What a subscription that comes now gets.
+/// Returns the messages that a new subscription gets, and its losses.
 fn late(context: &Context, options: SubscriptionOptions) -> (Vec<u32>, u64) {
     let executor = context.create_executor(ExecutorOptions::new("late"));
     let group = executor.create_group("group", Vec::new());
@@ -202,7 +202,7 @@ fn a_callback_publishes_to_its_own_topic() {
 #[test]
 fn a_message_that_publishes_when_it_is_dropped_blocks_nobody() {
     watchdog(|| {
-        // By way of a slot that is emptied in the end: a message that holds its latched publisher would never go.
+        // The slot is emptied in the end: a message that owns its latched publisher would never be dropped.
         type Slot = Arc<Mutex<Option<Publisher<Echo>>>>;
         struct Echo(Slot, Count, u32);
         impl Drop for Echo {

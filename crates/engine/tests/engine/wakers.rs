@@ -19,7 +19,7 @@ fn wakers_may_be_called_from_anywhere_and_too_often() {
             let (progress, ended) = (Count::new(), Count::new());
             let wakers = Log::<Waker>::new();
             let (own, up, done) = (wakers.clone(), progress.clone(), ended.clone());
-            // A stream that does not end: its end would remove the entity.
+            // The stream does not end, since its end would remove the entity.
             let items = futures::stream::iter(0..8).chain(futures::stream::pending());
             let _entity = group.create_stream_async("start", items, move |_| {
                 let (own, up, done, mut polls) = (own.clone(), up.clone(), done.clone(), 0);
@@ -47,7 +47,7 @@ fn wakers_may_be_called_from_anywhere_and_too_often() {
                             all.iter().for_each(Waker::wake_by_ref);
                             thread::yield_now();
                         }
-                        // Of callbacks that ended.
+                        // These wakers belong to callbacks that have ended.
                         all.iter().for_each(Waker::wake_by_ref);
                         all
                     })
@@ -80,7 +80,7 @@ fn a_wake_during_the_poll_is_not_lost_and_polls_once_more() {
                             handle.halt();
                             return Poll::Ready(());
                         }
-                        // Many wake-ups make one poll, from here and from another thread.
+                        // Many wake-ups, from here and from another thread, make one poll.
                         cx.waker().wake_by_ref();
                         cx.waker().wake_by_ref();
                         if count.is_multiple_of(100) {
@@ -120,7 +120,7 @@ fn several_wakes_are_one_poll() {
         assert_eq!(peek.len(), 0, "the group is held");
         let (polls, waker) = group.into_payload().unwrap();
         assert_eq!(polls, 1);
-        // It is gone: nothing happens.
+        // The entity is gone, so this does nothing.
         waker.unwrap().wake();
         spin_all(&executor);
     });

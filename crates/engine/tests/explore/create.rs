@@ -1,4 +1,4 @@
-//! Entities of all kinds, from their plans.
+//! Creates entities of all kinds from their plans.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::world::{
     Bomb, ChannelSource, ChannelStream, Group, Handle, Load, Message, Request, Response, Slow, Token, World,
 };
 
-/// What the callbacks of one entity have in common.
+/// The data that the callbacks of one entity share.
 struct Callback {
     world: Arc<World>,
     life: usize,
@@ -43,7 +43,7 @@ impl Callback {
     }
 }
 
-/// Creates the entity of that number, if its group is there.
+/// Creates the entity with that number, if its group exists.
 pub(crate) fn create(world: &Arc<World>, entity: usize) {
     let program = Arc::clone(&world.program);
     let Some(plan) = program.entity(entity).filter(|plan| program.group(plan.group).is_some()) else {
@@ -69,7 +69,7 @@ pub(crate) fn create(world: &Arc<World>, entity: usize) {
         Group::Exclusive(group) => exclusive(world, group, plan, callback),
         Group::Reentrant(group) => reentrant(world, group, plan, callback),
     };
-    // What cannot be created is dropped here.
+    // If the entity cannot be created, its callback is dropped here, which may panic.
     let created = catch_unwind(AssertUnwindSafe(make)).unwrap_or_else(|_| Err("a destructor panicked".to_owned()));
     match created {
         Ok(handle) => {
@@ -80,7 +80,7 @@ pub(crate) fn create(world: &Arc<World>, entity: usize) {
     }
 }
 
-/// The options that all kinds share.
+/// Sets the options that all kinds share.
 macro_rules! common {
     ($plan:expr, $options:expr) => {{
         let plan: &EntityPlan = $plan;

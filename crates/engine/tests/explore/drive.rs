@@ -16,7 +16,7 @@ use super::schedule::Quiet;
 use super::script::{act, block_on_script, call, failure, finish, halt, ms, on, options, result_of, sleep, yield_once};
 use super::world::{Group, Load, World, lock, lost};
 
-/// What came of a run: the first rule that was broken, and what led to it.
+/// The outcome of a run: the first rule that was broken, and the notes that led to it.
 #[derive(Default)]
 pub(crate) struct Verdict(Mutex<Option<Broken>>);
 
@@ -28,7 +28,7 @@ pub(crate) struct Broken {
 }
 
 impl Broken {
-    /// What tells one failure from another: the rule, and what is said of it but for the numbers.
+    /// Returns a key that tells one failure from another: the rule and its text, without numbers.
     pub(crate) fn key(&self) -> String {
         let words: String = self.message.chars().filter(|letter| !letter.is_ascii_digit()).collect();
         format!("{:?}: {words}", self.rule)
@@ -41,10 +41,10 @@ impl Verdict {
     }
 }
 
-/// Spins of one thread beyond those of the plan: an executor whose spins end at once is given up in the end.
+/// The number of spins of one thread beyond those of its plan. If the spins of an executor end at once, it is given up after them.
 const SPINS: usize = 40;
 
-/// Runs the program from its beginning to its end. Panics if a rule is broken; which one is in `verdict` then.
+/// Runs the program from its beginning to its end. Panics if a rule is broken, and writes the rule to `verdict`.
 pub(crate) fn run(program: &Arc<Program>, quiet: &Quiet, verdict: &Verdict) {
     let world = build(program);
     *lock(&verdict.0) = None;
@@ -64,7 +64,7 @@ pub(crate) fn run(program: &Arc<Program>, quiet: &Quiet, verdict: &Verdict) {
         halt(&world, executor.id);
     }
     watch.settle();
-    // A halt ends one spin: a second thread may have waited to spin the same executor.
+    // A halt ends one spin, and further threads may be waiting to spin the same executor.
     for _ in 1..program.threads.len() {
         for spare in program.executors.iter().filter(|executor| executor.role == Role::Spare) {
             halt(&world, spare.id);
@@ -78,7 +78,7 @@ pub(crate) fn run(program: &Arc<Program>, quiet: &Quiet, verdict: &Verdict) {
     watch.end();
 }
 
-/// The main thread's view of the others.
+/// The main thread's view of the other threads.
 struct Watch<'a> {
     world: &'a Arc<World>,
     quiet: &'a Quiet,
@@ -134,7 +134,7 @@ impl Watch<'_> {
 
 fn play(watch: &Watch<'_>, round: &Round) {
     let world = watch.world;
-    // A spin may last, and everything waits for this thread.
+    // Spins are left out: a spin may last, and everything waits for this thread.
     for action in round.before.iter().filter(|action| !matches!(action, Action::Spin(..))) {
         drop(act(world, None, action));
     }
@@ -175,7 +175,7 @@ fn build(program: &Arc<Program>) -> Arc<World> {
     world
 }
 
-/// The deployment file that moves groups to companions.
+/// Returns the deployment file that moves groups to companions.
 fn deployment(program: &Program) -> Option<Deployment> {
     let companions: Vec<_> = program.executors.iter().filter(|executor| executor.role == Role::Companion).collect();
     if companions.is_empty() {
@@ -205,7 +205,7 @@ const fn policy_name(policy: PolicyKind) -> &'static str {
     }
 }
 
-/// Creates executors, groups and entities; returns the executors that are spun by threads of their own.
+/// Creates executors, groups and entities. Returns the executors that are spun by threads of their own.
 fn executors(world: &Arc<World>) -> Vec<(ExecutorPlan, Executor)> {
     let program = Arc::clone(&world.program);
     let mut own = Vec::new();
@@ -342,7 +342,7 @@ fn spin_once(world: &Arc<World>, id: usize, executor: &Executor, spin: SpinPlan)
     }
 }
 
-/// Drops executors and handles, in one order or the other.
+/// Drops executors and handles, in the order of the program.
 fn take_down(world: &Arc<World>, executors: Vec<(usize, Executor)>) {
     let groups = std::mem::take(&mut world.tables().groups);
     let into_payload = |(number, group): (usize, Option<Group>)| {

@@ -1,4 +1,4 @@
-//! Programs from a seed.
+//! Generates programs from seeds.
 
 use super::program::{
     Action, Clock, EntityPlan, ExecutorPlan, GroupPlan, Kind, Main, Ms, OverrunPlan, PanicPlan, PolicyKind, Program,
@@ -6,12 +6,12 @@ use super::program::{
 };
 use super::rng::Rng;
 
-/// Names that programs use: few, so that their users meet.
+/// The number of topics, which is small so that publishers and subscriptions meet.
 pub(crate) const TOPICS: usize = 3;
 pub(crate) const SERVICES: usize = 2;
 pub(crate) const CHANNELS: usize = 2;
 
-/// What a program is mostly about: small programs that do a little of everything find little.
+/// The theme of a program. Small programs that do a little of everything find little.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Theme {
     Everything,
@@ -46,11 +46,11 @@ struct Generator {
     rng: Rng,
     theme: Theme,
     program: Program,
-    /// How many entities there will be.
+    /// The number of entities of the program.
     entities: usize,
 }
 
-/// The program of that seed: always the same one.
+/// Generates the program of that seed, which is always the same.
 pub(crate) fn generate(seed: u64) -> Program {
     let mut rng = Rng::new(seed);
     let theme = *rng.pick(&THEMES);
@@ -122,7 +122,7 @@ impl Generator {
     }
 
     fn groups(&mut self) {
-        // What is about groups that are shared needs few of them.
+        // These themes are about shared groups, and need few of them.
         let most = if matches!(self.theme, Theme::Ros | Theme::Order) { 2 } else { 4 };
         let count = self.rng.in_range(1, most) as usize;
         for id in 0..count {
@@ -163,7 +163,7 @@ impl Generator {
             };
             self.program.entities.push(entity);
         }
-        // Different ones, in random order.
+        // All priorities differ, in random order.
         let mut priorities: Vec<u32> = (1..=self.entities as u32).map(|number| number * 10).collect();
         for entity in &mut self.program.entities {
             let at = self.rng.below(priorities.len());
@@ -231,7 +231,7 @@ impl Generator {
         self.rng.in_range(0, 12)
     }
 
-    /// Something to do, as likely as the theme has it.
+    /// Generates an action, with probabilities that depend on the theme.
     fn action(&mut self, in_callback: bool) -> Action {
         let themed = self.rng.percent(50);
         match self.theme {

@@ -1,7 +1,7 @@
-//! Programs: what a user's code might do with the engine, as data.
+//! Programs, as data: the things that a user's code might do with the engine.
 //!
-//! Everything that is named has a number that stays the same when other parts are taken out, so that a failing program can
-//! be made smaller. What refers to something that is not there does nothing.
+//! Every part has a number that stays the same when other parts are taken out, so that a failing program can be made smaller. An action
+//! on a part that does not exist does nothing.
 
 use std::fmt;
 
@@ -13,11 +13,11 @@ pub(crate) struct Program {
     pub(crate) executors: Vec<ExecutorPlan>,
     pub(crate) groups: Vec<GroupPlan>,
     pub(crate) entities: Vec<EntityPlan>,
-    /// What threads that belong to no executor do.
+    /// The actions of threads that belong to no executor.
     pub(crate) threads: Vec<Vec<Action>>,
-    /// What the main thread does, step by step. Between two rounds it waits until all threads are blocked, and judges.
+    /// The rounds of the main thread. Between two rounds it waits until all threads are blocked, and judges.
     pub(crate) rounds: Vec<Round>,
-    /// In which order things are dropped in the end.
+    /// True if handles are dropped before executors in the end.
     pub(crate) handles_first: bool,
 }
 
@@ -27,17 +27,17 @@ pub(crate) struct ExecutorPlan {
     pub(crate) threads: u16,
     pub(crate) policy: PolicyKind,
     pub(crate) role: Role,
-    /// One after the other, on a thread of its own; after the last one it is spun until it is halted in the end.
+    /// The spins on its own thread, one after the other. After the last one it spins until it is halted in the end.
     pub(crate) spins: Vec<SpinPlan>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
-    /// Spun by a thread of its own.
+    /// It is spun by a thread of its own.
     Own,
-    /// Spun by whoever has an [`Action::Spin`].
+    /// It is spun by [`Action::Spin`].
     Spare,
-    /// Known to the deployment file only.
+    /// Only the deployment file names it.
     Companion,
 }
 
@@ -73,11 +73,11 @@ pub(crate) enum Main {
     /// Sleeps on the executor of that number.
     Sleep(usize, Clock, Ms),
     Call(usize),
-    /// Wakes itself that often.
+    /// Wakes itself this number of times.
     Yields(u64),
-    /// The same, and every poll blocks its thread until the next round.
+    /// Does the same, and every poll blocks its thread until the next round.
     Gates(u64),
-    /// Is woken by what is sent to that channel, twice, and blocks its thread until the next round then.
+    /// Is woken twice by items in that channel, and then blocks its thread until the next round.
     Listens(usize),
     Never,
 }
@@ -104,17 +104,17 @@ pub(crate) struct EntityPlan {
     pub(crate) id: usize,
     pub(crate) group: usize,
     pub(crate) kind: Kind,
-    /// Different for every entity.
+    /// The priority, which is different for every entity.
     pub(crate) priority: u32,
     pub(crate) deadline: Option<Ms>,
     pub(crate) asynchronous: bool,
     pub(crate) releases_group: bool,
     pub(crate) max_in_flight: Option<u32>,
-    /// Otherwise an action creates it.
+    /// True if the entity is created at the start. Otherwise an action creates it.
     pub(crate) at_start: bool,
-    /// Its callback has captured something whose drop panics.
+    /// True if its callback has captured a value whose drop panics.
     pub(crate) bomb: bool,
-    /// Its callback has captured something whose drop blocks its thread until the next round.
+    /// True if its callback has captured a value whose drop blocks its thread until the next round.
     pub(crate) slow: bool,
     pub(crate) script: Vec<Action>,
 }
@@ -157,23 +157,23 @@ pub(crate) enum Kind {
     Source {
         channel: usize,
     },
-    /// Told of jumps of ROS time back, or of both directions and changes of the source.
+    /// A callback for jumps back of ROS time, or for jumps in both directions and changes of the source.
     Jump {
         all: bool,
     },
 }
 
-/// Something that is done by a callback, by an outside thread, or between rounds.
+/// An action of a callback, of an outside thread, or of the main thread between rounds.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Action {
     Publish(usize),
-    /// Awaits the response if it can.
+    /// Sends a request, and awaits the response if it can.
     Call(usize),
     /// Sends a request and forgets it.
     CallAndForget(usize),
     Send(usize),
     CloseChannel(usize),
-    /// The channel's stream panics when it is polled, until the item is gone.
+    /// Adds an item that makes the channel's stream panic when it is polled.
     Poison(usize),
     Create(usize),
     Drop(usize),
@@ -183,11 +183,11 @@ pub(crate) enum Action {
     SetPeriod(usize, Ms),
     /// Sleeps on that executor, if it can await.
     Sleep(usize, Clock, Ms),
-    /// Makes a sleep and drops it.
+    /// Creates a sleep and drops it.
     SleepAndForget(usize, Clock, Ms),
-    /// Lets others go first.
+    /// Lets other callbacks go first.
     Yield,
-    /// A callback that takes long: blocks its thread until the next round.
+    /// Blocks its thread until the next round, like a callback that takes long.
     Gate,
     Panic,
     Halt(usize),
@@ -205,11 +205,11 @@ pub(crate) enum Action {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Round {
     pub(crate) before: Vec<Action>,
-    /// All clocks but a ROS time that is active move by so much.
+    /// The time by which all clocks move, except ROS time while it is active.
     pub(crate) advance: Ms,
-    /// Afterwards the system clock is set to that.
+    /// The time that the system clock is set to afterwards.
     pub(crate) set_system: Option<Ms>,
-    /// Whether the time moves while all threads are blocked, or while they are busy.
+    /// True if time moves while all threads are blocked, and false if it moves while they are busy.
     pub(crate) while_blocked: bool,
 }
 
@@ -226,13 +226,13 @@ impl Program {
         self.entities.iter().find(|entity| entity.id == id)
     }
 
-    /// The executor that runs the group: the companion if it is moved to one that is there.
+    /// Returns the executor that runs the group: its companion, if it is moved to one that exists.
     pub(crate) fn runs(&self, group: &GroupPlan) -> usize {
         let moved = group.moved_to.filter(|to| self.executor(*to).is_some());
         moved.unwrap_or(group.executor)
     }
 
-    /// How much there is of it, for the search of a smaller one.
+    /// Returns the size of the program, for the search for a smaller one.
     pub(crate) fn size(&self) -> usize {
         let scripts: usize = self.entities.iter().map(|entity| entity.script.len()).sum();
         let threads: usize = self.threads.iter().map(|actions| actions.len() + 1).sum();
@@ -290,7 +290,7 @@ fn write_entity(f: &mut fmt::Formatter<'_>, entity: &EntityPlan) -> fmt::Result 
     entity.script.iter().try_for_each(|action| writeln!(f, "      {action:?}"))
 }
 
-/// As `{:?}`, without the braces.
+/// Returns the text of `{:?}`, without the braces.
 fn plain(value: &impl fmt::Debug) -> String {
     format!("{value:?}").replace(['{', '}'], "").split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,6 +1,6 @@
-//! Random numbers from a seed: the same ones wherever the program runs.
+//! Random numbers from a seed, which are the same on every machine.
 
-/// SplitMix64 (Steele et al. 2014).
+/// The generator SplitMix64 (Steele et al. 2014).
 pub(crate) struct Rng(u64);
 
 impl Rng {
@@ -16,17 +16,17 @@ impl Rng {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`; 0 if that is 0.
+    /// Returns a number below `bound`, or 0 if that is 0.
     pub(crate) const fn below(&mut self, bound: usize) -> usize {
         if bound == 0 { 0 } else { (self.next() % bound as u64) as usize }
     }
 
-    /// A number from `low` to `high`, both included.
+    /// Returns a number from `low` to `high`, both included.
     pub(crate) const fn in_range(&mut self, low: u64, high: u64) -> u64 {
         low + self.next() % (high - low + 1)
     }
 
-    /// True in so many of a hundred cases.
+    /// Returns true in `percent` of a hundred cases.
     pub(crate) const fn percent(&mut self, percent: u64) -> bool {
         self.next() % 100 < percent
     }

@@ -1,4 +1,4 @@
-//! Which thread goes on at each step, from a seed; and the moments at which all threads are blocked.
+//! Schedules: the thread that goes on at each step, from a seed; and the moments at which all threads are blocked.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,14 +8,14 @@ use shuttle::scheduler::{Schedule, Scheduler, Task, TaskId};
 use super::rng::Rng;
 use super::search::Jobs;
 
-/// How the next thread is chosen.
+/// The way in which the next thread is chosen.
 #[derive(Clone, Copy, Debug)]
 enum Style {
-    /// Any of those that can go on.
+    /// Any thread that can go on.
     Random,
-    /// The same one, in so many of a hundred cases.
+    /// The same thread, in this number of a hundred cases.
     Sticky(u64),
-    /// The first of a random order, which changes now and then (Burckhardt et al., ASPLOS 2010).
+    /// The first thread of a random order, which changes now and then (Burckhardt et al., ASPLOS 2010).
     Priorities,
 }
 
@@ -24,7 +24,7 @@ enum Style {
 pub(crate) struct Quiet(AtomicBool);
 
 impl Quiet {
-    /// To be called by the main thread, which is the first one. Returns when no other thread can go on.
+    /// Waits until no other thread can go on. Only the main thread calls it, which is the first one.
     pub(crate) fn wait(&self) {
         self.0.store(true, Ordering::Relaxed);
         shuttle::thread::yield_now();
@@ -64,7 +64,7 @@ impl Steps {
         if let Some(current) = current
             && (is_yielding || self.rng.below(150) == 0)
         {
-            // Behind all others, for now.
+            // The thread goes behind all others for now.
             let priority = self.rng.next() >> 40;
             self.priorities[usize::from(current)] = priority;
         }

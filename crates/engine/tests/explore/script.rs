@@ -1,4 +1,4 @@
-//! Scripts at work: in callbacks, on outside threads, and between rounds.
+//! Runs scripts: in callbacks, on outside threads, and between rounds.
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::model::{At, Change, Event, Place, SpinResult, WaitOn};
 use super::program::{Action, Clock, Ms, SpinPlan, Until};
 use super::world::{Group, Handle, Load, Request, Response, World};
 
-/// What has to be waited for, where that is possible.
+/// The waiting part of an action, for scripts that can wait.
 pub(crate) enum Waiting {
     Sleep(Sleep, WaitOn, At),
     Call(Call<Response>, usize),
@@ -32,7 +32,7 @@ pub(crate) const fn kind(clock: Clock) -> ClockKind {
     }
 }
 
-/// Does it, as far as it needs no waiting. `run` is the activation whose callback does it.
+/// Does the part of an action that needs no waiting. `run` is the activation whose callback does it.
 pub(crate) fn act(world: &Arc<World>, run: Option<usize>, action: &Action) -> Option<Waiting> {
     match *action {
         Action::Publish(topic) => publish(world, topic),
@@ -63,13 +63,13 @@ pub(crate) fn act(world: &Arc<World>, run: Option<usize>, action: &Action) -> Op
         Action::AwaitRos(to) if world.spend() => return Some(Waiting::Barrier(set_ros(world, Some(to), None))),
         Action::RemoveGroup(group) => remove_group(world, group),
         Action::Spin(executor, plan) => spin_spare(world, executor, plan),
-        // Touching is for who has the payload at hand; the rest is over with the budget.
+        // Touching needs the payload, which the caller has. The other actions do nothing once the budget is spent.
         _ => {}
     }
     None
 }
 
-/// The script of a synchronous callback: what would have to be waited for is given up at once.
+/// Runs the script of a synchronous callback, which drops at once what it would have to wait for.
 pub(crate) fn run_script(world: &Arc<World>, run: usize, actions: &[Action], payload: Option<&mut Load>) {
     let mut touched = 0;
     for action in actions {
@@ -85,7 +85,7 @@ pub(crate) fn run_script(world: &Arc<World>, run: usize, actions: &[Action], pay
     world.note(|model, task| model.ends(task, run));
 }
 
-/// The script of an asynchronous callback, from its beginning to its end.
+/// Runs the script of an asynchronous callback, from its beginning to its end.
 pub(crate) async fn await_script(
     world: Arc<World>,
     run: usize,
@@ -110,7 +110,7 @@ pub(crate) async fn await_script(
     Segments { script: Box::pin(script), world: &world, run, is_new: true, is_over: false }.await;
 }
 
-/// The script of a thread that belongs to no executor.
+/// Runs the script of a thread that belongs to no executor.
 pub(crate) fn block_on_script(world: &Arc<World>, actions: &[Action]) {
     for action in actions {
         let Some(waiting) = act(world, None, action) else {
@@ -160,7 +160,7 @@ pub(crate) async fn finish(world: &Arc<World>, waiting: Waiting) {
     }
 }
 
-/// Wakes itself and lets others go first.
+/// Wakes itself and lets other callbacks go first.
 pub(crate) async fn yield_once() {
     let mut is_first = true;
     std::future::poll_fn(|cx| {
@@ -173,7 +173,7 @@ pub(crate) async fn yield_once() {
     .await;
 }
 
-/// Notes when the callback is polled, and what comes of it.
+/// A future that notes each poll of the callback and its outcome.
 struct Segments<'a, F> {
     script: Pin<Box<F>>,
     world: &'a Arc<World>,

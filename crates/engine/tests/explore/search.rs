@@ -1,4 +1,4 @@
-//! Many programs, one after the other, and what is said of those that fail.
+//! Runs many programs, one after the other, and reports the first one that fails.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,9 +13,9 @@ use super::program::Program;
 use super::schedule::{Quiet, Steps};
 use super::world::lock;
 
-/// Schedules that every program is run under.
+/// The number of schedules that every program is run under.
 pub(crate) const SCHEDULES: u64 = 3;
-/// Steps after which a program counts as one that never ends.
+/// The number of steps after which a program counts as one that never ends.
 const STEPS: usize = 200_000;
 
 /// A program and a schedule.
@@ -25,7 +25,7 @@ pub(crate) struct Job {
     pub(crate) schedule: u64,
 }
 
-/// What is to be run next.
+/// The jobs that are still to be run.
 pub(crate) struct Jobs {
     source: Mutex<Box<dyn FnMut() -> Option<Job> + Send>>,
     current: Mutex<Option<Job>>,
@@ -36,7 +36,7 @@ impl Jobs {
         Arc::new(Self { source: Mutex::new(Box::new(source)), current: Mutex::new(None) })
     }
 
-    /// The seed of the next schedule, if there is a next one.
+    /// Returns the seed of the next schedule, if there is one.
     pub(crate) fn next(&self) -> Option<u64> {
         let next = (lock(&self.source))();
         let schedule = next.as_ref().map(|job| job.schedule);
@@ -56,8 +56,8 @@ pub(crate) struct Failure {
     pub(crate) broken: Broken,
 }
 
-/// Runs the jobs up to the first one that fails. On a thread of its own: a run that fails may leave threads of the model
-/// behind in the middle of a panic, and the standard library counts panics by thread.
+/// Runs the jobs up to the first one that fails, on a thread of its own. A run that fails may leave threads of the model in the
+/// middle of a panic, and the standard library counts panics by thread.
 fn run_until_failure(jobs: &Arc<Jobs>) -> Option<Failure> {
     let jobs = Arc::clone(jobs);
     std::thread::spawn(move || run_here(&jobs)).join().unwrap_or_else(|_| panic!("the search itself panicked"))
@@ -84,7 +84,7 @@ fn run_here(jobs: &Arc<Jobs>) -> Option<Failure> {
     let job = jobs.current()?;
     let text = panic.downcast_ref::<String>().cloned();
     let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-    // A panic may hold what only the model can drop.
+    // The panic may have a value that only the model can drop.
     std::mem::forget(panic);
     let broken = verdict.take().unwrap_or_else(|| {
         let message = text.unwrap_or_else(|| "a panic without text".to_owned());
@@ -93,9 +93,9 @@ fn run_here(jobs: &Arc<Jobs>) -> Option<Failure> {
     Some(Failure { job, broken })
 }
 
-/// Panics are part of the programs: nobody wants to read all of them.
+/// Silences the messages of panics, which are part of the programs.
 pub(crate) fn be_quiet() {
-    // The model's own hook is set by the first run: it would be set after this one otherwise.
+    // The first run sets the model's own hook. An empty run does that now, so that it does not replace this hook later.
     let jobs = Jobs::new(|| None);
     drop(run_until_failure(&jobs));
     shuttle::check_random(|| {}, 1);
@@ -104,7 +104,7 @@ pub(crate) fn be_quiet() {
     }
 }
 
-/// Seeds of programs, each under several schedules. Returns how many programs ran, and the first one that failed.
+/// Runs programs by their seeds, each under several schedules. Returns the number of programs that ran, and the first one that failed.
 pub(crate) fn search(
     seeds: impl Iterator<Item = u64> + Send + 'static,
     mut before: impl FnMut(u64) + Send + 'static,
@@ -131,12 +131,12 @@ pub(crate) fn search(
     (count, failure.map(|failure| (seed, failure)))
 }
 
-/// The seed of a program's schedule with that number.
+/// Returns the seed of a program's schedule with that number.
 pub(crate) const fn schedule(seed: u64, number: u64) -> u64 {
     seed.wrapping_mul(0x2545_f491_4f6c_dd1d).wrapping_add(number)
 }
 
-/// Runs a program under up to so many schedules, until one of them fails in that way.
+/// Runs a program under up to `schedules` schedules, until one of them fails with that key.
 pub(crate) fn try_program(program: &Program, first: u64, schedules: u64, key: &str) -> Option<Failure> {
     let program = Arc::new(program.clone());
     let mut numbers = first..first + schedules;

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use super::program::{Kind, PolicyKind, Program, SpinPlan};
 use super::search::{Failure, try_program};
 
-/// How long the search for a smaller program goes on.
+/// The time for the search for a smaller program.
 const LIMIT: Duration = Duration::from_secs(25);
-/// Schedules that each candidate is tried with.
+/// The number of schedules that each candidate is tried with.
 const SCHEDULES: u64 = 150;
 
-/// The smallest program found that fails in the same way.
+/// Returns the smallest program found that fails in the same way.
 pub(crate) fn shrink(failure: Failure) -> Failure {
     let mut search = Search { best: failure, until: Instant::now() + LIMIT };
     loop {
@@ -29,7 +29,7 @@ struct Search {
 }
 
 impl Search {
-    /// Tries the program with that change; keeps it if it fails in the same way.
+    /// Tries the program with a change, and keeps it if it fails in the same way.
     fn accept(&mut self, change: impl FnOnce(&mut Program)) -> bool {
         let mut candidate = (*self.best.job.program).clone();
         change(&mut candidate);
@@ -37,7 +37,7 @@ impl Search {
             return false;
         }
         let key = self.best.broken.key();
-        // The same schedule first: it often still does.
+        // The same schedule comes first, since it often still fails.
         let found = try_program(&candidate, self.best.job.schedule, 1, &key)
             .or_else(|| try_program(&candidate, 0, SCHEDULES, &key));
         match found {

@@ -1,6 +1,6 @@
-//! What the threads and callbacks of one program share.
+//! The data that the threads and callbacks of one program share.
 //!
-//! The locks in here are the standard library's, so that taking one is no step of the model: no engine code runs under them.
+//! The locks here are the standard library's, so that taking one is no step of the model. No engine code runs under them.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -17,7 +17,7 @@ use rospin_engine::{
     Publisher, ReentrantGroup, RosTime, Service, Source, Subscription, TakeError, Timer,
 };
 
-/// How much a program may publish, send and create: callbacks that feed themselves come to an end.
+/// The number of things that a program may publish, send and create, so that callbacks that feed themselves come to an end.
 const BUDGET: usize = 60;
 
 pub(crate) struct World {
@@ -42,7 +42,7 @@ pub(crate) struct Tables {
     pub(crate) executors: Vec<Option<ExecutorHandle>>,
     pub(crate) spares: Vec<Option<Arc<Executor>>>,
     pub(crate) groups: Vec<Option<Group>>,
-    /// With the number of the life.
+    /// The handles, with the numbers of their lives.
     pub(crate) entities: Vec<Vec<(usize, Arc<Handle>)>>,
 }
 
@@ -111,7 +111,7 @@ impl World {
         lock(&self.tables)
     }
 
-    /// Whether there is something left of the budget.
+    /// Takes one from the budget. Returns false if nothing is left.
     pub(crate) fn spend(&self) -> bool {
         self.spent.fetch_add(1, Ordering::Relaxed) < BUDGET && !self.is_finishing()
     }
@@ -124,7 +124,7 @@ impl World {
         self.finishing.load(Ordering::Relaxed)
     }
 
-    /// Blocks the thread until the next round. Of that executor, if it is not the thread of a callback that runs.
+    /// Blocks the thread until the next round. `executor` is the thread's executor if it runs no callback.
     pub(crate) fn pass_gate(&self, executor: Option<usize>) {
         self.note(|model, task| model.gated(task, executor));
         self.gate.pass();
@@ -136,7 +136,7 @@ impl World {
     }
 }
 
-/// The number of the model's thread that is running.
+/// Returns the number of the model's thread that is running.
 pub(crate) fn me() -> usize {
     usize::from(shuttle::current::me())
 }
@@ -145,7 +145,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How many tokens there are.
+/// The number of tokens that exist.
 #[derive(Default, Debug)]
 pub(crate) struct Tally(AtomicIsize);
 
@@ -155,7 +155,7 @@ impl Tally {
     }
 }
 
-/// Something that has to be dropped in the end.
+/// A value that has to be dropped in the end.
 #[derive(Debug)]
 pub(crate) struct Token(Arc<Tally>);
 
@@ -179,7 +179,7 @@ pub(crate) struct Load {
     pub(crate) touched: usize,
 }
 
-/// Something whose drop panics.
+/// A value whose drop panics.
 #[derive(Debug)]
 pub(crate) struct Bomb {
     pub(crate) _token: Token,
@@ -191,7 +191,7 @@ impl Drop for Bomb {
     }
 }
 
-/// Something whose drop takes long.
+/// A value whose drop takes long.
 pub(crate) struct Slow {
     pub(crate) world: Arc<World>,
     pub(crate) executor: usize,
@@ -199,7 +199,7 @@ pub(crate) struct Slow {
 
 impl Drop for Slow {
     fn drop(&mut self) {
-        // Rounds end only if the main thread goes on.
+        // The main thread must not block, since it ends the rounds.
         if me() != 0 && !self.world.is_finishing() {
             self.world.pass_gate(Some(self.executor));
         }
@@ -223,13 +223,13 @@ pub(crate) struct Response {
     pub(crate) token: Token,
 }
 
-/// Where callbacks block that take long.
+/// The gate at which callbacks block that take long.
 #[derive(Default)]
 pub(crate) struct Gate(Mutex<GateState>);
 
 #[derive(Default)]
 struct GateState {
-    /// How often it was opened.
+    /// The number of times that it was opened.
     times: usize,
     is_open: bool,
     wakers: Vec<Waker>,
@@ -287,7 +287,7 @@ impl Channel {
         notifiers.iter().for_each(Notifier::notify);
     }
 
-    /// Resolves when it is changed next.
+    /// Waits for the next change of the channel.
     pub(crate) async fn change_comes(&self) {
         let mut is_first = true;
         std::future::poll_fn(|cx| {
@@ -300,20 +300,20 @@ impl Channel {
         .await;
     }
 
-    /// Whether there is something that can be taken.
+    /// Returns true if there is an item that can be taken.
     pub(crate) fn is_full(&self) -> bool {
         let contents = lock(&self.0);
         !contents.items.is_empty() && !contents.is_poisoned
     }
 
-    /// Empties it, and forgets who waits.
+    /// Empties the channel, and forgets its waiters.
     pub(crate) fn clear(&self) {
         let contents = std::mem::take(&mut *lock(&self.0));
         drop(contents);
     }
 }
 
-/// The items of a channel as a stream.
+/// A stream of a channel's items.
 pub(crate) struct ChannelStream {
     pub(crate) world: Arc<World>,
     pub(crate) channel: Arc<Channel>,
@@ -351,7 +351,7 @@ impl Stream for ChannelStream {
     }
 }
 
-/// The items of a channel as a source.
+/// A source of a channel's items.
 pub(crate) struct ChannelSource(pub(crate) Arc<Channel>);
 
 impl Source for ChannelSource {
@@ -372,7 +372,7 @@ impl Source for ChannelSource {
     }
 }
 
-/// What an entity of that number lost: to a full queue, and with its queue.
+/// Returns the number of items that an entity lost to a full queue, and with its queue.
 pub(crate) fn lost(context: &Context, entity: usize) -> (u64, u64) {
     let name = format!("e{entity}");
     let losses = context.losses();

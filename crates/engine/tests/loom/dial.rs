@@ -1,4 +1,4 @@
-//! The dial of ROS time: a reading is of one turn, and no timer that became due is slept through.
+//! The dial of ROS time: a reading belongs to one turn, and no thread sleeps through a timer that became due.
 
 use loom::sync::Arc;
 use loom::thread;

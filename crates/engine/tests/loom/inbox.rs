@@ -1,4 +1,4 @@
-//! The inbox: no notification is lost or hidden by another notifier, and what was written before it is visible.
+//! The inbox: no notification is lost or hidden by another notifier, and earlier writes of its notifier are visible.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +7,7 @@ use loom::thread;
 use super::Written;
 use super::lock_free::inbox::{BOOK, Book, Flag, Inbox};
 
-/// An inbox with its books, and what the notifiers of each flag write before they notify.
+/// An inbox with its books, and the values that the notifiers of each flag write before they notify.
 struct Model<T> {
     inbox: Inbox,
     books: Vec<Arc<Book>>,
@@ -30,7 +30,7 @@ impl<T> Model<T> {
     }
 }
 
-/// Which of the flags that notifiers set before they notified the consumer sees when it finds `number`.
+/// Drains the inbox. When it finds `number`, returns the values that the consumer sees then.
 fn notice(model: &Model<AtomicBool>, number: usize) -> Vec<bool> {
     let mut noticed = vec![false; model.written.len()];
     model.drain(|found| {
@@ -42,11 +42,11 @@ fn notice(model: &Model<AtomicBool>, number: usize) -> Vec<bool> {
     noticed
 }
 
-/// Two notifiers of one entity, and a consumer that drains meanwhile. Every notification must be followed by a find that
-/// sees what was written before it.
+/// Two notifiers of one entity, and a consumer that drains meanwhile. After every notification, a drain must find the flag and see
+/// the notifier's earlier write.
 ///
-/// Fails with: `raised` without release or acquire, a flag that is not raised again where it is up, `touched` taken down
-/// after the look.
+/// Fails with: `raised` without release or acquire, a flag that is not raised again if it is up already, `touched` cleared after
+/// the look.
 #[test]
 fn notifications_of_one_entity_are_all_noticed() {
     loom::model(|| {
@@ -72,8 +72,7 @@ fn notifications_of_one_entity_are_all_noticed() {
     });
 }
 
-/// Two entities, whose flags have `first` and `second` for their numbers. Each is found, at most once, after what its
-/// notifier wrote.
+/// Two entities with the flags `first` and `second`. Each flag is found at most once, after its notifier's write is visible.
 fn two_entities(first: usize, second: usize) {
     loom::model(move || {
         let written = (0..=second).map(|_| Written::nothing()).collect();
@@ -133,7 +132,7 @@ fn entities_under_one_mark_are_each_found_once() {
 
 /// When a notification returns, the consumer can find it, although another notifier of the same entity is stuck halfway.
 ///
-/// Fails with: any step that is left out where another notifier has done the one before.
+/// Fails with: any step that is left out because another notifier has done the step before.
 #[test]
 fn a_stuck_notifier_hides_no_other() {
     loom::model(|| {
@@ -153,7 +152,7 @@ fn a_stuck_notifier_hides_no_other() {
             let model = Arc::clone(&model);
             move || notice(&model, 1)
         });
-        // Not `stuck`: nothing says when it goes on.
+        // `stuck` is not joined: it may go on at any time.
         urgent.join().unwrap();
         let early = consumer.join().unwrap();
         assert!(early[0] || notice(&model, 1)[0]);
@@ -161,8 +160,8 @@ fn a_stuck_notifier_hides_no_other() {
     });
 }
 
-/// Two notifiers of one entity, the later arrival perhaps ahead of the earlier one: once both have notified, the earliest
-/// arrival has been reported with the first find that could know of it.
+/// Two notifiers of one entity, of which the later arrival may notify first. Once both have notified, the earliest arrival was reported
+/// with the first find that could know of it.
 ///
 /// Fails with: an arrival that keeps an earlier one out.
 #[test]
@@ -182,7 +181,8 @@ fn the_earliest_arrival_is_reported() {
     });
 }
 
-/// Arrival times are those of notifications, each reported once at most; the first one when nobody interferes.
+/// Every arrival time is that of a notification, and is reported at most once. Without interference it is that of the first
+/// notification.
 ///
 /// Fails with: an arrival that is not taken, or that the last notifier overwrites.
 #[test]

@@ -1,4 +1,4 @@
-//! Muting: what is published is found by the consumer, or its notifier is not muted.
+//! Muting: the consumer finds what was published, or the notifier is not muted.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -6,7 +6,7 @@ use loom::thread;
 
 use super::lock_free::mute::{Mute, published};
 
-/// A queue that is but a count, and the notifications that its publishers sent.
+/// A queue that is only a count, and the number of notifications of its publishers.
 struct Model {
     mute: Mute,
     queued: AtomicU32,
@@ -26,7 +26,7 @@ impl Model {
         }
     }
 
-    /// One message less, if there is one; says whether there is more, which will then be taken.
+    /// Takes a message, if there is one. Returns true if there is more, which must then be taken.
     fn take(&self) -> bool {
         let queued = || self.queued.load(Ordering::Relaxed);
         if queued() > 0 {
@@ -40,7 +40,7 @@ impl Model {
     }
 }
 
-/// The consumer takes until nothing is left; then all messages are taken, or it was notified of what came since.
+/// The consumer takes until nothing is left. Then all messages are taken, or it was notified of later ones.
 ///
 /// Fails with: either fence left out, `unmute` without the second look.
 fn nothing_is_left_in_silence(publishers: usize, queued: u32) {

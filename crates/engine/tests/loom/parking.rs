@@ -7,7 +7,7 @@ use loom::thread::{self, JoinHandle};
 use super::lock_free::inbox::{Book, Flag, Inbox};
 use super::lock_free::parker::{Deadline, Parker};
 
-/// The loop of an executor thread: park unless `done`, until it is.
+/// Runs the loop of an executor thread: parks until `done`.
 pub(super) fn park_until(parker: &Parker, done: impl Fn() -> bool) {
     while !done() {
         let ticket = parker.prepare();
@@ -18,7 +18,7 @@ pub(super) fn park_until(parker: &Parker, done: impl Fn() -> bool) {
     }
 }
 
-/// What is published is not ordered by anything but the parker.
+/// Only the parker orders the published value.
 ///
 /// Fails with: either fence dropped or weakened, no second look, the epoch read after it, an unpark that only wakes.
 #[test]
@@ -38,7 +38,7 @@ fn one_thread_is_woken() {
 
 /// Two wakers, each of which may find the thread anywhere between its two sleeps.
 ///
-/// Fails with: as above.
+/// Fails with the same mistakes.
 #[test]
 fn one_thread_is_woken_twice() {
     loom::model(|| {
@@ -84,7 +84,7 @@ fn two_takers(shared: &Arc<(Parker, AtomicU32)>) -> [JoinHandle<()>; 2] {
     })
 }
 
-/// Two threads need one piece of work each; each piece wakes one.
+/// Two threads need one piece of work each, and each piece wakes one thread.
 ///
 /// Fails with: the fences or the second look dropped, `waiting` not counted down, an unpark per epoch instead of per call.
 #[test]
@@ -102,7 +102,7 @@ fn each_piece_of_work_wakes_a_thread() {
     });
 }
 
-/// Two threads need one piece of work each, which come together.
+/// Two threads need one piece of work each, and both pieces come at once.
 ///
 /// Fails with: `unpark_all` that wakes one.
 #[test]
@@ -119,10 +119,10 @@ fn all_threads_are_woken() {
     });
 }
 
-/// The inbox and the parker as the engine uses them, with two notifiers of one entity, one of which may be stuck anywhere:
-/// the thread must wake for the other one. That is why a notifier unparks in any case.
+/// The inbox and the parker as the engine uses them, with two notifiers of one entity. One notifier may be stuck anywhere, and the
+/// thread must wake for the other one. So a notifier unparks in any case.
 ///
-/// Fails with: no unpark where the flag was up already, any step of `raise` left out where it was done already.
+/// Fails with: no unpark if the flag was up already, any step of `raise` left out if it was done already.
 #[test]
 fn a_notification_wakes_the_consumer() {
     loom::model(|| {
@@ -131,7 +131,7 @@ fn a_notification_wakes_the_consumer() {
         let flag = Flag::new(Arc::clone(&book), 1);
         let stuck = thread::spawn({
             let (shared, flag) = (Arc::clone(&shared), flag.clone());
-            // Then preempted for as long as the consumer sleeps: it does not get to unpark.
+            // This notifier is preempted before it unparks, for as long as the consumer sleeps.
             move || shared.1.raise(&flag, None, || 1)
         });
         let urgent = thread::spawn({

@@ -1,4 +1,4 @@
-//! The ring: each message to exactly one owner, in order, nobody touches one that is not his, every loss is known.
+//! The ring: each message gets exactly one owner, in order; no thread touches a message that it does not own; every loss is known.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,14 +7,14 @@ use loom::thread;
 use super::Written;
 use super::lock_free::ring::{Consumer, OwningPointer, Producer, ring};
 
-/// Where a message is, so that a second owner is an error and not a crash.
+/// The place of a message, which makes a second owner an error instead of a crash.
 struct Place {
     number: Written,
     stamp: u64,
     in_ring: AtomicBool,
 }
 
-/// A message. Its place is leaked, so that using it after its end is no crash either.
+/// A message. Its place is leaked, so that a use after its end is no crash either.
 struct Message(&'static Place);
 
 impl Message {
@@ -24,7 +24,7 @@ impl Message {
         Self(Box::leak(Box::new(place)))
     }
 
-    /// Its stamp, which was written to the place as well.
+    /// Takes the message, and returns its stamp, which was also written to the place.
     fn open(self) -> u64 {
         assert_eq!(u64::from(self.0.number.read()), self.0.stamp);
         self.0.stamp
@@ -42,14 +42,14 @@ unsafe impl OwningPointer for Message {
 
     unsafe fn from_raw(raw: *mut Place) -> Self {
         assert!(!raw.is_null(), "claimed a slot that was never written");
-        // SAFETY: it came from `into_raw`.
+        // SAFETY: `raw` came from `into_raw`.
         let place = unsafe { &*raw };
         assert!(place.in_ring.swap(false, Ordering::SeqCst), "claimed twice");
         Self(place)
     }
 }
 
-/// Pushes messages with these stamps; returns those that it displaced.
+/// Pushes messages with these stamps. Returns the stamps of displaced messages.
 fn publish(producer: &mut Producer<Message>, stamps: impl Iterator<Item = u64>) -> Vec<u64> {
     stamps.filter_map(|stamp| producer.push(Message::new(stamp), stamp)).map(Message::open).collect()
 }
@@ -62,14 +62,14 @@ fn assert_sorted(stamps: &[u64]) {
     assert!(stamps.is_sorted(), "out of order: {stamps:?}");
 }
 
-/// Each of the messages from 1 to `count` once, whoever got it.
+/// Checks that each message from 1 to `count` was got once.
 fn assert_complete(count: u64, parts: &[&[u64]]) {
     let mut all = parts.concat();
     all.sort_unstable();
     assert_eq!(all, (1..=count).collect::<Vec<_>>());
 }
 
-/// A producer that displaces, and consumers that take meanwhile; in the end nothing is left over.
+/// Runs a producer that displaces messages while consumers take. In the end nothing is left over.
 fn displacing(depth: usize, count: u64, consumers: usize, pops: usize) {
     loom::model(move || {
         let (mut producer, consumer) = ring::<Message>(depth);
@@ -95,31 +95,31 @@ fn displacing(depth: usize, count: u64, consumers: usize, pops: usize) {
 /// Fails with: `head` or `tail` read relaxed, also after a failed claim, a claim that does not release, `tail` stored relaxed
 /// or before the message, a producer that displaces too late or does not claim what it displaces.
 ///
-/// (Not with the slot's own accesses relaxed, or a claim that does not acquire: `head` and `tail` order all by themselves.)
+/// Does not fail with relaxed accesses of the slots, or a claim that does not acquire: `head` and `tail` order everything.
 #[test]
 fn one_consumer_of_one_slot() {
     displacing(1, 3, 1, 3);
 }
 
-/// Fails with: as above, and slots that do not follow from the count.
+/// Fails with the same mistakes, and with slots that do not follow from the count.
 #[test]
 fn one_consumer_of_two_slots() {
     displacing(2, 4, 1, 3);
 }
 
-/// Fails with: as above, and a claim that does not release, so that `head` overtakes `tail`.
+/// Fails with the same mistakes, and with a claim that does not release, so that `head` overtakes `tail`.
 #[test]
 fn two_consumers_of_one_slot() {
     displacing(1, 2, 2, 2);
 }
 
-/// Fails with: as above.
+/// Fails with the same mistakes.
 #[test]
 fn two_consumers_of_two_slots() {
     displacing(2, 3, 2, 2);
 }
 
-/// The stamp is never that of a message that was taken before, nor of none.
+/// The stamp is never that of a message that was taken before, nor one that was never written.
 ///
 /// Fails with: `tail` read or stored relaxed, the stamp stored after `tail`.
 #[test]
@@ -144,9 +144,9 @@ fn stamps_are_never_stale() {
     });
 }
 
-/// A ring that is dropped with messages in it gives them back, whichever end goes last.
+/// A ring that is dropped with messages in it drops the messages, whichever end goes last.
 ///
-/// Fails with: no drop, one that stops early, ends that do not share.
+/// Fails with: no drop of messages, a drop that stops early, ends that do not share the ring.
 #[test]
 fn dropping_releases_the_messages() {
     use loom::sync::Arc;

@@ -1,4 +1,4 @@
-//! The end of a spin and of an executor, as `shared.rs` and `spin.rs` use the pieces.
+//! The end of a spin and of an executor, with the pieces used as in `shared.rs` and `spin.rs`.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use super::lock_free::inbox::{Book, Flag, Inbox};
 use super::lock_free::parker::{Deadline, Parker};
 use super::parking::park_until;
 
-/// A halt reaches every thread, wherever it is on its way to sleep, and whoever else wakes one at the same time.
+/// A halt reaches every thread, wherever it is on its way to sleep, even if a notification wakes a thread at the same time.
 ///
 /// Fails with: the fences dropped, the flag not looked at again, `unpark_all` that wakes one.
 #[test]
@@ -20,7 +20,7 @@ fn a_halt_ends_every_thread() {
             let shared = Arc::clone(&shared);
             thread::spawn(move || park_until(&shared.0, || shared.1.load(Ordering::Acquire)))
         });
-        // A notification that finds nobody in need of it.
+        // A notification may use up a wake-up that no thread needs.
         shared.0.unpark_one();
         shared.1.store(true, Ordering::Release);
         shared.0.unpark_all();
@@ -31,7 +31,7 @@ fn a_halt_ends_every_thread() {
     });
 }
 
-/// The first thread that sees the halt stops the others; they see what it did before.
+/// The first thread that sees the halt stops the others, which see its earlier writes.
 ///
 /// Fails with: a stop that is not announced by `unpark_all`, or set after it.
 #[test]
@@ -55,9 +55,9 @@ fn a_thread_stops_the_others() {
     });
 }
 
-/// A notifier goes on after its executor was dropped: what it touches is still there, and in the end nothing is left.
+/// A notifier goes on after its executor was dropped. The memory that it uses still exists, and in the end nothing is leaked.
 ///
-/// Fails with: an inbox that refers to what its notifiers keep alive.
+/// Fails with: an inbox that has references to the values that its notifiers keep alive.
 #[test]
 fn a_notifier_may_outlive_its_executor() {
     loom::model(|| {

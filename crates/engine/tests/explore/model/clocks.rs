@@ -1,9 +1,9 @@
-//! What the clocks show, as far as it is known.
+//! The times that the clocks show, as far as the model knows.
 
 use super::super::program::{Clock, Ms};
 use super::{At, Change, Event, Model};
 
-/// What a clock shows at least and at most; the same, unless it is just being moved.
+/// The least and the most that a clock shows. Both are the same unless the clock is just being moved.
 #[derive(Clone, Copy, Default, Debug)]
 struct Span {
     min: Ms,
@@ -20,25 +20,25 @@ impl Span {
 pub(crate) struct Clocks {
     steady: Span,
     system: Span,
-    /// When the steady clock had got how far.
+    /// The notes after which the steady clock showed these times.
     steps: Vec<(At, Ms)>,
     /// The same for the most that the system clock showed.
     system_steps: Vec<(At, Ms)>,
-    /// When the system clock was set last.
+    /// The note at which the system clock was last set.
     system_set: At,
-    /// What ROS time was asked to show, and when.
+    /// The times that ROS time was asked to show, with their notes.
     asked: Vec<Asked>,
-    /// How many ask just now, and what may be the last that was asked.
+    /// The number of requests that are just being made, any of which may become the last one.
     asking: usize,
     times: Vec<Ms>,
     actives: Vec<bool>,
-    /// What it showed when all threads were blocked last.
+    /// The ROS time when all threads were last blocked.
     pub(crate) ros_quiet: Ms,
     pub(crate) ros_was_active: bool,
-    /// When it was seen last to have jumped.
+    /// The note at which ROS time was last seen to have jumped.
     ros_turned: At,
     quiet: At,
-    /// When all threads were blocked, and whether ROS time showed then what it was asked to show.
+    /// The notes at which all threads were blocked; true if ROS time showed the requested time then.
     quiets: Vec<(At, bool)>,
 }
 
@@ -66,7 +66,7 @@ impl Clocks {
         }
     }
 
-    /// The most that the clock may have shown since then.
+    /// Returns the most that the clock may have shown since then.
     pub(crate) fn most_since(&self, clock: Clock, since: At) -> Ms {
         let steps = self.system_steps.iter().filter(|(at, _)| *at >= since).map(|(_, reading)| *reading);
         let system = steps.fold(self.system.max, Ms::max);
@@ -77,17 +77,17 @@ impl Clocks {
         }
     }
 
-    /// Everything that ROS time may have shown since all threads were blocked last, or may show now.
+    /// Returns all times that ROS time may have shown since all threads were last blocked, or may show now.
     fn ros_candidates(&self) -> impl Iterator<Item = Ms> + '_ {
         let recent = self.asked.iter().rev().take_while(|asked| asked.at > self.quiet).filter_map(|asked| asked.time);
-        // One may have been under way before.
+        // A request may have been under way before.
         let before = self.asked.iter().filter_map(|asked| asked.time);
         let may_follow_system = !self.ros_was_active || self.asked.iter().any(|asked| asked.at > self.quiet);
         let system = may_follow_system.then_some([self.system.min, self.system.max]);
         recent.chain(before).chain(system.into_iter().flatten()).chain([self.ros_quiet])
     }
 
-    /// The most that the clock showed since then, `None` if it may have jumped so that this says nothing.
+    /// Returns the most that the clock showed since then; `None` if that is unknown because of a jump.
     pub(crate) fn highest_since(&self, clock: Clock, since: At) -> Option<Ms> {
         match clock {
             Clock::Steady => Some(self.steady.max),
@@ -96,10 +96,10 @@ impl Clocks {
                 Some(later.fold(self.system.max, Ms::max))
             }
             Clock::Ros => {
-                // What was asked for since all threads were blocked may not have been shown yet.
+                // A time that was requested since all threads were blocked may not be shown yet.
                 let (quiet, was_as_asked) = self.quiet_before(since);
                 let is_old = |asked: &Asked| was_as_asked && asked.at < quiet;
-                // What was asked for before may be waiting for a jump callback, and be shown later.
+                // An earlier request may be waiting for a jump callback, and be shown later.
                 let is_pending = !self.ros_is_as_asked(self.ros_quiet, self.ros_was_active);
                 let is_pending = is_pending || self.ros_turned >= since;
                 let turned = is_pending || self.asked.iter().any(|asked| !is_old(asked)) || self.system_set >= since;
@@ -108,31 +108,31 @@ impl Clocks {
         }
     }
 
-    /// When all threads were blocked last before that note, and whether ROS time showed then what it was asked to show.
+    /// Returns the last note before this one at which all threads were blocked, and true if ROS time showed the requested time then.
     fn quiet_before(&self, at: At) -> (At, bool) {
         self.quiets.iter().rev().find(|(quiet, _)| *quiet <= at).copied().unwrap_or((0, true))
     }
 
-    /// What the steady clock surely showed at that note.
+    /// Returns the time that the steady clock surely showed at that note.
     pub(crate) fn steady_at(&self, at: At) -> Ms {
         self.steps.iter().rev().find(|(step, _)| *step <= at).map_or(0, |(_, reading)| *reading)
     }
 
-    /// Whether ROS time shows what it was asked to show last.
+    /// Returns true if ROS time shows the time that was last requested.
     pub(crate) fn ros_is_as_asked(&self, ros: Ms, is_active: bool) -> bool {
         let as_active = self.actives.contains(&is_active) || (self.actives.is_empty() && !is_active);
         let as_set = self.times.contains(&ros) || (self.times.is_empty() && ros == 0);
         as_active && (!is_active || as_set)
     }
 
-    /// Whether it was asked to show less than before.
+    /// Returns true if ROS time was asked to go back since then.
     fn ros_was_back_since(&self, since: At) -> bool {
         let times = self.asked.iter().filter(|asked| asked.at >= since).filter_map(|asked| asked.time);
         let times: Vec<Ms> = std::iter::once(self.ros_quiet).chain(times).collect();
         !times.is_sorted()
     }
 
-    /// Whether it was asked to follow another clock.
+    /// Returns true if ROS time was asked to change its source since then.
     fn ros_activity_asked_since(&self, since: At) -> bool {
         self.asked.iter().any(|asked| asked.at >= since && asked.active.is_some())
     }
@@ -146,7 +146,7 @@ impl Model {
         clocks.system.max += by;
         if all_are_blocked {
             self.woken_by_clock = at;
-            // All threads are blocked until the clock wakes them: whatever they do next, they have seen it.
+            // All threads are blocked until the clock wakes them, so they have seen the time whatever they do next.
             clocks.steps.push((at, clocks.steady.max));
         }
     }
@@ -161,7 +161,7 @@ impl Model {
     }
 
     pub(crate) fn sets_system(&mut self, task: usize, to: Ms) {
-        // Before it is done: from now on it may show either.
+        // Noted before the clock is set: from now on it may show either time.
         let at = self.note(task, Event::SetsSystem { to });
         let clocks = &mut self.clocks;
         clocks.system_steps.push((at, clocks.system.max.max(to)));
@@ -171,7 +171,7 @@ impl Model {
 
     pub(crate) fn set_system(&mut self, task: usize, to: Ms) {
         let at = self.note(task, Event::Did("set the system clock"));
-        // What is picked now may have been picked just before.
+        // An activation that begins after this may have been picked just before.
         let before = self.clocks.system.max;
         self.clocks.system_steps.push((at, before));
         self.clocks.system = Span { min: to, max: to };
@@ -201,7 +201,7 @@ impl Model {
         self.clocks.asking -= 1;
     }
 
-    /// All threads are blocked, and the clocks show this.
+    /// Notes that all threads are blocked and the clocks show these times.
     pub(crate) fn clocks_are_quiet(&mut self, steady: Ms, system: Ms, ros: Ms, ros_active: bool) {
         let task = 0;
         let at = self.note(task, Event::Quiet { steady, system, ros, ros_active });
@@ -216,13 +216,13 @@ impl Model {
         self.last_quiet = at;
     }
 
-    /// Corrects when timers on ROS time are due at last: jumps since the last time may have moved that.
+    /// Corrects the latest due times of timers on ROS time, which jumps since the last call may have moved.
     fn follow_ros(&mut self, ros: Ms, ros_active: bool) {
         let (since, now) = (self.clocks.quiet, self.notes.len());
         let changed = ros_active != self.clocks.ros_was_active;
-        // That it shows less than before means that it jumped back, and that the last jump led to no more than this.
+        // If it shows less than before, it jumped back, and the last jump led to no more than this time.
         let back = ros < self.clocks.ros_quiet;
-        // It may have jumped back and on again, with timers that were reset in between.
+        // It may have jumped back and forward again, with timers that were reset in between.
         let maybe = self.clocks.ros_activity_asked_since(since) || (!back && self.clocks.ros_was_back_since(since));
         let follow = |due_by: Ms, longest: Ms| {
             if changed {
@@ -235,7 +235,7 @@ impl Model {
                 due_by
             }
         };
-        // A busy executor looks later, and sees one jump where there were several.
+        // A busy executor looks later, and sees several jumps as one.
         let looks: Vec<bool> = (0..self.executors.len()).map(|executor| self.idle(executor) > 0).collect();
         let has_missed: Vec<bool> = self.executors.iter().map(|executor| executor.looked_at < since).collect();
         for life in &mut self.lives {
@@ -265,7 +265,7 @@ impl Model {
         }
     }
 
-    /// A change of a timer that sets it going, in terms of its clock.
+    /// Returns the new wait of a change that restarts a timer.
     pub(crate) const fn period_of(change: Change) -> Option<Ms> {
         match change {
             Change::Period(period) => Some(period),

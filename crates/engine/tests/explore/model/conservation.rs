@@ -1,11 +1,11 @@
-//! What must hold once everything was dropped.
+//! The rules that must hold once everything was dropped.
 
 use super::super::program::Kind;
 use super::lives::Place;
 use super::{Model, Rule};
 
 impl Model {
-    /// The program is over. `lost` tells how many items the entity of that number lost: to a full queue, and in all.
+    /// Judges the end of the program. `lost` returns the number of items that an entity lost to a full queue, and in all.
     pub(crate) fn judge_end(&mut self, lost: &dyn Fn(usize) -> (u64, u64)) {
         let program = self.program.clone();
         for plan in &program.entities {
@@ -61,7 +61,7 @@ impl Model {
         }
     }
 
-    /// A wait that is still under way.
+    /// Returns a wait that is still under way.
     fn unanswered(&self) -> Option<usize> {
         self.waits.iter().find_map(|wait| match wait.on {
             super::WaitOn::Call { item } if wait.main_of.is_none() => Some(item),

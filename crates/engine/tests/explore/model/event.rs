@@ -1,16 +1,16 @@
-//! What is noted.
+//! The events that are noted.
 
 use super::super::program::{Clock, Ms, SpinPlan};
 use super::At;
 
-/// How a spin ended.
+/// The ends of a spin.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum SpinResult {
     Done,
     Halted,
     /// The awaited future resolved.
     Resolved,
-    /// It did not before the end.
+    /// The awaited future did not resolve before the end.
     Unresolved,
     Timeout,
     Panicked,
@@ -26,30 +26,30 @@ pub(crate) enum Change {
     Period(Ms),
 }
 
-/// What something waits for.
+/// The things that a callback or a thread can wait for.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum WaitOn {
-    /// On that executor and clock, until between these times.
+    /// A sleep on that executor and clock, until a time between these two.
     Sleep { executor: usize, clock: Clock, not_before: Ms, due_by: Ms },
     /// The response to that request.
     Call { item: usize },
-    /// ROS time to move.
+    /// A barrier of ROS time.
     Barrier,
-    /// A wake-up that has come already.
+    /// Its own wake-up, which has come already.
     Itself,
 }
 
-/// Something that waits, besides callbacks.
+/// A wait outside of callbacks.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Wait {
     pub(crate) task: usize,
     pub(crate) since: At,
     pub(crate) on: WaitOn,
-    /// The future that a spin of that executor awaits; none for an outside thread.
+    /// The executor whose spin awaits the future; `None` for an outside thread.
     pub(crate) main_of: Option<usize>,
 }
 
-/// Something that happened. Numbers are those of the model's lists.
+/// An event. Numbers are those of the model's lists.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Event {
     SpinBegins {
@@ -96,7 +96,7 @@ pub(crate) enum Event {
     Changed {
         life: usize,
     },
-    /// A callback begins, on the item that it took.
+    /// A callback begins with the item that it took.
     Starts {
         entity: usize,
         life: usize,
@@ -187,6 +187,6 @@ pub(crate) enum Event {
         ros: Ms,
         ros_active: bool,
     },
-    /// Any other thing that a script did.
+    /// Any other action of a script.
     Did(&'static str),
 }

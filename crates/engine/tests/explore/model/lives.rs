@@ -1,10 +1,10 @@
-//! Entities from their creation to their end, and what they take.
+//! The lives of entities from creation to end, and the items that they take.
 
 use super::super::program::{EntityPlan, Kind, Ms};
 use super::timers::TimerModel;
 use super::{At, Event, Model};
 
-/// An entity from one creation to its end.
+/// The life of an entity, from one creation to its end.
 #[derive(Clone, Debug)]
 pub(crate) struct Life {
     /// The number of its plan.
@@ -13,34 +13,34 @@ pub(crate) struct Life {
     pub(crate) executor: usize,
     pub(crate) creating: At,
     pub(crate) created: Option<At>,
-    /// When it was asked to end, and when that was done.
+    /// The note at which it was asked to end. `dropped` is the note at which that was done.
     pub(crate) dropping: Option<At>,
     pub(crate) dropped: Option<At>,
-    /// When it surely got nothing any more: at once if its handle was dropped.
+    /// The note from which on it surely got nothing any more: at once if its handle was dropped.
     pub(crate) closed: Option<At>,
-    /// Its callback and its source were surely dropped.
+    /// True if its callback and its source were surely dropped.
     pub(crate) gone: bool,
-    /// The numbers of what it took.
+    /// The numbers of the items that it took.
     pub(crate) taken: Vec<usize>,
     pub(crate) timer: Option<TimerModel>,
-    /// Its source is not to be trusted any more: it panicked, or ended.
+    /// True if its source has panicked or ended, so that nothing is known of it.
     pub(crate) broken: bool,
-    /// Its callback panicked, and its group removes it then.
+    /// True if its callback panicked and its group removes it for that.
     pub(crate) removed_by_panic: bool,
 }
 
 /// A message or a request on its way.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
-    /// A topic, or a service.
+    /// The topic or service.
     pub(crate) place: Place,
     pub(crate) sending: At,
     pub(crate) sent: Option<At>,
     /// The latest time of its publication.
     pub(crate) stamp_max: Ms,
-    /// How many queues got it, and how many older ones made room.
+    /// The number of queues that got it, and of older items that made room.
     pub(crate) delivery: Option<(usize, usize)>,
-    /// For requests: when it had its answer.
+    /// For a request: the note at which it was answered.
     pub(crate) answered: Option<At>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) enum Place {
 }
 
 impl Life {
-    /// Whether it surely is there from then on up to now.
+    /// Returns true if the entity surely exists from then until now.
     pub(crate) fn is_alive(&self, seen: At) -> bool {
         self.created.is_some_and(|created| created <= seen) && self.dropping.is_none() && !self.broken
     }
@@ -66,7 +66,7 @@ impl Life {
 }
 
 impl Model {
-    /// Something is about to be created; returns the number of its life.
+    /// Notes that an entity is about to be created. Returns the number of its life.
     pub(crate) fn creates(&mut self, task: usize, entity: usize) -> usize {
         let life = self.lives.len();
         let at = self.note(task, Event::Creates { entity, life });
@@ -140,7 +140,7 @@ impl Model {
         }
     }
 
-    /// Something is about to be sent; returns its number.
+    /// Notes that an item is about to be sent. Returns its number.
     pub(crate) fn sends(&mut self, task: usize, place: Place) -> usize {
         let item = self.items.len();
         let at = match place {
@@ -194,18 +194,18 @@ impl Model {
         item.stamp_max = now;
     }
 
-    /// When something that is surely in the life's queue was published at the latest, if what was sent up to `seen` is all
-    /// that counts.
+    /// Returns the latest publication time of an item that is surely in the life's queue, counting only items that were sent before
+    /// `seen`.
     ///
-    /// A queue hands out its items in order, and the newest one is never displaced but by a newer one. So something is in it
-    /// if an item was sent after everything that was taken.
+    /// A queue returns its items in order, and only a newer item displaces the newest one. So the queue has an item if one was sent
+    /// after all items that were taken.
     pub(crate) fn surely_queued(&self, life: &Life, seen: At) -> Option<Ms> {
         let created = life.created?;
         let plan = self.program.entity(life.entity)?;
         let (Kind::Subscription { depth, .. } | Kind::Service { depth, .. }) = plan.kind else {
             return None;
         };
-        // A publisher that makes room just now leaves the queue empty for a moment.
+        // The queue may be empty for a moment while a publisher makes room.
         let may_be_there = |number: usize, item: &Item| {
             item.sending > life.creating && Life::takes(plan, item) && !life.taken.contains(&number)
         };
@@ -224,11 +224,11 @@ impl Model {
             is_sent && Life::takes(plan, item) && life.taken.iter().all(after)
         };
         let stamps = self.items.iter().filter(|item| is_queued(item)).map(|item| item.stamp_max);
-        // Unless one may have made room for another, the oldest is still there.
+        // The oldest item is still there, unless it may have made room for another.
         if count > depth { stamps.max() } else { stamps.min() }
     }
 
-    /// How many items the life's queue got, at least and at most.
+    /// Returns the least and the most items that the life's queue got.
     pub(crate) fn sent_to(&self, life: &Life) -> (usize, usize) {
         let Some(plan) = self.program.entity(life.entity) else {
             return (0, 0);

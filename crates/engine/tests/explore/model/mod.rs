@@ -1,11 +1,11 @@
-//! What must hold, judged from what happens.
+//! A model of the engine, which judges a program by what its callbacks and threads note.
 //!
-//! Callbacks, outside threads and the main thread note what they do, in the order of the model's steps; no note is a step of
-//! its own. From the notes the model knows what surely is so, and what may be so: a publication, say, is surely in the queue
-//! once `publish` returned, and may be from when it was called. A rule is broken only where it is for sure.
+//! Callbacks, outside threads and the main thread note what they do, in the order of the model's steps. Taking a note is no step of
+//! its own. From the notes the model knows what is surely true and what may be true. For example, a message is surely in the queue
+//! once `publish` has returned, and may be there from the call on. A rule counts as broken only if that is sure.
 //!
-//! A thread of an executor looks at what was asked of it between two callbacks. So what came before the last thing that its
-//! callbacks noted (`outside`) is what it must have seen when it picked the next one; what came later it may not have seen.
+//! A thread of an executor looks at requests between two callbacks. So when it picks a callback, it must have seen everything that came
+//! before the last note of its former callback (`outside`). It may have missed what came later.
 
 mod clocks;
 mod conservation;
@@ -33,30 +33,30 @@ use super::program::Program;
 /// A position in the notes.
 pub(crate) type At = usize;
 
-/// What is judged.
+/// The rules that are judged.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Rule {
     /// Nothing runs before it is due.
     TooEarly,
-    /// Nothing runs after it was dropped or cancelled, or its group or executor was.
+    /// Nothing runs after it was dropped or cancelled, or after its group or its executor was dropped.
     Gone,
     /// Nothing runs before a spin begins or after it returned.
     OutsideSpin,
-    /// One callback of a mutually exclusive group at a time.
+    /// One callback of a mutually exclusive group runs at a time.
     Exclusion,
     /// Nothing that is ready waits while a thread that may run it is idle.
     Forgotten,
-    /// What the policy prefers runs first.
+    /// Callbacks run in the order of the policy.
     Order,
     /// Every message is taken, kept or counted as lost.
     Loss,
-    /// A spin ends when it was told to, and says why.
+    /// A spin ends when it is told to, and returns the right reason.
     SpinEnd,
-    /// Every future resolves once what it waits for has come or is gone.
+    /// Every future resolves once the event that it waits for has come, or never will.
     Future,
     /// ROS time moves once the jump callbacks that can run have run.
     RosTime,
-    /// Everything that was made is dropped, once.
+    /// Everything that was created is dropped exactly once.
     Memory,
     /// Streams are not polled after their end.
     Stream,
@@ -73,33 +73,33 @@ pub(crate) struct Violation {
     pub(crate) message: String,
 }
 
-/// What is known of a program that runs.
+/// The knowledge of a program that runs.
 pub(crate) struct Model {
     pub(crate) program: Arc<Program>,
     pub(crate) notes: Vec<(usize, Event)>,
-    /// The first rule that was broken, and after how many notes.
+    /// The first rule that was broken, and the number of notes before that.
     pub(crate) violation: Option<(Violation, At)>,
     pub(crate) clocks: Clocks,
     /// By thread: the last note that shows it outside of the engine.
     outside: Vec<At>,
     pub(crate) executors: Vec<ExecutorState>,
-    /// By the number of the group: from when to when it was removed.
+    /// By the number of the group: the notes between which it was removed.
     pub(crate) removals: Vec<Option<(At, Option<At>)>>,
     pub(crate) lives: Vec<Life>,
     pub(crate) runs: Vec<Run>,
     /// Messages, requests and responses, by their number.
     pub(crate) items: Vec<Item>,
-    /// What outside threads and awaited futures wait for, by thread or spin.
+    /// The waits of outside threads and awaited futures.
     pub(crate) waits: Vec<Wait>,
     pub(crate) panics: usize,
     pub(crate) incidents: usize,
     /// Threads that block until the next round, and the executor that they belong to if they run no callback.
     gated: Vec<(usize, Option<usize>)>,
-    /// By thread: what a trace said last that it picked, and of which executor.
+    /// By thread: the last pick that a trace reported, with the executor.
     picked: Vec<Option<(usize, Picked)>>,
-    /// What traces said that threads picked.
+    /// All picks that traces reported.
     dispatched: Vec<order::Pick>,
-    /// When a spin ended last, and whether that was within a callback.
+    /// The note at which a spin last ended; true if that was within a callback.
     last_end: (At, bool),
     /// The last time that the clock began to move while all threads were blocked.
     woken_by_clock: At,
@@ -134,7 +134,7 @@ impl Model {
         }
     }
 
-    /// Where the next note will be.
+    /// Returns the position of the next note.
     pub(crate) fn now(&self) -> At {
         self.notes.len() + 1
     }
@@ -152,7 +152,7 @@ impl Model {
         self.violation.get_or_insert((Violation { rule, message }, at));
     }
 
-    /// What the thread must have seen when it picked what it begins now.
+    /// Returns the note up to which the thread must have seen everything when it picked the callback that begins now.
     pub(crate) fn seen_by(&self, task: usize, executor: usize) -> At {
         let outside = self.outside.get(task).copied().unwrap_or(0);
         let spin = self.spin_began(executor).unwrap_or(0);
@@ -169,7 +169,7 @@ impl Model {
         }
     }
 
-    /// The notes as text, the last ones only.
+    /// Returns the last `count` notes as text.
     pub(crate) fn story(&self, count: usize) -> String {
         let end = self.violation.as_ref().map_or(self.notes.len(), |(_, at)| (at + 3).min(self.notes.len()));
         let from = end.saturating_sub(count);

@@ -1,20 +1,20 @@
-//! What is surely ready, and what should have run before what.
+//! The callbacks that are surely ready, and the order in which they should run.
 
 use super::super::program::{Clock, EntityPlan, Kind, Ms, PolicyKind, Role};
 use super::{At, Life, Model, Rule, RunState, WaitOn};
 
-/// Something that is ready for sure.
+/// A callback that is surely ready.
 pub(super) struct Ready {
     what: String,
     life: usize,
     priority: u32,
-    /// Released by then, on the steady clock.
+    /// The time on the steady clock by which it was released.
     release_by: Ms,
-    /// It has begun already, and waited.
+    /// True if it has begun already, and waited.
     goes_on: bool,
 }
 
-/// What the scheduler's trace says of what a thread picked, in milliseconds.
+/// The activation that a thread picked, as the scheduler's trace reports it, in milliseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Picked {
     pub(crate) priority: u32,
@@ -22,19 +22,19 @@ pub(crate) struct Picked {
     pub(crate) deadline: Ms,
 }
 
-/// A pick that a trace told of.
+/// A pick that a trace reported.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pick {
     executor: usize,
     priority: u32,
     pub(super) task: usize,
     at: At,
-    /// The next note of the thread: then what it picked has begun, or there was nothing to take.
+    /// The next note of the thread. By then the pick has begun, or had nothing to take.
     pub(super) begun: Option<At>,
 }
 
 impl Model {
-    /// Whether its callback could begin, if there was something for it, for who saw what came until `seen`.
+    /// Returns true if the callback could begin if it had an item, for a thread that has seen everything up to `seen`.
     pub(super) fn is_free(&self, number: usize, seen: At) -> bool {
         let life = &self.lives[number];
         let group = self.program.group(life.group);
@@ -49,7 +49,7 @@ impl Model {
             && group.is_some_and(|group| group.reentrant || !self.may_be_held(group.id))
     }
 
-    /// Whether the threads that had left callbacks of its group have surely given them back when `seen` was noted.
+    /// Returns true if all threads that had left callbacks of the group had surely given them back when `seen` was noted.
     fn is_given_back(&self, number: usize, seen: At) -> bool {
         let group = self.lives[number].group;
         let left = self.runs.iter().filter(|run| self.lives[run.life].group == group && run.left > 0);
@@ -60,11 +60,11 @@ impl Model {
         })
     }
 
-    /// Whether a thread may just have picked something of the group when `seen` was noted, or since.
+    /// Returns true if a thread may have just picked a callback of the group when `seen` was noted, or since.
     fn may_be_picked(&self, group: usize, seen: At) -> bool {
         let entities = self.program.entities.iter().filter(|plan| plan.group == group);
         let executor = self.program.group(group).map(|group| self.program.runs(group));
-        // Jump callbacks go before everything, and have no priority.
+        // Jump callbacks precede everything, and have no priority.
         let of = |plan: &EntityPlan| if matches!(plan.kind, Kind::Jump { .. }) { 0 } else { plan.priority };
         let mut priorities = entities.map(of);
         priorities.any(|priority| {
@@ -74,7 +74,7 @@ impl Model {
         })
     }
 
-    /// The release of what is surely waiting for the callback to begin.
+    /// Returns the release of an item that surely waits for the callback.
     pub(super) fn surely_waiting(&self, life: &Life, seen: At) -> Option<Ms> {
         let plan = self.program.entity(life.entity)?;
         match plan.kind {
@@ -95,7 +95,7 @@ impl Model {
         }
     }
 
-    /// Everything of the executor that is ready for sure.
+    /// Returns all callbacks of the executor that are surely ready.
     pub(super) fn ready(&self, executor: usize, seen: At) -> impl Iterator<Item = Ready> + '_ {
         let of_executor = move |life: &Life| life.executor == executor;
         let begin =
@@ -111,7 +111,7 @@ impl Model {
             let plan = self.plan_of(run.life);
             let reentrant = self.program.group(life.group).is_some_and(|group| group.reentrant);
             let holds = !reentrant && !plan.releases_group;
-            // A jump callback may run beside it, which it waits for.
+            // A jump callback may run as a guest, and the holder waits for it.
             let has_guest = self
                 .runs
                 .iter()
@@ -136,7 +136,7 @@ impl Model {
         begin.chain(go_on)
     }
 
-    /// The highest priority of what is surely kept waiting by who holds the group.
+    /// Returns the highest priority of the callbacks that surely wait for the holder of the group.
     fn inherited(&self, group: usize, seen: At) -> u32 {
         let lives = (0..self.lives.len()).filter(|number| self.lives[*number].group == group);
         let waiting = lives.filter(|number| {
@@ -146,12 +146,12 @@ impl Model {
         waiting.map(|number| self.plan_of(number).priority).max().unwrap_or(0)
     }
 
-    /// Whether what is waited for has surely come, for who waits in a callback or a spin of `on_executor`.
+    /// Returns true if the wait of a callback or a spin of `on_executor` is surely over.
     pub(super) fn is_over(&self, on: WaitOn, on_executor: Option<usize>, seen: At) -> bool {
         let is_quiet = self.last_quiet == self.notes.len();
         match on {
             WaitOn::Sleep { executor, clock, due_by, .. } => {
-                // Whoever polls a sleep looks after it; threads that are no executor's leave that to the one they asked.
+                // The executor that polls a sleep wakes it. For other threads, the executor of the handle does.
                 let tends = on_executor.unwrap_or(executor);
                 let state = self.executors.get(tends);
                 if state.is_some_and(|state| state.dropped.is_some_and(|dropped| dropped <= seen)) {
@@ -173,7 +173,7 @@ impl Model {
         }
     }
 
-    /// Whether the request has an answer, or can have none any more.
+    /// Returns true if the request has an answer, or never will have one.
     fn is_answered(&self, item: usize) -> bool {
         let mut takers = self.runs.iter().filter(|run| run.item == Some(item)).peekable();
         if takers.peek().is_some() {
@@ -188,12 +188,12 @@ impl Model {
         self.lives.iter().filter(|life| served(life)).all(|life| life.gone)
     }
 
-    /// The first thing that is ready for sure, as text.
+    /// Returns the first callback that is surely ready, as text.
     pub(super) fn first_ready(&self, executor: usize, seen: At) -> Option<String> {
         self.ready(executor, seen).next().map(|ready| ready.what)
     }
 
-    /// `run` begins or goes on: nothing goes before it that was surely ready when it was picked.
+    /// Judges the order when `run` begins or goes on: no callback that was surely ready at its pick should have come first.
     pub(super) fn judge_order(&mut self, task: usize, run: usize, seen: At) {
         let life = self.runs[run].life;
         let executor = self.lives[life].executor;
@@ -205,13 +205,13 @@ impl Model {
             return;
         };
         let threads = self.threads_of(executor);
-        // Where several threads pick, it must be known what each of them has picked.
+        // If several threads pick, the order can be judged only if the picks of all of them are known.
         if threads == 0 || threads > 1 && !self.is_traced(executor) {
             return;
         }
         let is_segment = self.runs[run].segments > 0;
         let priority = if is_segment {
-            // It may have been as urgent as whatever it kept waiting.
+            // The callback may have inherited the priority of callbacks that waited for it.
             let group = self.lives[life].group;
             let lives = (0..self.lives.len()).filter(|other| self.lives[*other].group == group);
             lives.map(|other| self.plan_of(other).priority).max().unwrap_or(0)
@@ -219,7 +219,7 @@ impl Model {
             plan.priority
         };
         let picked = self.picked.get(task).copied().flatten();
-        // Within a callback another executor may be spun, whose pick this would be.
+        // A callback may spin another executor, and the pick may be that one's.
         let picked = picked.filter(|(of, _)| *of == executor).map(|(_, picked)| picked);
         let deadline_of = |life: usize| {
             let plan = self.plan_of(life);
@@ -254,18 +254,18 @@ impl Model {
         }
     }
 
-    /// Whether the scheduler of that executor tells what it does.
+    /// Returns true if the scheduler of that executor has a trace.
     pub(crate) fn is_traced(&self, executor: usize) -> bool {
         let plan = self.program.executor(executor);
         plan.is_some_and(|plan| {
-            // A trace changes the way that the engine takes: only where a judge needs it.
+            // A trace changes the engine's way, so there is one only if a judge needs it.
             let orders = matches!(plan.policy, PolicyKind::Fifo | PolicyKind::Edf);
             let several = plan.policy == PolicyKind::FixedPriority && plan.threads > 1 && plan.id % 2 == 0;
             plan.role != Role::Companion && (orders || several)
         })
     }
 
-    /// The trace says that this thread picked it, on that executor.
+    /// Notes a pick of this thread on that executor, as the trace reports it.
     pub(crate) fn picked(&mut self, task: usize, executor: usize, picked: Picked) {
         let at = self.notes.len();
         self.dispatched.push(Pick { executor, priority: picked.priority, task, at, begun: None });

@@ -1,21 +1,21 @@
-//! What must hold while all threads are blocked: then everything that could be done has been done.
+//! The rules that must hold while all threads are blocked: by then, everything that could be done was done.
 
 use super::super::program::{Clock, Kind, Ms, Until};
 use super::{Life, Model, Rule, RunState, WaitOn};
 
-/// What the main thread saw while all others were blocked.
+/// The main thread's observations while all other threads were blocked.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) steady: Ms,
     pub(crate) system: Ms,
     pub(crate) ros: Ms,
     pub(crate) ros_active: bool,
-    /// By channel: whether there is something in it that can be taken.
+    /// By channel: true if it has an item that can be taken.
     pub(crate) full_channels: Vec<bool>,
 }
 
 impl Model {
-    /// How many threads of the executor have nothing to do, if all threads are blocked now.
+    /// Returns the number of idle threads of the executor, if all threads are blocked now.
     pub(super) fn idle(&self, executor: usize) -> usize {
         if self.may_be_ending(executor) {
             return 0;
@@ -23,7 +23,7 @@ impl Model {
         self.threads_of(executor).saturating_sub(self.busy(executor))
     }
 
-    /// Whether the executor's spin may be about to end, and waits for callbacks that take long.
+    /// Returns true if the executor's spin may be about to end and wait for callbacks that take long.
     fn may_be_ending(&self, executor: usize) -> bool {
         let state = &self.executors[executor];
         let now = self.clocks.reading_max(Clock::Steady);
@@ -40,22 +40,22 @@ impl Model {
                     .any(|other| (other.is_companion || std::ptr::eq(other, state)) && has_panicked(other))
         };
         if state.is_companion {
-            // Beside short spins, its threads come and go.
+            // Beside short spins, a companion's threads come and go.
             let short = |spin: &super::spins::Spin| spin.plan.until != Until::Halted;
             let mut leaders = self.executors.iter().flat_map(|other| &other.spins);
-            // Its callbacks of the spin before are waited for.
+            // The last spin waits for its callbacks.
             let is_late = self.last_end.0 > 0 && self.busy(executor) > 0;
             return is_late || leaders.any(|spin| short(spin) || ends(spin)) || state.panicked.is_some();
         }
-        // Who begins while companions end waits for them.
+        // A spin that begins while companions end waits for them.
         let mut companions = (0..self.executors.len()).filter(|other| self.executors[*other].is_companion);
         let waits = companions.any(|companion| self.busy(companion) > 0);
-        // So does who found nothing ready any more.
+        // So does a spin that found nothing ready any more.
         let waits_for_them = |spin: &super::spins::Spin| spin.started == 0 || spin.plan.until == Until::All;
         state.spins.iter().any(|spin| ends(spin) || (waits && waits_for_them(spin)))
     }
 
-    /// How many threads of the executor are blocked in its callbacks.
+    /// Returns the number of threads of the executor that are blocked in its callbacks.
     fn busy(&self, executor: usize) -> usize {
         let running = self.runs.iter().filter(|run| run.state == RunState::Running);
         let in_callbacks = running.filter(|run| self.lives[run.life].executor == executor).map(|run| run.task);
@@ -66,11 +66,11 @@ impl Model {
         tasks.len()
     }
 
-    /// All threads are blocked.
+    /// Judges a moment at which all threads are blocked.
     pub(crate) fn judge_quiet(&mut self, seen: &Seen) {
         self.clocks_are_quiet(seen.steady, seen.system, seen.ros, seen.ros_active);
         let now = self.notes.len();
-        // Who drops what takes long may have more to drop.
+        // A thread that is blocked in a slow drop may have more to drop.
         let is_dropped = |life: &usize| {
             self.in_flight(*life) == 0 && self.gated.is_empty() && self.busy(self.lives[*life].executor) == 0
         };
@@ -82,7 +82,7 @@ impl Model {
                 life.gone = true;
             }
         }
-        // Who begins while companions end waits for them.
+        // A spin that begins while companions end waits for them.
         let companions: Vec<_> =
             (0..self.executors.len()).filter(|other| self.executors[*other].is_companion).collect();
         if companions.iter().all(|companion| self.busy(*companion) == 0) {
@@ -105,10 +105,10 @@ impl Model {
 
     fn judge_spin(&mut self, executor: usize) {
         let state = &self.executors[executor];
-        // A spin waits for the callbacks of its executor, and of those that spin along.
+        // A spin waits for the callbacks of its executor and of companions.
         let is_busy = |other: &usize| {
             let goes_along = *other == executor || self.executors[*other].is_companion;
-            // A companion's callback may be what spins.
+            // A companion's callback may be the one that spins.
             let is_nested = |run: &super::Run| state.spin().is_some_and(|spin| spin.task == run.task);
             let nested = self.runs.iter().filter(|run| run.state == RunState::Running && is_nested(run)).count();
             goes_along && self.busy(*other) > if *other == executor { 0 } else { nested }
@@ -156,7 +156,7 @@ impl Model {
     fn judge_waits(&mut self) {
         let now = self.notes.len();
         let is_stuck = |wait: &super::Wait| {
-            // A spin that is over does not poll it any more, and may still wait for others.
+            // A spin that is over does not poll its future any more, and may still wait for other threads.
             let is_polled = wait.main_of.is_none_or(|executor| {
                 let until = self.executors[executor].spin().map(|spin| spin.plan.until);
                 self.busy(executor) == 0 && until == Some(Until::Halted) && !self.may_be_ending(executor)
@@ -169,7 +169,7 @@ impl Model {
         }
     }
 
-    /// Whether ROS time has no reason to stand still: no jump callback waits for one that runs.
+    /// Returns true if ROS time has no reason to stand still: no jump callback waits for a callback that runs.
     pub(super) fn nobody_holds_ros_time(&self) -> bool {
         let blocks = |number: usize| {
             let life = &self.lives[number];
@@ -185,9 +185,9 @@ impl Model {
         !(0..self.lives.len()).any(blocks)
     }
 
-    // ---- who waits besides callbacks ----
+    // ---- waits outside of callbacks ----
 
-    /// The thread blocks until the next round.
+    /// Notes that the thread blocks until the next round.
     pub(crate) fn gated(&mut self, task: usize, executor: Option<usize>) {
         self.note(task, super::Event::TakesLong { executor });
         self.gated.push((task, executor));
@@ -212,7 +212,7 @@ impl Model {
         }
     }
 
-    /// A sleep is over; says what is wrong with that.
+    /// Judges the end of a sleep.
     pub(crate) fn slept(&mut self, task: usize, on: WaitOn, since: super::At, ok: bool) {
         self.note(task, super::Event::Slept { ok });
         let WaitOn::Sleep { executor, clock, not_before, .. } = on else {
@@ -228,13 +228,13 @@ impl Model {
         }
     }
 
-    /// What a sleep that begins now waits for.
+    /// Returns the wait of a sleep that begins now.
     pub(crate) fn sleep_on(&self, executor: usize, clock: Clock, duration: Ms) -> WaitOn {
         let not_before = self.clocks.reading_min(clock) + duration;
         WaitOn::Sleep { executor, clock, not_before, due_by: Ms::MAX }
     }
 
-    /// The sleep was made.
+    /// Returns the wait after the sleep was created.
     pub(crate) fn sleep_made(&self, on: WaitOn, duration: Ms) -> WaitOn {
         let WaitOn::Sleep { executor, clock, not_before, .. } = on else {
             return on;

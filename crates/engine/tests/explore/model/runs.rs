@@ -16,12 +16,12 @@ pub(crate) struct Run {
     pub(crate) life: usize,
     pub(crate) task: usize,
     pub(crate) state: RunState,
-    /// How often it went on after it had waited.
+    /// The number of times that it went on after it had waited.
     pub(crate) segments: usize,
     pub(crate) waits_on: Option<WaitOn>,
-    /// When it was suspended last.
+    /// The note at which it was last suspended.
     pub(crate) suspended: At,
-    /// When its thread left it last.
+    /// The note at which its thread last left it.
     pub(crate) left: At,
     /// The request that it answers.
     pub(crate) item: Option<usize>,
@@ -32,7 +32,7 @@ impl Model {
         self.program.entity(self.lives[life].entity).expect("lives have plans")
     }
 
-    /// A callback begins; returns the number of the activation.
+    /// Notes that a callback begins. Returns the number of the activation.
     pub(crate) fn starts(&mut self, task: usize, life: usize, item: Option<usize>) -> usize {
         let executor = self.lives[life].executor;
         let seen = self.seen_by(task, executor);
@@ -59,7 +59,7 @@ impl Model {
         format!("steady {steady}, system {system}, ROS when last blocked {}", self.clocks.ros_quiet)
     }
 
-    /// A callback that had waited goes on.
+    /// Notes that a callback that had waited goes on.
     pub(crate) fn goes_on(&mut self, task: usize, run: usize) {
         let executor = self.lives[self.runs[run].life].executor;
         let seen = self.seen_by(task, executor);
@@ -71,7 +71,7 @@ impl Model {
         self.begins(task, run, seen);
     }
 
-    /// What holds for every beginning of a callback, or of a part of it.
+    /// Judges the beginning of a callback, or of a segment of one.
     fn begins(&mut self, task: usize, run: usize, seen: At) {
         let life = self.runs[run].life;
         let Life { entity, executor, group, dropped, .. } = self.lives[life].clone();
@@ -83,7 +83,7 @@ impl Model {
             self.broken(Rule::OutsideSpin, format!("{what} runs while executor {executor} does not spin"));
         }
         let reentrant = self.program.group(group).is_some_and(|group| group.reentrant);
-        // Who is told of a jump of ROS time does not wait for those of its group that wait themselves.
+        // A jump callback does not wait for callbacks of its group that are suspended.
         let is_jump = matches!(self.plan_of(life).kind, Kind::Jump { .. });
         let excludes = |other: &usize| !is_jump || self.runs[*other].state == RunState::Running;
         if !reentrant && let Some(other) = self.holder(group, run).filter(excludes) {
@@ -99,9 +99,9 @@ impl Model {
         self.judge_order(task, run, seen);
     }
 
-    /// The activation other than `but` that has the mutually exclusive group.
+    /// Returns the activation other than `but` that has the mutually exclusive group.
     ///
-    /// Of several, one that runs: jump callbacks run beside one that waits.
+    /// If there are several, returns one that runs: a jump callback runs beside a suspended one.
     pub(crate) fn holder(&self, group: usize, but: usize) -> Option<usize> {
         let holds = |number: &usize| {
             let run = &self.runs[*number];
@@ -117,16 +117,16 @@ impl Model {
         Some(holders.chain([first]).find(runs).unwrap_or(first))
     }
 
-    /// Whether an activation has the mutually exclusive group, or may still have it.
+    /// Returns true if an activation has the mutually exclusive group, or may still have it.
     pub(super) fn may_be_held(&self, group: usize) -> bool {
-        // Between two moments at which all threads are blocked, what was dropped keeps its group until its future is dropped.
+        // An entity that was dropped keeps its group until its future is dropped, at the latest when all threads are blocked.
         let keeps = |run: &Run| run.state == RunState::Suspended && !self.plan_of(run.life).releases_group;
         let lingers = self.last_quiet != self.notes.len()
             && self.runs.iter().any(|run| self.lives[run.life].group == group && keeps(run));
         lingers || self.holder(group, usize::MAX).is_some()
     }
 
-    /// How many activations of it may be under way.
+    /// Returns the number of activations that the entity may have under way.
     pub(crate) fn limit(&self, life: usize) -> usize {
         let plan = self.plan_of(life);
         let group = self.program.group(plan.group).expect("its group is there");
@@ -180,7 +180,7 @@ impl Model {
         }
     }
 
-    /// The callback is about to panic.
+    /// Notes that the callback is about to panic.
     pub(crate) fn panics(&mut self, task: usize, run: usize) {
         let at = self.note(task, Event::Panics { run });
         self.runs[run].state = RunState::Ended;
@@ -203,24 +203,24 @@ impl Model {
 }
 
 impl Model {
-    /// An incident was reported.
+    /// Notes that an incident was reported.
     pub(crate) fn incident(&mut self, task: usize, entity: &str, text: String) {
         let at = self.note(task, Event::Incident { entity: entity.to_owned(), text });
         self.incidents += 1;
-        // What is removed after a panic is removed before that is reported.
+        // An entity that is removed after a panic is removed before the report.
         let number = entity.strip_prefix('e').and_then(|number| number.parse::<usize>().ok());
         let is_it = |life: &&mut Life| Some(life.entity) == number && life.removed_by_panic;
         let mut candidates = self.lives.iter_mut().filter(is_it);
-        // Of several lives of that entity, the report does not say which.
+        // If the entity has several lives, the report does not say which one panicked.
         if let (Some(life), None) = (candidates.next(), candidates.next()) {
             life.dropped.get_or_insert(at);
         }
     }
 
-    /// A stream is about to panic.
+    /// Notes that a stream is about to panic.
     pub(crate) fn stream_panics(&mut self, task: usize, life: usize) {
         let at = self.note(task, Event::Did("a stream panics"));
-        // Its thread has the group until it gives that back.
+        // The thread has the group until it gives it back.
         let (state, waits_on, item) = (RunState::Ended, None, None);
         self.runs.push(Run { life, task, state, segments: 0, waits_on, suspended: 0, left: at, item });
         self.panics += 1;

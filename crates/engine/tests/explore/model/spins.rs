@@ -1,25 +1,25 @@
-//! Spins: what runs in them, and how they end.
+//! Spins: the callbacks that run in them, and their ends.
 
 use super::super::program::{Clock, Ms, Program, Role, SpinPlan, Until};
 use super::{At, Event, Model, Rule, SpinResult};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ExecutorState {
-    /// The spins under way: several if threads try to spin it while another one does.
+    /// The spins under way. There are several if threads try to spin the executor while another one does.
     pub(crate) spins: Vec<Spin>,
     pub(crate) halts_begun: usize,
-    /// When the last halt began that is done.
+    /// The note at which the last halt that is done began.
     pub(crate) halted: Option<At>,
-    /// Threads that halt it just now, and since when.
+    /// The threads that are just halting the executor, with the notes at which they began.
     halting: Vec<(usize, At)>,
     halted_ends: usize,
-    /// A callback panicked in a group that halts then.
+    /// The note at which a callback panicked in a group that halts then.
     pub(crate) panicked: Option<At>,
     pub(crate) dropping: Option<At>,
     pub(crate) dropped: Option<At>,
     pub(crate) is_companion: bool,
     pub(crate) threads: usize,
-    /// The last time that all threads were blocked and it had an idle one.
+    /// The last note at which all threads were blocked and the executor had an idle one.
     pub(super) looked_at: At,
 }
 
@@ -29,28 +29,28 @@ pub(crate) struct Spin {
     pub(crate) task: usize,
     pub(crate) began: At,
     pub(super) began_ms: Ms,
-    /// Known once all threads were blocked.
+    /// The latest time of its beginning, known once all threads were blocked.
     pub(super) began_max: Option<Ms>,
-    /// Callbacks, or parts of them, that ran in it.
+    /// The number of callbacks and segments that ran in the spin.
     pub(crate) started: usize,
     pub(crate) main_done: bool,
-    /// A halt has been asked for since it began, or was under way then.
+    /// True if a halt was requested since the spin began, or was under way then.
     pub(super) may_be_halted: bool,
-    /// No other thread has tried to spin it meanwhile.
+    /// True if no other thread has tried to spin the executor meanwhile.
     is_alone: bool,
-    /// Since when no other thread tries to.
+    /// The note since which no other thread tries to.
     pub(super) alone_since: At,
 }
 
 impl Spin {
-    /// When its time is surely over.
+    /// Returns the time at which its timeout has surely passed.
     pub(super) fn ends_by(&self) -> Option<Ms> {
         Some(self.began_max? + self.plan.timeout?)
     }
 }
 
 impl ExecutorState {
-    /// The spin under way, if there is no doubt which one it is.
+    /// Returns the spin under way, if there is exactly one.
     pub(crate) fn spin(&self) -> Option<&Spin> {
         self.spins.first().filter(|_| self.spins.len() == 1)
     }
@@ -92,7 +92,7 @@ impl Model {
 
     pub(crate) fn spin_ended(&mut self, task: usize, executor: usize, result: SpinResult) {
         let seen = self.seen_by(task, executor);
-        // What the spin leaves to be dropped is dropped after its end, and companions are waited for.
+        // After a spin's end its leftovers are dropped, and companions are waited for.
         let last = self.notes.iter().rev().find(|(by, _)| *by == task).map(|(_, event)| event);
         let is_left =
             |event: &Event| matches!(event, Event::HasTakenLong | Event::Incident { .. } | Event::Abandoned { .. });
@@ -151,21 +151,21 @@ impl Model {
         }
     }
 
-    /// Whether its callbacks may run now.
+    /// Returns true if the executor's callbacks may run now.
     pub(crate) fn may_run(&self, executor: usize) -> bool {
         let state = &self.executors[executor];
-        // Companions spin along with any of the others. If the last of these was within a callback of a companion, it cannot
-        // wait for what that does afterwards.
+        // Companions spin along with any leader. If the last leader spun within a callback of a companion, its end cannot wait for
+        // that companion.
         let along = || self.executors.iter().any(|other| !other.spins.is_empty()) || self.last_end.1;
         !state.spins.is_empty() || (state.is_companion && along())
     }
 
-    /// When the spin under way began.
+    /// Returns the note at which the spin under way began.
     pub(crate) fn spin_began(&self, executor: usize) -> Option<At> {
         self.executors[executor].spins.iter().map(|spin| spin.began).min()
     }
 
-    /// How many threads its spin has.
+    /// Returns the number of threads of its spin.
     pub(crate) fn threads_of(&self, executor: usize) -> usize {
         let state = &self.executors[executor];
         match state.spin() {
@@ -208,7 +208,7 @@ impl Model {
     pub(crate) fn drops_executor(&mut self, task: usize, executor: usize) {
         let at = self.note(task, Event::DropsExecutor { executor });
         let mut gone = vec![executor];
-        // Companions go with the last of the others, or at some time before.
+        // Companions go with the last of the other executors, or before.
         gone.extend((0..self.executors.len()).filter(|other| self.executors[*other].is_companion));
         for executor in gone {
             self.executors[executor].dropping.get_or_insert(at);
@@ -238,7 +238,7 @@ impl Model {
 }
 
 impl Model {
-    /// The future that the spin awaits has resolved.
+    /// Notes that the future that the spin awaits has resolved.
     pub(crate) fn main_is_done(&mut self, executor: usize) {
         if let Some(spin) = self.executors[executor].spins.first_mut() {
             spin.main_done = true;

@@ -1,20 +1,20 @@
-//! When timers may run, and when they must have run.
+//! The times from which timers may run, and by which they must have run.
 
 use super::super::program::{Clock, EntityPlan, Kind, Ms};
 use super::clocks::Clocks;
 use super::{At, Change, Event, Model, Rule};
 
-/// What was asked of a timer, and what that means for its next due time.
+/// A request to a timer, and its effect on the next due time.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     task: usize,
     begin: At,
     end: Option<At>,
     is_cancel: bool,
-    /// What its clock showed at least when it was asked for.
+    /// The least that the timer's clock showed at the request.
     asked_at: Ms,
     due_by: Ms,
-    /// Starts that surely came after it was done.
+    /// The number of starts that surely came after the request was done.
     starts: u64,
 }
 
@@ -22,15 +22,15 @@ struct Asked {
 pub(crate) struct TimerModel {
     pub(crate) clock: Clock,
     is_periodic: bool,
-    /// All that were ever set: two threads may have set them at once.
+    /// All waits that were ever set: two threads may have set them at once.
     waits: Vec<Ms>,
     asked: Vec<Asked>,
-    /// By when it is due after its last start, and the last start.
+    /// The last start, and the time by which the timer is due after it.
     after_start: Option<(At, Ms)>,
 }
 
 impl TimerModel {
-    /// The timer of that plan, which is being created.
+    /// Returns the timer of an entity that is being created; `None` if it is no timer.
     pub(super) fn created(task: usize, plan: &EntityPlan, at: At, clocks: &Clocks) -> Option<Self> {
         let Kind::Timer { clock, wait, periodic, .. } = plan.kind else {
             return None;
@@ -53,7 +53,7 @@ impl TimerModel {
         });
     }
 
-    /// The change that this thread had under way ended.
+    /// Notes the end of the change that this thread had under way.
     pub(super) fn change_ended(&mut self, task: usize, at: At, clocks: &Clocks) {
         let longest = self.longest();
         let clock = self.clock;
@@ -67,7 +67,7 @@ impl TimerModel {
         self.waits.iter().copied().max().unwrap_or(0)
     }
 
-    /// Those that may have been the last one to be done, for who saw what was done until `seen`.
+    /// Returns the requests that may have been the last one to be done, for a thread that has seen everything up to `seen`.
     fn candidates(&self, seen: At) -> impl Iterator<Item = usize> + '_ {
         let is_superseded = move |asked: &Asked| {
             let Some(end) = asked.end else {
@@ -78,7 +78,10 @@ impl TimerModel {
         (0..self.asked.len()).filter(move |at| !is_superseded(&self.asked[*at]))
     }
 
-    /// Its callback begins. Says what is wrong with that.
+    /// Judges a start of the callback.
+    ///
+    /// # Errors
+    /// The rule that is broken, with a text.
     pub(super) fn starts(&mut self, at: At, seen: At, clocks: &Clocks) -> Result<(), (Rule, String)> {
         let shortest = self.waits.iter().copied().min().unwrap_or(0);
         let period = if self.is_periodic { shortest } else { 0 };
@@ -99,13 +102,13 @@ impl TimerModel {
             let asked = &mut self.asked[number];
             asked.starts += u64::from(asked.end.is_some_and(|end| end <= seen));
         }
-        // It may have been released long before, when its clock showed more.
+        // The timer may have been released long before, when its clock showed more.
         let before = self.after_start.map_or(0, |(at, _)| at).min(seen);
         self.after_start = Some((at, clocks.most_since(self.clock, before) + self.longest()));
         verdict
     }
 
-    /// By when it is due, on its clock, if that is known for what was seen.
+    /// Returns the time on its clock by which the timer is due, if that is known from everything up to `seen`.
     pub(super) fn due_by(&self, seen: At) -> Option<Ms> {
         if self.asked.iter().any(|asked| asked.end.is_none_or(|end| end > seen)) {
             return None;
@@ -129,7 +132,7 @@ impl TimerModel {
         Some(due_by)
     }
 
-    /// ROS time has jumped, or may have: changes by when it is due.
+    /// Changes the latest due time after ROS time has jumped, or may have.
     pub(super) fn follow_ros(&mut self, follow: impl Fn(Ms) -> Ms) {
         for asked in self.asked.iter_mut().filter(|asked| asked.due_by != Ms::MAX) {
             asked.due_by = follow(asked.due_by);

@@ -1,0 +1,63 @@
+//! A leader's spin, with the companions that spin along.
+
+use std::sync::Arc;
+
+use rospin_core::Instant;
+
+use super::Companions;
+use crate::executor_handle::ExecutorHandle;
+use crate::executor_options::{SpinOptions, Until};
+use crate::spin::SpinError;
+
+/// Keeps the companions spinning along with a leader until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Along {
+    companions: Arc<Companions>,
+    /// `None` once the leader has left.
+    leader: Option<ExecutorHandle>,
+    /// For a short spin: its deadline, if it has one.
+    rest: Option<Option<Instant>>,
+}
+
+impl Along {
+    /// Has all companions spin along with `leader`.
+    ///
+    /// # Errors
+    /// See [`Companions::join`].
+    pub(crate) fn begin(
+        companions: &Arc<Companions>,
+        leader: &ExecutorHandle,
+        options: SpinOptions,
+    ) -> Result<Self, SpinError> {
+        companions.join(leader)?;
+        let deadline = options.timeout.map(|timeout| leader.shared().now() + timeout);
+        let rest = (options.until != Until::Halted).then_some(deadline);
+        Ok(Self { companions: Arc::clone(companions), leader: Some(leader.clone()), rest })
+    }
+
+    /// Ends the leader's part in the round, and with the last leader the companions' spins.
+    ///
+    /// # Errors
+    /// The failure of a companion that ended before its leaders.
+    pub(crate) fn end(mut self) -> Result<(), SpinError> {
+        self.leave()
+    }
+
+    fn leave(&mut self) -> Result<(), SpinError> {
+        let Some(leader) = self.leader.take() else {
+            return Ok(());
+        };
+        let rest = self.rest.map(|deadline| match deadline {
+            Some(deadline) => SpinOptions::spin_all().timeout(deadline.saturating_since(leader.shared().now())),
+            None => SpinOptions::spin_all(),
+        });
+        self.companions.leave(&leader, rest)
+    }
+}
+
+impl Drop for Along {
+    fn drop(&mut self) {
+        // The spin unwinds: its panic counts, and not an error of the companions.
+        let _ = self.leave();
+    }
+}

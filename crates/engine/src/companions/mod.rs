@@ -1,0 +1,203 @@
+//! Executors that only a deployment file names. They spin on threads of their own while one of the program's executors spins,
+//! so that a program whose groups are moved to them need not be changed.
+//!
+//! A leader is an executor of the program that spins. A round begins with the first leader and is over when the last one has
+//! left. Each companion has a thread, which waits for a round, spins until it is over, and waits for the next one: a program may
+//! spin once in a loop. The threads end with the program's last executor.
+//!
+//! A companion's own thread says that its spin has ended, under the lock. The thread that ends a round waits for that, unless
+//! it runs a callback of a companion: that companion's spin can only end after the callback.
+
+mod along;
+mod round;
+
+pub(crate) use along::Along;
+use round::{Common, Companion, State, copy, tell};
+
+use crate::sync::Mutex;
+use std::panic::resume_unwind;
+use std::sync::{Arc, Weak};
+
+use crate::context::Context;
+use crate::executor_core::ExecutorCore;
+use crate::executor_handle::ExecutorHandle;
+use crate::executor_options::{ExecutorOptions, SpinOptions};
+use crate::os::CoreSet;
+use crate::solo::Solo;
+use crate::spin::SpinError;
+use crate::sync::atomic::Ordering;
+
+/// The program's executors, and the companions that they own.
+#[derive(Debug, Default)]
+pub(crate) struct Companions {
+    common: Arc<Common>,
+    /// The program's executors, with the number of their threads.
+    program: Mutex<Vec<(Weak<ExecutorCore>, u16)>>,
+}
+
+impl Companions {
+    // ---- executors ----
+
+    /// Returns the executor that the deployment file puts the group on, if it names one.
+    pub(crate) fn executor_for(context: &Context, node: &str, group: &str) -> Option<ExecutorHandle> {
+        let deployed = context.deployed()?;
+        let name = deployed.executor_of(node, group)?;
+        let companions = context.shared::<Self>();
+        let program = companions.programs_executors();
+        if let Some((core, threads)) = program.iter().find(|(core, _)| core.shared.name == name) {
+            return Some(ExecutorHandle { core: Arc::clone(core), context: context.clone(), threads: *threads });
+        }
+        if program.iter().all(|(core, _)| core.is_closed()) {
+            // No executor of the program is left to own a companion.
+            return None;
+        }
+        Some(companions.get(&name, || Solo::new(deployed.adjust(ExecutorOptions::new(&name)), context)))
+    }
+
+    /// Enters an executor that the program has created.
+    pub(crate) fn enter(&self, executor: &ExecutorHandle) {
+        let mut program = self.program.lock();
+        program.retain(|(core, _)| core.strong_count() > 0);
+        program.push((Arc::downgrade(&executor.core), executor.threads));
+    }
+
+    /// Returns the names of the program's executors.
+    pub(crate) fn names_of_programs_executors(&self) -> Vec<String> {
+        self.programs_executors().iter().map(|(core, _)| core.shared.name.clone()).collect()
+    }
+
+    fn programs_executors(&self) -> Vec<(Arc<ExecutorCore>, u16)> {
+        let program = self.program.lock();
+        program.iter().filter_map(|(core, threads)| Some((core.upgrade()?, *threads))).collect()
+    }
+
+    /// Returns the companion called `name`. If there is none, `create` makes it.
+    fn get(&self, name: &str, create: impl FnOnce() -> Solo) -> ExecutorHandle {
+        let mut state = self.common.lock();
+        if let Some(companion) = state.companions.iter().find(|companion| companion.is_called(name)) {
+            return companion.executor.handle().clone();
+        }
+        let executor = Arc::new(create());
+        let handle = executor.handle().clone();
+        state.created += 1;
+        let id = state.created;
+        state.companions.push(Companion { id, executor, round: 0, is_spinning: false, thread: None });
+        if !state.leaders.is_empty() {
+            self.common.begin(&mut state);
+        }
+        handle
+    }
+
+    /// Gives up the companion called `name` for the program to own, unless it spins.
+    pub(crate) fn adopt(&self, name: &str) -> Option<Solo> {
+        let mut state = self.common.lock();
+        let is_it = |companion: &Companion| companion.is_called(name) && !companion.is_spinning;
+        let number = state.companions.iter().position(is_it)?;
+        let Companion { executor, thread, .. } = state.companions.swap_remove(number);
+        self.common.changed.notify_all();
+        drop(state);
+        // The thread only waits for a round. It finds that its companion is gone, and ends.
+        if let Some(thread) = thread {
+            let _ = thread.join();
+        }
+        Arc::into_inner(executor)
+    }
+
+    // ---- rounds ----
+
+    /// Adds a leader and has all companions spin along, after the last round has ended.
+    ///
+    /// A callback of a companion does not wait for the end of the last round.
+    ///
+    /// # Errors
+    /// The failure of a companion that the other leaders still have to stop for, or that nobody was told of.
+    fn join(&self, leader: &ExecutorHandle) -> Result<(), SpinError> {
+        let mut state = self.common.lock();
+        let is_last_round_over = |state: &State| !state.is_any_spinning() && !state.is_leaving;
+        while state.leaders.is_empty() && !is_last_round_over(&state) && !state.is_here() {
+            state = self.common.wait(state);
+        }
+        if state.leaders.is_empty() {
+            if !state.is_leaving {
+                // The last round ended in a companion's callback, which did not wait for it.
+                let (failure, panic) = (state.failure.take(), state.panic.0.take());
+                if failure.is_some() || panic.is_some() {
+                    drop(state);
+                    return Err(panic.map_or(failure.unwrap_or(SpinError::Halted), |panic| resume_unwind(panic)));
+                }
+            }
+            state.round += 1;
+            state.cores = CoreSet::of_current_thread().ok();
+        } else if let Some(failure) = &state.failure {
+            return Err(copy(failure));
+        }
+        state.leaders.push(leader.clone());
+        self.common.begin(&mut state);
+        Ok(())
+    }
+
+    /// Removes a leader. The last one ends the round.
+    fn leave(&self, leader: &ExecutorHandle, rest: Option<SpinOptions>) -> Result<(), SpinError> {
+        let mut state = self.common.lock();
+        let is_leader = |other: &ExecutorHandle| Arc::ptr_eq(&other.core, &leader.core);
+        if let Some(number) = state.leaders.iter().position(is_leader) {
+            state.leaders.swap_remove(number);
+        }
+        if !state.leaders.is_empty() {
+            let is_over = !state.leaders.iter().any(is_leader);
+            if state.panic.0.is_some() && is_over {
+                leader.shared().halt.store(false, Ordering::Release);
+            }
+            return state.failure.as_ref().map_or(Ok(()), |failure| Err(tell(failure, leader, is_over)));
+        }
+        let round = state.round;
+        // In a companion's callback, this thread does not wait for the companions: then nothing more may run.
+        state.rest = rest.filter(|_| !state.is_here());
+        // Each companion takes its halt back under the lock, when it sees that the round is over.
+        let spinning = state.companions.iter().filter(|companion| companion.is_spinning);
+        spinning.for_each(|companion| companion.executor.handle().halt());
+        if !state.is_here() {
+            state.is_leaving = true;
+            while state.companions.iter().any(|companion| companion.is_spinning && companion.round <= round) {
+                state = self.common.wait(state);
+            }
+            state.is_leaving = false;
+            self.common.changed.notify_all();
+        }
+        // A companion's callback may have begun another round meanwhile, whose leaders stop for the same failure.
+        let failure = if state.leaders.is_empty() { state.failure.take() } else { state.failure.as_ref().map(copy) };
+        let panic = state.panic.0.take();
+        drop(state);
+        if panic.is_some() {
+            leader.shared().halt.store(false, Ordering::Release);
+        }
+        // The engine itself panicked: passes that on, unless this thread is panicking already.
+        if let Some(panic) = panic.filter(|_| !std::thread::panicking()) {
+            resume_unwind(panic);
+        }
+        failure.map_or(Ok(()), |failure| Err(tell(&failure, leader, true)))
+    }
+}
+
+impl Drop for Companions {
+    /// Ends the companions' threads.
+    fn drop(&mut self) {
+        if self.common.process.is_another() {
+            // In a process that was forked off, the companions' threads do not exist. What they own is leaked.
+            std::mem::forget(Arc::clone(&self.common));
+            return;
+        }
+        let mut state = self.common.lock();
+        let is_here = state.is_here();
+        let companions = std::mem::take(&mut state.companions);
+        drop(state);
+        self.common.changed.notify_all();
+        for Companion { executor, thread, .. } in companions {
+            // In a companion's callback, the threads end by themselves once that callback is over.
+            if let Some(thread) = thread.filter(|_| !is_here) {
+                let _ = thread.join();
+            }
+            drop(executor);
+        }
+    }
+}

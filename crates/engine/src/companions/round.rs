@@ -1,0 +1,236 @@
+//! The companions of one round, and the threads that they spin on.
+
+use std::any::Any;
+use std::fmt;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, PoisonError};
+
+use crate::executor_handle::ExecutorHandle;
+use crate::executor_options::SpinOptions;
+use crate::os::{CoreSet, Process, ThreadOptions};
+use crate::solo::Solo;
+use crate::spin::{SpinEnd, SpinError};
+use crate::sync::atomic::Ordering;
+use crate::sync::thread::JoinHandle;
+use crate::sync::{Condvar, PlainMutex, PlainMutexGuard, spawn, thread};
+
+/// The state that companions' threads share with leaders.
+#[derive(Debug, Default)]
+pub(super) struct Common {
+    pub(super) process: Process,
+    state: PlainMutex<State>,
+    /// A round has begun, a companion has come to its end, or the threads are to end.
+    pub(super) changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) companions: Vec<Companion>,
+    /// The number of companions that there have been.
+    pub(super) created: u64,
+    /// The program's executors that spin.
+    pub(super) leaders: Vec<ExecutorHandle>,
+    /// The number of the round.
+    pub(super) round: u64,
+    /// The cores of this round's first leader before its spin began.
+    pub(super) cores: Option<CoreSet>,
+    /// The spin with which companions run what is ready after they were halted, if the last leader's spin was a short one.
+    pub(super) rest: Option<SpinOptions>,
+    /// True while the last leader waits for the end of the companions. Their failures are for it, not for the next leader.
+    pub(super) is_leaving: bool,
+    /// The failure of a companion that ended before its leaders, until the last of them has left.
+    pub(super) failure: Option<SpinError>,
+    /// A panic of the engine itself on a companion's thread, until the last leader has left.
+    pub(super) panic: Panic,
+}
+
+/// The payload of a panic.
+#[derive(Default)]
+pub(super) struct Panic(pub(super) Option<Box<dyn Any + Send>>);
+
+/// An executor that only the deployment file names.
+#[derive(Debug)]
+pub(super) struct Companion {
+    pub(super) id: u64,
+    pub(super) executor: Arc<Solo>,
+    /// The last round that it was to spin in.
+    pub(super) round: u64,
+    /// True until its thread has come to the end of that round.
+    pub(super) is_spinning: bool,
+    /// The thread, started in the companion's first round. It owns the executor only while that spins.
+    pub(super) thread: Option<JoinHandle<()>>,
+}
+
+impl Common {
+    /// Has all companions spin that have not spun in this round.
+    pub(super) fn begin(self: &Arc<Self>, state: &mut State) {
+        let round = state.round;
+        let mut failure = None;
+        for companion in state.companions.iter_mut().filter(|companion| companion.round < round) {
+            if companion.thread.is_none() {
+                let (common, id) = (Arc::clone(self), companion.id);
+                match spawn(companion.executor.handle().name(), move || common.run(id)) {
+                    Ok(thread) => companion.thread = Some(thread),
+                    Err(error) => failure = Some(SpinError::Thread(error)),
+                }
+            }
+            if companion.thread.is_some() && !companion.is_spinning {
+                companion.is_spinning = true;
+                companion.round = round;
+            }
+        }
+        if let Some(error) = failure {
+            state.fail(error);
+        }
+        self.changed.notify_all();
+    }
+
+    /// Runs the thread of the companion with that number.
+    fn run(&self, id: u64) {
+        let mut has: Option<CoreSet> = None;
+        let mut state = self.lock();
+        loop {
+            let Some(companion) = state.companion(id) else { return };
+            if !companion.is_spinning {
+                state = self.wait(state);
+                continue;
+            }
+            let (round, executor) = (companion.round, Arc::clone(&companion.executor));
+            // The thread inherited the cores of the thread that started it, which may be those of a callback's executor.
+            if state.cores.is_some() && has != state.cores {
+                has.clone_from(&state.cores);
+                drop(state);
+                let _ = ThreadOptions::new().cores(has.clone().unwrap_or_default()).apply();
+                state = self.lock();
+            }
+            state = self.spin(state, &executor, round);
+            if state.companion(id).is_none() {
+                // `executor` is the last owner, and its drop runs user code.
+                drop(state);
+                return;
+            }
+            drop(executor);
+            state.end(id);
+            self.changed.notify_all();
+        }
+    }
+
+    /// Spins until the round is over. After a short round, spins on until nothing is ready.
+    fn spin<'a>(
+        &'a self,
+        mut state: PlainMutexGuard<'a, State>,
+        executor: &Solo,
+        round: u64,
+    ) -> PlainMutexGuard<'a, State> {
+        let spin = |options| catch_unwind(AssertUnwindSafe(|| executor.spin(options)));
+        let mut is_well = true;
+        // The leaders may have left already.
+        if !state.leaders.is_empty() {
+            drop(state);
+            let spun = spin(SpinOptions::new());
+            state = self.lock();
+            is_well = state.note(spun);
+        }
+        if state.leaders.is_empty() || state.round != round {
+            // The last leader halted the spin, which may have ended by itself before it saw that.
+            executor.handle().shared().halt.store(false, Ordering::Release);
+        }
+        // If the leaders only spin for a moment, the companion might otherwise never run anything.
+        if let Some(rest) = state.rest.filter(|_| is_well && state.leaders.is_empty()) {
+            drop(state);
+            let spun = spin(rest);
+            state = self.lock();
+            state.note(spun);
+        }
+        state
+    }
+
+    pub(super) fn lock(&self) -> PlainMutexGuard<'_, State> {
+        // A panic leaves the lists whole, so a poisoned lock is as good as any.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn wait<'a>(&self, state: PlainMutexGuard<'a, State>) -> PlainMutexGuard<'a, State> {
+        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn companion(&mut self, id: u64) -> Option<&mut Companion> {
+        self.companions.iter_mut().find(|companion| companion.id == id)
+    }
+
+    pub(super) fn is_any_spinning(&self) -> bool {
+        self.companions.iter().any(|companion| companion.is_spinning)
+    }
+
+    /// Returns true if the calling thread runs a callback of a companion, which cannot end before the call returns.
+    pub(super) fn is_here(&self) -> bool {
+        self.companions.iter().any(|companion| companion.executor.handle().shared().threads.is_here())
+    }
+
+    /// Notes that the companion's spin has ended. It spins again if a round has begun meanwhile.
+    fn end(&mut self, id: u64) {
+        let round = self.round;
+        if let Some(companion) = self.companion(id) {
+            companion.is_spinning = companion.round != round;
+            companion.round = round;
+        }
+    }
+
+    /// Keeps the failure of a companion's spin; returns true if it did not fail.
+    fn note(&mut self, spun: thread::Result<Result<SpinEnd, SpinError>>) -> bool {
+        match spun {
+            // The leader's timeout passed.
+            Ok(Ok(_) | Err(SpinError::Timeout)) => return true,
+            Ok(Err(error)) => self.fail(error),
+            Err(panic) => {
+                self.panic.0.get_or_insert(panic);
+                self.leaders.iter().for_each(ExecutorHandle::halt);
+            }
+        }
+        false
+    }
+
+    /// A failed companion ends its leaders' spins, which return the error.
+    fn fail(&mut self, error: SpinError) {
+        self.failure.get_or_insert(error);
+        self.leaders.iter().for_each(ExecutorHandle::halt);
+    }
+}
+
+impl Companion {
+    pub(super) fn is_called(&self, name: &str) -> bool {
+        self.executor.handle().name() == name
+    }
+}
+
+impl fmt::Debug for Panic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Panic").field(&self.0.is_some()).finish()
+    }
+}
+
+/// Returns the failure to a leader whose spin ended. If it leaves for good, takes back the halt, so that its next spin does not
+/// end for the same failure.
+pub(super) fn tell(failure: &SpinError, leader: &ExecutorHandle, is_over: bool) -> SpinError {
+    if is_over {
+        leader.shared().halt.store(false, Ordering::Release);
+    }
+    copy(failure)
+}
+
+/// Copies the error, for every leader to return.
+pub(super) fn copy(error: &SpinError) -> SpinError {
+    let copy = |error: &io::Error| io::Error::new(error.kind(), error.to_string());
+    match error {
+        SpinError::AlreadySpinning { executor } => SpinError::AlreadySpinning { executor: executor.clone() },
+        SpinError::Panicked(incident) => SpinError::Panicked(incident.clone()),
+        SpinError::Shortfall(report) => SpinError::Shortfall(report.clone()),
+        SpinError::Thread(error) => SpinError::Thread(copy(error)),
+        SpinError::Runtime(error) => SpinError::Runtime(copy(error)),
+        // A companion's spin has no end of its own and no deployment, so it does not fail with these.
+        SpinError::Halted | SpinError::Timeout | SpinError::Deployment(_) => SpinError::Halted,
+    }
+}

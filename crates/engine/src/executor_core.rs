@@ -1,0 +1,164 @@
+//! An executor's state behind its lock, and the changes to it that are still to be made.
+
+use crate::sync::atomic::{Ordering, fence};
+use crate::sync::{Mutex, MutexGuard};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::changes::{CHANGES_A_STEP, Changes, Ticket};
+use crate::incident::contain;
+use crate::shared::Shared;
+use crate::state::State;
+
+/// The most times that a thread which ends a spin looks for changes that others asked for just then.
+const LOOKS_AT_THE_END: usize = 16;
+
+/// An executor, as its handles and its dispatch loop have it.
+pub(crate) struct ExecutorCore {
+    pub(crate) shared: Arc<Shared>,
+    changes: Changes<State>,
+    /// Locked by `spin` from beginning to end; its threads share the guard among them.
+    state: Mutex<State>,
+}
+
+impl ExecutorCore {
+    pub(crate) fn new(shared: Arc<Shared>, state: State) -> Self {
+        Self { shared, changes: Changes::new(), state: Mutex::new(state) }
+    }
+
+    /// Has `change` made as soon as possible: now if nothing spins, else between two callbacks.
+    ///
+    /// Locks, but never waits for a callback. A closed executor drops the change and returns no ticket.
+    pub(crate) fn submit(&self, change: impl FnOnce(&mut State) + Send + 'static) -> Option<Ticket> {
+        if self.shared.is_copy() {
+            // The lock may be held by a thread that a fork has not copied.
+            std::mem::forget(change);
+            return None;
+        }
+        let ticket = match self.changes.ask(Box::new(change)) {
+            Ok(ticket) => ticket,
+            Err(change) => {
+                contain(|| drop(change));
+                return None;
+            }
+        };
+        self.shared.poke();
+        self.settle();
+        Some(ticket)
+    }
+
+    /// Takes back a change that was submitted; returns true if that was in time.
+    pub(crate) fn take_back(&self, ticket: Ticket) -> bool {
+        if self.shared.is_copy() {
+            return true;
+        }
+        let change = self.changes.take_back(ticket);
+        let is_in_time = change.is_some();
+        // The change may own a callback, whose drop is user code.
+        contain(|| drop(change));
+        is_in_time
+    }
+
+    /// Makes the changes that were submitted, if nothing spins. Otherwise the thread that holds the state makes them.
+    ///
+    /// Other threads may submit changes all the time, and find the state held by the caller each time. Then some are left for
+    /// the next thread that touches the state, at the latest for the next spin.
+    pub(crate) fn settle(&self) {
+        for _ in 0..LOOKS_AT_THE_END {
+            // This thread unlocks the state, then looks at the news. A thread that submits writes the news, then tries the
+            // lock. The fence makes one of the two see the other.
+            fence(Ordering::SeqCst);
+            if !self.shared.news.load(Ordering::Acquire) || self.with_idle_state(|_| ()).is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Makes the changes that were submitted, then runs `f` on the state. Returns `None` at once if another thread has it.
+    pub(crate) fn with_idle_state<R>(&self, f: impl FnOnce(&mut State) -> R) -> Option<R> {
+        let mut state = self.state.try_lock()?;
+        // No more than there are now: others may go on submitting.
+        self.make_changes(&mut state, self.changes.count());
+        let result = f(&mut state);
+        let leftovers = state.take_leftovers();
+        drop(state);
+        leftovers.deal_with(&self.shared);
+        Some(result)
+    }
+
+    /// Does the same, but waits for other threads that have the state for a moment. Returns `None` if the executor spins.
+    pub(crate) fn wait_for_idle_state<R>(&self, mut f: impl FnMut(&mut State) -> R) -> Option<R> {
+        loop {
+            let result = self.with_idle_state(&mut f);
+            if result.is_some() || self.shared.spinning.load(Ordering::Acquire) {
+                self.settle();
+                return result;
+            }
+            // Sleeps rather than spins: the thread that has the state may be less urgent and need this core.
+            crate::sync::thread::sleep(Duration::from_micros(50));
+        }
+    }
+
+    /// Makes some of the changes that were submitted, in order.
+    #[inline]
+    pub(crate) fn make_some_changes(&self, state: &mut State) {
+        if self.shared.news.load(Ordering::Relaxed) {
+            self.make_changes(state, CHANGES_A_STEP);
+        }
+    }
+
+    fn make_changes(&self, state: &mut State, most: usize) {
+        let shared = &self.shared;
+        if !shared.news.swap(false, Ordering::AcqRel) {
+            return;
+        }
+        if !shared.times.clock.passes() {
+            // The news may be that the clock was moved. A thread that read the clock before that and is about to park without
+            // a deadline must look again, too. It counted itself as waiting while it had the state, so this unparks it.
+            shared.bell.parker.unpark_all();
+        }
+        state.has_changes_left = true;
+        for _ in 0..most {
+            let Some(change) = self.changes.next() else {
+                state.has_changes_left = false;
+                return;
+            };
+            change(state);
+        }
+        // Exactly `most` may have been there: then nobody has to look again.
+        state.has_changes_left = self.changes.count() > 0;
+        if state.has_changes_left {
+            shared.news.store(true, Ordering::Release);
+        }
+    }
+
+    /// Locks the state for `spin`, which alone holds it for long.
+    pub(crate) fn lock_state(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.changes.is_closed()
+    }
+
+    /// Ends the executor: drops all callbacks and payloads. Signals that are still around do nothing.
+    pub(crate) fn close(&self) {
+        if self.shared.is_copy() {
+            return;
+        }
+        for change in self.changes.close() {
+            contain(|| drop(change));
+        }
+        // Wakes sleepers outside the executor. The sleeps of its own callbacks are dropped with the callbacks.
+        self.shared.sleeps.close();
+        let contents = self.lock_state().take_contents();
+        contents.deal_with(&self.shared);
+    }
+}
+
+impl fmt::Debug for ExecutorCore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.shared.fmt(f)
+    }
+}

@@ -1,0 +1,96 @@
+//! Handles of executors: for callbacks, and for threads that do not own the executor.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rospin_core::{ClockKind, Instant};
+
+use crate::context::Context;
+use crate::executor_core::ExecutorCore;
+use crate::os::ThreadReport;
+use crate::shared::Shared;
+use crate::sleep::Sleep;
+
+/// A handle of an executor, with which it can be extended and halted, but not spun. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct ExecutorHandle {
+    pub(crate) core: Arc<ExecutorCore>,
+    pub(crate) context: Context,
+    pub(crate) threads: u16,
+}
+
+impl ExecutorHandle {
+    /// Returns the executor's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.shared().name
+    }
+
+    /// Returns the context that the executor belongs to.
+    #[must_use]
+    pub const fn context(&self) -> &Context {
+        &self.context
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.core.shared
+    }
+
+    /// Returns what the kernel said of the executor's threads when it last began to spin: their scheduling, their cores, and
+    /// what they lack. Empty if nothing was [asked for](crate::ExecutorOptions::thread). Locks for a moment.
+    #[must_use]
+    pub fn thread_reports(&self) -> Vec<ThreadReport> {
+        self.shared().threads.reports()
+    }
+
+    /// Ends the spin that is going on, or, if none is, the next one at its beginning: a halt is never lost.
+    ///
+    /// May be called from any thread and from callbacks; returns at once.
+    pub fn halt(&self) {
+        self.shared().halt();
+    }
+
+    /// Sleeps until the clock of that kind shows `due`. ROS time may also get there by a jump.
+    ///
+    /// See [`sleep`](Self::sleep) for the costs, and [`Sleep`] for the executor that wakes it.
+    pub fn sleep_until(&self, clock: ClockKind, due: Instant) -> Sleep {
+        Sleep::until(self.shared(), clock, due)
+    }
+
+    /// Sleeps for a duration on the clock of that kind, from now on. If ROS time jumps back meanwhile, it sleeps no longer than that.
+    ///
+    /// The executor wakes the callback itself, and the callback goes on at its own priority. `tokio::time::sleep` relies on a
+    /// thread of Tokio instead, which is an ordinary one (`SCHED_OTHER`). Under load it makes an urgent callback as late as ordinary
+    /// threads are, so use this method there.
+    ///
+    /// Reads a clock; neither blocks, locks nor allocates. See [`Sleep`] for the costs of polling it.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use rospin_engine::{ClockKind, Context, ContextOptions, ExecutorOptions, Instant, SpinOptions, TimerOptions};
+    ///
+    /// let context = Context::new(ContextOptions::new());
+    /// let executor = context.create_executor(ExecutorOptions::new("main"));
+    /// let time = context.ros_time();
+    /// time.set_active(true);
+    /// let arm = executor.create_group("arm", "down");
+    /// let handle = executor.handle();
+    /// let _wave = arm.create_timer_async(TimerOptions::one_shot(Duration::ZERO), move |arm, _| {
+    ///     let pause = handle.sleep(ClockKind::Ros, Duration::from_secs(2));
+    ///     async move {
+    ///         arm.with(|arm| *arm = "up");
+    ///         if pause.await.is_ok() {
+    ///             arm.with(|arm| *arm = "waving");
+    ///         }
+    ///     }
+    /// })?;
+    /// executor.spin(SpinOptions::spin_all())?;
+    /// time.set(Instant::from_millis(2_000));
+    /// executor.spin(SpinOptions::spin_all())?;
+    /// assert_eq!(arm.into_payload().unwrap(), "waving");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn sleep(&self, clock: ClockKind, duration: Duration) -> Sleep {
+        Sleep::after(self.shared(), clock, duration)
+    }
+}
