@@ -15,12 +15,13 @@ use std::io::Write;
 use std::time::Duration;
 
 use clap::{ArgMatches, Command, FromArgMatches};
+use rospin_measure::machine::Machine;
+use rospin_report::Failure;
+use rospin_report::output_options;
+use rospin_report::progress::Progress;
+use rospin_report::text_table::terminal_width;
 
-use crate::experiments::{Experiment, Failure};
-use crate::machine::Machine;
-use crate::output_options;
-use crate::progress::Progress;
-use crate::text_table::terminal_width;
+use crate::experiment::Experiment;
 
 use self::agreement::Cell;
 use self::options::{DEFAULT_REPORT, Options};
@@ -150,7 +151,7 @@ fn all(time: Time, quiet: bool) -> Result<Vec<CaseResult>, runs::RunError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output_options::FromArguments;
+    use rospin_report::output_options::FromArguments;
 
     fn comparison() -> Comparison {
         Comparison::new(Time::Virtual, runs::simulate_all().unwrap())
@@ -166,7 +167,7 @@ mod tests {
     #[test]
     fn report_has_every_diagram_and_needs_no_other_file() {
         let page = report::render(&comparison()).unwrap();
-        crate::page::assert_self_contained(&page);
+        rospin_report::page::assert_self_contained(&page);
         assert_eq!(page.matches("<svg").count(), 18);
         assert!(page.contains("Every cell agrees"));
     }

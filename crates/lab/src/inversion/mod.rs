@@ -25,12 +25,13 @@ use std::time::Duration;
 
 use clap::{ArgMatches, Command, FromArgMatches};
 use rospin_engine::os::lock_memory;
+use rospin_measure::machine::Machine;
+use rospin_measure::setup::{Setup, SetupError};
+use rospin_report::Failure;
+use rospin_report::output_options;
+use rospin_report::progress::Progress;
 
-use crate::experiments::{Experiment, Failure};
-use crate::machine::Machine;
-use crate::output_options;
-use crate::progress::Progress;
-use crate::timers::{Setup, SetupError};
+use crate::experiment::Experiment;
 
 use self::figures::Row;
 use self::interference::{Case, Turn, TurnError};

@@ -1,8 +1,8 @@
 //! The plot of the report.
 
 use plotters::style::RGBColor;
+use rospin_report::svg::PlotError;
 
-use crate::svg::PlotError;
 use crate::tail_plot::tails;
 
 use super::Comparison;

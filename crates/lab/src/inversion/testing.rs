@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use rospin_engine::os::ThreadOptions;
-
-use crate::machine::Machine;
-use crate::timers::Setup;
+use rospin_measure::machine::Machine;
+use rospin_measure::setup::Setup;
 
 use super::Comparison;
 use super::figures::Row;

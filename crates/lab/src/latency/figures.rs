@@ -1,6 +1,6 @@
 //! What is shown of the runs.
 
-use crate::stats::Summary;
+use rospin_measure::stats::Summary;
 
 use super::runner::RunResult;
 use super::topics::{PERIODS_MS, TOPICS};

@@ -1,5 +1,6 @@
 //! All figures as JSON.
 
+use rospin_measure::machine::Machine;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -14,7 +15,6 @@ use super::threads::{
 };
 use super::topics::{PERIODS_MS, TOPICS, phase};
 use super::transport::KEEP_LAST;
-use crate::machine::Machine;
 
 #[derive(Serialize)]
 struct Document<'a> {

@@ -31,13 +31,14 @@ use std::io::{self, Write};
 
 use clap::{ArgMatches, Command, FromArgMatches};
 use rospin_engine::os::{CoreSet, ThreadOptions};
+use rospin_measure::machine::{Machine, choose_core};
+use rospin_report::Failure;
+use rospin_report::output_options;
+use rospin_report::progress::Progress;
 
 use crate::children;
 use crate::crunch::Calibration;
-use crate::experiments::{Experiment, Failure};
-use crate::machine::{Machine, choose_core};
-use crate::output_options;
-use crate::progress::Progress;
+use crate::experiment::Experiment;
 
 use self::kernel::Kernel;
 use self::options::{DEFAULT_REPORT, Options};

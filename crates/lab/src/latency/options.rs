@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use clap::Args;
-
-use crate::choice;
-use crate::number;
-use crate::output_options::OutputOptions;
+use rospin_report::choice;
+use rospin_report::number;
+use rospin_report::output_options::OutputOptions;
 
 use super::topics::{FULL_LOAD_PERCENT, TOPICS, period};
 use super::variant::Variant;
@@ -84,7 +83,7 @@ fn parse_load(text: &str) -> Result<f64, String> {
 mod tests {
     use super::super::variant::Structure;
     use super::*;
-    use crate::output_options::FromArguments;
+    use rospin_report::output_options::FromArguments;
 
     #[test]
     fn defaults() {

@@ -2,9 +2,8 @@
 
 use std::io;
 
+use rospin_measure::wake_up::{now_ns, sleep_until};
 use serde::{Deserialize, Serialize};
-
-use crate::wake_up::{now_ns, sleep_until};
 
 use super::runner::Settings;
 use super::stalls::{self, Stalls};

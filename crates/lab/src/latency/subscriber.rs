@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rospin_engine::os::lock_memory;
+use rospin_measure::process::put_before_others;
+use rospin_measure::wake_up::now_ns;
 use serde::{Deserialize, Serialize};
 
 use crate::crunch::{Calibration, crunch};
-use crate::process::put_before_others;
-use crate::wake_up::now_ns;
 
 use super::runner::Settings;
 use super::threads::{Crew, SAMPLING_PRIORITY, ThreadFacts};

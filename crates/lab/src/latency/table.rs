@@ -1,6 +1,6 @@
 //! The table on stdout.
 
-use crate::text_table::{Side, render as render_table};
+use rospin_report::text_table::{Side, render as render_table};
 
 use super::Comparison;
 use super::figures::{Standing, bounds_ms, deadline_ms, standings};

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use rospin_measure::machine::Machine;
+
 use crate::crunch::Calibration;
-use crate::machine::Machine;
 
 use super::Comparison;
 use super::kernel::Kernel;

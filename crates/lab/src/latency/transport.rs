@@ -198,7 +198,7 @@ fn try_array<T: std::fmt::Debug>(mut make: impl FnMut() -> io::Result<T>) -> io:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wake_up::now_ns;
+    use rospin_measure::wake_up::now_ns;
 
     #[test]
     fn messages_come_in_order_and_then_the_end() {

@@ -1,10 +1,9 @@
 //! The result as JSON: all figures, with units, machine and settings.
 
+use rospin_measure::machine::Machine;
+use rospin_measure::stats::Summary;
 use serde::Serialize;
 use serde_json::{Value, json};
-
-use crate::machine::Machine;
-use crate::stats::Summary;
 
 use super::Comparison;
 use super::figures::Figures;

@@ -28,14 +28,15 @@ mod wiring;
 use std::io::{self, Write};
 
 use clap::{ArgMatches, Command, FromArgMatches};
+use rospin_measure::machine::Machine;
+use rospin_measure::process;
+use rospin_report::Failure;
+use rospin_report::output_options;
+use rospin_report::progress::Progress;
 
 use crate::children;
 use crate::crunch::Calibration;
-use crate::experiments::{Experiment, Failure};
-use crate::machine::Machine;
-use crate::output_options;
-use crate::process;
-use crate::progress::Progress;
+use crate::experiment::Experiment;
 
 use self::child::{ChildProcess, Order};
 use self::options::{DEFAULT_REPORT, Options};

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use clap::Args;
-
-use crate::choice;
-use crate::output_options::OutputOptions;
+use rospin_report::choice;
+use rospin_report::output_options::OutputOptions;
 
 use super::kpi::{TAIL, WARM_UP};
 use super::runner::Variant;
@@ -138,7 +137,7 @@ fn parse_number(text: &str, unit: &str, min: f64, max: f64) -> Result<f64, Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output_options::FromArguments;
+    use rospin_report::output_options::FromArguments;
 
     fn refusal(arguments: &[&str]) -> String {
         let error = Options::from_arguments(arguments).unwrap_err();

@@ -3,9 +3,8 @@
 use std::ops::Range;
 
 use plotters::prelude::*;
-
-use crate::number;
-use crate::svg::{FONT, INK, PlotError, draw};
+use rospin_report::number;
+use rospin_report::svg::{FONT, INK, PlotError, draw};
 
 use super::Comparison;
 use super::graph::PLANNER_PERIOD_MS;
@@ -123,7 +122,7 @@ mod tests {
     use super::super::kpi::Kpis;
     use super::super::testing;
     use super::*;
-    use crate::svg::INK_HEX;
+    use rospin_report::svg::INK_HEX;
 
     fn hex(variant: Variant) -> String {
         let RGBColor(r, g, b) = colour(variant);

@@ -3,8 +3,7 @@
 use std::fmt::{self, Write};
 
 use plotters::style::RGBColor;
-
-use crate::page::{self, ReportError, escape};
+use rospin_report::page::{self, ReportError, escape};
 
 use super::Comparison;
 use super::figures::{COLUMNS, Column, Figures};

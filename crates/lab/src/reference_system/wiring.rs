@@ -9,11 +9,10 @@ use rospin_engine::{
     CallbackGroup, Chain, Context, ContextOptions, Executor, ExecutorOptions, Overrun, Policy, PriorityMap, SpinError,
     SpinOptions, Timer, TimerOptions,
 };
-
+use rospin_measure::process::{CpuMeter, resident_mib};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::crunch;
-use crate::process::{CpuMeter, resident_mib};
 
 use super::child::{Order, Part};
 use super::graph::{self, CHAINS, GroupSpec, Port};

@@ -25,13 +25,14 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use clap::{ArgMatches, Command, FromArgMatches};
+use rospin_measure::machine::Machine;
+use rospin_measure::process;
+use rospin_report::Failure;
+use rospin_report::output_options;
+use rospin_report::text_table::{Side, render};
 
 use crate::children;
-use crate::experiments::{Experiment, Failure};
-use crate::machine::Machine;
-use crate::output_options;
-use crate::process;
-use crate::text_table::{Side, render};
+use crate::experiment::Experiment;
 
 use self::figures::Figures;
 use self::measure::Order;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::machine::Machine;
+use rospin_measure::machine::Machine;
 
 use super::Throughput;
 use super::contenders::Contender;

@@ -1,6 +1,6 @@
 //! `rospin lab timers`: whether timers fire at their full rate, and how late their callbacks start.
 //!
-//! `loops` are the contenders, `load` the busy executor beside them, `setup` what their threads have. `verdict`, `table`,
+//! `loops` are the contenders, `load` the busy executor beside them. `verdict`, `table`,
 //! `plots`, `json` and `report` say what came out.
 
 mod contender;
@@ -11,7 +11,6 @@ mod loops;
 mod options;
 mod plots;
 mod report;
-mod setup;
 mod table;
 #[cfg(test)]
 mod testing;
@@ -22,21 +21,19 @@ use std::thread;
 use std::time::Duration;
 
 use clap::{ArgMatches, Command, FromArgMatches};
+use rospin_measure::machine::Machine;
+use rospin_measure::setup::{Setup, SetupError};
+use rospin_measure::timer::{LoopError, Turn};
+use rospin_report::Failure;
+use rospin_report::output_options;
+use rospin_report::progress::Progress;
 
-use crate::experiments::{Experiment, Failure};
-use crate::machine::Machine;
-use crate::output_options;
-use crate::progress::Progress;
+use crate::experiment::Experiment;
 
-use self::contender::Load;
+use self::contender::{Contender, Load};
 use self::figures::Row;
 use self::load::BusyExecutor;
 use self::options::{DEFAULT_REPORT, Options};
-
-// What `rospin doctor` measures, too.
-pub(crate) use self::contender::Contender;
-pub(crate) use self::loops::{LoopError, Turn, run as run_turn};
-pub(crate) use self::setup::{Setup, SetupError};
 
 /// The experiment.
 pub(crate) struct Timers;

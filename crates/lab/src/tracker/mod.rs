@@ -15,11 +15,12 @@ use std::io::Write;
 use std::time::Duration;
 
 use clap::{ArgMatches, Command, FromArgMatches};
+use rospin_measure::machine::Machine;
+use rospin_report::Failure;
+use rospin_report::output_options;
+use rospin_report::progress::Progress;
 
-use crate::experiments::{Experiment, Failure};
-use crate::machine::Machine;
-use crate::output_options;
-use crate::progress::Progress;
+use crate::experiment::Experiment;
 
 use self::measure::{MeasureError, Mode, Order, Row};
 use self::options::{DEFAULT_REPORT, Options};

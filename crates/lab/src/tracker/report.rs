@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::page::{self, ReportError, escape};
+use rospin_report::page::{self, ReportError, escape};
 
 use super::Tracker;
 use super::grid;
