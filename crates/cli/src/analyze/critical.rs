@@ -16,7 +16,7 @@ use rospin_report::timeline::{self, Activation, Timeline};
 use rospin_scenario::Scenario;
 use rospin_sim::{Event, Outcome, Run, Simulation, What};
 
-use super::Analyzed;
+use super::analyzed::Analyzed;
 
 /// A simulation of one critical instant takes no more than some milliseconds.
 const ACTIVATIONS_MAX: f64 = 100_000.0;

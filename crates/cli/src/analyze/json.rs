@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::Analyzed;
+use super::analyzed::Analyzed;
 use super::rows;
 
 /// The whole file as text, ending in a line break.
 pub(super) fn render(analyzed: &Analyzed) -> Result<String, serde_json::Error> {
     let document = json!({
-        "command": super::NAME,
+        "command": super::options::NAME,
         "rospin_version": env!("CARGO_PKG_VERSION"),
         "machine": analyzed.machine,
         "settings": settings(analyzed),

@@ -34,7 +34,7 @@ use self::error::InputError;
 use self::options::{Options, Rule};
 use self::watch::Watch;
 
-pub(crate) const NAME: &str = "analyze";
+pub(crate) use self::options::NAME;
 
 /// The subcommand with all options.
 pub(crate) fn command() -> Command {

@@ -8,6 +8,9 @@ use rospin_report::output_options::OutputOptions;
 use rospin_scenario::duration;
 use serde::Serialize;
 
+/// The name of the command.
+pub(crate) const NAME: &str = "analyze";
+
 /// Proves or refutes that every deadline of a scenario holds, for any phase of timers and messages.
 ///
 /// Prints a bound for every callback and chain, and what to shorten or move where a deadline is not proven to hold. Always

@@ -6,7 +6,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use rospin_report::svg::{FONT, INK, PlotError, draw};
 
-use super::Analyzed;
+use super::analyzed::Analyzed;
 use super::rows::{self, Row};
 
 const WIDTH: u32 = 900;

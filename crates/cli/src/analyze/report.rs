@@ -5,8 +5,9 @@ use std::fmt::Write;
 use plotters::style::RGBColor;
 use rospin_report::page::{self, ReportError, escape};
 
+use super::analyzed::Analyzed;
 use super::tables::{self, Figures};
-use super::{Analyzed, overheads, plot};
+use super::{overheads, plot};
 
 /// The whole page.
 pub(super) fn render(analyzed: &Analyzed) -> Result<String, ReportError> {

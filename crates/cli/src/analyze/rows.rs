@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rospin_analysis::Margin;
 
-use super::Analyzed;
+use super::analyzed::Analyzed;
 
 /// A callback or a chain.
 pub(super) struct Row {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rospin_report::text_table::{self, Side};
 
-use super::Analyzed;
+use super::analyzed::Analyzed;
 use super::rows::{self, Row};
 
 /// A table for a terminal or a page.

@@ -31,7 +31,7 @@ impl Watch {
         let _ = signal_hook::flag::register(SIGINT, Arc::clone(&interrupted));
         let (watched, ended) = (monitor.clone(), Arc::clone(&over));
         let look = move || {
-            let mut progress = LateProgress::begin(super::NAME, quiet);
+            let mut progress = LateProgress::begin(super::options::NAME, quiet);
             while !ended.load(Ordering::Relaxed) {
                 if interrupted.load(Ordering::Relaxed) {
                     watched.stop();

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Diagnosis;
+use super::diagnosis::Diagnosis;
 
 /// The whole file as text, ending in a line break.
 pub(crate) fn render(diagnosis: &Diagnosis) -> Result<String, serde_json::Error> {

@@ -4,6 +4,7 @@
 //! at the clock. `text` and `json` say what came out.
 
 mod cores;
+mod diagnosis;
 mod finding;
 mod host;
 mod json;
@@ -29,23 +30,12 @@ use rospin_report::progress::Progress;
 use rustix::thread::current_timer_slack;
 use rustix::time::{ClockId, clock_getres};
 
+use self::diagnosis::Diagnosis;
 use self::finding::{Finding, Verdict, read_file};
-use self::measure::Measured;
 use self::options::Options;
 use self::rights::Rights;
 
 pub(crate) const NAME: &str = "doctor";
-
-/// Everything that text and JSON file show.
-#[derive(Clone, Debug)]
-pub(crate) struct Diagnosis {
-    pub(crate) machine: Machine,
-    pub(crate) core: u16,
-    /// Of each measurement.
-    pub(crate) duration_s: f64,
-    pub(crate) findings: Vec<Finding>,
-    pub(crate) measured: Measured,
-}
 
 /// The subcommand with all options.
 pub(crate) fn command() -> Command {

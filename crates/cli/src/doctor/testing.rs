@@ -2,7 +2,7 @@
 
 use rospin_measure::machine::Machine;
 
-use super::Diagnosis;
+use super::diagnosis::Diagnosis;
 use super::finding::Finding;
 use super::measure::{Measured, Microseconds};
 

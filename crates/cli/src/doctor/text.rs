@@ -2,7 +2,7 @@
 
 use rospin_report::text_table::{self, Side, terminal_width};
 
-use super::Diagnosis;
+use super::diagnosis::Diagnosis;
 use super::finding::{Finding, Verdict};
 use super::measure::Microseconds;
 

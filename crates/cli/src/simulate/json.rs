@@ -5,7 +5,7 @@ use rospin_sim::Statistics;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::Simulated;
+use super::simulated::Simulated;
 use super::tables::ms;
 
 /// The whole file as text, ending in a line break.
@@ -28,7 +28,7 @@ pub(super) fn render(simulated: &Simulated<'_>) -> Result<String, serde_json::Er
         "p99": "percentile by nearest rank",
     });
     let document = Document {
-        command: super::NAME,
+        command: super::options::NAME,
         rospin_version: env!("CARGO_PKG_VERSION"),
         machine: &simulated.machine,
         settings: settings(simulated),

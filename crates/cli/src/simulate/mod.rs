@@ -3,10 +3,11 @@
 mod json;
 mod options;
 mod report;
+mod simulated;
 mod tables;
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use rospin_engine::Policy;
@@ -14,19 +15,17 @@ use rospin_measure::machine::Machine;
 use rospin_report::Failure;
 use rospin_report::progress::LateProgress;
 use rospin_report::text_table::terminal_width;
-use rospin_report::timeline::{self, Activation, Timeline};
+use rospin_report::timeline::{self, Activation};
 use rospin_scenario::Scenario;
 use rospin_sim::oracle::Oracles;
 use rospin_sim::{Outcome, Simulation, SimulationError};
 
 use crate::scenario_file::{self, ScenarioFileError};
 
-use self::options::{Listed, Options};
+use self::options::Options;
+use self::simulated::Simulated;
 
-pub(crate) const NAME: &str = "simulate";
-
-/// How many activations the timeline of the beginning shows; more would be too fine for a terminal.
-const SHOWN: usize = 40;
+pub(crate) use self::options::NAME;
 
 /// Why a scenario cannot be simulated.
 #[derive(Debug, thiserror::Error)]
@@ -34,20 +33,6 @@ const SHOWN: usize = 40;
 struct InputError {
     path: PathBuf,
     error: SimulationError,
-}
-
-/// What the tables, the JSON file and the report show.
-struct Simulated<'a> {
-    machine: Machine,
-    file: &'a Path,
-    scenario: &'a Scenario,
-    outcome: Outcome,
-    /// In the order of the starts.
-    activations: Vec<Activation>,
-    /// Which of them the JSON file lists.
-    listed: Listed,
-    /// What the oracles found, with the command that replays it.
-    violations: Option<String>,
 }
 
 /// The subcommand with all options.
@@ -115,102 +100,6 @@ fn simulate_beside(
     simulation.run()
 }
 
-impl Simulated<'_> {
-    /// What the scenario calls itself, or its file.
-    fn title(&self) -> String {
-        if self.scenario.name.is_empty() { self.file.display().to_string() } else { self.scenario.name.clone() }
-    }
-
-    /// One line: what was simulated.
-    fn describe(&self) -> String {
-        let policies: Vec<_> = self
-            .scenario
-            .executors
-            .iter()
-            .map(|executor| {
-                let plural = if executor.threads == 1 { "" } else { "s" };
-                format!("{} ({}, {} thread{plural})", executor.name, executor.policy, executor.threads)
-            })
-            .collect();
-        format!(
-            "{} of virtual time, seed {}, {} activations; {}",
-            rospin_scenario::duration::format(self.scenario.duration),
-            self.outcome.seed,
-            self.activations.len(),
-            policies.join(", "),
-        )
-    }
-
-    /// Until when the timeline of the beginning goes.
-    fn shown_ns(&self) -> u64 {
-        let end_ns = self.outcome.end.as_nanos();
-        let shown_ns = self.activations.get(SHOWN).map_or(end_ns, |first_left_out| first_left_out.start_ns);
-        // Many at the very beginning that take no time: show something all the same.
-        if shown_ns == 0 { end_ns } else { shown_ns }
-    }
-
-    /// The activations that the JSON file lists.
-    fn listed(&self) -> &[Activation] {
-        match self.listed {
-            Listed::All => &self.activations,
-            Listed::Shown => {
-                let shown_ns = self.shown_ns();
-                let count = self.activations.partition_point(|activation| activation.start_ns < shown_ns);
-                &self.activations[..count]
-            }
-        }
-    }
-
-    /// What threads and callbacks did at the beginning.
-    fn beginning(&self) -> [Timeline; 2] {
-        let shown_ns = self.shown_ns();
-        [
-            timeline::by_thread(self.scenario, &self.activations, shown_ns),
-            timeline::by_callback(self.scenario, &self.activations, shown_ns),
-        ]
-    }
-
-    /// What waited and never ran, or had waited for very long at the end, a line each.
-    fn starved(&self) -> Vec<String> {
-        let simulated = self.scenario.duration;
-        let line = |callback: &rospin_sim::CallbackOutcome| {
-            let waited = rospin_scenario::duration::format(callback.waited);
-            let lost = match (callback.overruns, callback.dropped) {
-                (0, 0) => String::new(),
-                (0, dropped) => format!(", {dropped} messages dropped"),
-                (overruns, _) => format!(", {overruns} due times passed"),
-            };
-            let ran = match callback.response.count {
-                0 => "never ran".to_owned(),
-                count => format!("ran {count} times, then no more"),
-            };
-            format!("`{}` {ran}: it had waited for {waited} at the end{lost}", callback.name)
-        };
-        self.outcome.callbacks.iter().filter(|callback| callback.is_starved(simulated)).map(line).collect()
-    }
-
-    /// What the exit code says.
-    fn judge(&self) -> Result<(), Failure> {
-        if let Some(text) = &self.violations {
-            return Err(Failure::Run(text.clone().into()));
-        }
-        let starved = self.starved();
-        if starved.is_empty() {
-            return Ok(());
-        }
-        Err(Failure::Run(format!("{}: starvation: {}", self.file.display(), starved.join("; ")).into()))
-    }
-
-    fn oracle_line(&self) -> &'static str {
-        match self.violations {
-            None => {
-                "Oracles: no rule was broken (group exclusion, work conservation, nothing lost, order, spin contract)."
-            }
-            Some(_) => "Oracles: a rule was broken; see below.",
-        }
-    }
-}
-
 fn print(simulated: &Simulated<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}: {}\n", simulated.title(), simulated.describe())?;
     let starved = simulated.starved();
@@ -233,6 +122,8 @@ fn print(simulated: &Simulated<'_>, out: &mut dyn Write) -> io::Result<()> {
 mod tests {
     use rospin_engine::policy;
 
+    use super::options::Listed;
+    use super::simulated::SHOWN;
     use super::*;
     use rospin_report::output_options::FromArguments;
 

@@ -11,6 +11,9 @@ use rospin_report::output_options::OutputOptions;
 use rospin_scenario::duration;
 use serde::Serialize;
 
+/// The name of the command.
+pub(crate) const NAME: &str = "simulate";
+
 /// Runs a scenario in virtual time on the engine's scheduling core, with oracles that check every decision.
 ///
 /// Prints response times by callback and chain, and the timeline of the beginning. Exit code 1 says that a callback starved,

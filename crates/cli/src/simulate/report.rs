@@ -5,7 +5,7 @@ use std::fmt::Write;
 use rospin_report::page::{self, ReportError, escape};
 use rospin_report::timeline;
 
-use super::Simulated;
+use super::simulated::Simulated;
 use super::tables::{self, Figures};
 
 /// The whole page.

@@ -7,8 +7,9 @@ use rospin_report::timeline;
 
 use super::agreement::{self, NOTES};
 use super::cases::EXPERIMENTS;
+use super::comparison::Comparison;
+use super::runs::CaseResult;
 use super::tables::{self, Figures};
-use super::{Comparison, runs::CaseResult};
 
 /// The whole page.
 pub(super) fn render(comparison: &Comparison) -> Result<String, ReportError> {

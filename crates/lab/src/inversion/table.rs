@@ -2,7 +2,7 @@
 
 use rospin_report::text_table::{self, Side};
 
-use super::Comparison;
+use super::comparison::Comparison;
 use super::figures::{Row, Waits};
 use super::verdict::winner;
 

@@ -4,7 +4,7 @@ use rospin_measure::machine::Machine;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::Comparison;
+use super::comparison::Comparison;
 use super::figures::{Row, rows};
 use super::kernel::Kernel;
 use super::runner::RunResult;
@@ -31,7 +31,7 @@ struct Document<'a> {
 /// The whole file as text, ending in a line break.
 pub(crate) fn render(comparison: &Comparison) -> Result<String, serde_json::Error> {
     let document = Document {
-        experiment: super::NAME,
+        experiment: super::runner::NAME,
         rospin_version: env!("CARGO_PKG_VERSION"),
         machine: &comparison.machine,
         kernel: &comparison.kernel,

@@ -5,6 +5,7 @@
 //! `r2r`, which samples as R2R does) and `engine` (rospin); messages go over `transport`. `figures` measures, and
 //! `table`, `verdict`, `json` and `report` say what came out.
 
+mod comparison;
 mod engine;
 mod figures;
 mod json;
@@ -40,11 +41,10 @@ use crate::children;
 use crate::crunch::Calibration;
 use crate::experiment::Experiment;
 
+use self::comparison::Comparison;
 use self::kernel::Kernel;
 use self::options::{DEFAULT_REPORT, Options};
-use self::runner::{Order, RunError, RunResult, Runner, Settings, TwoProcesses};
-
-const NAME: &str = "latency";
+use self::runner::{NAME, Order, RunError, RunResult, Runner, Settings, TwoProcesses};
 
 /// A stall so long, in milliseconds, that deadlines are missed whoever schedules.
 const DISTURBED_MS: f64 = 10.0;
@@ -74,20 +74,6 @@ impl Experiment for Latency {
         }
         compare(&options, &TwoProcesses, out)
     }
-}
-
-/// Everything that the table, the JSON file and the report show.
-pub(crate) struct Comparison {
-    /// Where it was measured.
-    pub(crate) machine: Machine,
-    /// What the kernel there allows.
-    pub(crate) kernel: Kernel,
-    /// How.
-    pub(crate) settings: Settings,
-    /// How often each variant ran.
-    pub(crate) runs: u32,
-    /// What came out, in the order of the runs.
-    pub(crate) results: Vec<RunResult>,
 }
 
 fn compare(options: &Options, runner: &dyn Runner, out: &mut dyn Write) -> Result<(), Failure> {

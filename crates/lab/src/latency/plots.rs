@@ -8,7 +8,7 @@ use rospin_measure::stats::percentile;
 use rospin_report::number;
 use rospin_report::svg::{FONT, INK, PlotError, draw};
 
-use super::Comparison;
+use super::comparison::Comparison;
 use super::figures::{PERCENT, bounds_ms, deadline_ms, standings};
 use super::variant::Variant;
 

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use plotters::style::RGBColor;
 use rospin_report::page::{self, ReportError, escape};
 
-use super::Comparison;
+use super::comparison::Comparison;
 use super::figures::{bounds_ms, deadline_ms, rows, standings};
 use super::stalls::STALL_MS;
 use super::topics::{self, TOPICS};

@@ -7,11 +7,13 @@ use serde::{Deserialize, Serialize};
 use crate::children::{self, ChildError};
 use crate::crunch::Calibration;
 
-use super::NAME;
 use super::publisher::{self, Published};
 use super::subscriber::{self, Subscribed};
 use super::threads::ThreadFacts;
 use super::variant::Variant;
+
+/// The name of the experiment, on the command line and in its result files.
+pub(crate) const NAME: &str = "latency";
 
 /// How to run every variant.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]

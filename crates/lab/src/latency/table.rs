@@ -2,7 +2,7 @@
 
 use rospin_report::text_table::{Side, render as render_table};
 
-use super::Comparison;
+use super::comparison::Comparison;
 use super::figures::{Standing, bounds_ms, deadline_ms, standings};
 use super::topics::TOPICS;
 

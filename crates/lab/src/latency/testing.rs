@@ -6,7 +6,7 @@ use rospin_measure::machine::Machine;
 
 use crate::crunch::Calibration;
 
-use super::Comparison;
+use super::comparison::Comparison;
 use super::kernel::Kernel;
 use super::publisher::Published;
 use super::runner::{RunResult, Settings};

@@ -5,7 +5,7 @@ use rospin_measure::stats::Summary;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::Comparison;
+use super::comparison::Comparison;
 use super::figures::Figures;
 use super::kpi::{TAIL, WARM_UP};
 use super::runner::{RunResult, Settings};

@@ -5,6 +5,7 @@
 //! `report` say what came out.
 
 mod child;
+mod comparison;
 #[cfg(test)]
 mod described;
 mod figures;
@@ -39,6 +40,7 @@ use crate::crunch::Calibration;
 use crate::experiment::Experiment;
 
 use self::child::{ChildProcess, Order};
+use self::comparison::Comparison;
 use self::options::{DEFAULT_REPORT, Options};
 use self::runner::{RunError, RunResult, Runner, Settings, Variant};
 
@@ -66,16 +68,6 @@ impl Experiment for ReferenceSystem {
         options.check().map_err(Failure::input)?;
         compare(&options, &ChildProcess, out)
     }
-}
-
-/// Everything that the table, the JSON file and the report show.
-pub(crate) struct Comparison {
-    /// Where it was measured.
-    pub(crate) machine: Machine,
-    /// How.
-    pub(crate) settings: Settings,
-    /// What came out, in the order of the runs.
-    pub(crate) results: Vec<RunResult>,
 }
 
 /// The child's part: one executor, in this process, with all nodes or some of them.

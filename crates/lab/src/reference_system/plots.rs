@@ -6,7 +6,7 @@ use plotters::prelude::*;
 use rospin_report::number;
 use rospin_report::svg::{FONT, INK, PlotError, draw};
 
-use super::Comparison;
+use super::comparison::Comparison;
 use super::graph::PLANNER_PERIOD_MS;
 use super::kpi::WARM_UP;
 use super::runner::{RunResult, Variant};

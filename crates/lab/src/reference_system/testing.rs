@@ -6,7 +6,7 @@ use rospin_measure::machine::Machine;
 
 use crate::crunch::Calibration;
 
-use super::Comparison;
+use super::comparison::Comparison;
 use super::kpi::{Kpis, PlannerPeriod};
 use super::runner::{RunResult, Settings, Variant};
 

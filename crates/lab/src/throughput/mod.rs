@@ -4,6 +4,7 @@
 //! `publisher` and `measure` take one measurement, in a process of its own, `rounds` all of them; `figures` sums up, and
 //! `table`, `verdict`, `json` and `report` say what came out.
 
+mod comparison;
 mod contenders;
 mod cores;
 mod figures;
@@ -22,7 +23,6 @@ mod verdict;
 mod workload;
 
 use std::io::{self, Write};
-use std::time::Duration;
 
 use clap::{ArgMatches, Command, FromArgMatches};
 use rospin_measure::machine::Machine;
@@ -34,7 +34,7 @@ use rospin_report::text_table::{Side, render};
 use crate::children;
 use crate::experiment::Experiment;
 
-use self::figures::Figures;
+use self::comparison::Throughput;
 use self::measure::Order;
 use self::options::{DEFAULT_REPORT, Options};
 use self::rounds::ChildProcess;
@@ -62,18 +62,6 @@ impl Experiment for ThroughputExperiment {
         }
         compare(&options, out)
     }
-}
-
-/// Everything that the tables, the JSON file and the report show.
-pub(crate) struct Throughput {
-    pub(crate) machine: Machine,
-    pub(crate) rounds: u32,
-    /// Length of the shortest measurements.
-    pub(crate) window: Duration,
-    pub(crate) busy_poll: Duration,
-    pub(crate) figures: Figures,
-    /// What the reader has to know.
-    pub(crate) remarks: Vec<String>,
 }
 
 /// The child's part: one measurement, in this process.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use rospin_report::page::{self, ReportError, escape};
 
-use super::Throughput;
+use super::comparison::Throughput;
 use super::contenders::Contender;
 use super::plots::bars;
 use super::table;

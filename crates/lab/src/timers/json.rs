@@ -3,7 +3,7 @@
 use rospin_measure::stats::percentile;
 use serde_json::{Value, json};
 
-use super::Comparison;
+use super::comparison::Comparison;
 use super::figures::Row;
 use super::load;
 use super::verdict;

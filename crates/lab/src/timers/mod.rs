@@ -3,6 +3,7 @@
 //! `loops` are the contenders, `load` the busy executor beside them. `verdict`, `table`,
 //! `plots`, `json` and `report` say what came out.
 
+mod comparison;
 mod contender;
 mod figures;
 mod json;
@@ -18,7 +19,6 @@ mod verdict;
 
 use std::io::Write;
 use std::thread;
-use std::time::Duration;
 
 use clap::{ArgMatches, Command, FromArgMatches};
 use rospin_measure::machine::Machine;
@@ -30,7 +30,8 @@ use rospin_report::progress::Progress;
 
 use crate::experiment::Experiment;
 
-use self::contender::{Contender, Load};
+use self::comparison::Comparison;
+use self::contender::Load;
 use self::figures::Row;
 use self::load::BusyExecutor;
 use self::options::{DEFAULT_REPORT, Options};
@@ -67,37 +68,6 @@ impl Experiment for Timers {
         }
         writeln!(out)?;
         files.write(out, || json::render(&comparison), || report::render(&comparison))
-    }
-}
-
-/// Everything that table, plots, JSON file and report show.
-#[derive(Clone, Debug)]
-pub(crate) struct Comparison {
-    pub(crate) machine: Machine,
-    pub(crate) setup: Setup,
-    /// Of each row.
-    pub(crate) duration: Duration,
-    pub(crate) rounds: u32,
-    /// By rate, load and contender.
-    pub(crate) rows: Vec<Row>,
-}
-
-impl Comparison {
-    pub(crate) fn row(&self, contender: Contender, load: Load, rate_hz: u32) -> Option<&Row> {
-        self.rows.iter().find(|row| (row.contender, row.load, row.rate_hz) == (contender, load, rate_hz))
-    }
-
-    /// In ascending order.
-    pub(crate) fn rates(&self) -> Vec<u32> {
-        let mut rates: Vec<u32> = self.rows.iter().map(|row| row.rate_hz).collect();
-        rates.dedup();
-        rates
-    }
-
-    /// How many times as late as the floor, at the 99th percentile.
-    pub(crate) fn to_floor(&self, row: &Row) -> Option<f64> {
-        let floor = self.row(Contender::Floor, row.load, row.rate_hz)?.p99()?;
-        Some(row.p99()? / floor)
     }
 }
 
@@ -150,6 +120,7 @@ fn take_turn(row: &mut Row, turn: Turn, setup: &Setup) -> Result<(), LoopError> 
 
 #[cfg(test)]
 mod tests {
+    use super::contender::Contender;
     use super::*;
 
     #[test]

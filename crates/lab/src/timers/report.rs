@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use plotters::style::RGBColor;
 use rospin_report::page::{self, ReportError, escape};
 
-use super::Comparison;
+use super::comparison::Comparison;
 use super::contender::{Contender, Load};
 use super::{load, plots, table, verdict};
 

@@ -6,7 +6,7 @@ use rospin_engine::os::ThreadOptions;
 use rospin_measure::machine::Machine;
 use rospin_measure::setup::Setup;
 
-use super::Comparison;
+use super::comparison::Comparison;
 use super::contender::{Contender, Load};
 use super::figures::Row;
 

@@ -2,7 +2,7 @@
 
 use rospin_measure::stats::percentile;
 
-use super::Tracker;
+use super::comparison::Tracker;
 use super::measure::{Mode, Row};
 use super::setup::{Cell, Contender, PERIOD, PerTopic};
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use rospin_report::page::{self, ReportError, escape};
 
-use super::Tracker;
+use super::comparison::Tracker;
 use super::grid;
 use super::setup::{PERIOD, ROBOT_PERIOD};
 
