@@ -10,10 +10,7 @@ mod experiment;
 mod experiments;
 mod inversion;
 mod latency;
-#[cfg(test)]
-mod parity;
 mod reference_system;
-mod synthetic;
 mod tail_plot;
 mod throughput;
 mod timers;

@@ -39,6 +39,7 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         "rospin" => {
             Some(&["rospin-engine", "rospin-node", "rospin-container", "rospin-msgs", "rospin-dds", "rospin-hiroz"])
         }
+        "rospin-synthetic" => Some(&["rospin-engine", "rospin-scenario"]),
         "rospin-measure" => Some(&["rospin-engine"]),
         "rospin-report" => Some(&["rospin-core", "rospin-measure", "rospin-scenario", "rospin-sim"]),
         _ => None,

@@ -4,8 +4,7 @@ use rospin_report::progress::Progress;
 use rospin_report::timeline::Activation;
 use rospin_scenario::Scenario;
 use rospin_sim::oracle::{self, CheckFailed};
-
-use crate::synthetic::{self, SyntheticError};
+use rospin_synthetic::{self as synthetic, SyntheticError};
 
 use super::cases::Case;
 

@@ -8,7 +8,7 @@
 //! priorities: who was notified first would decide, and the engine may be notified for nothing where the simulator is not.
 //!
 //! A failure prints its seed and the command that replays it:
-//! `ROSPIN_TEST_SEED=17 cargo test -p rospin-lab parity -- --nocapture`.
+//! `ROSPIN_TEST_SEED=17 cargo test -p rospin-synthetic parity -- --nocapture`.
 
 use std::time::Duration;
 
@@ -20,8 +20,8 @@ use rospin_scenario::{
 };
 use rospin_sim::{Event, Observer, Simulation, What};
 
-use crate::synthetic::RealPollingPoint;
-use crate::synthetic::manual::{self, Decision};
+use crate::RealPollingPoint;
+use crate::manual::{self, Decision};
 
 const RANDOM_SCENARIOS: u64 = 5_000;
 /// What the generator counts in.
@@ -361,7 +361,7 @@ fn parity_of_random_scenarios() {
         if let Some(difference) = difference(&scenario) {
             let smallest = shrink(scenario);
             panic!(
-                "engine and simulator differ: {difference}\nreplay: ROSPIN_TEST_SEED={seed} cargo test -p rospin-lab \
+                "engine and simulator differ: {difference}\nreplay: ROSPIN_TEST_SEED={seed} cargo test -p rospin-synthetic \
                  parity -- --nocapture\nsmallest scenario: {}\n{smallest:#?}",
                 self::difference(&smallest).unwrap_or_default(),
             );

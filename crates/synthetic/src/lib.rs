@@ -7,12 +7,14 @@
 //! - [`run`] is real time: callbacks burn their thread's processor time, and a thread of its own publishes what comes from
 //!   outside. OS priorities and cores are left to the machine. What arrives at 0 s is there before executors begin to
 //!   spin, since a thread cannot publish several messages at one instant.
-//! - [`manual`] is the same system under a clock that the callbacks move themselves, without waiting.
+//! - `manual`, for tests, is the same system under a clock that the callbacks move themselves, without waiting.
 
 mod agenda;
 mod build;
 #[cfg(test)]
-pub(crate) mod manual;
+mod manual;
+#[cfg(test)]
+mod parity;
 mod work;
 mod world;
 
@@ -33,38 +35,38 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
 /// An activation that ran to its end. Times in nanoseconds of the scenario, since its beginning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct RealRun {
+pub struct RealRun {
     /// The callback, by its number in the scenario.
-    pub(crate) callback: usize,
+    pub callback: usize,
     /// Publication of the message, due time of the timer.
-    pub(crate) release_ns: u64,
+    pub release_ns: u64,
     /// When it started.
-    pub(crate) start_ns: u64,
+    pub start_ns: u64,
     /// When it ended, after all that it waited for.
-    pub(crate) end_ns: u64,
+    pub end_ns: u64,
 }
 
 /// A wait-set policy built a new ready set.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct RealPollingPoint {
+pub struct RealPollingPoint {
     /// When, in nanoseconds of the scenario.
-    pub(crate) at_ns: u64,
+    pub at_ns: u64,
     /// The callbacks in it, by their numbers in the scenario, in the order in which they will be served.
-    pub(crate) ready_set: Vec<usize>,
+    pub ready_set: Vec<usize>,
 }
 
 /// What came of a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct RealOutcome {
+pub struct RealOutcome {
     /// In the order of the ends.
-    pub(crate) runs: Vec<RealRun>,
+    pub runs: Vec<RealRun>,
     /// In the order of time; none with policies that build no ready sets.
-    pub(crate) polling_points: Vec<RealPollingPoint>,
+    pub polling_points: Vec<RealPollingPoint>,
 }
 
 /// Why a scenario cannot run on the engine.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum SyntheticError {
+pub enum SyntheticError {
     /// The scenario makes no sense.
     #[error("the scenario cannot be run: {0}")]
     Scenario(#[from] CheckError),
@@ -86,7 +88,7 @@ pub(crate) enum SyntheticError {
 ///
 /// # Errors
 /// If the scenario makes no sense, or asks for what the engine cannot do.
-pub(crate) fn run(scenario: &Scenario, scale: f64, progress: &dyn Fn(f64)) -> Result<RealOutcome, SyntheticError> {
+pub fn run(scenario: &Scenario, scale: f64, progress: &dyn Fn(f64)) -> Result<RealOutcome, SyntheticError> {
     if !(scale.is_finite() && scale > 0.0) {
         return Err(SyntheticError::Scale(scale));
     }
