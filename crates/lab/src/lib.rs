@@ -10,6 +10,7 @@ mod experiment;
 mod experiments;
 mod inversion;
 mod latency;
+mod middleware;
 mod reference_system;
 mod tail_plot;
 mod throughput;
