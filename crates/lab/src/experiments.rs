@@ -8,10 +8,19 @@ use crate::reference_system::ReferenceSystem;
 use crate::throughput::ThroughputExperiment;
 use crate::timers::Timers;
 use crate::tracker::TrackerExperiment;
+use crate::wire::Wire;
 
 /// Every experiment, in the order in which `rospin lab list` shows them.
-pub(crate) static EXPERIMENTS: &[&dyn Experiment] =
-    &[&ReferenceSystem, &CallbackOrder, &TrackerExperiment, &Latency, &Timers, &Inversion, &ThroughputExperiment];
+pub(crate) static EXPERIMENTS: &[&dyn Experiment] = &[
+    &ReferenceSystem,
+    &CallbackOrder,
+    &TrackerExperiment,
+    &Latency,
+    &Timers,
+    &Inversion,
+    &ThroughputExperiment,
+    &Wire,
+];
 
 /// Looks an experiment up by name.
 pub(crate) fn find(name: &str) -> Option<&'static dyn Experiment> {

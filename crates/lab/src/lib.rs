@@ -16,6 +16,7 @@ mod tail_plot;
 mod throughput;
 mod timers;
 mod tracker;
+mod wire;
 
 use std::sync::OnceLock;
 
