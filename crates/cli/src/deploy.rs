@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use rospin_engine::check_cores;
+use rospin_engine::os::OsScheduling;
+use rospin_node::{CYCLONE_DDS_THREADS, ZENOH_THREADS};
 use rospin_report::Failure;
 use rospin_scenario::Deployment;
+use rospin_scenario::deployment::ExecutorPlan;
 
 use crate::scenario_file;
 
@@ -103,8 +106,30 @@ fn check(files: &[PathBuf], out: &mut dyn Write) -> Result<(), Failure> {
         chains.len(),
         threads.len(),
     )?;
+    if let Some(said) = middleware_threads(&deployment) {
+        writeln!(out, "{said}")?;
+    }
     writeln!(out, "Whether its names are the program's is checked when the program begins to spin.")?;
     Ok(())
+}
+
+/// Says which scheduling the threads of a middleware get, if executors are real-time.
+fn middleware_threads(deployment: &Deployment) -> Option<String> {
+    let is_real_time = |plan: &ExecutorPlan| plan.scheduling.is_some_and(OsScheduling::is_real_time);
+    if !deployment.executors.iter().any(is_real_time) {
+        return None;
+    }
+    let kinds = [CYCLONE_DDS_THREADS, ZENOH_THREADS].into_iter().flat_map(|of| of.kinds);
+    let named = kinds.map(|kind| kind.name.trim_end_matches('*')).filter(|name| deployment.thread(name).is_some());
+    let named: Vec<&str> = named.collect();
+    Some(if named.is_empty() {
+        "Executors are real-time: the threads of DDS and Zenoh are raised above them, since no [[thread]] says otherwise.".to_owned()
+    } else {
+        format!(
+            "Executors are real-time: the threads of DDS and Zenoh are raised above them, but for those that a [[thread]] names: {}.",
+            named.join(", "),
+        )
+    })
 }
 
 #[cfg(test)]
@@ -132,6 +157,22 @@ mod tests {
         assert!(error.contains("robot.toml"), "{error}");
         assert_eq!(deploy(&["check", file, file]).unwrap_err().matches("robot.toml").count(), 2);
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn the_threads_of_middlewares_are_told_of_where_executors_are_real_time() {
+        let check_text = |text: &str| {
+            let file = std::env::temp_dir().join(format!("rospin-cli-{}-middleware.toml", std::process::id()));
+            fs::write(&file, text).unwrap();
+            let said = deploy(&["check", file.to_str().unwrap()]).unwrap();
+            fs::remove_file(file).unwrap();
+            said
+        };
+        let urgent = "executor = [{ name = \"a\", scheduling = { fifo = 20 } }]\n";
+        assert!(!check_text("executor = [{ name = \"a\" }]").contains("Zenoh"));
+        assert!(check_text(urgent).contains("raised above them, since"));
+        let said = check_text(&format!("{urgent}thread = [{{ name = \"tev\", scheduling = {{ nice = 0 }} }}]"));
+        assert!(said.contains("names: tev"), "{said}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rospin_core::{Priority, PriorityMap};
+use rospin_core::{OsScheduling, Priority, PriorityMap};
 use rospin_scenario::Deployment;
 use rospin_scenario::deployment::DeploymentError;
 
@@ -15,6 +15,7 @@ use crate::clock::{Clock, ManualClock};
 use crate::deployed::{DeployError, Deployed};
 use crate::executor::Executor;
 use crate::executor_options::ExecutorOptions;
+use crate::foreign::{self, ForeignList};
 use crate::incident::{Incident, Reporter, log_incident};
 use crate::loss::{Ledger, Loss, LossCounters};
 use crate::options::{PublisherOptions, ServiceOptions, SubscriptionOptions};
@@ -245,7 +246,8 @@ impl Context {
     }
 
     /// Runs `create`, which starts threads that are not rospin's: a middleware's. They get what the deployment file says for
-    /// threads called `name`, since threads inherit scheduling and cores from their creator.
+    /// threads called `name`, since threads inherit scheduling and cores from their creator. Where the file has no line for them, and
+    /// executors in it are real-time, they get a priority above those: a message is as urgent as the threads that it passes.
     ///
     /// Threads that are there when an executor begins to spin are found by their own names, too, if not so early.
     ///
@@ -258,6 +260,32 @@ impl Context {
         shortfalls
             .for_each(|shortfall| log::warn!(target: "rospin", "threads `{name}` do not inherit it: {shortfall}"));
         create()
+    }
+
+    /// Returns the threads that middlewares have told of; the list lives as long as somebody has it.
+    #[must_use]
+    pub fn foreign_threads(&self) -> Arc<ForeignList> {
+        self.shared()
+    }
+
+    /// Raises the threads of middlewares above the real-time executors: those of the deployment, and one that is scheduled as `own`
+    /// says. Tells once which threads are not above them.
+    pub(crate) fn raise_foreign_threads(&self, own: Option<OsScheduling>) -> Result<(), DeployError> {
+        let deployed = self.deployed();
+        let highest = own.and_then(foreign::priority).max(deployed.and_then(Deployed::highest_priority));
+        let is_planned = |name: &str| deployed.is_some_and(|deployed| deployed.names_thread(name));
+        let Some((told, is_right_missing)) =
+            highest.and_then(|highest| self.foreign_threads().raise(highest, is_planned))
+        else {
+            return Ok(());
+        };
+        match deployed {
+            Some(deployed) if is_right_missing => deployed.shortfall(told),
+            _ => {
+                log::warn!(target: "rospin", "{told}");
+                Ok(())
+            }
+        }
     }
 
     /// The clock that timers and releases are measured on.

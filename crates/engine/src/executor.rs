@@ -153,7 +153,11 @@ impl Executor {
         let context = &self.handle.context;
         // Its thread is one of those that a deployment can name.
         context.runtime().prepare().map_err(SpinError::Runtime)?;
-        context.begin(options.until == Until::Halted)?;
+        let for_long = options.until == Until::Halted;
+        context.begin(for_long)?;
+        if for_long {
+            context.raise_foreign_threads(self.handle.shared.threads.scheduling())?;
+        }
         let along =
             self.companions.as_ref().map(|companions| companions.spin_along(&self.handle, options)).transpose()?;
         let spun = spin();

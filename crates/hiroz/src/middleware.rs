@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rospin_engine::{EntityOptions, ExecutorHandle};
+use rospin_engine::{EntityOptions, ExecutorHandle, ForeignThreads};
 use rospin_node::{
     ClientEnd, FullName, Graph, Matches, Middleware, NodeEnd, NodeName, PayloadSource, PublisherEnd, Qos, Refused,
     RequestSource, TypeName,
@@ -18,6 +18,10 @@ use crate::subscription;
 impl Middleware for Session {
     fn graph(&self) -> &Arc<Graph> {
         Session::graph(self)
+    }
+
+    fn threads(&self) -> Option<ForeignThreads> {
+        Some(rospin_node::ZENOH_THREADS)
     }
 
     fn create_node(&self, name: &NodeName) -> Result<Box<dyn NodeEnd>, Refused> {

@@ -5,6 +5,7 @@ use crate::experiment::Experiment;
 use crate::inversion::Inversion;
 use crate::latency::Latency;
 use crate::reference_system::ReferenceSystem;
+use crate::robot::Robot;
 use crate::throughput::ThroughputExperiment;
 use crate::timers::Timers;
 use crate::tracker::TrackerExperiment;

@@ -12,6 +12,7 @@ mod inversion;
 mod latency;
 mod middleware;
 mod reference_system;
+mod robot;
 mod tail_plot;
 mod throughput;
 mod timers;

@@ -79,7 +79,8 @@ pub use group::{Exclusive, Group, On, OwnGroup};
 pub use lifecycle::{Lifecycle, LifecycleHandle, LifecycleNode, LifecyclePublisher};
 pub use message::{Encode, Message, Service};
 pub use middleware::{
-    Awaited, ClientEnd, Matches, Middleware, NodeEnd, PayloadSource, PublisherEnd, Refused, ReplyEnd, RequestSource,
+    Awaited, CYCLONE_DDS_THREADS, ClientEnd, Matches, Middleware, NodeEnd, PayloadSource, PublisherEnd, Refused,
+    ReplyEnd, RequestSource, ZENOH_THREADS,
 };
 pub use names::{FullName, NameError, NodeName, TypeKind, TypeName};
 pub use node::{Node, NodeError, NodeOptions};

@@ -1,7 +1,7 @@
 //! `rospin doctor`: what this machine can promise to a real-time program, and what would help.
 //!
 //! `kernel`, `cores` and `host` judge what the kernel says, from texts; `rights` tries what the process may have; `measure` looks
-//! at the clock. `text` and `json` say what came out.
+//! at the clock, `middleware` at the threads of programs that run now. `text` and `json` say what came out.
 
 mod cores;
 mod diagnosis;
@@ -10,6 +10,7 @@ mod host;
 mod json;
 mod kernel;
 mod measure;
+mod middleware;
 mod options;
 mod rights;
 #[cfg(test)]
@@ -70,6 +71,7 @@ fn diagnose(options: &Options, setup: &Setup) -> Result<Diagnosis, Failure> {
     let mut findings = vec![measured.finding()];
     findings.extend(rights.findings());
     findings.extend(findings_of_files(setup.core, &rights));
+    findings.extend(middleware::findings());
     let (machine, core, duration_s) = (Machine::read(), setup.core, options.duration.as_secs_f64());
     Ok(Diagnosis { machine, core, duration_s, findings, measured })
 }

@@ -30,6 +30,11 @@ impl ThreadSetup {
         Self { options, reports: Mutex::default() }
     }
 
+    /// Returns the scheduling that the threads are to have.
+    pub(crate) fn scheduling(&self) -> Option<rospin_core::OsScheduling> {
+        self.options.scheduling
+    }
+
     /// The calling thread is one of the executor's. Gives it what it is to have, if anything, and a name.
     ///
     /// # Errors

@@ -3,7 +3,8 @@
 use rospin_measure::machine::Machine;
 
 use super::kernel::Kernel;
-use super::runner::{RunResult, Settings};
+use super::runner::RunResult;
+use super::settings::Settings;
 
 /// Everything that the table, the JSON file and the report show.
 pub(crate) struct Comparison {

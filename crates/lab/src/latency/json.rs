@@ -51,6 +51,7 @@ fn settings(comparison: &Comparison) -> Value {
         "core": settings.core,
         "load_percent": settings.load_percent,
         "queue_messages_min": KEEP_LAST,
+        "transport": settings.wire.map_or("socket", |wire| wire.middleware.name()),
         "phases_ms": (0..TOPICS).map(|topic| phase(topic).as_secs_f64() * 1e3).collect::<Vec<_>>(),
         "divisions_per_ns": settings.calibration.divisions_per_ns,
         "priorities": {

@@ -17,6 +17,7 @@ mod r2r;
 mod report;
 mod runner;
 mod runtimes;
+mod settings;
 mod stalls;
 mod subscriber;
 mod table;
@@ -27,6 +28,7 @@ mod topics;
 mod transport;
 mod variant;
 mod verdict;
+mod wire;
 
 use std::io::{self, Write};
 
@@ -44,7 +46,8 @@ use crate::experiment::Experiment;
 use self::comparison::Comparison;
 use self::kernel::Kernel;
 use self::options::{DEFAULT_REPORT, Options};
-use self::runner::{NAME, Order, RunError, RunResult, Runner, Settings, TwoProcesses};
+use self::runner::{NAME, Order, RunError, RunResult, Runner, TwoProcesses};
+use self::settings::Settings;
 
 /// A stall so long, in milliseconds, that deadlines are missed whoever schedules.
 const DISTURBED_MS: f64 = 10.0;
@@ -79,6 +82,7 @@ impl Experiment for Latency {
 fn compare(options: &Options, runner: &dyn Runner, out: &mut dyn Write) -> Result<(), Failure> {
     let files = options.outputs.files(Some(DEFAULT_REPORT));
     let files = files.map_err(Failure::input)?;
+    let wire = options.wire().map_err(Failure::input)?;
     let allowed = CoreSet::of_current_thread().map_err(Failure::run)?;
     let core = choose_core(options.core, &allowed).map_err(Failure::input)?;
     let kernel = Kernel::read();
@@ -86,8 +90,8 @@ fn compare(options: &Options, runner: &dyn Runner, out: &mut dyn Write) -> Resul
     let others = CoreSet::new(allowed.as_slice().iter().copied().filter(|other| *other != core));
     let apart = if others.is_empty() { ThreadOptions::new() } else { ThreadOptions::new().cores(others) };
     let apart = apart.apply_for_now();
-    let settings =
-        Settings { duration: options.duration, core, load_percent: options.load, calibration: Calibration::measure() };
+    let (duration, load_percent, calibration) = (options.duration, options.load, Calibration::measure());
+    let settings = Settings { duration, core, load_percent, calibration, wire };
     let results = run_all(options, &settings, runner).map_err(Failure::run)?;
     drop(apart);
     let comparison = Comparison { machine: Machine::read(), kernel, settings, runs: options.runs, results };

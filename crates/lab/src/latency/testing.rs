@@ -9,7 +9,8 @@ use crate::crunch::Calibration;
 use super::comparison::Comparison;
 use super::kernel::Kernel;
 use super::publisher::Published;
-use super::runner::{RunResult, Settings};
+use super::runner::RunResult;
+use super::settings::Settings;
 use super::stalls::Stalls;
 use super::subscriber::Subscribed;
 use super::threads::ThreadFacts;
@@ -23,6 +24,7 @@ pub(crate) fn settings() -> Settings {
         core: 1,
         load_percent: 90.0,
         calibration: Calibration { divisions_per_ns: 0.5 },
+        wire: None,
     }
 }
 
