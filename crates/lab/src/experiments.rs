@@ -21,6 +21,7 @@ pub(crate) static EXPERIMENTS: &[&dyn Experiment] = &[
     &Inversion,
     &ThroughputExperiment,
     &Wire,
+    &Robot,
 ];
 
 /// Looks an experiment up by name.
