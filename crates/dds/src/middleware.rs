@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use rospin_engine::ForeignThreads;
 use rospin_node::{
     ClientEnd, Delivery, FullName, Graph, Middleware, NodeEnd, NodeName, PublisherEnd, Qos, Refused, RequestSource,
     SubscriptionEnd, TypeName,
@@ -18,6 +19,10 @@ use crate::subscription;
 impl Middleware for Domain {
     fn graph(&self) -> &Arc<Graph> {
         &self.feed().graph
+    }
+
+    fn threads(&self) -> Option<ForeignThreads> {
+        Some(rospin_node::CYCLONE_DDS_THREADS)
     }
 
     fn create_node(&self, name: &NodeName) -> Result<Box<dyn NodeEnd>, Refused> {

@@ -6,13 +6,14 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rospin_core::{Priority, PriorityMap};
+use rospin_core::{OsScheduling, Priority, PriorityMap};
 use rospin_scenario::Deployment;
 use rospin_scenario::deployment::DeploymentError;
 
 use crate::catalog::Catalog;
 use crate::clock::Clock;
 use crate::deployed::{DeployError, Deployed};
+use crate::foreign::{self, ForeignList};
 use crate::incident::{Incident, Reporter, log_incident};
 use crate::loss::{Ledger, Loss, LossCounters};
 use crate::registry::Registry;
@@ -192,7 +193,8 @@ impl Context {
     }
 
     /// Runs `create`, which starts threads of a middleware or another library, with the settings that the deployment file has for
-    /// threads called `name`.
+    /// threads called `name`. Where the file has no line for them, and executors in it are real-time, they get a priority above those: a
+    /// message is as urgent as the threads that it passes.
     ///
     /// The calling thread gets these settings while `create` runs, since threads inherit scheduling and cores from their creator.
     /// Settings that it could not give up again are left out: without rights, that is a niceness. A setting that it cannot have
@@ -206,6 +208,32 @@ impl Context {
         shortfalls
             .for_each(|shortfall| log::warn!(target: "rospin", "threads `{name}` do not inherit it: {shortfall}"));
         create()
+    }
+
+    /// Returns the threads that middlewares have told of; the list lives as long as somebody has it.
+    #[must_use]
+    pub fn foreign_threads(&self) -> Arc<ForeignList> {
+        self.shared()
+    }
+
+    /// Raises the threads of middlewares above the real-time executors: those of the deployment, and one that is scheduled as `own`
+    /// says. Tells once which threads are not above them.
+    pub(crate) fn raise_foreign_threads(&self, own: Option<OsScheduling>) -> Result<(), DeployError> {
+        let deployed = self.deployed();
+        let highest = own.and_then(foreign::priority).max(deployed.and_then(Deployed::highest_priority));
+        let is_planned = |name: &str| deployed.is_some_and(|deployed| deployed.names_thread(name));
+        let Some((told, is_right_missing)) =
+            highest.and_then(|highest| self.foreign_threads().raise(highest, is_planned))
+        else {
+            return Ok(());
+        };
+        match deployed {
+            Some(deployed) if is_right_missing => deployed.shortfall(told),
+            _ => {
+                log::warn!(target: "rospin", "{told}");
+                Ok(())
+            }
+        }
     }
 
     /// Returns the clocks of the context.

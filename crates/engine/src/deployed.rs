@@ -9,6 +9,7 @@ use rospin_scenario::Deployment;
 use rospin_scenario::deployment::{Ambiguous, CallbackPlan, ExecutorPlan, Reaction, ThreadPlan};
 
 use crate::executor_options::ExecutorOptions;
+use crate::foreign;
 use crate::os::{CoreSet, OnShortfall, ThreadId, ThreadOptions, cut_off, lock_memory, threads_of_process};
 
 /// Reasons why a program does not go on with its deployment file.
@@ -210,9 +211,27 @@ impl Deployed {
         self.plan.executors.iter().any(|plan| is_of(&plan.name)) || executors.iter().any(|executor| is_of(executor))
     }
 
-    /// Returns the file's settings for threads of that name, for a caller that is about to create them.
+    /// Returns the options of threads called `name`, for one that is about to create them: as the file says, or else above all
+    /// executors of the file that are real-time.
     pub(crate) fn thread(&self, name: &str) -> ThreadOptions {
-        self.plan.thread(name).map(|plan| self.thread_options(plan)).unwrap_or_default()
+        let above =
+            || self.highest_priority().map(foreign::above).unwrap_or_default().on_shortfall(self.on_shortfall());
+        self.plan.thread(name).map_or_else(above, |plan| self.thread_options(plan))
+    }
+
+    /// True if the file has a line for threads of that name.
+    pub(crate) fn names_thread(&self, name: &str) -> bool {
+        self.plan.thread(name).is_some()
+    }
+
+    /// Returns the highest priority of the file's real-time executors.
+    pub(crate) fn highest_priority(&self) -> Option<u8> {
+        self.plan.executors.iter().filter_map(|plan| plan.scheduling.and_then(foreign::priority)).max()
+    }
+
+    /// Tells that something could not be had, or makes it an error, as the file says.
+    pub(crate) fn shortfall(&self, message: String) -> Result<(), DeployError> {
+        self.react(self.plan.on_shortfall, message)
     }
 
     fn thread_options(&self, plan: &ThreadPlan) -> ThreadOptions {

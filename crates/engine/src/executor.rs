@@ -93,12 +93,15 @@ impl Executor {
         // Before the deployment is applied: it can name the runtime's thread, too.
         context.runtime().prepare().map_err(SpinError::Runtime)?;
         context.check_once()?;
-        let (Some(deployed), Some(companions)) = (context.deployed(), &self.companions) else {
-            return spin();
-        };
-        if options.until == Until::Halted {
+        let for_long = options.until == Until::Halted;
+        let deployment = context.deployed().zip(self.companions.as_ref());
+        if let Some((deployed, companions)) = deployment.filter(|_| for_long) {
             deployed.set_up_threads(&companions.names_of_programs_executors())?;
         }
+        if for_long {
+            context.raise_foreign_threads(leader.shared().threads.scheduling())?;
+        }
+        let Some((_, companions)) = deployment else { return spin() };
         let along = Along::begin(companions, leader, options)?;
         let spun = spin();
         along.end()?;

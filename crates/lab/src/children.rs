@@ -56,17 +56,17 @@ pub(crate) fn run<O: Serialize, A: DeserializeOwned>(
     run_program(&env::current_exe()?, experiment, orders, duration, progress)
 }
 
-/// As [`run`], with children of that program, which knows the same experiments.
-pub(crate) fn run_program<O: Serialize, A: DeserializeOwned>(
-    program: &Path,
+/// Runs children as [`run`] does, each begun by the command that `begin` returns for its number: this program, or one that starts it.
+pub(crate) fn run_commands<O: Serialize, A: DeserializeOwned>(
+    begin: &dyn Fn(usize) -> Command,
     experiment: &str,
     orders: &[O],
     duration: Duration,
     progress: &dyn Fn(f64),
 ) -> Result<Vec<A>, ChildError> {
     let mut children = Family(Vec::new());
-    for order in orders {
-        children.0.push(spawn(program, experiment, order)?);
+    for (number, order) in orders.iter().enumerate() {
+        children.0.push(spawn(begin(number), experiment, order)?);
     }
     let pipes: Vec<_> = children.0.iter_mut().map(|child| (child.stdout.take(), child.stderr.take())).collect();
     thread::scope(|scope| {
@@ -88,6 +88,17 @@ pub(crate) fn run_program<O: Serialize, A: DeserializeOwned>(
             End::Good => left.iter().map(|(answer, _)| read(answer)).collect(),
         }
     })
+}
+
+/// As [`run`], with children of that program, which knows the same experiments.
+pub(crate) fn run_program<O: Serialize, A: DeserializeOwned>(
+    program: &Path,
+    experiment: &str,
+    orders: &[O],
+    duration: Duration,
+    progress: &dyn Fn(f64),
+) -> Result<Vec<A>, ChildError> {
+    run_commands(&|_| Command::new(program), experiment, orders, duration, progress)
 }
 
 /// How a family ended.
@@ -141,8 +152,8 @@ impl Drop for Family {
     }
 }
 
-fn spawn(program: &Path, experiment: &str, order: &impl Serialize) -> io::Result<Child> {
-    let mut child = Command::new(program)
+fn spawn(mut command: Command, experiment: &str, order: &impl Serialize) -> io::Result<Child> {
+    let mut child = command
         .args(["lab", experiment, CHILD_OPTION])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -7,7 +7,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
+use rospin_measure::process::thread_cpu_time;
 use serde::{Deserialize, Serialize};
 
 /// Busy time before the calibration, for the core to reach its clock rate.
@@ -60,13 +60,6 @@ pub(crate) fn crunch(work: Duration, calibration: Calibration) {
         let piece_ns = (left.as_nanos() as f64 / 2.0).clamp(PIECE_MIN_NS, PIECE_MAX_NS);
         search.divide((piece_ns * calibration.divisions_per_ns).max(1.0) as u64);
     }
-}
-
-/// CPU time that the calling thread has used.
-pub(crate) fn thread_cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    // Neither part of a CPU time is ever negative.
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// Counts primes by trial division and can stop anywhere.

@@ -1,9 +1,8 @@
 //! Plots of the tail: which share of the starts was later than so much, one curve a contender, both axes logarithmic.
 
 use plotters::prelude::*;
-
-use crate::number;
-use crate::svg::{FONT, INK, PlotError, draw};
+use rospin_report::number;
+use rospin_report::svg::{FONT, INK, PlotError, draw};
 
 /// No plot goes below it: the clock itself takes that long to read.
 const SHORTEST_US: f64 = 0.1;

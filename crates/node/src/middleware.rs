@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use rospin_engine::Source;
+use rospin_engine::{ForeignThread, ForeignThreads, Source};
 
 use crate::client::CallError;
 use crate::graph::Graph;
@@ -17,6 +17,33 @@ use crate::inbox::Delivery;
 use crate::names::{FullName, NodeName, TypeName};
 use crate::publisher::PublishError;
 use crate::qos::Qos;
+
+/// The threads of Cyclone DDS: those that read the network, hand messages on, and send what is due; its garbage collector, and the one
+/// that looks after new matches.
+pub const CYCLONE_DDS_THREADS: ForeignThreads = ForeignThreads {
+    middleware: "DDS",
+    kinds: &[
+        ForeignThread::carries("recv*"),
+        ForeignThread::carries("dq.user"),
+        ForeignThread::carries("tev"),
+        ForeignThread::serves("dq.builtins"),
+        ForeignThread::serves("gc"),
+        ForeignThread::serves("rospin-dds"),
+    ],
+};
+
+/// The threads of Zenoh's runtimes: those that read and write the network; and those that accept links, find others and run what is
+/// Zenoh's own.
+pub const ZENOH_THREADS: ForeignThreads = ForeignThreads {
+    middleware: "Zenoh",
+    kinds: &[
+        ForeignThread::carries("rx-*"),
+        ForeignThread::carries("tx-*"),
+        ForeignThread::carries("net-*"),
+        ForeignThread::serves("acc-*"),
+        ForeignThread::serves("app-*"),
+    ],
+};
 
 /// What a middleware would not do, in its own words.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -33,6 +60,11 @@ pub trait Middleware: Send + Sync + 'static {
     /// Returns the graph of the network. The middleware enters what belongs to other processes, on whichever thread hears of it;
     /// what belongs to this one is entered above.
     fn graph(&self) -> &Arc<Graph>;
+
+    /// Returns the threads that it starts, which are raised above real-time executors; none unless it says so.
+    fn threads(&self) -> Option<ForeignThreads> {
+        None
+    }
 
     /// Makes a node known. It is in the graph as long as what is returned lives.
     ///

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use rospin_engine::{Context, Executor, ExecutorHandle, ExecutorOptions, SpinError, SpinOptions};
+use rospin_engine::{Context, Executor, ExecutorHandle, ExecutorOptions, ForeignList, SpinError, SpinOptions};
 
 use crate::graph::Graph;
 use crate::link::Link;
@@ -35,14 +35,23 @@ impl Ros {
     /// one process.
     #[must_use]
     pub fn in_process(context: &Context) -> Self {
-        Self::new(Network { context: context.clone(), graph: context.shared(), middleware: None })
+        Self::new(Network { context: context.clone(), graph: context.shared(), middleware: None, _threads: None })
     }
 
     /// Returns one whose nodes communicate through `middleware`, and whose callbacks run on executors of `context`.
     #[must_use]
     pub fn over(context: &Context, middleware: impl Middleware) -> Self {
         let graph = Arc::clone(middleware.graph());
-        Self::new(Network { context: context.clone(), graph, middleware: Some(Box::new(middleware)) })
+        let threads = context.foreign_threads();
+        if let Some(of_middleware) = middleware.threads() {
+            threads.add(of_middleware);
+        }
+        Self::new(Network {
+            context: context.clone(),
+            graph,
+            middleware: Some(Box::new(middleware)),
+            _threads: Some(threads),
+        })
     }
 
     fn new(network: Network) -> Self {
@@ -93,6 +102,8 @@ pub(crate) struct Network {
     graph: Arc<Graph>,
     /// The middleware. With `None`, nodes reach only nodes of the same context.
     middleware: Option<Box<dyn Middleware>>,
+    /// The threads of middlewares, for as long as nodes talk through one.
+    _threads: Option<Arc<ForeignList>>,
 }
 
 impl Network {

@@ -39,6 +39,9 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         }
         // A user's program depends on `rospin`, and on the generator in its build script.
         "custom-messages" => Some(&["rospin", "rospin-codegen"]),
+        "rospin-synthetic" => Some(&["rospin-engine", "rospin-scenario"]),
+        "rospin-measure" => Some(&["rospin-engine"]),
+        "rospin-report" => Some(&["rospin-core", "rospin-measure", "rospin-scenario", "rospin-sim"]),
         _ => None,
     }
 }
@@ -76,10 +79,26 @@ fn points_down(adapter: &str) {
 }
 
 #[test]
-fn only_the_command_may_depend_on_everything() {
+fn only_the_command_and_the_lab_may_depend_on_everything() {
     for package in &workspace().packages {
-        let known = allowed(&package.name).is_some() || package.name.as_str() == "rospin-lab";
+        let known = allowed(&package.name).is_some() || ["rospin-cli", "rospin-lab"].contains(&package.name.as_str());
         assert!(known, "say in `allowed` what the new crate {} may depend on", package.name);
+    }
+}
+
+/// The lab is research: the product's commands hand `rospin lab` over to it, and know nothing else of it.
+#[test]
+fn only_the_command_line_sees_the_lab() {
+    let metadata = workspace();
+    for package in &metadata.packages {
+        let sees_it = inner_dependencies(package, &metadata).contains(&"rospin-lab");
+        assert_eq!(sees_it, *package.name == "rospin-cli", "{}", package.name);
+    }
+    let cli = concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/src");
+    for file in sources(Path::new(cli)).expect("the sources of the command") {
+        let may = ["command_line.rs", "lib.rs"].contains(&name_of(&file).as_str());
+        let text = fs::read_to_string(&file).expect("a source file");
+        assert!(may || !text.contains("rospin_lab"), "{} uses the lab", file.display());
     }
 }
 

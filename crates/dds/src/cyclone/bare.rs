@@ -52,24 +52,24 @@ unsafe extern "C" fn heard(target: *const c_void, bytes: *const u8, size: usize)
 }
 
 impl Bare {
-    /// Starts it, in a domain that must not be there in this process.
+    /// Starts it, in a domain that must not be there in this process, with the topics that it writes to and reads from.
     ///
     /// # Panics
     /// If something of it cannot be had.
     #[must_use]
-    pub fn start(domain_id: u16, config: &str, depth: i32, hear: impl Fn(&[u8]) + Send + Sync + 'static) -> Self {
+    pub fn start(
+        domain_id: u16,
+        config: &str,
+        depth: i32,
+        [written, read]: [&str; 2],
+        hear: impl Fn(&[u8]) + Send + Sync + 'static,
+    ) -> Self {
         let participant = Participant::start(domain_id.into(), config, b"", &[]).expect("a participant");
-        let (name, type_name) = ("rt/bare", "std_msgs::msg::dds_::UInt8MultiArray_");
+        let type_name = "std_msgs::msg::dds_::UInt8MultiArray_";
         let keeps = usize::try_from(depth).ok();
-        let qos = EntityQos {
-            is_reliable: true,
-            is_transient_local: false,
-            depth: keeps,
-            ignores_own: false,
-            user_data: &[],
-        };
-        let writer = Writer::create(&participant, name, type_name, &qos, &Arc::new(Deaf)).expect("a writer");
-        let (topic, _) = participant.topic(name, type_name).expect("a topic");
+        let qos = EntityQos { is_reliable: true, is_transient_local: false, depth: keeps, ignores_own: false, user_data: &[] };
+        let writer = Writer::create(&participant, written, type_name, &qos, &Arc::new(Deaf)).expect("a writer");
+        let (topic, _) = participant.topic(read, type_name).expect("a topic");
         let hear: Box<Heard> = Box::new(Box::new(hear));
         let target = std::ptr::from_ref(&*hear).cast();
         // SAFETY: the target is dropped after the thread has ended.

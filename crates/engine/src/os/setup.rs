@@ -30,6 +30,11 @@ impl ThreadSetup {
         Self { options, reports: Mutex::default() }
     }
 
+    /// Returns the scheduling that the threads are to have.
+    pub(crate) fn scheduling(&self) -> Option<rospin_core::OsScheduling> {
+        self.options.scheduling
+    }
+
     /// Makes the calling thread one of the executor's: gives it the settings, if there are any, and a name.
     ///
     /// # Errors

@@ -127,7 +127,7 @@ fn one_group(cells: &mut Vec<Cell>, result: &CaseResult, tolerance_ns: u64) {
     };
     cell("order of H and SM", "H SM", order.to_owned(), order == "H SM");
 
-    let wait_ns = result.runs_of("T0").map(crate::timeline::Activation::wait_ns).max();
+    let wait_ns = result.runs_of("T0").map(rospin_report::timeline::Activation::wait_ns).max();
     let agrees = wait_ns.is_some_and(|wait_ns| wait_ns <= EXECUTION_NS + tolerance_ns);
     cell("longest wait of T0", "at most 0.5", wait_ns.map_or(NOTHING.to_owned(), seconds), agrees);
 }

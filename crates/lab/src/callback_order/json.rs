@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::agreement::NOTES;
+use super::comparison::{Comparison, Time};
 use super::runs::CaseResult;
-use super::{Comparison, Time};
 
 /// The whole file as text, ending in a line break.
 pub(super) fn render(comparison: &Comparison) -> Result<String, serde_json::Error> {

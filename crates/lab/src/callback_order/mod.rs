@@ -4,6 +4,7 @@
 
 mod agreement;
 mod cases;
+mod comparison;
 mod json;
 mod options;
 mod report;
@@ -15,21 +16,16 @@ use std::io::Write;
 use std::time::Duration;
 
 use clap::{ArgMatches, Command, FromArgMatches};
+use rospin_report::Failure;
+use rospin_report::output_options;
+use rospin_report::progress::Progress;
+use rospin_report::text_table::terminal_width;
 
-use crate::experiments::{Experiment, Failure};
-use crate::machine::Machine;
-use crate::output_options;
-use crate::progress::Progress;
-use crate::text_table::terminal_width;
+use crate::experiment::Experiment;
 
-use self::agreement::Cell;
+use self::comparison::{Comparison, Time};
 use self::options::{DEFAULT_REPORT, Options};
 use self::runs::CaseResult;
-
-/// How long a real run takes in all, unless told otherwise.
-const REAL_TIME_S: f64 = 20.0;
-/// In real time: a good part of a callback's 500 ms, and less than lies between two things in an order that matters.
-const REAL_TOLERANCE_NS: u64 = 200_000_000;
 
 /// The experiment.
 pub(crate) struct CallbackOrder;
@@ -49,71 +45,6 @@ impl Experiment for CallbackOrder {
 
     fn run(&self, matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
         run(&Options::from_arg_matches(matches).map_err(Failure::input)?, out)
-    }
-}
-
-/// How time passes.
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum Time {
-    Virtual,
-    Real { scale: f64 },
-}
-
-impl Time {
-    fn of(options: &Options) -> Self {
-        let default = || (REAL_TIME_S / runs::seconds_in_all() * 1e3).round() / 1e3;
-        if options.real { Self::Real { scale: options.scale.unwrap_or_else(default) } } else { Self::Virtual }
-    }
-
-    /// How far apart two times may be that agree.
-    fn tolerance_ns(self) -> u64 {
-        match self {
-            Self::Virtual => 0,
-            Self::Real { .. } => REAL_TOLERANCE_NS,
-        }
-    }
-
-    fn describe(self) -> String {
-        match self {
-            Self::Virtual => "virtual time, so times agree exactly or not at all.".to_owned(),
-            Self::Real { scale } => format!(
-                "real time on the engine, every duration times {scale}; times are given unscaled and agree if they \
-                 differ by at most {} s. What happens at one instant in virtual time would be a race of microseconds: in \
-                 Exp2 the second sequence is released {} s earlier and, under {} and fifo, T0 is due {} s later.",
-                agreement::seconds(REAL_TOLERANCE_NS),
-                cases::AHEAD.as_secs_f64(),
-                cases::E2,
-                cases::BEHIND.as_secs_f64(),
-            ),
-        }
-    }
-
-    /// The command that does the same again.
-    fn replay(self) -> String {
-        match self {
-            Self::Virtual => "rospin lab callback-order".to_owned(),
-            Self::Real { scale } => format!("rospin lab callback-order --real --scale {scale}"),
-        }
-    }
-}
-
-/// Everything that the tables, the JSON file and the report show.
-struct Comparison {
-    machine: Machine,
-    time: Time,
-    results: Vec<CaseResult>,
-    cells: Vec<Cell>,
-}
-
-impl Comparison {
-    fn new(time: Time, results: Vec<CaseResult>) -> Self {
-        let cells = agreement::compare(&results, time.tolerance_ns());
-        Self { machine: Machine::read(), time, results, cells }
-    }
-
-    /// What rospin's policies change.
-    fn sentence(&self) -> String {
-        verdict::sentence(&self.results, self.time.tolerance_ns())
     }
 }
 
@@ -149,8 +80,9 @@ fn all(time: Time, quiet: bool) -> Result<Vec<CaseResult>, runs::RunError> {
 
 #[cfg(test)]
 mod tests {
+    use super::comparison::REAL_TIME_S;
     use super::*;
-    use crate::output_options::FromArguments;
+    use rospin_report::output_options::FromArguments;
 
     fn comparison() -> Comparison {
         Comparison::new(Time::Virtual, runs::simulate_all().unwrap())
@@ -166,7 +98,7 @@ mod tests {
     #[test]
     fn report_has_every_diagram_and_needs_no_other_file() {
         let page = report::render(&comparison()).unwrap();
-        crate::page::assert_self_contained(&page);
+        rospin_report::page::assert_self_contained(&page);
         assert_eq!(page.matches("<svg").count(), 18);
         assert!(page.contains("Every cell agrees"));
     }

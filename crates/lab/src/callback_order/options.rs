@@ -1,8 +1,7 @@
 //! The options of `rospin lab callback-order`.
 
 use clap::Args;
-
-use crate::output_options::OutputOptions;
+use rospin_report::output_options::OutputOptions;
 
 /// Where the report goes unless told otherwise.
 pub(super) const DEFAULT_REPORT: &str = "rospin-callback-order.html";

@@ -2,12 +2,14 @@
 
 use std::fmt::Write;
 
+use rospin_report::page::{self, ReportError, escape};
+use rospin_report::timeline;
+
 use super::agreement::{self, NOTES};
 use super::cases::EXPERIMENTS;
+use super::comparison::Comparison;
+use super::runs::CaseResult;
 use super::tables::{self, Figures};
-use super::{Comparison, runs::CaseResult};
-use crate::page::{self, ReportError, escape};
-use crate::timeline;
 
 /// The whole page.
 pub(super) fn render(comparison: &Comparison) -> Result<String, ReportError> {

@@ -1,12 +1,12 @@
 //! Runs the cases, in virtual or in real time.
 
+use rospin_report::progress::Progress;
+use rospin_report::timeline::Activation;
 use rospin_scenario::Scenario;
 use rospin_sim::oracle::{self, CheckFailed};
+use rospin_synthetic::{self as synthetic, SyntheticError};
 
 use super::cases::Case;
-use crate::progress::Progress;
-use crate::synthetic::{self, SyntheticError};
-use crate::timeline::Activation;
 
 /// Why a case could not be run to its end.
 #[derive(Debug, thiserror::Error)]

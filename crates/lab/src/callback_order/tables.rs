@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
+use rospin_report::text_table::{self, Side};
+use rospin_report::timeline::{self, Timeline};
+
 use super::agreement::{Cell, NOTES, TABLES, seconds};
 use super::cases::EXPERIMENTS;
 use super::runs::CaseResult;
-use crate::text_table::{self, Side};
-use crate::timeline::{self, Timeline};
 
 /// Rows and columns of text, with a title.
 pub(super) struct Figures {

@@ -85,7 +85,7 @@ impl CaseResult {
 
     fn wait_ns(&self, of: impl Fn(EntityKind) -> bool) -> Option<u64> {
         let chosen = self.activations.iter().filter(|activation| of(self.scenario.callbacks[activation.callback].kind));
-        chosen.map(crate::timeline::Activation::wait_ns).max()
+        chosen.map(rospin_report::timeline::Activation::wait_ns).max()
     }
 }
 

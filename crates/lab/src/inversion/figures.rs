@@ -1,6 +1,6 @@
 //! What came of the cases: one row each.
 
-use crate::stats::percentile;
+use rospin_measure::stats::percentile;
 
 use super::interference::Case;
 

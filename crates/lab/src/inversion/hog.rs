@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use crate::wake_up::now_ns;
+use rospin_measure::wake_up::now_ns;
 
 use super::interference::Turn;
 

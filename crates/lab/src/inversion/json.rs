@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Comparison;
+use super::comparison::Comparison;
 use super::figures::Row;
 use super::verdict;
 

@@ -4,6 +4,7 @@
 //! executor's: `interference` says what they do, `urgent` is the executor, `std_mutex` the same with an ordinary lock, `hog` the
 //! rest of the core's load. `verdict`, `table`, `plots`, `json` and `report` say what came out.
 
+mod comparison;
 mod figures;
 mod hog;
 mod interference;
@@ -25,15 +26,17 @@ use std::time::Duration;
 
 use clap::{ArgMatches, Command, FromArgMatches};
 use rospin_engine::os::lock_memory;
+use rospin_measure::machine::Machine;
+use rospin_measure::setup::{Setup, SetupError};
+use rospin_report::Failure;
+use rospin_report::output_options;
+use rospin_report::progress::Progress;
 
-use crate::experiments::{Experiment, Failure};
-use crate::machine::Machine;
-use crate::output_options;
-use crate::progress::Progress;
-use crate::timers::{Setup, SetupError};
+use crate::experiment::Experiment;
 
+use self::comparison::Comparison;
 use self::figures::Row;
-use self::interference::{Case, Turn, TurnError};
+use self::interference::{Case, TurnError};
 use self::options::{DEFAULT_REPORT, Options};
 
 /// The experiment.
@@ -75,26 +78,6 @@ impl Experiment for Inversion {
         }
         writeln!(out)?;
         files.write(out, || json::render(&comparison), || report::render(&comparison))
-    }
-}
-
-/// Everything that table, plots, JSON file and report show.
-#[derive(Clone, Debug)]
-pub(crate) struct Comparison {
-    pub(crate) machine: Machine,
-    pub(crate) setup: Setup,
-    /// Which share of a second real-time threads may have; `None` if it is not limited.
-    pub(crate) throttle: Option<f64>,
-    /// Whether the process's memory is kept in RAM.
-    pub(crate) is_memory_locked: bool,
-    pub(crate) turn: Turn,
-    /// In the order of the cases.
-    pub(crate) rows: Vec<Row>,
-}
-
-impl Comparison {
-    pub(crate) fn row(&self, case: Case) -> Option<&Row> {
-        self.rows.iter().find(|row| row.case == case)
     }
 }
 

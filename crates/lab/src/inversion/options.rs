@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use clap::Args;
-
-use crate::choice;
-use crate::number;
-use crate::output_options::OutputOptions;
+use rospin_report::choice;
+use rospin_report::number;
+use rospin_report::output_options::OutputOptions;
 
 use super::interference::{Case, Turn};
 
@@ -73,7 +72,7 @@ fn parse_seconds(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output_options::FromArguments;
+    use rospin_report::output_options::FromArguments;
 
     #[test]
     fn defaults_are_every_case_and_a_hog_of_50_ms() {

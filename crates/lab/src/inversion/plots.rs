@@ -1,11 +1,11 @@
 //! The plot of the report.
 
 use plotters::style::RGBColor;
+use rospin_report::svg::PlotError;
 
-use crate::svg::PlotError;
 use crate::tail_plot::tails;
 
-use super::Comparison;
+use super::comparison::Comparison;
 use super::interference::Case;
 
 const SIZE: (u32, u32) = (900, 340);

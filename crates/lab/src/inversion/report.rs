@@ -3,10 +3,9 @@
 use std::fmt::{self, Write};
 
 use plotters::style::RGBColor;
+use rospin_report::page::{self, ReportError, escape};
 
-use crate::page::{self, ReportError, escape};
-
-use super::Comparison;
+use super::comparison::Comparison;
 use super::{plots, table, verdict};
 
 /// The whole page.

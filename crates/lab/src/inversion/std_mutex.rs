@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::timers::Setup;
-use crate::wake_up::{Grid, Lateness, now_ns, sleep_until};
+use rospin_measure::setup::Setup;
+use rospin_measure::wake_up::{Grid, Lateness, now_ns, sleep_until};
 
 use super::figures::Row;
 use super::interference::{Case, Others, Turn, TurnError};

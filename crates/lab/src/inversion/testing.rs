@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use rospin_engine::os::ThreadOptions;
+use rospin_measure::machine::Machine;
+use rospin_measure::setup::Setup;
 
-use crate::machine::Machine;
-use crate::timers::Setup;
-
-use super::Comparison;
+use super::comparison::Comparison;
 use super::figures::Row;
 use super::interference::{Case, Turn};
 

@@ -8,9 +8,8 @@ use rospin_engine::{
     CallbackGroup, Client, Context, ContextOptions, Executor, ExecutorOptions, Instant, Overrun, Publisher, Queue,
     ReentrantGroup, Service, SpinError, SpinOptions, Subscription, SubscriptionOptions, Timer, TimerOptions,
 };
-
-use crate::timers::Setup;
-use crate::wake_up::{Grid, Lateness, now_ns};
+use rospin_measure::setup::Setup;
+use rospin_measure::wake_up::{Grid, Lateness, now_ns};
 
 use super::figures::Row;
 use super::interference::{Case, Others, Turn, TurnError};

@@ -1,6 +1,6 @@
 //! Who won, and whether rospin keeps what it promises, in a few honest words.
 
-use super::Comparison;
+use super::comparison::Comparison;
 use super::figures::Row;
 use super::interference::Case;
 

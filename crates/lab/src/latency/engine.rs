@@ -13,14 +13,16 @@ use rospin_engine::{
     Context, ContextOptions, EntityKind, EntityOptions, Executor, ExecutorOptions, Instant, Notifier, Pending, Policy,
     Priority, Source, SpinOptions, TakeError,
 };
+use rospin_msgs::std_msgs::msg::UInt8MultiArray;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 
-use super::subscriber::{Callback, Outcome, Parts};
+use super::subscriber::{Callback, Messages, Outcome, Parts};
 use super::threads::{CALLBACK_PRIORITY, Crew, SAMPLING_PRIORITY, callback_priority};
 use super::topics::{TOPICS, period};
 use super::transport::{Found, Inlet, Message};
+use super::wire::{self, Hearing};
 
 /// rclcpp's single-threaded executor, emulated; all of its threads have the same priority.
 pub(crate) fn wait_set(parts: Parts) -> Outcome {
@@ -45,8 +47,15 @@ pub(crate) fn one_each(parts: Parts) -> Outcome {
 
 /// Runs the callbacks on one executor a priority; they are dealt out in turn.
 fn run(parts: Parts, policy: &dyn Fn() -> Box<dyn Policy>, priorities: &[u8]) -> Outcome {
-    let Parts { inlets, callbacks, crew, invitation } = parts;
-    let context = Context::new(ContextOptions::new());
+    let Parts { messages, callbacks, crew, invitation } = parts;
+    let (inlets, hearing) = match messages {
+        Messages::Sockets(inlets) => (Some(inlets), None),
+        Messages::Wire(wire) => (None, Some(Hearing::open(wire, &crew)?)),
+    };
+    let context = match &hearing {
+        Some(hearing) => hearing.context.clone(),
+        None => Context::new(ContextOptions::new()),
+    };
     let create = |(number, priority): (usize, &u8)| {
         let options = ExecutorOptions::new(format!("executor-{}", number + 1)).thread(crew.options(*priority));
         context.create_executor(options.boxed_policy(policy()))
@@ -54,15 +63,23 @@ fn run(parts: Parts, policy: &dyn Fn() -> Box<dyn Policy>, priorities: &[u8]) ->
     let executors: Vec<Executor> = priorities.iter().enumerate().map(create).collect();
 
     let (open, all_closed) = channel();
-    let mut receiver = ReceiverThread::new()?;
-    let mut entities = Vec::new();
-    for (inlet, callback) in inlets.into_iter().zip(callbacks) {
-        let executor = &executors[callback.topic % executors.len()];
-        let source = receiver.watch(callback.topic, inlet, open.clone())?;
-        entities.push(create_entity(executor, source, callback)?);
+    let (mut entities, mut subscriptions) = (Vec::new(), Vec::new());
+    if let Some(hearing) = &hearing {
+        for callback in callbacks {
+            let executor = &executors[callback.topic % executors.len()];
+            subscriptions.push(subscribe(executor, hearing, callback, open.clone())?);
+        }
+        drop(open);
+    } else if let Some(inlets) = inlets {
+        let mut receiver = ReceiverThread::new()?;
+        for (inlet, callback) in inlets.into_iter().zip(callbacks) {
+            let executor = &executors[callback.topic % executors.len()];
+            let source = receiver.watch(callback.topic, inlet, open.clone())?;
+            entities.push(create_entity(executor, source, callback)?);
+        }
+        drop(open);
+        receiver.start(&crew)?;
     }
-    drop(open);
-    receiver.start(&crew)?;
     spin(executors, &crew, &all_closed, || invitation.send())?;
     // Nothing on the way to a callback has an end that messages could be dropped at.
     Ok([0; TOPICS])
@@ -78,6 +95,27 @@ fn create_entity(
     let options = EntityOptions::new(name.as_str()).deadline(period(topic)).priority(Priority((TOPICS - topic) as u32));
     let group = executor.create_group(name.as_str(), callback);
     group.create_source(EntityKind::Subscription, options, source, |callback, message| callback.run(message))
+}
+
+/// Subscribes over the middleware. The callback is dropped, which hands its figures in, when the topic ends.
+fn subscribe(
+    executor: &Executor,
+    hearing: &Hearing,
+    callback: Callback,
+    open: Sender<()>,
+) -> Result<rospin_node::Subscription, rospin_node::TopicError> {
+    let topic = callback.topic;
+    let name = format!("topic-{}", topic + 1);
+    let options = Hearing::options(topic).deadline(period(topic)).priority(Priority((TOPICS - topic) as u32));
+    let group = executor.create_group(name.as_str(), Some((callback, open)));
+    let hear = |payload: &mut Option<(Callback, Sender<()>)>, message: &UInt8MultiArray| match (
+        wire::read(message),
+        payload.as_mut(),
+    ) {
+        (Some(message), Some((callback, _))) => callback.run(message),
+        _ => *payload = None,
+    };
+    hearing.node.on(&group).create_subscription(options.name(name), hear)
 }
 
 /// Spins every executor on a thread of its own until all sources have ended.

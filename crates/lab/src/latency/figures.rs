@@ -1,11 +1,12 @@
 //! What is shown of the runs.
 
-use crate::stats::Summary;
+use rospin_measure::stats::Summary;
 
+use super::comparison::Comparison;
 use super::runner::RunResult;
+use super::topics;
 use super::topics::{PERIODS_MS, TOPICS};
 use super::variant::Variant;
-use super::{Comparison, topics};
 
 /// The percentile that is compared with deadlines.
 pub(crate) const PERCENT: f64 = 99.0;

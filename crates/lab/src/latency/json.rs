@@ -1,9 +1,10 @@
 //! All figures as JSON.
 
+use rospin_measure::machine::Machine;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::Comparison;
+use super::comparison::Comparison;
 use super::figures::{Row, rows};
 use super::kernel::Kernel;
 use super::runner::RunResult;
@@ -14,7 +15,6 @@ use super::threads::{
 };
 use super::topics::{PERIODS_MS, TOPICS, phase};
 use super::transport::KEEP_LAST;
-use crate::machine::Machine;
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -31,7 +31,7 @@ struct Document<'a> {
 /// The whole file as text, ending in a line break.
 pub(crate) fn render(comparison: &Comparison) -> Result<String, serde_json::Error> {
     let document = Document {
-        experiment: super::NAME,
+        experiment: super::runner::NAME,
         rospin_version: env!("CARGO_PKG_VERSION"),
         machine: &comparison.machine,
         kernel: &comparison.kernel,
@@ -51,6 +51,7 @@ fn settings(comparison: &Comparison) -> Value {
         "core": settings.core,
         "load_percent": settings.load_percent,
         "queue_messages_min": KEEP_LAST,
+        "transport": settings.wire.map_or("socket", |wire| wire.middleware.name()),
         "phases_ms": (0..TOPICS).map(|topic| phase(topic).as_secs_f64() * 1e3).collect::<Vec<_>>(),
         "divisions_per_ns": settings.calibration.divisions_per_ns,
         "priorities": {

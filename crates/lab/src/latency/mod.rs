@@ -5,6 +5,7 @@
 //! `r2r`, which samples as R2R does) and `engine` (rospin); messages go over `transport`. `figures` measures, and
 //! `table`, `verdict`, `json` and `report` say what came out.
 
+mod comparison;
 mod engine;
 mod figures;
 mod json;
@@ -16,6 +17,7 @@ mod r2r;
 mod report;
 mod runner;
 mod runtimes;
+mod settings;
 mod stalls;
 mod subscriber;
 mod table;
@@ -26,24 +28,26 @@ mod topics;
 mod transport;
 mod variant;
 mod verdict;
+mod wire;
 
 use std::io::{self, Write};
 
 use clap::{ArgMatches, Command, FromArgMatches};
 use rospin_engine::os::{CoreSet, ThreadOptions};
+use rospin_measure::machine::{Machine, choose_core};
+use rospin_report::Failure;
+use rospin_report::output_options;
+use rospin_report::progress::Progress;
 
 use crate::children;
 use crate::crunch::Calibration;
-use crate::experiments::{Experiment, Failure};
-use crate::machine::{Machine, choose_core};
-use crate::output_options;
-use crate::progress::Progress;
+use crate::experiment::Experiment;
 
+use self::comparison::Comparison;
 use self::kernel::Kernel;
 use self::options::{DEFAULT_REPORT, Options};
-use self::runner::{Order, RunError, RunResult, Runner, Settings, TwoProcesses};
-
-const NAME: &str = "latency";
+use self::runner::{NAME, Order, RunError, RunResult, Runner, TwoProcesses};
+use self::settings::Settings;
 
 /// A stall so long, in milliseconds, that deadlines are missed whoever schedules.
 const DISTURBED_MS: f64 = 10.0;
@@ -75,23 +79,10 @@ impl Experiment for Latency {
     }
 }
 
-/// Everything that the table, the JSON file and the report show.
-pub(crate) struct Comparison {
-    /// Where it was measured.
-    pub(crate) machine: Machine,
-    /// What the kernel there allows.
-    pub(crate) kernel: Kernel,
-    /// How.
-    pub(crate) settings: Settings,
-    /// How often each variant ran.
-    pub(crate) runs: u32,
-    /// What came out, in the order of the runs.
-    pub(crate) results: Vec<RunResult>,
-}
-
 fn compare(options: &Options, runner: &dyn Runner, out: &mut dyn Write) -> Result<(), Failure> {
     let files = options.outputs.files(Some(DEFAULT_REPORT));
     let files = files.map_err(Failure::input)?;
+    let wire = options.wire().map_err(Failure::input)?;
     let allowed = CoreSet::of_current_thread().map_err(Failure::run)?;
     let core = choose_core(options.core, &allowed).map_err(Failure::input)?;
     let kernel = Kernel::read();
@@ -99,8 +90,8 @@ fn compare(options: &Options, runner: &dyn Runner, out: &mut dyn Write) -> Resul
     let others = CoreSet::new(allowed.as_slice().iter().copied().filter(|other| *other != core));
     let apart = if others.is_empty() { ThreadOptions::new() } else { ThreadOptions::new().cores(others) };
     let apart = apart.apply_for_now();
-    let settings =
-        Settings { duration: options.duration, core, load_percent: options.load, calibration: Calibration::measure() };
+    let (duration, load_percent, calibration) = (options.duration, options.load, Calibration::measure());
+    let settings = Settings { duration, core, load_percent, calibration, wire };
     let results = run_all(options, &settings, runner).map_err(Failure::run)?;
     drop(apart);
     let comparison = Comparison { machine: Machine::read(), kernel, settings, runs: options.runs, results };

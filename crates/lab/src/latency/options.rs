@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use rospin_report::choice;
+use rospin_report::number;
+use rospin_report::output_options::OutputOptions;
 
-use crate::choice;
-use crate::number;
-use crate::output_options::OutputOptions;
+use crate::middleware::Middleware;
 
 use super::topics::{FULL_LOAD_PERCENT, TOPICS, period};
 use super::variant::Variant;
+use super::wire::Wire;
 
 /// Where the report goes unless told otherwise.
 pub(crate) const DEFAULT_REPORT: &str = "rospin-latency.html";
@@ -31,6 +33,7 @@ Examples:
   rospin lab latency --runs 10 --duration 20  as published: more than an hour
   rospin lab latency --runs 10 --duration 20 --variants futures-rt,rospin-rt
   rospin lab latency --core 1 --load 50 --json result.json
+  rospin lab latency --transport dds --variants futures-rt,rospin-rt
 
 Real-time threads need CAP_SYS_NICE (run it as root, or see `ulimit -r`). Without it every variant runs all the same,
 and what is missing is said.")]
@@ -57,6 +60,10 @@ pub(crate) struct Options {
     #[arg(allow_negative_numbers = true)]
     pub(crate) load: f64,
 
+    /// The way between the two processes
+    #[arg(long, value_name = "NAME", default_value = "socket")]
+    pub(crate) transport: Transport,
+
     #[command(flatten)]
     pub(crate) outputs: OutputOptions,
 
@@ -65,7 +72,48 @@ pub(crate) struct Options {
     pub(crate) order_on_stdin: bool,
 }
 
+/// The way between the two processes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Transport {
+    /// A Unix socket a topic
+    Socket,
+    /// ROS 2 nodes over DDS (Cyclone DDS); needs `--features dds`
+    Dds,
+    /// ROS 2 nodes over Zenoh; needs `--features zenoh`
+    Zenoh,
+}
+
+impl Transport {
+    /// Returns its middleware; `None` for sockets.
+    pub(crate) const fn middleware(self) -> Option<Middleware> {
+        match self {
+            Self::Socket => None,
+            Self::Dds => Some(Middleware::Dds),
+            Self::Zenoh => Some(Middleware::Zenoh),
+        }
+    }
+}
+
+/// The program lacks the middleware that was asked for.
+#[derive(Debug, thiserror::Error)]
+#[error("--transport {name}: {reason}", name = .0.name(), reason = .0.missing())]
+pub(crate) struct NotBuilt(Middleware);
+
 impl Options {
+    /// Returns the wire to measure over; `None` for sockets.
+    ///
+    /// # Errors
+    /// If the program was built without it.
+    pub(crate) fn wire(&self) -> Result<Option<Wire>, NotBuilt> {
+        let Some(middleware) = self.transport.middleware() else { return Ok(None) };
+        if !middleware.is_built() {
+            return Err(NotBuilt(middleware));
+        }
+        // Robots on the network have no part in it, nor has a run beside this one.
+        let domain_id = 101 + (std::process::id() % 100) as u16;
+        Ok(Some(Wire { middleware, domain_id }))
+    }
+
     /// The variants to run, each once.
     pub(crate) fn variants(&self) -> Vec<Variant> {
         choice::in_given_order(&self.variants, Variant::all())
@@ -84,7 +132,7 @@ fn parse_load(text: &str) -> Result<f64, String> {
 mod tests {
     use super::super::variant::Structure;
     use super::*;
-    use crate::output_options::FromArguments;
+    use rospin_report::output_options::FromArguments;
 
     #[test]
     fn defaults() {

@@ -4,12 +4,11 @@ use std::ops::Range;
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
+use rospin_measure::stats::percentile;
+use rospin_report::number;
+use rospin_report::svg::{FONT, INK, PlotError, draw};
 
-use crate::number;
-use crate::stats::percentile;
-use crate::svg::{FONT, INK, PlotError, draw};
-
-use super::Comparison;
+use super::comparison::Comparison;
 use super::figures::{PERCENT, bounds_ms, deadline_ms, standings};
 use super::variant::Variant;
 
@@ -123,7 +122,7 @@ fn ticks(range: &Range<f64>) -> Vec<f64> {
 mod tests {
     use super::super::testing;
     use super::*;
-    use crate::svg::INK_HEX;
+    use rospin_report::svg::INK_HEX;
 
     #[test]
     fn every_variant_is_drawn_and_missed_deadlines_are_counted() {

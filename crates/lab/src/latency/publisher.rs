@@ -2,15 +2,15 @@
 
 use std::io;
 
+use rospin_measure::wake_up::{now_ns, sleep_until};
 use serde::{Deserialize, Serialize};
 
-use crate::wake_up::{now_ns, sleep_until};
-
-use super::runner::Settings;
+use super::settings::Settings;
 use super::stalls::{self, Stalls};
 use super::threads::{Crew, METER_PRIORITY, PUBLISHER_MAIN_PRIORITY, PUBLISHER_PRIORITY, ThreadFacts};
 use super::topics::{PERIODS_MS, TOPICS, phase};
 use super::transport::{self, Message, Outlet};
+use super::wire::WireOutlets;
 
 /// From the subscriber's word that it is ready to the first publications: whatever it still starts is there then.
 const LEAD_NS: u64 = 200_000_000;
@@ -32,7 +32,11 @@ pub(crate) struct Published {
 pub(crate) fn run(settings: &Settings, meeting: &str) -> io::Result<Published> {
     let crew = Crew::new(settings.core, true);
     crew.enlist("publisher-main", PUBLISHER_MAIN_PRIORITY);
-    let outlets = transport::meet(meeting)?;
+    let sockets = transport::meet(meeting)?;
+    let outlets = match settings.wire {
+        None => Outlets::Sockets(sockets),
+        Some(wire) => Outlets::Wire(WireOutlets::meet(wire, crew.options(PUBLISHER_MAIN_PRIORITY), sockets)?),
+    };
     let start_ns = now_ns() + LEAD_NS;
     let end_ns = start_ns + settings.duration.as_nanos() as u64;
 
@@ -48,20 +52,44 @@ pub(crate) fn run(settings: &Settings, meeting: &str) -> io::Result<Published> {
     Ok(Published { sent, refused, stalls, threads: crew.facts() })
 }
 
+/// Whatever messages are published through.
+enum Outlets {
+    Sockets([Outlet; TOPICS]),
+    Wire(WireOutlets),
+}
+
+impl Outlets {
+    /// Sends a message. Returns true if there was room.
+    fn send(&self, topic: usize, message: Message) -> io::Result<bool> {
+        match self {
+            Self::Sockets(outlets) => outlets[topic].send(message),
+            Self::Wire(outlets) => Ok(outlets.send(topic, message)),
+        }
+    }
+
+    /// Tells the subscriber that there will be no more. Sockets tell that by themselves.
+    fn end(&self) {
+        if let Self::Wire(outlets) = self {
+            outlets.end();
+        }
+    }
+}
+
 /// Due times are absolute: what is late once does not delay what comes after it.
-fn publish(outlets: &[Outlet; TOPICS], start_ns: u64, end_ns: u64) -> io::Result<([u64; TOPICS], [u64; TOPICS])> {
+fn publish(outlets: &Outlets, start_ns: u64, end_ns: u64) -> io::Result<([u64; TOPICS], [u64; TOPICS])> {
     let (mut sent, mut refused) = ([0; TOPICS], [0; TOPICS]);
     loop {
         let due_ns: [u64; TOPICS] =
             std::array::from_fn(|topic| start_ns + first_ns(topic) + sent[topic] * PERIODS_MS[topic] * 1_000_000);
         let next_ns = *due_ns.iter().min().expect("there are topics");
         if next_ns >= end_ns {
+            outlets.end();
             return Ok((sent, refused));
         }
         sleep_until(next_ns);
         for topic in (0..TOPICS).filter(|topic| due_ns[*topic] == next_ns) {
             let message = Message { published_ns: now_ns(), number: sent[topic] };
-            refused[topic] += u64::from(!outlets[topic].send(message)?);
+            refused[topic] += u64::from(!outlets.send(topic, message)?);
             sent[topic] += 1;
         }
     }
@@ -78,9 +106,9 @@ mod tests {
 
     #[test]
     fn every_topic_is_published_at_its_rate() {
-        let ends: [_; TOPICS] = std::array::from_fn(|_| pair());
+        let ends: [_; TOPICS] = std::array::from_fn(|_| pair().unwrap());
         let (outlets, inlets): (Vec<_>, Vec<_>) = ends.into_iter().unzip();
-        let outlets = <[Outlet; TOPICS]>::try_from(outlets).unwrap();
+        let outlets = Outlets::Sockets(<[Outlet; TOPICS]>::try_from(outlets).unwrap());
         let start_ns = now_ns();
         let (sent, refused) = publish(&outlets, start_ns, start_ns + 100_000_000).unwrap();
         assert_eq!((sent, refused), ([10, 5, 2, 1, 1], [0; TOPICS]));

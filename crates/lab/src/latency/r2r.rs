@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_full_channel_drops_the_newest() {
-        let (outlet, inlet) = pair();
+        let (outlet, inlet) = pair().unwrap();
         let mut node = Node::default();
         let mut receiver = node.subscribe(inlet);
         send(&outlet, 0..20);
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn one_message_a_subscription_is_taken_at_a_time() {
-        let ends = [pair(), pair()];
+        let ends = [pair().unwrap(), pair().unwrap()];
         let mut node = Node::default();
         let (outlets, inlets): (Vec<_>, Vec<_>) = ends.into_iter().unzip();
         let mut receivers: Vec<_> = inlets.into_iter().map(|inlet| node.subscribe(inlet)).collect();
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn spinning_ends_with_the_publishers() {
-        let ends = [pair(), pair()];
+        let ends = [pair().unwrap(), pair().unwrap()];
         let mut node = Node::default();
         let (mut outlets, inlets): (Vec<_>, Vec<_>) = ends.into_iter().unzip();
         let mut receivers: Vec<_> = inlets.into_iter().map(|inlet| node.subscribe(inlet)).collect();

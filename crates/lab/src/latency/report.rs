@@ -3,13 +3,14 @@
 use std::fmt::{self, Write};
 
 use plotters::style::RGBColor;
+use rospin_report::page::{self, ReportError, escape};
 
-use crate::page::{self, ReportError, escape};
-
-use super::Comparison;
+use super::comparison::Comparison;
 use super::figures::{bounds_ms, deadline_ms, rows, standings};
+use super::settings::Settings;
 use super::stalls::STALL_MS;
 use super::topics::{self, TOPICS};
+use super::transport::KEEP_LAST;
 use super::{plots, table, verdict};
 
 /// The whole page.
@@ -146,7 +147,7 @@ fn measured(page: &mut String, comparison: &Comparison) -> fmt::Result {
              that can be preempted and for those that cannot"
                 .to_owned(),
         ),
-        ("Transport", "a Unix socket a topic, with room for 100 messages and more".to_owned()),
+        ("Transport", transport(settings)),
         ("Work", "thread CPU time, by trial division".to_owned()),
         (
             "R2R",
@@ -161,6 +162,18 @@ fn measured(page: &mut String, comparison: &Comparison) -> fmt::Result {
         ),
     ];
     page::how_it_was_run(page, &comparison.machine, &entries)
+}
+
+/// Describes the way between the processes.
+fn transport(settings: &Settings) -> String {
+    match settings.wire {
+        None => "a Unix socket a topic, with room for 100 messages and more".to_owned(),
+        Some(wire) => format!(
+            "ROS 2 nodes over {}, reliable, keep last {KEEP_LAST}; the middleware's threads are as urgent as sampling. rospin's executors \
+             take messages themselves; for the others a thread as urgent hands them on to a socket a topic",
+            wire.middleware.name(),
+        ),
+    }
 }
 
 #[cfg(test)]

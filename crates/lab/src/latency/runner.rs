@@ -1,30 +1,17 @@
 //! What a run is told and what comes of it, and the seam behind which it happens.
 
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
 
 use crate::children::{self, ChildError};
-use crate::crunch::Calibration;
 
-use super::NAME;
 use super::publisher::{self, Published};
+use super::settings::Settings;
 use super::subscriber::{self, Subscribed};
 use super::threads::ThreadFacts;
 use super::variant::Variant;
 
-/// How to run every variant.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
-pub(crate) struct Settings {
-    /// How long is published.
-    pub(crate) duration: Duration,
-    /// The core that everything measured runs on.
-    pub(crate) core: u16,
-    /// What the callbacks take of it together.
-    pub(crate) load_percent: f64,
-    /// How fast the machine works; measured once for all runs.
-    pub(crate) calibration: Calibration,
-}
+/// The name of the experiment, on the command line and in its result files.
+pub(crate) const NAME: &str = "latency";
 
 /// One run of one variant.
 #[derive(Clone, Debug, PartialEq)]

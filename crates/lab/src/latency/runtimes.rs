@@ -23,7 +23,7 @@ const POOL_THREADS: usize = 2;
 
 /// Sampling and callbacks in turn on the main thread.
 pub(crate) fn futures(parts: Parts) -> Outcome {
-    let (mut node, tasks) = subscribe(parts.inlets, parts.callbacks);
+    let (mut node, tasks) = subscribe(parts.messages.into_sockets()?, parts.callbacks);
     let mut pool = local_pool(tasks)?;
     pool.run_until_stalled();
     parts.invitation.send()?;
@@ -38,7 +38,7 @@ pub(crate) fn futures(parts: Parts) -> Outcome {
 
 /// All callbacks as one task of a thread pool.
 pub(crate) fn futures_join(parts: Parts) -> Outcome {
-    let (node, tasks) = subscribe(parts.inlets, parts.callbacks);
+    let (node, tasks) = subscribe(parts.messages.into_sockets()?, parts.callbacks);
     let done = thread_pool(&parts.crew)?.spawn_with_handle(join_all(tasks))?;
     parts.invitation.send()?;
     let node = sample(node)?;
@@ -48,7 +48,7 @@ pub(crate) fn futures_join(parts: Parts) -> Outcome {
 
 /// Each callback a task of a thread pool.
 pub(crate) fn futures_thread_pool(parts: Parts) -> Outcome {
-    let (node, tasks) = subscribe(parts.inlets, parts.callbacks);
+    let (node, tasks) = subscribe(parts.messages.into_sockets()?, parts.callbacks);
     let pool = thread_pool(&parts.crew)?;
     let done = tasks.into_iter().map(|task| pool.spawn_with_handle(task)).collect::<Result<Vec<_>, _>>()?;
     parts.invitation.send()?;
@@ -59,7 +59,7 @@ pub(crate) fn futures_thread_pool(parts: Parts) -> Outcome {
 
 /// Each callback on a thread of its own, with a priority of its own.
 pub(crate) fn futures_rt(parts: Parts) -> Outcome {
-    let (node, tasks) = subscribe(parts.inlets, parts.callbacks);
+    let (node, tasks) = subscribe(parts.messages.into_sockets()?, parts.callbacks);
     let threads = tasks.into_iter().enumerate().map(|(topic, task)| {
         let name = format!("callback-{}", topic + 1);
         parts.crew.spawn(&name, callback_priority(topic), move || run_local(vec![task]))
@@ -73,7 +73,7 @@ pub(crate) fn futures_rt(parts: Parts) -> Outcome {
 
 /// All callbacks on one other thread.
 pub(crate) fn futures_two_threads(parts: Parts) -> Outcome {
-    let (node, tasks) = subscribe(parts.inlets, parts.callbacks);
+    let (node, tasks) = subscribe(parts.messages.into_sockets()?, parts.callbacks);
     let thread = parts.crew.spawn("callbacks", CALLBACK_PRIORITY, move || run_local(tasks))?;
     parts.invitation.send()?;
     let node = sample(node)?;
@@ -92,7 +92,7 @@ pub(crate) fn tokio_rt(parts: Parts) -> Outcome {
 }
 
 fn on_tokio(parts: Parts, worker_priority: u8) -> Outcome {
-    let (node, tasks) = subscribe(parts.inlets, parts.callbacks);
+    let (node, tasks) = subscribe(parts.messages.into_sockets()?, parts.callbacks);
     let crew = parts.crew.clone();
     // Tokio's own default: one worker a core that the process may use, which is one.
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -5,11 +5,11 @@
 
 use std::fs;
 
+use rospin_measure::stats::percentile;
+use rospin_measure::wake_up::{now_ns, sleep_until};
 use serde::{Deserialize, Serialize};
 
 use super::topics::{PERIODS_MS, TOPICS};
-use crate::stats::percentile;
-use crate::wake_up::{now_ns, sleep_until};
 
 /// How often the meter looks: often enough to meet every stall that endangers a deadline of 10 ms, seldom enough not to
 /// be one itself.

@@ -6,17 +6,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rospin_engine::os::lock_memory;
+use rospin_measure::process::put_before_others;
+use rospin_measure::wake_up::now_ns;
 use serde::{Deserialize, Serialize};
 
 use crate::crunch::{Calibration, crunch};
-use crate::process::put_before_others;
-use crate::wake_up::now_ns;
 
-use super::runner::Settings;
+use super::settings::Settings;
 use super::threads::{Crew, SAMPLING_PRIORITY, ThreadFacts};
 use super::topics::{self, PERIODS_MS, TOPICS};
 use super::transport::{Inlet, Invitation, Meeting, Message};
 use super::variant::{Structure, Variant};
+use super::wire::{Bridge, Wire};
 use super::{engine, runtimes};
 
 /// What a subscriber did.
@@ -32,10 +33,28 @@ pub(crate) struct Subscribed {
     pub(crate) remarks: Vec<String>,
 }
 
+/// Whatever messages come from.
+pub(crate) enum Messages {
+    /// A socket a topic.
+    Sockets([Inlet; TOPICS]),
+    /// A middleware, from which rospin's executors take them.
+    Wire(Wire),
+}
+
+impl Messages {
+    /// Returns the sockets; variants that are not rospin's have nothing else.
+    pub(crate) fn into_sockets(self) -> Result<[Inlet; TOPICS], Box<dyn Error + Send + Sync>> {
+        match self {
+            Self::Sockets(inlets) => Ok(inlets),
+            Self::Wire(_) => Err("only rospin takes messages from a middleware itself".into()),
+        }
+    }
+}
+
 /// What a variant is built of.
 pub(crate) struct Parts {
     /// Where messages come from.
-    pub(crate) inlets: [Inlet; TOPICS],
+    pub(crate) messages: Messages,
     /// What is to be done with them.
     pub(crate) callbacks: [Callback; TOPICS],
     /// Whose threads do it.
@@ -70,7 +89,15 @@ pub(crate) fn run(
         }
     });
     let (inlets, invitation) = Meeting::open(meeting)?.wait()?;
-    let parts = Parts { inlets, callbacks, crew: crew.clone(), invitation };
+    let (source, _bridge, _sockets) = match settings.wire {
+        None => (Messages::Sockets(inlets), None, None),
+        Some(wire) if variant.structure.is_on_rospin() => (Messages::Wire(wire), None, Some(inlets)),
+        Some(wire) => {
+            let (bridge, handed_on) = Bridge::start(wire, &crew)?;
+            (Messages::Sockets(handed_on), Some(bridge), Some(inlets))
+        }
+    };
+    let parts = Parts { messages: source, callbacks, crew: crew.clone(), invitation };
     let dropped = build(variant.structure)(parts)?;
     let latencies_ns = std::mem::take(&mut *records.0.lock().unwrap_or_else(PoisonError::into_inner));
     Ok(Subscribed { latencies_ns, dropped, threads: crew.facts(), remarks })

@@ -1,8 +1,8 @@
 //! The table on stdout.
 
-use crate::text_table::{Side, render as render_table};
+use rospin_report::text_table::{Side, render as render_table};
 
-use super::Comparison;
+use super::comparison::Comparison;
 use super::figures::{Standing, bounds_ms, deadline_ms, standings};
 use super::topics::TOPICS;
 

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use crate::crunch::Calibration;
-use crate::machine::Machine;
+use rospin_measure::machine::Machine;
 
-use super::Comparison;
+use crate::crunch::Calibration;
+
+use super::comparison::Comparison;
 use super::kernel::Kernel;
 use super::publisher::Published;
-use super::runner::{RunResult, Settings};
+use super::runner::RunResult;
+use super::settings::Settings;
 use super::stalls::Stalls;
 use super::subscriber::Subscribed;
 use super::threads::ThreadFacts;
@@ -22,6 +24,7 @@ pub(crate) fn settings() -> Settings {
         core: 1,
         load_percent: 90.0,
         calibration: Calibration { divisions_per_ns: 0.5 },
+        wire: None,
     }
 }
 

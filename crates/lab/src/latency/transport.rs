@@ -38,14 +38,16 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    fn encode(self) -> [u8; MESSAGE_BYTES] {
+    /// Returns it as it travels.
+    pub(super) fn encode(self) -> [u8; MESSAGE_BYTES] {
         let mut bytes = [0; MESSAGE_BYTES];
         bytes[..8].copy_from_slice(&self.published_ns.to_ne_bytes());
         bytes[8..].copy_from_slice(&self.number.to_ne_bytes());
         bytes
     }
 
-    fn decode(bytes: [u8; MESSAGE_BYTES]) -> Self {
+    /// Reads it.
+    pub(super) fn decode(bytes: [u8; MESSAGE_BYTES]) -> Self {
         let half = |at: usize| u64::from_ne_bytes(std::array::from_fn(|index| bytes[at + index]));
         Self { published_ns: half(0), number: half(8) }
     }
@@ -163,13 +165,11 @@ pub(crate) fn meet(name: &str) -> io::Result<[Outlet; TOPICS]> {
     Ok(outlets)
 }
 
-/// A pair of ends, for tests.
-#[cfg(test)]
-pub(crate) fn pair() -> (Outlet, Inlet) {
-    let (one, other) =
-        rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
-    set_socket_send_buffer_size(&one, KEEP_LAST * BYTES_A_MESSAGE).unwrap();
-    (Outlet(one), Inlet(other))
+/// Returns two ends that belong together.
+pub(crate) fn pair() -> io::Result<(Outlet, Inlet)> {
+    let (one, other) = rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+    set_socket_send_buffer_size(&one, KEEP_LAST * BYTES_A_MESSAGE)?;
+    Ok((Outlet(one), Inlet(other)))
 }
 
 fn socket() -> io::Result<OwnedFd> {
@@ -198,11 +198,11 @@ fn try_array<T: std::fmt::Debug>(mut make: impl FnMut() -> io::Result<T>) -> io:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wake_up::now_ns;
+    use rospin_measure::wake_up::now_ns;
 
     #[test]
     fn messages_come_in_order_and_then_the_end() {
-        let (outlet, inlet) = pair();
+        let (outlet, inlet) = pair().unwrap();
         assert_eq!(inlet.take().unwrap(), Found::Nothing);
         let message = |number| Message { published_ns: now_ns(), number };
         let (one, two) = (message(1), message(2));
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn there_is_room_for_what_is_kept_and_an_end_to_it() {
-        let (outlet, _inlet) = pair();
+        let (outlet, _inlet) = pair().unwrap();
         let sent = (0..100_000).take_while(|_| outlet.send(Message::default()).unwrap()).count();
         assert!((KEEP_LAST..10_000).contains(&sent), "{sent}");
     }

@@ -67,6 +67,11 @@ impl Structure {
         }
     }
 
+    /// True if rospin's engine runs it.
+    pub(crate) const fn is_on_rospin(self) -> bool {
+        matches!(self, Self::WaitSet | Self::RospinSingle | Self::RospinRt | Self::RospinEdf)
+    }
+
     /// What it is, in one sentence.
     pub(crate) const fn describe(self) -> &'static str {
         match self {

@@ -1,6 +1,6 @@
 //! What the table shows, in sentences, whoever wins.
 
-use super::Comparison;
+use super::comparison::Comparison;
 use super::figures::{Row, Standing, rows, standings};
 use super::runner::RunResult;
 use super::topics::TOPICS;

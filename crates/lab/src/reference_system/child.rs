@@ -101,8 +101,8 @@ fn gather(variant: Variant, parts: Vec<Part>) -> RunResult {
 #[cfg(test)]
 mod tests {
     use super::super::testing;
-    use super::super::transport::Transport;
     use super::*;
+    use crate::middleware::Middleware;
 
     fn part(threads: usize, remark: &str) -> Part {
         Part {
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn order_and_part_survive_the_pipe() {
-        let settings = Settings { transport: Some(Transport::Dds), processes: 2, ..testing::settings() };
+        let settings = Settings { transport: Some(Middleware::Dds), processes: 2, ..testing::settings() };
         let order =
             Order { variant: Variant::FifoSingle, settings, process: 1, start_ns: Some(u64::MAX), domain_id: 7 };
         let bytes = serde_json::to_vec(&order).unwrap();

@@ -1,6 +1,6 @@
 //! The columns that table and report show, and which value of a column is the best.
 
-use crate::stats::{Summary, percentile};
+use rospin_measure::stats::{Summary, percentile};
 
 use super::graph::PLANNER_PERIOD_MS;
 use super::runner::RunResult;

@@ -1,16 +1,16 @@
 //! The result as JSON: all figures, with units, machine and settings.
 
+use rospin_measure::machine::Machine;
+use rospin_measure::stats::Summary;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::machine::Machine;
-use crate::stats::Summary;
+use crate::middleware::Middleware;
 
-use super::Comparison;
+use super::comparison::Comparison;
 use super::figures::Figures;
 use super::kpi::{TAIL, WARM_UP};
 use super::runner::{RunResult, Settings};
-use super::transport::Transport;
 
 /// The file.
 #[derive(Serialize)]
@@ -43,7 +43,7 @@ fn settings(settings: &Settings, results: &[RunResult]) -> Value {
         "tail_s": TAIL.as_secs_f64(),
         "crunch_ms": settings.crunch_ms(),
         "shortest_hot_path_ms": settings.shortest_hot_path_ms(),
-        "transport": settings.transport.map(Transport::name),
+        "transport": settings.transport.map(Middleware::name),
         "processes": settings.processes,
         "divisions_per_ns": settings.calibration.divisions_per_ns,
         "executors": results.iter().map(|result| result.variant.name()).collect::<Vec<_>>(),

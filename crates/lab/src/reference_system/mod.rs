@@ -5,6 +5,7 @@
 //! `report` say what came out.
 
 mod child;
+mod comparison;
 #[cfg(test)]
 mod described;
 mod figures;
@@ -28,16 +29,18 @@ mod wiring;
 use std::io::{self, Write};
 
 use clap::{ArgMatches, Command, FromArgMatches};
+use rospin_measure::machine::Machine;
+use rospin_measure::process;
+use rospin_report::Failure;
+use rospin_report::output_options;
+use rospin_report::progress::Progress;
 
 use crate::children;
 use crate::crunch::Calibration;
-use crate::experiments::{Experiment, Failure};
-use crate::machine::Machine;
-use crate::output_options;
-use crate::process;
-use crate::progress::Progress;
+use crate::experiment::Experiment;
 
 use self::child::{ChildProcess, Order};
+use self::comparison::Comparison;
 use self::options::{DEFAULT_REPORT, Options};
 use self::runner::{RunError, RunResult, Runner, Settings, Variant};
 
@@ -65,16 +68,6 @@ impl Experiment for ReferenceSystem {
         options.check().map_err(Failure::input)?;
         compare(&options, &ChildProcess, out)
     }
-}
-
-/// Everything that the table, the JSON file and the report show.
-pub(crate) struct Comparison {
-    /// Where it was measured.
-    pub(crate) machine: Machine,
-    /// How.
-    pub(crate) settings: Settings,
-    /// What came out, in the order of the runs.
-    pub(crate) results: Vec<RunResult>,
 }
 
 /// The child's part: one executor, in this process, with all nodes or some of them.

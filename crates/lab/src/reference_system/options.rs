@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use clap::Args;
+use rospin_report::choice;
+use rospin_report::output_options::OutputOptions;
 
-use crate::choice;
-use crate::output_options::OutputOptions;
+use crate::middleware::Middleware;
 
 use super::kpi::{TAIL, WARM_UP};
 use super::runner::Variant;
-use super::transport::Transport;
 
 /// Where the report goes unless told otherwise.
 pub(crate) const DEFAULT_REPORT: &str = "rospin-reference-system.html";
@@ -43,7 +43,7 @@ pub(crate) struct Options {
 
     /// Has the nodes be ROS 2 nodes that talk over this; the engine's own topics unless given
     #[arg(long, value_name = "NAME")]
-    pub(crate) transport: Option<Transport>,
+    pub(crate) transport: Option<Middleware>,
 
     /// Distributes the nodes over that many processes, each with one executor: priority-single only, over a transport that
     /// reaches other processes
@@ -69,7 +69,7 @@ impl Options {
             return Err(Conflict::NotBuilt { name: transport.name() });
         }
         if self.processes > 1 {
-            if !self.transport.is_some_and(Transport::discovers) {
+            if !self.transport.is_some_and(Middleware::discovers) {
                 return Err(Conflict::Unreachable { processes: self.processes });
             }
             if let Some(other) = self.variants().into_iter().find(|variant| *variant != Variant::PrioritySingle) {
@@ -138,7 +138,7 @@ fn parse_number(text: &str, unit: &str, min: f64, max: f64) -> Result<f64, Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output_options::FromArguments;
+    use rospin_report::output_options::FromArguments;
 
     fn refusal(arguments: &[&str]) -> String {
         let error = Options::from_arguments(arguments).unwrap_err();

@@ -3,11 +3,10 @@
 use std::ops::Range;
 
 use plotters::prelude::*;
+use rospin_report::number;
+use rospin_report::svg::{FONT, INK, PlotError, draw};
 
-use crate::number;
-use crate::svg::{FONT, INK, PlotError, draw};
-
-use super::Comparison;
+use super::comparison::Comparison;
 use super::graph::PLANNER_PERIOD_MS;
 use super::kpi::WARM_UP;
 use super::runner::{RunResult, Variant};
@@ -123,7 +122,7 @@ mod tests {
     use super::super::kpi::Kpis;
     use super::super::testing;
     use super::*;
-    use crate::svg::INK_HEX;
+    use rospin_report::svg::INK_HEX;
 
     fn hex(variant: Variant) -> String {
         let RGBColor(r, g, b) = colour(variant);

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::children::ChildError;
 use crate::crunch::Calibration;
+use crate::middleware::Middleware;
 
 use super::graph::HOT_PATH_WORK;
 use super::kpi::Kpis;
-use super::transport::Transport;
 
 /// An executor under test.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, ValueEnum)]
@@ -80,7 +80,7 @@ pub(crate) struct Settings {
     /// How fast the machine does that work; measured once for all runs.
     pub(crate) calibration: Calibration,
     /// What the nodes talk through; the engine's own topics if there is none.
-    pub(crate) transport: Option<Transport>,
+    pub(crate) transport: Option<Middleware>,
     /// Over how many processes the nodes are distributed, each with an executor.
     pub(crate) processes: u16,
 }

@@ -50,7 +50,7 @@ impl Group {
 mod tests {
     use std::collections::{HashMap, VecDeque};
 
-    use crate::stats::Summary;
+    use rospin_measure::stats::Summary;
 
     use super::super::kpi::Kpis;
     use super::*;

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 
 use comfy_table::{Attribute, Cell, CellAlignment, Color, Table, TableComponent, presets};
 
-use super::Comparison;
+use super::comparison::Comparison;
 use super::figures::{COLUMNS, Column, Figures, Section, Shown};
 
 /// Stands where no mark does, so that digits stay below each other; a plain one would be trimmed.

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use crate::crunch::Calibration;
-use crate::machine::Machine;
+use rospin_measure::machine::Machine;
 
-use super::Comparison;
+use crate::crunch::Calibration;
+
+use super::comparison::Comparison;
 use super::kpi::{Kpis, PlannerPeriod};
 use super::runner::{RunResult, Settings, Variant};
 

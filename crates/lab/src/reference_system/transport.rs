@@ -1,55 +1,18 @@
-//! What the samples of the graph travel through: the engine's own topics, or those of nodes over a middleware.
+//! The wires through which the samples of the graph travel: the engine's own topics, or those of nodes over a middleware.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use clap::ValueEnum;
 use rospin_engine::{CallbackGroup, Context};
 use rospin_node::{Node, Ros};
-use serde::{Deserialize, Serialize};
+
+use crate::middleware::{Middleware, Process};
 
 use super::graph::{GroupSpec, NODES, NodeIndex};
 use super::message::Message;
 use super::system::Group;
-
-/// A middleware under the nodes of the graph.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Transport {
-    /// ROS 2 nodes of one process, which hand messages over
-    InProcess,
-    /// ROS 2 nodes over DDS (Cyclone DDS), on this machine; needs `--features dds`
-    Dds,
-    /// ROS 2 nodes over Zenoh, on this machine; needs `--features zenoh`
-    Zenoh,
-}
-
-impl Transport {
-    /// Its name on the command line and in results.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::InProcess => "in-process",
-            Self::Dds => "dds",
-            Self::Zenoh => "zenoh",
-        }
-    }
-
-    /// Whether it reaches other processes, whose ends of topics have to be found first.
-    pub(crate) fn discovers(self) -> bool {
-        matches!(self, Self::Dds | Self::Zenoh)
-    }
-
-    /// Whether this program has it.
-    pub(crate) fn is_built(self) -> bool {
-        match self {
-            Self::InProcess => true,
-            Self::Dds => cfg!(feature = "dds"),
-            Self::Zenoh => cfg!(feature = "zenoh"),
-        }
-    }
-}
 
 /// Publishes a sample.
 pub(super) type Publish = Arc<dyn Fn(Message) + Send + Sync>;
@@ -82,63 +45,16 @@ pub(super) trait Wires {
     }
 }
 
-/// Returns the wires that were asked for.
+/// Returns the wires that were asked for: the engine's own topics, or nodes over a middleware.
 pub(super) fn wires(
-    transport: Option<Transport>,
+    transport: Option<Middleware>,
     context: &Context,
-    process: Process,
+    process: &Process,
 ) -> Result<Box<dyn Wires>, String> {
-    match transport {
-        None => Ok(Box::new(Topics { context: context.clone(), subscriptions: Vec::new() })),
-        Some(Transport::InProcess) => Ok(Box::new(Nodes::new(Ros::in_process(context)))),
-        Some(Transport::Dds) => dds(context, process),
-        Some(Transport::Zenoh) => zenoh(context, process),
-    }
-}
-
-/// Which of the processes of a run this is.
-#[derive(Clone, Copy)]
-#[cfg_attr(not(any(feature = "dds", feature = "zenoh")), expect(dead_code, reason = "nothing reaches other processes"))]
-pub(super) struct Process {
-    /// What no other run on this machine has.
-    pub(super) domain_id: u16,
-    /// Counted from 0.
-    pub(super) number: u16,
-}
-
-#[cfg(feature = "dds")]
-fn dds(context: &Context, process: Process) -> Result<Box<dyn Wires>, String> {
-    use rospin_dds::{Domain, DomainOptions};
-
-    let Process { domain_id, .. } = process;
-
-    // Robots on the network have no part in it.
-    let domain = Domain::join(DomainOptions::new().domain_id(domain_id).localhost());
-    Ok(Box::new(Nodes::new(Ros::over(context, domain.map_err(|error| error.to_string())?))))
-}
-
-#[cfg(not(feature = "dds"))]
-fn dds(_: &Context, _: Process) -> Result<Box<dyn Wires>, String> {
-    Err("this program has no dds; build with --features dds".to_owned())
-}
-
-#[cfg(feature = "zenoh")]
-fn zenoh(context: &Context, process: Process) -> Result<Box<dyn Wires>, String> {
-    use rospin_zenoh::{Session, SessionOptions};
-
-    // Without a router: all know the first process, and hear of each other from it.
-    let Process { domain_id, number } = process;
-    let endpoint = |number: u16| format!("tcp/127.0.0.1:{}", 17_000 + 32 * domain_id + number);
-    let (own, first) = (endpoint(number), endpoint(0));
-    let options = SessionOptions::new().domain_id(domain_id.into()).scouting(false).listen([own.as_str()]);
-    let options = options.connect((number > 0).then_some(first.as_str()));
-    let session = Session::open(options).map_err(|error| error.to_string())?;
-    Ok(Box::new(Nodes::new(Ros::over(context, session))))
-}
-
-#[cfg(not(feature = "zenoh"))]
-fn zenoh(_: &Context, _: Process) -> Result<Box<dyn Wires>, String> {
-    Err("this program has no zenoh; build with --features zenoh".to_owned())
+    Ok(match transport {
+        None => Box::new(Topics { context: context.clone(), subscriptions: Vec::new() }),
+        Some(middleware) => Box::new(Nodes::new(middleware.start(context, process)?)),
+    })
 }
 
 /// The engine's own topics, without nodes.

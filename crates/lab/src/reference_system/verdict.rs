@@ -1,6 +1,6 @@
 //! One sentence that says what the table shows, whoever wins.
 
-use super::Comparison;
+use super::comparison::Comparison;
 use super::figures::Figures;
 use super::runner::Variant;
 

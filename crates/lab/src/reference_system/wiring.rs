@@ -9,11 +9,11 @@ use rospin_engine::{
     CallbackGroup, Chain, Context, ContextOptions, Executor, ExecutorOptions, Overrun, Policy, PriorityMap, SpinError,
     SpinOptions, Timer, TimerOptions,
 };
-
+use rospin_measure::process::{CpuMeter, resident_mib};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::crunch;
-use crate::process::{CpuMeter, resident_mib};
+use crate::middleware::Process;
 
 use super::child::{Order, Part};
 use super::graph::{self, CHAINS, GroupSpec, Port};
@@ -22,7 +22,7 @@ use super::message::Message;
 use super::node::Activation;
 use super::runner::{Settings, Variant};
 use super::system::{self, Group};
-use super::transport::{self, Process, Publish, Wires};
+use super::transport::{self, Publish, Wires};
 
 /// How often it is looked whether an executor has ended before its time.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -60,8 +60,8 @@ pub(super) fn run(order: &Order) -> Result<Part, String> {
     let recorder = Arc::new(Recorder::new());
     let executors = executors(&context, variant);
     let threads = if variant == Variant::WaitSetMulti { cores().into() } else { executors.len() };
-    let process = Process { domain_id: order.domain_id, number: order.process };
-    let mut wires = transport::wires(settings.transport, &context, process)?;
+    let process = Process { domain_id: order.domain_id, number: order.process, hosts: None };
+    let mut wires = transport::wires(settings.transport, &context, &process)?;
     let now_ns = context.clock().now().as_nanos();
     let started_ns = order.start_ns.unwrap_or(now_ns);
     let lead = Duration::from_nanos(started_ns.saturating_sub(now_ns));

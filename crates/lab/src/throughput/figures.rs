@@ -1,6 +1,6 @@
 //! From samples to figures: one row a contender and cell.
 
-use crate::stats::percentile;
+use rospin_measure::stats::percentile;
 
 use super::contenders::Contender;
 use super::measure::Sample;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Throughput;
+use super::comparison::Throughput;
 use super::figures::Row;
 use super::verdict;
 use super::workload::{DEPTH, RATE_HZ, TIMERS_HZ, WORK};

@@ -5,12 +5,13 @@ use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rospin_measure::machine::field;
+use rospin_measure::process::process_cpu_time;
+use rospin_measure::process::thread_cpu_time;
 use rustix::thread::gettid;
 use serde::{Deserialize, Serialize};
 
-use crate::crunch::{Calibration, thread_cpu_time};
-use crate::machine::field;
-use crate::process::process_cpu_time;
+use crate::crunch::Calibration;
 
 use super::contenders::{Contender, Control, Failed};
 use super::cores::Cores;

@@ -4,6 +4,7 @@
 //! `publisher` and `measure` take one measurement, in a process of its own, `rounds` all of them; `figures` sums up, and
 //! `table`, `verdict`, `json` and `report` say what came out.
 
+mod comparison;
 mod contenders;
 mod cores;
 mod figures;
@@ -22,18 +23,18 @@ mod verdict;
 mod workload;
 
 use std::io::{self, Write};
-use std::time::Duration;
 
 use clap::{ArgMatches, Command, FromArgMatches};
+use rospin_measure::machine::Machine;
+use rospin_measure::process;
+use rospin_report::Failure;
+use rospin_report::output_options;
+use rospin_report::text_table::{Side, render};
 
 use crate::children;
-use crate::experiments::{Experiment, Failure};
-use crate::machine::Machine;
-use crate::output_options;
-use crate::process;
-use crate::text_table::{Side, render};
+use crate::experiment::Experiment;
 
-use self::figures::Figures;
+use self::comparison::Throughput;
 use self::measure::Order;
 use self::options::{DEFAULT_REPORT, Options};
 use self::rounds::ChildProcess;
@@ -61,18 +62,6 @@ impl Experiment for ThroughputExperiment {
         }
         compare(&options, out)
     }
-}
-
-/// Everything that the tables, the JSON file and the report show.
-pub(crate) struct Throughput {
-    pub(crate) machine: Machine,
-    pub(crate) rounds: u32,
-    /// Length of the shortest measurements.
-    pub(crate) window: Duration,
-    pub(crate) busy_poll: Duration,
-    pub(crate) figures: Figures,
-    /// What the reader has to know.
-    pub(crate) remarks: Vec<String>,
 }
 
 /// The child's part: one measurement, in this process.

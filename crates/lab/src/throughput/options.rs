@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use clap::Args;
-
-use crate::choice;
-use crate::number;
-use crate::output_options::OutputOptions;
+use rospin_report::choice;
+use rospin_report::number;
+use rospin_report::output_options::OutputOptions;
 
 use super::contenders::Contender;
 use super::workload::Workload;
@@ -79,7 +78,7 @@ fn parse_seconds(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output_options::FromArguments;
+    use rospin_report::output_options::FromArguments;
 
     #[test]
     fn everything_runs_five_times_by_default() {

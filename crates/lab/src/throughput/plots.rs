@@ -1,8 +1,7 @@
 //! The plots of the report: bars, one a contender.
 
 use plotters::prelude::*;
-
-use crate::svg::{FONT, INK, PlotError, draw};
+use rospin_report::svg::{FONT, INK, PlotError, draw};
 
 use super::contenders::Contender;
 use super::figures::{Figures, Row};

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::page::{self, ReportError, escape};
+use rospin_report::page::{self, ReportError, escape};
 
-use super::Throughput;
+use super::comparison::Throughput;
 use super::contenders::Contender;
 use super::plots::bars;
 use super::table;

@@ -5,9 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rospin_report::progress::Progress;
+
 use crate::children::{self, ChildError};
 use crate::crunch::Calibration;
-use crate::progress::Progress;
 
 use super::contenders::Contender;
 use super::figures::{Figures, Row};
@@ -132,7 +133,7 @@ mod tests {
     use std::cell::RefCell;
 
     use super::*;
-    use crate::output_options::FromArguments;
+    use rospin_report::output_options::FromArguments;
 
     /// Answers at once, and notes who was asked.
     struct Fake(RefCell<Vec<Contender>>);

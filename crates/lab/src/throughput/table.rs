@@ -1,6 +1,6 @@
 //! The tables: one a cell, one row a contender.
 
-use crate::text_table::{Side, render};
+use rospin_report::text_table::{Side, render};
 
 use super::figures::{Figures, Row};
 use super::workload::{Cell, Workload};

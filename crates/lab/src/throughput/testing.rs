@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::machine::Machine;
+use rospin_measure::machine::Machine;
 
-use super::Throughput;
+use super::comparison::Throughput;
 use super::contenders::Contender;
 use super::figures::{Figures, Latency, Row, Spread};
 use super::workload::Workload;

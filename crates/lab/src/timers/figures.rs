@@ -1,6 +1,6 @@
 //! What came of the turns: one row for each contender, load and rate.
 
-use crate::stats::percentile;
+use rospin_measure::stats::percentile;
 
 use super::contender::{Contender, Load};
 

@@ -1,10 +1,9 @@
 //! The result as JSON: all figures, with units, machine and settings.
 
+use rospin_measure::stats::percentile;
 use serde_json::{Value, json};
 
-use crate::stats::percentile;
-
-use super::Comparison;
+use super::comparison::Comparison;
 use super::figures::Row;
 use super::load;
 use super::verdict;

@@ -1,16 +1,14 @@
 //! The busy executor of lower priority that shares the timers' core.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use rospin_engine::os::ThreadOptions;
 use rospin_engine::{Context, ContextOptions, ExecutorHandle, ExecutorOptions, SpinError, SpinOptions};
-use std::sync::Arc;
-
-use crate::wake_up::now_ns;
-
-use super::loops::LoopError;
+use rospin_measure::timer::LoopError;
+use rospin_measure::wake_up::now_ns;
 
 /// How often it gets work.
 pub(crate) const PERIOD: Duration = Duration::from_micros(500);

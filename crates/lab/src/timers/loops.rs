@@ -4,83 +4,26 @@ use std::io;
 use std::time::Duration;
 
 use rospin_engine::os::ThreadOptions;
-use rospin_engine::{
-    Context, ContextOptions, ExecutorOptions, Instant, Overrun, SpinError, SpinOptions, TimerError, TimerOptions,
-};
+use rospin_measure::timer::{LoopError, Turn, run_bare, run_rospin};
+use rospin_measure::wake_up::{Lateness, now_ns};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{interval_at, sleep};
 
-use crate::wake_up::{Grid, Lateness, now_ns, sleep_loop};
-
 use super::contender::Contender;
 
-/// Due times that are made up for after a stall: a second of them at the highest rate. The others catch up, too.
-const CATCH_UP: u32 = 10_000;
-
-/// Why a timer could not be run.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum LoopError {
-    #[error("cannot start a Tokio runtime: {0}")]
-    Runtime(#[from] io::Error),
-    #[error(transparent)]
-    Timer(#[from] TimerError),
-    #[error(transparent)]
-    Spin(#[from] SpinError),
-    #[error("the callback group is still in use")]
-    Group,
-    #[error("the thread of {0} panicked")]
-    Panicked(&'static str),
-}
-
-/// One run of a timer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Turn {
-    pub(crate) period: Duration,
-    pub(crate) firings: u64,
-    /// Where in Tokio's milliseconds the due times lie: that decides how late its timers are.
-    pub(crate) phase: Duration,
-}
-
-impl Turn {
-    fn begin(self) -> Lateness {
-        Lateness::new(Grid::soon(self.period, self.firings, self.phase))
-    }
-}
-
-/// Fires as often as the turn says, on a thread that has `options`.
+/// Fires as often as the turn says, on a thread that has `options`. Returns how late each start was, in microseconds.
 pub(crate) fn run(contender: Contender, options: &ThreadOptions, turn: Turn) -> Result<Vec<f64>, LoopError> {
-    // Before the grid begins: an ordinary thread may have to wait long until it is set up.
+    let on_tokio = match contender {
+        Contender::Floor => return Ok(run_bare(options, turn)),
+        Contender::Rospin => return run_rospin(options, turn),
+        Contender::TokioInterval => tokio_interval,
+        Contender::TaskPerTimer => task_per_timer,
+    };
     let _set_up = options.apply_for_now();
     let mut lateness = turn.begin();
-    match contender {
-        Contender::Floor => sleep_loop(&mut lateness),
-        Contender::TokioInterval => tokio_interval(&mut lateness)?,
-        Contender::TaskPerTimer => task_per_timer(&mut lateness)?,
-        Contender::Rospin => lateness = rospin(options, lateness)?,
-    }
+    on_tokio(&mut lateness)?;
     Ok(lateness.into_us())
-}
-
-/// The executor gives its thread the options once more, as it does for everyone who uses it.
-fn rospin(options: &ThreadOptions, lateness: Lateness) -> Result<Lateness, LoopError> {
-    let context = Context::new(ContextOptions::new());
-    let executor = context.create_executor(ExecutorOptions::new("timers").thread(options.clone()));
-    let grid = *lateness.grid();
-    let group = executor.create_group("timers", lateness);
-    let first_due = Instant::from_nanos(grid.first_ns);
-    let timer = TimerOptions::periodic(grid.period()).first_due(first_due).overrun(Overrun::CatchUp(CATCH_UP));
-    let stop = executor.handle();
-    let _timer = group.create_timer(timer, move |lateness: &mut Lateness, tick| {
-        if !lateness.start(tick.due.as_nanos()) {
-            stop.halt();
-        }
-    })?;
-    match executor.spin(SpinOptions::new().timeout(grid.left())) {
-        Ok(_) | Err(SpinError::Timeout) => {}
-        Err(error) => return Err(error.into()),
-    }
-    group.into_payload().map_err(|_| LoopError::Group)
 }
 
 /// As programs have it: with I/O, which decides how Tokio waits. On one thread, which spares it waking others.

@@ -1,8 +1,9 @@
 //! `rospin lab timers`: whether timers fire at their full rate, and how late their callbacks start.
 //!
-//! `loops` are the contenders, `load` the busy executor beside them, `setup` what their threads have. `verdict`, `table`,
+//! `loops` are the contenders, `load` the busy executor beside them. `verdict`, `table`,
 //! `plots`, `json` and `report` say what came out.
 
+mod comparison;
 mod contender;
 mod figures;
 mod json;
@@ -11,7 +12,6 @@ mod loops;
 mod options;
 mod plots;
 mod report;
-mod setup;
 mod table;
 #[cfg(test)]
 mod testing;
@@ -19,24 +19,22 @@ mod verdict;
 
 use std::io::Write;
 use std::thread;
-use std::time::Duration;
 
 use clap::{ArgMatches, Command, FromArgMatches};
+use rospin_measure::machine::Machine;
+use rospin_measure::setup::{Setup, SetupError};
+use rospin_measure::timer::{LoopError, Turn};
+use rospin_report::Failure;
+use rospin_report::output_options;
+use rospin_report::progress::Progress;
 
-use crate::experiments::{Experiment, Failure};
-use crate::machine::Machine;
-use crate::output_options;
-use crate::progress::Progress;
+use crate::experiment::Experiment;
 
+use self::comparison::Comparison;
 use self::contender::Load;
 use self::figures::Row;
 use self::load::BusyExecutor;
 use self::options::{DEFAULT_REPORT, Options};
-
-// What `rospin doctor` measures, too.
-pub(crate) use self::contender::Contender;
-pub(crate) use self::loops::{LoopError, Turn, run as run_turn};
-pub(crate) use self::setup::{Setup, SetupError};
 
 /// The experiment.
 pub(crate) struct Timers;
@@ -70,37 +68,6 @@ impl Experiment for Timers {
         }
         writeln!(out)?;
         files.write(out, || json::render(&comparison), || report::render(&comparison))
-    }
-}
-
-/// Everything that table, plots, JSON file and report show.
-#[derive(Clone, Debug)]
-pub(crate) struct Comparison {
-    pub(crate) machine: Machine,
-    pub(crate) setup: Setup,
-    /// Of each row.
-    pub(crate) duration: Duration,
-    pub(crate) rounds: u32,
-    /// By rate, load and contender.
-    pub(crate) rows: Vec<Row>,
-}
-
-impl Comparison {
-    pub(crate) fn row(&self, contender: Contender, load: Load, rate_hz: u32) -> Option<&Row> {
-        self.rows.iter().find(|row| (row.contender, row.load, row.rate_hz) == (contender, load, rate_hz))
-    }
-
-    /// In ascending order.
-    pub(crate) fn rates(&self) -> Vec<u32> {
-        let mut rates: Vec<u32> = self.rows.iter().map(|row| row.rate_hz).collect();
-        rates.dedup();
-        rates
-    }
-
-    /// How many times as late as the floor, at the 99th percentile.
-    pub(crate) fn to_floor(&self, row: &Row) -> Option<f64> {
-        let floor = self.row(Contender::Floor, row.load, row.rate_hz)?.p99()?;
-        Some(row.p99()? / floor)
     }
 }
 
@@ -153,6 +120,7 @@ fn take_turn(row: &mut Row, turn: Turn, setup: &Setup) -> Result<(), LoopError> 
 
 #[cfg(test)]
 mod tests {
+    use super::contender::Contender;
     use super::*;
 
     #[test]

@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use clap::Args;
-
-use crate::choice;
-use crate::number;
-use crate::output_options::OutputOptions;
+use rospin_measure::timer::Turn;
+use rospin_report::choice;
+use rospin_report::number;
+use rospin_report::output_options::OutputOptions;
 
 use super::contender::Contender;
-use super::loops::Turn;
 
 /// Where the report goes unless told otherwise.
 pub(crate) const DEFAULT_REPORT: &str = "rospin-timers.html";
@@ -88,7 +87,7 @@ fn parse_rate(text: &str) -> Result<u32, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output_options::FromArguments;
+    use rospin_report::output_options::FromArguments;
 
     #[test]
     fn defaults_are_every_contender_at_three_rates() {

@@ -1,8 +1,8 @@
 //! The table in the terminal, and the same cells for the report.
 
-use crate::text_table::{self, Side};
+use rospin_report::text_table::{self, Side};
 
-use super::Comparison;
+use super::comparison::Comparison;
 use super::figures::Row;
 use super::verdict::winner;
 

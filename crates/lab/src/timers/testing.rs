@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use rospin_engine::os::ThreadOptions;
+use rospin_measure::machine::Machine;
+use rospin_measure::setup::Setup;
 
-use crate::machine::Machine;
-
-use super::Comparison;
+use super::comparison::Comparison;
 use super::contender::{Contender, Load};
 use super::figures::Row;
-use super::setup::Setup;
 
 /// Two rates, idle and busy: rospin close behind the floor, Tokio far behind it, a task a timer does not fire every time.
 pub(crate) fn comparison() -> Comparison {

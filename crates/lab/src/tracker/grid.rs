@@ -1,8 +1,8 @@
 //! Table VI of the paper, once for each policy: what the terminal and the report show.
 
-use super::Tracker;
-use crate::stats::percentile;
+use rospin_measure::stats::percentile;
 
+use super::comparison::Tracker;
 use super::measure::{Mode, Row};
 use super::setup::{Cell, Contender, PERIOD, PerTopic};
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Tracker;
+use super::comparison::Tracker;
 use super::grid;
 use super::measure::Row;
 use super::setup::{PERIOD, PerTopic, ROBOT_PERIOD};

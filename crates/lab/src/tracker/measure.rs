@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
+use rospin_measure::stats::Summary;
 use rospin_scenario::Scenario;
 use rospin_sim::{Simulation, SimulationError};
+use rospin_synthetic::{self as synthetic, SyntheticError};
 use serde::Serialize;
-
-use crate::stats::Summary;
-use crate::synthetic::{self, SyntheticError};
 
 use super::setup::{self, Cell, Contender, LIST, ROBOT_PERIOD, Times};
 

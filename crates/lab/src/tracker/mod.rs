@@ -2,6 +2,7 @@
 //!
 //! `setup` makes scenarios of it, `measure` runs one cell; `grid`, `json` and `report` say what came out.
 
+mod comparison;
 mod grid;
 mod json;
 mod measure;
@@ -15,13 +16,15 @@ use std::io::Write;
 use std::time::Duration;
 
 use clap::{ArgMatches, Command, FromArgMatches};
+use rospin_measure::machine::Machine;
+use rospin_report::Failure;
+use rospin_report::output_options;
+use rospin_report::progress::Progress;
 
-use crate::experiments::{Experiment, Failure};
-use crate::machine::Machine;
-use crate::output_options;
-use crate::progress::Progress;
+use crate::experiment::Experiment;
 
-use self::measure::{MeasureError, Mode, Order, Row};
+use self::comparison::Tracker;
+use self::measure::{MeasureError, Order, Row};
 use self::options::{DEFAULT_REPORT, Options};
 use self::setup::{CONTENDERS, Cell, Contender, PerTopic};
 
@@ -58,37 +61,6 @@ impl Experiment for TrackerExperiment {
             writeln!(out, "{term}: {text}.")?;
         }
         files.write(out, || json::render(&tracker), || report::render(&tracker))
-    }
-}
-
-/// Everything that the grids, the JSON file and the report show.
-pub(crate) struct Tracker {
-    pub(crate) machine: Machine,
-    pub(crate) robots: Vec<usize>,
-    pub(crate) rows: Vec<Row>,
-    pub(crate) message_us: f64,
-    pub(crate) list_pair_ns: f64,
-    pub(crate) iterations: u32,
-}
-
-impl Tracker {
-    fn contenders(&self) -> impl Iterator<Item = Contender> {
-        CONTENDERS.into_iter()
-    }
-
-    /// The modes that were run, real time first.
-    fn modes(&self) -> Vec<Mode> {
-        let modes = [Mode::Real, Mode::Virtual].into_iter();
-        modes.filter(|mode| self.rows.iter().any(|row| row.mode == *mode)).collect()
-    }
-
-    /// How long the list is to take.
-    fn list(&self, robots: usize) -> Duration {
-        Duration::from_secs_f64(self.list_pair_ns * (robots * robots) as f64 / 1e9)
-    }
-
-    fn row(&self, contender: Contender, cell: Cell, mode: Mode) -> Option<&Row> {
-        self.rows.iter().find(|row| (row.contender, row.cell, row.mode) == (contender, cell, mode))
     }
 }
 

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use clap::Args;
-
-use crate::number;
-use crate::output_options::OutputOptions;
+use rospin_report::number;
+use rospin_report::output_options::OutputOptions;
 
 use super::setup::Times;
 
@@ -90,7 +89,7 @@ fn parse_pair_ns(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output_options::FromArguments;
+    use rospin_report::output_options::FromArguments;
 
     #[test]
     fn defaults_are_the_papers_setup() {

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::page::{self, ReportError, escape};
+use rospin_report::page::{self, ReportError, escape};
 
-use super::Tracker;
+use super::comparison::Tracker;
 use super::grid;
 use super::setup::{PERIOD, ROBOT_PERIOD};
 

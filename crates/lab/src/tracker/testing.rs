@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::machine::Machine;
-use crate::stats::Summary;
+use rospin_measure::machine::Machine;
+use rospin_measure::stats::Summary;
 
-use super::Tracker;
+use super::comparison::Tracker;
 use super::measure::{Mode, Row};
 use super::setup::{CONTENDERS, Cell, PerTopic, Times};
 

@@ -1,0 +1,174 @@
+//! Results of an analysis, and what they say.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rospin_analysis::{Change, Monitor, Overheads, Report, Reservation, Sensitivity};
+use rospin_measure::machine::Machine;
+use rospin_report::Failure;
+use rospin_scenario::Scenario;
+
+use super::analysis_of;
+use super::critical::{self, Picture};
+use super::error::InputError;
+use super::options::Rule;
+use super::overheads;
+use super::rows::{self, Row};
+use super::simulated::Seen;
+
+/// The number of changes that are told; the others change more.
+const ADVICE_MAX: usize = 8;
+
+/// What the tables, the JSON file and the report show.
+pub(super) struct Analyzed {
+    pub(super) machine: Machine,
+    pub(super) file: PathBuf,
+    /// With the priorities and cores that were analysed.
+    pub(super) scenario: Scenario,
+    pub(super) assigned: Option<Rule>,
+    /// A change that was made before.
+    pub(super) applied: Option<Change>,
+    pub(super) overheads: Overheads,
+    pub(super) reservations: BTreeMap<String, Reservation>,
+    pub(super) report: Report,
+    /// `None` until it is known, or if nobody asked for it.
+    pub(super) sensitivity: Option<Sensitivity>,
+    pub(super) seen: Option<Seen>,
+    /// Of what was asked for, then of what is not proven to hold.
+    pub(super) pictures: Vec<Picture>,
+}
+
+impl Analyzed {
+    /// What the scenario calls itself, or its file.
+    pub(super) fn title(&self) -> String {
+        if self.scenario.name.is_empty() { self.file.display().to_string() } else { self.scenario.name.clone() }
+    }
+
+    /// One line: under which circumstances.
+    pub(super) fn describe(&self) -> String {
+        let executors = self.scenario.executors.iter();
+        let executors: Vec<_> = executors.map(|executor| format!("{} ({})", executor.name, executor.policy)).collect();
+        let priorities = self.assigned.map(|rule| format!("; priorities by {}", rule.describe()));
+        let change = self.applied.as_ref().map(|change| format!("; changed: {}", change.describe()));
+        let overheads = overheads::describe(&self.overheads).unwrap_or_else(|| "none".to_owned());
+        let reservations = self.reservations.iter();
+        let reservations: String = reservations
+            .map(|(executor, Reservation { budget, period })| {
+                format!("; {executor} has {budget:?} in every {period:?}")
+            })
+            .collect();
+        let (priorities, change) = (priorities.unwrap_or_default(), change.unwrap_or_default());
+        format!("{}{priorities}{change}{reservations}; overheads: {overheads}", executors.join(", "))
+    }
+
+    /// Draws the critical instants of what was asked for and, if `failing`, of what is not proven to hold.
+    pub(super) fn draw(&mut self, asked: Option<&str>, failing: bool) {
+        // The simulator knows no reservations.
+        if !self.reservations.is_empty() {
+            return;
+        }
+        let mut names: Vec<String> = asked.map(str::to_owned).into_iter().collect();
+        let failing = self.failing().into_iter().filter(|_| failing).take(critical::SHOWN_MAX).map(|row| row.name);
+        names.extend(failing.filter(|name| asked != Some(name.as_str())));
+        self.pictures = names.iter().filter_map(|name| critical::picture(self, name)).collect();
+    }
+
+    /// How far callbacks can change, and what to change.
+    pub(super) fn look_around(&mut self, monitor: &Monitor, path: &Path) -> Result<(), Failure> {
+        let analysis = analysis_of(&self.scenario, self.overheads, &self.reservations).monitor(monitor);
+        let refused = |error| Failure::input(InputError::Analysis { path: path.to_owned(), error });
+        self.sensitivity = Some(analysis.sensitivity().map_err(refused)?);
+        Ok(())
+    }
+
+    /// Callbacks, then chains, that have a deadline which fails, or no bound.
+    pub(super) fn failing(&self) -> Vec<Row> {
+        rows::callbacks(self).into_iter().chain(rows::chains(self)).filter(|row| !row.holds).collect()
+    }
+
+    /// Callbacks and chains that a simulation saw exceed their bound.
+    pub(super) fn exceeded(&self) -> Vec<Row> {
+        let all = rows::callbacks(self).into_iter().chain(rows::chains(self));
+        all.filter(|row| row.bound.zip(row.seen).is_some_and(|(bound, seen)| seen > bound)).collect()
+    }
+
+    pub(super) fn verdict(&self) -> String {
+        let failing = self.failing();
+        if failing.is_empty() {
+            let judged = rows::callbacks(self).into_iter().chain(rows::chains(self));
+            let none = judged.filter(|row| row.deadline.is_some()).count() == 0;
+            let text = if none { "There are no deadlines; everything has a bound." } else { "All deadlines hold." };
+            return text.to_owned();
+        }
+        let names: Vec<_> = failing.iter().map(|row| format!("`{}`", row.name)).collect();
+        format!("Not proven to hold: {}.", names.join(", "))
+    }
+
+    /// Why there is no bound, for those that have none: a line for each reason.
+    pub(super) fn reasons(&self) -> Vec<String> {
+        let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+        for callback in &self.report.callbacks {
+            let Some(reason) = &callback.not_proven else { continue };
+            match reasons.iter_mut().find(|(known, _)| known == reason) {
+                Some((_, names)) => names.push(&callback.name),
+                None => reasons.push((reason, vec![&callback.name])),
+            }
+        }
+        let line = |(reason, names): (&str, Vec<&str>)| format!("{}: no bound: {reason}", names.join(", "));
+        reasons.into_iter().map(line).collect()
+    }
+
+    pub(super) fn advice(&self) -> Vec<String> {
+        if self.report.holds() {
+            return Vec::new();
+        }
+        let Some(sensitivity) = &self.sensitivity else { return Vec::new() };
+        let mut advice = sensitivity.advice();
+        if advice.is_empty() {
+            let text = "no single change makes all deadlines hold: lighten more than one callback, add a core, or try --assign";
+            advice.push(text.to_owned());
+        }
+        advice.truncate(ADVICE_MAX);
+        advice
+    }
+
+    /// By how much deadlines are not proven, and whose execution makes it so: a line each.
+    pub(super) fn causes(&self) -> Vec<String> {
+        let Some(sensitivity) = &self.sensitivity else { return Vec::new() };
+        let cause = |(name, shorter): &(String, Option<Duration>)| match shorter {
+            Some(shorter) => format!("`{name}` ({shorter:?} of it)"),
+            None => format!("`{name}` (without it there is a bound)"),
+        };
+        let line = |late: &rospin_analysis::Late| {
+            let by = match late.by {
+                Some(by) => format!("The bound of `{}` is {by:?} beyond its deadline", late.name),
+                None => format!("`{}` has no bound", late.name),
+            };
+            let causes: Vec<_> = late.causes.iter().map(cause).collect();
+            let because = if causes.is_empty() { "its own execution".to_owned() } else { causes.join(", ") };
+            format!("{by}, because of {because}.")
+        };
+        // What may be missed now and then, and is missed no more often, needs no cause.
+        let failing: Vec<String> = self.failing().into_iter().map(|row| row.name).collect();
+        sensitivity.late.iter().filter(|late| failing.contains(&late.name)).map(line).collect()
+    }
+
+    /// What the exit code says.
+    pub(super) fn judge(&self) -> Result<(), Failure> {
+        if let Some(row) = self.exceeded().first() {
+            let text = format!(
+                "{}: a simulation saw `{}` exceed its bound, which is a bug of the analysis; `rospin simulate` with the seeds \
+                 from {} on shows it",
+                self.file.display(),
+                row.name,
+                self.scenario.seed
+            );
+            return Err(Failure::Run(text.into()));
+        }
+        if self.report.holds() {
+            return Ok(());
+        }
+        Err(Failure::Run(format!("{}: {}", self.file.display(), self.verdict()).into()))
+    }
+}

@@ -1,0 +1,230 @@
+//! `rospin analyze`: will every deadline of a scenario hold, and if not, what to change.
+
+mod analyzed;
+mod apply;
+mod critical;
+mod error;
+mod json;
+mod options;
+mod overheads;
+mod plot;
+mod report;
+mod rows;
+mod simulated;
+mod tables;
+mod watch;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+use std::path::Path;
+
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use rospin_analysis::{Analysis, AnalysisError, Assignment, Change, Monitor, Overheads, Reservation};
+use rospin_engine::os::OsScheduling;
+use rospin_measure::machine::Machine;
+use rospin_report::Failure;
+use rospin_report::progress::LateProgress;
+use rospin_scenario::{Deployment, Scenario};
+
+use crate::deploy::write_new;
+use crate::scenario_file;
+
+use self::analyzed::Analyzed;
+use self::error::InputError;
+use self::options::{Options, Rule};
+use self::watch::Watch;
+
+pub(crate) use self::options::NAME;
+
+/// The subcommand with all options.
+pub(crate) fn command() -> Command {
+    let quiet = "Prints nothing unless a deadline fails, and shows no progress";
+    Options::augment_args(Command::new(NAME)).mut_arg("quiet", |argument| argument.help(quiet))
+}
+
+/// Runs it; `out` is stdout.
+pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
+    let options = Options::from_arg_matches(matches).map_err(Failure::input)?;
+    let files = options.outputs.files(None).map_err(Failure::input)?;
+    if let Some(path) = options.deploy.as_deref().filter(|path| path.exists()) {
+        let (path, reason) = (path.to_owned(), "is there already".to_owned());
+        return Err(Failure::input(InputError::Deploy { path, reason }));
+    }
+    let overheads = overheads::read(&options.overheads).map_err(Failure::input)?;
+    let scenario = if options.simulate {
+        scenario_file::read_to_simulate(&options.file, |_| {}).map_err(Failure::input)?
+    } else {
+        scenario_file::read(&options.file).map_err(Failure::input)?
+    };
+    check_names(&options, &scenario).map_err(Failure::input)?;
+    let watch = Watch::begin(options.outputs.quiet);
+    let mut analyzed = analyze(&options, scenario, overheads, watch.monitor())?;
+    let mut silent = io::sink();
+    let out: &mut dyn Write = if options.outputs.quiet { &mut silent } else { out };
+    // Before anything that may take longer: whoever stops it then has this.
+    print_bounds(&analyzed, out)?;
+    out.flush()?;
+    if !options.no_sensitivity {
+        analyzed.look_around(watch.monitor(), &options.file)?;
+    }
+    watch.end();
+    analyzed.draw(options.critical.as_deref(), options.outputs.report.is_some() || options.outputs.json.is_some());
+    print_rest(&analyzed, options.critical.is_some(), out)?;
+    if let Some(path) = &options.deploy {
+        deploy(&analyzed, path).map_err(Failure::input)?;
+        writeln!(out, "Deployment: {}", path.display())?;
+    }
+    files.write(out, || json::render(&analyzed), || report::render(&analyzed))?;
+    analyzed.judge()
+}
+
+fn analyze(
+    options: &Options,
+    scenario: Scenario,
+    overheads: Overheads,
+    monitor: &Monitor,
+) -> Result<Analyzed, Failure> {
+    let path = &options.file;
+    let refused = |error| {
+        let error = InputError::Analysis { path: path.clone(), error };
+        match error {
+            // The scenario is fine, its deadlines are not.
+            InputError::Analysis { error: AnalysisError::NoFeasiblePriorities { .. }, .. } => Failure::run(error),
+            _ => Failure::input(error),
+        }
+    };
+    let reservations: BTreeMap<_, _> = options.reserve.iter().cloned().collect();
+    let scenario = match options.assign {
+        None => scenario,
+        Some(rule) => assign(rule, &analysis_of(&scenario, overheads, &reservations)).map_err(refused)?,
+    };
+    let applied = match options.apply {
+        None => None,
+        Some(number) => {
+            let analysis = analysis_of(&scenario, overheads, &reservations).monitor(monitor);
+            let found = apply::change(&analysis, number, options.deploy.is_some()).map_err(refused)?;
+            Some(found.map_err(|reason| Failure::input(InputError::Apply { number, reason }))?)
+        }
+    };
+    let scenario = applied.as_ref().map_or(scenario.clone(), |change| change.apply(&scenario));
+    let report = analysis_of(&scenario, overheads, &reservations).monitor(monitor).run().map_err(refused)?;
+    let seen = if options.simulate {
+        let mut progress = LateProgress::begin(NAME, options.outputs.quiet);
+        let seen = simulated::simulate(&scenario, options.seeds, &mut |share| progress.at(share));
+        progress.end();
+        let failed = |error| Failure::input(InputError::Simulation { path: path.clone(), error });
+        Some(seen.map_err(failed)?)
+    } else {
+        None
+    };
+    let (machine, file, assigned) = (Machine::read(), path.clone(), options.assign);
+    let (sensitivity, pictures) = (None, Vec::new());
+    Ok(Analyzed {
+        machine,
+        file,
+        scenario,
+        assigned,
+        applied,
+        overheads,
+        reservations,
+        report,
+        sensitivity,
+        seen,
+        pictures,
+    })
+}
+
+/// Whether the names in the options are there, once.
+fn check_names(options: &Options, scenario: &Scenario) -> Result<(), InputError> {
+    let callbacks = scenario.callbacks.iter().map(|callback| callback.name.as_str());
+    let names: Vec<_> = callbacks.chain(scenario.chains.iter().map(|chain| chain.name.as_str())).collect();
+    if let Some(name) = options.critical.as_ref().filter(|name| !names.contains(&name.as_str())) {
+        return Err(InputError::Critical { name: name.clone(), known: names.join(", ") });
+    }
+    let mut executors = BTreeSet::new();
+    match options.reserve.iter().find(|(executor, _)| !executors.insert(executor)) {
+        Some((executor, _)) => Err(InputError::Reserved { executor: executor.clone() }),
+        None => Ok(()),
+    }
+}
+
+fn analysis_of<'a>(
+    scenario: &'a Scenario,
+    overheads: Overheads,
+    reservations: &BTreeMap<String, Reservation>,
+) -> Analysis<'a> {
+    let all = reservations.iter();
+    all.fold(Analysis::new(scenario).overheads(overheads), |analysis, (executor, reservation)| {
+        analysis.reservation(executor, *reservation)
+    })
+}
+
+fn assign(rule: Rule, analysis: &Analysis<'_>) -> Result<Scenario, AnalysisError> {
+    let assignment = match rule {
+        Rule::Picas => Assignment::picas(analysis),
+        Rule::Rm => Assignment::rate_monotonic(analysis),
+        Rule::Dm => Assignment::deadline_monotonic(analysis),
+        Rule::Opa => Assignment::audsley(analysis),
+    };
+    Ok(assignment?.apply(analysis.scenario()))
+}
+
+/// Writes the deployment file; what it is made of was analysed.
+fn deploy(analyzed: &Analyzed, path: &Path) -> Result<(), InputError> {
+    let priorities = analyzed.assigned.map_or("the scenario", Rule::describe);
+    let mut deployment = Deployment::describe(&analyzed.scenario);
+    for executor in &mut deployment.executors {
+        if let Some(Reservation { budget, period }) = analyzed.reservations.get(&executor.name) {
+            let scheduling = OsScheduling::Deadline { runtime: *budget, deadline: *period, period: *period };
+            executor.scheduling = Some(scheduling);
+        }
+    }
+    let change = analyzed.applied.as_ref().map(|change| format!(" Changed: {}.", change.describe()));
+    let text = format!(
+        "# For {}, with priorities from {priorities}.{} {}\n\n{}",
+        analyzed.title().replace(['\n', '\r'], " "),
+        change.unwrap_or_default().replace(['\n', '\r'], " "),
+        analyzed.verdict(),
+        deployment.to_toml()
+    );
+    let failed = |reason: io::Error| InputError::Deploy { path: path.to_owned(), reason: reason.to_string() };
+    write_new(path, &text).map_err(failed)
+}
+
+fn print_bounds(analyzed: &Analyzed, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}: {}\n", analyzed.title(), analyzed.describe())?;
+    write!(out, "{}", tables::callbacks(analyzed).text())?;
+    if !analyzed.report.chains.is_empty() {
+        write!(out, "\n{}", tables::chains(analyzed).text())?;
+    }
+    write!(out, "\n{}", tables::cores(analyzed).text())?;
+    writeln!(out, "{}\n", tables::legend(analyzed))?;
+    write!(out, "{}", plot::text(analyzed))?;
+    writeln!(out, "{}", analyzed.verdict())?;
+    analyzed.reasons().iter().try_for_each(|line| writeln!(out, "  {line}"))
+}
+
+fn print_rest(analyzed: &Analyzed, critical: bool, out: &mut dyn Write) -> io::Result<()> {
+    // What was asked for comes first, if anything could be drawn.
+    if let Some(picture) = analyzed.pictures.first().filter(|_| critical) {
+        write!(out, "\n{}", picture.text())?;
+    }
+    if let Some(margins) = tables::margins(analyzed) {
+        write!(out, "\n{}", margins.text())?;
+        writeln!(out, "{}", tables::margins_legend(analyzed))?;
+    }
+    analyzed.causes().iter().try_for_each(|line| writeln!(out, "\n{line}"))?;
+    let advice = analyzed.advice();
+    if !advice.is_empty() {
+        writeln!(out, "\nWhat would do, each of these alone:")?;
+        for (number, line) in advice.iter().enumerate() {
+            writeln!(out, "  {}. {line}", number + 1)?;
+        }
+        if analyzed.sensitivity.iter().flat_map(|known| &known.changes).any(Change::is_deployable) {
+            writeln!(out, "--apply N --deploy OUT makes change N and writes the deployment file for it.")?;
+        }
+    }
+    writeln!(out, "\nMethod: {}.", analyzed.report.method)?;
+    writeln!(out, "Assumptions:")?;
+    analyzed.report.assumptions.iter().try_for_each(|assumption| writeln!(out, "- {assumption}"))
+}

@@ -1,0 +1,86 @@
+//! Callbacks and chains alike: a bound, a deadline, and what is between them.
+
+use std::time::Duration;
+
+use rospin_analysis::Margin;
+
+use super::analyzed::Analyzed;
+
+/// A callback or a chain.
+pub(super) struct Row {
+    pub(super) name: String,
+    /// From release to end; of a chain, from the release of the first callback to the end of the last one.
+    pub(super) bound: Option<Duration>,
+    pub(super) deadline: Option<Duration>,
+    /// The longest time that a simulation saw.
+    pub(super) seen: Option<Duration>,
+    pub(super) holds: bool,
+    /// The most misses of so many activations in a row, where some are tolerated and the bound is beyond the deadline.
+    pub(super) misses: Option<(Option<u64>, u32)>,
+}
+
+impl Row {
+    /// Milliseconds that are left; negative if the deadline is missed.
+    pub(super) fn slack_ms(&self) -> Option<f64> {
+        let (bound, deadline) = (self.bound?, self.deadline?);
+        Some(deadline.as_nanos() as f64 / 1e6 - bound.as_nanos() as f64 / 1e6)
+    }
+
+    /// In a word or two. A bound beyond the deadline proves nothing; a simulation that misses it does.
+    pub(super) fn verdict(&self) -> String {
+        if let Some((Some(misses), of)) = self.misses {
+            let verdict = if self.holds { "holds" } else { "NOT PROVEN" };
+            return format!("{verdict}: at most {misses} of {of} miss");
+        }
+        let verdict = match (self.bound, self.deadline, self.holds) {
+            (_, Some(deadline), _) if self.seen.is_some_and(|seen| seen > deadline) => "MISSES",
+            (None, ..) => "NO BOUND",
+            (Some(_), None, _) => "bounded",
+            (Some(_), Some(_), true) => "holds",
+            (Some(_), Some(_), false) => "NOT PROVEN",
+        };
+        verdict.to_owned()
+    }
+
+    /// The bound as a share of the deadline.
+    pub(super) fn share(&self) -> Option<f64> {
+        Some(self.bound?.as_secs_f64() / self.deadline?.as_secs_f64())
+    }
+
+    /// What was seen as a share of the deadline.
+    pub(super) fn share_seen(&self) -> Option<f64> {
+        Some(self.seen?.as_secs_f64() / self.deadline?.as_secs_f64())
+    }
+}
+
+pub(super) fn callbacks(analyzed: &Analyzed) -> Vec<Row> {
+    let row = |(number, callback): (usize, &rospin_analysis::CallbackBound)| Row {
+        name: callback.name.clone(),
+        bound: callback.bound,
+        deadline: callback.deadline,
+        seen: analyzed.seen.as_ref().and_then(|seen| seen.callbacks[number]),
+        holds: callback.holds,
+        misses: analyzed.scenario.callbacks[number]
+            .tolerates
+            .filter(|_| callback.bound > callback.deadline)
+            .map(|tolerates| (callback.misses, tolerates.of)),
+    };
+    analyzed.report.callbacks.iter().enumerate().map(row).collect()
+}
+
+pub(super) fn chains(analyzed: &Analyzed) -> Vec<Row> {
+    let row = |(number, chain): (usize, &rospin_analysis::ChainBound)| Row {
+        name: chain.name.clone(),
+        bound: chain.latency,
+        deadline: chain.deadline,
+        seen: analyzed.seen.as_ref().and_then(|seen| seen.chains[number]),
+        holds: chain.holds,
+        misses: None,
+    };
+    analyzed.report.chains.iter().enumerate().map(row).collect()
+}
+
+/// How far a callback can change, by its name.
+pub(super) fn margin<'a>(analyzed: &'a Analyzed, callback: &str) -> Option<&'a Margin> {
+    analyzed.sensitivity.as_ref()?.callbacks.iter().find(|margin| margin.callback == callback)
+}

@@ -1,0 +1,130 @@
+//! The tables of an analysis: callbacks, chains, cores.
+
+use std::time::Duration;
+
+use rospin_report::text_table::{self, Side};
+
+use super::analyzed::Analyzed;
+use super::rows::{self, Row};
+
+/// A table for a terminal or a page.
+pub(super) struct Figures {
+    pub(super) header: Vec<(&'static str, Side)>,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+impl Figures {
+    pub(super) fn text(&self) -> String {
+        text_table::render(&self.header, &self.rows)
+    }
+}
+
+/// What the columns mean.
+pub(super) fn legend(analyzed: &Analyzed) -> String {
+    let mut text = "\
+Times in ms. bound: from release to end at most, whatever the phases. slack: from the bound to the deadline."
+        .to_owned();
+    if !analyzed.report.chains.is_empty() {
+        text += "\nreaction: from an event to the end of the chain. age: of the data behind the newest output. lost: samples may be.";
+    }
+    if !analyzed.report.holds() {
+        text += "\nNOT PROVEN: the bound is beyond the deadline; that need not happen.";
+    }
+    if let Some(seen) = &analyzed.seen {
+        let overheads =
+            if super::overheads::describe(&analyzed.overheads).is_some() { ", without overheads" } else { "" };
+        text += &format!(
+            "\nsimulated: the longest time in simulations with {} seeds{overheads}. MISSES: one of them did.",
+            seen.seeds
+        );
+    }
+    text
+}
+
+/// One row a callback.
+pub(super) fn callbacks(analyzed: &Analyzed) -> Figures {
+    let row = |(row, callback): (Row, &rospin_analysis::CallbackBound)| {
+        let mut cells = vec![row.name.clone(), callback.executor.clone(), callback.priority.to_string()];
+        cells.extend(times(analyzed, &row));
+        cells.push(row.verdict());
+        cells
+    };
+    let mut header = vec![("callback", Side::Left), ("executor", Side::Left), ("priority", Side::Right)];
+    header.extend(titles(analyzed));
+    header.push(("verdict", Side::Left));
+    Figures { header, rows: rows::callbacks(analyzed).into_iter().zip(&analyzed.report.callbacks).map(row).collect() }
+}
+
+/// How far each callback can change: one row a callback; `None` if that was not asked for.
+pub(super) fn margins(analyzed: &Analyzed) -> Option<Figures> {
+    let sensitivity = analyzed.sensitivity.as_ref()?;
+    let row = |margin: &rospin_analysis::Margin| {
+        let or_unknown = |time: Option<Duration>| if margin.unknown { "?".to_owned() } else { ms(time) };
+        vec![
+            margin.callback.clone(),
+            ms(Some(margin.execution)),
+            or_unknown(margin.execution_max),
+            ms(margin.period),
+            or_unknown(margin.period_min),
+        ]
+    };
+    let mut header = vec![("callback", Side::Left)];
+    header.extend(["takes", "may take", "comes every", "may come every"].map(|title| (title, Side::Right)));
+    Some(Figures { header, rows: sensitivity.callbacks.iter().map(row).collect() })
+}
+
+/// What the columns of [`margins`] mean.
+pub(super) fn margins_legend(analyzed: &Analyzed) -> String {
+    let mut text = "\
+may take: the longest execution time with which all deadlines hold, this one changed alone; up to 64 times as long.
+may come every: the shortest period of that kind. -: none does."
+        .to_owned();
+    if let Some(unknown) = analyzed.sensitivity.as_ref().map(|known| known.unknown).filter(|unknown| *unknown > 0) {
+        text += &format!("\n?: not known of {unknown} callbacks: the search ran out of work, or was stopped.");
+    }
+    text
+}
+
+/// One row a chain.
+pub(super) fn chains(analyzed: &Analyzed) -> Figures {
+    let row = |(row, chain): (Row, &rospin_analysis::ChainBound)| {
+        let mut cells = vec![row.name.clone()];
+        cells.extend(times(analyzed, &row));
+        let lost = if chain.lossy.is_empty() { "-" } else { "lost" };
+        let or_lost = |time: Option<Duration>| if time.is_some() { ms(time) } else { lost.to_owned() };
+        cells.extend([or_lost(chain.reaction_time), or_lost(chain.data_age), row.verdict()]);
+        cells
+    };
+    let mut header = vec![("chain", Side::Left)];
+    header.extend(titles(analyzed));
+    header.extend([("reaction", Side::Right), ("age", Side::Right), ("verdict", Side::Left)]);
+    Figures { header, rows: rows::chains(analyzed).into_iter().zip(&analyzed.report.chains).map(row).collect() }
+}
+
+/// One row a core.
+pub(super) fn cores(analyzed: &Analyzed) -> Figures {
+    let row = |core: &rospin_analysis::CoreLoad| {
+        vec![core.core.to_string(), format!("{:.1} %", core.utilization * 100.0), core.executors.join(", ")]
+    };
+    Figures {
+        header: vec![("core", Side::Right), ("utilization", Side::Right), ("executors", Side::Left)],
+        rows: analyzed.report.cores.iter().map(row).collect(),
+    }
+}
+
+fn titles(analyzed: &Analyzed) -> Vec<(&'static str, Side)> {
+    let seen = analyzed.seen.as_ref().map(|_| "simulated");
+    ["bound"].into_iter().chain(seen).chain(["deadline", "slack"]).map(|title| (title, Side::Right)).collect()
+}
+
+/// As many as [`titles`].
+fn times(analyzed: &Analyzed, row: &Row) -> Vec<String> {
+    let seen = analyzed.seen.as_ref().map(|_| ms(row.seen));
+    let slack = row.slack_ms().map_or_else(|| "-".to_owned(), |slack| format!("{slack:.3}"));
+    [ms(row.bound)].into_iter().chain(seen).chain([ms(row.deadline), slack]).collect()
+}
+
+/// Rounded up, as is safe for a bound.
+fn ms(time: Option<Duration>) -> String {
+    time.map_or_else(|| "-".to_owned(), |time| format!("{:.3}", time.as_nanos().div_ceil(1_000) as f64 / 1e3))
+}

@@ -1,0 +1,60 @@
+//! Progress of an analysis that takes long, and Ctrl-C, which ends it with what is known.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rospin_analysis::Monitor;
+use rospin_report::progress::LateProgress;
+use signal_hook::consts::SIGINT;
+
+/// How often a look is taken.
+const EVERY: Duration = Duration::from_millis(20);
+/// What a shell says of a program that Ctrl-C ended.
+const INTERRUPTED: i32 = 130;
+
+/// A thread that looks on.
+pub(super) struct Watch {
+    monitor: Monitor,
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    /// Begins now. The first Ctrl-C stops what goes on under the monitor, the second one the program.
+    pub(super) fn begin(quiet: bool) -> Self {
+        let (over, interrupted) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let monitor = Monitor::default();
+        // In this order, so that the second one finds the first. Without them, Ctrl-C ends the program as ever.
+        let _ = signal_hook::flag::register_conditional_shutdown(SIGINT, INTERRUPTED, Arc::clone(&interrupted));
+        let _ = signal_hook::flag::register(SIGINT, Arc::clone(&interrupted));
+        let (watched, ended) = (monitor.clone(), Arc::clone(&over));
+        let look = move || {
+            let mut progress = LateProgress::begin(super::options::NAME, quiet);
+            while !ended.load(Ordering::Relaxed) {
+                if interrupted.load(Ordering::Relaxed) {
+                    watched.stop();
+                }
+                progress.at(watched.share());
+                std::thread::park_timeout(EVERY);
+            }
+            progress.end();
+        };
+        let thread = std::thread::Builder::new().name("rospin-watch".to_owned()).spawn(look).ok();
+        Self { monitor, over, thread }
+    }
+
+    pub(super) const fn monitor(&self) -> &Monitor {
+        &self.monitor
+    }
+
+    /// What was watched is over.
+    pub(super) fn end(self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread {
+            thread.thread().unpark();
+            let _ = thread.join();
+        }
+    }
+}

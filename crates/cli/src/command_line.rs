@@ -1,0 +1,134 @@
+//! The command line: what can be asked for, and which exit code answers.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser};
+use rospin_lab as lab;
+use rospin_report::Failure;
+
+use crate::analyze;
+use crate::deploy;
+use crate::doctor;
+use crate::simulate;
+
+/// Exit code of a run that failed.
+const EXIT_FAILED: u8 = 1;
+/// Exit code of input that cannot be used; clap uses the same.
+const EXIT_BAD_INPUT: u8 = 2;
+
+/// rospin: a real-time executor for ROS 2. Without a command: `rospin lab reference-system`.
+#[derive(Debug, Parser)]
+#[command(name = "rospin", version, disable_help_subcommand = true)]
+#[command(after_help = "\
+Examples:
+  rospin                                  the Autoware reference system under every executor
+  rospin lab list                         the experiments
+  rospin lab reference-system --help      what an experiment can be told
+  rospin simulate FILE                    a scenario of your own in virtual time
+  rospin analyze FILE                     whether every deadline of it holds, and what to change if not
+  rospin deploy template FILE             a deployment file for it: executors, cores, priorities
+  rospin doctor                           what this machine can promise, and what would help")]
+struct Arguments {}
+
+/// Parses the command line, runs what it asks for and reports errors on stderr.
+#[must_use]
+pub fn main() -> ExitCode {
+    let matches = match command().try_get_matches_from(std::env::args_os()) {
+        Ok(matches) => matches,
+        // clap prints help and version to stdout with code 0, errors to stderr with code 2, and
+        // survives a closed pipe.
+        Err(error) => error.exit(),
+    };
+    match run(&matches, &mut io::stdout().lock()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => report(&failure),
+    }
+}
+
+/// Returns the whole command tree.
+fn command() -> Command {
+    Arguments::command().subcommands([
+        lab::command(),
+        simulate::command(),
+        analyze::command(),
+        deploy::command(),
+        doctor::command(),
+    ])
+}
+
+fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
+    // There is nothing to read at the top yet; this keeps derive and builder in step.
+    Arguments::from_arg_matches(matches).map_err(|error| Failure::Input(Box::new(error)))?;
+    match matches.subcommand() {
+        Some((lab::NAME, matches)) => lab::run(matches, out),
+        Some((simulate::NAME, matches)) => simulate::run(matches, out),
+        Some((analyze::NAME, matches)) => analyze::run(matches, out),
+        Some((deploy::NAME, matches)) => deploy::run(matches, out),
+        Some((doctor::NAME, matches)) => doctor::run(matches, out),
+        _ => run_default(out),
+    }
+}
+
+fn run_default(out: &mut dyn Write) -> Result<(), Failure> {
+    let arguments: [OsString; 3] = ["rospin", lab::NAME, lab::DEFAULT_EXPERIMENT].map(OsString::from);
+    let matches = command().try_get_matches_from(arguments).map_err(|error| Failure::Input(Box::new(error)))?;
+    run(&matches, out)
+}
+
+/// Says on stderr what went wrong and picks the exit code.
+fn report(failure: &Failure) -> ExitCode {
+    let code = exit_code(failure);
+    if code != 0 {
+        // With stderr closed as well there is nobody left to tell.
+        let _ = writeln!(io::stderr().lock(), "error: {}", describe(failure));
+    }
+    ExitCode::from(code)
+}
+
+fn exit_code(failure: &Failure) -> u8 {
+    match failure {
+        // Whoever reads us has seen enough (`rospin | head`): not an error of ours.
+        Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
+        Failure::Input(_) => EXIT_BAD_INPUT,
+        Failure::Run(_) | Failure::Output(_) => EXIT_FAILED,
+    }
+}
+
+/// The error and its causes on one line.
+fn describe(error: &dyn std::error::Error) -> String {
+    let mut line = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        line.push_str(": ");
+        line.push_str(&inner.to_string());
+        cause = inner.source();
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_tree_is_consistent() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn simulate_says_where_its_report_goes() {
+        let text = command().try_get_matches_from(["rospin", "simulate", "--help"]).unwrap_err().to_string();
+        // However its lines are broken.
+        let simulate = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(simulate.starts_with("Runs a scenario in virtual time"), "{simulate}");
+        assert!(simulate.contains("HTML report to this file -q") && simulate.contains("Prints nothing"), "{simulate}");
+    }
+
+    #[test]
+    fn broken_pipe_is_not_an_error_but_a_full_disk_is() {
+        assert_eq!(exit_code(&Failure::Output(io::ErrorKind::BrokenPipe.into())), 0);
+        assert_eq!(exit_code(&Failure::Output(io::ErrorKind::StorageFull.into())), EXIT_FAILED);
+    }
+}

@@ -1,0 +1,19 @@
+//! The `rospin` command with an allocator that counts.
+//!
+//! A program of its own, since counting takes time: `rospin lab throughput` runs it for nothing but the counts.
+
+use std::alloc::System;
+use std::process::ExitCode;
+
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+fn main() -> ExitCode {
+    rospin_cli::count_allocations_by(|| {
+        let counts = ALLOCATOR.stats();
+        (counts.allocations + counts.reallocations) as u64
+    });
+    rospin_cli::main()
+}

@@ -1,0 +1,188 @@
+//! `rospin deploy`: writes deployment files for described systems, and checks them.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use rospin_engine::check_cores;
+use rospin_engine::os::OsScheduling;
+use rospin_node::{CYCLONE_DDS_THREADS, ZENOH_THREADS};
+use rospin_report::Failure;
+use rospin_scenario::Deployment;
+use rospin_scenario::deployment::ExecutorPlan;
+
+use crate::scenario_file;
+
+pub(crate) const NAME: &str = "deploy";
+
+/// Writes and checks deployment files: where the callback groups of a program run
+#[derive(Args, Debug)]
+#[command(after_help = "\
+A program that asks for it (ContextOptions::from_env) loads the files that ROSPIN_DEPLOYMENT names, separated by colons, and
+writes a template with all that it has to the file that ROSPIN_DEPLOYMENT_TEMPLATE names: nothing is compiled anew.
+
+Examples:
+  rospin deploy template crates/scenario/scenarios/chain.toml --output robot.toml
+  rospin deploy check robot.toml
+  ROSPIN_DEPLOYMENT_TEMPLATE=robot.toml my_robot
+  ROSPIN_DEPLOYMENT=robot.toml my_robot")]
+struct Options {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand, Debug)]
+enum Action {
+    /// Writes the deployment file of a described system
+    Template {
+        /// Scenario file
+        scenario: PathBuf,
+        /// Writes it to this file, which must not be there, instead of the terminal
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Says whether one or more deployment files make sense, together and on this machine
+    Check {
+        /// Deployment files
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
+}
+
+/// Why a template cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("--output {}: cannot be written ({reason}); name a file that is not there", path.display())]
+struct Unwritable {
+    path: PathBuf,
+    reason: io::Error,
+}
+
+/// The subcommand with all options.
+pub(crate) fn command() -> Command {
+    Options::augment_args(Command::new(NAME)).disable_help_subcommand(true).arg_required_else_help(true)
+}
+
+/// Runs it; `out` is stdout.
+pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
+    match Options::from_arg_matches(matches).map_err(Failure::input)?.action {
+        Action::Template { scenario, output } => template(&scenario, output.as_deref(), out),
+        Action::Check { files } => check(&files, out),
+    }
+}
+
+fn template(path: &Path, output: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> {
+    let scenario = scenario_file::read(path).map_err(Failure::input)?;
+    let text = format!(
+        "# What the system has. Leave out what should stay as the program has it.\n\n{}",
+        Deployment::describe(&scenario).to_toml()
+    );
+    match output {
+        None => out.write_all(text.as_bytes())?,
+        Some(file) => {
+            let failed = |reason| Unwritable { path: file.to_owned(), reason };
+            write_new(file, &text).map_err(failed).map_err(Failure::input)?;
+            writeln!(out, "Deployment: {}", file.display())?;
+        }
+    }
+    Ok(())
+}
+
+/// Somebody may have edited what is there.
+pub(crate) fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    fs::OpenOptions::new().write(true).create_new(true).open(path)?.write_all(text.as_bytes())
+}
+
+fn check(files: &[PathBuf], out: &mut dyn Write) -> Result<(), Failure> {
+    let deployment = Deployment::load(files).map_err(Failure::input)?;
+    check_cores(&deployment).map_err(Failure::input)?;
+    let Deployment { executors, groups, callbacks, chains, threads, .. } = &deployment;
+    writeln!(
+        out,
+        "The deployment makes sense: executors {}, groups {}, callbacks {}, chains {}, threads {}.",
+        executors.len(),
+        groups.len(),
+        callbacks.len(),
+        chains.len(),
+        threads.len(),
+    )?;
+    if let Some(said) = middleware_threads(&deployment) {
+        writeln!(out, "{said}")?;
+    }
+    writeln!(out, "Whether its names are the program's is checked when the program begins to spin.")?;
+    Ok(())
+}
+
+/// Says which scheduling the threads of a middleware get, if executors are real-time.
+fn middleware_threads(deployment: &Deployment) -> Option<String> {
+    let is_real_time = |plan: &ExecutorPlan| plan.scheduling.is_some_and(OsScheduling::is_real_time);
+    if !deployment.executors.iter().any(is_real_time) {
+        return None;
+    }
+    let kinds = [CYCLONE_DDS_THREADS, ZENOH_THREADS].into_iter().flat_map(|of| of.kinds);
+    let named = kinds.map(|kind| kind.name.trim_end_matches('*')).filter(|name| deployment.thread(name).is_some());
+    let named: Vec<&str> = named.collect();
+    Some(if named.is_empty() {
+        "Executors are real-time: the threads of DDS and Zenoh are raised above them, since no [[thread]] says otherwise.".to_owned()
+    } else {
+        format!(
+            "Executors are real-time: the threads of DDS and Zenoh are raised above them, but for those that a [[thread]] names: {}.",
+            named.join(", "),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn deploy(arguments: &[&str]) -> Result<String, String> {
+        let matches = command().no_binary_name(true).try_get_matches_from(arguments).map_err(|e| e.to_string())?;
+        let mut out = Vec::new();
+        run(&matches, &mut out).map_err(|failure| failure.to_string())?;
+        Ok(String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn a_template_passes_the_check_and_is_not_written_over() {
+        let folder = std::env::temp_dir().join(format!("rospin-cli-{}-deploy", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("robot.toml");
+        let file = file.to_str().unwrap();
+        let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../scenario/scenarios/chain.toml");
+        deploy(&["template", scenario, "--output", file]).unwrap();
+        let said = deploy(&["check", file]).unwrap();
+        assert!(said.contains("executors 1, groups 1, callbacks 6, chains 2"), "{said}");
+        let error = deploy(&["template", scenario, "--output", file]).unwrap_err();
+        assert!(error.contains("robot.toml"), "{error}");
+        assert_eq!(deploy(&["check", file, file]).unwrap_err().matches("robot.toml").count(), 2);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn the_threads_of_middlewares_are_told_of_where_executors_are_real_time() {
+        let check_text = |text: &str| {
+            let file = std::env::temp_dir().join(format!("rospin-cli-{}-middleware.toml", std::process::id()));
+            fs::write(&file, text).unwrap();
+            let said = deploy(&["check", file.to_str().unwrap()]).unwrap();
+            fs::remove_file(file).unwrap();
+            said
+        };
+        let urgent = "executor = [{ name = \"a\", scheduling = { fifo = 20 } }]\n";
+        assert!(!check_text("executor = [{ name = \"a\" }]").contains("Zenoh"));
+        assert!(check_text(urgent).contains("raised above them, since"));
+        let said = check_text(&format!("{urgent}thread = [{{ name = \"tev\", scheduling = {{ nice = 0 }} }}]"));
+        assert!(said.contains("names: tev"), "{said}");
+    }
+
+    #[test]
+    fn mistakes_name_the_file_and_the_mend() {
+        assert!(deploy(&["check", "/nowhere.toml"]).unwrap_err().contains("/nowhere.toml"));
+        assert!(deploy(&["template", "/nowhere.toml"]).unwrap_err().contains("name a scenario file"));
+        let file = std::env::temp_dir().join(format!("rospin-cli-{}-core.toml", std::process::id()));
+        fs::write(&file, "executor = [{ name = \"a\", cores = [1000] }]").unwrap();
+        let error = deploy(&["check", file.to_str().unwrap()]).unwrap_err();
+        assert!(error.contains("executor `a`") && error.contains("choose from"), "{error}");
+        fs::remove_file(file).unwrap();
+    }
+}

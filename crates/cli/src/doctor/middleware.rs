@@ -1,0 +1,143 @@
+//! The middleware of programs that run now: a message is only as urgent as the least urgent thread that it passes.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use rospin_engine::{ForeignThreads, ThreadRole};
+use rospin_node::{CYCLONE_DDS_THREADS, ZENOH_THREADS};
+
+use super::finding::{Finding, read_file};
+
+/// `SCHED_FIFO`, `SCHED_RR` and `SCHED_DEADLINE`, as the kernel numbers them.
+const REAL_TIME_POLICIES: [u32; 3] = [1, 2, 6];
+const DEADLINE_POLICY: u32 = 6;
+
+/// A thread of some process.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Thread {
+    pub(super) process: u32,
+    /// The name of the process's first thread.
+    pub(super) program: String,
+    pub(super) name: String,
+    /// The real-time priority; `None` for an ordinary thread.
+    pub(super) priority: Option<u32>,
+}
+
+/// Returns what is to be said of the programs that run now; nothing if none of them has real-time threads beside a middleware.
+pub(super) fn findings() -> Vec<Finding> {
+    judge(&threads())
+}
+
+/// Judges programs whose threads are known.
+fn judge(threads: &[Thread]) -> Vec<Finding> {
+    let mut programs: BTreeMap<u32, Vec<&Thread>> = BTreeMap::new();
+    for thread in threads {
+        programs.entry(thread.process).or_default().push(thread);
+    }
+    let of = |known: ForeignThreads| programs.values().filter_map(move |threads| judge_one(known, threads));
+    [CYCLONE_DDS_THREADS, ZENOH_THREADS].into_iter().flat_map(of).collect()
+}
+
+fn judge_one(known: ForeignThreads, threads: &[&Thread]) -> Option<Finding> {
+    const NAME: &str = "middleware threads";
+    let kind = |thread: &Thread| known.kinds.iter().find(|kind| kind.is(&thread.name));
+    let carries = |thread: &&&Thread| kind(thread).is_some_and(|kind| kind.role == ThreadRole::Carries);
+    // Others have threads of one such name, too.
+    let kinds = known.kinds.iter().filter(|kind| threads.iter().any(|thread| kind.is(&thread.name))).count();
+    if kinds < 2 {
+        return None;
+    }
+    let highest = threads.iter().filter(|thread| kind(thread).is_none()).filter_map(|thread| thread.priority).max()?;
+    let late = threads.iter().filter(carries).filter(|thread| thread.priority.is_none_or(|has| has <= highest.min(97)));
+    let late: Vec<&str> = late.map(|thread| thread.name.as_str()).collect();
+    let program = format!("{} (process {})", threads[0].program, threads[0].process);
+    if late.is_empty() {
+        let value = format!("{program}: {} runs above all executors", known.middleware);
+        return Some(Finding::good(NAME, value, "a message is as urgent as its callback"));
+    }
+    let value = format!(
+        "{program}: executors are real-time, up to priority {highest}, and {} of {} are not above them",
+        late.join(", "),
+        known.middleware,
+    );
+    let mend =
+        "restart it with CAP_SYS_NICE, which raises them, or take their [[thread]] lines out of the deployment file";
+    let meaning = "a message waits for whatever those threads wait for, however urgent its callback is";
+    Some(Finding::limits(NAME, value, meaning, mend).broken())
+}
+
+/// Returns the threads of all processes that may be looked at.
+fn threads() -> Vec<Thread> {
+    let mut threads = Vec::new();
+    let numbers = |path: &str| -> Vec<u32> {
+        let entries = fs::read_dir(path).into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    };
+    for process in numbers("/proc") {
+        let Some(program) = read_file(&format!("/proc/{process}/comm")) else { continue };
+        for thread in numbers(&format!("/proc/{process}/task")) {
+            // It may have ended.
+            let Some(stat) = read_file(&format!("/proc/{process}/task/{thread}/stat")) else { continue };
+            let Some((name, priority)) = parse(&stat) else { continue };
+            threads.push(Thread { process, program: program.clone(), name, priority });
+        }
+    }
+    threads
+}
+
+/// Reads name and real-time priority of a thread. A reservation runs before every priority.
+fn parse(stat: &str) -> Option<(String, Option<u32>)> {
+    // The name may have brackets and blanks in it. Behind it comes the third field.
+    let (head, fields) = stat.rsplit_once(") ")?;
+    let name = head.split_once('(')?.1.to_owned();
+    let mut fields = fields.split_ascii_whitespace().skip(37);
+    let (priority, policy): (u32, u32) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    let priority = if policy == DEADLINE_POLICY { 100 } else { priority };
+    Some((name, REAL_TIME_POLICIES.contains(&policy).then_some(priority)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::Verdict;
+    use super::*;
+
+    fn program(threads: &[(&str, Option<u32>)]) -> Vec<Thread> {
+        let thread = |(name, priority): &(&str, Option<u32>)| Thread {
+            process: 7,
+            program: "robot".to_owned(),
+            name: (*name).to_owned(),
+            priority: *priority,
+        };
+        threads.iter().map(thread).collect()
+    }
+
+    #[test]
+    fn a_real_time_executor_above_its_middleware_is_told() {
+        let found = judge(&program(&[("control", Some(20)), ("recv", None), ("tev", Some(21)), ("gc", None)]));
+        assert_eq!((found.len(), found[0].verdict), (1, Verdict::Broken));
+        assert!(found[0].value.contains("robot (process 7)") && found[0].value.contains("recv of DDS"), "{found:?}");
+        assert!(found[0].mend.as_deref().is_some_and(|mend| mend.contains("[[thread]]")));
+        let found = judge(&program(&[("control", Some(20)), ("rx-0", Some(20)), ("tx-0", Some(21))]));
+        assert!(found[0].value.contains("rx-0 of Zenoh"), "{found:?}");
+    }
+
+    #[test]
+    fn middlewares_above_executors_are_good_and_others_are_not_looked_at() {
+        let found = judge(&program(&[("control", Some(20)), ("recv", Some(21)), ("tev", Some(21))]));
+        assert_eq!(found[0].verdict, Verdict::Good);
+        // No executor, no middleware, or no more than a name in common.
+        for threads in [&[("recv", None), ("tev", None)][..], &[("control", Some(20))], &[("x", Some(1)), ("gc", None)]]
+        {
+            assert_eq!(judge(&program(threads)), []);
+        }
+    }
+
+    #[test]
+    fn the_kernels_line_is_read() {
+        let stat = |rest: &str| format!("12 (a (b) c) S {}{rest} 0 0", "0 ".repeat(36));
+        assert_eq!(parse(&stat("20 1")), Some(("a (b) c".to_owned(), Some(20))));
+        assert_eq!(parse(&stat("0 0")), Some(("a (b) c".to_owned(), None)));
+        assert_eq!(parse(&stat("0 6")), Some(("a (b) c".to_owned(), Some(100))));
+        assert!(!threads().is_empty());
+    }
+}

@@ -1,0 +1,106 @@
+//! The diagnosis for people.
+
+use rospin_report::text_table::{self, Side, terminal_width};
+
+use super::diagnosis::Diagnosis;
+use super::finding::{Finding, Verdict};
+use super::measure::Microseconds;
+
+/// Findings first, then what helps, then what was measured.
+pub(crate) fn render(diagnosis: &Diagnosis, width: usize) -> String {
+    let mut text = format!("{}\n\n", diagnosis.machine.describe());
+    let longest = diagnosis.findings.iter().map(|finding| finding.name.len()).max().unwrap_or(0);
+    for finding in &diagnosis.findings {
+        text += &format!("{:<11} {:<longest$}  {}\n", finding.verdict.name(), finding.name, finding.value);
+    }
+    text += &what_helps(diagnosis, width);
+    text += &format!("\n{}\n{}\n", measured(diagnosis), summary(diagnosis));
+    text
+}
+
+fn what_helps(diagnosis: &Diagnosis, width: usize) -> String {
+    let mut findings: Vec<&Finding> = diagnosis.findings.iter().filter(|f| f.verdict != Verdict::Good).collect();
+    // What is broken first.
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.verdict));
+    let paragraph = |finding: &&Finding| {
+        let mend = finding.mend.as_deref().map_or(String::new(), |mend| wrap(&format!("-> {mend}"), "     ", width));
+        format!("\n{} ({})\n{}{mend}", finding.name, finding.verdict.name(), wrap(&finding.meaning, "  ", width))
+    };
+    findings.iter().map(paragraph).collect()
+}
+
+/// Lines that fit the terminal, each after `indent`; words that are longer stay whole.
+fn wrap(text: &str, indent: &str, width: usize) -> String {
+    let mut lines = String::new();
+    let mut line = indent.to_owned();
+    for word in text.split_whitespace() {
+        let is_begun = line.len() > indent.len();
+        if is_begun && line.chars().count() + 1 + word.chars().count() > width {
+            lines += &format!("{line}\n");
+            line = indent.to_owned();
+        } else if is_begun {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines + &line + "\n"
+}
+
+fn measured(diagnosis: &Diagnosis) -> String {
+    let measured = &diagnosis.measured;
+    let row = |name: &str, us: Microseconds| {
+        let number = |value: f64| format!("{value:.2}");
+        vec![name.to_owned(), number(us.p50), number(us.p99), number(us.max)]
+    };
+    let mut rows = vec![row("wake-up, ordinary thread", measured.floor_plain)];
+    rows.extend(measured.floor_real_time.map(|floor| row("wake-up, SCHED_FIFO", floor)));
+    rows.push(row("rospin: timer due to callback", measured.timer));
+    rows.push(row("rospin: message published to callback, parked", measured.notification));
+    rows.push(row("rospin: callback to next callback", measured.dispatch));
+    rows.push(row("rospin: publication to one subscription", measured.publish));
+    let header = [("measured, us", Side::Left), ("p50", Side::Right), ("p99", Side::Right), ("max", Side::Right)];
+    text_table::render(&header, &rows)
+}
+
+fn summary(diagnosis: &Diagnosis) -> String {
+    let count = |verdict| diagnosis.findings.iter().filter(|finding| finding.verdict == verdict).count();
+    let core = diagnosis.core;
+    match (count(Verdict::Broken), count(Verdict::LimitsYou)) {
+        (0, 0) => format!("Nothing limits real time on core {core}."),
+        (0, limits) => {
+            format!("Real time works on core {core}; {limits} of {} findings limit it.", diagnosis.findings.len())
+        }
+        (broken, limits) => {
+            format!(
+                "No real time to rely on, on core {core}: {broken} of {} findings are broken, {limits} limit it.",
+                diagnosis.findings.len()
+            )
+        }
+    }
+}
+
+/// For the terminal there is.
+pub(crate) fn render_for_terminal(diagnosis: &Diagnosis) -> String {
+    render(diagnosis, terminal_width().max(40))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing;
+    use super::*;
+
+    #[test]
+    fn every_finding_is_there_and_the_worst_is_mended_first() {
+        let text = render(&testing::diagnosis(), 60);
+        assert!(text.contains("good        clock source          tsc"), "{text}");
+        let (broken, limits) = (text.find("priorities (broken)").unwrap(), text.find("cores (limits you)").unwrap());
+        assert!(broken < limits && text.contains("-> boot with isolcpus=1"), "{text}");
+        assert!(text.contains("1 of 3 findings are broken, 1 limit it"), "{text}");
+    }
+
+    #[test]
+    fn lines_fit_and_words_stay_whole() {
+        assert_eq!(wrap("one two three", "  ", 9), "  one two\n  three\n");
+        assert_eq!(wrap("isolcpus=domain a", "  ", 9), "  isolcpus=domain\n  a\n");
+    }
+}

@@ -1,0 +1,16 @@
+//! The `rospin` command: what a machine can promise, whether the deadlines of a described system hold, simulation, and deployment files.
+//!
+//! `rospin lab ARGS` is handed over to the crate `rospin-lab`, and so is a plain `rospin`, which runs the Autoware reference system
+//! under every executor and prints who won.
+
+mod analyze;
+mod command_line;
+mod deploy;
+mod doctor;
+mod scenario_file;
+mod simulate;
+
+pub use command_line::main;
+
+/// Tells the experiments how many allocations there have been, in a program whose allocator counts.
+pub use rospin_lab::count_allocations_by;

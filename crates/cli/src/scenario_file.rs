@@ -1,0 +1,67 @@
+//! Scenario files that a user names.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rospin_scenario::{Scenario, ScenarioError};
+
+/// A simulation keeps about 120 bytes of each.
+const ACTIVATIONS_MAX: f64 = 1e7;
+
+/// Why there is no scenario in a file.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ScenarioFileError {
+    #[error("{}: cannot be read ({reason}); name a scenario file, as in crates/scenario/scenarios", path.display())]
+    Unreadable { path: PathBuf, reason: io::Error },
+    /// As compilers say it, so that editors find the place.
+    #[error("{}:{}:{}: {}{}", path.display(), error.line, error.column, key(error), error.message)]
+    Text { path: PathBuf, error: ScenarioError },
+}
+
+fn key(error: &ScenarioError) -> String {
+    if error.key.is_empty() { String::new() } else { format!("`{}`: ", error.key) }
+}
+
+/// Reads a scenario.
+///
+/// # Errors
+/// What is wrong, with the file and the place.
+pub(crate) fn read(path: &Path) -> Result<Scenario, ScenarioFileError> {
+    let unreadable = |reason| ScenarioFileError::Unreadable { path: path.to_owned(), reason };
+    let text = fs::read_to_string(path).map_err(unreadable)?;
+    let wrong = |error| ScenarioFileError::Text { path: path.to_owned(), error };
+    let mut scenario = Scenario::parse(&text).map_err(wrong)?;
+    scenario.load_measured(&text, path).map_err(wrong)?;
+    Ok(scenario)
+}
+
+/// Reads a scenario that is to be simulated, once `change` has changed it.
+///
+/// # Errors
+/// As [`read`] does, and if there is no end to it, or none that one would wait for.
+pub(crate) fn read_to_simulate(path: &Path, change: impl FnOnce(&mut Scenario)) -> Result<Scenario, ScenarioFileError> {
+    let mut scenario = read(path)?;
+    change(&mut scenario);
+    if let Err(error) = scenario.check_flow(ACTIVATIONS_MAX) {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        return Err(ScenarioFileError::Text { path: path.to_owned(), error: ScenarioError::locate(&text, &error) });
+    }
+    Ok(scenario)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mistakes_are_told_with_file_and_place() {
+        let error = read(Path::new("/nowhere.toml")).unwrap_err().to_string();
+        assert!(error.starts_with("/nowhere.toml: ") && error.contains("name a scenario file"), "{error}");
+        let path = std::env::temp_dir().join(format!("rospin-cli-{}-scenario.toml", std::process::id()));
+        fs::write(&path, "seed = 1\nduration = \"soon\"\n").unwrap();
+        let error = read(&path).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{}:2:12: `duration`: ", path.display())), "{error}");
+        fs::remove_file(path).unwrap();
+    }
+}

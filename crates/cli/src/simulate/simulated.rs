@@ -1,0 +1,124 @@
+//! What came of a simulation, and what is said about it.
+
+use std::path::Path;
+
+use rospin_measure::machine::Machine;
+use rospin_report::Failure;
+use rospin_report::timeline::{self, Activation, Timeline};
+use rospin_scenario::Scenario;
+use rospin_sim::Outcome;
+
+use super::options::Listed;
+
+/// Number of activations that the timeline of the beginning shows; more would be too fine for a terminal.
+pub(super) const SHOWN: usize = 40;
+
+/// What the tables, the JSON file and the report show.
+pub(super) struct Simulated<'a> {
+    pub(super) machine: Machine,
+    pub(super) file: &'a Path,
+    pub(super) scenario: &'a Scenario,
+    pub(super) outcome: Outcome,
+    /// In the order of the starts.
+    pub(super) activations: Vec<Activation>,
+    /// Which of them the JSON file lists.
+    pub(super) listed: Listed,
+    /// What the oracles found, with the command that replays it.
+    pub(super) violations: Option<String>,
+}
+
+impl Simulated<'_> {
+    /// What the scenario calls itself, or its file.
+    pub(super) fn title(&self) -> String {
+        if self.scenario.name.is_empty() { self.file.display().to_string() } else { self.scenario.name.clone() }
+    }
+
+    /// One line: what was simulated.
+    pub(super) fn describe(&self) -> String {
+        let policies: Vec<_> = self
+            .scenario
+            .executors
+            .iter()
+            .map(|executor| {
+                let plural = if executor.threads == 1 { "" } else { "s" };
+                format!("{} ({}, {} thread{plural})", executor.name, executor.policy, executor.threads)
+            })
+            .collect();
+        format!(
+            "{} of virtual time, seed {}, {} activations; {}",
+            rospin_scenario::duration::format(self.scenario.duration),
+            self.outcome.seed,
+            self.activations.len(),
+            policies.join(", "),
+        )
+    }
+
+    /// Until when the timeline of the beginning goes.
+    pub(super) fn shown_ns(&self) -> u64 {
+        let end_ns = self.outcome.end.as_nanos();
+        let shown_ns = self.activations.get(SHOWN).map_or(end_ns, |first_left_out| first_left_out.start_ns);
+        // Many at the very beginning that take no time: show something all the same.
+        if shown_ns == 0 { end_ns } else { shown_ns }
+    }
+
+    /// The activations that the JSON file lists.
+    pub(super) fn listed(&self) -> &[Activation] {
+        match self.listed {
+            Listed::All => &self.activations,
+            Listed::Shown => {
+                let shown_ns = self.shown_ns();
+                let count = self.activations.partition_point(|activation| activation.start_ns < shown_ns);
+                &self.activations[..count]
+            }
+        }
+    }
+
+    /// What threads and callbacks did at the beginning.
+    pub(super) fn beginning(&self) -> [Timeline; 2] {
+        let shown_ns = self.shown_ns();
+        [
+            timeline::by_thread(self.scenario, &self.activations, shown_ns),
+            timeline::by_callback(self.scenario, &self.activations, shown_ns),
+        ]
+    }
+
+    /// What waited and never ran, or had waited for very long at the end, a line each.
+    pub(super) fn starved(&self) -> Vec<String> {
+        let simulated = self.scenario.duration;
+        let line = |callback: &rospin_sim::CallbackOutcome| {
+            let waited = rospin_scenario::duration::format(callback.waited);
+            let lost = match (callback.overruns, callback.dropped) {
+                (0, 0) => String::new(),
+                (0, dropped) => format!(", {dropped} messages dropped"),
+                (overruns, _) => format!(", {overruns} due times passed"),
+            };
+            let ran = match callback.response.count {
+                0 => "never ran".to_owned(),
+                count => format!("ran {count} times, then no more"),
+            };
+            format!("`{}` {ran}: it had waited for {waited} at the end{lost}", callback.name)
+        };
+        self.outcome.callbacks.iter().filter(|callback| callback.is_starved(simulated)).map(line).collect()
+    }
+
+    /// What the exit code says.
+    pub(super) fn judge(&self) -> Result<(), Failure> {
+        if let Some(text) = &self.violations {
+            return Err(Failure::Run(text.clone().into()));
+        }
+        let starved = self.starved();
+        if starved.is_empty() {
+            return Ok(());
+        }
+        Err(Failure::Run(format!("{}: starvation: {}", self.file.display(), starved.join("; ")).into()))
+    }
+
+    pub(super) fn oracle_line(&self) -> &'static str {
+        match self.violations {
+            None => {
+                "Oracles: no rule was broken (group exclusion, work conservation, nothing lost, order, spin contract)."
+            }
+            Some(_) => "Oracles: a rule was broken; see below.",
+        }
+    }
+}

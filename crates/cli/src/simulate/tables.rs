@@ -1,0 +1,93 @@
+//! The tables of a simulation: response times by callback and by chain.
+
+use std::time::Duration;
+
+use rospin_report::text_table::{self, Side};
+use rospin_scenario::Scenario;
+use rospin_sim::{Outcome, Statistics};
+
+/// A table for a terminal or a page.
+pub(super) struct Figures {
+    pub(super) header: Vec<(&'static str, Side)>,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+/// What the columns mean.
+pub(super) const LEGEND: &str = "\
+Times in ms from release to end, over the runs that ended. misses: ended after the deadline, or late and not run at the end.
+Drops by cause: overflow, messages that made room for newer ones; overrun, due times that a timer gave up or that passed.
+queued: messages left at the end. empty: notified for nothing.";
+
+impl Figures {
+    pub(super) fn text(&self) -> String {
+        text_table::render(&self.header, &self.rows)
+    }
+}
+
+/// One row a callback.
+pub(super) fn callbacks(scenario: &Scenario, outcome: &Outcome) -> Figures {
+    let header = ["runs", "min", "mean", "p99", "max", "misses", "overflow", "overrun", "queued", "empty"];
+    let row = |(callback, plan): (&rospin_sim::CallbackOutcome, &rospin_scenario::Callback)| {
+        let mut row = vec![callback.name.clone()];
+        row.extend(statistics(&callback.response));
+        // Where there is no deadline, none can be missed; a timer has no queue.
+        let is_timer = plan.kind == rospin_engine::EntityKind::Timer;
+        let counts = [
+            plan.relative_deadline().map(|_| callback.misses),
+            (!is_timer).then_some(callback.dropped),
+            is_timer.then_some(callback.overruns),
+            (!is_timer).then_some(callback.queued),
+            (!is_timer).then_some(callback.empty),
+        ];
+        row.extend(counts.map(count));
+        row
+    };
+    let rows = outcome.callbacks.iter().zip(&scenario.callbacks).map(row).collect();
+    Figures { header: titles("callback", &header), rows }
+}
+
+/// One row a chain.
+pub(super) fn chains(scenario: &Scenario, outcome: &Outcome) -> Figures {
+    let row = |(chain, plan): (&rospin_sim::ChainOutcome, &rospin_scenario::Chain)| {
+        let mut row = vec![chain.name.clone()];
+        row.extend(statistics(&chain.latency));
+        row.push(count(plan.deadline.map(|_| chain.misses)));
+        row
+    };
+    let rows = outcome.chains.iter().zip(&scenario.chains).map(row).collect();
+    Figures { header: titles("chain", &["runs", "min", "mean", "p99", "max", "misses"]), rows }
+}
+
+fn titles(first: &'static str, others: &[&'static str]) -> Vec<(&'static str, Side)> {
+    let others = others.iter().map(|title| (*title, Side::Right));
+    std::iter::once((first, Side::Left)).chain(others).collect()
+}
+
+fn statistics(of: &Statistics) -> Vec<String> {
+    let time = |time: Duration| if of.count == 0 { "-".to_owned() } else { format!("{:.3}", ms(time)) };
+    vec![of.count.to_string(), time(of.min), time(of.mean), time(of.p99), time(of.max)]
+}
+
+fn count(count: Option<u64>) -> String {
+    count.map_or_else(|| "-".to_owned(), |count| count.to_string())
+}
+
+/// In milliseconds.
+pub(super) fn ms(time: Duration) -> f64 {
+    time.as_nanos() as f64 / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use rospin_sim::Simulation;
+
+    use super::*;
+
+    #[test]
+    fn tables_of_the_chain_scenario() {
+        let scenario = Scenario::parse(include_str!("../../../scenario/scenarios/chain.toml")).unwrap();
+        let outcome = Simulation::new(&scenario).unwrap().run().unwrap();
+        let text = format!("{}\n{}", callbacks(&scenario, &outcome).text(), chains(&scenario, &outcome).text());
+        assert_eq!(text, include_str!("golden/chain_tables.txt"));
+    }
+}

@@ -1,0 +1,49 @@
+//! What tests of the `rospin` command have in common.
+
+#![allow(dead_code, reason = "not every test uses all of it")]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Runs the command with these arguments.
+pub(crate) fn rospin(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_rospin")).args(arguments).stdin(Stdio::null()).output().expect("it starts")
+}
+
+/// Returns what was written as text.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("it writes UTF-8")
+}
+
+/// A folder of one test, which is removed with it.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    /// Makes a new folder.
+    pub(crate) fn new(name: &str) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("rospin-cli-{}-{name}-{number}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        Self(folder)
+    }
+
+    /// Returns the path of a file in it, which need not exist.
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().expect("UTF-8").to_owned()
+    }
+
+    /// Writes a file, and returns its path.
+    pub(crate) fn file(&self, name: &str, content: &str) -> String {
+        fs::write(self.path(name), content).expect("a file");
+        self.path(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,174 @@
+//! `rospin simulate` and `rospin lab callback-order` as their users meet them.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+mod common;
+
+use common::{rospin, text};
+
+fn scratch(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("rospin-cli-{}-{name}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+fn shipped() -> Vec<String> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../scenario/scenarios");
+    let files = fs::read_dir(folder).expect("scenarios").map(|entry| entry.expect("an entry").path());
+    let files = files.filter(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    files.map(|path| path.to_str().expect("UTF-8").to_owned()).collect()
+}
+
+#[test]
+fn every_shipped_scenario_is_simulated() {
+    assert!(shipped().len() >= 6);
+    for file in shipped() {
+        let output = rospin(&["simulate", &file]);
+        let said = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{file}: {}", text(&output.stderr));
+        for expected in ["callback ", "p99", "misses", "┼─────────┼", "Oracles: no rule was broken"]
+        {
+            assert!(said.contains(expected), "{file}: {expected}\n{said}");
+        }
+        // As wide as where there is no terminal, but for the tables and the names of executors.
+        let diagram = said.lines().filter(|line| line.contains(['▐', '┼']));
+        assert!(diagram.map(|line| line.chars().count()).max() <= Some(100), "{said}");
+    }
+}
+
+#[test]
+fn files_are_written_and_quiet_says_nothing() {
+    let folder = scratch("simulate");
+    let (json, report) = (folder.join("out.json"), folder.join("out.html"));
+    let files = ["--json", json.to_str().unwrap(), "--report", report.to_str().unwrap()];
+    let chain = shipped().into_iter().find(|file| file.ends_with("chain.toml")).unwrap();
+    let run = |seed: &str| {
+        let run = ["simulate", &chain, "--quiet", "--seed", seed, "--duration", "500 ms", "--policy", "edf"];
+        let output = rospin(&[&run[..], &files].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert!(output.stdout.is_empty() && output.stderr.is_empty());
+        serde_json::from_str::<Value>(&fs::read_to_string(&json).unwrap()).unwrap()
+    };
+    let document = run("7");
+    assert_eq!(document["settings"]["seed"], 7);
+    assert_eq!(document["settings"]["duration_s"], 0.5);
+    assert_eq!(document["settings"]["executors"][0]["policy"], "edf");
+    assert_eq!(document, run("7"), "the same seed gives the same figures");
+    assert_ne!(document["callbacks"], run("8")["callbacks"]);
+    assert!(fs::read_to_string(&report).unwrap().ends_with("</html>\n"));
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn bad_scenario_is_code_2_and_names_the_place_and_the_mend() {
+    let folder = scratch("bad");
+    let file = folder.join("bad.toml");
+    let path = file.to_str().unwrap();
+    for (content, place) in [
+        ("duration = \"500\"\n", ":1:12: `duration`: `500` has no unit; write one of"),
+        (
+            "duration = \"1 s\"\n[[executor]]\nname = \"e\"\npolicy = \"fair\"\n",
+            ":4:10: `policy`: there is no policy `fair`",
+        ),
+        ("duration = \n", ":1:"),
+    ] {
+        fs::write(&file, content).unwrap();
+        let output = rospin(&["simulate", path]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.starts_with(&format!("error: {path}{place}")), "{said}");
+        assert!(output.stdout.is_empty());
+    }
+    fs::remove_dir_all(&folder).unwrap();
+    let chain = &shipped()[0];
+    for (arguments, expected) in [
+        (&["simulate", "/no/such/file.toml"][..], "error: /no/such/file.toml: cannot be read ("),
+        (&["simulate", "/"], "cannot be read ("),
+        (&["simulate", chain, "--policy", "fair"], "--policy"),
+        (&["simulate", chain, "--duration", "-1 s"], "--duration"),
+        (&["simulate", chain, "--report", "/no/such/folder/x"], "--report"),
+        (&["simulate"], "FILE"),
+        (&["lab", "callback-order", "--scale", "1"], "--real"),
+        (&["lab", "callback-order", "--real", "--scale", "0"], "--scale"),
+        (&["lab", "callback-order", "--json", "/no/such/folder/x"], "--json"),
+    ] {
+        let output = rospin(arguments);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(output.stdout.is_empty() && said.contains(expected), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn published_order_of_callbacks_comes_out_cell_by_cell() {
+    let folder = scratch("order");
+    let (json, report) = (folder.join("out.json"), folder.join("out.html"));
+    let files = ["--json", json.to_str().unwrap(), "--report", report.to_str().unwrap()];
+    let output = rospin(&[&["lab", "callback-order"][..], &files].concat());
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(said.contains("Every cell agrees with the paper: 41 of 41."), "{said}");
+    assert_eq!(said.lines().last().unwrap(), format!("Report:  {}", report.display()));
+
+    let document: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+    let runs = document["runs"].as_array().unwrap();
+    for run in runs {
+        assert!(run["experiment"].as_str().unwrap().starts_with("exp") && run["policy"].is_string());
+        for point in run["polling_points"].as_array().unwrap() {
+            assert!(point["time_s"].is_number() && point["ready_set"][0].is_string());
+        }
+        for activation in run["activations"].as_array().unwrap() {
+            assert!(activation["entity"].is_string());
+            let [release, start, end] = ["release_s", "start_s", "end_s"].map(|key| activation[key].as_f64().unwrap());
+            assert!(release <= start && start <= end);
+        }
+    }
+    for experiment in ["exp1", "exp2", "exp3", "exp4"] {
+        assert!(runs.iter().any(|run| run["experiment"] == experiment && run["policy"] == "wait-set-e2"));
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn help_has_examples() {
+    for arguments in [&["simulate", "--help"][..], &["lab", "callback-order", "--help"]] {
+        let output = rospin(arguments);
+        assert_eq!(output.status.code(), Some(0));
+        assert!(text(&output.stdout).contains("Examples:"), "{arguments:?}");
+    }
+}
+
+/// Two threads, of which more urgent callbacks keep one busy at any time, and the last one's group the other one.
+#[test]
+fn starvation_is_code_1_and_said_first() {
+    let mut toml =
+        "duration = \"60 s\"\n[[executor]]\nname = \"x\"\npolicy = \"fixed-priority\"\nthreads = 2\n".to_owned();
+    for (name, group, priority, execution) in
+        [("tau1", "a", 4, "500 ms"), ("tau2", "b", 3, "500 ms"), ("tau3", "c", 2, "500 ms"), ("tau4", "c", 1, "10 ms")]
+    {
+        if !toml.contains(&format!("[[group]]\nname = \"{group}\"")) {
+            toml += &format!("[[group]]\nname = \"{group}\"\n");
+        }
+        toml +=
+            &format!("[[callback]]\nname = \"{name}\"\nkind = \"timer\"\ngroup = \"{group}\"\npriority = {priority}\n");
+        toml += &format!("period = \"1 s\"\nexecution = \"{execution}\"\n");
+    }
+    let folder = scratch("starvation");
+    let (file, json) = (folder.join("starves.toml"), folder.join("out.json"));
+    fs::write(&file, toml).unwrap();
+    let (file, json) = (file.to_str().unwrap(), json.to_str().unwrap());
+    let output = rospin(&["simulate", file, "--json", json]);
+    let (said, error) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{said}{error}");
+    assert!(error.contains("`tau4` never ran: it had waited for 59 s at the end, 58 due times passed"), "{error}");
+    let first = said.lines().nth(2).unwrap();
+    assert!(first.starts_with("STARVED: `tau4` never ran"), "{said}");
+    let figures: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    let tau4 = &figures["callbacks"][3];
+    assert_eq!((tau4["misses"].as_u64(), tau4["dropped_overrun"].as_u64()), (Some(1), Some(58)), "{tau4}");
+    assert_eq!((tau4["starved"].as_bool(), figures["callbacks"][2]["starved"].as_bool()), (Some(true), Some(false)));
+    fs::remove_dir_all(folder).unwrap();
+}

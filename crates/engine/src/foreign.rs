@@ -1,0 +1,246 @@
+//! Threads that a middleware starts: a message is only as urgent as the least urgent thread that it passes.
+//!
+//! Where executors are real-time, the threads of their middleware are set to run before all callbacks, unless a deployment file has a
+//! `[[thread]]` line for them: as soon as they are started ([`Context::start_threads`](crate::Context::start_threads)), and again, by name, when an executor begins
+//! to spin. All of a middleware's threads are raised, not only those that carry messages: they share locks that inherit no priority.
+//! If a thread cannot be raised, or the file says otherwise, that is told in the `log` crate, once.
+
+use std::fmt::Write as _;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rospin_core::OsScheduling;
+
+use crate::os::{ThreadOptions, scheduling_of, threads_of_process};
+
+/// The most urgent priority that a middleware gets by itself: the kernel's watchdogs have 99.
+const HIGHEST: u8 = 98;
+
+/// The part that a thread of a middleware has in a message's way.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ThreadRole {
+    /// Messages pass it: it reads or writes the network, or hands messages on.
+    Carries,
+    /// It finds others, answers for them or tidies up; it shares locks with those that carry.
+    Serves,
+}
+
+/// A kind of thread that a middleware starts.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ForeignThread {
+    /// The beginning of the threads' names in the kernel; the whole name unless it ends in `*`.
+    pub name: &'static str,
+    /// The part that they have in a message's way.
+    pub role: ThreadRole,
+}
+
+impl ForeignThread {
+    /// Returns a kind of thread that messages pass.
+    #[must_use]
+    pub const fn carries(name: &'static str) -> Self {
+        Self { name, role: ThreadRole::Carries }
+    }
+
+    /// Returns a kind of thread that serves those.
+    #[must_use]
+    pub const fn serves(name: &'static str) -> Self {
+        Self { name, role: ThreadRole::Serves }
+    }
+
+    /// True if a thread of that name in the kernel is of this kind.
+    #[must_use]
+    pub fn is(&self, name: &str) -> bool {
+        self.name.strip_suffix('*').map_or(name == self.name, |beginning| name.starts_with(beginning))
+    }
+}
+
+/// The kinds of threads that a middleware starts.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ForeignThreads {
+    /// The middleware's name.
+    pub middleware: &'static str,
+    /// The kinds.
+    pub kinds: &'static [ForeignThread],
+}
+
+/// The middlewares of a context that have told of their threads.
+#[derive(Debug, Default)]
+pub struct ForeignList(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    of: Vec<ForeignThreads>,
+    /// The last thing that was told, so that it is told once.
+    told: String,
+}
+
+impl ForeignList {
+    /// Adds the threads that a middleware has.
+    pub fn add(&self, threads: ForeignThreads) {
+        self.lock().of.push(threads);
+    }
+
+    /// Raises the threads above executors of up to the priority `highest`, but for those of which the deployment says something else.
+    /// Returns which threads are not above them then, unless that has been told; and whether a right is missing.
+    pub(crate) fn raise(&self, highest: u8, is_planned: impl Fn(&str) -> bool) -> Option<(String, bool)> {
+        let late = self.late(highest, is_planned);
+        let told = describe(&late, highest)?;
+        let mut known = self.lock();
+        if known.told == told {
+            return None;
+        }
+        known.told.clone_from(&told);
+        Some((told, late.iter().any(|thread| !thread.is_planned)))
+    }
+
+    fn late(&self, highest: u8, is_planned: impl Fn(&str) -> bool) -> Vec<Late> {
+        let known = self.lock().of.clone();
+        let find = |name: &str| {
+            known.iter().find_map(|of| Some((of.middleware, of.kinds.iter().find(|kind| kind.is(name))?.role)))
+        };
+        let mut late = Vec::new();
+        for (thread, name) in threads_of_process().unwrap_or_default() {
+            let Some((middleware, role)) = find(&name).filter(|_| !thread.is_main()) else { continue };
+            // One that has just ended has none.
+            let Ok(has) = scheduling_of(thread) else { continue };
+            if is_above(has, highest) {
+                continue;
+            }
+            let is_planned = is_planned(&name);
+            let reason = if is_planned {
+                "the deployment file says so in [[thread]]".to_owned()
+            } else {
+                let report = above(highest).apply_to(thread);
+                let Some(shortfall) = report.shortfalls.first() else { continue };
+                shortfall.to_string()
+            };
+            late.push(Late { middleware, name, role, has: has.to_string(), reason, is_planned });
+        }
+        late
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        // Nothing is left half done under it.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A thread that is not above the executors.
+#[derive(Clone, Debug)]
+struct Late {
+    middleware: &'static str,
+    name: String,
+    role: ThreadRole,
+    has: String,
+    reason: String,
+    is_planned: bool,
+}
+
+/// Returns the options of threads that run before all executors of up to that priority.
+pub(crate) fn above(highest: u8) -> ThreadOptions {
+    let priority = highest.saturating_add(1).min(HIGHEST);
+    ThreadOptions::new().inherited().scheduling(OsScheduling::Fifo { priority })
+}
+
+/// Returns the priority of a thread among real-time ones; that of a reservation is as if it were the highest below the watchdogs.
+pub(crate) fn priority(scheduling: OsScheduling) -> Option<u8> {
+    match scheduling {
+        OsScheduling::Fifo { priority } | OsScheduling::RoundRobin { priority } => Some(priority),
+        // Nothing but another reservation runs before it.
+        OsScheduling::Deadline { .. } => Some(HIGHEST - 1),
+        _ => None,
+    }
+}
+
+fn is_above(has: OsScheduling, highest: u8) -> bool {
+    matches!(has, OsScheduling::Deadline { .. }) || priority(has).is_some_and(|has| has > highest || has >= HIGHEST)
+}
+
+/// Says which threads are late and why; `None` if none is.
+fn describe(late: &[Late], highest: u8) -> Option<String> {
+    // One that carries messages tells most.
+    let first = late.iter().find(|thread| thread.role == ThreadRole::Carries).or(late.first())?;
+    let mut names: Vec<&str> = late.iter().map(|thread| thread.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let mut text = format!(
+        "executors are real-time, with priorities up to {highest}, but threads of {} are not above them (",
+        first.middleware
+    );
+    let _ = write!(text, "{} of `{}`", first.has, names.join("`, `"));
+    let _ = write!(text, "): messages wait for whatever those wait for; {}", first.reason);
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::os::ThreadId;
+
+    use super::*;
+
+    const KINDS: &[ForeignThread] = &[ForeignThread::carries("recv*"), ForeignThread::serves("gc")];
+
+    const TESTED: ForeignThreads =
+        ForeignThreads { middleware: "test", kinds: &[ForeignThread::carries("foreign-recv")] };
+
+    #[test]
+    fn names_are_whole_or_begin_so() {
+        assert!(KINDS[0].is("recvMC") && KINDS[0].is("recv") && !KINDS[0].is("rec"));
+        assert!(KINDS[1].is("gc") && !KINDS[1].is("gc-1"));
+    }
+
+    #[test]
+    fn middlewares_are_above_all_callbacks_and_below_the_watchdogs() {
+        let asked = |highest| {
+            above(highest) == ThreadOptions::new().inherited().scheduling(OsScheduling::Fifo { priority: 98 })
+        };
+        assert!(asked(97) && asked(98) && asked(99) && !asked(20));
+        assert!(
+            is_above(OsScheduling::Fifo { priority: 21 }, 20) && !is_above(OsScheduling::Fifo { priority: 20 }, 20)
+        );
+        assert!(!is_above(OsScheduling::Other { nice: -20 }, 1));
+        assert!(is_above(OsScheduling::Fifo { priority: 98 }, 99));
+    }
+
+    #[test]
+    fn threads_that_are_late_are_told_with_the_reason() {
+        let thread = |name: &str, role, reason: &str| Late {
+            middleware: "DDS",
+            name: name.to_owned(),
+            role,
+            has: "SCHED_OTHER".to_owned(),
+            reason: reason.to_owned(),
+            is_planned: false,
+        };
+        let late =
+            [thread("gc", ThreadRole::Serves, "no"), thread("recv", ThreadRole::Carries, "give it CAP_SYS_NICE")];
+        let told = describe(&late, 20).unwrap();
+        for expected in ["up to 20", "DDS", "`gc`, `recv`", "give it CAP_SYS_NICE", "SCHED_OTHER"] {
+            assert!(told.contains(expected), "{told}");
+        }
+        assert_eq!(describe(&[], 20), None);
+    }
+
+    /// With the rights for it the thread is raised; without them it is told, which is the same path up to the kernel's word.
+    #[test]
+    fn a_thread_is_raised_above_a_real_time_executor_or_told_of() {
+        let known = ForeignList::default();
+        known.add(TESTED);
+        let (end, may_end) = std::sync::mpsc::channel::<()>();
+        let (send, id) = std::sync::mpsc::channel();
+        let thread = std::thread::Builder::new().name("foreign-recv".to_owned()).spawn(move || {
+            send.send(ThreadId::current()).unwrap();
+            let _ = may_end.recv();
+        });
+        let id = id.recv().unwrap();
+        let (told, is_right_missing) = known.raise(3, |_| true).expect("the file wants it so");
+        assert!(told.contains("[[thread]]") && !is_right_missing, "{told}");
+        assert!(!scheduling_of(id).unwrap().is_real_time());
+        let told = known.raise(3, |_| false);
+        let has = scheduling_of(id).unwrap();
+        assert_ne!(has == OsScheduling::Fifo { priority: 4 }, told.is_some(), "{has}");
+        assert!(told.is_none_or(|(told, is_right_missing)| told.contains("`foreign-recv`") && is_right_missing));
+        assert_eq!(known.raise(3, |_| false), None, "it is told once");
+        drop(end);
+        thread.unwrap().join().unwrap();
+    }
+}

@@ -1,0 +1,79 @@
+//! All results of a run, as tables, JSON file and report show them, and the time in which they came about.
+
+use rospin_measure::machine::Machine;
+
+use super::agreement::{self, Cell};
+use super::cases;
+use super::options::Options;
+use super::runs::{self, CaseResult};
+use super::verdict;
+
+/// How long a real run takes in all, unless told otherwise.
+pub(super) const REAL_TIME_S: f64 = 20.0;
+/// In real time: a good part of a callback's 500 ms, and less than lies between two things in an order that matters.
+const REAL_TOLERANCE_NS: u64 = 200_000_000;
+
+/// How time passes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Time {
+    Virtual,
+    Real { scale: f64 },
+}
+
+impl Time {
+    pub(super) fn of(options: &Options) -> Self {
+        let default = || (REAL_TIME_S / runs::seconds_in_all() * 1e3).round() / 1e3;
+        if options.real { Self::Real { scale: options.scale.unwrap_or_else(default) } } else { Self::Virtual }
+    }
+
+    /// How far apart two times may be that agree.
+    pub(super) fn tolerance_ns(self) -> u64 {
+        match self {
+            Self::Virtual => 0,
+            Self::Real { .. } => REAL_TOLERANCE_NS,
+        }
+    }
+
+    pub(super) fn describe(self) -> String {
+        match self {
+            Self::Virtual => "virtual time, so times agree exactly or not at all.".to_owned(),
+            Self::Real { scale } => format!(
+                "real time on the engine, every duration times {scale}; times are given unscaled and agree if they \
+                 differ by at most {} s. What happens at one instant in virtual time would be a race of microseconds: in \
+                 Exp2 the second sequence is released {} s earlier and, under {} and fifo, T0 is due {} s later.",
+                agreement::seconds(REAL_TOLERANCE_NS),
+                cases::AHEAD.as_secs_f64(),
+                cases::E2,
+                cases::BEHIND.as_secs_f64(),
+            ),
+        }
+    }
+
+    /// The command that does the same again.
+    pub(super) fn replay(self) -> String {
+        match self {
+            Self::Virtual => "rospin lab callback-order".to_owned(),
+            Self::Real { scale } => format!("rospin lab callback-order --real --scale {scale}"),
+        }
+    }
+}
+
+/// Everything that the tables, the JSON file and the report show.
+pub(super) struct Comparison {
+    pub(super) machine: Machine,
+    pub(super) time: Time,
+    pub(super) results: Vec<CaseResult>,
+    pub(super) cells: Vec<Cell>,
+}
+
+impl Comparison {
+    pub(super) fn new(time: Time, results: Vec<CaseResult>) -> Self {
+        let cells = agreement::compare(&results, time.tolerance_ns());
+        Self { machine: Machine::read(), time, results, cells }
+    }
+
+    /// What rospin's policies change.
+    pub(super) fn sentence(&self) -> String {
+        verdict::sentence(&self.results, self.time.tolerance_ns())
+    }
+}

@@ -1,0 +1,91 @@
+//! `rospin lab`: the experiments as subcommands.
+
+use std::io::Write;
+
+use clap::{ArgMatches, Command};
+use rospin_report::Failure;
+
+use crate::experiments::{self, EXPERIMENTS};
+
+/// The name of the subcommand.
+pub const NAME: &str = "lab";
+
+/// The experiment that a plain `rospin` runs.
+pub const DEFAULT_EXPERIMENT: &str = "reference-system";
+
+/// Returns `rospin lab`, with one subcommand an experiment.
+#[must_use]
+pub fn command() -> Command {
+    Command::new(NAME)
+        .about("Reruns published executor experiments")
+        .after_help("Examples:\n  rospin lab list\n  rospin lab reference-system --duration 20 --crunch 5")
+        .disable_help_subcommand(true)
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(Command::new("list").about("Lists the experiments"))
+        .subcommands(EXPERIMENTS.iter().map(|experiment| experiment.command()))
+}
+
+/// Runs what `matches` of [`command`] ask for; `out` is stdout.
+///
+/// # Errors
+/// If the experiment cannot be run as asked, fails, or its results cannot be written.
+///
+/// # Panics
+/// If the matches are those of another command.
+pub fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
+    match matches.subcommand() {
+        Some(("list", _)) => list(out),
+        Some((name, matches)) => match experiments::find(name) {
+            Some(experiment) => experiment.run(matches, out),
+            None => unreachable!("clap knows only the experiments of the table, not {name}"),
+        },
+        None => unreachable!("clap requires a subcommand here"),
+    }
+}
+
+fn list(out: &mut dyn Write) -> Result<(), Failure> {
+    let width = EXPERIMENTS.iter().map(|e| e.name().len()).max().unwrap_or(0);
+    for experiment in EXPERIMENTS {
+        writeln!(out, "{:width$}  {}", experiment.name(), experiment.about())?;
+    }
+    writeln!(out, "\nRun one with `rospin lab NAME`; `rospin lab NAME --help` lists its options.")?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_and_quiet_are_the_same_everywhere() {
+        command().debug_assert();
+        for experiment in EXPERIMENTS {
+            let text = command().try_get_matches_from(["lab", experiment.name(), "--help"]).unwrap_err().to_string();
+            // However its lines are broken.
+            let help = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            for expected in ["--json <FILE>", "-q, --quiet", "Shows no progress"] {
+                assert!(help.contains(expected), "{help}");
+            }
+            assert!(help.contains(&format!("[default: rospin-{}.html]", experiment.name())), "{help}");
+        }
+    }
+
+    #[test]
+    fn the_list_names_every_experiment_and_the_default_is_one() {
+        let matches = command().try_get_matches_from(["lab", "list"]).unwrap();
+        let mut out = Vec::new();
+        run(&matches, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        for experiment in EXPERIMENTS {
+            assert!(text.contains(experiment.name()), "{text}");
+        }
+        assert!(experiments::find(DEFAULT_EXPERIMENT).is_some());
+    }
+
+    #[test]
+    fn an_unknown_experiment_is_refused_with_a_suggestion() {
+        let error = command().try_get_matches_from(["lab", "reference-sytem"]).unwrap_err();
+        assert!(error.to_string().contains("reference-system"), "{error}");
+    }
+}

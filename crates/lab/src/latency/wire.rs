@@ -1,0 +1,178 @@
+//! The same five topics over a middleware: nodes in both processes, and messages that say when they were published.
+//!
+//! rospin's executors take messages from the middleware themselves. For the others a thread as urgent as sampling hands each message on
+//! to a socket, which stands for what R2R's wait set finds: for all of them alike.
+
+use std::error::Error;
+use std::io;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rospin_engine::os::ThreadOptions;
+use rospin_engine::{Context, ContextOptions, Executor, ExecutorOptions, SpinOptions};
+use rospin_msgs::std_msgs::msg::UInt8MultiArray;
+use rospin_node::{Node, Publisher, PublisherOptions, Subscription, SubscriptionOptions};
+
+use crate::middleware::{Middleware, Process};
+
+use super::threads::{Crew, SAMPLING_PRIORITY};
+use super::topics::TOPICS;
+use super::transport::{Inlet, KEEP_LAST, Message, Outlet, pair};
+
+/// The number of the message that ends a topic.
+const END: u64 = u64::MAX;
+/// Time within which the processes have to find each other.
+const MATCH_WITHIN: Duration = Duration::from_secs(10);
+
+/// An error in words.
+type Failed = Box<dyn Error + Send + Sync>;
+
+/// What a process has of the wire.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
+pub(crate) struct Wire {
+    pub(crate) middleware: Middleware,
+    pub(crate) domain_id: u16,
+}
+
+impl Wire {
+    /// Starts a node of that process; the middleware's threads get a priority above all callbacks.
+    fn node(self, context: &Context, name: &str, number: u16, threads: ThreadOptions) -> Result<Node, Failed> {
+        let process = Process { domain_id: self.domain_id, number, hosts: None };
+        let applied = threads.inherited().apply_for_now();
+        let ros = self.middleware.start(context, &process);
+        drop(applied);
+        Ok(ros?.create_node(name)?)
+    }
+}
+
+fn topic_name(topic: usize) -> String {
+    format!("topic{}", topic + 1)
+}
+
+/// The publisher's end of all topics.
+pub(crate) struct WireOutlets {
+    publishers: Vec<Publisher<UInt8MultiArray>>,
+    _sockets: [Outlet; TOPICS],
+    _node: Node,
+}
+
+impl WireOutlets {
+    fn open(wire: Wire, threads: ThreadOptions, sockets: [Outlet; TOPICS]) -> Result<Self, Failed> {
+        let context = Context::new(ContextOptions::new());
+        let node = wire.node(&context, "publisher", 0, threads)?;
+        let publisher = |topic| node.create_publisher(PublisherOptions::new(topic_name(topic)).keep_last(KEEP_LAST));
+        let publishers = (0..TOPICS).map(publisher).collect::<Result<_, _>>()?;
+        Ok(Self { publishers, _sockets: sockets, _node: node })
+    }
+
+    /// Opens it, and waits until every topic is heard. The subscriber is ready: it said so through its `sockets`, which stay open.
+    ///
+    /// # Errors
+    /// If the middleware cannot be started, or the subscriber is not found.
+    pub(crate) fn meet(wire: Wire, threads: ThreadOptions, sockets: [Outlet; TOPICS]) -> io::Result<Self> {
+        let outlets = Self::open(wire, threads, sockets).map_err(io::Error::other)?;
+        outlets.wait().map_err(io::Error::other)?;
+        Ok(outlets)
+    }
+
+    fn wait(&self) -> Result<(), Failed> {
+        let begun = Instant::now();
+        while self.publishers.iter().any(|publisher| publisher.subscription_count() == 0) {
+            if begun.elapsed() > MATCH_WITHIN {
+                return Err("the subscriber was not found over the middleware within 10 s".into());
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+
+    /// Sends a message. Returns false if it was refused.
+    pub(crate) fn send(&self, topic: usize, message: Message) -> bool {
+        let message = UInt8MultiArray { data: message.encode().to_vec(), ..UInt8MultiArray::default() };
+        self.publishers[topic].publish(message).is_ok()
+    }
+
+    /// Ends all topics.
+    pub(crate) fn end(&self) {
+        for topic in 0..TOPICS {
+            self.send(topic, Message { published_ns: 0, number: END });
+        }
+        // What is under way arrives before the goodbye.
+        thread::sleep(Duration::from_millis(500));
+    }
+}
+
+/// Reads a message; `None` if it ends the topic.
+pub(crate) fn read(message: &UInt8MultiArray) -> Option<Message> {
+    let message = Message::decode(<[u8; 16]>::try_from(&message.data[..]).ok()?);
+    (message.number != END).then_some(message)
+}
+
+/// The subscriber's node.
+pub(crate) struct Hearing {
+    pub(crate) context: Context,
+    pub(crate) node: Node,
+}
+
+impl Hearing {
+    /// Opens it.
+    pub(crate) fn open(wire: Wire, crew: &Crew) -> Result<Self, Failed> {
+        let context = Context::new(ContextOptions::new());
+        let node = wire.node(&context, "subscriber", 1, crew.options(SAMPLING_PRIORITY))?;
+        Ok(Self { context, node })
+    }
+
+    /// Returns the options of a topic's subscription.
+    pub(crate) fn options(topic: usize) -> SubscriptionOptions {
+        SubscriptionOptions::new(topic_name(topic)).keep_last(KEEP_LAST)
+    }
+}
+
+/// A thread that hands messages on to sockets.
+pub(crate) struct Bridge {
+    thread: Option<JoinHandle<()>>,
+    executor: rospin_engine::ExecutorHandle,
+    _kept: (Vec<Subscription>, Node),
+}
+
+impl Bridge {
+    /// Starts it, with the sockets' other ends.
+    pub(crate) fn start(wire: Wire, crew: &Crew) -> Result<(Self, [Inlet; TOPICS]), Failed> {
+        let Hearing { context, node } = Hearing::open(wire, crew)?;
+        let options = ExecutorOptions::new("bridge").thread(crew.options(SAMPLING_PRIORITY));
+        let executor = context.create_executor(options);
+        let (mut inlets, mut subscriptions) = (Vec::new(), Vec::new());
+        for topic in 0..TOPICS {
+            let (outlet, inlet) = pair()?;
+            inlets.push(inlet);
+            let group = executor.create_group(topic_name(topic), Some(outlet));
+            let hand_on = |outlet: &mut Option<Outlet>, message: &UInt8MultiArray| match (read(message), &outlet) {
+                // A socket without room loses it, as a queue does.
+                (Some(message), Some(open)) => drop(open.send(message)),
+                // The socket ends with its sender.
+                _ => *outlet = None,
+            };
+            subscriptions.push(node.on(&group).create_subscription(Hearing::options(topic), hand_on)?);
+        }
+        let inlets = <[Inlet; TOPICS]>::try_from(inlets).map_err(|_| "there is one a topic")?;
+        let handle = executor.handle();
+        let thread = spin(executor, "bridge")?;
+        Ok((Self { thread: Some(thread), executor: handle, _kept: (subscriptions, node) }, inlets))
+    }
+}
+
+impl Drop for Bridge {
+    fn drop(&mut self) {
+        self.executor.halt();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn spin(executor: Executor, name: &str) -> io::Result<JoinHandle<()>> {
+    thread::Builder::new().name(name.to_owned()).spawn(move || {
+        // It ends when it is halted.
+        let _ = executor.spin(SpinOptions::new());
+    })
+}

@@ -1,0 +1,172 @@
+//! The two processes of the robot: one has the IMU, the other one controller and detector. A deployment makes the urgent executors
+//! real-time, and says nothing about the middleware's threads.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rospin_engine::{Context, ContextOptions, Deployment, Executor, ExecutorOptions, SpinOptions};
+use rospin_measure::wake_up::now_ns;
+use rospin_msgs::std_msgs::msg::UInt8MultiArray;
+use rospin_node::{PublisherOptions, SubscriptionOptions};
+use serde::{Deserialize, Serialize};
+
+use crate::crunch::{Calibration, crunch};
+use crate::middleware::{Middleware, Process};
+
+/// 200 Hz.
+pub(crate) const PERIOD: Duration = Duration::from_millis(5);
+/// The size of a `sensor_msgs/msg/Imu`.
+const IMU_BYTES: usize = 328;
+/// An image is looked at for so long, and the next one is there already.
+const DETECTION: Duration = Duration::from_millis(30);
+/// Time within which the processes have to find each other.
+const MATCH_WITHIN: Duration = Duration::from_secs(10);
+
+/// The obvious deployment file.
+pub(crate) const DEPLOYMENT: &str = "\
+[[executor]]
+name = \"imu\"
+scheduling = { fifo = 20 }
+
+[[executor]]
+name = \"controller\"
+scheduling = { fifo = 20 }
+";
+
+/// The deployment that leaves the middleware as it is, as it was before there were defaults.
+const ORDINARY: &str = "\n[[thread]]\nname = \"*\"\nscheduling = { nice = 0 }\n";
+
+/// A part of the robot.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub(crate) enum Part {
+    Imu,
+    Controller,
+}
+
+/// What a process is told.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(crate) struct Order {
+    pub(crate) part: Part,
+    pub(crate) middleware: Middleware,
+    pub(crate) process: Process,
+    pub(crate) duration: Duration,
+    pub(crate) calibration: Calibration,
+    /// True if the middleware's threads are raised above the executors, which is the default of a deployment.
+    pub(crate) raised: bool,
+}
+
+/// What a process answers.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub(crate) struct Answer {
+    /// Messages published.
+    pub(crate) sent: u64,
+    /// Microseconds from publication to the beginning of the controller's callback.
+    pub(crate) latencies_us: Vec<f64>,
+    /// Settings that an executor's thread could not get.
+    pub(crate) shortfalls: Vec<String>,
+}
+
+/// An error in words.
+type Failed = Box<dyn Error + Send + Sync>;
+
+/// Is that part until the time is over.
+///
+/// # Errors
+/// If the middleware cannot be started, or the other process is not found.
+pub(crate) fn run(order: &Order) -> Result<Answer, Failed> {
+    let text = if order.raised { DEPLOYMENT.to_owned() } else { format!("{DEPLOYMENT}{ORDINARY}") };
+    let mut deployment = Deployment::parse(&text)?;
+    // Each process has one of the executors.
+    let own = if order.part == Part::Imu { "imu" } else { "controller" };
+    deployment.executors.retain(|executor| executor.name == own);
+    let context = Context::new(ContextOptions::new().deployment(deployment));
+    let executor = context.create_executor(ExecutorOptions::new(own));
+    let handle = executor.handle();
+    let mut answer = match order.part {
+        Part::Imu => imu(order, &context, executor)?,
+        Part::Controller => control(order, &context, executor)?,
+    };
+    let reports = handle.thread_reports();
+    answer.shortfalls = reports.iter().flat_map(|report| &report.shortfalls).map(ToString::to_string).collect();
+    Ok(answer)
+}
+
+fn imu(order: &Order, context: &Context, executor: Executor) -> Result<Answer, Failed> {
+    let node = order.middleware.start(context, &order.process)?.create_node("imu")?;
+    let publisher = node.create_publisher::<UInt8MultiArray>(PublisherOptions::new("imu").keep_last(1))?;
+    let begun = Instant::now();
+    while publisher.subscription_count() == 0 {
+        if begun.elapsed() > MATCH_WITHIN {
+            return Err("the controller was not found within 10 s".into());
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    let group = executor.create_group("imu", 0_u64);
+    let _timer = group.create_timer(PERIOD, move |sent: &mut u64, _| {
+        let mut data = vec![0; IMU_BYTES];
+        data[..8].copy_from_slice(&now_ns().to_le_bytes());
+        // What is lost shows in the counts.
+        if publisher.publish(UInt8MultiArray { data, ..UInt8MultiArray::default() }).is_ok() {
+            *sent += 1;
+        }
+    })?;
+    spin_for(executor, order.duration)?;
+    // What is under way arrives before the goodbye.
+    thread::sleep(Duration::from_millis(300));
+    Ok(Answer { sent: group.into_payload().unwrap_or_default(), ..Answer::default() })
+}
+
+fn control(order: &Order, context: &Context, executor: Executor) -> Result<Answer, Failed> {
+    let node = order.middleware.start(context, &order.process)?.create_node("controller")?;
+    let room = (order.duration.as_nanos() / PERIOD.as_nanos()) as usize + 1000;
+    let group = executor.create_group("controller", Vec::<f64>::with_capacity(room));
+    let hear = |latencies: &mut Vec<f64>, message: &UInt8MultiArray| {
+        let now = now_ns();
+        if let Some((sent, _)) = message.data.split_first_chunk() {
+            latencies.push(now.saturating_sub(u64::from_le_bytes(*sent)) as f64 / 1e3);
+        }
+    };
+    let subscription = node.on(&group).create_subscription(SubscriptionOptions::new("imu").keep_last(1), hear)?;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let detecting = thread::Builder::new().name("detector".to_owned()).spawn({
+        let (is_over, calibration) = (Arc::clone(&is_over), order.calibration);
+        move || {
+            while !is_over.load(Ordering::Relaxed) {
+                crunch(DETECTION, calibration);
+            }
+        }
+    })?;
+    // A little longer than the other one, which first looks for this one.
+    let spun = spin_for(executor, order.duration + Duration::from_secs(2));
+    is_over.store(true, Ordering::Relaxed);
+    let _ = detecting.join();
+    spun?;
+    drop(subscription);
+    Ok(Answer { latencies_us: group.into_payload().unwrap_or_default(), ..Answer::default() })
+}
+
+/// Spins on a thread of its own, as programs do that have several executors.
+fn spin_for(executor: Executor, duration: Duration) -> Result<(), Failed> {
+    let handle = executor.handle();
+    let name = handle.name().to_owned();
+    let spinning = thread::Builder::new().name(name).spawn(move || executor.spin(SpinOptions::new()).map(drop))?;
+    thread::sleep(duration);
+    handle.halt();
+    spinning.join().map_err(|_| "an executor panicked")??;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_deployment_names_no_thread_unless_it_is_to() {
+        assert!(Deployment::parse(DEPLOYMENT).unwrap().threads.is_empty());
+        let ordinary = Deployment::parse(&format!("{DEPLOYMENT}{ORDINARY}")).unwrap();
+        assert!(ordinary.thread("recv").is_some() && ordinary.thread("dds").is_some());
+    }
+}

@@ -1,0 +1,40 @@
+//! All results of a run, as table, plots, JSON file and report show them.
+
+use std::time::Duration;
+
+use rospin_measure::machine::Machine;
+use rospin_measure::setup::Setup;
+
+use super::contender::{Contender, Load};
+use super::figures::Row;
+
+/// Everything that table, plots, JSON file and report show.
+#[derive(Clone, Debug)]
+pub(crate) struct Comparison {
+    pub(crate) machine: Machine,
+    pub(crate) setup: Setup,
+    /// Of each row.
+    pub(crate) duration: Duration,
+    pub(crate) rounds: u32,
+    /// By rate, load and contender.
+    pub(crate) rows: Vec<Row>,
+}
+
+impl Comparison {
+    pub(crate) fn row(&self, contender: Contender, load: Load, rate_hz: u32) -> Option<&Row> {
+        self.rows.iter().find(|row| (row.contender, row.load, row.rate_hz) == (contender, load, rate_hz))
+    }
+
+    /// In ascending order.
+    pub(crate) fn rates(&self) -> Vec<u32> {
+        let mut rates: Vec<u32> = self.rows.iter().map(|row| row.rate_hz).collect();
+        rates.dedup();
+        rates
+    }
+
+    /// How many times as late as the floor, at the 99th percentile.
+    pub(crate) fn to_floor(&self, row: &Row) -> Option<f64> {
+        let floor = self.row(Contender::Floor, row.load, row.rate_hz)?.p99()?;
+        Some(row.p99()? / floor)
+    }
+}

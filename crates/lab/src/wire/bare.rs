@@ -1,0 +1,83 @@
+//! The middlewares as they are, with a listener that wakes a thread and nothing else: the limit of what an executor can reach.
+
+#[cfg(feature = "dds")]
+use std::sync::Arc;
+
+use crate::middleware::Process;
+
+use super::end::{End, Hear};
+
+/// Bytes of a `UInt8MultiArray` before its data: the encapsulation, an empty layout, and a length.
+#[cfg(feature = "dds")]
+const HEAD: usize = 16;
+
+/// Opens an end that is Cyclone DDS alone.
+#[cfg(feature = "dds")]
+pub(super) fn open_dds(process: &Process, [written, read]: [&str; 2], hear: Hear) -> End {
+    use std::sync::Mutex;
+
+    let (written, read) = (format!("rt/{written}"), format!("rt/{read}"));
+    let hear = move |bytes: &[u8]| hear(bytes.get(HEAD..).unwrap_or_default());
+    let depth = i32::try_from(super::end::DEPTH).unwrap_or(i32::MAX);
+    let config = dds_config(process);
+    let bare = rospin_dds::bare::Bare::start(process.domain_id, &config, depth, [&written, &read], hear);
+    let bare = Arc::new(bare);
+    let (writer, buffer) = (Arc::clone(&bare), Mutex::new(Vec::new()));
+    let send = move |data: &[u8]| {
+        let mut buffer = buffer.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        buffer.extend_from_slice(&[0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        buffer.extend_from_slice(&u32::try_from(data.len()).unwrap_or(u32::MAX).to_le_bytes());
+        buffer.extend_from_slice(data);
+        writer.write(&mut buffer);
+        Ok(())
+    };
+    End::new(Arc::new(send), bare)
+}
+
+/// Returns the whole configuration, as rospin's own nodes have it.
+#[cfg(feature = "dds")]
+fn dds_config(process: &Process) -> String {
+    let interfaces = process.dds_config().replace("<General>", "").replace("</General>", "");
+    let (multicast, peers) = match process.hosts {
+        None => ("<AllowMulticast>false</AllowMulticast>", "<Peers><Peer address=\"localhost\"/></Peers>"),
+        Some(_) => ("", ""),
+    };
+    format!(
+        "<CycloneDDS><Domain><General>{multicast}{interfaces}</General><Discovery><ParticipantIndex>auto</ParticipantIndex>\
+         <MaxAutoParticipantIndex>32</MaxAutoParticipantIndex>{peers}</Discovery></Domain></CycloneDDS>"
+    )
+}
+
+/// Opens an end that is Zenoh alone.
+///
+/// # Errors
+/// If the session cannot be opened; in words.
+#[cfg(feature = "zenoh")]
+pub(super) fn open_zenoh(process: &Process, [written, read]: [&str; 2], hear: Hear) -> Result<End, String> {
+    use std::sync::mpsc::channel;
+
+    use zenoh::Wait;
+    use zenoh::qos::CongestionControl;
+
+    fn said(error: impl std::fmt::Display) -> String {
+        error.to_string()
+    }
+    let session = rospin_zenoh::Session::open(process.zenoh_options()).map_err(said)?;
+    let (inbox, outbox) = channel::<zenoh::bytes::ZBytes>();
+    let listen = move |sample: zenoh::sample::Sample| {
+        // Nobody takes it any more once the end is dropped.
+        let _ = inbox.send(sample.payload().clone());
+    };
+    let subscriber = session.zenoh().declare_subscriber(read.to_owned()).callback(listen).wait().map_err(said)?;
+    let take = move || {
+        for payload in outbox {
+            hear(&payload.to_bytes());
+        }
+    };
+    // It ends with the subscriber.
+    std::thread::Builder::new().name("bare".to_owned()).spawn(take).map_err(said)?;
+    let publisher = session.zenoh().declare_publisher(written.to_owned());
+    let publisher = publisher.congestion_control(CongestionControl::Block).wait().map_err(said)?;
+    let send = move |data: &[u8]| publisher.put(data.to_vec()).wait().map_err(said);
+    Ok(End::new(std::sync::Arc::new(send), (subscriber, session)))
+}

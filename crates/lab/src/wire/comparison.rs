@@ -1,0 +1,96 @@
+//! All results of a run, as table, JSON file and report show them.
+
+use std::time::Duration;
+
+use rospin_measure::machine::Machine;
+use rospin_measure::stats::percentile;
+use serde::Serialize;
+
+use super::cell::{Cell, Contender};
+use super::measure::Sample;
+
+/// All results.
+#[derive(Clone, Debug)]
+pub(crate) struct Comparison {
+    pub(crate) machine: Machine,
+    pub(crate) rounds: u32,
+    /// Length of each measurement.
+    pub(crate) duration: Duration,
+    /// The command of the other end; `None` if it was our own.
+    pub(crate) peer: Option<String>,
+    pub(crate) rows: Vec<Row>,
+    /// Sentences that the reader has to know.
+    pub(crate) remarks: Vec<String>,
+}
+
+/// The figures of a cell: medians over the rounds.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Row {
+    pub(crate) cell: Cell,
+    /// `None` if it could not be measured, which a remark explains.
+    pub(crate) figures: Option<Figures>,
+}
+
+/// The figures of one measurement, or medians of several.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(crate) struct Figures {
+    pub(crate) messages_per_s: f64,
+    pub(crate) p50_us: f64,
+    pub(crate) p99_us: f64,
+    pub(crate) max_us: f64,
+    pub(crate) cpu_percent: f64,
+    pub(crate) wake_ups_per_message: f64,
+    pub(crate) allocations_per_message: Option<f64>,
+    pub(crate) lost: f64,
+}
+
+impl Figures {
+    /// Makes figures of a sample; `None` if no message came at the fixed rate.
+    pub(crate) fn of(sample: &Sample) -> Option<Self> {
+        let at = |percent| percentile(&sample.latencies_us, percent);
+        let sent = sample.sent.max(1) as f64;
+        Some(Self {
+            messages_per_s: sample.per_s,
+            p50_us: at(50.0)?,
+            p99_us: at(99.0)?,
+            max_us: at(100.0)?,
+            cpu_percent: sample.usage.cpu_s / sample.seconds.max(1e-9) * 100.0,
+            wake_ups_per_message: sample.usage.wake_ups as f64 / sent,
+            allocations_per_message: sample.usage.allocations.map(|count| count as f64 / sent),
+            lost: sample.lost as f64,
+        })
+    }
+
+    /// Returns the median of each figure; the largest of those that tell the worst.
+    pub(crate) fn median(all: &[Self]) -> Option<Self> {
+        let median = |figure: fn(&Self) -> f64| percentile(&all.iter().map(figure).collect::<Vec<_>>(), 50.0);
+        let most = |figure: fn(&Self) -> f64| all.iter().map(figure).fold(0.0, f64::max);
+        let counted: Vec<f64> = all.iter().filter_map(|figures| figures.allocations_per_message).collect();
+        Some(Self {
+            messages_per_s: median(|f| f.messages_per_s)?,
+            p50_us: median(|f| f.p50_us)?,
+            p99_us: median(|f| f.p99_us)?,
+            max_us: most(|f| f.max_us),
+            cpu_percent: median(|f| f.cpu_percent)?,
+            wake_ups_per_message: median(|f| f.wake_ups_per_message)?,
+            allocations_per_message: percentile(&counted, 50.0),
+            lost: most(|f| f.lost),
+        })
+    }
+}
+
+impl Comparison {
+    /// Returns the figures of a cell.
+    pub(crate) fn figures(&self, cell: Cell) -> Option<&Figures> {
+        self.rows.iter().find(|row| row.cell == cell)?.figures.as_ref()
+    }
+
+    /// Returns rospin's rows that have the bare middleware's beside them, with both figures.
+    pub(crate) fn beside_bare(&self) -> impl Iterator<Item = (Cell, &Figures, &Figures)> {
+        let of_rospin = self.rows.iter().filter(|row| row.cell.contender == Contender::Rospin);
+        of_rospin.filter_map(|row| {
+            let bare = self.figures(Cell { contender: Contender::Bare, ..row.cell })?;
+            Some((row.cell, row.figures.as_ref()?, bare))
+        })
+    }
+}

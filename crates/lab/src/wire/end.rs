@@ -1,0 +1,103 @@
+//! One end of a wire: sends bytes, and hears those of the other end, as a node on an executor or through the bare middleware.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use rospin_engine::{Context, ContextOptions, ExecutorHandle, ExecutorOptions, SpinOptions};
+use rospin_msgs::std_msgs::msg::UInt8MultiArray;
+use rospin_node::{PublisherOptions, SubscriptionOptions};
+
+use crate::middleware::{Middleware, Process};
+
+use super::cell::Contender;
+
+/// The topic on which the driving end sends. The other end sends back on [`BACK`].
+pub(super) const THERE: &str = "wire_ping";
+/// The topic on which messages come back.
+pub(super) const BACK: &str = "wire_pong";
+/// Messages that a subscription keeps.
+pub(super) const DEPTH: usize = 1000;
+
+/// Sends a message with these bytes.
+pub(super) type Sender = Arc<dyn Fn(&[u8]) -> Result<(), String> + Send + Sync>;
+/// Hears the bytes of a message.
+pub(super) type Hear = Arc<dyn Fn(&[u8]) + Send + Sync>;
+
+/// One end; it is deaf once it is dropped.
+pub(super) struct End {
+    send: Sender,
+    _kept: Box<dyn Any + Send>,
+}
+
+impl End {
+    /// Opens an end that sends on the first topic and hears the second one.
+    ///
+    /// # Errors
+    /// If the middleware cannot be started; in words.
+    pub(super) fn open(
+        middleware: Middleware,
+        contender: Contender,
+        process: &Process,
+        topics: [&str; 2],
+        hear: Hear,
+    ) -> Result<Self, String> {
+        match (contender, middleware) {
+            (Contender::Rospin, _) => open_node(middleware, process, topics, hear),
+            #[cfg(feature = "dds")]
+            (Contender::Bare, Middleware::Dds) => Ok(super::bare::open_dds(process, topics, hear)),
+            #[cfg(feature = "zenoh")]
+            (Contender::Bare, Middleware::Zenoh) => super::bare::open_zenoh(process, topics, hear),
+            (Contender::Bare, other) => Err(other.missing()),
+        }
+    }
+
+    /// Makes an end of what sends, and what has to live as long.
+    pub(super) fn new(send: Sender, kept: impl Any + Send) -> Self {
+        Self { send, _kept: Box::new(kept) }
+    }
+
+    /// Returns what sends.
+    pub(super) fn sender(&self) -> Sender {
+        Arc::clone(&self.send)
+    }
+}
+
+/// A thread that spins an executor for as long as this lives.
+struct Spinning(ExecutorHandle, Option<JoinHandle<()>>);
+
+impl Drop for Spinning {
+    fn drop(&mut self) {
+        self.0.halt();
+        if let Some(thread) = self.1.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn open_node(middleware: Middleware, process: &Process, [written, read]: [&str; 2], hear: Hear) -> Result<End, String> {
+    fn said(error: impl std::fmt::Display) -> String {
+        error.to_string()
+    }
+    let context = Context::new(ContextOptions::new());
+    let executor = context.create_executor(ExecutorOptions::new("wire"));
+    let node = middleware.start(&context, process)?.create_node("wire").map_err(said)?;
+    let publisher = PublisherOptions::new(written).keep_last(DEPTH);
+    let publisher = node.create_publisher::<UInt8MultiArray>(publisher).map_err(said)?;
+    let group = executor.create_group("ear", ());
+    let subscription = SubscriptionOptions::new(read).keep_last(DEPTH);
+    let listen = move |(): &mut (), message: &UInt8MultiArray| hear(&message.data);
+    let subscription = node.on(&group).create_subscription(subscription, listen).map_err(said)?;
+    let handle = executor.handle();
+    let spin = move || {
+        // It ends when it is halted; a panic in the callback has been reported.
+        let _ = executor.spin(SpinOptions::new());
+    };
+    let thread = thread::Builder::new().name("wire".to_owned()).spawn(spin).map_err(said)?;
+    let send = move |data: &[u8]| {
+        let message = UInt8MultiArray { data: data.to_vec(), ..UInt8MultiArray::default() };
+        publisher.publish(message).map_err(said)
+    };
+    // The thread ends before what it serves.
+    Ok(End::new(Arc::new(send), (Spinning(handle, Some(thread)), subscription, group, node)))
+}

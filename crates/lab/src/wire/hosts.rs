@@ -1,0 +1,69 @@
+//! Two hosts on one machine: network namespaces with a virtual cable between them. They need root and the program `ip`.
+
+use std::process::{Command, Stdio};
+
+/// The addresses of the two hosts.
+const ADDRESSES: [&str; 2] = ["10.213.77.1", "10.213.77.2"];
+
+/// Two hosts; they are gone when this is dropped.
+pub(super) struct Hosts {
+    names: [String; 2],
+}
+
+impl Hosts {
+    /// Makes them.
+    ///
+    /// # Errors
+    /// If they cannot be had; in words, with the fix.
+    pub(super) fn make() -> Result<Self, String> {
+        let id = std::process::id();
+        let hosts = Self { names: [format!("rospin-{id}-a"), format!("rospin-{id}-b")] };
+        // At most 15 bytes.
+        let cables = [format!("rs{id}a"), format!("rs{id}b")];
+        for name in &hosts.names {
+            ip(&["netns", "add", name])?;
+        }
+        let [a, b] = &cables;
+        ip(&["link", "add", a, "type", "veth", "peer", "name", b])?;
+        for ((name, cable), address) in hosts.names.iter().zip(&cables).zip(ADDRESSES) {
+            ip(&["link", "set", cable, "netns", name])?;
+            ip(&["-n", name, "addr", "add", &format!("{address}/24"), "dev", cable])?;
+            ip(&["-n", name, "link", "set", cable, "up"])?;
+            ip(&["-n", name, "link", "set", "lo", "up"])?;
+            ip(&["-n", name, "route", "add", "224.0.0.0/4", "dev", cable])?;
+        }
+        Ok(hosts)
+    }
+
+    /// Returns the addresses.
+    pub(super) fn addresses() -> [String; 2] {
+        ADDRESSES.map(str::to_owned)
+    }
+
+    /// Returns the command that runs `program` on the host of that number; its arguments are to be added.
+    pub(super) fn command(&self, number: usize, program: &std::path::Path) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.names[number]]).arg(program);
+        command
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        for name in &self.names {
+            // The cable goes with them. One that could not be made cannot be removed.
+            let _ = ip(&["netns", "del", name]);
+        }
+    }
+}
+
+fn ip(arguments: &[&str]) -> Result<(), String> {
+    let output = Command::new("ip").args(arguments).stdin(Stdio::null()).output();
+    let output = output.map_err(|error| format!("the program `ip` cannot be run ({error}); install iproute2"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said = said.lines().next().unwrap_or("it failed").to_owned();
+    Err(format!("`ip {}`: {said}; network namespaces need root", arguments.join(" ")))
+}

@@ -1,0 +1,274 @@
+//! One measurement in this process: the driving end, which sends and measures, or the other end, which sends back what it hears.
+
+use std::error::Error;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rospin_measure::wake_up::{now_ns, sleep_until};
+use serde::{Deserialize, Serialize};
+
+use crate::middleware::Process;
+
+use super::cell::Cell;
+use super::end::{BACK, End, Hear, Sender, THERE};
+use super::message::{self, BEGIN, COUNTED, END, HELLO};
+use super::usage::{Reading, Usage};
+
+/// Time within which the other end has to answer for the first time.
+const MEET_WITHIN: Duration = Duration::from_secs(10);
+/// Time after which messages that have not come are lost.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Between two attempts to be heard.
+const HELLO_EVERY: Duration = Duration::from_millis(50);
+/// Messages that are sent before one looks how many came.
+const BATCH: u64 = 16;
+
+/// What a process is told.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(crate) struct Order {
+    pub(crate) cell: Cell,
+    pub(crate) process: Process,
+    /// True for the end that sends back what it hears.
+    pub(crate) echoes: bool,
+    /// Length of each of the two measurements.
+    pub(crate) duration: Duration,
+}
+
+/// What a process answers.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(crate) enum Answer {
+    Drove(Sample),
+    Echoed(Usage),
+}
+
+/// The figures of the driving end.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub(crate) struct Sample {
+    /// Messages a second, with a bounded number under way.
+    pub(crate) per_s: f64,
+    /// Messages that were sent at a fixed rate.
+    pub(crate) sent: u64,
+    /// Seconds in which they were.
+    pub(crate) seconds: f64,
+    /// Microseconds from sending to hearing, ascending.
+    pub(crate) latencies_us: Vec<f64>,
+    /// Messages of both measurements that did not come.
+    pub(crate) lost: u64,
+    /// The cost of those at a fixed rate.
+    pub(crate) usage: Usage,
+}
+
+/// Obeys an order.
+///
+/// # Errors
+/// If the middleware cannot be started, or nobody answers.
+pub(crate) fn run(order: &Order) -> Result<Answer, Box<dyn Error + Send + Sync>> {
+    Ok(if order.echoes { Answer::Echoed(echo(order)?) } else { Answer::Drove(drive(order)?) })
+}
+
+/// The messages that were heard.
+struct Ear {
+    count: AtomicU64,
+    hellos: AtomicU64,
+    /// Nanoseconds, by number; 0 for those that did not come.
+    latencies: Vec<AtomicU64>,
+}
+
+impl Ear {
+    fn with_room(count: u64) -> Arc<Self> {
+        let latencies = (0..count).map(|_| AtomicU64::new(0)).collect();
+        Arc::new(Self { count: AtomicU64::new(0), hellos: AtomicU64::new(0), latencies })
+    }
+
+    fn hear(&self, bytes: &[u8]) {
+        let now = now_ns();
+        let Some((number, sent_ns)) = message::read_stamp(bytes) else { return };
+        if matches!(number, HELLO | BEGIN | END) {
+            self.hellos.fetch_add(1, Ordering::Release);
+            return;
+        }
+        if number != COUNTED
+            && let Some(latency) = usize::try_from(number).ok().and_then(|number| self.latencies.get(number))
+        {
+            latency.store(now.saturating_sub(sent_ns).max(1), Ordering::Relaxed);
+        }
+        // Only this thread counts.
+        self.count.store(self.count.load(Ordering::Relaxed) + 1, Ordering::Release);
+    }
+
+    fn count(&self) -> u64 {
+        self.count.load(Ordering::Acquire)
+    }
+
+    fn hellos(&self) -> u64 {
+        self.hellos.load(Ordering::Acquire)
+    }
+
+    /// Waits until so many have come; returns how many are missing when none has come for long.
+    fn wait_for(&self, count: u64) -> u64 {
+        let (mut seen, mut at) = (self.count(), Instant::now());
+        while seen < count && at.elapsed() < PATIENCE {
+            thread::sleep(Duration::from_micros(200));
+            let now = self.count();
+            if now != seen {
+                (seen, at) = (now, Instant::now());
+            }
+        }
+        count.saturating_sub(seen)
+    }
+}
+
+fn drive(order: &Order) -> Result<Sample, String> {
+    let Cell { place, size, middleware, contender } = order.cell;
+    let period = size.period(place);
+    let count = (order.duration.as_nanos() / period.as_nanos()).max(5) as u64;
+    let ear = Ear::with_room(count);
+    let hear: Hear = Arc::new({
+        let ear = Arc::clone(&ear);
+        move |bytes: &[u8]| ear.hear(bytes)
+    });
+    let topics = if place.is_round_trip() { [THERE, BACK] } else { [THERE, THERE] };
+    let end = End::open(middleware, contender, &order.process, topics, hear)?;
+    let send = end.sender();
+    let mut bytes = message::bytes(size.0);
+    meet(&ear, &send, &mut bytes)?;
+    let (per_s, lost) = throughput(&ear, &send, &mut bytes, size.under_way(), order.duration)?;
+    tell(&ear, &send, &mut bytes, BEGIN)?;
+    let mut sample = latency(&ear, &send, &mut bytes, period)?;
+    // Who sends back is told several times, since what is told may be lost; it ends at the first one.
+    let _ = tell(&ear, &send, &mut bytes, END);
+    sample.per_s = per_s;
+    sample.lost += lost;
+    Ok(sample)
+}
+
+/// Sends until somebody is heard.
+fn meet(ear: &Ear, send: &Sender, bytes: &mut [u8]) -> Result<(), String> {
+    message::stamp(bytes, HELLO, 0);
+    let begun = Instant::now();
+    let mut sent = 0;
+    while ear.hellos() == 0 {
+        if begun.elapsed() > MEET_WITHIN {
+            let seconds = MEET_WITHIN.as_secs();
+            return Err(format!(
+                "nothing came back within {seconds} s; the other end has to send back on `{BACK}` what it hears on `{THERE}`, both \
+                 std_msgs/msg/UInt8MultiArray and reliable, in the same domain"
+            ));
+        }
+        // It may be refused as long as nobody is there.
+        sent += u64::from(send(bytes).is_ok());
+        thread::sleep(HELLO_EVERY);
+    }
+    // The others that arrive are not to be taken for answers to what is told next.
+    let quiet = Instant::now();
+    while ear.hellos() < sent && quiet.elapsed() < Duration::from_millis(300) {
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
+
+/// Sends something that both ends take note of, and waits until it is heard.
+fn tell(ear: &Ear, send: &Sender, bytes: &mut [u8], number: u64) -> Result<(), String> {
+    message::stamp(bytes, number, 0);
+    let (begun, heard) = (Instant::now(), ear.hellos());
+    send(bytes)?;
+    while ear.hellos() == heard {
+        if begun.elapsed() > PATIENCE {
+            return Err("the other end does not answer any more".to_owned());
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
+
+/// Sends as long as it may, so that no more than `under_way` have not been heard; returns messages a second, and how many were lost.
+fn throughput(
+    ear: &Ear,
+    send: &Sender,
+    bytes: &mut [u8],
+    under_way: u64,
+    duration: Duration,
+) -> Result<(f64, u64), String> {
+    message::stamp(bytes, COUNTED, 0);
+    let (begin, first) = (Instant::now(), ear.count());
+    let batch = BATCH.min(under_way);
+    let mut sent = first;
+    while begin.elapsed() < duration {
+        let (mut heard, mut at) = (ear.count(), Instant::now());
+        while sent - heard > under_way - batch {
+            thread::yield_now();
+            let now = ear.count();
+            if now != heard {
+                (heard, at) = (now, Instant::now());
+            } else if at.elapsed() > PATIENCE {
+                return Err(format!("{} messages did not come within {} s", sent - heard, PATIENCE.as_secs()));
+            }
+        }
+        for _ in 0..batch {
+            send(bytes)?;
+            sent += 1;
+        }
+    }
+    let lost = ear.wait_for(sent);
+    // Patience is not part of it.
+    let waited = if lost > 0 { PATIENCE } else { Duration::ZERO };
+    Ok(((sent - first - lost) as f64 / (begin.elapsed() - waited).as_secs_f64(), lost))
+}
+
+/// Sends at a fixed rate.
+fn latency(ear: &Ear, send: &Sender, bytes: &mut [u8], period: Duration) -> Result<Sample, String> {
+    let (count, heard) = (ear.latencies.len() as u64, ear.count());
+    let reading = Reading::of_others();
+    let begin_ns = now_ns() + 1_000_000;
+    for number in 0..count {
+        sleep_until(begin_ns + number * period.as_nanos() as u64);
+        message::stamp(bytes, number, now_ns());
+        send(bytes)?;
+    }
+    let seconds = (now_ns() - begin_ns) as f64 / 1e9;
+    let usage = reading.cost();
+    let lost = ear.wait_for(heard + count);
+    let latencies = ear.latencies.iter().map(|latency| latency.load(Ordering::Relaxed));
+    let mut latencies_us: Vec<f64> = latencies.filter(|ns| *ns > 0).map(|ns| ns as f64 / 1e3).collect();
+    latencies_us.sort_by(f64::total_cmp);
+    Ok(Sample { per_s: 0.0, sent: count, seconds, latencies_us, lost, usage })
+}
+
+/// Sends everything back until it is told to end; returns the cost of those at a fixed rate.
+fn echo(order: &Order) -> Result<Usage, String> {
+    let Cell { middleware, contender, .. } = order.cell;
+    let (told, telling) = channel();
+    let sender = Arc::new(OnceLock::<Sender>::new());
+    let hear: Hear = Arc::new({
+        let sender = Arc::clone(&sender);
+        move |bytes: &[u8]| {
+            let number = message::read_stamp(bytes).map(|(number, _)| number);
+            if matches!(number, Some(BEGIN | END)) {
+                // The other one waits for the answer.
+                let _ = told.send((number == Some(END), Reading::of_all()));
+            }
+            if let Some(send) = sender.get() {
+                // What cannot be sent back is lost, and counted at the other end.
+                let _ = send(bytes);
+            }
+        }
+    });
+    let end = End::open(middleware, contender, &order.process, [BACK, THERE], hear)?;
+    let _ = sender.set(end.sender());
+    let mut begin = None;
+    let limit = MEET_WITHIN + order.duration * 2 + PATIENCE * 4;
+    loop {
+        match telling.recv_timeout(limit) {
+            Ok((false, reading)) => begin = Some(reading),
+            Ok((true, reading)) => {
+                // The answer to the last message has to get out.
+                thread::sleep(Duration::from_millis(100));
+                return begin.map(|begin| reading.since(&begin)).ok_or_else(|| "it was not told to begin".to_owned());
+            }
+            Err(_) => return Err(format!("it was not told to end within {} s", limit.as_secs())),
+        }
+    }
+}

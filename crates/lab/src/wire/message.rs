@@ -1,0 +1,48 @@
+//! The messages: a number and the time of sending at the end of the bytes, whatever stands before them.
+
+/// Bytes that every message has.
+const STAMP: usize = 16;
+
+/// The number of a message that only finds out whether somebody is there.
+pub(super) const HELLO: u64 = u64::MAX;
+/// The number of the message before those whose latency counts: the other end looks at what it has used.
+pub(super) const BEGIN: u64 = u64::MAX - 1;
+/// The number of the last message.
+pub(super) const END: u64 = u64::MAX - 2;
+/// The number of all messages of which only the count matters.
+pub(super) const COUNTED: u64 = u64::MAX - 3;
+
+/// Returns the bytes of messages of that size; none is shorter than its stamp.
+pub(super) fn bytes(size: usize) -> Vec<u8> {
+    vec![7; size.max(STAMP)]
+}
+
+/// Writes number and time of sending.
+pub(super) fn stamp(bytes: &mut [u8], number: u64, sent_ns: u64) {
+    if let Some((_, stamp)) = bytes.split_last_chunk_mut::<STAMP>() {
+        stamp[..8].copy_from_slice(&number.to_le_bytes());
+        stamp[8..].copy_from_slice(&sent_ns.to_le_bytes());
+    }
+}
+
+/// Reads number and time of sending; `None` if it is no message of ours.
+pub(super) fn read_stamp(bytes: &[u8]) -> Option<(u64, u64)> {
+    let (_, stamp) = bytes.split_last_chunk::<STAMP>()?;
+    let half = |at: usize| u64::from_le_bytes(std::array::from_fn(|index| stamp[at + index]));
+    Some((half(0), half(8)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_is_read_as_it_was_written() {
+        for size in [0, 16, 4096] {
+            let mut bytes = bytes(size);
+            stamp(&mut bytes, 7, 9);
+            assert_eq!(read_stamp(&bytes), Some((7, 9)));
+        }
+        assert_eq!(read_stamp(&[1, 2]), None);
+    }
+}

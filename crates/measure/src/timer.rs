@@ -1,0 +1,108 @@
+//! The two timers that every other one is compared with: a bare loop, and rospin's. Each runs on the calling thread until its grid is
+//! over.
+
+use std::io;
+use std::time::Duration;
+
+use rospin_engine::os::ThreadOptions;
+use rospin_engine::{
+    Context, ContextOptions, ExecutorOptions, Instant, Overrun, SpinError, SpinOptions, TimerError, TimerOptions,
+};
+
+use crate::wake_up::{Grid, Lateness, sleep_loop};
+
+/// Number of due times that are made up for after a stall: a second of them at the highest rate. The others catch up, too.
+const CATCH_UP: u32 = 10_000;
+
+/// The reason why a timer could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum LoopError {
+    /// No thread, or no runtime of Tokio.
+    #[error("cannot start a thread or a runtime: {0}")]
+    Start(#[from] io::Error),
+    /// The executor refused the timer.
+    #[error(transparent)]
+    Timer(#[from] TimerError),
+    /// The executor did not spin.
+    #[error(transparent)]
+    Spin(#[from] SpinError),
+    /// The record of the starts is still in use.
+    #[error("the callback group is still in use")]
+    Group,
+    /// A thread panicked.
+    #[error("the thread of {0} panicked")]
+    Panicked(&'static str),
+}
+
+/// One run of a timer.
+#[derive(Clone, Copy, Debug)]
+pub struct Turn {
+    /// Time between two due times.
+    pub period: Duration,
+    /// Number of due times.
+    pub firings: u64,
+    /// Offset of the due times within Tokio's milliseconds, which decides how late its timers are.
+    pub phase: Duration,
+}
+
+impl Turn {
+    /// Returns the record of its starts; the first due time is a moment from now.
+    #[must_use]
+    pub fn begin(self) -> Lateness {
+        Lateness::new(Grid::soon(self.period, self.firings, self.phase))
+    }
+}
+
+/// Fires as often as the turn says in a bare loop that sleeps to absolute due times, on a thread that has `options`. Returns how
+/// late each start was, in microseconds.
+#[must_use]
+pub fn run_bare(options: &ThreadOptions, turn: Turn) -> Vec<f64> {
+    // Before the grid begins: an ordinary thread may have to wait long until it is set up.
+    let _set_up = options.apply_for_now();
+    let mut lateness = turn.begin();
+    sleep_loop(&mut lateness);
+    lateness.into_us()
+}
+
+/// Does the same with a timer of an executor, which catches up.
+///
+/// # Errors
+/// If there can be no timer, or the executor does not spin.
+pub fn run_rospin(options: &ThreadOptions, turn: Turn) -> Result<Vec<f64>, LoopError> {
+    let _set_up = options.apply_for_now();
+    Ok(rospin(options, turn.begin())?.into_us())
+}
+
+/// The executor gives its thread the options once more, as it does for everyone who uses it.
+fn rospin(options: &ThreadOptions, lateness: Lateness) -> Result<Lateness, LoopError> {
+    let context = Context::new(ContextOptions::new());
+    let executor = context.create_executor(ExecutorOptions::new("timers").thread(options.clone()));
+    let grid = *lateness.grid();
+    let group = executor.create_group("timers", lateness);
+    let first_due = Instant::from_nanos(grid.first_ns);
+    let timer = TimerOptions::periodic(grid.period()).first_due(first_due).overrun(Overrun::CatchUp(CATCH_UP));
+    let stop = executor.handle();
+    let _timer = group.create_timer(timer, move |lateness: &mut Lateness, tick| {
+        if !lateness.start(tick.due.as_nanos()) {
+            stop.halt();
+        }
+    })?;
+    match executor.spin(SpinOptions::new().timeout(grid.left())) {
+        Ok(_) | Err(SpinError::Timeout) => {}
+        Err(error) => return Err(error.into()),
+    }
+    group.into_payload().map_err(|_| LoopError::Group)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_fire_and_end() {
+        let turn = Turn { period: Duration::from_millis(2), firings: 10, phase: Duration::ZERO };
+        for late_us in [run_bare(&ThreadOptions::new(), turn), run_rospin(&ThreadOptions::new(), turn).unwrap()] {
+            assert!((1..=10).contains(&late_us.len()), "{late_us:?}");
+        }
+    }
+}

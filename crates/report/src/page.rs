@@ -1,0 +1,81 @@
+//! The HTML reports: each one file without any reference to another one.
+
+use std::fmt::{self, Write};
+
+use rospin_measure::machine::Machine;
+
+use crate::svg::PlotError;
+use crate::text_table::Side;
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// A plot could not be drawn.
+    #[error(transparent)]
+    Plot(#[from] PlotError),
+    /// Text could not be put together.
+    #[error("cannot write the report: {0}")]
+    Format(#[from] fmt::Error),
+}
+
+/// The page around a body, with the styles of all reports.
+pub fn frame(title: &str, body: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>rospin: {}</title>\n<style>\n{}</style>\n</head>\n<body>\n{body}</body>\n</html>\n",
+        escape(title),
+        include_str!("page.css"),
+    )
+}
+
+/// A list of terms and what is said about them, after machine and version.
+pub fn how_it_was_run(page: &mut String, machine: &Machine, entries: &[(&str, String)]) -> fmt::Result {
+    writeln!(page, "<dl>")?;
+    let mut entry = |term: &str, text: &str| writeln!(page, "<dt>{}</dt><dd>{}</dd>", escape(term), escape(text));
+    entry("Machine", &machine.describe())?;
+    entry("Version", concat!("rospin ", env!("CARGO_PKG_VERSION")))?;
+    for (term, text) in entries {
+        entry(term, text)?;
+    }
+    writeln!(page, "</dl>")
+}
+
+/// Columns of which the first one has words and the others numbers.
+pub fn columns<'a>(titles: impl IntoIterator<Item = &'a str>) -> Vec<(&'a str, Side)> {
+    titles.into_iter().zip(std::iter::once(Side::Left).chain(std::iter::repeat(Side::Right))).collect()
+}
+
+/// A table of plain text; headers stand where their columns do.
+pub fn table(page: &mut String, header: &[(&str, Side)], rows: &[Vec<String>]) -> fmt::Result {
+    // What the style sheet does unless told otherwise.
+    let class = |side: &Side| if *side == Side::Left { " class=\"left\"" } else { "" };
+    writeln!(page, "<div class=\"scroll\"><table>\n<thead><tr>")?;
+    for (title, side) in header {
+        write!(page, "<th{}>{}</th>", class(side), escape(title))?;
+    }
+    writeln!(page, "</tr></thead>\n<tbody>")?;
+    for row in rows {
+        let cells = row.iter().zip(header);
+        let cells = cells.map(|(cell, (_, side))| format!("<td{}>{}</td>", class(side), escape(cell)));
+        writeln!(page, "<tr>{}</tr>", cells.collect::<String>())?;
+    }
+    writeln!(page, "</tbody>\n</table></div>")
+}
+
+/// Text that HTML takes for nothing but text.
+pub fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// What every report must keep to.
+#[cfg(any(test, feature = "testing"))]
+pub fn assert_self_contained(page: &str) {
+    for reference in ["src=", "href=", "url(", "@import", "<script", "<link"] {
+        assert!(!page.contains(reference), "{reference}");
+    }
+    // The name of the SVG vocabulary looks like an address but is never fetched.
+    let addresses = page.replace("http://www.w3.org/2000/svg", "");
+    assert!(!addresses.contains("http"), "an address is left");
+    assert!(page.ends_with("</html>\n"));
+}

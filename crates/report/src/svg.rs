@@ -1,0 +1,44 @@
+//! Plots as SVG that takes its ink from the page around it.
+
+use std::error::Error;
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+
+/// The colour that stands for the page's text colour until the SVG is done; no series has it.
+pub const INK: RGBColor = RGBColor(1, 2, 3);
+/// The same as SVG writes it.
+pub const INK_HEX: &str = "#010203";
+/// The font of every label.
+pub const FONT: &str = "sans-serif";
+
+/// The reason why a plot could not be drawn.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot draw the plot of {plot}: {reason}")]
+pub struct PlotError {
+    plot: &'static str,
+    reason: Box<dyn Error + Send + Sync>,
+}
+
+/// The area that is drawn on.
+pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+/// The result of drawing on it.
+pub type Drawn<'a> = Result<(), DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
+
+/// Draws an SVG of that size, in pixels, with that content.
+///
+/// # Errors
+/// If the content cannot be drawn.
+pub fn draw(
+    plot: &'static str,
+    size: (u32, u32),
+    content: impl for<'a> FnOnce(&Area<'a>) -> Drawn<'a>,
+) -> Result<String, PlotError> {
+    let mut svg = String::new();
+    {
+        let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+        let drawn = content(&area).and_then(|()| area.present());
+        drawn.map_err(|error| PlotError { plot, reason: error.to_string().into() })?;
+    }
+    Ok(svg.replace(INK_HEX, "currentColor"))
+}

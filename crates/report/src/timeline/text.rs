@@ -1,0 +1,133 @@
+//! A timeline as text.
+
+use std::fmt::Write;
+
+use super::{Bar, Timeline, round_up, unit};
+use crate::number;
+
+/// Columns between two numbers of the axis.
+const COLUMNS_A_TICK: usize = 10;
+/// Fewer columns than that show nothing, however narrow the terminal is.
+const COLUMNS_MIN: usize = 20;
+/// Longer labels are cut.
+const LABEL_MAX: usize = 20;
+
+/// One line a row, below an axis; no line is longer than `width` characters unless the terminal is tiny.
+pub fn render(timeline: &Timeline, width: usize) -> String {
+    let longest = timeline.rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0);
+    let label_width = longest.clamp(4, LABEL_MAX);
+    let room = width.saturating_sub(label_width + 2).max(COLUMNS_MIN);
+    let step_ns = round_up(timeline.end_ns.div_ceil(room as u64));
+    // The axis's last number is at most ten characters long, and stands behind the last tick.
+    let columns = usize::try_from(timeline.end_ns.div_ceil(step_ns)).unwrap_or(room).clamp(1, room);
+    let mut text = axis(timeline.end_ns, step_ns, columns, room, label_width);
+    for row in &timeline.rows {
+        let label: String = row.label.chars().take(LABEL_MAX).collect();
+        let mut line = vec![' '; columns];
+        for bar in &row.bars {
+            wait(&mut line, bar, step_ns);
+        }
+        for bar in &row.bars {
+            run(&mut line, bar, step_ns);
+        }
+        let line: String = line.into_iter().collect();
+        let _ = writeln!(text, "{}", format!("{label:<label_width$}  {line}").trim_end());
+    }
+    text
+}
+
+/// Numbers, and a ruler below them.
+fn axis(end_ns: u64, step_ns: u64, columns: usize, room: usize, label_width: usize) -> String {
+    let (unit, ns) = unit(end_ns);
+    let mut numbers = String::new();
+    let mut ruler = String::new();
+    for column in 0..columns {
+        if column % COLUMNS_A_TICK == 0 {
+            let number = number::plain(step_ns as f64 * column as f64 / ns);
+            // Left out where it would run into the one before or out of the terminal.
+            let free = numbers.chars().count() < column.max(1) && column + number.len() <= room;
+            if free {
+                numbers = format!("{numbers:<column$}{number}");
+            }
+        }
+        ruler.push(if column % COLUMNS_A_TICK == 0 { '┼' } else { '─' });
+    }
+    format!("{unit:<label_width$}  {numbers}\n{:label_width$}  {ruler}\n", "")
+}
+
+/// A bar over the release, and a thin line from there to the start.
+fn wait(line: &mut [char], bar: &Bar, step_ns: u64) {
+    let (release_ns, start_ns) = (bar.activation.release_ns, bar.activation.start_ns);
+    if start_ns <= release_ns {
+        return;
+    }
+    let (first, end) = (column(release_ns, step_ns), column(start_ns, step_ns));
+    // Whatever lies behind the end of the line is not even looked at.
+    for at in first..end.saturating_add(1).min(line.len()) {
+        if let Some(cell) = line.get_mut(at) {
+            // A later release stays visible in an earlier one's wait.
+            *cell = match *cell {
+                '|' => '|',
+                _ if at == first => '|',
+                _ => '·',
+            };
+        }
+    }
+}
+
+/// Half a character of gap, so that two runs in a row can be told apart; then the name, if there is one, and the rest.
+fn run(line: &mut [char], bar: &Bar, step_ns: u64) {
+    let first = column(bar.activation.start_ns, step_ns);
+    let end =
+        usize::try_from(bar.activation.end_ns.div_ceil(step_ns)).unwrap_or(usize::MAX).max(first.saturating_add(1));
+    let mut name = bar.name.iter().flat_map(|name| name.chars());
+    for at in first..end.min(line.len()) {
+        line[at] = if at == first { '▐' } else { name.next().unwrap_or('█') };
+    }
+}
+
+fn column(at_ns: u64, step_ns: u64) -> usize {
+    usize::try_from(at_ns / step_ns).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Activation, Row};
+    use super::*;
+
+    fn bar(release_ns: u64, start_ns: u64, end_ns: u64, name: Option<&str>) -> Bar {
+        let activation = Activation { callback: 0, thread: None, release_ns, start_ns, end_ns };
+        Bar { activation, name: name.map(str::to_owned) }
+    }
+
+    #[test]
+    fn releases_waits_and_runs() {
+        let rows = vec![
+            Row {
+                label: "H".into(),
+                kind: None,
+                bars: vec![bar(0, 0, 5, None), bar(2, 5, 10, None), bar(9, 15, 15, None)],
+            },
+            Row { label: "main/0".into(), kind: None, bars: vec![bar(0, 0, 5, Some("H")), bar(5, 5, 10, Some("M"))] },
+        ];
+        let text = render(&Timeline { end_ns: 20, rows }, 30);
+        let expected = "\
+ns      0         10
+        ┼─────────┼─────────
+H       ▐████▐████·····▐
+main/0  ▐H███▐M███
+";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn fits_any_terminal() {
+        let rows = vec![Row { label: "x".repeat(50), kind: None, bars: vec![bar(0, u64::MAX - 1, u64::MAX, None)] }];
+        for end_ns in [0, 1, 999_999_937, u64::MAX] {
+            for width in [0, 42, 80, 200] {
+                let text = render(&Timeline { end_ns, rows: rows.clone() }, width);
+                assert!(text.lines().all(|line| line.chars().count() <= width.max(42)), "{end_ns} {width}:\n{text}");
+            }
+        }
+    }
+}
