@@ -54,6 +54,7 @@ mod executor_options;
 mod group;
 mod group_core;
 mod incident;
+mod jump_source;
 mod lock_free;
 mod loss;
 mod main_future;
