@@ -42,7 +42,7 @@ impl ClockKind {
     }
 }
 
-/// The overrun policy of a periodic timer: what it does about due times that passed before it could run.
+/// The overrun policy of a periodic timer: its reaction to due times that passed before it could run.
 ///
 /// Due times are absolute, so a callback that runs late does not delay later ones, except under [`ShiftPhase`](Overrun::ShiftPhase).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]

@@ -142,7 +142,7 @@ enum Outcome<Resp> {
     Waiting(Sent<Resp>),
 }
 
-/// A request that was sent, and what is known of the service that answers it.
+/// A request that was sent, with the group and the executor of the service that answers it.
 pub(crate) struct Sent<Resp> {
     receiver: oneshot::Receiver<Result<Resp, CallError>>,
     progress: Arc<Progress>,

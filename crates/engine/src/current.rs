@@ -24,12 +24,12 @@ impl Running {
     /// No callback: for example, the future that a spin waits for.
     const NOTHING: Self = Self(0);
 
-    /// A synchronous callback of that group; `None` if the group is reentrant.
+    /// Creates the word for a synchronous callback of that group; `None` if the group is reentrant.
     pub(crate) fn synchronous(group: Option<GroupKey>) -> Self {
         Self(address(group) | IS_SYNCHRONOUS)
     }
 
-    /// An asynchronous callback that holds that group while it waits; `None` if it holds none.
+    /// Creates the word for an asynchronous callback that holds that group while it waits; `None` if it holds none.
     pub(crate) fn asynchronous(holds: Option<GroupKey>) -> Self {
         Self(address(holds))
     }

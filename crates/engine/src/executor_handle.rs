@@ -36,8 +36,8 @@ impl ExecutorHandle {
         &self.core.shared
     }
 
-    /// Returns what the kernel said of the executor's threads when it last began to spin: their scheduling, their cores, and
-    /// what they lack. Empty if nothing was [asked for](crate::ExecutorOptions::thread). Locks for a moment.
+    /// Returns the settings of the executor's threads as the kernel reported them when it last began to spin, with the settings
+    /// that the threads could not have. Empty if no settings were [named](crate::ExecutorOptions::thread). Locks for a moment.
     #[must_use]
     pub fn thread_reports(&self) -> Vec<ThreadReport> {
         self.shared().threads.reports()

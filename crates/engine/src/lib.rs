@@ -56,6 +56,7 @@ mod group;
 mod group_core;
 mod guarantees;
 mod incident;
+mod jump_source;
 mod lock_free;
 mod loss;
 mod main_future;

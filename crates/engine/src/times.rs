@@ -1,4 +1,4 @@
-//! Time as one executor sees it: its clocks, and what it waits for on ROS time.
+//! Time as one executor sees it: its clocks, and the due times that it waits for on ROS time.
 
 use crate::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,7 +7,7 @@ use rospin_core::Instant;
 use crate::clock::Clock;
 use crate::lock_free::dial::{Dial, Watch};
 
-/// The clocks of an executor, and what it waits for on ROS time.
+/// The clocks of an executor, and the due times that it waits for on ROS time.
 pub(crate) struct Times {
     pub(crate) clock: Clock,
     pub(crate) ros_watch: RosWatch,

@@ -158,7 +158,7 @@ fn cycle(waits: &[Arc<Wait>], last: &Wait) -> Option<Vec<String>> {
 mod tests {
     use super::*;
 
-    /// Four groups: the addresses of four words that live as long as the program.
+    /// Returns keys of groups: the addresses of words that live as long as the program.
     fn groups<const N: usize>() -> [GroupKey; N] {
         static GROUPS: std::sync::LazyLock<[Arc<usize>; 4]> =
             std::sync::LazyLock::new(|| std::array::from_fn(Arc::new));

@@ -45,7 +45,7 @@ pub(crate) trait Body: Any + Send {
     /// Starts an activation, or continues the one that this body suspended.
     fn run(&mut self, cx: &mut RunContext) -> Ran;
 
-    /// Returns what is in the source before the first take.
+    /// Returns the contents of the source before the first take.
     fn pending(&self) -> Pending;
 
     /// Creates another body of the same callback, for a concurrent activation; `None` if the callback allows none.
@@ -72,7 +72,7 @@ pub(crate) trait Take: Send + 'static {
     /// Takes an item for an activation that was released at `release`.
     fn take(&mut self, release: Instant) -> Result<Option<Self::Item>, TakeError>;
 
-    /// Returns what is left. Call it before the first take, and after every take that returned an item.
+    /// Returns the contents that are left. Call it before the first take, and after every take that returned an item.
     fn pending(&self) -> Pending;
 }
 
@@ -141,7 +141,7 @@ impl Take for Due {
     }
 }
 
-/// Takes an item and notes in `cx` what is left, or returns the outcome of a run without an item.
+/// Takes an item and notes in `cx` what the source has left, or returns the outcome of a run without an item.
 fn take_into<T: Take>(take: &mut T, cx: &mut RunContext) -> Result<T::Item, Ran> {
     // If the source panics, this remains, and the next take finds that the source has ended.
     cx.pending = Pending::Unknown;
@@ -164,8 +164,8 @@ fn take_into<T: Take>(take: &mut T, cx: &mut RunContext) -> Result<T::Item, Ran>
     }
 }
 
-/// Tells the executor what is left in the source before the callback runs. If an entity may have several activations at once,
-/// another one can start on it.
+/// Notifies the executor of further items in the source before the callback runs. If an entity may have several activations at
+/// once, another one can start on such an item.
 fn pass_on(more: Option<&Notifier>, cx: &mut RunContext) {
     if let Some(more) = more {
         match std::mem::replace(&mut cx.pending, Pending::Empty) {

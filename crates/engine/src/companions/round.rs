@@ -35,7 +35,7 @@ pub(super) struct State {
     pub(super) round: u64,
     /// The cores of this round's first leader before its spin began.
     pub(super) cores: Option<CoreSet>,
-    /// The spin with which companions run what is ready after they were halted, if the last leader's spin was a short one.
+    /// The spin in which companions run everything that is ready after they were halted, if the last leader's spin was a short one.
     pub(super) rest: Option<SpinOptions>,
     /// True while the last leader waits for the end of the companions. Their failures are for it, not for the next leader.
     pub(super) is_leaving: bool,
@@ -193,7 +193,7 @@ impl State {
         false
     }
 
-    /// A failed companion ends its leaders' spins, which return the error.
+    /// Ends the leaders' spins after a companion failed. They return the error.
     fn fail(&mut self, error: SpinError) {
         self.failure.get_or_insert(error);
         self.leaders.iter().for_each(ExecutorHandle::halt);

@@ -21,7 +21,7 @@
 //! thread, which has nothing to do with the lock. This is priority inversion. rospin's own locks have priority inheritance: the
 //! holder runs at the priority of the most urgent thread that waits, so the wait is no longer than the critical section.
 //!
-//! | call | what it waits for |
+//! | call | threads that it waits for |
 //! | --- | --- |
 //! | [`Notifier::notify`](crate::Notifier::notify), a waker, [`halt`](crate::ExecutorHandle::halt) | nothing; wakes a thread, which is a system call |
 //! | [`Queue::try_take`](crate::Queue::try_take), [`Timer::lost`](crate::Timer::lost) | nothing |

@@ -150,7 +150,7 @@ impl Driver {
     }
 
     /// Tells the executor of jumps from now on by calling the waker.
-    pub(super) fn hook_up(&self, number: u64, executor: Arc<dyn TimeListener>, waker: Waker) {
+    pub(crate) fn hook_up(&self, number: u64, executor: Arc<dyn TimeListener>, waker: Waker) {
         executor.add_jump_callback();
         if let Some(hook) = self.open().hook(number) {
             hook.listener = Some(Listener { executor, waker });
@@ -158,11 +158,11 @@ impl Driver {
     }
 
     /// Takes the jump that the callback has yet to be told of.
-    pub(super) fn take(&self, number: u64) -> Option<Told> {
+    pub(crate) fn take(&self, number: u64) -> Option<Told> {
         self.open().hook(number)?.told.take()
     }
 
-    pub(super) fn has_news(&self, number: u64) -> bool {
+    pub(crate) fn has_news(&self, number: u64) -> bool {
         self.open().hook(number).is_some_and(|hook| hook.told.is_some())
     }
 

@@ -10,8 +10,7 @@
 
 mod barrier;
 pub(crate) mod driver;
-mod jump;
-mod jump_source;
+pub(crate) mod jump;
 mod view;
 
 use std::fmt;
@@ -22,7 +21,6 @@ use rospin_core::{ClockKind, Instant};
 pub(crate) use barrier::RunsCallbacks;
 pub use barrier::{Barrier, BarrierError};
 pub use jump::{ClockChange, JumpThreshold, TimeJump};
-pub(crate) use jump_source::JumpSource;
 pub(crate) use view::{Follower, Leap, RosView};
 
 use crate::clock::Clock;

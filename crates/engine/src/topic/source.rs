@@ -111,7 +111,7 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
         self.losses = losses;
     }
 
-    /// Returns what there is to take. If there is something, mutes publishers: the caller must take it.
+    /// Returns the contents of the queue. If there is a message, mutes publishers: the caller must take it.
     #[inline]
     fn look(&self) -> Pending {
         let Some(nanos) = self.consumer.oldest_stamp() else {

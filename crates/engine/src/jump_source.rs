@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::driver::Driver;
-use super::jump::Told;
+use crate::ros_time::driver::Driver;
+use crate::ros_time::jump::Told;
 use crate::source::{Notifier, Pending, Source, TakeError};
 
 /// The source that a jump callback takes its jumps from.
