@@ -8,10 +8,10 @@ use rospin_scenario::{Pattern, Scenario};
 use crate::budget::{Budget, Monitor, Stop};
 use crate::chains;
 use crate::error::AnalysisError;
-use crate::migrating;
+use crate::known::{Known, Solution};
 use crate::overheads::{Overheads, Reservation};
 use crate::report::{CallbackBound, CoreLoad, Report};
-use crate::solve::{Known, Solution, solve};
+use crate::solve::solve;
 use crate::system::{Policy, System};
 use crate::weakly;
 
@@ -157,7 +157,7 @@ impl<'a> Analysis<'a> {
             priority: plan.priority,
             bound,
             not_proven: bound.is_none().then(|| {
-                let shared = if migrating::concerns(system, plan.executor) { SHARED } else { "" };
+                let shared = if system.moves(plan.executor) { SHARED } else { "" };
                 why(solution.found[number].stop) + shared
             }),
             deadline,

@@ -6,7 +6,7 @@
 //! analyses of one processor hold for it. The response time of a reentrant callback is its execution time.
 
 use crate::global::at_once;
-use crate::solve::Known;
+use crate::known::Known;
 use crate::system::Policy;
 use crate::uniprocessor::group_window;
 

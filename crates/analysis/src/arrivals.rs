@@ -5,7 +5,7 @@ use std::sync::Arc;
 use response_time_analysis::arrival::ArrivalBound;
 use response_time_analysis::time::Duration;
 
-use crate::curves::{self, Curve};
+use crate::curves::Curve;
 
 /// For as many listed arrivals the shortest time is sought; for more it is put together.
 const SPANS_EXACT: usize = 1_000;
@@ -70,7 +70,7 @@ impl Arrivals {
             }
             Self::Once { count } => *count,
             Self::Curved { curve, jitter } => curve.number(length.saturating_add(*jitter)),
-            Self::Joined { inputs, depth } => curves::joined(inputs, *depth, length),
+            Self::Joined { inputs, depth } => joined(inputs, *depth, length),
             Self::Sum(parts) => parts.iter().fold(0, |sum, part| sum.saturating_add(part.number(length))),
         }
     }
@@ -214,6 +214,22 @@ impl Arrivals {
     pub(crate) fn steps(&self, limit: u64) -> impl Iterator<Item = u64> + '_ {
         std::iter::successors(self.next_step(0), |step| self.next_step(*step)).take_while(move |step| *step <= limit)
     }
+}
+
+/// Returns the most releases of a join in an interval of this length.
+///
+/// A release takes one message of each input. Between two releases, at least one input has no message waiting: otherwise there
+/// would be another release. Consider an interval that begins with such an input empty. It has no more releases than that input has
+/// arrivals, and so no more than the input with the most arrivals. It also has no more releases than any one input has arrivals
+/// and messages that waited before. An input keeps `depth` messages at most.
+#[inline(never)]
+fn joined(inputs: &[Arrivals], depth: u64, length: u64) -> u64 {
+    if length == 0 {
+        return 0;
+    }
+    let numbers = || inputs.iter().map(|input| input.number(length));
+    let most = numbers().max().unwrap_or(0);
+    most.min(numbers().min().unwrap_or(0).saturating_add(depth))
 }
 
 impl ArrivalBound for Arrivals {

@@ -17,9 +17,9 @@ use rospin_core::EntityKind;
 use rospin_scenario::{Chain, Scenario};
 
 use crate::end_to_end;
+use crate::known::{Known, Solution};
 use crate::report::ChainBound;
-use crate::solve::{Known, Solution};
-use crate::system::System;
+use crate::system::{Pace, System};
 
 /// Returns how many messages may wait at once; `None` for timers, and if nothing is known.
 pub(crate) fn backlog(system: &System, solution: &Solution, callback: usize) -> Option<u64> {
@@ -35,22 +35,6 @@ pub(crate) fn backlog(system: &System, solution: &Solution, callback: usize) -> 
 pub(crate) fn may_lose(system: &System, solution: &Solution, callback: usize) -> bool {
     let plan = &system.callbacks[callback];
     plan.kind != EntityKind::Timer && backlog(system, solution, callback).is_none_or(|waiting| waiting > plan.depth)
-}
-
-/// When releases are sure to come.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Pace {
-    /// The longest time between two of them.
-    pub(crate) gap: u64,
-    /// The latest time of the first one.
-    pub(crate) first: u64,
-}
-
-impl Pace {
-    /// The one that promises more.
-    pub(crate) fn least(paces: impl Iterator<Item = Self>) -> Option<Self> {
-        paces.reduce(|one, other| Self { gap: one.gap.min(other.gap), first: one.first.min(other.first) })
-    }
 }
 
 /// When each callback is sure to be released, as long as everything comes that the scenario promises; `None` where nothing

@@ -13,7 +13,8 @@ use crate::analysis::Analysis;
 use crate::budget::Budget;
 use crate::chains;
 use crate::change::{self, Change};
-use crate::solve::{Known, Solution, solve};
+use crate::known::{Known, Solution};
+use crate::solve::solve;
 use crate::system::System;
 
 /// As many deadlines are looked into.

@@ -18,8 +18,8 @@
 //! [`solve`](crate::solve): the first activation to exceed its bound would have seen others that did not.
 
 use crate::interference::{Relation, Work};
+use crate::known::Known;
 use crate::search::Search;
-use crate::solve::Known;
 use crate::system::Policy;
 use crate::uniprocessor::{Order, order_of};
 use crate::window::{Ahead, Interferer, at_least};
@@ -68,7 +68,7 @@ fn from_release(known: &Known<'_>, callback: usize) -> Option<u64> {
             before.push(Work::of(known, other, mate.cost())?);
         }
         if relation.after {
-            blocking.extend(copies(known, other, crate::uniprocessor::blocking(system, other), executor.threads));
+            blocking.extend(copies(known, other, system.blocking(other), executor.threads));
         }
     }
     blocking.sort_unstable_by(|one, other| other.cmp(one));

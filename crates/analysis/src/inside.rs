@@ -17,8 +17,7 @@
 //! callback of a chain the higher priority for this very reason.
 
 use crate::arrivals::Arrivals;
-use crate::migrating;
-use crate::solve::{GATHERING, Known};
+use crate::known::{GATHERING, Known};
 use crate::system::{Callback, Policy, System};
 
 /// Returns true if this holds for an executor, and makes a difference.
@@ -30,7 +29,7 @@ pub(crate) fn applies(system: &System, executor: usize) -> bool {
     let has_peers = system.neighbours(executor).any(|other| other.os_priority == own.os_priority);
     own.policy == Policy::FixedPriority
         && own.threads == 1
-        && !migrating::concerns(system, executor)
+        && !system.moves(executor)
         && system.receive == 0
         && !has_peers
         && !plans().any(Callback::is_async)

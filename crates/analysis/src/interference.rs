@@ -2,7 +2,7 @@
 //! response time before.
 
 use crate::arrivals::Arrivals;
-use crate::solve::Known;
+use crate::known::Known;
 use crate::system::{Callback, Executor, Policy, System};
 
 /// The order of another callback of an executor with respect to the one under analysis.

@@ -13,7 +13,6 @@
 use std::collections::BTreeMap;
 
 use crate::error::AnalysisError;
-use crate::migrating;
 use crate::system::{Callback, Executor, System};
 
 /// Returns true if two callbacks can want a lock at the same time.
@@ -54,7 +53,7 @@ pub(crate) fn check(system: &System, names: &[String]) -> Result<(), AnalysisErr
                 let reason = format!("it shares lock `{name}` with `{other}`, which runs on another core");
                 return refuse(user, reason, "move both to one core, or send a message instead");
             }
-            if migrating::concerns(system, system.callbacks[user].executor) {
+            if system.moves(system.callbacks[user].executor) {
                 let reason =
                     format!("it shares lock `{name}`, and its executor `{}` moves between cores", executor.name);
                 return refuse(user, reason, "give each executor one core, as in `cores = [0]`");

@@ -7,7 +7,7 @@
 //! [`apart`] know better.
 
 use crate::interference::{Relation, Work};
-use crate::solve::{Found, Known};
+use crate::known::{Found, Known};
 use crate::{apart, global};
 
 const APART: &str = "a thread for each group: busy window of the group";
@@ -81,7 +81,7 @@ fn response(known: &Known<'_>, callback: usize) -> Option<u64> {
     let load = load(known, callback, earlier)?;
     let segments = plan.segments.len() as u64;
     let acquisitions = if plan.releases_group { segments } else { 1 };
-    let receiving: Vec<_> = crate::uniprocessor::receive_load(known, executor.core)?.collect();
+    let receiving: Vec<_> = known.receive_load(executor.core)?.collect();
     let own = plan.cost() + plan.waits + known.delay(callback)?;
     let serial = earlier * plan.cost() + acquisitions * load.holding;
     // Twice: carried-in work takes a division more.

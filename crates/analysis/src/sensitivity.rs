@@ -1,22 +1,12 @@
 //! The distance of a system from missing, or from meeting, its deadlines.
 
-use std::time::Duration;
-
 use crate::analysis::Analysis;
 use crate::budget::Budget;
 use crate::change::Change;
 use crate::diagnosis::{self, Late};
 use crate::error::AnalysisError;
-use crate::trial::Trial;
+use crate::trial::{Margin, Trial};
 
-/// Nothing is made longer or more frequent than by this factor.
-pub(crate) const FACTOR_MAX: f64 = 64.0;
-/// Factors are found to this share of themselves, where one bound is looked at...
-pub(crate) const PRECISION_OF_ONE: f64 = 1e-9;
-/// ...and where all of them are.
-pub(crate) const PRECISION_OF_ALL: f64 = 1.0 / 4096.0;
-/// Halvings are never more than this; below the last of them nothing is left of a callback.
-pub(crate) const HALVINGS: u32 = 40;
 /// Work for all of it, besides a share for each callback.
 const WORK: u64 = 5_000_000;
 const WORK_EACH: u64 = 60_000;
@@ -38,24 +28,6 @@ pub struct Sensitivity {
     pub changes: Vec<Change>,
     /// The number of callbacks that were not looked at, for the work ran out: the last ones.
     pub unknown: usize,
-}
-
-/// The margin of a callback: its largest change, alone, with all deadlines met.
-#[derive(Clone, PartialEq, Debug)]
-#[non_exhaustive]
-pub struct Margin {
-    /// Its name.
-    pub callback: String,
-    /// Its longest execution time as it is, overheads included, all its segments together.
-    pub execution: Duration,
-    /// The largest one with which all deadlines hold, up to 64 times as long; `None` if they do not even hold without it.
-    pub execution_max: Option<Duration>,
-    /// The shortest time between two of its releases as it is; `None` if it is released by other callbacks or by a list.
-    pub period: Option<Duration>,
-    /// The smallest one with which all deadlines hold, down to a 64th, up to 64 times; `None` also if there is none.
-    pub period_min: Option<Duration>,
-    /// True if the work ran out before this was known.
-    pub unknown: bool,
 }
 
 impl Sensitivity {

@@ -11,9 +11,7 @@
 //! the end of the last one, times the misses in one window. Those are counted by the offsets at which a release may miss: it is
 //! all of them between the first and the last such offset.
 
-use crate::migrating;
-use crate::solve::Known;
-use crate::suspension;
+use crate::known::Known;
 use crate::system::System;
 use crate::uniprocessor::{self, window};
 
@@ -28,8 +26,8 @@ pub(crate) fn misses(known: &Known<'_>, callback: usize, of: u64, gap: Option<u6
     if response <= due {
         return Some(0);
     }
-    let moves = migrating::concerns(system, plan.executor);
-    if moves || system.executors[plan.executor].threads > 1 || suspension::concerns(system, callback) {
+    let moves = system.moves(plan.executor);
+    if moves || system.executors[plan.executor].threads > 1 || system.suspends(callback) {
         return None;
     }
     known.budget.begin(known.budget.whole() / 8);

@@ -12,7 +12,9 @@ use response_time_analysis::time::{Duration, Service};
 
 use crate::arrivals::Arrivals;
 use crate::budget::Budget;
+use crate::overheads::Reservation;
 use crate::search::Search;
+use crate::system::{Executor, nanos};
 
 /// As many offsets are looked at, one after the other.
 const OFFSETS_MAX: usize = 2_000;
@@ -90,6 +92,18 @@ pub(crate) struct Blocker {
 pub(crate) enum Supply {
     Whole(Dedicated),
     Reserved(Periodic),
+}
+
+impl Supply {
+    /// Returns the processor time that an executor has.
+    pub(crate) fn of(executor: &Executor) -> Self {
+        match executor.reservation {
+            Some(Reservation { budget, period }) => {
+                Self::Reserved(Periodic::new(Service::from(nanos(budget)), Duration::from(nanos(period))))
+            }
+            None => Self::Whole(Dedicated::new()),
+        }
+    }
 }
 
 impl SupplyBound for Supply {

@@ -15,7 +15,8 @@ use crate::analysis::Analysis;
 use crate::budget::Budget;
 use crate::chains;
 use crate::error::AnalysisError;
-use crate::solve::{Known, solve};
+use crate::known::Known;
+use crate::solve::solve;
 use crate::system::System;
 
 /// As many allocations are judged.
