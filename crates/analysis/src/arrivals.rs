@@ -9,7 +9,7 @@ use crate::curves::Curve;
 
 /// For as many listed arrivals the shortest time is sought; for more it is put together.
 const SPANS_EXACT: usize = 1_000;
-/// As many curves are kept apart in a sum.
+/// The number of curves that are kept apart in a sum.
 const PARTS_MAX: usize = 64;
 
 /// A bound on what arrives in any interval.
@@ -44,7 +44,7 @@ impl Arrivals {
         sorted.sort_unstable();
         let shortest = |count: usize| sorted.windows(count).map(|part| part[count - 1] - part[0]).min();
         let mut spans: Vec<u64> = (1..=sorted.len().min(SPANS_EXACT)).filter_map(shortest).collect();
-        // So many take at least as long as those that they consist of, which share one.
+        // A longer series takes at least as long as the two shorter ones that it consists of, which share an arrival.
         for count in SPANS_EXACT + 1..=sorted.len() {
             spans.push(spans[SPANS_EXACT - 1] + spans[count - SPANS_EXACT]);
         }
@@ -75,7 +75,7 @@ impl Arrivals {
         }
     }
 
-    /// The same, each arrival up to `late` later.
+    /// Returns these arrivals, each up to `late` later.
     pub(crate) fn later(&self, late: u64) -> Self {
         match self {
             Self::Repeated { gap, jitter, burst } => {

@@ -6,7 +6,7 @@ use rospin_scenario::Scenario;
 
 use crate::error::AnalysisError;
 use crate::overheads::{Overheads, Reservation};
-use crate::system::{Callback, Executor, Policy, System, TIME_MAX, nanos};
+use crate::system::{Callback, System, TIME_MAX, nanos};
 use crate::{locks, lower, placement};
 
 impl System {
@@ -25,7 +25,6 @@ impl System {
         lower::inject(scenario, &mut callbacks)?;
         lower::link(scenario, &mut callbacks);
         lower::lock(scenario, &mut callbacks);
-        refuse_starvation(&executors, &callbacks)?;
         let order = order(&callbacks)?;
         let cores = placement::place(scenario, &mut executors, &callbacks)?;
         let mut system = Self {
@@ -72,26 +71,6 @@ impl System {
         }
         never
     }
-}
-
-/// With several threads, rclcpp's wait set does not poll for a group that is held, and forgets what it did not serve.
-fn refuse_starvation(executors: &[Executor], callbacks: &[Callback]) -> Result<(), AnalysisError> {
-    for callback in callbacks {
-        let executor = &executors[callback.executor];
-        let emulated = matches!(executor.policy, Policy::WaitSet { .. }) && executor.threads > 1;
-        if let Some(mate) = callback.mates.first().filter(|_| emulated) {
-            return Err(AnalysisError::not_analyzable(
-                &callback.name,
-                format!(
-                    "its response time is unbounded, because of starvation: a wait set with several threads passes over \
-                     a mutually exclusive group that is held, so `{}` can keep it from running for ever",
-                    callbacks[*mate].name
-                ),
-                "choose another `policy`, one thread, or a group for each",
-            ));
-        }
-    }
-    Ok(())
 }
 
 /// Publishers before receivers.

@@ -1,6 +1,6 @@
 //! Arrival curves of bursts, of limits and of measurements.
 
-/// As many spans of a curve are kept; after them it repeats.
+/// The number of spans that a curve keeps; after them it repeats.
 const SPANS_MAX: usize = 1_000;
 
 /// A curve by its spans: the shortest interval lengths from the first to the last of 1, 2, 3... arrivals. Beyond them, `count`

@@ -8,6 +8,8 @@
 //!
 //! If the first callback is the least urgent one, as PiCAS has it, its later releases do not matter: none of them runs
 //! before the last callback has ended.
+//!
+//! Theorems and proofs: `book/src/analysis/chains.md`.
 
 use rospin_core::EntityKind;
 

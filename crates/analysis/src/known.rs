@@ -33,7 +33,7 @@ pub(crate) struct Known<'a> {
 pub(crate) struct Found {
     pub(crate) bound: Option<u64>,
     pub(crate) method: &'static str,
-    /// Why there is none.
+    /// The reason, if there is none.
     pub(crate) stop: Stop,
 }
 

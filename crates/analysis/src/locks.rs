@@ -9,6 +9,8 @@
 //! whatever waits for what: the core is never idle in it, since all that may wait for each other is on it.
 //!
 //! A thread that waits for a lock leaves its core to others of its priority, so these may run in the middle of a callback.
+//!
+//! Theorems and proofs: `book/src/analysis/joins-locks-reservations.md`.
 
 use std::collections::BTreeMap;
 

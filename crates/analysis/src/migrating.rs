@@ -7,6 +7,8 @@
 //! (Bertogna and Cirinei, RTSS 2007, for threads in place of tasks). In whole nanoseconds: had it waited for one more than a
 //! solution says, m times as much would have run in it. The cores must be the same ones for all of them, since a
 //! thread that may not use one that is idle waits in vain.
+//!
+//! Theorems and proofs: `book/src/analysis/several-threads.md`.
 
 use crate::interference::{Relation, Work};
 use crate::known::{Found, Known};

@@ -1,4 +1,4 @@
-//! Which threads share a core, which have one of their own.
+//! Placement: the threads that share a core, and those that have one of their own.
 //!
 //! The simulated machine gives its cores to the most urgent threads and moves threads to make room. So where all threads
 //! that could use some cores fit on them at once, each has a core of its own whatever the others do.

@@ -10,10 +10,9 @@ use crate::trial::{Margin, Trial};
 /// Work for all of it, besides a share for each callback.
 const WORK: u64 = 5_000_000;
 const WORK_EACH: u64 = 60_000;
-/// Work times callbacks, at most: a step takes longer the more callbacks it looks at, and of a thousand hardly a margin is found in any
-/// time that somebody would wait.
+/// The largest product of work and callbacks. A step takes longer the more callbacks there are, so large systems get fewer steps.
 const WORK_OF_ALL: u64 = 5_000_000_000;
-/// Looks at each callback for each other one that a single solution takes at least.
+/// A single solution looks at each pair of callbacks at least so often.
 const LOOKS: u64 = 10;
 
 /// Margins of all callbacks, and changes that would make deadlines hold.
@@ -65,13 +64,13 @@ impl Analysis<'_> {
         let system = self.unloaded_system()?;
         let count = system.callbacks.len();
         let work = (WORK + WORK_EACH * count as u64).min(WORK_OF_ALL / count.max(1) as u64);
-        // Where that is not enough for one solution, it would be spent for nothing.
+        // A budget that does not suffice for one solution gives no margin at all, so none of it is spent.
         let is_hopeless = LOOKS * (count as u64).saturating_mul(count as u64) > work;
         let budget = Budget::of(if is_hopeless { 0 } else { work }, self.monitored());
         let mut trial = Trial::new(self.scenario(), system.clone(), &budget);
         let (mut late, mut changes) = (Vec::new(), Vec::new());
         if !is_hopeless && !trial.holds_as_it_is() {
-            // Half of it for what costs nothing.
+            // Half of the budget is for changes of the deployment.
             let free = Budget::of(budget.left() / 2, self.monitored());
             late = diagnosis::late(self, &system, &free);
             changes = diagnosis::changes(self, &late, &free);

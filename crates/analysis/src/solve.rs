@@ -4,16 +4,18 @@
 //! execution times, compute every bound with the jitter that the bounds so far give, until nothing changes. Each bound
 //! grows with the others, so what is reached is the least solution; that a solution is a bound follows by induction over
 //! the ends of activations: the first one to exceed its bound would have been delayed by activations that did not.
+//!
+//! Theorems and proofs: `book/src/analysis/index.md`.
 
 use crate::budget::{Budget, Stop};
 use crate::known::{Found, GATHERING, Known, Solution};
 use crate::system::{Policy, System};
 use crate::{migrating, parallel, suspension, uniprocessor};
 
-/// After as many rounds, or with so little of the budget left, bounds grow in strides: what they reach is a solution, but
+/// The number of exact rounds. After them, or with little of the budget left, bounds grow in strides: they reach a solution that
 /// need not be the least one.
 const ROUNDS_EXACT: u32 = 64;
-/// After as many of these, what still changes is given up.
+/// The number of strides after which bounds that still change are given up.
 const STRIDES_MAX: u32 = 48;
 /// Parts of the whole budget that one bound may take where there is one round, and where there are several.
 const PORTIONS: [u64; 2] = [2, 16];
@@ -54,7 +56,7 @@ pub(crate) fn solve(system: &System, budget: &Budget) -> Solution {
     seek(system, budget, Manner::default()).unwrap_or_else(|| Solution { found: Vec::new(), arrivals: Vec::new() })
 }
 
-/// The same in some manner; `None` only if that asks for it.
+/// Returns bounds for all callbacks, sought in some manner; `None` only if the manner ends the search early.
 pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Option<Solution> {
     let count = system.callbacks.len();
     let first = |callback: usize| {
@@ -97,7 +99,7 @@ pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Opti
             let mut grown = before.zip(now.bound).map(|(before, now)| before.max(now));
             found[callback] = Found { bound: grown, ..now };
             if before.is_none() && now.bound.is_some() {
-                // Given up before, and for good.
+                // A bound that was given up stays so.
                 found[callback].stop = Stop::Work;
             }
             if manner.only_if_due && grown.is_none_or(|grown| due.is_some_and(|due| grown > due)) {
@@ -136,7 +138,7 @@ pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Opti
     Some(Solution { found, arrivals: known.arrivals })
 }
 
-/// Whose bound depends on whose.
+/// The dependencies between bounds, by core.
 struct Links {
     /// By callback.
     cores: Vec<usize>,

@@ -9,6 +9,8 @@
 //! Rajkumar and Lehoczky 1990). So whoever waits for a group waits for no less urgent callback of other groups, except those
 //! that start while the holder is suspended. And a callback of another group may have to wait for a less urgent
 //! holder: see [`inherited`].
+//!
+//! Theorems and proofs: `book/src/analysis/exclusion.md`.
 
 use std::collections::BTreeMap;
 

@@ -11,7 +11,7 @@ use crate::overheads::Reservation;
 /// Times are at most this, 36 years, so that sums of them fit.
 pub(crate) const TIME_MAX: u64 = 1 << 60;
 
-/// In which order an executor serves its callbacks.
+/// The order in which an executor serves its callbacks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Policy {
     Fifo,
@@ -38,9 +38,9 @@ pub(crate) struct Callback {
     pub(crate) executor: usize,
     pub(crate) kind: EntityKind,
     pub(crate) priority: u32,
-    /// By which EDF orders.
+    /// The deadline by which EDF orders.
     pub(crate) deadline: Option<u64>,
-    /// By which it is judged: the same, as long as nobody asks what if.
+    /// The deadline by which it is judged: the same one, unless a trial changes it.
     pub(crate) due: Option<u64>,
     /// The longest times, overheads included: one for each segment.
     pub(crate) segments: Vec<u64>,
@@ -196,7 +196,7 @@ impl System {
         self.cores.iter().map(of).collect()
     }
 
-    /// The same of all cores, then of all reservations: what is asked for as a share of what there is.
+    /// Returns the loads of all cores, then of all reservations: the time that is asked for as a share of the time that there is.
     pub(crate) fn loads(&self) -> Vec<f64> {
         let rates = self.rates();
         let load = |callback: &usize| rates[*callback] * self.callbacks[*callback].cost() as f64;

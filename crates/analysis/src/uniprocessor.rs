@@ -1,4 +1,6 @@
 //! Synchronous callbacks of executors with one thread, alone on their core or not.
+//!
+//! Theorems and proofs: `book/src/analysis/one-thread.md`.
 
 use response_time_analysis::supply::Dedicated;
 use rospin_core::EntityKind;
@@ -50,8 +52,9 @@ pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
 
 /// Returns true if all callbacks of an executor have the same bound: first in, first out, with nothing else on its core.
 ///
-/// What is released at an offset A of a busy window ends once all that is released from 0 to A has run, whichever of it this
-/// is. The longest time from any A to that end is the bound of each callback, since each may be what is released there.
+/// Consider an activation that is released at an offset A of a busy window. It ends once all activations that were released from
+/// 0 to A have run, whichever callback it belongs to. The longest time from any A to that end is the bound of each callback, since
+/// each callback may be the one that is released at A.
 pub(crate) fn has_common_bound(known: &Known<'_>, executor: usize) -> bool {
     let system = known.system;
     let own = &system.executors[executor];
@@ -136,7 +139,7 @@ pub(crate) fn window<'a>(known: &Known<'a>, callback: usize) -> Option<ReadyWind
             Order::Before(ahead) => window.add(of_mate(other)?, cost, ahead),
             Order::Key { lead } => {
                 window.add(of_mate(other)?, cost, Ahead::ByKey { lead, overtakes: has_peers });
-                // It is behind jobs that are released at least so long before it.
+                // It comes after jobs that are released at least so long before it.
                 let below = u64::try_from(-lead).unwrap_or(0);
                 window.blockers.push(Blocker { cost: system.blocking(other), below });
             }
@@ -228,7 +231,7 @@ impl ReadyWindow<'_> {
     }
 }
 
-/// Where a callback comes in the order of an executor, compared with the one under analysis.
+/// The order of a callback compared with the one under analysis, in their executor.
 pub(crate) enum Order {
     Before(Ahead),
     /// By a key: the time of release plus something; the other one may be released so much later and still go first.

@@ -23,13 +23,13 @@ use crate::known::Known;
 use crate::solve::solve;
 use crate::system::{System, nanos};
 
-/// As many allocations are judged.
+/// The number of allocations that are judged.
 const TRIALS: u64 = 10_000;
-/// For one of them.
+/// Work for one of them.
 const WORK_EACH: u64 = 400_000;
-/// For all of them.
+/// Work for all of them.
 const WORK: u64 = 600_000_000;
-/// Without a better one after as many, it goes on from elsewhere.
+/// The number of steps without a better allocation after which the search goes on from elsewhere.
 const PATIENCE: u64 = 250;
 
 /// Latencies may grow by this factor: some nanoseconds are not worth a search.
@@ -51,9 +51,9 @@ struct Score {
     longer: f64,
     /// Chains that do not hold, by criticality, the most critical ones first: no number of others makes up for one of those.
     chains: Vec<usize>,
-    /// Callbacks that do not hold.
+    /// Callbacks that do not hold. In the second search not counted here, but last.
     callbacks: usize,
-    /// By how much they do not hold, all together.
+    /// By how much they do not hold, all together; in the second search, latencies as shares of what they may be.
     late: f64,
     /// The bounds of chains as shares of their deadlines, all together.
     long: f64,
@@ -113,14 +113,14 @@ struct Search<'a> {
 impl<'a> Search<'a> {
     fn new(analysis: &'a Analysis<'a>, scenario: &Scenario, top: u8) -> Result<Self, AnalysisError> {
         let mut base = scenario.clone();
-        // Somewhere, for they must be; where they are to be is not known yet.
+        // All on the first core for now: the search places them.
         base.executors
             .iter_mut()
             .filter(|executor| executor.threads == 1)
             .for_each(|executor| executor.cores = vec![0]);
         let system = match analysis.of(&base).unloaded_system() {
             Ok(system) => system,
-            // Those with several threads are in the way there.
+            // An executor with several threads does not fit on that core.
             Err(_) => analysis.of(scenario).unloaded_system()?,
         };
         let rates = system.rates();
@@ -189,9 +189,7 @@ impl<'a> Search<'a> {
                 since = 0;
             }
             let mut next = here.clone();
-            // Where no chain may get longer, a step often takes another one to make room for it.
-            let steps = if self.longest.is_some() { 1 + rng.below(2) } else { 1 };
-            (0..steps).for_each(|_| self.step(rng, &mut next, is_free));
+            self.step(rng, &mut next, is_free);
             let score = self.judge(&next);
             if score <= here_score {
                 since = if score < here_score { 0 } else { since };
@@ -249,7 +247,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// One thing is changed.
+    /// Changes a core, swaps two cores, or swaps two ranks.
     fn step(&self, rng: &mut Stream, choice: &mut Choice, is_free: bool) {
         let any = |rng: &mut Stream| self.movable[rng.below(self.movable.len() as u64) as usize];
         let (one, other) = (any(rng), any(rng));
@@ -287,10 +285,12 @@ impl<'a> Search<'a> {
         let known = Known::of(&system, &solution, &budget);
         let paces = chains::paces_for_latency(&system, &solution);
         let mut score = Score { excess: 0.0, ..nothing };
+        let mut shares = 0.0;
         for (place, chain) in scenario.chains.iter().enumerate() {
             let found = chains::bound(&scenario, &solution, &known, &paces, chain);
             if let Some(longest) = &self.longest {
                 let share = found.latency.map_or(100.0, |latency| nanos(latency) as f64 / longest[place].max(1) as f64);
+                shares += share;
                 score.longer += if share > LONGER { share - 1.0 } else { 0.0 };
             }
             let level = self.levels.iter().position(|level| *level == chain.criticality).unwrap_or(0);
@@ -309,6 +309,10 @@ impl<'a> Search<'a> {
             score.late += (share - 1.0).max(0.0);
         }
         self.work = self.work.saturating_sub(WORK_EACH - budget.left());
+        if self.longest.is_some() {
+            // Beside what is there, every latency counts, and callbacks only where latencies are equal.
+            (score.callbacks, score.late, score.long) = (0, shares, score.callbacks as f64);
+        }
         score
     }
 }

@@ -25,10 +25,10 @@ use self::options::{Listed, Options};
 
 pub(crate) const NAME: &str = "simulate";
 
-/// How many activations the timeline of the beginning shows; more would be too fine for a terminal.
+/// The number of activations in the timeline of the beginning; more would be too fine for a terminal.
 const SHOWN: usize = 40;
 
-/// Why a scenario cannot be simulated.
+/// The reason that a scenario cannot be simulated.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {error}", path.display())]
 struct InputError {
@@ -36,7 +36,7 @@ struct InputError {
     error: SimulationError,
 }
 
-/// What the tables, the JSON file and the report show.
+/// All that the tables, the JSON file and the report show.
 struct Simulated<'a> {
     machine: Machine,
     file: &'a Path,
@@ -44,9 +44,9 @@ struct Simulated<'a> {
     outcome: Outcome,
     /// In the order of the starts.
     activations: Vec<Activation>,
-    /// Which of them the JSON file lists.
+    /// The activations that the JSON file lists.
     listed: Listed,
-    /// What the oracles found, with the command that replays it.
+    /// The violations that the oracles found, with the command that replays them.
     violations: Option<String>,
 }
 
@@ -116,7 +116,7 @@ fn simulate_beside(
 }
 
 impl Simulated<'_> {
-    /// What the scenario calls itself, or its file.
+    /// Returns the name of the scenario, or of its file if it has none.
     fn title(&self) -> String {
         if self.scenario.name.is_empty() { self.file.display().to_string() } else { self.scenario.name.clone() }
     }
@@ -161,7 +161,7 @@ impl Simulated<'_> {
         }
     }
 
-    /// What threads and callbacks did at the beginning.
+    /// Returns the timeline of threads and callbacks at the beginning.
     fn beginning(&self) -> [Timeline; 2] {
         let shown_ns = self.shown_ns();
         [
@@ -170,7 +170,7 @@ impl Simulated<'_> {
         ]
     }
 
-    /// What waited and never ran, or had waited for very long at the end, a line each.
+    /// Returns the callbacks that never ran although they waited, or had waited for very long at the end, a line each.
     fn starved(&self) -> Vec<String> {
         let simulated = self.scenario.duration;
         let line = |callback: &rospin_sim::CallbackOutcome| {
@@ -189,7 +189,7 @@ impl Simulated<'_> {
         self.outcome.callbacks.iter().filter(|callback| callback.is_starved(simulated)).map(line).collect()
     }
 
-    /// What the exit code says.
+    /// Returns the exit code's meaning: an error if a callback starved or a rule was broken.
     fn judge(&self) -> Result<(), Failure> {
         if let Some(text) = &self.violations {
             return Err(Failure::Run(text.clone().into()));
