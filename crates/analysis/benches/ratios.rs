@@ -119,7 +119,8 @@ fn compare(seed: u64, kinds: &mut BTreeMap<String, Ratios>) -> Result<(), String
     Ok(())
 }
 
-/// What the figures of a callback are counted under: what its executor is, and whether there are waits.
+/// Returns the kind of a callback, which is a row of the table: policy and threads of its executor, and "some callbacks
+/// asynchronous" if any callback of the system waits.
 fn kind(scenario: &Scenario, group: &str, waits: bool) -> String {
     let group = scenario.groups.iter().find(|known| known.name == group).unwrap();
     let executor = scenario.executors.iter().find(|known| known.name == group.executor).unwrap();

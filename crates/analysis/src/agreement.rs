@@ -15,10 +15,11 @@ use rospin_scenario::{Callback, ExecutionTime, Executor, Group, Pattern, Release
 
 use crate::budget::Budget;
 use crate::inside;
+use crate::known::Known;
 use crate::overheads::Overheads;
-use crate::solve::Known;
+use crate::solve;
 use crate::system::{Callback as Plan, Policy, System};
-use crate::uniprocessor::{blocking, has_common_bound, window};
+use crate::uniprocessor::{has_common_bound, window};
 
 const SYSTEMS: u64 = 2_000;
 
@@ -99,7 +100,7 @@ fn known_instance(known: &Known<'_>, callback: usize, alone: bool) -> Option<Opt
             Policy::FixedPriority if mates().all(|other| system.callbacks[other].priority != plan.priority) => {
                 use fixed_priority::fully_nonpreemptive::{TaskUnderAnalysis, dedicated_uniproc_rta};
                 let less_urgent = |other: &usize| system.callbacks[*other].priority < plan.priority;
-                let blocking = mates().filter(less_urgent).map(|other| blocking(system, other)).max().unwrap_or(0);
+                let blocking = mates().filter(less_urgent).map(|other| system.blocking(other)).max().unwrap_or(0);
                 let higher: Option<Vec<_>> = mates().filter(|other| !less_urgent(other)).map(demand).collect();
                 let (arrivals, blocking_bound) = (known.seen(callback)?, Service::from(blocking));
                 let task = TaskUnderAnalysis { wcet: cost(callback), arrivals: &arrivals, blocking_bound };
@@ -169,7 +170,7 @@ fn fifo_has_one_bound_for_all() {
         let budget = Budget::of(u64::MAX, None);
         let known = known(&system, &budget);
         assert!(has_common_bound(&known, 0), "seed {seed}");
-        let bounds: Vec<_> = (0..system.callbacks.len()).map(|callback| known.bound(callback).bound).collect();
+        let bounds: Vec<_> = (0..system.callbacks.len()).map(|callback| solve::bound(&known, callback).bound).collect();
         assert!(bounds.iter().all(|bound| *bound == bounds[0]), "seed {seed}: {bounds:?}");
         compared += usize::from(bounds[0].is_some());
     }

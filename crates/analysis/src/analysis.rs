@@ -8,10 +8,10 @@ use rospin_scenario::{Pattern, Scenario};
 use crate::budget::{Budget, Monitor, Stop};
 use crate::chains;
 use crate::error::AnalysisError;
-use crate::migrating;
+use crate::known::{Known, Solution};
 use crate::overheads::{Overheads, Reservation};
 use crate::report::{CallbackBound, CoreLoad, Report};
-use crate::solve::{Known, Solution, solve};
+use crate::solve::solve;
 use crate::system::{Policy, System};
 use crate::weakly;
 
@@ -157,8 +157,8 @@ impl<'a> Analysis<'a> {
             priority: plan.priority,
             bound,
             not_proven: bound.is_none().then(|| {
-                let shared = if migrating::concerns(system, plan.executor) { SHARED } else { "" };
-                why(solution.found[number].stop) + shared
+                let shared = if system.moves(plan.executor) { SHARED } else { "" };
+                why(solution.found[number].stop) + shared + &starvation(system, number)
             }),
             deadline,
             holds: bound.is_some_and(|bound| deadline.is_none_or(|deadline| bound <= deadline)) || is_tolerated,
@@ -229,10 +229,26 @@ impl<'a> Analysis<'a> {
     }
 }
 
-/// Why more is not known of executors that move between cores.
+/// The advice for executors that move between cores, whose bounds are long or missing.
 const SHARED: &str = "; executors that share cores are counted as if each delayed all others: give each one core";
 
-/// Why there is no bound, in words.
+/// Returns what may keep a callback from ever running under the emulated wait set, in words; nothing where that is not so.
+fn starvation(system: &System, callback: usize) -> String {
+    let plan = &system.callbacks[callback];
+    let executor = &system.executors[plan.executor];
+    let is_emulated = matches!(executor.policy, Policy::WaitSet { .. }) && executor.threads > 1;
+    match plan.mates.first().filter(|_| is_emulated) {
+        Some(mate) => format!(
+            "; it may starve: a wait set with several threads passes over a mutually exclusive group that is held, so `{}` \
+             and whatever keeps the threads busy in between can come before it for ever: choose another policy, one thread, \
+             or a group of its own",
+            system.callbacks[*mate].name
+        ),
+        None => String::new(),
+    }
+}
+
+/// Returns the reason for a missing bound, in words.
 fn why(stop: Stop) -> String {
     match stop {
         Stop::Limit(limit) => {

@@ -4,9 +4,11 @@
 //! activations under way. If those numbers add up to no more than there are threads, a thread is idle whenever a group is
 //! free and has a ready callback. Each mutually exclusive group is then served as if one thread served it alone, and the
 //! analyses of one processor hold for it. The response time of a reentrant callback is its execution time.
+//!
+//! Theorems and proofs: `book/src/analysis/several-threads.md`.
 
 use crate::global::at_once;
-use crate::solve::Known;
+use crate::known::Known;
 use crate::system::Policy;
 use crate::uniprocessor::group_window;
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use response_time_analysis::arrival::ArrivalBound;
 use response_time_analysis::time::Duration;
 
-use crate::curves::{self, Curve};
+use crate::curves::Curve;
 
 /// For as many listed arrivals the shortest time is sought; for more it is put together.
 const SPANS_EXACT: usize = 1_000;
-/// As many curves are kept apart in a sum.
+/// The number of curves that are kept apart in a sum.
 const PARTS_MAX: usize = 64;
 
 /// A bound on what arrives in any interval.
@@ -44,7 +44,7 @@ impl Arrivals {
         sorted.sort_unstable();
         let shortest = |count: usize| sorted.windows(count).map(|part| part[count - 1] - part[0]).min();
         let mut spans: Vec<u64> = (1..=sorted.len().min(SPANS_EXACT)).filter_map(shortest).collect();
-        // So many take at least as long as those that they consist of, which share one.
+        // A longer series takes at least as long as the two shorter ones that it consists of, which share an arrival.
         for count in SPANS_EXACT + 1..=sorted.len() {
             spans.push(spans[SPANS_EXACT - 1] + spans[count - SPANS_EXACT]);
         }
@@ -70,12 +70,12 @@ impl Arrivals {
             }
             Self::Once { count } => *count,
             Self::Curved { curve, jitter } => curve.number(length.saturating_add(*jitter)),
-            Self::Joined { inputs, depth } => curves::joined(inputs, *depth, length),
+            Self::Joined { inputs, depth } => joined(inputs, *depth, length),
             Self::Sum(parts) => parts.iter().fold(0, |sum, part| sum.saturating_add(part.number(length))),
         }
     }
 
-    /// The same, each arrival up to `late` later.
+    /// Returns these arrivals, each up to `late` later.
     pub(crate) fn later(&self, late: u64) -> Self {
         match self {
             Self::Repeated { gap, jitter, burst } => {
@@ -214,6 +214,22 @@ impl Arrivals {
     pub(crate) fn steps(&self, limit: u64) -> impl Iterator<Item = u64> + '_ {
         std::iter::successors(self.next_step(0), |step| self.next_step(*step)).take_while(move |step| *step <= limit)
     }
+}
+
+/// Returns the most releases of a join in an interval of this length.
+///
+/// A release takes one message of each input. Between two releases, at least one input has no message waiting: otherwise there
+/// would be another release. Consider an interval that begins with such an input empty. It has no more releases than that input has
+/// arrivals, and so no more than the input with the most arrivals. It also has no more releases than any one input has arrivals
+/// and messages that waited before. An input keeps `depth` messages at most.
+#[inline(never)]
+fn joined(inputs: &[Arrivals], depth: u64, length: u64) -> u64 {
+    if length == 0 {
+        return 0;
+    }
+    let numbers = || inputs.iter().map(|input| input.number(length));
+    let most = numbers().max().unwrap_or(0);
+    most.min(numbers().min().unwrap_or(0).saturating_add(depth))
 }
 
 impl ArrivalBound for Arrivals {

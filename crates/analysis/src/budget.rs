@@ -3,6 +3,8 @@
 //! Work is counted, not timed: one unit is one look at one arrival curve, some nanoseconds. What runs out of it stops
 //! early and says so: a search over offsets answers with what it has not ruled out, which is a bound, too; a fixed point
 //! goes on in strides that double, and ends at a solution that need not be the least one, which is a bound, too.
+//!
+//! Theorems and proofs: `book/src/analysis/budgets.md`.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -61,7 +63,7 @@ impl Monitor {
     }
 }
 
-/// Why there is no bound.
+/// The reason for a missing bound.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stop {
     /// The time that is sought is longer than this.
@@ -139,7 +141,7 @@ impl Budget {
         self.portion.get() == 0 || self.is_spent()
     }
 
-    /// Why the last search ended without a bound.
+    /// Returns the reason that the last search ended without a bound.
     pub(crate) fn stop(&self) -> Stop {
         self.stop.get().unwrap_or(Stop::Other)
     }

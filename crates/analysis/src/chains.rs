@@ -10,6 +10,8 @@
 //! The same holds for data behind a join. Consider the message of a start, and that of the next start. The latter is taken by the
 //! join within the time that a message waits at most, or newer ones have displaced it by then, and one of those is taken. So the
 //! output is made from newer data by the latency of the next start.
+//!
+//! Theorems and proofs: `book/src/analysis/chains.md`.
 
 use std::time::Duration;
 
@@ -17,9 +19,9 @@ use rospin_core::EntityKind;
 use rospin_scenario::{Chain, Scenario};
 
 use crate::end_to_end;
+use crate::known::{Known, Solution};
 use crate::report::ChainBound;
-use crate::solve::{Known, Solution};
-use crate::system::System;
+use crate::system::{Pace, System};
 
 /// Returns how many messages may wait at once; `None` for timers, and if nothing is known.
 pub(crate) fn backlog(system: &System, solution: &Solution, callback: usize) -> Option<u64> {
@@ -37,24 +39,8 @@ pub(crate) fn may_lose(system: &System, solution: &Solution, callback: usize) ->
     plan.kind != EntityKind::Timer && backlog(system, solution, callback).is_none_or(|waiting| waiting > plan.depth)
 }
 
-/// When releases are sure to come.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Pace {
-    /// The longest time between two of them.
-    pub(crate) gap: u64,
-    /// The latest time of the first one.
-    pub(crate) first: u64,
-}
-
-impl Pace {
-    /// The one that promises more.
-    pub(crate) fn least(paces: impl Iterator<Item = Self>) -> Option<Self> {
-        paces.reduce(|one, other| Self { gap: one.gap.min(other.gap), first: one.first.min(other.first) })
-    }
-}
-
-/// When each callback is sure to be released, as long as everything comes that the scenario promises; `None` where nothing
-/// promises that, or messages may be lost.
+/// Returns the pace of each callback's releases, as long as everything comes that the scenario promises; `None` for a callback
+/// that nothing is promised for, or whose messages may be lost.
 pub(crate) fn paces(system: &System, solution: &Solution) -> Vec<Option<Pace>> {
     let mut paces: Vec<Option<Pace>> = vec![None; system.callbacks.len()];
     for &callback in &system.order {
@@ -79,13 +65,13 @@ pub(crate) fn paces(system: &System, solution: &Solution) -> Vec<Option<Pace>> {
     paces
 }
 
-/// The same where latencies depend on it: none without joins.
+/// Returns the paces that latencies depend on: those of systems with joins, none for others.
 pub(crate) fn paces_for_latency(system: &System, solution: &Solution) -> Vec<Option<Pace>> {
     let joins = system.callbacks.iter().any(crate::system::Callback::is_join);
     if joins { paces(system, solution) } else { vec![None; system.callbacks.len()] }
 }
 
-/// When messages of one of its publishers are sure to come to a callback.
+/// Returns the pace of the messages that one of its publishers sends to a callback.
 fn sent_pace(
     system: &System,
     solution: &Solution,
@@ -104,7 +90,7 @@ fn sent_pace(
     Some(Pace { gap, first: of.first.checked_add(response)?.checked_add(way.longest)? })
 }
 
-/// When messages of one of its topics are sure to come to a join.
+/// Returns the pace of the messages of one of a join's topics.
 fn input_pace(system: &System, solution: &Solution, paces: &[Option<Pace>], join: usize, input: usize) -> Option<Pace> {
     let plan = &system.callbacks[join];
     let sent = plan.of_input(input).filter_map(|place| sent_pace(system, solution, paces, join, place));

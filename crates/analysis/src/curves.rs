@@ -1,8 +1,6 @@
 //! Arrival curves of bursts, of limits and of measurements.
 
-use crate::arrivals::Arrivals;
-
-/// As many spans of a curve are kept; after them it repeats.
+/// The number of spans that a curve keeps; after them it repeats.
 const SPANS_MAX: usize = 1_000;
 
 /// A curve by its spans: the shortest interval lengths from the first to the last of 1, 2, 3... arrivals. Beyond them, `count`
@@ -101,22 +99,6 @@ impl Curve {
     pub(crate) fn line_begins(&self) -> f64 {
         -self.rate() * self.last() as f64
     }
-}
-
-/// Returns the most releases of a join in an interval of this length.
-///
-/// A release takes one message of each input. Between two releases, at least one input has no message waiting: otherwise there
-/// would be another release. Consider an interval that begins with such an input empty. It has no more releases than that input has
-/// arrivals, and so no more than the input with the most arrivals. It also has no more releases than any one input has arrivals
-/// and messages that waited before. An input keeps `depth` messages at most.
-#[inline(never)]
-pub(crate) fn joined(inputs: &[Arrivals], depth: u64, length: u64) -> u64 {
-    if length == 0 {
-        return 0;
-    }
-    let numbers = || inputs.iter().map(|input| input.number(length));
-    let most = numbers().max().unwrap_or(0);
-    most.min(numbers().min().unwrap_or(0).saturating_add(depth))
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Why a deadline is not proven to hold: by how much, and whose execution makes it so; and what would do that costs nothing
-//! but a line in a deployment file.
+//! Diagnosis of a deadline that is not proven to hold: by how much it is missed, the callbacks that cause it, and changes of
+//! the deployment file that would fix it.
 //!
-//! Whose execution: the bound with and without it. What would do: priorities, OS priorities, other executors and cores are
-//! tried one by one, and what is told was proven by the analysis to make all deadlines hold.
+//! A callback is a cause if the bound is shorter without its execution. Changes of priorities, OS priorities, executors and
+//! cores are tried one by one. A change is reported if the analysis proves that all deadlines hold with it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,16 +13,17 @@ use crate::analysis::Analysis;
 use crate::budget::Budget;
 use crate::chains;
 use crate::change::{self, Change};
-use crate::solve::{Known, Solution, solve};
+use crate::known::{Known, Solution};
+use crate::solve::solve;
 use crate::system::System;
 
-/// As many deadlines are looked into.
+/// The number of late deadlines that are explained.
 const LATE_MAX: usize = 8;
-/// As many callbacks are named for each.
+/// The number of causes that are named for each.
 const CAUSES_MAX: usize = 3;
-/// As many changes of each kind are tried.
+/// The number of changes of each kind that are tried.
 const TRIES_MAX: usize = 64;
-/// As many callbacks are split.
+/// The number of callbacks for which a split is tried.
 const SPLITS_MAX: usize = 8;
 
 /// A deadline that is not proven to hold.
@@ -107,7 +108,7 @@ pub(crate) fn changes(analysis: &Analysis<'_>, late: &[Late], budget: &Budget) -
     for candidates in [priorities(analysis, late), os_priorities(scenario), cores(scenario), groups(scenario), splits] {
         let mut subjects = BTreeSet::new();
         for (subject, change) in candidates.into_iter().take(TRIES_MAX) {
-            // The first of several that would do for one thing is enough.
+            // One change for each subject is enough: the first that fixes all deadlines.
             if !subjects.contains(&subject) && holds(&change) {
                 subjects.insert(subject);
                 found.push(change);

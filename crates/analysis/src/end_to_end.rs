@@ -8,16 +8,17 @@
 //!
 //! If the first callback is the least urgent one, as PiCAS has it, its later releases do not matter: none of them runs
 //! before the last callback has ended.
+//!
+//! Theorems and proofs: `book/src/analysis/chains.md`.
 
 use rospin_core::EntityKind;
 
 use crate::arrivals::Arrivals;
 use crate::inside;
+use crate::known::Known;
 use crate::locks;
 use crate::search::Search;
-use crate::solve::Known;
 use crate::system::System;
-use crate::uniprocessor::{arrivals_of_work, blocking};
 use crate::window::at_least;
 
 /// The longest time from the release of the first callback to the end of the last one; `None` if nothing is known beyond
@@ -89,7 +90,7 @@ impl<'a> Window<'a> {
             system.neighbours(executor).filter(|other| other.os_priority > system.executors[executor].os_priority);
         let preempting = above.flat_map(|other| &other.callbacks);
         let preempting: Option<Vec<_>> =
-            preempting.map(|other| Some((arrivals_of_work(known, *other)?, system.callbacks[*other].cost()))).collect();
+            preempting.map(|other| Some((known.work_arrivals(*other)?, system.callbacks[*other].cost()))).collect();
         let mut preempting = preempting?;
         let host = &system.executors[executor];
         if system.shares_locks[host.core] {
@@ -98,7 +99,7 @@ impl<'a> Window<'a> {
         Some(Self {
             known,
             executor,
-            blocking: mates().filter(is_below).map(|mate| blocking(system, mate)).max().unwrap_or(0),
+            blocking: mates().filter(is_below).map(|mate| system.blocking(mate)).max().unwrap_or(0),
             cost: system.callbacks[last].cost(),
             own: 0,
             work: mates().map(|mate| (arrivals[mate].clone(), system.callbacks[mate].cost())).collect(),

@@ -1,11 +1,11 @@
-//! Why there is no analysis.
+//! Errors of the analysis: systems that it refuses.
 
 use std::time::Duration;
 
 use rospin_core::ChainError;
 use rospin_scenario::CheckError;
 
-/// Why a system cannot be analysed, and what to do about it.
+/// The reason that a system cannot be analysed, and the fix.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnalysisError {
@@ -48,7 +48,7 @@ pub enum AnalysisError {
     NotAnalyzable {
         /// The callback.
         callback: String,
-        /// Why.
+        /// The reason.
         reason: String,
         /// The change that would do.
         mend: String,

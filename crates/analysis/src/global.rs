@@ -16,10 +16,12 @@
 //! are what "Thread Carefully", EMSOFT 2024, refutes published analyses for), and of each callback no more activations
 //! at once than may run at once. That is known from the response times, so it is part of the induction of
 //! [`solve`](crate::solve): the first activation to exceed its bound would have seen others that did not.
+//!
+//! Theorems and proofs: `book/src/analysis/several-threads.md`.
 
 use crate::interference::{Relation, Work};
+use crate::known::Known;
 use crate::search::Search;
-use crate::solve::Known;
 use crate::system::Policy;
 use crate::uniprocessor::{Order, order_of};
 use crate::window::{Ahead, Interferer, at_least};
@@ -68,7 +70,7 @@ fn from_release(known: &Known<'_>, callback: usize) -> Option<u64> {
             before.push(Work::of(known, other, mate.cost())?);
         }
         if relation.after {
-            blocking.extend(copies(known, other, crate::uniprocessor::blocking(system, other), executor.threads));
+            blocking.extend(copies(known, other, system.blocking(other), executor.threads));
         }
     }
     blocking.sort_unstable_by(|one, other| other.cmp(one));
@@ -121,7 +123,7 @@ fn from_window(known: &Known<'_>, callback: usize) -> Option<u64> {
         others.chain(std::iter::once((&own, plan.cost())))
     };
     let weight = all().map(|(arrivals, _)| arrivals.weight()).sum::<u64>() + 1;
-    // On a processor that is as fast as all threads together, a line is where to begin.
+    // The search begins at a lower limit: the solution for one processor that is as fast as all threads together.
     let steady = |fixed: u64| shared(fixed, threads, &mut all());
     let length = known.fixed_point(plan.executor, steady(carried), weight, |length| {
         let work = all().map(|(arrivals, cost)| arrivals.number(length).saturating_mul(cost));
@@ -133,7 +135,7 @@ fn from_window(known: &Known<'_>, callback: usize) -> Option<u64> {
             let work = interferers.iter().map(|other| other.before_start(offset, start));
             work.fold(first, u64::saturating_add) / threads + 1
         })?;
-        // It is not there before its release.
+        // It cannot start before its release.
         (start - 1).max(offset).checked_add(plan.cost())
     };
     let next = |offset: u64| {

@@ -1,7 +1,7 @@
 //! Messages between callbacks of one executor, under fixed priorities.
 //!
-//! Compositional analysis gives each link of a chain the jitter of all links before it. Inside an executor that is far too
-//! much: under a load of 95 % it finds no bound at all. With one thread and fixed priorities more is known. Consider a
+//! Compositional analysis gives each link of a chain the jitter of all links before it. Inside an executor that is too
+//! pessimistic: under a load of 95 % there is no bound at all. With one thread and fixed priorities more is known. Consider a
 //! level, which is a priority, and a busy window of it: an interval in which the executor has something at least as
 //! urgent to run, and before which it had nothing. A less urgent callback runs in it only if it had begun before, so:
 //! - messages from less urgent callbacks come once: from the one that was running when the window began;
@@ -15,10 +15,11 @@
 //! of one, and from then on none begins. Others may have been released while that one ran, which is why its execution time
 //! belongs to the window, but not to the response. The idea is that of PiCAS (Choi et al., RTAS 2021), which gives the later
 //! callback of a chain the higher priority for this very reason.
+//!
+//! Theorems and proofs: `book/src/analysis/chains.md`.
 
 use crate::arrivals::Arrivals;
-use crate::migrating;
-use crate::solve::{GATHERING, Known};
+use crate::known::{GATHERING, Known};
 use crate::system::{Callback, Policy, System};
 
 /// Returns true if this holds for an executor, and makes a difference.
@@ -30,7 +31,7 @@ pub(crate) fn applies(system: &System, executor: usize) -> bool {
     let has_peers = system.neighbours(executor).any(|other| other.os_priority == own.os_priority);
     own.policy == Policy::FixedPriority
         && own.threads == 1
-        && !migrating::concerns(system, executor)
+        && !system.moves(executor)
         && system.receive == 0
         && !has_peers
         && !plans().any(Callback::is_async)

@@ -2,7 +2,7 @@
 //! response time before.
 
 use crate::arrivals::Arrivals;
-use crate::solve::Known;
+use crate::known::Known;
 use crate::system::{Callback, Executor, Policy, System};
 
 /// The order of another callback of an executor with respect to the one under analysis.
@@ -42,8 +42,8 @@ impl Relation {
         }
     }
 
-    /// The same on several threads, of a callback that inherits from members of its group that come before: no matter when
-    /// it is released, it can run before the one under analysis.
+    /// Returns the order on several threads, with inheritance: a callback whose group has a member that comes before can inherit
+    /// from it, and then runs before the one under analysis, no matter when it is released.
     pub(crate) fn with_inheritance(system: &System, callback: usize, other: usize, delay: u64) -> Self {
         let (plan, mate) = (&system.callbacks[callback], &system.callbacks[other]);
         let executor = &system.executors[plan.executor];
@@ -86,7 +86,7 @@ impl Work {
         Self { before: relation.before, ..self }
     }
 
-    /// As many activations can come before in an interval of this length.
+    /// Returns how many activations can come before in an interval of this length.
     pub(crate) fn count(&self, length: u64) -> u64 {
         let length = length.max(1) as i64;
         let until = self.before.map_or(length, |before| length.min(before.saturating_add(1)));
@@ -95,7 +95,7 @@ impl Work {
 
     /// Returns how much of it can run in an interval of this length.
     ///
-    /// Where activations come one at a time: the interval begins with one that runs as late as it may, those after it run
+    /// For activations that come one at a time: the interval begins with one that runs as late as it may, those after it run
     /// as early as they can (Bertogna and Cirinei, RTSS 2007).
     pub(crate) fn total(&self, length: u64) -> u64 {
         let counted = self.count(length) * self.cost;
@@ -109,7 +109,8 @@ impl Work {
         }
     }
 
-    /// The same while something waits for so long: one thread at a time is all it takes if it does not overlap itself.
+    /// Returns how much of it can run in an interval of this length, in which something waits for so long. A callback whose
+    /// activations do not overlap runs on one thread at a time, so no longer than that.
     pub(crate) fn within(&self, length: u64, waiting: u64) -> u64 {
         let sequential = self.arrivals.number(self.response) <= 1;
         if sequential { self.total(length).min(waiting + 1) } else { self.total(length) }

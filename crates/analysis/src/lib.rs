@@ -48,11 +48,13 @@
 //! - Executors with one thread each that share several cores: interference of threads that are no less urgent.
 //! - Locks that executors on one core share, with priority inheritance; deadlines that may be missed so often in a row.
 //! - Several threads: global and non-preemptive, by fixed priority, EDF, first-in first-out or in any order; with a thread
-//!   for each group, each of those as on a thread of its own. The emulated wait set with several threads and
-//!   mutually exclusive groups has no bound: it starves.
+//!   for each group, each of those as on a thread of its own. The emulated wait set with several threads and mutually
+//!   exclusive groups has a bound as long as its threads and groups leave time; without one it may starve, and says so.
 //! - Executors with a [`Reservation`]: the same under a supply bound.
 //! - Chains: latency, reaction time and data age, with the jitter that callbacks pass on; inside one executor with fixed
 //!   priorities without it, since nothing less urgent runs in a busy window.
+//!
+//! The theorems, with proof sketches, sources and the tests that attack them, are in `book/src/analysis`.
 //!
 //! Bounds hold for every phase of timers and releases, so a simulation stays below them; how far is up to the phases.
 //! An execution time of zero is refused: zero is what a scenario without one says.
@@ -64,6 +66,7 @@ mod agreement;
 mod analysis;
 mod apart;
 mod arrivals;
+mod assemble;
 mod assign;
 mod budget;
 mod chains;
@@ -76,6 +79,7 @@ mod error;
 mod global;
 mod inside;
 mod interference;
+mod known;
 mod locks;
 mod lower;
 mod migrating;
@@ -101,4 +105,5 @@ pub use diagnosis::Late;
 pub use error::AnalysisError;
 pub use overheads::{Overheads, Reservation};
 pub use report::{CallbackBound, ChainBound, CoreLoad, Report};
-pub use sensitivity::{Margin, Sensitivity};
+pub use sensitivity::Sensitivity;
+pub use trial::Margin;

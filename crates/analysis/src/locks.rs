@@ -9,11 +9,12 @@
 //! whatever waits for what: the core is never idle in it, since all that may wait for each other is on it.
 //!
 //! A thread that waits for a lock leaves its core to others of its priority, so these may run in the middle of a callback.
+//!
+//! Theorems and proofs: `book/src/analysis/joins-locks-reservations.md`.
 
 use std::collections::BTreeMap;
 
 use crate::error::AnalysisError;
-use crate::migrating;
 use crate::system::{Callback, Executor, System};
 
 /// Returns true if two callbacks can want a lock at the same time.
@@ -54,7 +55,7 @@ pub(crate) fn check(system: &System, names: &[String]) -> Result<(), AnalysisErr
                 let reason = format!("it shares lock `{name}` with `{other}`, which runs on another core");
                 return refuse(user, reason, "move both to one core, or send a message instead");
             }
-            if migrating::concerns(system, system.callbacks[user].executor) {
+            if system.moves(system.callbacks[user].executor) {
                 let reason =
                     format!("it shares lock `{name}`, and its executor `{}` moves between cores", executor.name);
                 return refuse(user, reason, "give each executor one core, as in `cores = [0]`");

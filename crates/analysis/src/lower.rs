@@ -7,11 +7,10 @@ use rospin_core::{EntityKind, GroupKind, PriorityMap};
 use rospin_scenario::{Callback as Plan, Chain, ExecutionTime, Fault, Pattern, Priorities, Release, Scenario};
 
 use crate::arrivals::Arrivals;
-use crate::chains::Pace;
 use crate::curves::Curve;
 use crate::error::AnalysisError;
 use crate::overheads::{Overheads, Reservation};
-use crate::system::{Callback, Executor, Outside, Policy, Way, nanos};
+use crate::system::{Callback, Executor, Outside, Pace, Policy, Way, nanos};
 
 pub(crate) fn executors(
     scenario: &Scenario,

@@ -7,19 +7,14 @@
 //! (Bertogna and Cirinei, RTSS 2007, for threads in place of tasks). In whole nanoseconds: had it waited for one more than a
 //! solution says, m times as much would have run in it. The cores must be the same ones for all of them, since a
 //! thread that may not use one that is idle waits in vain.
+//!
+//! Theorems and proofs: `book/src/analysis/several-threads.md`.
 
 use crate::interference::{Relation, Work};
-use crate::solve::{Found, Known};
-use crate::system::System;
+use crate::known::{Found, Known};
 
 const METHOD: &str =
     "executors that share cores: interference of no less urgent threads (after Bertogna and Cirinei 2007)";
-
-/// True if this executor shares several cores with others.
-pub(crate) fn concerns(system: &System, executor: usize) -> bool {
-    let core = &system.cores[system.executors[executor].core];
-    core.numbers.len() > 1 && core.executors.len() > 1
-}
 
 pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
     Found { bound: response(known, callback), method: METHOD, stop: known.budget.stop() }

@@ -5,9 +5,17 @@
 //! group or an earlier one of itself, or all threads are busy with others. The former is counted in full, the latter is
 //! divided by the number of threads. Where no group excludes, or there is a thread for each, [`global`] and
 //! [`apart`] know better.
+//!
+//! The emulated wait set is one of these schedulers, with every order possible. An idle thread that finds nothing in the ready
+//! set polls, and then sees all activations whose groups are free. So no thread is idle while an activation waits whose group
+//! is free: a thread that throws a ready set away throws away only what it could not run. All other activations count as if they
+//! came before. Where they leave no time there is no solution, and the callback may indeed starve: that is the case of
+//! `the_wait_set_starves_where_it_has_no_bound` in `tests/threads.rs`.
+//!
+//! Theorems and proofs: `book/src/analysis/several-threads.md`.
 
 use crate::interference::{Relation, Work};
-use crate::solve::{Found, Known};
+use crate::known::{Found, Known};
 use crate::{apart, global};
 
 const APART: &str = "a thread for each group: busy window of the group";
@@ -81,7 +89,7 @@ fn response(known: &Known<'_>, callback: usize) -> Option<u64> {
     let load = load(known, callback, earlier)?;
     let segments = plan.segments.len() as u64;
     let acquisitions = if plan.releases_group { segments } else { 1 };
-    let receiving: Vec<_> = crate::uniprocessor::receive_load(known, executor.core)?.collect();
+    let receiving: Vec<_> = known.receive_load(executor.core)?.collect();
     let own = plan.cost() + plan.waits + known.delay(callback)?;
     let serial = earlier * plan.cost() + acquisitions * load.holding;
     // Twice: carried-in work takes a division more.

@@ -1,4 +1,4 @@
-//! Which threads share a core, which have one of their own.
+//! Placement: the threads that share a core, and those that have one of their own.
 //!
 //! The simulated machine gives its cores to the most urgent threads and moves threads to make room. So where all threads
 //! that could use some cores fit on them at once, each has a core of its own whatever the others do.
@@ -6,15 +6,7 @@
 use rospin_scenario::Scenario;
 
 use crate::error::AnalysisError;
-use crate::system::{Callback, Executor};
-
-/// A core and its executors, or the cores of one multi-threaded executor, or cores that several executors share.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Core {
-    /// Several for a multi-threaded executor, or for executors with one thread each that move between them.
-    pub(crate) numbers: Vec<u16>,
-    pub(crate) executors: Vec<usize>,
-}
+use crate::system::{Callback, Core, Executor};
 
 /// Places the executors that have callbacks.
 pub(crate) fn place(

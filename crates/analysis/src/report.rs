@@ -50,7 +50,7 @@ pub struct CallbackBound {
     pub priority: u32,
     /// Longest time from release (due time, or arrival of the message) to end; `None` if none was found.
     pub bound: Option<Duration>,
-    /// Why none was found, in words; `None` if there is one.
+    /// The reason that none was found, in words; `None` if there is one.
     pub not_proven: Option<String>,
     /// Its deadline, from release.
     pub deadline: Option<Duration>,

@@ -4,6 +4,8 @@
 //! than from the first of them to the end that belongs to the second. A stretch of offsets for which that is no longer
 //! than what was found already is passed over; one for which it is longer is halved, the most promising first (branch and
 //! bound, Land and Doig 1960). Windows have millions of offsets where periods differ by as much; a few dozen decide.
+//!
+//! Theorems and proofs: `book/src/analysis/budgets.md`.
 
 use std::collections::BinaryHeap;
 

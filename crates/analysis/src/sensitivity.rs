@@ -1,29 +1,18 @@
 //! The distance of a system from missing, or from meeting, its deadlines.
 
-use std::time::Duration;
-
 use crate::analysis::Analysis;
 use crate::budget::Budget;
 use crate::change::Change;
 use crate::diagnosis::{self, Late};
 use crate::error::AnalysisError;
-use crate::trial::Trial;
+use crate::trial::{Margin, Trial};
 
-/// Nothing is made longer or more frequent than by this factor.
-pub(crate) const FACTOR_MAX: f64 = 64.0;
-/// Factors are found to this share of themselves, where one bound is looked at...
-pub(crate) const PRECISION_OF_ONE: f64 = 1e-9;
-/// ...and where all of them are.
-pub(crate) const PRECISION_OF_ALL: f64 = 1.0 / 4096.0;
-/// Halvings are never more than this; below the last of them nothing is left of a callback.
-pub(crate) const HALVINGS: u32 = 40;
 /// Work for all of it, besides a share for each callback.
 const WORK: u64 = 5_000_000;
 const WORK_EACH: u64 = 60_000;
-/// Work times callbacks, at most: a step takes longer the more callbacks it looks at, and of a thousand hardly a margin is found in any
-/// time that somebody would wait.
+/// The largest product of work and callbacks. A step takes longer the more callbacks there are, so large systems get fewer steps.
 const WORK_OF_ALL: u64 = 5_000_000_000;
-/// Looks at each callback for each other one that a single solution takes at least.
+/// A single solution looks at each pair of callbacks at least so often.
 const LOOKS: u64 = 10;
 
 /// Margins of all callbacks, and changes that would make deadlines hold.
@@ -38,24 +27,6 @@ pub struct Sensitivity {
     pub changes: Vec<Change>,
     /// The number of callbacks that were not looked at, for the work ran out: the last ones.
     pub unknown: usize,
-}
-
-/// The margin of a callback: its largest change, alone, with all deadlines met.
-#[derive(Clone, PartialEq, Debug)]
-#[non_exhaustive]
-pub struct Margin {
-    /// Its name.
-    pub callback: String,
-    /// Its longest execution time as it is, overheads included, all its segments together.
-    pub execution: Duration,
-    /// The largest one with which all deadlines hold, up to 64 times as long; `None` if they do not even hold without it.
-    pub execution_max: Option<Duration>,
-    /// The shortest time between two of its releases as it is; `None` if it is released by other callbacks or by a list.
-    pub period: Option<Duration>,
-    /// The smallest one with which all deadlines hold, down to a 64th, up to 64 times; `None` also if there is none.
-    pub period_min: Option<Duration>,
-    /// True if the work ran out before this was known.
-    pub unknown: bool,
 }
 
 impl Sensitivity {
@@ -93,13 +64,13 @@ impl Analysis<'_> {
         let system = self.unloaded_system()?;
         let count = system.callbacks.len();
         let work = (WORK + WORK_EACH * count as u64).min(WORK_OF_ALL / count.max(1) as u64);
-        // Where that is not enough for one solution, it would be spent for nothing.
+        // A budget that does not suffice for one solution gives no margin at all, so none of it is spent.
         let is_hopeless = LOOKS * (count as u64).saturating_mul(count as u64) > work;
         let budget = Budget::of(if is_hopeless { 0 } else { work }, self.monitored());
         let mut trial = Trial::new(self.scenario(), system.clone(), &budget);
         let (mut late, mut changes) = (Vec::new(), Vec::new());
         if !is_hopeless && !trial.holds_as_it_is() {
-            // Half of it for what costs nothing.
+            // Half of the budget is for changes of the deployment.
             let free = Budget::of(budget.left() / 2, self.monitored());
             late = diagnosis::late(self, &system, &free);
             changes = diagnosis::changes(self, &late, &free);

@@ -9,29 +9,16 @@
 //! Rajkumar and Lehoczky 1990). So whoever waits for a group waits for no less urgent callback of other groups, except those
 //! that start while the holder is suspended. And a callback of another group may have to wait for a less urgent
 //! holder: see [`inherited`].
+//!
+//! Theorems and proofs: `book/src/analysis/exclusion.md`.
 
 use std::collections::BTreeMap;
 
 use crate::interference::{Relation, Work};
-use crate::solve::{Found, Known};
+use crate::known::{Found, Known};
 use crate::system::{Callback, Policy, System};
-use crate::uniprocessor::receive_load;
 
 const METHOD: &str = "limited-preemptive segments with suspension as jitter (Chen et al. 2019)";
-
-/// Returns true if another callback of its group keeps the group while it waits, or it does so itself.
-pub(crate) fn is_late(system: &System, callback: usize) -> bool {
-    let plan = &system.callbacks[callback];
-    plan.is_async() || plan.mates.iter().any(|mate| system.callbacks[*mate].holds_group())
-}
-
-/// Returns true if this analysis is the one for the callback.
-pub(crate) fn concerns(system: &System, callback: usize) -> bool {
-    let executor = &system.executors[system.callbacks[callback].executor];
-    let by_priority = executor.policy == Policy::FixedPriority;
-    is_late(system, callback)
-        || (!by_priority && executor.callbacks.iter().any(|other| system.callbacks[*other].is_async()))
-}
 
 pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
     Found { bound: response(known, callback), method: METHOD, stop: known.budget.stop() }
@@ -79,7 +66,7 @@ pub(crate) fn inherited(known: &Known<'_>, callback: usize) -> Option<u64> {
 
 /// Returns true if a callback of that relation can start, although it comes after this one, while this one waits.
 fn is_passed_by(system: &System, callback: usize, relation: Relation) -> bool {
-    relation.after || (is_late(system, callback) && relation.before.is_some())
+    relation.after || (system.is_late(callback) && relation.before.is_some())
 }
 
 /// Times that keep a callback waiting while those that come after it hold its group or the thread.
@@ -168,7 +155,7 @@ fn response(known: &Known<'_>, callback: usize) -> Option<u64> {
     for other in system.elsewhere(callback) {
         works.push((Work::of(known, other, system.callbacks[other].cost())?, 0));
     }
-    for arrivals in receive_load(known, executor.core)? {
+    for arrivals in known.receive_load(executor.core)? {
         works.push((Work::received(arrivals, known.receiving[executor.core]?, system.receive), 0));
     }
     known.fixed_point(plan.executor, known.responses[callback]?, works.len() as u64 + 1, |length| {

@@ -1,23 +1,17 @@
 //! A scenario as the analysis sees it: the longest execution times, arrival curves, who runs where.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rospin_core::EntityKind;
-use rospin_scenario::Scenario;
 
 use crate::arrivals::Arrivals;
-use crate::chains::Pace;
 use crate::error::AnalysisError;
-use crate::locks;
-use crate::lower;
-use crate::overheads::{Overheads, Reservation};
-use crate::placement::{self, Core};
+use crate::overheads::Reservation;
 
 /// Times are at most this, 36 years, so that sums of them fit.
-const TIME_MAX: u64 = 1 << 60;
+pub(crate) const TIME_MAX: u64 = 1 << 60;
 
-/// In which order an executor serves its callbacks.
+/// The order in which an executor serves its callbacks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Policy {
     Fifo,
@@ -44,9 +38,9 @@ pub(crate) struct Callback {
     pub(crate) executor: usize,
     pub(crate) kind: EntityKind,
     pub(crate) priority: u32,
-    /// By which EDF orders.
+    /// The deadline by which EDF orders.
     pub(crate) deadline: Option<u64>,
-    /// By which it is judged: the same, as long as nobody asks what if.
+    /// The deadline by which it is judged: the same one, unless a trial changes it.
     pub(crate) due: Option<u64>,
     /// The longest times, overheads included: one for each segment.
     pub(crate) segments: Vec<u64>,
@@ -125,6 +119,30 @@ impl Callback {
     }
 }
 
+/// When releases are sure to come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Pace {
+    /// The longest time between two of them.
+    pub(crate) gap: u64,
+    /// The latest time of the first one.
+    pub(crate) first: u64,
+}
+
+impl Pace {
+    /// The one that promises more.
+    pub(crate) fn least(paces: impl Iterator<Item = Self>) -> Option<Self> {
+        paces.reduce(|one, other| Self { gap: one.gap.min(other.gap), first: one.first.min(other.first) })
+    }
+}
+
+/// A core and its executors, or the cores of one multi-threaded executor, or cores that several executors share.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Core {
+    /// Several for a multi-threaded executor, or for executors with one thread each that move between them.
+    pub(crate) numbers: Vec<u16>,
+    pub(crate) executors: Vec<usize>,
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct System {
     pub(crate) executors: Vec<Executor>,
@@ -146,69 +164,6 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
 }
 
 impl System {
-    /// Without a look at how much the cores have to do.
-    pub(crate) fn new(
-        scenario: &Scenario,
-        overheads: &Overheads,
-        reservations: &BTreeMap<String, Reservation>,
-    ) -> Result<Self, AnalysisError> {
-        scenario.check()?;
-        let mut executors = lower::executors(scenario, reservations)?;
-        let mut callbacks = lower::callbacks(scenario, overheads)?;
-        for (number, callback) in callbacks.iter().enumerate() {
-            executors[callback.executor].callbacks.push(number);
-        }
-        lower::inject(scenario, &mut callbacks)?;
-        lower::link(scenario, &mut callbacks);
-        lower::lock(scenario, &mut callbacks);
-        refuse_starvation(&executors, &callbacks)?;
-        let order = order(&callbacks)?;
-        let cores = placement::place(scenario, &mut executors, &callbacks)?;
-        let mut system = Self {
-            executors,
-            callbacks,
-            order,
-            cores,
-            shares_locks: Vec::new(),
-            receive: nanos(overheads.receive),
-            limit: TIME_MAX,
-        };
-        system.check_times()?;
-        locks::check(&system, &scenario.locks)?;
-        system.shares_locks = (0..system.cores.len()).map(|core| locks::are_shared(&system, core)).collect();
-        system.limit = system.divergence_limit();
-        Ok(system)
-    }
-
-    fn check_times(&self) -> Result<(), AnalysisError> {
-        for (callback, never) in self.callbacks.iter().zip(self.never_released()) {
-            if callback.cost() == 0 {
-                return Err(AnalysisError::NoExecutionTime { callback: callback.name.clone() });
-            }
-            if never {
-                return Err(AnalysisError::NeverReleased { callback: callback.name.clone() });
-            }
-        }
-        Ok(())
-    }
-
-    fn never_released(&self) -> Vec<bool> {
-        let mut never = vec![true; self.callbacks.len()];
-        for &callback in &self.order {
-            let plan = &self.callbacks[callback];
-            never[callback] = if plan.is_join() {
-                let dry = |input: usize| {
-                    let mut places = plan.of_input(input);
-                    plan.joined[input].arrivals.is_never() && places.all(|place| never[plan.publishers[place]])
-                };
-                (0..plan.joined.len()).any(dry)
-            } else {
-                plan.source.is_never() && plan.publishers.iter().all(|publisher| never[*publisher])
-            };
-        }
-        never
-    }
-
     /// Activations a nanosecond, by callback.
     pub(crate) fn rates(&self) -> Vec<f64> {
         let mut rates = vec![0.0; self.callbacks.len()];
@@ -241,7 +196,7 @@ impl System {
         self.cores.iter().map(of).collect()
     }
 
-    /// The same of all cores, then of all reservations: what is asked for as a share of what there is.
+    /// Returns the loads of all cores, then of all reservations: the time that is asked for as a share of the time that there is.
     pub(crate) fn loads(&self) -> Vec<f64> {
         let rates = self.rates();
         let load = |callback: &usize| rates[*callback] * self.callbacks[*callback].cost() as f64;
@@ -277,70 +232,65 @@ impl System {
         Ok(())
     }
 
+    /// Callbacks of other executors on the callback's core that may run while it is ready.
+    pub(crate) fn elsewhere(&self, callback: usize) -> impl Iterator<Item = usize> + '_ {
+        let own = self.callbacks[callback].executor;
+        let others = self.neighbours(own).filter(move |other| other.os_priority >= self.executors[own].os_priority);
+        others.flat_map(|other| other.callbacks.iter().copied())
+    }
+
+    /// Other executors that share its core, if it has no reservation to keep them apart.
+    pub(crate) fn neighbours(&self, executor: usize) -> impl Iterator<Item = &Executor> {
+        let apart = self.executors[executor].reservation.is_some();
+        let core = &self.cores[self.executors[executor].core];
+        core.executors.iter().filter(move |other| !apart && **other != executor).map(|other| &self.executors[*other])
+    }
+
+    /// Returns true if bounds of some callbacks depend on those of others, so that one round is not enough.
+    pub(crate) fn is_interdependent(&self) -> bool {
+        self.receive > 0
+            || self.callbacks.iter().any(|plan| !plan.publishers.is_empty() || plan.is_join() || plan.is_async())
+            || self.cores.iter().any(|core| core.numbers.len() > 1 && core.executors.len() > 1)
+            || self
+                .executors
+                .iter()
+                .any(|executor| executor.threads > 1 || matches!(executor.policy, Policy::WaitSet { .. }))
+    }
+
+    /// True if this executor shares several cores with others, and moves between them.
+    pub(crate) fn moves(&self, executor: usize) -> bool {
+        let core = &self.cores[self.executors[executor].core];
+        core.numbers.len() > 1 && core.executors.len() > 1
+    }
+
+    /// Returns true if a callback can wait in the middle of its work: for what it awaits, or for its group.
+    pub(crate) fn is_late(&self, callback: usize) -> bool {
+        let plan = &self.callbacks[callback];
+        plan.is_async() || plan.mates.iter().any(|mate| self.callbacks[*mate].holds_group())
+    }
+
+    /// Returns true if the busy window does not hold for a callback of an executor with one thread, since it suspends
+    /// itself, or others do.
+    pub(crate) fn suspends(&self, callback: usize) -> bool {
+        let executor = &self.executors[self.callbacks[callback].executor];
+        let by_priority = executor.policy == Policy::FixedPriority;
+        self.is_late(callback)
+            || (!by_priority && executor.callbacks.iter().any(|other| self.callbacks[*other].is_async()))
+    }
+
+    /// Returns how long a less urgent callback may still run. A nanosecond less than it takes, unless something that takes no
+    /// time can make a more urgent one ready right after it started.
+    pub(crate) fn blocking(&self, callback: usize) -> u64 {
+        let instantaneous = self.callbacks.iter().any(|plan| plan.instantaneous);
+        self.callbacks[callback].longest_segment().saturating_sub(u64::from(!instantaneous))
+    }
+
     /// Long enough for any response time of interest.
-    fn divergence_limit(&self) -> u64 {
+    pub(crate) fn divergence_limit(&self) -> u64 {
         let rates = self.rates();
         let longest = |rate: &f64| if *rate > 0.0 { (1.0 / rate) as u64 } else { 0 };
         let period = rates.iter().map(longest).max().unwrap_or(0);
         let once: u64 = self.callbacks.iter().map(|callback| callback.cost() + callback.waits).sum();
         period.saturating_mul(1_000).saturating_add(once.saturating_mul(1_000)).min(TIME_MAX)
     }
-}
-
-/// With several threads, rclcpp's wait set does not poll for a group that is held, and forgets what it did not serve.
-fn refuse_starvation(executors: &[Executor], callbacks: &[Callback]) -> Result<(), AnalysisError> {
-    for callback in callbacks {
-        let executor = &executors[callback.executor];
-        let emulated = matches!(executor.policy, Policy::WaitSet { .. }) && executor.threads > 1;
-        if let Some(mate) = callback.mates.first().filter(|_| emulated) {
-            return Err(AnalysisError::not_analyzable(
-                &callback.name,
-                format!(
-                    "its response time is unbounded, because of starvation: a wait set with several threads passes over \
-                     a mutually exclusive group that is held, so `{}` can keep it from running for ever",
-                    callbacks[*mate].name
-                ),
-                "choose another `policy`, one thread, or a group for each",
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// Publishers before receivers.
-fn order(callbacks: &[Callback]) -> Result<Vec<usize>, AnalysisError> {
-    let mut order = Vec::new();
-    let mut placed = vec![false; callbacks.len()];
-    while order.len() < callbacks.len() {
-        let before = order.len();
-        for (number, callback) in callbacks.iter().enumerate() {
-            if !placed[number] && callback.publishers.iter().all(|publisher| placed[*publisher]) {
-                placed[number] = true;
-                order.push(number);
-            }
-        }
-        if order.len() == before {
-            return Err(AnalysisError::Cycle { path: cycle(callbacks, &placed) });
-        }
-    }
-    Ok(order)
-}
-
-/// A cycle among what could not be placed: each of those has a publisher among them.
-fn cycle(callbacks: &[Callback], placed: &[bool]) -> Vec<String> {
-    let mut path: Vec<usize> = placed.iter().position(|done| !done).into_iter().collect();
-    while let Some(last) = path.last() {
-        let Some(next) = callbacks[*last].publishers.iter().copied().find(|publisher| !placed[*publisher]) else {
-            break;
-        };
-        let seen = path.iter().position(|known| *known == next);
-        path.push(next);
-        if let Some(start) = seen {
-            path.drain(..start);
-            break;
-        }
-    }
-    // Against the flow of data until here.
-    path.reverse();
-    path.into_iter().map(|callback| callbacks[callback].name.clone()).collect()
 }

@@ -11,9 +11,36 @@ use rospin_scenario::Scenario;
 use crate::arrivals::Arrivals;
 use crate::budget::Budget;
 use crate::chains;
-use crate::sensitivity::{FACTOR_MAX, HALVINGS, Margin, PRECISION_OF_ALL, PRECISION_OF_ONE};
-use crate::solve::{Known, Manner, Solution, seek};
+use crate::known::{Known, Solution};
+use crate::solve::{self, Manner, seek};
 use crate::system::{Callback, System};
+
+/// Nothing is made longer or more frequent than by this factor.
+const FACTOR_MAX: f64 = 64.0;
+/// Factors are found to this share of themselves, where one bound is looked at...
+const PRECISION_OF_ONE: f64 = 1e-9;
+/// ...and where all of them are.
+const PRECISION_OF_ALL: f64 = 1.0 / 4096.0;
+/// Halvings are never more than this; below the last of them nothing is left of a callback.
+const HALVINGS: u32 = 40;
+
+/// The margin of a callback: its largest change, alone, with all deadlines met.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct Margin {
+    /// Its name.
+    pub callback: String,
+    /// Its longest execution time as it is, overheads included, all its segments together.
+    pub execution: Duration,
+    /// The largest one with which all deadlines hold, up to 64 times as long; `None` if they do not even hold without it.
+    pub execution_max: Option<Duration>,
+    /// The shortest time between two of its releases as it is; `None` if it is released by other callbacks or by a list.
+    pub period: Option<Duration>,
+    /// The smallest one with which all deadlines hold, down to a 64th, up to 64 times; `None` also if there is none.
+    pub period_min: Option<Duration>,
+    /// True if the work ran out before this was known.
+    pub unknown: bool,
+}
 
 /// The part of a callback that is changed by a factor.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -204,7 +231,7 @@ impl<'a> Trial<'a> {
             thresholds,
         };
         self.budget.begin(self.budget.whole() / 64);
-        let bound = known.bound(member).bound;
+        let bound = solve::bound(&known, member).bound;
         let hold = bound.is_some_and(|bound| due.is_none_or(|due| bound <= due));
         hold && self.chains_of_hold(member, bound)
     }

@@ -1,21 +1,19 @@
 //! Synchronous callbacks of executors with one thread, alone on their core or not.
+//!
+//! Theorems and proofs: `book/src/analysis/one-thread.md`.
 
-use response_time_analysis::supply::{Dedicated, Periodic};
-use response_time_analysis::time::{Duration, Service};
+use response_time_analysis::supply::Dedicated;
 use rospin_core::EntityKind;
 
 use crate::arrivals::Arrivals;
 use crate::budget::Budget;
 use crate::end_to_end;
 use crate::inside;
+use crate::known::{Found, Known};
 use crate::locks;
-use crate::migrating;
-use crate::overheads::Reservation;
-use crate::search::Search;
-use crate::solve::{Found, Known};
 use crate::suspension;
-use crate::system::{Callback, Executor, Policy, System, nanos};
-use crate::window::{self, Ahead, Blocker, Interferer, Supply, Window};
+use crate::system::{Callback, Policy, System};
+use crate::window::{Ahead, Blocker, Interferer, Supply, Window};
 
 const PREEMPTIVE: &str = "preemptive fixed priority (Bozhko and Brandenburg 2020)";
 const FIXED_PRIORITY: &str = "non-preemptive fixed priority (Bozhko and Brandenburg 2020)";
@@ -28,71 +26,6 @@ const SHARED: &str = "busy window of the core: OS priority between executors, no
 const LOCKED: &str =
     "busy window of the core, shared locks with priority inheritance (Sha, Rajkumar and Lehoczky 1990)";
 const RESERVED: &str = "busy window under a reservation (supply bound of Shin and Lee 2003)";
-
-/// Who else is on the core, from an executor's point of view.
-impl System {
-    /// Callbacks of other executors on the callback's core that may run while it is ready.
-    pub(crate) fn elsewhere(&self, callback: usize) -> impl Iterator<Item = usize> + '_ {
-        let own = self.callbacks[callback].executor;
-        let others = self.neighbours(own).filter(move |other| other.os_priority >= self.executors[own].os_priority);
-        others.flat_map(|other| other.callbacks.iter().copied())
-    }
-
-    /// Other executors that share its core, if it has no reservation to keep them apart.
-    pub(crate) fn neighbours(&self, executor: usize) -> impl Iterator<Item = &Executor> {
-        let apart = self.executors[executor].reservation.is_some();
-        let core = &self.cores[self.executors[executor].core];
-        core.executors.iter().filter(move |other| !apart && **other != executor).map(|other| &self.executors[*other])
-    }
-
-    /// Returns true if bounds of some callbacks depend on those of others, so that one round is not enough.
-    pub(crate) fn is_interdependent(&self) -> bool {
-        self.receive > 0
-            || self.callbacks.iter().any(|plan| !plan.publishers.is_empty() || plan.is_join() || plan.is_async())
-            || self.cores.iter().any(|core| core.numbers.len() > 1 && core.executors.len() > 1)
-            || self
-                .executors
-                .iter()
-                .any(|executor| executor.threads > 1 || matches!(executor.policy, Policy::WaitSet { .. }))
-    }
-}
-
-/// Returns the processor time that the executor has.
-pub(crate) fn supply(executor: &Executor) -> Supply {
-    match executor.reservation {
-        Some(Reservation { budget, period }) => {
-            Supply::Reserved(Periodic::new(Service::from(nanos(budget)), Duration::from(nanos(period))))
-        }
-        None => Supply::Whole(Dedicated::new()),
-    }
-}
-
-/// Returns what the receive thread has to do on a core; nothing if receiving costs nothing.
-pub(crate) fn receive_load(known: &Known<'_>, core: usize) -> Option<impl Iterator<Item = Arrivals>> {
-    let system = known.system;
-    let executors = system.cores[core].executors.iter();
-    let callbacks = executors.flat_map(|executor| &system.executors[*executor].callbacks);
-    let received =
-        callbacks.filter(|callback| system.receive > 0 && system.callbacks[**callback].kind != EntityKind::Timer);
-    let arrivals: Option<Vec<_>> = received.map(|callback| known.arrivals[*callback].clone()).collect();
-    arrivals.map(Vec::into_iter)
-}
-
-/// Returns how long it takes until a message on this core is received: the receive thread serves them first-in first-out, and nothing
-/// is more urgent.
-pub(crate) fn receiving(known: &Known<'_>, core: usize) -> Option<u64> {
-    let load: Vec<_> = receive_load(known, core)?.collect();
-    if load.is_empty() {
-        return Some(0);
-    }
-    let (all, cost) = (Arrivals::sum(load), known.system.receive);
-    let demand = |length| all.number(length).saturating_mul(cost);
-    let start = window::at_least(0, std::iter::once((&all, cost)));
-    let limit = known.system.limit;
-    let length = known.budget.fixed_point(&Supply::Whole(Dedicated::new()), limit, start, all.weight(), demand)?;
-    let search = Search { budget: known.budget, stretches: vec![(0, length.max(1) - 1)], enough: 0 };
-    search.longest(|at| Some(demand(at + 1)), |at| Some(all.next_step(at + 1)? - 1))
-}
 
 pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
     let system = known.system;
@@ -119,8 +52,9 @@ pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
 
 /// Returns true if all callbacks of an executor have the same bound: first in, first out, with nothing else on its core.
 ///
-/// What is released at an offset A of a busy window ends once all that is released from 0 to A has run, whichever of it this
-/// is. The longest time from any A to that end is the bound of each callback, since each may be what is released there.
+/// Consider an activation that is released at an offset A of a busy window. It ends once all activations that were released from
+/// 0 to A have run, whichever callback it belongs to. The longest time from any A to that end is the bound of each callback, since
+/// each callback may be the one that is released at A.
 pub(crate) fn has_common_bound(known: &Known<'_>, executor: usize) -> bool {
     let system = known.system;
     let own = &system.executors[executor];
@@ -128,18 +62,11 @@ pub(crate) fn has_common_bound(known: &Known<'_>, executor: usize) -> bool {
     own.policy == Policy::Fifo
         && own.threads == 1
         && system.receive == 0
-        && !migrating::concerns(system, executor)
+        && !system.moves(executor)
         && !system.shares_locks[own.core]
         && system.neighbours(executor).next().is_none()
-        && !own.callbacks.iter().any(|callback| suspension::concerns(system, *callback))
+        && !own.callbacks.iter().any(|callback| system.suspends(*callback))
         && own.callbacks.iter().all(comes)
-}
-
-/// Returns how long something less urgent may still run. A nanosecond less than it takes, unless something that takes no time can
-/// make a more urgent one ready right after it started.
-pub(crate) fn blocking(system: &System, callback: usize) -> u64 {
-    let instantaneous = system.callbacks.iter().any(|plan| plan.instantaneous);
-    system.callbacks[callback].longest_segment().saturating_sub(u64::from(!instantaneous))
 }
 
 /// Returns true if all executors on the core have one callback and a priority of their own: tasks, as in the text books.
@@ -170,15 +97,15 @@ pub(crate) fn window<'a>(known: &Known<'a>, callback: usize) -> Option<ReadyWind
     }
     let of_mate = |mate: usize| match &inside {
         Some(arrivals) => Some(arrivals[mate].clone()),
-        None => arrivals_of_work(known, mate),
+        None => known.work_arrivals(mate),
     };
     let mut window = ReadyWindow {
         own,
-        released_after: releasers.iter().map(|releaser| blocking(system, *releaser)).collect(),
+        released_after: releasers.iter().map(|releaser| system.blocking(*releaser)).collect(),
         cost: plan.cost(),
         interferers: Vec::new(),
         blockers: Vec::new(),
-        supply: supply(executor),
+        supply: Supply::of(executor),
         limit: system.limit,
         budget: known.budget,
         enough: known.enough(callback),
@@ -196,14 +123,14 @@ pub(crate) fn window<'a>(known: &Known<'a>, callback: usize) -> Option<ReadyWind
         };
         has_peers |= other.os_priority == executor.os_priority;
         for callback in &other.callbacks {
-            window.add(arrivals_of_work(known, *callback)?, system.callbacks[*callback].cost(), ahead);
+            window.add(known.work_arrivals(*callback)?, system.callbacks[*callback].cost(), ahead);
         }
     }
     let locked = if are_shared { locks::blocking(system, executor) } else { 0 };
     if locked > 0 {
         window.add(Arrivals::Once { count: 1 }, locked, Ahead::UntilEnd);
     }
-    for arrivals in receive_load(known, executor.core)? {
+    for arrivals in known.receive_load(executor.core)? {
         window.add(arrivals, system.receive, Ahead::UntilEnd);
     }
     for &other in executor.callbacks.iter().filter(|other| **other != callback) {
@@ -212,14 +139,14 @@ pub(crate) fn window<'a>(known: &Known<'a>, callback: usize) -> Option<ReadyWind
             Order::Before(ahead) => window.add(of_mate(other)?, cost, ahead),
             Order::Key { lead } => {
                 window.add(of_mate(other)?, cost, Ahead::ByKey { lead, overtakes: has_peers });
-                // It is behind jobs that are released at least so long before it.
+                // It comes after jobs that are released at least so long before it.
                 let below = u64::try_from(-lead).unwrap_or(0);
-                window.blockers.push(Blocker { cost: blocking(system, other), below });
+                window.blockers.push(Blocker { cost: system.blocking(other), below });
             }
             Order::After if has_peers => {
                 window.add(of_mate(other)?, cost, Ahead::BeforeRelease);
             }
-            Order::After => window.blockers.push(Blocker { cost: blocking(system, other), below: u64::MAX }),
+            Order::After => window.blockers.push(Blocker { cost: system.blocking(other), below: u64::MAX }),
         }
     }
     if executor.policy == Policy::FixedPriority {
@@ -254,9 +181,9 @@ pub(crate) fn group_window<'a>(known: &Known<'a>, callback: usize) -> Option<Rea
             Order::Key { lead } => {
                 window.add(known.seen(mate)?, cost, Ahead::ByKey { lead, overtakes: false });
                 let below = u64::try_from(-lead).unwrap_or(0);
-                window.blockers.push(Blocker { cost: blocking(system, mate), below });
+                window.blockers.push(Blocker { cost: system.blocking(mate), below });
             }
-            Order::After => window.blockers.push(Blocker { cost: blocking(system, mate), below: u64::MAX }),
+            Order::After => window.blockers.push(Blocker { cost: system.blocking(mate), below: u64::MAX }),
         }
     }
     Some(window)
@@ -304,12 +231,7 @@ impl ReadyWindow<'_> {
     }
 }
 
-/// Arrivals of what another callback has to run: of its segments if it waits in between, or waits for its group.
-pub(crate) fn arrivals_of_work(known: &Known<'_>, callback: usize) -> Option<Arrivals> {
-    if suspension::is_late(known.system, callback) { known.spread(callback) } else { known.seen(callback) }
-}
-
-/// Where a callback comes in the order of an executor, compared with the one under analysis.
+/// The order of a callback compared with the one under analysis, in their executor.
 pub(crate) enum Order {
     Before(Ahead),
     /// By a key: the time of release plus something; the other one may be released so much later and still go first.

@@ -10,14 +10,14 @@
 //! So misses of k activations in a row are no more than activations of O that run from the begin of the first one's window to
 //! the end of the last one, times the misses in one window. Those are counted by the offsets at which a release may miss: it is
 //! all of them between the first and the last such offset.
+//!
+//! Theorems and proofs: `book/src/analysis/joins-locks-reservations.md`.
 
-use crate::migrating;
-use crate::solve::Known;
-use crate::suspension;
+use crate::known::Known;
 use crate::system::System;
 use crate::uniprocessor::{self, window};
 
-/// As many other callbacks are looked at.
+/// The number of other callbacks that are looked at.
 const OTHERS_MAX: usize = 64;
 
 /// The most misses of `of` activations in a row; `None` if nothing is known. `gap` is the longest time between two releases.
@@ -28,8 +28,8 @@ pub(crate) fn misses(known: &Known<'_>, callback: usize, of: u64, gap: Option<u6
     if response <= due {
         return Some(0);
     }
-    let moves = migrating::concerns(system, plan.executor);
-    if moves || system.executors[plan.executor].threads > 1 || suspension::concerns(system, callback) {
+    let moves = system.moves(plan.executor);
+    if moves || system.executors[plan.executor].threads > 1 || system.suspends(callback) {
         return None;
     }
     known.budget.begin(known.budget.whole() / 8);

@@ -6,20 +6,24 @@
 //! several executors with OS priorities above an executor that does not preempt, a supply bound for every policy, and the
 //! ready sets of the wait set by the counting argument of Blass et al. (RTSS 2021, Lemmas 8 and 16), with timers inside or
 //! outside. The tests hold it against the crate wherever both apply.
+//!
+//! Theorems and proofs: `book/src/analysis/one-thread.md`.
 
 use response_time_analysis::supply::{Dedicated, Periodic, SupplyBound};
 use response_time_analysis::time::{Duration, Service};
 
 use crate::arrivals::Arrivals;
 use crate::budget::Budget;
+use crate::overheads::Reservation;
 use crate::search::Search;
+use crate::system::{Executor, nanos};
 
-/// As many offsets are looked at, one after the other.
+/// The number of offsets that are looked at one by one.
 const OFFSETS_MAX: usize = 2_000;
-/// As many starts are remembered in a search, to begin others with.
+/// The number of starts that a search remembers, as begins of others.
 const STARTS_MAX: usize = 64;
 
-/// Which activations of another callback run before the job under analysis, which is released at an offset A.
+/// The activations of another callback that run before the job under analysis, which is released at an offset A.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ahead {
     /// All that arrives until the job starts: it is more urgent, but does not preempt.
@@ -81,7 +85,7 @@ impl Interferer {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blocker {
     pub(crate) cost: u64,
-    /// It is less urgent than jobs with a smaller offset only.
+    /// Only jobs with a smaller offset than this are more urgent than it.
     pub(crate) below: u64,
 }
 
@@ -90,6 +94,18 @@ pub(crate) struct Blocker {
 pub(crate) enum Supply {
     Whole(Dedicated),
     Reserved(Periodic),
+}
+
+impl Supply {
+    /// Returns the processor time that an executor has.
+    pub(crate) fn of(executor: &Executor) -> Self {
+        match executor.reservation {
+            Some(Reservation { budget, period }) => {
+                Self::Reserved(Periodic::new(Service::from(nanos(budget)), Duration::from(nanos(period))))
+            }
+            None => Self::Whole(Dedicated::new()),
+        }
+    }
 }
 
 impl SupplyBound for Supply {
@@ -149,8 +165,8 @@ impl Window<'_> {
         search.longest(end, |offset| self.next_offset(offset))
     }
 
-    /// The same for a callback that is released once in a window, by the end of what runs when it begins, for so long. A
-    /// shorter part of that in the window leaves less time for others to arrive.
+    /// Returns the bound of a callback that is released once in a window, by the end of its releaser, which runs when the window
+    /// begins. All of the releaser's time is counted into the window: a shorter part leaves less time for others to arrive.
     pub(crate) fn after(&self, releaser: u64) -> Option<u64> {
         let blockers = vec![Blocker { cost: releaser, below: u64::MAX }];
         let (_, end) = Window { blockers, ..self.clone() }.at(releaser, 1)?;

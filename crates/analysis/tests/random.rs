@@ -131,7 +131,7 @@ validates! {
     asynchronous_fifo: Kind::Asynchronous("fifo"), 0.3, 0.4;
     asynchronous_edf: Kind::Asynchronous("edf"), 0.3, 0.4;
     asynchronous_wait_set: Kind::Asynchronous("wait-set-e2"), 0.0, 0.2;
-    /// Who holds a group inherits, and others wait for that.
+    /// The holder of a group inherits priority, and others wait for it.
     holding: Kind::Holding("fixed-priority", 1), 0.4, 0.8;
     holding_edf: Kind::Holding("edf", 1), 0.3, 0.6;
     holding_fifo: Kind::Holding("fifo", 1), 0.3, 0.9;
@@ -141,4 +141,6 @@ validates! {
     chains: Kind::Chains, 0.5, 0.9;
     linked: Kind::Linked, 0.5, 0.9;
     threads: Kind::Threads, 0.2, 0.4;
+    /// Groups that a wait set passes over, as long as there is a bound.
+    polling: Kind::Polling, 0.2, 0.2;
 }

@@ -29,8 +29,8 @@ fn key(error: &ScenarioError) -> String {
 /// What is wrong, with the file and the place.
 pub(crate) fn read(path: &Path) -> Result<Scenario, ScenarioFileError> {
     let unreadable = |reason| ScenarioFileError::Unreadable { path: path.to_owned(), reason };
-    let text = fs::read_to_string(path).map_err(unreadable)?;
     let wrong = |error| ScenarioFileError::Text { path: path.to_owned(), error };
+    let text = ScenarioError::text_of(fs::read(path).map_err(unreadable)?).map_err(wrong)?;
     let mut scenario = Scenario::parse(&text).map_err(wrong)?;
     scenario.load_measured(&text, path).map_err(wrong)?;
     Ok(scenario)

@@ -76,6 +76,9 @@ const CASES: &[(For, &str, &str, &str)] = &[
     (Both, "cores = 2", "cores = §02", ""),
     (Both, "[[group]]", "[[group]] §x", ""),
     (Both, "seed = 7", "seed §7", ""),
+    // Not UTF-8.
+    (Both, "name = \"right\"", "name = \"é§\u{ad}\"", "byte 0xe9 is not UTF-8; save the file as UTF-8"),
+    (Both, "jitter = \"1 ms\"", "jitter = \"1 ms\"\n# §\u{ad}", "byte 0xe9 is not UTF-8"),
     // Not what is expected there.
     (Both, "seed = 7", "seed = §\"seven\"", "expected"),
     (Both, "seed = 7", "seed = §-7", "expected"),
@@ -163,7 +166,8 @@ fn sixty_broken_files() {
             let line_start = before.rfind('\n').map_or(0, |at| at + 1);
             (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
         });
-        let path = folder.file(&format!("case{number}.toml"), &marked.replace('§', ""));
+        let path = folder.path(&format!("case{number}.toml"));
+        std::fs::write(&path, bytes(&marked.replace('§', ""))).expect("a file");
         for (command, only) in [("analyze", Analyze), ("simulate", Simulate)] {
             if *whom != Both && *whom != only {
                 continue;
@@ -184,6 +188,11 @@ fn sixty_broken_files() {
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// The bytes of a case: for the soft hyphen, a byte that UTF-8 has not.
+fn bytes(text: &str) -> Vec<u8> {
+    text.split('\u{ad}').map(str::as_bytes).collect::<Vec<_>>().join(&0xe9)
 }
 
 #[test]

@@ -87,7 +87,25 @@ impl ScenarioError {
         Self { line, column, key: printable(&key), message: printable(&message) }
     }
 
-    /// Returns the error of a [`Scenario`](crate::Scenario) with its place in the text.
+    /// Returns the text that a file consists of.
+    ///
+    /// # Errors
+    /// If it is not UTF-8: the place of the first byte that is not, and what to do about it.
+    pub fn text_of(bytes: Vec<u8>) -> Result<String, Self> {
+        String::from_utf8(bytes).map_err(|error| {
+            let valid = error.utf8_error().valid_up_to();
+            let bytes = error.as_bytes();
+            // Up to there it is UTF-8.
+            let before = String::from_utf8_lossy(&bytes[..valid]);
+            let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+            let column = before[line_start..].chars().count() + 1;
+            let byte = bytes.get(valid).copied().unwrap_or_default();
+            let message = format!("byte 0x{byte:02x} is not UTF-8; save the file as UTF-8, or replace this character");
+            Self { line: before.matches('\n').count() + 1, column, key: String::new(), message }
+        })
+    }
+
+    /// Where in a text something stands that a check of the [`Scenario`](crate::Scenario) complains about.
     #[must_use]
     pub fn locate(text: &str, error: &CheckError) -> Self {
         crate::text::locate(text, error)

@@ -33,8 +33,27 @@ pub enum FileError {
 /// Returns the name and the text of a file. `kind` is for error messages.
 pub(crate) fn read(kind: &'static str, path: &Path) -> Result<(String, String), FileError> {
     let file = path.display().to_string();
-    match fs::read_to_string(path) {
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(source) => return Err(FileError::Unreadable { kind, file, source }),
+    };
+    match ScenarioError::text_of(bytes) {
         Ok(text) => Ok((file, text)),
-        Err(source) => Err(FileError::Unreadable { kind, file, source }),
+        Err(error) => Err(FileError::Text { file, error }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_are_no_text_have_a_place() {
+        let path = std::env::temp_dir().join(format!("rospin-scenario-{}-bytes.toml", std::process::id()));
+        fs::write(&path, b"seed = 1\nname = \"\xc3\xa9\xe9\"\n").unwrap();
+        let error = read("scenario", &path).unwrap_err().to_string();
+        let said = "line 2, column 10: byte 0xe9 is not UTF-8; save the file as UTF-8";
+        assert!(error.starts_with(&path.display().to_string()) && error.contains(said), "{error}");
+        fs::remove_file(path).unwrap();
     }
 }

@@ -35,7 +35,8 @@ impl Scenario {
         let folder = path.parent().unwrap_or(Path::new(""));
         for (number, release) in self.releases.iter_mut().enumerate() {
             let Pattern::Measured { file, times } = &mut release.pattern else { continue };
-            let found = std::fs::read_to_string(folder.join(&*file)).map_err(|error| error.to_string());
+            let found = std::fs::read(folder.join(&*file)).map_err(|error| error.to_string());
+            let found = found.and_then(|bytes| ScenarioError::text_of(bytes).map_err(|error| error.to_string()));
             match found.and_then(|content| arrivals(&content)) {
                 Ok(found) => *times = found,
                 Err(reason) => {
@@ -93,6 +94,9 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         let missing = Scenario::load(&path).unwrap_err().to_string();
         assert!(missing.contains("line 11, column 12, `measured`: `times.txt`: "), "{missing}");
+        std::fs::write(folder.join("times.txt"), b"7 ms\n3 \xb5s\n").unwrap();
+        let latin = Scenario::load(&path).unwrap_err().to_string();
+        assert!(latin.contains("line 11, column 12, `measured`: `times.txt`: line 2, column 3: byte 0xb5"), "{latin}");
         std::fs::write(folder.join("times.txt"), "7 ms\n3 ms\n").unwrap();
         let scenario = Scenario::load(&path).unwrap();
         let Pattern::Measured { times, .. } = &scenario.releases[0].pattern else { panic!("measured") };

@@ -28,7 +28,7 @@ pub(super) fn assign(system: &mut System) -> Result<(), AnalysisError> {
             open.retain(|other| *other != executor);
         }
     }
-    // Where bounds depend on each other, what held on the way need not hold now.
+    // If bounds depend on each other, a deadline that held at a lower level may be missed now.
     let solution = solve(system, &budget(system));
     match (0..system.callbacks.len()).find(|callback| !holds(system, *callback, solution.found[*callback].bound)) {
         Some(callback) => Err(refusal(system, callback, system.callbacks[callback].priority)),
@@ -73,7 +73,7 @@ fn refusal(system: &System, callback: usize, level: u32) -> AnalysisError {
     AnalysisError::NoFeasiblePriorities { callback: system.callbacks[callback].name.clone(), level }
 }
 
-/// Why none of the executors can have the level: what the first of them says.
+/// Returns the reason that none of the executors can have the level: the error of the first of them.
 fn inside_error(system: &System, open: &[usize], level: usize) -> AnalysisError {
     let mut candidate = system.clone();
     candidate.executors[open[0]].os_priority = u8::try_from(level).unwrap_or(u8::MAX).min(98);

@@ -1,10 +1,14 @@
-//! Which executor gets which core, and which is the more urgent: a chain on one core where it fits (Choi et al. 2022), then a
-//! search for what holds more deadlines.
+//! Cores and OS priorities of executors: a chain on one core where it fits (Choi et al. 2022), then a search for an allocation
+//! with which more deadlines hold.
 //!
 //! To pack executors onto cores so that all deadlines hold is bin packing with worse: no exact method ends in time. So there
 //! are some first allocations, and a local search from the best of them: one executor moves to another core, two change
 //! places, or one becomes more urgent. Every step is judged by the analysis, so what comes out is what the analysis proves.
 //! The random numbers have a seed and steps are counted: the same system gives the same assignment.
+//!
+//! The scenario may have an allocation already. If not all deadlines can be made to hold, a second search starts from there.
+//! It looks for more deadlines that hold, with no bound of a chain longer than it is there: nobody pays for others. Its result
+//! is taken if the most critical chain that misses its deadline there is helped by it, or by nothing.
 
 use std::cmp::Reverse;
 
@@ -15,17 +19,21 @@ use crate::analysis::Analysis;
 use crate::budget::Budget;
 use crate::chains;
 use crate::error::AnalysisError;
-use crate::solve::{Known, solve};
-use crate::system::System;
+use crate::known::Known;
+use crate::solve::solve;
+use crate::system::{System, nanos};
 
-/// As many allocations are judged.
+/// The number of allocations that are judged.
 const TRIALS: u64 = 10_000;
-/// For one of them.
+/// Work for one of them.
 const WORK_EACH: u64 = 400_000;
-/// For all of them.
+/// Work for all of them.
 const WORK: u64 = 600_000_000;
-/// Without a better one after as many, it goes on from elsewhere.
+/// The number of steps without a better allocation after which the search goes on from elsewhere.
 const PATIENCE: u64 = 250;
+
+/// Latencies may grow by this factor: some nanoseconds are not worth a search.
+const LONGER: f64 = 1.0 + 1e-6;
 
 /// An allocation: a core and a rank for each executor with one thread, the smallest rank most urgent.
 #[derive(Clone)]
@@ -39,18 +47,20 @@ struct Choice {
 struct Score {
     /// The time that cores are asked for beyond what they have.
     excess: f64,
+    /// By how much chains are longer than they may be, as shares of that, all together.
+    longer: f64,
     /// Chains that do not hold, by criticality, the most critical ones first: no number of others makes up for one of those.
     chains: Vec<usize>,
-    /// Callbacks that do not hold.
+    /// Callbacks that do not hold. In the second search not counted here, but last.
     callbacks: usize,
-    /// By how much they do not hold, all together.
+    /// By how much they do not hold, all together; in the second search, latencies as shares of what they may be.
     late: f64,
     /// The bounds of chains as shares of their deadlines, all together.
     long: f64,
 }
 
-/// The scenario with cores and OS priorities for its executors: `top` is that of the most urgent one. `is_free` tells
-/// whether their order is to be chosen, too, or follows from the rule that set it.
+/// The scenario with cores and OS priorities for its executors: `top` is that of the most urgent one. `is_free` is true if
+/// their order is to be chosen, too; otherwise it follows from the rule that set it.
 pub(super) fn allocate(
     analysis: &Analysis<'_>,
     scenario: &Scenario,
@@ -58,47 +68,26 @@ pub(super) fn allocate(
     is_free: bool,
 ) -> Result<Scenario, AnalysisError> {
     let mut search = Search::new(analysis, scenario, top)?;
-    let order = search.first_ranks();
-    let mut best: Option<(Score, Choice)> = None;
-    for cores in [search.by_chains(), search.by_load()] {
-        let choice = Choice { cores, ranks: order.clone() };
-        let score = search.judge(&choice);
-        if best.as_ref().is_none_or(|(known, _)| score < *known) {
-            best = Some((score, choice));
-        }
-    }
-    let Some((mut best_score, mut best)) = best else { return Ok(scenario.clone()) };
-    let (mut here_score, mut here) = (best_score.clone(), best.clone());
-    let rng = &mut Stream::new(1, "assign");
-    let mut since = 0;
-    while search.trials < TRIALS && search.work > 0 && best_score.open() && search.movable.len() > 1 {
-        since += 1;
-        if since > PATIENCE {
-            // From the best one so far, some steps aside.
-            here = best.clone();
-            for _ in 0..3 {
-                search.step(rng, &mut here, is_free);
-            }
-            here_score = search.judge(&here);
-            since = 0;
-        }
-        let mut next = here.clone();
-        search.step(rng, &mut next, is_free);
-        let score = search.judge(&next);
-        if score <= here_score {
-            since = if score < here_score { 0 } else { since };
-            (here_score, here) = (score, next);
-            if here_score < best_score {
-                (best_score, best) = (here_score.clone(), here.clone());
-            }
-        }
-    }
-    Ok(search.scenario(&best))
+    let order = search.ranks_of(scenario);
+    let firsts = [search.by_chains(), search.by_load()].map(|cores| Choice { cores, ranks: order.clone() });
+    let given = if is_free { search.given(analysis.scenario()) } else { None };
+    // Half of the work is left for the second search.
+    let share = if given.is_some() { 2 } else { 1 };
+    let best = search.climb(firsts.into(), is_free, TRIALS / share, WORK / share);
+    let Some((choice, latencies)) = given.filter(|_| best.0.is_open()) else { return Ok(search.scenario(&best.1)) };
+    let there = search.judge(&choice);
+    search.longest = Some(latencies);
+    let kept = search.climb(vec![choice], is_free, TRIALS, WORK);
+    // The first level of criticality at which a chain misses its deadline there.
+    let level = there.chains.iter().position(|count| *count > 0).unwrap_or(0);
+    let helps = |score: &Score| score.chains[..=level] < there.chains[..=level];
+    let is_kept = there.chains.is_empty() || helps(&kept.0) || !helps(&best.0);
+    Ok(search.scenario(if is_kept { &kept.1 } else { &best.1 }))
 }
 
 impl Score {
     /// Returns true if something is left to be found.
-    fn open(&self) -> bool {
+    fn is_open(&self) -> bool {
         self.excess > 0.0 || self.chains.iter().any(|count| *count > 0) || self.callbacks > 0
     }
 }
@@ -115,6 +104,8 @@ struct Search<'a> {
     /// Criticalities of the chains, the largest first.
     levels: Vec<u32>,
     top: u8,
+    /// By chain: the latency that it may have, in nanoseconds; `None` if that does not matter.
+    longest: Option<Vec<u64>>,
     trials: u64,
     work: u64,
 }
@@ -122,14 +113,14 @@ struct Search<'a> {
 impl<'a> Search<'a> {
     fn new(analysis: &'a Analysis<'a>, scenario: &Scenario, top: u8) -> Result<Self, AnalysisError> {
         let mut base = scenario.clone();
-        // Somewhere, for they must be; where they are to be is not known yet.
+        // All on the first core for now: the search places them.
         base.executors
             .iter_mut()
             .filter(|executor| executor.threads == 1)
             .for_each(|executor| executor.cores = vec![0]);
         let system = match analysis.of(&base).unloaded_system() {
             Ok(system) => system,
-            // Those with several threads are in the way there.
+            // An executor with several threads does not fit on that core.
             Err(_) => analysis.of(scenario).unloaded_system()?,
         };
         let rates = system.rates();
@@ -141,16 +132,74 @@ impl<'a> Search<'a> {
         let mut levels: Vec<u32> = scenario.chains.iter().map(|chain| chain.criticality).collect();
         levels.sort_unstable_by_key(|level| Reverse(*level));
         levels.dedup();
-        Ok(Self { analysis, base: scenario.clone(), movable, loads, system, levels, top, trials: 0, work: WORK })
+        Ok(Self {
+            analysis,
+            base: scenario.clone(),
+            movable,
+            loads,
+            system,
+            levels,
+            top,
+            longest: None,
+            trials: 0,
+            work: 0,
+        })
     }
 
-    /// The order in which they are.
-    fn first_ranks(&self) -> Vec<usize> {
+    /// The order that the executors have there.
+    fn ranks_of(&self, scenario: &Scenario) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.loads.len()).collect();
-        order.sort_by_key(|executor| Reverse(self.system.executors[*executor].os_priority));
+        order.sort_by_key(|executor| Reverse(scenario.executors[*executor].os_priority));
         let mut ranks = vec![0; order.len()];
         order.into_iter().enumerate().for_each(|(rank, executor)| ranks[executor] = rank);
         ranks
+    }
+
+    /// The allocation that a scenario has, and the latencies of its chains; `None` if an executor may use several cores, or a
+    /// chain has no bound.
+    fn given(&self, scenario: &Scenario) -> Option<(Choice, Vec<u64>)> {
+        let mut cores = vec![0; self.loads.len()];
+        for &executor in &self.movable {
+            let [core] = scenario.executors[executor].cores[..] else { return None };
+            cores[executor] = core;
+        }
+        let report = self.analysis.of(scenario).run().ok()?;
+        let latencies = report.chains.iter().map(|chain| chain.latency.map(nanos)).collect::<Option<Vec<_>>>()?;
+        Some((Choice { cores, ranks: self.ranks_of(scenario) }, latencies))
+    }
+
+    /// Returns the best allocation that is found by single steps from the best of the first ones.
+    fn climb(&mut self, firsts: Vec<Choice>, is_free: bool, trials: u64, work: u64) -> (Score, Choice) {
+        (self.trials, self.work) = (trials, self.work + work);
+        let judged: Vec<_> = firsts.into_iter().map(|choice| (self.judge(&choice), choice)).collect();
+        let better = |one: (Score, Choice), other: (Score, Choice)| if other.0 < one.0 { other } else { one };
+        let (mut best_score, mut best) = judged.into_iter().reduce(better).expect("a first one");
+        let (mut here_score, mut here) = (best_score.clone(), best.clone());
+        let rng = &mut Stream::new(1, "assign");
+        let mut since = 0;
+        while self.trials > 0 && self.work > 0 && best_score.is_open() && self.movable.len() > 1 {
+            since += 1;
+            if since > PATIENCE {
+                // From the best one so far, some steps aside.
+                here = best.clone();
+                for _ in 0..3 {
+                    self.step(rng, &mut here, is_free);
+                }
+                here_score = self.judge(&here);
+                since = 0;
+            }
+            let mut next = here.clone();
+            self.step(rng, &mut next, is_free);
+            let score = self.judge(&next);
+            if score <= here_score {
+                since = if score < here_score { 0 } else { since };
+                (here_score, here) = (score, next);
+                if here_score < best_score {
+                    (best_score, best) = (here_score.clone(), here.clone());
+                }
+            }
+        }
+        (best_score, best)
     }
 
     fn core_count(&self) -> usize {
@@ -198,7 +247,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// One thing is changed.
+    /// Changes a core, swaps two cores, or swaps two ranks.
     fn step(&self, rng: &mut Stream, choice: &mut Choice, is_free: bool) {
         let any = |rng: &mut Stream| self.movable[rng.below(self.movable.len() as u64) as usize];
         let (one, other) = (any(rng), any(rng));
@@ -221,9 +270,9 @@ impl<'a> Search<'a> {
     }
 
     fn judge(&mut self, choice: &Choice) -> Score {
-        self.trials += 1;
+        self.trials = self.trials.saturating_sub(1);
         let chains = vec![0; self.levels.len()];
-        let nothing = Score { excess: f64::MAX, chains, callbacks: 0, late: 0.0, long: 0.0 };
+        let nothing = Score { excess: f64::MAX, longer: 0.0, chains, callbacks: 0, late: 0.0, long: 0.0 };
         let scenario = self.scenario(choice);
         let Ok(system) = self.analysis.of(&scenario).unloaded_system() else { return nothing };
         let excess: f64 = system.loads().into_iter().map(|load| (load - 1.0 - 1e-9).max(0.0)).sum();
@@ -236,8 +285,14 @@ impl<'a> Search<'a> {
         let known = Known::of(&system, &solution, &budget);
         let paces = chains::paces_for_latency(&system, &solution);
         let mut score = Score { excess: 0.0, ..nothing };
-        for chain in &scenario.chains {
+        let mut shares = 0.0;
+        for (place, chain) in scenario.chains.iter().enumerate() {
             let found = chains::bound(&scenario, &solution, &known, &paces, chain);
+            if let Some(longest) = &self.longest {
+                let share = found.latency.map_or(100.0, |latency| nanos(latency) as f64 / longest[place].max(1) as f64);
+                shares += share;
+                score.longer += if share > LONGER { share - 1.0 } else { 0.0 };
+            }
             let level = self.levels.iter().position(|level| *level == chain.criticality).unwrap_or(0);
             score.chains[level] += usize::from(!found.holds);
             if let Some(deadline) = chain.deadline {
@@ -254,6 +309,10 @@ impl<'a> Search<'a> {
             score.late += (share - 1.0).max(0.0);
         }
         self.work = self.work.saturating_sub(WORK_EACH - budget.left());
+        if self.longest.is_some() {
+            // Beside what is there, every latency counts, and callbacks only where latencies are equal.
+            (score.callbacks, score.late, score.long) = (0, shares, score.callbacks as f64);
+        }
         score
     }
 }

@@ -30,6 +30,8 @@ pub(crate) enum Kind {
     Shared,
     /// An executor with several threads.
     Threads,
+    /// The same under an emulated wait set, with mutually exclusive groups.
+    Polling,
     /// An executor under a reservation; in the simulator, something more urgent takes all other time.
     Reserved,
     /// Chains across executors on two cores.
@@ -104,7 +106,7 @@ pub(crate) fn random(kind: Kind, seed: u64) -> System {
         // Groups keep threads idle: half of what they have.
         // Most systems would have no bound.
         Kind::Holding(_, threads) => utilization *= 0.5 * f64::from(threads),
-        Kind::Threads => utilization *= f64::from(system.scenario.executors[0].threads) / 2.0,
+        Kind::Threads | Kind::Polling => utilization *= f64::from(system.scenario.executors[0].threads) / 2.0,
         Kind::Reserved => {
             let period = us(pick(rng, &[200, 500, 1_000]));
             let share = 0.4 + rng.below(50) as f64 / 100.0;
@@ -115,7 +117,7 @@ pub(crate) fn random(kind: Kind, seed: u64) -> System {
         _ => {}
     }
     let count = match kind {
-        Kind::Threads | Kind::Holding(..) => 4 + rng.below(4),
+        Kind::Threads | Kind::Polling | Kind::Holding(..) => 4 + rng.below(4),
         _ => 2 + rng.below(4),
     } as usize;
     let shares = shares(rng, count, utilization);
@@ -185,6 +187,13 @@ fn place(rng: &mut Stream, scenario: &mut Scenario, kind: Kind) {
                 scenario.executors[1].os_priority = pick(rng, &[5, 10, 20]);
             }
         }
+        Kind::Polling => {
+            let policy = pick(rng, &["wait-set-e1", "wait-set-e2"]);
+            executor(rng, scenario, policy, 3);
+            let threads = 2 + rng.below(2) as u16;
+            scenario.executors[0].threads = threads;
+            scenario.cores = Some(threads);
+        }
         Kind::Threads => {
             executor(rng, scenario, any, 3);
             let threads = 2 + rng.below(2) as u16;
@@ -231,7 +240,7 @@ fn callback(rng: &mut Stream, scenario: &mut Scenario, kind: Kind, number: usize
     let asynchronous = match kind {
         Kind::Asynchronous(_) => 40,
         Kind::Holding(..) => 50,
-        Kind::Threads => 15,
+        Kind::Threads | Kind::Polling => 15,
         _ => 0,
     };
     if asynchronous > 0 && percent(rng, asynchronous) {

@@ -20,7 +20,7 @@ use super::simulated::Seen;
 /// The number of changes that are told; the others change more.
 const ADVICE_MAX: usize = 8;
 
-/// What the tables, the JSON file and the report show.
+/// All that the tables, the JSON file and the report show.
 pub(super) struct Analyzed {
     pub(super) machine: Machine,
     pub(super) file: PathBuf,
@@ -40,7 +40,7 @@ pub(super) struct Analyzed {
 }
 
 impl Analyzed {
-    /// What the scenario calls itself, or its file.
+    /// Returns the name of the scenario, or of its file if it has none.
     pub(super) fn title(&self) -> String {
         if self.scenario.name.is_empty() { self.file.display().to_string() } else { self.scenario.name.clone() }
     }
@@ -74,7 +74,7 @@ impl Analyzed {
         self.pictures = names.iter().filter_map(|name| critical::picture(self, name)).collect();
     }
 
-    /// How far callbacks can change, and what to change.
+    /// Finds out how far callbacks can change, and the changes that make deadlines hold.
     pub(super) fn look_around(&mut self, monitor: &Monitor, path: &Path) -> Result<(), Failure> {
         let analysis = analysis_of(&self.scenario, self.overheads, &self.reservations).monitor(monitor);
         let refused = |error| Failure::input(InputError::Analysis { path: path.to_owned(), error });
@@ -105,7 +105,7 @@ impl Analyzed {
         format!("Not proven to hold: {}.", names.join(", "))
     }
 
-    /// Why there is no bound, for those that have none: a line for each reason.
+    /// Returns the reasons for missing bounds, a line each.
     pub(super) fn reasons(&self) -> Vec<String> {
         let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
         for callback in &self.report.callbacks {
@@ -149,12 +149,12 @@ impl Analyzed {
             let because = if causes.is_empty() { "its own execution".to_owned() } else { causes.join(", ") };
             format!("{by}, because of {because}.")
         };
-        // What may be missed now and then, and is missed no more often, needs no cause.
+        // A deadline that is missed no more often than is tolerated needs no cause.
         let failing: Vec<String> = self.failing().into_iter().map(|row| row.name).collect();
         sensitivity.late.iter().filter(|late| failing.contains(&late.name)).map(line).collect()
     }
 
-    /// What the exit code says.
+    /// Returns the exit code's meaning: an error if a deadline is not proven to hold.
     pub(super) fn judge(&self) -> Result<(), Failure> {
         if let Some(row) = self.exceeded().first() {
             let text = format!(

@@ -85,7 +85,7 @@ fn longest_of(scenario: &Scenario, outcome: &Outcome, name: &str) -> Option<(Dur
     runs.chain(instances).reduce(|one, other| first_longest(&one, &other))
 }
 
-/// What ran without preemption, from the trace.
+/// Returns the pieces of the trace in which one callback ran without preemption.
 fn pieces(scenario: &Scenario, outcome: &Outcome) -> Vec<Piece> {
     let firsts: Vec<usize> = scenario.executors.iter().fold(vec![0], |mut firsts, executor| {
         firsts.push(firsts.last().copied().unwrap_or(0) + usize::from(executor.threads));

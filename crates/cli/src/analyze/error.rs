@@ -7,7 +7,7 @@ use rospin_analysis::AnalysisError;
 use rospin_scenario::{CheckError, Scenario, ScenarioError};
 use rospin_sim::SimulationError;
 
-/// Why a scenario cannot be analysed.
+/// The reason that a scenario cannot be analysed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum InputError {
     #[error("{}{}: {error}", path.display(), place(path, error).unwrap_or_default())]

@@ -28,7 +28,7 @@ pub(super) fn render(analyzed: &Analyzed) -> Result<String, serde_json::Error> {
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }
 
-/// What every figure is, for those who meet the file without this program.
+/// Descriptions of all figures, for readers who have the file and not this program.
 fn units() -> Value {
     json!({
         "bound_ms": "longest time from release to end, in milliseconds; null if none was found",

@@ -134,7 +134,7 @@ fn analyze(
     })
 }
 
-/// Whether the names in the options are there, once.
+/// Checks that the names in the options exist, and that none is given twice.
 fn check_names(options: &Options, scenario: &Scenario) -> Result<(), InputError> {
     let callbacks = scenario.callbacks.iter().map(|callback| callback.name.as_str());
     let names: Vec<_> = callbacks.chain(scenario.chains.iter().map(|chain| chain.name.as_str())).collect();
@@ -205,7 +205,7 @@ fn print_bounds(analyzed: &Analyzed, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn print_rest(analyzed: &Analyzed, critical: bool, out: &mut dyn Write) -> io::Result<()> {
-    // What was asked for comes first, if anything could be drawn.
+    // The picture that the user asked for comes first, if there is one.
     if let Some(picture) = analyzed.pictures.first().filter(|_| critical) {
         write!(out, "\n{}", picture.text())?;
     }

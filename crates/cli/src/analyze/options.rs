@@ -94,7 +94,7 @@ pub(crate) struct OverheadOptions {
     pub(crate) receive_us: Option<f64>,
 }
 
-/// How priorities are assigned.
+/// A rule that assigns priorities.
 #[derive(ValueEnum, Serialize, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Rule {

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::options::{OverheadOptions, check_us};
 
-/// Why there are no overheads.
+/// The reason that overheads cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum OverheadError {
     #[error("--overheads {}: cannot be read ({reason}); `rospin doctor --json FILE` writes one", path.display())]
@@ -19,7 +19,7 @@ pub(super) enum OverheadError {
     Malformed { path: PathBuf, reason: String },
 }
 
-/// What the options say; what they leave out is in the file, or nothing.
+/// Returns the overheads of the options; those that they leave out are the file's, or zero without a file.
 pub(super) fn read(options: &OverheadOptions) -> Result<Overheads, OverheadError> {
     let [dispatch, wake_up, receive] = options.overheads.as_deref().map_or(Ok([0.0; 3]), file)?;
     let time =

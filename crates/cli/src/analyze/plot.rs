@@ -12,7 +12,7 @@ use super::rows::{self, Row};
 const WIDTH: u32 = 900;
 const ROW_HEIGHT: u32 = 22;
 const AXIS_HEIGHT: u32 = 44;
-/// What the names take.
+/// Width of the names, in pixels.
 const NAMES: u32 = 210;
 /// Letters of a name that fit there.
 const NAME_LENGTH: usize = 28;

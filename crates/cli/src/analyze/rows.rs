@@ -47,7 +47,7 @@ impl Row {
         Some(self.bound?.as_secs_f64() / self.deadline?.as_secs_f64())
     }
 
-    /// What was seen as a share of the deadline.
+    /// The longest time that was seen, as a share of the deadline.
     pub(super) fn share_seen(&self) -> Option<f64> {
         Some(self.seen?.as_secs_f64() / self.deadline?.as_secs_f64())
     }
@@ -80,7 +80,7 @@ pub(super) fn chains(analyzed: &Analyzed) -> Vec<Row> {
     analyzed.report.chains.iter().enumerate().map(row).collect()
 }
 
-/// How far a callback can change, by its name.
+/// Returns the margin of the callback with this name.
 pub(super) fn margin<'a>(analyzed: &'a Analyzed, callback: &str) -> Option<&'a Margin> {
     analyzed.sensitivity.as_ref()?.callbacks.iter().find(|margin| margin.callback == callback)
 }

@@ -1,4 +1,4 @@
-//! What simulations see of a system: the longest times, to be put beside the bounds.
+//! The longest times that simulations of a system see, to be put beside the bounds.
 
 use std::time::Duration;
 

@@ -19,7 +19,7 @@ impl Figures {
     }
 }
 
-/// What the columns mean.
+/// Returns the meaning of the columns.
 pub(super) fn legend(analyzed: &Analyzed) -> String {
     let mut text = "\
 Times in ms. bound: from release to end at most, whatever the phases. slack: from the bound to the deadline."
@@ -55,7 +55,7 @@ pub(super) fn callbacks(analyzed: &Analyzed) -> Figures {
     Figures { header, rows: rows::callbacks(analyzed).into_iter().zip(&analyzed.report.callbacks).map(row).collect() }
 }
 
-/// How far each callback can change: one row a callback; `None` if that was not asked for.
+/// Returns the margin of each callback, a row each; `None` if margins were not asked for.
 pub(super) fn margins(analyzed: &Analyzed) -> Option<Figures> {
     let sensitivity = analyzed.sensitivity.as_ref()?;
     let row = |margin: &rospin_analysis::Margin| {
@@ -73,7 +73,7 @@ pub(super) fn margins(analyzed: &Analyzed) -> Option<Figures> {
     Some(Figures { header, rows: sensitivity.callbacks.iter().map(row).collect() })
 }
 
-/// What the columns of [`margins`] mean.
+/// Returns the meaning of the columns of [`margins`].
 pub(super) fn margins_legend(analyzed: &Analyzed) -> String {
     let mut text = "\
 may take: the longest execution time with which all deadlines hold, this one changed alone; up to 64 times as long.

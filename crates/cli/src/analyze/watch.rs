@@ -9,9 +9,9 @@ use rospin_analysis::Monitor;
 use rospin_report::progress::LateProgress;
 use signal_hook::consts::SIGINT;
 
-/// How often a look is taken.
+/// The time between two looks at the monitor.
 const EVERY: Duration = Duration::from_millis(20);
-/// What a shell says of a program that Ctrl-C ended.
+/// The exit code that a shell reports for a program that Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
 
 /// A thread that looks on.
@@ -49,7 +49,7 @@ impl Watch {
         &self.monitor
     }
 
-    /// What was watched is over.
+    /// Ends the watch, once the analysis is done.
     pub(super) fn end(self) {
         self.over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread {

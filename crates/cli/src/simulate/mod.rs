@@ -27,7 +27,7 @@ use self::simulated::Simulated;
 
 pub(crate) use self::options::NAME;
 
-/// Why a scenario cannot be simulated.
+/// The reason that a scenario cannot be simulated.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {error}", path.display())]
 struct InputError {

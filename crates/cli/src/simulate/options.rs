@@ -52,7 +52,7 @@ pub(crate) struct Options {
     pub(crate) outputs: OutputOptions,
 }
 
-/// Which activations are listed one by one.
+/// The activations that are listed one by one.
 #[derive(ValueEnum, Serialize, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Listed {

@@ -12,7 +12,7 @@ pub(super) struct Figures {
     pub(super) rows: Vec<Vec<String>>,
 }
 
-/// What the columns mean.
+/// Returns the meaning of the columns.
 pub(super) const LEGEND: &str = "\
 Times in ms from release to end, over the runs that ended. misses: ended after the deadline, or late and not run at the end.
 Drops by cause: overflow, messages that made room for newer ones; overrun, due times that a timer gave up or that passed.
@@ -30,7 +30,7 @@ pub(super) fn callbacks(scenario: &Scenario, outcome: &Outcome) -> Figures {
     let row = |(callback, plan): (&rospin_sim::CallbackOutcome, &rospin_scenario::Callback)| {
         let mut row = vec![callback.name.clone()];
         row.extend(statistics(&callback.response));
-        // Where there is no deadline, none can be missed; a timer has no queue.
+        // A callback without a deadline cannot miss it; a timer has no queue.
         let is_timer = plan.kind == rospin_engine::EntityKind::Timer;
         let counts = [
             plan.relative_deadline().map(|_| callback.misses),

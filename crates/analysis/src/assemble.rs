@@ -1,0 +1,112 @@
+//! From a scenario to a [`System`]: its parts are put together, and what has no bound is refused.
+
+use std::collections::BTreeMap;
+
+use rospin_scenario::Scenario;
+
+use crate::error::AnalysisError;
+use crate::overheads::{Overheads, Reservation};
+use crate::system::{Callback, System, TIME_MAX, nanos};
+use crate::{locks, lower, placement};
+
+impl System {
+    /// Without a look at how much the cores have to do.
+    pub(crate) fn new(
+        scenario: &Scenario,
+        overheads: &Overheads,
+        reservations: &BTreeMap<String, Reservation>,
+    ) -> Result<Self, AnalysisError> {
+        scenario.check()?;
+        let mut executors = lower::executors(scenario, reservations)?;
+        let mut callbacks = lower::callbacks(scenario, overheads)?;
+        for (number, callback) in callbacks.iter().enumerate() {
+            executors[callback.executor].callbacks.push(number);
+        }
+        lower::inject(scenario, &mut callbacks)?;
+        lower::link(scenario, &mut callbacks);
+        lower::lock(scenario, &mut callbacks);
+        let order = order(&callbacks)?;
+        let cores = placement::place(scenario, &mut executors, &callbacks)?;
+        let mut system = Self {
+            executors,
+            callbacks,
+            order,
+            cores,
+            shares_locks: Vec::new(),
+            receive: nanos(overheads.receive),
+            limit: TIME_MAX,
+        };
+        system.check_times()?;
+        locks::check(&system, &scenario.locks)?;
+        system.shares_locks = (0..system.cores.len()).map(|core| locks::are_shared(&system, core)).collect();
+        system.limit = system.divergence_limit();
+        Ok(system)
+    }
+
+    fn check_times(&self) -> Result<(), AnalysisError> {
+        for (callback, never) in self.callbacks.iter().zip(self.never_released()) {
+            if callback.cost() == 0 {
+                return Err(AnalysisError::NoExecutionTime { callback: callback.name.clone() });
+            }
+            if never {
+                return Err(AnalysisError::NeverReleased { callback: callback.name.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    fn never_released(&self) -> Vec<bool> {
+        let mut never = vec![true; self.callbacks.len()];
+        for &callback in &self.order {
+            let plan = &self.callbacks[callback];
+            never[callback] = if plan.is_join() {
+                let dry = |input: usize| {
+                    let mut places = plan.of_input(input);
+                    plan.joined[input].arrivals.is_never() && places.all(|place| never[plan.publishers[place]])
+                };
+                (0..plan.joined.len()).any(dry)
+            } else {
+                plan.source.is_never() && plan.publishers.iter().all(|publisher| never[*publisher])
+            };
+        }
+        never
+    }
+}
+
+/// Publishers before receivers.
+fn order(callbacks: &[Callback]) -> Result<Vec<usize>, AnalysisError> {
+    let mut order = Vec::new();
+    let mut placed = vec![false; callbacks.len()];
+    while order.len() < callbacks.len() {
+        let before = order.len();
+        for (number, callback) in callbacks.iter().enumerate() {
+            if !placed[number] && callback.publishers.iter().all(|publisher| placed[*publisher]) {
+                placed[number] = true;
+                order.push(number);
+            }
+        }
+        if order.len() == before {
+            return Err(AnalysisError::Cycle { path: cycle(callbacks, &placed) });
+        }
+    }
+    Ok(order)
+}
+
+/// A cycle among what could not be placed: each of those has a publisher among them.
+fn cycle(callbacks: &[Callback], placed: &[bool]) -> Vec<String> {
+    let mut path: Vec<usize> = placed.iter().position(|done| !done).into_iter().collect();
+    while let Some(last) = path.last() {
+        let Some(next) = callbacks[*last].publishers.iter().copied().find(|publisher| !placed[*publisher]) else {
+            break;
+        };
+        let seen = path.iter().position(|known| *known == next);
+        path.push(next);
+        if let Some(start) = seen {
+            path.drain(..start);
+            break;
+        }
+    }
+    // Against the flow of data until here.
+    path.reverse();
+    path.into_iter().map(|callback| callbacks[callback].name.clone()).collect()
+}

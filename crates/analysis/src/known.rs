@@ -1,0 +1,169 @@
+//! Knowledge in a round of the analysis, and the solution that the rounds lead to.
+//!
+//! The solvers of single callbacks read it, [`solve`](crate::solve) writes it. It knows none of them.
+
+use response_time_analysis::supply::Dedicated;
+use rospin_core::EntityKind;
+
+use crate::arrivals::Arrivals;
+use crate::budget::{Budget, Stop};
+use crate::search::Search;
+use crate::system::System;
+use crate::window::{Supply, at_least};
+
+/// Work for each callback whose arrivals are gathered before a search begins.
+pub(crate) const GATHERING: u64 = 10;
+
+/// Knowledge in a round of the iteration.
+pub(crate) struct Known<'a> {
+    pub(crate) system: &'a System,
+    pub(crate) budget: &'a Budget,
+    /// Arrivals of messages at the time they are sent, of timers when they are due.
+    pub(crate) arrivals: Vec<Option<Arrivals>>,
+    /// From there to the end; `None` if there is no bound.
+    pub(crate) responses: Vec<Option<u64>>,
+    /// Until a message is received, by core.
+    pub(crate) receiving: Vec<Option<u64>>,
+    /// By callback: bounds up to this one need not be exact, since only longer ones are asked for. Empty if all must be exact.
+    pub(crate) thresholds: Vec<u64>,
+}
+
+/// A bound, and the analysis that found it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Found {
+    pub(crate) bound: Option<u64>,
+    pub(crate) method: &'static str,
+    /// The reason, if there is none.
+    pub(crate) stop: Stop,
+}
+
+/// The result for all callbacks.
+#[derive(Clone, Debug)]
+pub(crate) struct Solution {
+    pub(crate) found: Vec<Found>,
+    pub(crate) arrivals: Vec<Option<Arrivals>>,
+}
+
+impl<'a> Known<'a> {
+    /// Returns what is known in the end.
+    pub(crate) fn of(system: &'a System, solution: &Solution, budget: &'a Budget) -> Self {
+        let arrivals = solution.arrivals.clone();
+        let responses = solution.found.iter().map(|found| found.bound).collect();
+        let mut known = Self { system, budget, arrivals, responses, receiving: Vec::new(), thresholds: Vec::new() };
+        known.receiving = (0..system.cores.len()).map(|core| known.receiving_on(core)).collect();
+        known
+    }
+
+    /// Hands arrivals on, and says which callbacks have others than before.
+    pub(crate) fn propagate(&mut self) -> Vec<usize> {
+        let mut changed = Vec::new();
+        for &callback in &self.system.order {
+            let plan = &self.system.callbacks[callback];
+            let now = if plan.is_join() {
+                self.joined(callback)
+            } else if plan.publishers.is_empty() {
+                Some(plan.source.clone())
+            } else {
+                let own = if plan.source.is_never() { None } else { Some(Some(plan.source.clone())) };
+                let sent = (0..plan.publishers.len()).map(|place| self.sent(callback, place));
+                own.into_iter().chain(sent).collect::<Option<Vec<_>>>().map(Arrivals::sum)
+            };
+            if now != self.arrivals[callback] {
+                self.arrivals[callback] = now;
+                changed.push(callback);
+            }
+        }
+        changed
+    }
+
+    /// Returns what one of its publishers sends to a callback: as often as that is released, with the jitter of its response time
+    /// and of the way.
+    pub(crate) fn sent(&self, receiver: usize, place: usize) -> Option<Arrivals> {
+        let plan = &self.system.callbacks[receiver];
+        let (publisher, way) = (plan.publishers[place], plan.ways[place]);
+        let jitter = self.responses[publisher]?.saturating_sub(self.system.callbacks[publisher].shortest);
+        let jitter = jitter.saturating_add(way.longest - way.shortest);
+        Some(self.arrivals[publisher].as_ref()?.later(jitter))
+    }
+
+    /// Releases of a join.
+    fn joined(&self, callback: usize) -> Option<Arrivals> {
+        let plan = &self.system.callbacks[callback];
+        let input = |input: usize| {
+            let outside = &plan.joined[input].arrivals;
+            let own = if outside.is_never() { None } else { Some(Some(outside.clone())) };
+            let sent = plan.of_input(input).map(|place| self.sent(callback, place));
+            own.into_iter().chain(sent).collect::<Option<Vec<_>>>().map(Arrivals::sum)
+        };
+        let inputs = (0..plan.joined.len()).map(input).collect::<Option<Vec<_>>>()?;
+        Some(Arrivals::Joined { inputs, depth: plan.depth })
+    }
+
+    /// Returns how much later than it is sent or due an activation can be seen by its executor.
+    pub(crate) fn delay(&self, callback: usize) -> Option<u64> {
+        let plan = &self.system.callbacks[callback];
+        let core = self.system.executors[plan.executor].core;
+        if plan.kind == EntityKind::Timer { Some(0) } else { self.receiving[core] }
+    }
+
+    /// Arrivals as the executor sees them.
+    pub(crate) fn seen(&self, callback: usize) -> Option<Arrivals> {
+        let delay = self.delay(callback)?;
+        self.arrivals[callback].as_ref().map(|arrivals| arrivals.later(delay))
+    }
+
+    /// As long as an activation of this callback may be under way, its execution can be anywhere in that time.
+    pub(crate) fn spread(&self, callback: usize) -> Option<Arrivals> {
+        let response = self.responses[callback]?;
+        self.arrivals[callback].as_ref().map(|arrivals| arrivals.later(response))
+    }
+
+    /// Returns the bound below which no exact one is asked for; zero if the exact one is.
+    pub(crate) fn enough(&self, callback: usize) -> u64 {
+        self.thresholds.get(callback).copied().unwrap_or(0)
+    }
+
+    /// The least length, from `start` on, that gives an executor time for the demand in it; see [`Budget::fixed_point`].
+    pub(crate) fn fixed_point(
+        &self,
+        executor: usize,
+        start: u64,
+        weight: u64,
+        demand: impl Fn(u64) -> u64,
+    ) -> Option<u64> {
+        let supply = Supply::of(&self.system.executors[executor]);
+        self.budget.fixed_point(&supply, self.system.limit, start, weight, demand)
+    }
+
+    /// Arrivals of what another callback has to run: of its segments if it waits in between, or waits for its group.
+    pub(crate) fn work_arrivals(&self, callback: usize) -> Option<Arrivals> {
+        if self.system.is_late(callback) { self.spread(callback) } else { self.seen(callback) }
+    }
+
+    /// Returns what the receive thread has to do on a core; nothing if receiving costs nothing.
+    pub(crate) fn receive_load(&self, core: usize) -> Option<impl Iterator<Item = Arrivals>> {
+        let system = self.system;
+        let executors = system.cores[core].executors.iter();
+        let callbacks = executors.flat_map(|executor| &system.executors[*executor].callbacks);
+        let received =
+            callbacks.filter(|callback| system.receive > 0 && system.callbacks[**callback].kind != EntityKind::Timer);
+        let arrivals: Option<Vec<_>> = received.map(|callback| self.arrivals[*callback].clone()).collect();
+        arrivals.map(Vec::into_iter)
+    }
+
+    /// Returns how long it takes until a message on this core is received: the receive thread serves them first-in first-out, and nothing
+    /// is more urgent.
+    pub(crate) fn receiving_on(&self, core: usize) -> Option<u64> {
+        let load: Vec<_> = self.receive_load(core)?.collect();
+        if load.is_empty() {
+            return Some(0);
+        }
+        let (all, cost) = (Arrivals::sum(load), self.system.receive);
+        let demand = |length| all.number(length).saturating_mul(cost);
+        let start = at_least(0, std::iter::once((&all, cost)));
+        let limit = self.system.limit;
+        let length = self.budget.fixed_point(&Supply::Whole(Dedicated::new()), limit, start, all.weight(), demand)?;
+        let search = Search { budget: self.budget, stretches: vec![(0, length.max(1) - 1)], enough: 0 };
+        search.longest(|at| Some(demand(at + 1)), |at| Some(all.next_step(at + 1)? - 1))
+    }
+}
