@@ -113,7 +113,8 @@ fn imu(order: &Order, context: &Context, executor: Executor) -> Result<Answer, F
             *sent += 1;
         }
     })?;
-    spin_for(executor, order.duration)?;
+    // The payload is there as long as the executor is.
+    let _executor = spin_for(executor, order.duration)?;
     // What is under way arrives before the goodbye.
     thread::sleep(Duration::from_millis(300));
     Ok(Answer { sent: group.into_payload().unwrap_or_default(), ..Answer::default() })
@@ -143,20 +144,20 @@ fn control(order: &Order, context: &Context, executor: Executor) -> Result<Answe
     let spun = spin_for(executor, order.duration + Duration::from_secs(2));
     is_over.store(true, Ordering::Relaxed);
     let _ = detecting.join();
-    spun?;
+    let _executor = spun?;
     drop(subscription);
     Ok(Answer { latencies_us: group.into_payload().unwrap_or_default(), ..Answer::default() })
 }
 
 /// Spins on a thread of its own, as programs do that have several executors.
-fn spin_for(executor: Executor, duration: Duration) -> Result<(), Failed> {
+fn spin_for(executor: Executor, duration: Duration) -> Result<Executor, Failed> {
     let handle = executor.handle();
     let name = handle.name().to_owned();
-    let spinning = thread::Builder::new().name(name).spawn(move || executor.spin(SpinOptions::new()).map(drop))?;
+    let spinning =
+        thread::Builder::new().name(name).spawn(move || executor.spin(SpinOptions::new()).map(|_| executor))?;
     thread::sleep(duration);
     handle.halt();
-    spinning.join().map_err(|_| "an executor panicked")??;
-    Ok(())
+    Ok(spinning.join().map_err(|_| "an executor panicked")??)
 }
 
 #[cfg(test)]
