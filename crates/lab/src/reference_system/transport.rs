@@ -98,7 +98,7 @@ pub(super) fn wires(
 
 /// Which of the processes of a run this is.
 #[derive(Clone, Copy)]
-#[cfg_attr(not(any(feature = "dds", feature = "zenoh")), expect(dead_code, reason = "nothing reaches other processes"))]
+#[cfg_attr(not(feature = "zenoh"), expect(dead_code, reason = "only sessions of Zenoh have addresses of their own"))]
 pub(super) struct Process {
     /// What no other run on this machine has.
     pub(super) domain_id: u16,
