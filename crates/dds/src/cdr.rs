@@ -24,8 +24,8 @@ pub(crate) struct Header {
     pub(crate) number: i64,
 }
 
-/// Puts the header of a call behind the encapsulation header of its payload. The message behind it stays aligned: it takes as many bytes
-/// as the largest alignment twice.
+/// Puts the header of a call behind the encapsulation header of its payload. The message behind it stays aligned: the header takes
+/// as many bytes as the largest alignment twice.
 pub(crate) fn insert(payload: &mut Vec<u8>, Header { client, number }: Header) {
     let mut header = [0; HEADER];
     header[..8].copy_from_slice(&client.to_le_bytes());

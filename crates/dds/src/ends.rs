@@ -32,8 +32,8 @@ pub(crate) fn topic_qos<'a>(qos: &Qos, user_data: &'a str) -> EntityQos<'a> {
     EntityQos { ignores_own: true, ..entity_qos(qos, user_data) }
 }
 
-/// Returns the quality of service of a writer of requests or responses: none makes room for another one while it is on its way. How many
-/// are kept is the reader's business.
+/// Returns the quality of service of a writer of requests or responses: none makes room for another one while it is on its way.
+/// The reader decides how many are kept.
 pub(crate) fn keeps_all<'a>(qos: &EntityQos<'a>) -> EntityQos<'a> {
     EntityQos { depth: None, ..*qos }
 }

@@ -56,8 +56,15 @@
 //! write: requests from there are refused, servers there are not counted, and the log says so, once. Start those processes with
 //! `RMW_IMPLEMENTATION=rmw_cyclonedds_cpp`.
 //!
-//! A message that is published just when a subscription is created may be lost if its publisher's DDS is not Cyclone's, as with every Cyclone DDS:
-//! it cannot know where the history of such a publisher ends.
+//! A message that is published just when a subscription is created may be lost if its publisher's DDS is not Cyclone's, as with
+//! every Cyclone DDS: it cannot know where the history of such a publisher ends.
+//!
+//! # Security
+//!
+//! With the feature `security`, which compiles against OpenSSL, a process proves who it is and talks only to those who can, with a
+//! keystore of `ros2 security create_keystore` as it is. [`DomainOptions::from_env`] reads the variables of ROS 2
+//! (`ROS_SECURITY_ENABLE` and the like). A publisher or subscription that the permissions do not allow is refused when it is created.
+//! The plugins are part of the program; Cyclone DDS prints on standard error which certificates or documents it does not accept.
 //!
 //! # The graph
 //!

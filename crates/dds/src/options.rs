@@ -8,8 +8,8 @@ use crate::security::Security;
 /// The highest domain id whose ports exist on every system.
 const DOMAIN_ID_MAX: u16 = 232;
 
-/// The number of processes of a machine that find each other without multicast, less one. As in `rmw_cyclonedds_cpp`: with fewer, some are
-/// deaf; with more, everybody announces himself to that many ports.
+/// The number of processes of a machine that find each other without multicast, less one. As in `rmw_cyclonedds_cpp`: with fewer,
+/// some are deaf; with more, everybody announces himself to that many ports.
 const PARTICIPANT_INDEX_MAX: u8 = 32;
 
 /// The processes that are found without being named: `ROS_AUTOMATIC_DISCOVERY_RANGE`.

@@ -1,5 +1,5 @@
-//! `USER_DATA`, in which participants, readers and writers say something of themselves as in `rmw_cyclonedds_cpp`: settings, each ended
-//! by a semicolon.
+//! `USER_DATA`, in which participants, readers and writers say something of themselves as in `rmw_cyclonedds_cpp`: settings,
+//! each ended by a semicolon.
 
 use std::fmt::Write;
 

@@ -1,6 +1,6 @@
 //! Peers under Python, which share no code with ours: scripts in the folder `peers` of this crate.
 //!
-//! The Python is the one that `ROSPIN_TEST_PYTHON` names, or `python3`. Where it lacks the package the tests say so and pass, unless
+//! The Python is that of `ROSPIN_TEST_PYTHON`, or `python3`. Where it lacks the package the tests say so and pass, unless
 //! `ROSPIN_TEST_REQUIRE_PEERS` is set, as `.ci/run` does.
 
 use std::path::Path;

@@ -1,0 +1,80 @@
+//! Ends of a topic that do not fit: both sides say so in the log, once, with what helps.
+
+mod common;
+
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use common::{Text, context, domain_id, executor, join, wait_until};
+use rospin_dds::{PublisherOptions, Qos, Reliability, SubscriptionOptions};
+use rospin_testkit::conformance::messages::Number;
+
+/// Keeps the warnings of rospin.
+#[derive(Default)]
+struct Kept(Mutex<Vec<String>>);
+
+impl Kept {
+    /// The warnings so far that have all of these words in them.
+    fn with(&self, words: &[&str]) -> Vec<String> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.iter().filter(|warning| words.iter().all(|word| warning.contains(word))).cloned().collect()
+    }
+}
+
+impl log::Log for Kept {
+    fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
+        metadata.target() == "rospin"
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        if self.enabled(record.metadata()) {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(record.args().to_string());
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+fn log() -> &'static Kept {
+    static LOG: OnceLock<Kept> = OnceLock::new();
+    let kept = LOG.get_or_init(Kept::default);
+    // The other test may have set it.
+    let _ = log::set_logger(kept);
+    log::set_max_level(log::LevelFilter::Warn);
+    kept
+}
+
+#[test]
+fn a_topic_of_two_types_is_told_of() {
+    let (log, id) = (log(), domain_id());
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let (here, there) = (join(id).ros(&context), join(id).ros(&context));
+    let (talker, listener) = (here.create_node("talker").unwrap(), there.create_node("listener").unwrap());
+    let publishers = [(); 2].map(|()| talker.create_publisher::<Text>("two_types").unwrap());
+    let group = executor.create_group("listener", ());
+    let _subscription = listener.on(&group).create_subscription("two_types", |_: Number| ()).unwrap();
+    let [ours, theirs] = ["std_msgs::msg::dds_::String_", "std_msgs::msg::dds_::Int64_"];
+    let told = |here: &str, there: &str| {
+        log.with(&["topic `/two_types`", &format!("`{here}` here and `{there}` elsewhere"), "give both the same type"])
+    };
+    wait_until(&executor, "both are told", || !told(ours, theirs).is_empty() && !told(theirs, ours).is_empty());
+    assert_eq!((told(ours, theirs).len(), told(theirs, ours).len(), publishers.len()), (1, 1, 2));
+}
+
+#[test]
+fn quality_of_service_that_does_not_fit_is_told_of() {
+    let (log, id) = (log(), domain_id());
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let (here, there) = (join(id).ros(&context), join(id).ros(&context));
+    let (talker, listener) = (here.create_node("talker").unwrap(), there.create_node("listener").unwrap());
+    let mut qos = Qos::keep_last(1);
+    qos.reliability = Reliability::BestEffort;
+    let publisher = talker.create_publisher::<Text>(PublisherOptions::new("unsure").qos(qos)).unwrap();
+    let group = executor.create_group("listener", ());
+    let options = SubscriptionOptions::new("unsure").qos(Qos::keep_last(1));
+    let _subscription = listener.on(&group).create_subscription(options, |_: Text| ()).unwrap();
+    let told = |end: &str| log.with(&[end, "topic `/unsure`", "their reliability differs", "only reliable publishers"]);
+    wait_until(&executor, "both are told", || !told("a publisher").is_empty() && !told("a subscription").is_empty());
+    assert_eq!((told("a publisher").len(), told("a subscription").len(), publisher.subscription_count()), (1, 1, 0));
+}
