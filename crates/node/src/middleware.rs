@@ -154,6 +154,10 @@ pub trait PublisherEnd: Matches {
     /// Returns true if anybody may get the next message, now or later; otherwise it is not even encoded. Neither blocks nor locks.
     fn is_heard(&self) -> bool;
 
+    /// Notes a message that is not sent, since nobody hears it. A middleware that numbers messages counts it: a subscription that had
+    /// been matched, and is matched again later, tells from the numbers how many it missed.
+    fn pass_over(&self) {}
+
     /// Sends a message, without waiting for subscriptions. It may take the bytes out of `payload`; what it leaves there is the memory
     /// that the next one is encoded into.
     ///

@@ -103,6 +103,10 @@ impl PublisherEnd for ZenohPublisher {
         self.latched || self.has_subscribers.load(Ordering::Acquire) || self.matched.is_any()
     }
 
+    fn pass_over(&self) {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner).last += 1;
+    }
+
     fn publish(&self, payload: &mut Vec<u8>) -> Result<(), PublishError> {
         let failed =
             |reason: &dyn fmt::Display| PublishError::Failed { topic: self.topic.clone(), reason: reason.to_string() };

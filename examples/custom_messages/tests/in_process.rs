@@ -35,7 +35,7 @@ fn a_service_answers() {
             ..Default::default()
         })
         .unwrap();
-    let client = node.create_client::<SetMode>(&ros.executor().handle(), "set_mode").unwrap();
+    let client = node.create_client::<SetMode>("set_mode").unwrap();
     let call = client.call(SetModeRequest { mode: Status::DRIVING });
     assert!(ros.executor().spin_until(call, SpinOptions::new()).unwrap().unwrap().success);
 }

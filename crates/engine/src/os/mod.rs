@@ -45,7 +45,8 @@
 //!   `tokio::time::sleep` is as late as that thread. Await [`ExecutorHandle::sleep`](crate::ExecutorHandle::sleep) instead, for
 //!   which the executor's own thread watches the time; or give the thread a priority, by its name `rospin-tokio`, in a [deployment
 //!   file](crate::ContextOptions::deployment).
-//! - **Middlewares.** A message is as urgent as the least urgent thread on its way. Their threads get a priority in the same way.
+//! - **Middlewares.** A message is as urgent as the least urgent thread on its way. Where executors are real-time, the threads of DDS and
+//!   Zenoh are raised above them, unless a deployment file has a `[[thread]]` line for them; what cannot be raised is told in the log.
 //! - **Your own locks.** `std::sync::Mutex` inherits nothing. Share by a group's payload, which needs no lock, or by messages.
 //! - **The first time.** A first spin starts Tokio's thread, and a first lock asks for the thread's number: spin once, with
 //!   [`spin_all`](crate::SpinOptions::spin_all), before anything is urgent.

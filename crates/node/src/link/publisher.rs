@@ -81,14 +81,16 @@ impl<M: Encode> PublisherLink<M> {
 
     pub(crate) fn publish(&self, message: impl Borrow<M> + Into<Arc<M>>) -> Result<(), PublishError> {
         let failed = |reason: String| PublishError::Failed { topic: self.topic.clone(), reason };
-        let outside = self.outside.as_ref().filter(|outside| outside.end.is_heard());
         let crosses = self.end.is_mixed();
-        let Some(Outside { end, room }) = outside else {
+        let Some(Outside { end, room }) = self.outside.as_ref().filter(|outside| outside.end.is_heard()) else {
             let payload = if crosses {
                 Some(to_payload(message.borrow()).map_err(|error| failed(error.to_string()))?)
             } else {
                 None
             };
+            if let Some(outside) = &self.outside {
+                outside.end.pass_over();
+            }
             self.publish_here(message, payload.map(Bytes::from));
             return Ok(());
         };
