@@ -100,7 +100,7 @@ fn many_calls_of_many_clients_are_in_flight() {
     let server = server.unwrap();
     let callers: Vec<_> =
         (0..4).map(|n| guest.ros(&context).create_node(format!("caller_{n}").as_str()).unwrap()).collect();
-    let clients: Vec<_> = callers.iter().map(|node| client(node)).collect();
+    let clients: Vec<_> = callers.iter().map(client).collect();
     for client in &clients {
         wait(&executor, "the server is matched", client.wait_for_service());
     }
