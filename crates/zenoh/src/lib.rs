@@ -123,6 +123,7 @@ mod payload;
 mod publisher;
 mod service;
 mod session;
+mod spare;
 mod subscription;
 
 pub use options::{Mode, OpenError, SessionOptions};

@@ -1,7 +1,7 @@
 //! Publishers.
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hiroz_protocol::EndpointKind;
@@ -17,6 +17,7 @@ use crate::attachment::{Attachment, Gid};
 use crate::inbox::KEEP_ALL;
 use crate::matches::Matched;
 use crate::names::{Endpoint, ZenohNode, refused};
+use crate::spare::Spare;
 
 /// The period of a latched, reliable publisher's heartbeats, which tell the number of its last message. It sends none
 /// while there is no new message.
@@ -29,6 +30,7 @@ pub(crate) struct ZenohPublisher {
     /// Locked while a message is sent, so that messages go out in the order of their numbers: subscriptions take gaps for
     /// losses.
     output: Mutex<Output>,
+    spare: Arc<Spare>,
     // Dropped first: the publisher leaves the graph.
     _token: LivelinessToken,
     matched: Matched,
@@ -66,6 +68,7 @@ impl ZenohPublisher {
             topic: topic.to_string(),
             gid: endpoint.gid,
             output: Mutex::new(Output { last: 0, publisher }),
+            spare: Arc::default(),
             _token: endpoint.announce(session)?,
             matched,
         })
@@ -82,7 +85,7 @@ impl PublisherEnd for ZenohPublisher {
         let attachment = Attachment::now(output.last, self.gid);
         output
             .publisher
-            .put(std::mem::take(payload))
+            .put(self.spare.lend(payload))
             .attachment(attachment.encode())
             .wait()
             .map_err(|error| failed(&error))
