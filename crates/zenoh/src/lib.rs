@@ -122,6 +122,7 @@ mod payload;
 mod publisher;
 mod service;
 mod session;
+mod spare;
 mod subscription;
 
 pub use options::{Mode, OpenError, SessionOptions};

@@ -20,6 +20,7 @@ use crate::attachment::{Attachment, Gid};
 use crate::matches::Matched;
 use crate::names::{Endpoint, ZenohNode, refused};
 use crate::session::Session;
+use crate::spare::Spare;
 
 /// How much is kept where the quality of service has no limit: nothing grows without bound.
 pub(crate) const KEEP_ALL: usize = 8192;
@@ -40,6 +41,7 @@ pub(crate) struct ZenohPublisher {
     /// Locked while a message is sent, so that messages go out in the order of their numbers: subscriptions take gaps for
     /// losses.
     output: Mutex<Output>,
+    spare: Arc<Spare>,
     // Dropped first: the publisher leaves the graph.
     _token: LivelinessToken,
     matched: Matched,
@@ -92,6 +94,7 @@ impl ZenohPublisher {
             has_subscribers,
             session: session.clone(),
             output: Mutex::new(Output { last: 0, publisher }),
+            spare: Arc::default(),
             _token: endpoint.announce(session)?,
             matched,
         })
@@ -116,7 +119,7 @@ impl PublisherEnd for ZenohPublisher {
         let attachment = Attachment::now(output.last, self.gid);
         output
             .publisher
-            .put(std::mem::take(payload))
+            .put(self.spare.lend(payload))
             .attachment(attachment.encode())
             .wait()
             .map_err(|error| failed(&error))
