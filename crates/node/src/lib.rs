@@ -86,8 +86,8 @@ pub use inbox::{Delivery, Inbox};
 pub use lifecycle::{Lifecycle, LifecycleHandle, LifecycleNode, LifecyclePublisher};
 pub use message::{Encode, Message, Service};
 pub use middleware::{
-    Awaited, CYCLONE_DDS_THREADS, ClientEnd, Matches, Middleware, NodeEnd, PublisherEnd, Refused, ReplyEnd, RequestSource,
-    SubscriptionEnd, ZENOH_THREADS,
+    Awaited, CYCLONE_DDS_THREADS, ClientEnd, Matches, Middleware, NodeEnd, PublisherEnd, Refused, ReplyEnd,
+    RequestSource, SubscriptionEnd, ZENOH_THREADS,
 };
 pub use names::{FullName, NameError, NodeName, TypeKind, TypeName};
 pub use node::{Node, NodeError, NodeOptions};

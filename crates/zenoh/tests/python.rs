@@ -7,8 +7,8 @@ mod common;
 use common::{
     AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, keep_all, spin, take_failures, text, wait,
 };
-use rospin_zenoh::{PublisherOptions, ServiceOptions};
 use rospin_testkit::peers::python::Peer;
+use rospin_zenoh::{PublisherOptions, ServiceOptions};
 
 /// Starts the peer, which stays until its input ends, or says that the test is skipped.
 fn peer(part: &str, place: &Place) -> Option<Peer> {

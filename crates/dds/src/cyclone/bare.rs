@@ -67,7 +67,13 @@ impl Bare {
         let participant = Participant::start(domain_id.into(), config, b"", &[]).expect("a participant");
         let type_name = "std_msgs::msg::dds_::UInt8MultiArray_";
         let keeps = usize::try_from(depth).ok();
-        let qos = EntityQos { is_reliable: true, is_transient_local: false, depth: keeps, ignores_own: false, user_data: &[] };
+        let qos = EntityQos {
+            is_reliable: true,
+            is_transient_local: false,
+            depth: keeps,
+            ignores_own: false,
+            user_data: &[],
+        };
         let writer = Writer::create(&participant, written, type_name, &qos, &Arc::new(Deaf)).expect("a writer");
         let (topic, _) = participant.topic(read, type_name).expect("a topic");
         let hear: Box<Heard> = Box::new(Box::new(hear));

@@ -4,13 +4,13 @@
 
 use std::net::{Ipv4Addr, TcpListener};
 
-use rospin_zenoh::{History, Qos, Session, SessionOptions};
 #[allow(unused_imports, reason = "no test uses all of it")]
 pub(crate) use rospin_testkit::conformance::messages::{AddTwoInts, Sum as AddResponse, Summands as AddRequest, Text};
 #[allow(unused_imports, reason = "no test uses all of it")]
 pub(crate) use rospin_testkit::peers::{
     PATIENCE, context, executor, network, spin, take_failures, text, ticks, wait, wait_until,
 };
+use rospin_zenoh::{History, Qos, Session, SessionOptions};
 
 /// The addresses at which the sessions of a test meet.
 pub(crate) struct Place {
