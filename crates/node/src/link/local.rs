@@ -6,7 +6,7 @@
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
-use std::future::poll_fn;
+use std::future::{pending, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -194,10 +194,12 @@ impl LocalEnd {
 
     /// Waits until it is matched with an end of this process, or until `outside` is there.
     pub(super) fn wait(&self, outside: Option<Awaited<()>>) -> Awaited<()> {
-        let (topic, id) = (Arc::clone(&self.topic), self.id);
+        // Not owned: a future that is kept for long does not keep the topic.
+        let (topic, id) = (Arc::downgrade(&self.topic), self.id);
         let here = async move {
             loop {
                 let changed = {
+                    let Some(topic) = topic.upgrade() else { return pending().await };
                     let mut state = topic.lock();
                     if state.matched_with(id) > 0 {
                         return;
