@@ -49,6 +49,7 @@ fn dynamic(node: &Node) {
     std::mem::forget(subscription.expect("a subscription"));
 }
 
+#[expect(clippy::print_stdout, reason = "it is what a benchmark is for")]
 fn main() {
     println!("{:>12} {:>16} {:>10}", "bytes", "shared, ns", "of 8 B's");
     let least = measure(SIZES[0], shared);
