@@ -3,49 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::error::CallError;
+use crate::error::ServiceError;
 use crate::graph::{EndpointKind, Presence};
 use crate::link::ClientLink;
+use crate::matches::Matches;
 use crate::message::Service;
-use crate::middleware::Matches;
 use crate::names::TypeName;
 use crate::node::Node;
 use crate::options::ClientOptions;
-use crate::service::ServiceError;
-
-/// Why a call has no response.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum CallError {
-    /// No server is known at this moment.
-    #[error("no server of service `{service}` is known; await `Client::wait_for_service` first")]
-    Unavailable {
-        /// The service.
-        service: String,
-    },
-    /// The request could not be encoded, or there was no room for it.
-    #[error("the request to service `{service}` was not sent: {reason}")]
-    NotSent {
-        /// The service.
-        service: String,
-        /// What the middleware says.
-        reason: String,
-    },
-    /// The server got the request, and will not answer it: it ended, its callback panicked, or newer requests made it forget
-    /// this one. Not every middleware tells.
-    #[error("service `{service}` will not answer this call: {reason}")]
-    Unanswered {
-        /// The service.
-        service: String,
-        /// What the middleware says.
-        reason: String,
-    },
-    /// The client was dropped before the response came.
-    #[error("the client of service `{service}` ended before the response came")]
-    ClientGone {
-        /// The service.
-        service: String,
-    },
-}
 
 /// Calls a service. Cheap to clone; clones are the same client.
 pub struct Client<S: Service>(Arc<Inner<S>>);

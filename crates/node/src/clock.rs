@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rospin_engine::{ExecutorHandle, GroupOptions, RosTime};
 
+use crate::error::TopicError;
 use crate::interfaces::rosgraph_msgs::Clock;
 use crate::node::Node;
 use crate::options::SubscriptionOptions;
-use crate::subscription::{Subscription, TopicError};
+use crate::subscription::Subscription;
 
 /// Makes ROS time follow `/clock` for as long as this lives. After its drop ROS time stands still until somebody sets
 /// it.

@@ -47,6 +47,7 @@ mod client;
 mod clock;
 mod complaints;
 pub mod dynamic;
+mod error;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -56,10 +57,14 @@ mod inbox;
 pub mod interfaces;
 pub mod lifecycle;
 mod link;
+mod local_topics;
+mod matches;
 mod message;
 mod middleware;
 mod names;
+mod network;
 mod node;
+mod on;
 mod options;
 mod parameters;
 mod publisher;
@@ -76,21 +81,24 @@ pub use action::{
     GoalState, NotCanceling, ResultError, SendGoalError,
 };
 pub use calls::Calls;
-pub use client::{CallError, Client};
+pub use client::Client;
 pub use clock::SimTime;
 pub use complaints::Complaints;
 pub use dynamic::{DynamicMessage, DynamicPublisher, MessageType, TypeDescriptionServer, Value};
+pub use error::{CallError, PublishError, Refused, ServiceError, TopicError};
 pub use graph::{Endpoint, EndpointKind, Graph, GraphCallback, GraphChange, NamesAndTypes};
-pub use group::{Exclusive, Group, On, OwnGroup};
+pub use group::{Exclusive, Group, OwnGroup};
 pub use inbox::{Delivery, Inbox};
 pub use lifecycle::{Lifecycle, LifecycleHandle, LifecycleNode, LifecyclePublisher};
+pub use matches::{Awaited, Matches};
 pub use message::{Encode, Message, Service};
 pub use middleware::{
-    Awaited, CYCLONE_DDS_THREADS, ClientEnd, Matches, Middleware, NodeEnd, PublisherEnd, Refused, ReplyEnd,
-    RequestSource, SubscriptionEnd, ZENOH_THREADS,
+    CYCLONE_DDS_THREADS, ClientEnd, Middleware, NodeEnd, PublisherEnd, ReplyEnd, RequestSource, SubscriptionEnd,
+    ZENOH_THREADS,
 };
 pub use names::{FullName, NameError, NodeName, TypeKind, TypeName};
 pub use node::{Node, NodeError, NodeOptions};
+pub use on::On;
 pub use options::{ClientOptions, PublisherOptions, ServiceOptions, SubscriptionOptions};
 pub use parameters::{
     DEPTH_RECURSIVE, DeclareError, Parameter, ParameterClient, ParameterClientError, ParameterFile, ParameterFileError,
@@ -100,11 +108,11 @@ pub use parameters::{
 };
 #[doc(hidden)]
 pub use parameters::{Declarer, ParameterChanges};
-pub use publisher::{PublishError, Publisher};
+pub use publisher::Publisher;
 pub use qos::{Durability, History, Qos, Reliability};
 pub use ros::Ros;
 pub use rosout::{Logger, Rosout, RosoutError, RosoutLog};
 #[doc(no_inline)]
 pub use rospin_macros::Parameters;
-pub use service::{Server, ServiceError};
-pub use subscription::{Subscription, TopicError};
+pub use service::Server;
+pub use subscription::Subscription;

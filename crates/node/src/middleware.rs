@@ -5,17 +5,18 @@
 //! an executor's thread takes and decodes. None of them calls a callback.
 
 use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use rospin_engine::{ForeignThread, ForeignThreads, Source};
 
-use crate::client::CallError;
+use crate::error::CallError;
+use crate::error::PublishError;
+use crate::error::Refused;
 use crate::graph::Graph;
 use crate::inbox::Delivery;
+use crate::matches::{Awaited, Matches};
 use crate::names::{FullName, NodeName, TypeName};
-use crate::publisher::PublishError;
 use crate::qos::Qos;
 
 /// The threads of Cyclone DDS: those that read the network, hand messages on, and send what is due; its garbage collector, and the one
@@ -44,11 +45,6 @@ pub const ZENOH_THREADS: ForeignThreads = ForeignThreads {
         ForeignThread::serves("app-*"),
     ],
 };
-
-/// What a middleware would not do, in its own words.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct Refused(pub String);
 
 /// Moves payloads between nodes.
 ///
@@ -135,18 +131,6 @@ impl fmt::Debug for SubscriptionEnd {
 
 /// The requests of a server, each with where its response goes.
 pub type RequestSource = Box<dyn Source<Item = (Bytes, Box<dyn ReplyEnd>), Attachment = ()>>;
-
-/// A future that a middleware returns.
-pub type Awaited<T> = Pin<Box<dyn Future<Output = T> + Send>>;
-
-/// Whom a subscription, a publisher or a client is matched with.
-pub trait Matches: Send + Sync + 'static {
-    /// Returns with how many, as far as it is known at this moment.
-    fn count(&self) -> usize;
-
-    /// Waits until it is matched with somebody.
-    fn wait(&self) -> Awaited<()>;
-}
 
 /// A publisher as a middleware has it. It is matched with subscriptions of other processes, as [`NodeEnd::create_subscription`]
 /// says.

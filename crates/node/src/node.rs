@@ -7,15 +7,15 @@ use std::sync::{Arc, OnceLock, Weak};
 use rospin_engine::ExecutorHandle;
 
 use crate::dynamic::Known;
+use crate::error::Refused;
 use crate::graph::{Endpoint, EndpointKind, Graph, Presence};
 use crate::group::OwnGroup;
 use crate::link::Link;
-use crate::middleware::Refused;
 use crate::names::{FullName, NameError, NodeName, TypeName};
+use crate::network::{MainExecutor, Network};
 use crate::parameters::{ParameterFile, ParameterValue, Store};
 use crate::qos::Qos;
-use crate::ros::{MainExecutor, Network};
-use crate::rosout::RecordQueue;
+use crate::rosout::queue::RecordQueue;
 
 /// Options of a node. A plain `&str` is its name.
 #[derive(Clone, PartialEq, Debug)]

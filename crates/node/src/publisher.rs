@@ -4,44 +4,15 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::error::PublishError;
+use crate::error::TopicError;
 use crate::graph::{EndpointKind, Presence};
 use crate::link::PublisherLink;
+use crate::matches::Matches;
 use crate::message::{Encode, Message};
-use crate::middleware::Matches;
 use crate::names::TypeName;
 use crate::node::Node;
 use crate::options::PublisherOptions;
-use crate::subscription::TopicError;
-
-/// Why a message was not published.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum PublishError {
-    /// Subscriptions are so far behind, or the network is so slow, that there is no room for the message.
-    #[error("topic `{topic}` has too many messages on their way; this one was not published")]
-    Full {
-        /// The topic.
-        topic: String,
-    },
-    /// It is of another type than its topic, which only [dynamic](crate::dynamic) messages can be.
-    #[error("topic `{topic}` is of type {expected}; a message of type {found} was not published")]
-    WrongType {
-        /// The topic.
-        topic: String,
-        /// The type of the topic.
-        expected: String,
-        /// The type of the message.
-        found: String,
-    },
-    /// The middleware could not encode or send it.
-    #[error("could not publish on topic `{topic}`: {reason}")]
-    Failed {
-        /// The topic.
-        topic: String,
-        /// What the middleware says.
-        reason: String,
-    },
-}
 
 /// Publishes messages on a topic. Cheap to clone; clones are the same publisher.
 pub struct Publisher<M: Encode>(Arc<Inner<M>>);

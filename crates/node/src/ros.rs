@@ -1,14 +1,12 @@
 //! The way to nodes: a context, a middleware, and the executor that runs callbacks by default.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use rospin_engine::{Context, Executor, ExecutorHandle, ExecutorOptions, ForeignList, SpinError, SpinOptions};
+use rospin_engine::{Context, Executor, SpinError, SpinOptions};
 
-use crate::graph::Graph;
-use crate::link::Link;
-use crate::middleware::{Middleware, Refused};
-use crate::names::NodeName;
+use crate::middleware::Middleware;
+use crate::network::{MainExecutor, Network};
 use crate::node::{Node, NodeError, NodeOptions};
 
 /// Creates nodes. It has a [`Context`] and the middleware through which its nodes communicate, if any. Cheap to clone.
@@ -93,49 +91,5 @@ impl Ros {
 impl fmt::Debug for Ros {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ros").field("has_middleware", &self.network.middleware.is_some()).finish_non_exhaustive()
-    }
-}
-
-/// The network that all nodes of a [`Ros`] share.
-pub(crate) struct Network {
-    context: Context,
-    graph: Arc<Graph>,
-    /// The middleware. With `None`, nodes reach only nodes of the same context.
-    middleware: Option<Box<dyn Middleware>>,
-    /// The threads of middlewares, for as long as nodes talk through one.
-    _threads: Option<Arc<ForeignList>>,
-}
-
-impl Network {
-    /// Returns the graph of the network.
-    pub(crate) const fn graph(&self) -> &Arc<Graph> {
-        &self.graph
-    }
-
-    /// Registers a node with the middleware and returns its link.
-    pub(crate) fn link(&self, name: &NodeName) -> Result<Link, Refused> {
-        let node = self.middleware.as_ref().map(|middleware| middleware.create_node(name)).transpose()?;
-        Ok(Link::new(&self.context, &self.graph, node))
-    }
-}
-
-/// The executor of the nodes' own groups. It is created on first use, because a program may use only executors of its
-/// own.
-pub(crate) struct MainExecutor {
-    context: Context,
-    executor: OnceLock<Executor>,
-}
-
-impl MainExecutor {
-    fn new(context: &Context) -> Self {
-        Self { context: context.clone(), executor: OnceLock::new() }
-    }
-
-    fn get(&self) -> &Executor {
-        self.executor.get_or_init(|| self.context.create_executor(ExecutorOptions::new("main")))
-    }
-
-    pub(crate) fn handle(&self) -> ExecutorHandle {
-        self.get().handle()
     }
 }

@@ -7,37 +7,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rospin_engine::{Entity, EntityOptions, LossCause, SourceError};
 
 use crate::callback::{Convert, Value};
+use crate::error::ServiceError;
 use crate::graph::{EndpointKind, Presence};
 use crate::group::Group;
 use crate::link::{Reply, Requests};
 use crate::message::Service;
-use crate::middleware::Refused;
-use crate::names::{NameError, TypeName};
+use crate::names::TypeName;
 use crate::node::Node;
 use crate::options::ServiceOptions;
 
 use serde::Serialize;
-
-/// Reasons for which a server or a client could not be created.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ServiceError {
-    /// The service's or the type's name is invalid.
-    #[error(transparent)]
-    Name(#[from] NameError),
-    /// The middleware could not create it.
-    #[error("could not create an entity of service `{service}`: {reason}")]
-    Refused {
-        /// The service's name.
-        service: String,
-        /// The middleware's reason.
-        #[source]
-        reason: Refused,
-    },
-    /// The group was removed, or its executor dropped.
-    #[error(transparent)]
-    Source(#[from] SourceError),
-}
 
 /// Answers the requests of a service.
 ///

@@ -3,38 +3,18 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use rospin_engine::{Entity, EntityOptions, Failures, LossCause, SourceError};
+use rospin_engine::{Entity, EntityOptions, Failures, LossCause};
 
 use crate::callback::SubscriptionCallback;
+use crate::error::TopicError;
 use crate::graph::{EndpointKind, Presence};
 use crate::group::Group;
 use crate::link::Messages;
+use crate::matches::Matches;
 use crate::message::{Decode, Message};
-use crate::middleware::{Matches, Refused};
-use crate::names::{NameError, TypeName};
+use crate::names::TypeName;
 use crate::node::Node;
 use crate::options::SubscriptionOptions;
-
-/// Why a publisher or a subscription could not be created.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum TopicError {
-    /// The topic's or the type's name is none.
-    #[error(transparent)]
-    Name(#[from] NameError),
-    /// The middleware refused.
-    #[error("could not create an entity of topic `{topic}`: {reason}")]
-    Refused {
-        /// The topic.
-        topic: String,
-        /// What the middleware says.
-        #[source]
-        reason: Refused,
-    },
-    /// The group was removed, or its executor dropped.
-    #[error(transparent)]
-    Source(#[from] SourceError),
-}
 
 /// Receives the messages of a topic.
 ///

@@ -1,6 +1,6 @@
 //! Errors in a scenario, with their places.
 
-use crate::check::printable;
+use crate::printable::printable;
 
 /// An error in a scenario. [`ScenarioError`] adds the place in a text.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -108,7 +108,7 @@ impl ScenarioError {
     /// Where in a text something stands that a check of the [`Scenario`](crate::Scenario) complains about.
     #[must_use]
     pub fn locate(text: &str, error: &CheckError) -> Self {
-        crate::text::locate(text, error)
+        crate::parse::locate(text, error)
     }
 }
 

@@ -57,6 +57,8 @@ mod flow;
 mod lists;
 mod load;
 mod model;
+mod parse;
+mod printable;
 mod text;
 mod traffic;
 

@@ -1,4 +1,4 @@
-//! Scenarios as TOML, and the places of values in a text.
+//! The forms of values in TOML text: durations, kinds, releases.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,82 +7,10 @@ use rospin_core::{ClockKind, EntityKind, GroupKind, Overrun};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
 
 use crate::callback::{Bin, ExecutionTime};
 use crate::duration as format;
-use crate::error::{CheckError, Path, ScenarioError};
-use crate::model::Scenario;
 use crate::traffic::{Burst, Jump, Limit, Pattern, Release};
-
-impl Scenario {
-    /// Parses a scenario and [checks](Scenario::check) it.
-    ///
-    /// # Errors
-    /// The first error, with its place and its fix.
-    pub fn parse(text: &str) -> Result<Self, ScenarioError> {
-        let mut scenario: Self = toml::from_str(text).map_err(|error| syntax(text, &error))?;
-        scenario.fill_in();
-        match scenario.check() {
-            Ok(()) => Ok(scenario),
-            Err(error) => Err(locate(text, &error)),
-        }
-    }
-
-    /// Formats the scenario as a text that [`parse`](Scenario::parse) reads.
-    ///
-    /// # Panics
-    /// If the scenario would not pass [`check`](Scenario::check): a seed beyond 63 bits, or a probability that is not
-    /// a number.
-    #[must_use]
-    pub fn to_toml(&self) -> String {
-        toml::to_string(self).expect("a valid scenario can be written")
-    }
-
-    /// Fills in names that a text may leave out if there is only one candidate.
-    fn fill_in(&mut self) {
-        if let [only] = &self.executors[..] {
-            self.groups
-                .iter_mut()
-                .filter(|group| group.executor.is_empty())
-                .for_each(|g| g.executor.clone_from(&only.name));
-        }
-        if let [only] = &self.groups[..] {
-            let open = self.callbacks.iter_mut().filter(|callback| callback.group.is_empty());
-            open.for_each(|callback| callback.group.clone_from(&only.name));
-        }
-    }
-}
-
-/// Converts an error of the TOML reader, with its place.
-pub(crate) fn syntax(text: &str, error: &toml::de::Error) -> ScenarioError {
-    let offset = error.span().map_or(0, |span| span.start);
-    // The most frequent mistake is a number without a unit, so the error shows one.
-    let message = error.message().trim().replace("expected a duration", "expected a duration as in \"500 ms\"");
-    // Readers of a scenario do not know Rust's types.
-    let message = message.replace("expected u16", "expected a number from 0 to 65535");
-    ScenarioError::at(text, offset, None, message)
-}
-
-/// Returns the error of a check with its place in the text, which is known to be TOML.
-pub(crate) fn locate(text: &str, error: &CheckError) -> ScenarioError {
-    let Path { section, table, key } = &error.path;
-    let offset = DeTable::parse(text).ok().and_then(|top| offset_of(top.get_ref(), &error.path));
-    let key = key.unwrap_or(if table.is_none() { section } else { "" });
-    ScenarioError::at(text, offset.unwrap_or(0), Some(key), error.message.clone())
-}
-
-/// Returns the offset of a key's value, or of the nearest enclosing value that exists.
-fn offset_of(top: &DeTable<'_>, path: &Path) -> Option<usize> {
-    let section = top.get(path.section)?;
-    let start = |value: &Spanned<DeValue<'_>>| value.span().start;
-    let Some(table) = path.table.and_then(|number| section.get_ref().as_array()?.get(number)) else {
-        return Some(start(section));
-    };
-    let value = path.key.and_then(|key| table.get_ref().as_table()?.get(key));
-    Some(value.map_or_else(|| start(table), start))
-}
 
 /// Returns true if the value is the default of its key.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -10,9 +10,9 @@ use rospin_scenario::{Fault, Jump, Scenario};
 use crate::agenda::{Agenda, Happening};
 use crate::clocks::Clocks;
 use crate::cpu::{Change, Cpu};
+use crate::error::SimulationError;
 use crate::event::{Event, Observer, What};
 use crate::outcome::{CallbackOutcome, ChainOutcome, Outcome, PollingPoint, Run};
-use crate::simulation::SimulationError;
 use crate::statistics::Statistics;
 use crate::system::{self, Address, Callback, Executor, Lock, Origin, Phase, Progress, Spin, Thread, Work};
 

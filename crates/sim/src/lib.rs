@@ -71,6 +71,7 @@ mod agenda;
 mod clocks;
 mod cpu;
 mod driver;
+mod error;
 mod event;
 mod locks;
 mod mail;
@@ -82,7 +83,8 @@ mod system;
 mod thread;
 mod unfinished;
 
+pub use error::SimulationError;
 pub use event::{Event, Observer, What, render};
 pub use outcome::{CallbackOutcome, ChainOutcome, Outcome, PollingPoint, Run};
-pub use simulation::{Simulation, SimulationError};
+pub use simulation::Simulation;
 pub use statistics::Statistics;

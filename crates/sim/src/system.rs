@@ -12,7 +12,7 @@ use rospin_core::{
 use rospin_scenario::draw::{ExecutionTimes, Stream};
 use rospin_scenario::{Chain, Fault, Priorities, Scenario};
 
-use crate::simulation::SimulationError;
+use crate::error::SimulationError;
 
 /// The system clock's reading when the steady clock shows zero. It is large, so that the clock can be set back without
 /// reaching its epoch.

@@ -34,11 +34,6 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl Matched {
-    /// Follows the tokens of those that the endpoint can be matched with.
-    pub(crate) fn follow(session: &Session, endpoint: &Endpoint) -> Result<Self, Refused> {
-        Self::observe(session, endpoint, |_| ())
-    }
-
     /// Follows the tokens, and tells `observe` of each first, on Zenoh's threads.
     pub(crate) fn observe(
         session: &Session,

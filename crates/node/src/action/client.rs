@@ -15,17 +15,18 @@ use super::options::{ActionClientOptions, entity};
 use super::parts::{FeedbackMessage, GetResult, SendGoal, SendGoalRequest, part};
 use super::server::ActionError;
 use super::tracked::{Goals, Router};
-use crate::client::{CallError, Client};
+use crate::client::Client;
+use crate::error::CallError;
+use crate::error::TopicError;
 use crate::graph::{EndpointKind, Presence};
 use crate::interfaces::action_msgs::{CancelGoal, CancelGoalRequest, CancelGoalResponse, GoalInfo, GoalStatusArray};
 use crate::interfaces::builtin_interfaces::Time;
 use crate::link::Values;
+use crate::matches::Matches;
 use crate::message::Message;
-use crate::middleware::Matches;
 use crate::names::TypeName;
 use crate::node::Node;
 use crate::qos::{Durability, Qos};
-use crate::subscription::TopicError;
 
 /// Reasons for which a goal was not accepted.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

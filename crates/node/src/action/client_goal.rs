@@ -9,7 +9,7 @@ use super::id::GoalId;
 use super::parts::{GetResultRequest, GetResultResponse};
 use super::state::GoalState;
 use super::tracked::{FeedbackStream, Tracked};
-use crate::client::CallError;
+use crate::error::CallError;
 use crate::interfaces::action_msgs::{GoalInfo, GoalStatus};
 use crate::interfaces::builtin_interfaces::Time;
 

@@ -12,10 +12,11 @@ use super::id::GoalId;
 use super::parts::{FeedbackMessage, GetResultResponse};
 use super::signal::Signal;
 use super::state::{GoalEvent, GoalState};
+use crate::error::PublishError;
 use crate::interfaces::action_msgs::{GoalInfo, GoalStatus, GoalStatusArray};
 use crate::interfaces::builtin_interfaces::Time;
 use crate::link::Reply;
-use crate::publisher::{PublishError, Publisher};
+use crate::publisher::Publisher;
 use crate::service::Responder;
 
 /// A client that waits for a result.

@@ -9,10 +9,10 @@ use super::options::entity;
 use super::parts::part;
 use super::server::ActionError;
 use super::tracked::Goals;
+use crate::error::ServiceError;
 use crate::graph::{Departures, EndpointKind};
 use crate::node::Node;
 use crate::qos::Qos;
-use crate::service::ServiceError;
 
 /// The time between the end of the last server and the end of the feedback of its goals: its last words may be slower
 /// than the news that it has gone.

@@ -7,7 +7,7 @@ use super::Action;
 use super::id::GoalId;
 use super::signal::Signal;
 use super::state::{GoalEvent, GoalState};
-use crate::publisher::PublishError;
+use crate::error::PublishError;
 
 /// The data that a server keeps of a goal.
 pub(crate) struct Kept<A: Action> {

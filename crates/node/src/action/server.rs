@@ -17,13 +17,15 @@ use super::goal::GoalHandle;
 use super::id::GoalId;
 use super::options::{ActionServerOptions, entity};
 use super::parts::{GetResult, SendGoal, part};
-use crate::group::{Exclusive, Group, On, OwnGroup};
+use crate::error::ServiceError;
+use crate::error::TopicError;
+use crate::group::{Exclusive, Group, OwnGroup};
 use crate::interfaces::action_msgs::CancelGoal;
 use crate::node::Node;
+use crate::on::On;
 use crate::options::{PublisherOptions, ServiceOptions};
 use crate::qos::Qos;
-use crate::service::{Draft, Server, ServiceError};
-use crate::subscription::TopicError;
+use crate::service::{Draft, Server};
 
 /// Reasons for which an action server or client could not be created.
 #[derive(Debug, thiserror::Error)]

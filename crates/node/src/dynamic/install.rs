@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::build::MessageTypeError;
+use super::error::MessageTypeError;
 use super::message_type::MessageType;
 use crate::interfaces::type_description_interfaces::TypeDescription;
 use crate::names::{NameError, TypeKind, TypeName};

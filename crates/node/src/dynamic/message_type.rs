@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use hiroz_schema as schema;
 
-use super::build::MessageTypeError;
+use super::error::MessageTypeError;
 use crate::interfaces::type_description_interfaces::{self as wire, IndividualTypeDescription, TypeDescription};
 use crate::names::TypeName;
 

@@ -42,6 +42,7 @@ mod build;
 mod decode;
 mod default;
 mod encode;
+mod error;
 mod fit;
 mod install;
 mod known;
@@ -56,7 +57,7 @@ mod yaml;
 
 pub use access::{GetFieldError, SetFieldError};
 pub use ask::AskTypeError;
-pub use build::MessageTypeError;
+pub use error::MessageTypeError;
 pub use install::FindTypeError;
 pub(crate) use known::Known;
 pub use message::DynamicMessage;

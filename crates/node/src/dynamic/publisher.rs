@@ -4,10 +4,11 @@ use std::fmt;
 
 use super::message::DynamicMessage;
 use super::message_type::MessageType;
+use crate::error::PublishError;
+use crate::error::TopicError;
 use crate::node::Node;
 use crate::options::PublisherOptions;
-use crate::publisher::{PublishError, Publisher};
-use crate::subscription::TopicError;
+use crate::publisher::Publisher;
 
 /// Publishes messages whose type is known only at run time. Cheap to clone; clones are the same publisher.
 ///

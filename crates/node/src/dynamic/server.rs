@@ -6,10 +6,11 @@ use std::sync::Arc;
 use rospin_engine::{ExecutorHandle, GroupOptions, LossCause};
 
 use super::message_type::MessageType;
+use crate::error::ServiceError;
 use crate::interfaces::type_description_interfaces::{GetTypeDescription, GetTypeDescriptionRequest};
 use crate::node::Node;
 use crate::options::ServiceOptions;
-use crate::service::{Server, ServiceError};
+use crate::service::Server;
 
 /// The service's name, below the node's.
 pub(super) const SERVICE: &str = "get_type_description";

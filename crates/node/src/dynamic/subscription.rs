@@ -2,10 +2,11 @@
 
 use super::decode::DynamicSeed;
 use super::message_type::MessageType;
+use crate::error::TopicError;
 use crate::group::Group;
 use crate::node::Node;
 use crate::options::SubscriptionOptions;
-use crate::subscription::{Draft, TopicError};
+use crate::subscription::Draft;
 
 impl Node {
     /// Prepares a subscription of that type. From then on the node can describe the type to others.

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use serde::de::DeserializeSeed;
 use serde::{Deserialize, Serialize};
 
-use super::build::DEPTH_MAX;
 use super::decode::DynamicSeed;
+use super::error::DEPTH_MAX;
 use super::*;
 use crate::interfaces::field_type as id;
 use crate::interfaces::type_description_interfaces::{self as wire, IndividualTypeDescription, TypeDescription};

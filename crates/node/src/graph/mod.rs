@@ -23,7 +23,7 @@ use mismatch::{Matching, Mismatch};
 pub use node::{GraphCallback, NamesAndTypes};
 
 use crate::complaints::Complaints;
-use crate::link::LocalTopics;
+use crate::local_topics::LocalTopics;
 use crate::names::TypeName;
 
 /// A change of the graph.

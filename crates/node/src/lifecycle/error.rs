@@ -3,9 +3,9 @@
 use rospin_engine::SourceError;
 
 use super::machine::State;
+use crate::error::ServiceError;
+use crate::error::TopicError;
 use crate::node::NodeError;
-use crate::service::ServiceError;
-use crate::subscription::TopicError;
 
 /// Reasons for which a managed node could not be created.
 #[derive(Debug, thiserror::Error)]

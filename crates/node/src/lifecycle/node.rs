@@ -15,13 +15,13 @@ use super::requests::{NotQueued, Request, Requests};
 use super::run;
 use super::services::{self, Services};
 use super::stage::Stage;
+use crate::error::TopicError;
 use crate::interfaces::lifecycle_msgs::TransitionEvent;
 use crate::message::Message;
 use crate::node::{Node, NodeOptions};
 use crate::options::PublisherOptions;
 use crate::publisher::Publisher;
 use crate::ros::Ros;
-use crate::subscription::TopicError;
 
 /// A managed node: a [`Node`], and a callback group of its own whose payload implements [`Lifecycle`].
 ///

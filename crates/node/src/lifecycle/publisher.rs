@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::machine::State;
 use super::stage::Stage;
+use crate::error::PublishError;
 use crate::message::Message;
-use crate::publisher::{PublishError, Publisher};
+use crate::publisher::Publisher;
 
 /// Publishes messages on a topic while its [`LifecycleNode`](crate::LifecycleNode) is active. In every other state it
 /// drops them, also in `on_activate` and `on_deactivate`. Cheap to clone; clones are the same publisher.

@@ -11,9 +11,11 @@ use rospin_wire::cdr::{from_payload, to_payload};
 use serde::de::DeserializeOwned;
 
 use super::refused;
-use crate::client::CallError;
+use crate::error::CallError;
+use crate::error::Refused;
+use crate::matches::{Awaited, Matches};
 use crate::message::Service;
-use crate::middleware::{Awaited, ClientEnd, Matches, Refused};
+use crate::middleware::ClientEnd;
 use crate::names::FullName;
 
 /// What a client calls through.

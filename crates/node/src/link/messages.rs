@@ -6,12 +6,14 @@ use bytes::Bytes;
 use rospin_engine::{Closer, Context, Notifier, Pending, Queue, Source, SubscriptionOptions, TakeError};
 use rospin_wire::cdr::from_payload_with;
 
-use super::local::{self, AllMatches, EndKind, LocalEnd, LocalTopics};
 use super::{KEEP_ALL, guarantees, refused};
 use crate::callback::Received;
+use crate::error::Refused;
 use crate::inbox::{Delivery, Inbox};
+use crate::local_topics::{self, AllMatches, EndKind, LocalEnd, LocalTopics};
+use crate::matches::Matches;
 use crate::message::Decode;
-use crate::middleware::{Matches, Refused, SubscriptionEnd};
+use crate::middleware::SubscriptionEnd;
 use crate::names::FullName;
 use crate::qos::{Durability, Qos};
 
@@ -38,7 +40,7 @@ impl<D: Decode> Messages<D> {
     ) -> Result<(Self, Box<dyn Matches>), Refused> {
         let depth = qos.depth().unwrap_or(KEEP_ALL);
         let demands = guarantees(qos);
-        let options = SubscriptionOptions::new(local::engine_name::<D::Message>(topic, type_key));
+        let options = SubscriptionOptions::new(local_topics::engine_name::<D::Message>(topic, type_key));
         let mut options = options.within(&topics.engine).keep_last(depth).demands(demands);
         if qos.durability == Durability::TransientLocal {
             options = options.transient_local();

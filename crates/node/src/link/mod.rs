@@ -2,7 +2,6 @@
 //! payloads here.
 
 mod call;
-mod local;
 mod messages;
 mod publisher;
 mod service;
@@ -12,14 +11,15 @@ use std::sync::Arc;
 use rospin_engine::{Context, Guarantees};
 
 pub(crate) use call::ClientLink;
-pub(crate) use local::LocalTopics;
 pub(crate) use messages::{Messages, Values};
 pub(crate) use publisher::PublisherLink;
 pub(crate) use service::{Reply, Requests};
 
+use crate::error::Refused;
 use crate::graph::Graph;
+use crate::matches::Matches;
 use crate::message::{Decode, Encode, Service};
-use crate::middleware::{Matches, NodeEnd, Refused};
+use crate::middleware::NodeEnd;
 use crate::names::{FullName, TypeName};
 use crate::qos::{Durability, Qos, Reliability};
 

@@ -9,12 +9,14 @@ use bytes::Bytes;
 use rospin_engine::{Context, Guarantees, PublisherOptions};
 use rospin_wire::cdr::{append_payload, to_payload};
 
-use super::local::{self, EndKind, LocalEnd, LocalTopics};
 use super::{KEEP_ALL, refused};
+use crate::error::PublishError;
+use crate::error::Refused;
+use crate::local_topics::{self, EndKind, LocalEnd, LocalTopics};
+use crate::matches::{Awaited, Matches};
 use crate::message::Encode;
-use crate::middleware::{Awaited, Matches, PublisherEnd, Refused};
+use crate::middleware::PublisherEnd;
 use crate::names::FullName;
-use crate::publisher::PublishError;
 use crate::qos::{Durability, Qos};
 
 thread_local! {
@@ -65,7 +67,7 @@ impl<M: Encode> PublisherLink<M> {
         (topic, type_key, qos): (&FullName, &str, &Qos),
     ) -> Result<Self, Refused> {
         let latched = qos.durability == Durability::TransientLocal;
-        let options = PublisherOptions::new(local::engine_name::<M>(topic, type_key));
+        let options = PublisherOptions::new(local_topics::engine_name::<M>(topic, type_key));
         let mut options = options.within(&topics.engine).promises(promises);
         if latched {
             options = options.transient_local(qos.depth().unwrap_or(KEEP_ALL));

@@ -5,8 +5,9 @@ use rospin_wire::cdr::{from_payload, to_payload};
 use serde::Serialize;
 
 use super::{KEEP_ALL, refused};
+use crate::error::Refused;
 use crate::message::Service;
-use crate::middleware::{Refused, ReplyEnd, RequestSource};
+use crate::middleware::{ReplyEnd, RequestSource};
 use crate::names::FullName;
 use crate::qos::Qos;
 

@@ -7,14 +7,16 @@ use rospin_engine::CallbackGroup;
 use super::events::EVENTS_MAX;
 use super::value::{ParameterKind, ParameterSetting, ParameterValue, UnknownType};
 use super::variant::ParameterVariant;
-use crate::client::{CallError, Client};
+use crate::client::Client;
+use crate::error::CallError;
+use crate::error::ServiceError;
+use crate::error::TopicError;
 use crate::interfaces::rcl_interfaces as wire;
 use crate::message::Service;
 use crate::node::Node;
 use crate::options::{ClientOptions, SubscriptionOptions};
 use crate::qos::Qos;
-use crate::service::ServiceError;
-use crate::subscription::{Subscription, TopicError};
+use crate::subscription::Subscription;
 
 /// Number of responses that are kept, as in rclcpp.
 const RESPONSES_MAX: usize = 1000;

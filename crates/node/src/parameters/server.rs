@@ -15,12 +15,13 @@ use super::sim_time::{self, Switch};
 use super::store::Store;
 use super::value::ParameterValue;
 use super::watch::SetParameters;
+use crate::error::ServiceError;
+use crate::error::TopicError;
 use crate::interfaces::rcl_interfaces as wire;
 use crate::message::Service;
 use crate::node::Node;
 use crate::options::{PublisherOptions, ServiceOptions};
-use crate::service::{Server, ServiceError};
-use crate::subscription::TopicError;
+use crate::service::Server;
 
 /// Number of requests that are kept, as in rclcpp.
 const REQUESTS_MAX: usize = 1000;

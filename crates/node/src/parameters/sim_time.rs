@@ -45,7 +45,7 @@ impl Switch {
         Self { node: node.clone(), executor: executor.clone(), on: None }
     }
 
-    pub(super) fn turn(&mut self, on: bool) -> Result<(), crate::subscription::TopicError> {
+    pub(super) fn turn(&mut self, on: bool) -> Result<(), crate::error::TopicError> {
         if !on {
             if let Some(sim_time) = self.on.take() {
                 sim_time.end();

@@ -4,24 +4,21 @@
 //! middleware, and is safe while locks of a middleware are held.
 
 mod logger;
-mod queue;
+pub(crate) mod queue;
 
 use std::fmt;
 use std::sync::Arc;
 
 use rospin_engine::{Entity, EntityKind, EntityOptions, ExecutorHandle, GroupOptions, LossCause, SourceError};
 
+use crate::error::TopicError;
 use crate::interfaces::rcl_interfaces as wire;
 use crate::node::Node;
 use crate::options::PublisherOptions;
-use crate::subscription::TopicError;
 
 pub use logger::{Logger, RosoutLog};
-use queue::Records;
 pub(crate) use queue::{Quiet, RecordQueue};
-
-/// Number of records that are kept until they are published, and for late subscriptions. It is that of rcl.
-const RECORDS_MAX: usize = 1000;
+use queue::{RECORDS_MAX, Records};
 
 /// Reasons for which log records cannot be published.
 #[derive(Debug, thiserror::Error)]

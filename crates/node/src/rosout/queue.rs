@@ -7,10 +7,12 @@ use std::time::SystemTime;
 
 use rospin_engine::{LossCause, Notifier, Pending, Source, TakeError};
 
-use super::RECORDS_MAX;
 use crate::interfaces::builtin_interfaces::Time;
 use crate::interfaces::rcl_interfaces::Log;
 use crate::names::NodeName;
+
+/// Number of records that are kept until they are published, and for late subscriptions. It is that of rcl.
+pub(super) const RECORDS_MAX: usize = 1000;
 
 /// The records of a node that are not published yet.
 pub(crate) struct RecordQueue {

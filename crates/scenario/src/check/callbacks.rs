@@ -8,7 +8,8 @@ use rospin_core::EntityKind;
 use crate::callback::{Callback, Tolerance};
 use crate::model::Scenario;
 
-use super::{Check, Table, check_execution, is_control, known, top, unique};
+use super::{Check, Table, check_execution, known, top, unique};
+use crate::printable::is_control;
 
 const DEPTH_MAX: u32 = 1_000_000;
 const TOLERANCE_MAX: u32 = 100_000;

@@ -10,6 +10,7 @@ use rospin_core::{ChainError, EntityKind, PriorityMap, policy};
 use crate::callback::{Callback, ExecutionTime};
 use crate::error::{CheckError, Path};
 use crate::model::Scenario;
+use crate::printable::{is_control, printable};
 
 /// Maximum number of cores of a simulated machine.
 const CORES_MAX: u16 = 64;
@@ -35,21 +36,6 @@ impl Table {
 fn top(key: &'static str, holds: bool, message: impl Into<String>) -> Check {
     let path = Path { section: key, table: None, key: None };
     if holds { Ok(()) } else { Err(CheckError { path, message: printable(&message.into()) }) }
-}
-
-/// Returns true for characters that control a terminal, or that change the order of the text.
-fn is_control(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
-}
-
-/// Returns the text with control characters escaped, so that it is safe to print.
-pub(crate) fn printable(text: &str) -> String {
-    let mut printable = String::with_capacity(text.len());
-    for c in text.chars() {
-        // Messages of the TOML reader have line breaks.
-        if is_control(c) && c != '\n' { printable.extend(c.escape_default()) } else { printable.push(c) }
-    }
-    printable
 }
 
 impl Scenario {

@@ -5,7 +5,7 @@ use std::path::Path as FilePath;
 use super::model::{ComponentPlan, Plan};
 use crate::error::{CheckError, Path};
 use crate::file::{self, FileError};
-use crate::text;
+use crate::parse;
 
 /// The components that a container starts, with their places in the file.
 #[derive(Clone, PartialEq, Debug)]
@@ -31,10 +31,10 @@ impl ComponentFile {
     /// The first error, with its place and its fix.
     pub fn parse(file: impl Into<String>, text: impl Into<String>) -> Result<Self, FileError> {
         let (file, text) = (file.into(), text.into());
-        let parsed = toml::from_str::<Plan>(&text).map_err(|error| text::syntax(&text, &error));
+        let parsed = toml::from_str::<Plan>(&text).map_err(|error| parse::syntax(&text, &error));
         let checked = parsed.and_then(|plan| match plan.check() {
             Ok(()) => Ok(plan.components),
-            Err(error) => Err(text::locate(&text, &error)),
+            Err(error) => Err(parse::locate(&text, &error)),
         });
         match checked {
             Ok(components) => Ok(Self { file, text, components }),
@@ -53,7 +53,7 @@ impl ComponentFile {
     #[must_use]
     pub fn error(&self, number: usize, key: &'static str, message: impl Into<String>) -> FileError {
         let path = Path { section: "component", table: Some(number), key: Some(key) };
-        let error = text::locate(&self.text, &CheckError { path, message: message.into() });
+        let error = parse::locate(&self.text, &CheckError { path, message: message.into() });
         FileError::Text { file: self.file.clone(), error }
     }
 }

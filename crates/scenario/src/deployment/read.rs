@@ -5,7 +5,7 @@ use std::path::Path;
 use super::model::Deployment;
 use crate::error::ScenarioError;
 use crate::file::{self, FileError};
-use crate::text;
+use crate::parse;
 
 /// Reasons for which a deployment could not be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -41,7 +41,7 @@ impl Deployment {
     /// The first error, with its place and its fix.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
         let deployment = Self::read(text)?;
-        deployment.check().map_err(|error| text::locate(text, &error))?;
+        deployment.check().map_err(|error| parse::locate(text, &error))?;
         Ok(deployment)
     }
 
@@ -60,7 +60,7 @@ impl Deployment {
             }
         }
         if let [(file, text, deployment)] = &read[..] {
-            let in_file = |error| FileError::Text { file: file.clone(), error: text::locate(text, &error) };
+            let in_file = |error| FileError::Text { file: file.clone(), error: parse::locate(text, &error) };
             deployment.check().map_err(in_file)?;
             return Ok(deployment.clone());
         }
@@ -72,7 +72,7 @@ impl Deployment {
 
     /// Parses a deployment without checking its names.
     fn read(text: &str) -> Result<Self, ScenarioError> {
-        toml::from_str(text).map_err(|error| text::syntax(text, &error))
+        toml::from_str(text).map_err(|error| parse::syntax(text, &error))
     }
 
     /// Formats the deployment as a text that [`parse`](Deployment::parse) reads.

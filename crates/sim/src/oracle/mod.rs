@@ -15,9 +15,10 @@ use std::fmt;
 use rospin_core::Instant;
 use rospin_scenario::Scenario;
 
+use crate::error::SimulationError;
 use crate::event::{Event, Observer, What, render};
 use crate::outcome::Outcome;
-use crate::simulation::{Simulation, SimulationError};
+use crate::simulation::Simulation;
 
 /// The rules.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -16,14 +16,14 @@ use bytes::Bytes;
 use rospin_engine::{Guarantees, Mutex, MutexGuard, Topics, Waiters};
 
 use crate::inbox::Delivery;
-use crate::middleware::{Awaited, Matches};
+use crate::matches::{Awaited, Matches};
 use crate::names::FullName;
 
 /// The topics of one [graph](crate::Graph), as far as this process has ends of them.
 #[derive(Default)]
 pub(crate) struct LocalTopics {
     /// The engine's topics behind them.
-    pub(super) engine: Topics,
+    pub(crate) engine: Topics,
     /// By name, and then by type.
     known: Mutex<BTreeMap<String, BTreeMap<String, Arc<LocalTopic>>>>,
 }
@@ -54,9 +54,9 @@ struct End {
 }
 
 /// Returns the encoded messages that a publisher keeps for late subscriptions.
-pub(super) type Kept = Arc<dyn Fn() -> Vec<Bytes> + Send + Sync>;
+pub(crate) type Kept = Arc<dyn Fn() -> Vec<Bytes> + Send + Sync>;
 
-pub(super) enum EndKind {
+pub(crate) enum EndKind {
     Publisher { promises: Guarantees, kept: Kept },
     Subscription { demands: Guarantees, delivery: Delivery<Bytes> },
 }
@@ -81,13 +81,13 @@ pub(crate) struct LocalEnd {
 }
 
 /// Returns the engine's name of the topic that ends of one Rust type share.
-pub(super) fn engine_name<M: 'static>(topic: &FullName, type_key: &str) -> String {
+pub(crate) fn engine_name<M: 'static>(topic: &FullName, type_key: &str) -> String {
     format!("{topic} {type_key} {:?}", TypeId::of::<M>())
 }
 
 impl LocalTopics {
     /// Enters an end of Rust type `M`.
-    pub(super) fn enter<M: 'static>(self: &Arc<Self>, topic: &FullName, type_key: &str, kind: EndKind) -> LocalEnd {
+    pub(crate) fn enter<M: 'static>(self: &Arc<Self>, topic: &FullName, type_key: &str, kind: EndKind) -> LocalEnd {
         let mut known = self.known.lock();
         let types = known.entry(topic.to_string()).or_default();
         let topic = Arc::clone(types.entry(type_key.to_owned()).or_insert_with(|| {
@@ -160,14 +160,14 @@ impl Ends {
 
 impl LocalEnd {
     /// True if there may be ends of other Rust types, which get messages encoded. Neither blocks nor locks.
-    pub(super) fn is_mixed(&self) -> bool {
+    pub(crate) fn is_mixed(&self) -> bool {
         self.topic.is_mixed.load(Ordering::Acquire)
     }
 
     /// Publishes through `publish`, and hands the payload to subscriptions of other Rust types.
     ///
     /// A publisher whose messages are `latched` takes turns with subscriptions that come just then.
-    pub(super) fn publish(&self, latched: bool, payload: Option<&Bytes>, publish: impl FnOnce()) {
+    pub(crate) fn publish(&self, latched: bool, payload: Option<&Bytes>, publish: impl FnOnce()) {
         if !latched && payload.is_none() {
             return publish();
         }
@@ -188,12 +188,12 @@ impl LocalEnd {
     }
 
     /// Returns with how many ends of this process it is matched.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.topic.lock().matched_with(self.id)
     }
 
     /// Waits until it is matched with an end of this process, or until `outside` is there.
-    pub(super) fn wait(&self, outside: Option<Awaited<()>>) -> Awaited<()> {
+    pub(crate) fn wait(&self, outside: Option<Awaited<()>>) -> Awaited<()> {
         // Not owned: a future that is kept for long does not keep the topic.
         let (topic, id) = (Arc::downgrade(&self.topic), self.id);
         let here = async move {
@@ -223,7 +223,7 @@ impl LocalEnd {
 
 impl LocalEnd {
     /// Leaves the topic: it is matched with nobody any more, and gets nothing that others encode.
-    pub(super) fn leave(&self) {
+    pub(crate) fn leave(&self) {
         let mut state = self.topic.lock();
         let at = state.ends.iter().position(|end| end.id == self.id);
         let end = at.map(|at| state.ends.remove(at));
@@ -252,9 +252,9 @@ impl Drop for LocalEnd {
 }
 
 /// Ends that one of this process is matched with: those here, and those that the middleware knows of.
-pub(super) struct AllMatches {
-    pub(super) here: Arc<LocalEnd>,
-    pub(super) outside: Option<Box<dyn Matches>>,
+pub(crate) struct AllMatches {
+    pub(crate) here: Arc<LocalEnd>,
+    pub(crate) outside: Option<Box<dyn Matches>>,
 }
 
 impl Matches for AllMatches {

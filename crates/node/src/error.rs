@@ -1,0 +1,117 @@
+//! Errors of entities, and of the middleware under them.
+
+use rospin_engine::SourceError;
+
+use crate::names::NameError;
+
+/// What a middleware would not do, in its own words.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Refused(pub String);
+
+/// Why a publisher or a subscription could not be created.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TopicError {
+    /// The topic's or the type's name is none.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The middleware refused.
+    #[error("could not create an entity of topic `{topic}`: {reason}")]
+    Refused {
+        /// The topic.
+        topic: String,
+        /// What the middleware says.
+        #[source]
+        reason: Refused,
+    },
+    /// The group was removed, or its executor dropped.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+}
+
+/// Why a message was not published.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PublishError {
+    /// Subscriptions are so far behind, or the network is so slow, that there is no room for the message.
+    #[error("topic `{topic}` has too many messages on their way; this one was not published")]
+    Full {
+        /// The topic.
+        topic: String,
+    },
+    /// It is of another type than its topic, which only [dynamic](crate::dynamic) messages can be.
+    #[error("topic `{topic}` is of type {expected}; a message of type {found} was not published")]
+    WrongType {
+        /// The topic.
+        topic: String,
+        /// The type of the topic.
+        expected: String,
+        /// The type of the message.
+        found: String,
+    },
+    /// The middleware could not encode or send it.
+    #[error("could not publish on topic `{topic}`: {reason}")]
+    Failed {
+        /// The topic.
+        topic: String,
+        /// What the middleware says.
+        reason: String,
+    },
+}
+
+/// Reasons for which a server or a client could not be created.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServiceError {
+    /// The service's or the type's name is invalid.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The middleware could not create it.
+    #[error("could not create an entity of service `{service}`: {reason}")]
+    Refused {
+        /// The service's name.
+        service: String,
+        /// The middleware's reason.
+        #[source]
+        reason: Refused,
+    },
+    /// The group was removed, or its executor dropped.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+}
+
+/// Why a call has no response.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// No server is known at this moment.
+    #[error("no server of service `{service}` is known; await `Client::wait_for_service` first")]
+    Unavailable {
+        /// The service.
+        service: String,
+    },
+    /// The request could not be encoded, or there was no room for it.
+    #[error("the request to service `{service}` was not sent: {reason}")]
+    NotSent {
+        /// The service.
+        service: String,
+        /// What the middleware says.
+        reason: String,
+    },
+    /// The server got the request, and will not answer it: it ended, its callback panicked, or newer requests made it forget
+    /// this one. Not every middleware tells.
+    #[error("service `{service}` will not answer this call: {reason}")]
+    Unanswered {
+        /// The service.
+        service: String,
+        /// What the middleware says.
+        reason: String,
+    },
+    /// The client was dropped before the response came.
+    #[error("the client of service `{service}` ended before the response came")]
+    ClientGone {
+        /// The service.
+        service: String,
+    },
+}

@@ -1,0 +1,208 @@
+//! Creation of a node's entities, on its own group or on another one.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use rospin_engine::{EntityKind, GroupGone, GroupOptions, SourceError, Tick, Timer, TimerError, TimerOptions};
+
+use crate::callback::{Callback, GivesTick, Nothing, SubscriptionCallback, Value};
+use crate::dynamic::{DynamicMessage, MessageType};
+use crate::error::{ServiceError, TopicError};
+use crate::group::{Group, OwnGroup};
+use crate::message::{Message, Service};
+use crate::node::Node;
+use crate::options::{ServiceOptions, SubscriptionOptions};
+use crate::service::{self, Server};
+use crate::subscription::{self, Subscription};
+
+/// Creates a node's entities on one group. [`Node::on`] returns it.
+pub struct On<'a, G> {
+    node: &'a Node,
+    group: &'a G,
+}
+
+impl<'a, G: Group> On<'a, G> {
+    pub(crate) const fn new(node: &'a Node, group: &'a G) -> Self {
+        Self { node, group }
+    }
+
+    pub(crate) const fn node(&self) -> &'a Node {
+        self.node
+    }
+
+    pub(crate) const fn group(&self) -> &'a G {
+        self.group
+    }
+
+    /// Creates a subscription. A plain `&str` is its topic. The module [`callback`](crate::callback) lists the forms
+    /// of `callback`.
+    ///
+    /// # Errors
+    /// If the topic's or the type's name is invalid, the middleware refuses, or the group is gone.
+    pub fn create_subscription<M, F, Form>(
+        &self,
+        options: impl Into<SubscriptionOptions>,
+        callback: F,
+    ) -> Result<Subscription, TopicError>
+    where
+        M: Message,
+        F: SubscriptionCallback<G, M, Form>,
+    {
+        let draft = subscription::Draft::<PhantomData<M>>::of_message(self.node, self.group, options.into())?;
+        draft.finish(self.group, callback)
+    }
+
+    /// Creates a subscription whose message type is known only at run time. Its callback gets a [`DynamicMessage`].
+    /// The module [`callback`](crate::callback) lists the forms of `callback`.
+    ///
+    /// # Errors
+    /// If the topic's name is invalid, the middleware refuses, or the group is gone.
+    pub fn create_dynamic_subscription<F, Form>(
+        &self,
+        options: impl Into<SubscriptionOptions>,
+        message_type: &MessageType,
+        callback: F,
+    ) -> Result<Subscription, TopicError>
+    where
+        F: SubscriptionCallback<G, DynamicMessage, Form>,
+    {
+        self.node.dynamic_draft(self.group, options.into(), message_type)?.finish(self.group, callback)
+    }
+
+    /// Creates a service, which answers each request with the callback's return value. A plain `&str` is its name. The
+    /// module [`callback`](crate::callback) lists the forms of `callback`.
+    ///
+    /// # Errors
+    /// If the service's or the type's name is invalid, the middleware refuses, or the group is gone.
+    pub fn create_service<S, F, Form>(
+        &self,
+        options: impl Into<ServiceOptions>,
+        callback: F,
+    ) -> Result<Server, ServiceError>
+    where
+        S: Service,
+        F: Callback<G, S::Request, Value<S::Response>, Form>,
+    {
+        let draft = service::Draft::<S>::on(self.node, self.group, options.into())?;
+        draft.finish(|options, requests, responder| {
+            callback.on_source(self.group, EntityKind::Service, options, requests, responder)
+        })
+    }
+
+    /// Creates a timer. A plain [`Duration`](std::time::Duration) is its period. The module
+    /// [`callback`](crate::callback) lists the forms of `callback`.
+    ///
+    /// # Errors
+    /// If the period is zero, or the group is gone.
+    pub fn create_timer<F, Form>(&self, options: impl Into<TimerOptions>, callback: F) -> Result<Timer, TimerError>
+    where
+        F: Callback<G, Tick, Nothing, Form>,
+    {
+        let options = options.into();
+        let name = options.given_name().map_or_else(|| format!("{}/timer", self.group.name()), str::to_owned);
+        callback.on_timer(self.group, options, GivesTick(self.group.failures(&name)))
+    }
+}
+
+impl<G: Group> fmt::Debug for On<'_, G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("On").field("node", self.node).field("group", &self.group.name()).finish()
+    }
+}
+
+/// Entities on the node's own group, whose callbacks run one at a time. [`on`](Self::on) creates entities on other
+/// groups.
+impl Node {
+    /// Returns the creator of this node's entities on `group`, which may be on any executor of the node's context.
+    ///
+    /// ```
+    /// use rospin::{Context, ContextOptions, ExecutorOptions, Ros, SpinOptions};
+    /// use rospin::msgs::std_msgs::msg::String as Text;
+    ///
+    /// let context = Context::new(ContextOptions::new());
+    /// let executor = context.create_executor(ExecutorOptions::new("main"));
+    /// let node = Ros::in_process(&context).create_node("listener")?;
+    /// let group = executor.create_group("listener", Vec::new());
+    /// // No other callback of the group has the payload while this one runs.
+    /// let _subscription = node.on(&group).create_subscription("chatter", |heard: &mut Vec<_>, message: Text| heard.push(message.data))?;
+    ///
+    /// node.create_publisher("chatter")?.publish(Text { data: "hello".to_owned() })?;
+    /// executor.spin(SpinOptions::spin_all())?;
+    /// assert_eq!(group.into_payload().unwrap(), ["hello"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn on<'a, G: Group>(&'a self, group: &'a G) -> On<'a, G> {
+        On::new(self, group)
+    }
+
+    /// Creates a subscription on the node's own group. A plain `&str` is its topic. See [`On::create_subscription`].
+    ///
+    /// # Errors
+    /// Those of [`On::create_subscription`], and if the node's [`Ros`](crate::Ros) was dropped.
+    pub fn create_subscription<M, F, Form>(
+        &self,
+        options: impl Into<SubscriptionOptions>,
+        callback: F,
+    ) -> Result<Subscription, TopicError>
+    where
+        M: Message,
+        F: SubscriptionCallback<OwnGroup, M, Form>,
+    {
+        self.on(self.own_group().map_err(SourceError::from)?).create_subscription(options, callback)
+    }
+
+    /// Creates a subscription whose message type is known only at run time, on the node's own group. See
+    /// [`On::create_dynamic_subscription`].
+    ///
+    /// # Errors
+    /// Those of [`On::create_dynamic_subscription`], and if the node's [`Ros`](crate::Ros) was dropped.
+    pub fn create_dynamic_subscription<F, Form>(
+        &self,
+        options: impl Into<SubscriptionOptions>,
+        message_type: &MessageType,
+        callback: F,
+    ) -> Result<Subscription, TopicError>
+    where
+        F: SubscriptionCallback<OwnGroup, DynamicMessage, Form>,
+    {
+        let own = self.own_group().map_err(SourceError::from)?;
+        self.on(own).create_dynamic_subscription(options, message_type, callback)
+    }
+
+    /// Creates a service on the node's own group. A plain `&str` is its name. See [`On::create_service`].
+    ///
+    /// # Errors
+    /// Those of [`On::create_service`], and if the node's [`Ros`](crate::Ros) was dropped.
+    pub fn create_service<S, F, Form>(
+        &self,
+        options: impl Into<ServiceOptions>,
+        callback: F,
+    ) -> Result<Server, ServiceError>
+    where
+        S: Service,
+        F: Callback<OwnGroup, S::Request, Value<S::Response>, Form>,
+    {
+        self.on(self.own_group().map_err(SourceError::from)?).create_service::<S, F, Form>(options, callback)
+    }
+
+    /// Creates a timer on the node's own group. A plain [`Duration`](std::time::Duration) is its period. See
+    /// [`On::create_timer`].
+    ///
+    /// # Errors
+    /// Those of [`On::create_timer`], and if the node's [`Ros`](crate::Ros) was dropped.
+    pub fn create_timer<F, Form>(&self, options: impl Into<TimerOptions>, callback: F) -> Result<Timer, TimerError>
+    where
+        F: Callback<OwnGroup, Tick, Nothing, Form>,
+    {
+        self.on(self.own_group()?).create_timer(options, callback)
+    }
+
+    /// Returns the node's own group, and creates it on first use.
+    pub(crate) fn own_group(&self) -> Result<&OwnGroup, GroupGone> {
+        let name = self.name().base_name();
+        let executor = self.main_executor().ok_or_else(|| GroupGone { group: name.to_owned() })?;
+        let options = GroupOptions::new(name).node(self.fully_qualified_name());
+        Ok(self.own().get_or_init(|| OwnGroup(executor.create_group(options, ()))))
+    }
+}
