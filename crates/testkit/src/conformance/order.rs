@@ -245,6 +245,9 @@ pub fn those_here_and_those_elsewhere_hear_everything_once<F: Fixture>() {
             world.publish_all(&publisher, 0..50);
             // One that comes late gets what was latched from here and from elsewhere, and none of it twice.
             let late = latched.then(|| [listen(&world.here), listen(&world.there)]);
+            for listener in late.iter().flatten() {
+                world.wait("the latched ones are heard", listener.heard.until_has(49));
+            }
             world.publish(&publisher, number(50));
             for listener in listeners.iter().chain(late.iter().flatten()) {
                 world.wait("all is heard", listener.heard.until_has(50));
