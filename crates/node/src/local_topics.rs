@@ -164,14 +164,24 @@ impl LocalEnd {
         self.topic.is_mixed.load(Ordering::Acquire)
     }
 
-    /// Publishes through `publish`, and hands the payload to subscriptions of other Rust types.
+    /// Publishes through `publish`, and hands what `encode` makes of the message to subscriptions of other Rust types. `payload` is what it
+    /// has made already.
     ///
     /// A publisher whose messages are `latched` takes turns with subscriptions that come just then.
-    pub(crate) fn publish(&self, latched: bool, payload: Option<&Bytes>, publish: impl FnOnce()) {
-        if !latched && payload.is_none() {
-            return publish();
-        }
+    pub(crate) fn publish(
+        &self,
+        latched: bool,
+        mut payload: Option<Bytes>,
+        encode: impl FnOnce() -> Option<Bytes>,
+        publish: impl FnOnce(),
+    ) {
         let mut state = self.topic.lock();
+        if payload.is_none() && state.is_mixed() {
+            // An end of another Rust type came meanwhile. Encoding is code of the message's type, so it is done without the lock.
+            drop(state);
+            payload = encode();
+            state = self.topic.lock();
+        }
         state.latched += u64::from(latched);
         publish();
         let Some(payload) = payload else { return };

@@ -109,9 +109,13 @@ impl<M: Encode> PublisherLink<M> {
     }
 
     fn publish_here(&self, message: impl Into<Arc<M>>, payload: Option<Bytes>) {
-        if self.latched || payload.is_some() || self.here.subscription_count() > 0 {
-            // What it displaces is counted where it was.
-            self.end.publish(self.latched, payload.as_ref(), || _ = self.here.publish(message));
+        // A message that it displaces is counted where it was.
+        if self.latched || payload.is_some() {
+            let message = message.into();
+            let publish = || _ = self.here.publish(Arc::clone(&message));
+            self.end.publish(self.latched, payload, || encode(&self.topic, &*message), publish);
+        } else if self.here.subscription_count() > 0 {
+            self.here.publish(message);
         }
     }
 }
