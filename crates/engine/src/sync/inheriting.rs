@@ -140,7 +140,7 @@ fn ask_for_number() -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
+    use std::sync::{Arc, mpsc};
     use std::time::Instant;
 
     use rustix::thread::Pid;
@@ -245,11 +245,11 @@ mod tests {
     #[test]
     #[should_panic(expected = "a thread that has ended")]
     fn a_lock_that_nobody_will_unlock_is_told() {
-        let lock = Mutex::new(());
-        std::thread::scope(|scope| {
-            scope.spawn(|| std::mem::forget(lock.lock()));
-        });
-        // A scope ends a moment before the kernel has ended its threads.
+        let lock = Arc::new(Mutex::new(()));
+        let forgotten = Arc::clone(&lock);
+        // Joined, not scoped: a scope ends a moment before the kernel has ended its threads, and a lock that is waited for at that
+        // moment is handed over.
+        std::thread::spawn(move || std::mem::forget(forgotten.lock())).join().unwrap();
         let _never = lock.lock();
     }
 
