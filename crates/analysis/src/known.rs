@@ -33,7 +33,7 @@ pub(crate) struct Known<'a> {
 pub(crate) struct Found {
     pub(crate) bound: Option<u64>,
     pub(crate) method: &'static str,
-    /// The reason, if there is none.
+    /// The reason why there is no bound; without meaning if there is one.
     pub(crate) stop: Stop,
 }
 

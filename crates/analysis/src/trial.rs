@@ -36,7 +36,8 @@ pub struct Margin {
     pub execution_max: Option<Duration>,
     /// The shortest time between two of its releases as it is; `None` if it is released by other callbacks or by a list.
     pub period: Option<Duration>,
-    /// The smallest one with which all deadlines hold, down to a 64th, up to 64 times; `None` also if there is none.
+    /// The shortest time between two releases with which all deadlines hold, searched from a 64th of `period` to 64 times it. `None` if
+    /// there is none in that range, or if `period` is `None`.
     pub period_min: Option<Duration>,
     /// True if the work ran out before this was known.
     pub unknown: bool,

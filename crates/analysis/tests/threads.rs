@@ -31,7 +31,7 @@ enum By {
     Priority,
     Release,
     Deadline,
-    /// Of what was ready at the last polling point, by number.
+    /// The callback with the lowest number among those that were ready at the last polling point.
     Polling,
 }
 

@@ -1,5 +1,4 @@
-//! Topics as this process has them: which publishers and subscriptions there are, and how messages cross from one Rust type to
-//! another.
+//! Topics of this process: their publishers and subscriptions, and the way of messages from one Rust type to another.
 //!
 //! Ends of one Rust type share messages through a topic of the engine. A ROS type may have several Rust types, that of dynamic
 //! messages among them; between these, messages cross encoded.
@@ -42,7 +41,7 @@ struct LocalTopic {
 struct Ends {
     last_id: u64,
     ends: Vec<End>,
-    /// How many messages were published that late subscriptions get.
+    /// The number of messages published so far that are kept for late subscriptions.
     latched: u64,
     waiters: Waiters,
 }

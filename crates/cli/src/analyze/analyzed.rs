@@ -35,7 +35,7 @@ pub(super) struct Analyzed {
     /// `None` until it is known, or if nobody asked for it.
     pub(super) sensitivity: Option<Sensitivity>,
     pub(super) seen: Option<Seen>,
-    /// Of what was asked for, then of what is not proven to hold.
+    /// Pictures of the callbacks that the user named, then of those whose deadline is not proven to hold.
     pub(super) pictures: Vec<Picture>,
 }
 

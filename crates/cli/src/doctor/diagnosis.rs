@@ -10,7 +10,7 @@ use super::measure::Measured;
 pub(crate) struct Diagnosis {
     pub(crate) machine: Machine,
     pub(crate) core: u16,
-    /// Of each measurement.
+    /// The length of each measurement, in seconds.
     pub(crate) duration_s: f64,
     pub(crate) findings: Vec<Finding>,
     pub(crate) measured: Measured,

@@ -1,4 +1,4 @@
-//! What came of a simulation, and what is said about it.
+//! The results of a simulation, and the sentences about them.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use super::options::Listed;
 /// Number of activations that the timeline of the beginning shows; more would be too fine for a terminal.
 pub(super) const SHOWN: usize = 40;
 
-/// What the tables, the JSON file and the report show.
+/// The results that the tables, the JSON file and the report show.
 pub(super) struct Simulated<'a> {
     pub(super) machine: Machine,
     pub(super) file: &'a Path,
@@ -21,14 +21,14 @@ pub(super) struct Simulated<'a> {
     pub(super) outcome: Outcome,
     /// In the order of the starts.
     pub(super) activations: Vec<Activation>,
-    /// Which of them the JSON file lists.
+    /// The activations that the JSON file lists.
     pub(super) listed: Listed,
-    /// What the oracles found, with the command that replays it.
+    /// The violations that the oracles found, with the command that replays them.
     pub(super) violations: Option<String>,
 }
 
 impl Simulated<'_> {
-    /// What the scenario calls itself, or its file.
+    /// Returns the scenario's name, or the path of its file if it has none.
     pub(super) fn title(&self) -> String {
         if self.scenario.name.is_empty() { self.file.display().to_string() } else { self.scenario.name.clone() }
     }
@@ -73,7 +73,7 @@ impl Simulated<'_> {
         }
     }
 
-    /// What threads and callbacks did at the beginning.
+    /// Returns the timelines of threads and of callbacks at the beginning.
     pub(super) fn beginning(&self) -> [Timeline; 2] {
         let shown_ns = self.shown_ns();
         [
@@ -82,7 +82,7 @@ impl Simulated<'_> {
         ]
     }
 
-    /// What waited and never ran, or had waited for very long at the end, a line each.
+    /// Returns a line for each callback that waited and never ran, or that had waited for very long at the end.
     pub(super) fn starved(&self) -> Vec<String> {
         let simulated = self.scenario.duration;
         let line = |callback: &rospin_sim::CallbackOutcome| {
