@@ -45,7 +45,7 @@ fn a_goal_is_executed_with_feedback_canceled_and_rejected() {
     let domain = join(domain_id());
     let _server = count(&executor, &domain.ros(&context).create_node("server").unwrap());
     let node = domain.ros(&context).create_node("client").unwrap();
-    let client = node.create_action_client::<Fibonacci>(&executor.handle(), "count").unwrap();
+    let client = node.on(&executor.create_group("client", ())).create_action_client::<Fibonacci>("count").unwrap();
     wait(&executor, "the server is there", client.wait_for_server());
 
     let heard = wait(&executor, "the goal is reached", async {

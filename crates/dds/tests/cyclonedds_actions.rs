@@ -18,7 +18,7 @@ fn the_peer_reaches_goals() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let node = Domain::join(options(id)).unwrap().ros(&context).create_node("client").unwrap();
-    let client = node.create_action_client::<Fibonacci>(&executor.handle(), "fibonacci").unwrap();
+    let client = node.on(&executor.create_group("client", ())).create_action_client::<Fibonacci>("fibonacci").unwrap();
     wait(&executor, "the server is there", client.wait_for_server());
     // A server that does not know its client yet answers to nobody: send the goal again.
     let patience = SpinOptions::new().timeout(Duration::from_secs(2));

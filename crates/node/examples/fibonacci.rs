@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use futures::StreamExt;
-use rospin_engine::{ClockKind, Context, ContextOptions, ExecutorHandle, ExecutorOptions, Payload, SpinOptions};
+use rospin_engine::{ClockKind, Context, ContextOptions, ExecutorHandle, Payload, SpinOptions};
 use rospin_node::{
     Action, ActionClient, ActionError, ActionServer, CancelResponse, GoalHandle, GoalOutcome, GoalResponse, Node, Ros,
 };
@@ -94,12 +94,11 @@ async fn compute(
 /// Runs server and client on one thread, and returns the numbers.
 pub(crate) fn run(order: i32, pace: Duration) -> Result<Vec<i32>, Box<dyn std::error::Error>> {
     let context = Context::new(ContextOptions::new());
-    let executor = context.create_executor(ExecutorOptions::new("main"));
     let ros = Ros::in_process(&context);
-    let _server = serve(&ros.create_node("fibonacci_action_server")?, &executor.handle(), pace)?;
+    let _server = serve(&ros.create_node("fibonacci_action_server")?, &ros.executor().handle(), pace)?;
     let node = ros.create_node("fibonacci_action_client")?;
-    let client = node.create_action_client(&executor.handle(), "fibonacci")?;
-    let outcome = executor.spin_until(compute(client, order), SpinOptions::new())??;
+    let client = node.create_action_client("fibonacci")?;
+    let outcome = ros.executor().spin_until(compute(client, order), SpinOptions::new())??;
     println!("{:?}: {:?}", outcome.state, outcome.result.sequence);
     Ok(outcome.result.sequence)
 }

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use rospin_engine::{CallbackGroup, Context, Failures, ReentrantGroup};
+use rospin_engine::{
+    CallbackGroup, Context, Entity, EntityKind, EntityOptions, Failures, ReentrantGroup, Source, SourceError, Timer,
+    TimerError, TimerOptions,
+};
 
 /// A node's own group: mutually exclusive, without a payload, on the main executor of its [`Ros`](crate::Ros).
 pub struct OwnGroup(pub(crate) CallbackGroup<()>);
@@ -23,6 +26,22 @@ pub trait Group {
     fn deployed_depth(&self, entity: &str) -> Option<usize>;
     #[doc(hidden)]
     fn failures(&self, entity: &str) -> Failures;
+    /// Creates an entity whose callback uses no payload.
+    #[doc(hidden)]
+    fn create_inner<S: Source>(
+        &self,
+        kind: EntityKind,
+        options: EntityOptions,
+        source: S,
+        callback: impl Fn(S::Item) + Send + Sync + 'static,
+    ) -> Result<Entity, SourceError>;
+    /// Creates a timer whose callback uses no payload.
+    #[doc(hidden)]
+    fn create_inner_timer(
+        &self,
+        options: TimerOptions,
+        callback: impl Fn() + Send + Sync + 'static,
+    ) -> Result<Timer, TimerError>;
 }
 
 /// A group that runs at most one callback at a time.
@@ -50,9 +69,9 @@ impl Exclusive for OwnGroup {
     }
 }
 
-/// Implements [`Group`] by forwarding to the engine's group.
+/// Implements [`Group`] by forwarding to the engine's group, whose callbacks take `$payload` before their item.
 macro_rules! group {
-    ([$($generics:tt)*] $group:ty, |$given:ident| $inner:expr) => {
+    ([$($generics:tt)*] $group:ty, ($($payload:pat)?), |$given:ident| $inner:expr) => {
         impl<$($generics)*> Group for $group {
             fn name(&self) -> &str {
                 let $given = self;
@@ -73,10 +92,30 @@ macro_rules! group {
                 let $given = self;
                 $inner.failures(entity)
             }
+
+            fn create_inner<S: Source>(
+                &self,
+                kind: EntityKind,
+                options: EntityOptions,
+                source: S,
+                callback: impl Fn(S::Item) + Send + Sync + 'static,
+            ) -> Result<Entity, SourceError> {
+                let $given = self;
+                $inner.create_source(kind, options, source, move |$($payload,)? item| callback(item))
+            }
+
+            fn create_inner_timer(
+                &self,
+                options: TimerOptions,
+                callback: impl Fn() + Send + Sync + 'static,
+            ) -> Result<Timer, TimerError> {
+                let $given = self;
+                $inner.create_timer(options, move |$($payload,)? _| callback())
+            }
         }
     };
 }
 
-group!([P: Send + 'static] CallbackGroup<P>, |group| group);
-group!([] OwnGroup, |group| group.0);
-group!([] ReentrantGroup, |group| group);
+group!([P: Send + 'static] CallbackGroup<P>, (_), |group| group);
+group!([] OwnGroup, (_), |group| group.0);
+group!([] ReentrantGroup, (), |group| group);

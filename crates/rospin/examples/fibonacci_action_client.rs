@@ -25,6 +25,6 @@ fn main() -> rospin::Result<()> {
     let order = std::env::args().nth(1).map_or(Ok(10), |order| order.parse())?;
     let ros = rospin::init()?;
     let node = ros.create_node("fibonacci_action_client")?;
-    let client = node.create_action_client(&ros.executor().handle(), "fibonacci")?;
+    let client = node.create_action_client("fibonacci")?;
     ros.executor().spin_until(compute(client, order), SpinOptions::new())?
 }

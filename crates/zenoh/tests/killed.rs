@@ -88,7 +88,7 @@ fn feedback_and_result_end_when_their_server_is_killed() {
     let executor = executor(&context, "main");
     let place = Place::new();
     let node = place.host().ros(&context).create_node("caller").unwrap();
-    let client = node.create_action_client::<Fibonacci>(&executor.handle(), "fibonacci").unwrap();
+    let client = node.on(&executor.create_group("client", ())).create_action_client::<Fibonacci>("fibonacci").unwrap();
     for n in 0..kills() {
         let peer = Peer::start("the_action_servers_process", &place);
         wait(&executor, "the server is matched", client.wait_for_server());
@@ -251,7 +251,7 @@ fn the_clients_process() {
     let executor = executor(&context, "main");
     let node = Session::open(guest_options(&endpoint)).unwrap().ros(&context).create_node("caller").unwrap();
     let client = node.create_client::<AddTwoInts>("add_two_ints").unwrap();
-    let actions = node.create_action_client::<Fibonacci>(&executor.handle(), "fibonacci").unwrap();
+    let actions = node.on(&executor.create_group("client", ())).create_action_client::<Fibonacci>("fibonacci").unwrap();
     let asking = async {
         client.wait_for_service().await;
         actions.wait_for_server().await;

@@ -275,7 +275,7 @@ fn our_client_has_its_goal_executed_by_their_server() {
     let executor = executor(&context, "main");
     let place = Place::new();
     let node = place.host().ros(&context).create_node("ours").unwrap();
-    let client = node.create_action_client::<Fibonacci>(&executor.handle(), "fibonacci").unwrap();
+    let client = node.on(&executor.create_group("client", ())).create_action_client::<Fibonacci>("fibonacci").unwrap();
     let peer = their_node(&place, "theirs", false);
     let action = ActionTypeName::new("action_tutorials_interfaces", "Fibonacci");
     let server = peer.create_action_server::<Order, Sequence, Sequence>(&name("fibonacci"), &action).unwrap();

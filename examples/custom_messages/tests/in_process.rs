@@ -55,7 +55,7 @@ fn an_action_gives_feedback_and_a_result() {
             },
         )
         .unwrap();
-    let client = node.create_action_client::<Dock>(&ros.executor().handle(), "dock").unwrap();
+    let client = node.create_action_client::<Dock>("dock").unwrap();
     let dock = async {
         client.wait_for_server().await;
         client.send_goal(DockGoal { charger: "hall".to_owned() }).await.unwrap().result().await

@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use rospin_engine::{Entity, EntityKind, ExecutorHandle, GroupOptions, LossCause};
+use rospin_engine::{Entity, EntityKind, GroupGone, GroupOptions, LossCause, SourceError};
 
 use super::Action;
 use super::client_goal::ClientGoalHandle;
@@ -19,6 +19,7 @@ use crate::client::Client;
 use crate::error::CallError;
 use crate::error::TopicError;
 use crate::graph::{EndpointKind, Presence};
+use crate::group::Group;
 use crate::interfaces::action_msgs::{CancelGoal, CancelGoalRequest, CancelGoalResponse, GoalInfo, GoalStatusArray};
 use crate::interfaces::builtin_interfaces::Time;
 use crate::link::Values;
@@ -26,6 +27,7 @@ use crate::matches::Matches;
 use crate::message::Message;
 use crate::names::TypeName;
 use crate::node::Node;
+use crate::on::On;
 use crate::qos::{Durability, Qos};
 
 /// Reasons for which a goal was not accepted.
@@ -82,7 +84,7 @@ pub enum CancelError {
 /// last handle of its goals are dropped.
 ///
 /// ```
-/// # use rospin::{Action, ActionClient, CancelResponse, Context, ContextOptions, ExecutorOptions, GoalHandle, GoalResponse, GoalState, Node, Payload, Ros, SpinOptions};
+/// # use rospin::{Action, ActionClient, CancelResponse, Context, ContextOptions, GoalHandle, GoalResponse, GoalState, Ros, SpinOptions};
 /// # use serde::{Deserialize, Serialize};
 /// # #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 /// # struct Count { number: u32 }
@@ -94,20 +96,20 @@ pub enum CancelError {
 /// #     const TYPE: &str = "test_interfaces/action/CountTo";
 /// # }
 /// # let context = Context::new(ContextOptions::new());
-/// # let executor = context.create_executor(ExecutorOptions::new("main"));
-/// # let node = Ros::in_process(&context).create_node("counter")?;
-/// # let _server = node.on(&executor.create_group("counter", ())).create_action_server(
+/// # let ros = Ros::in_process(&context);
+/// # let node = ros.create_node("counter")?;
+/// # let _server = node.create_action_server(
 /// #     "count_to",
-/// #     |(), _, _| GoalResponse::AcceptAndExecute,
-/// #     |(), _, _| CancelResponse::Accept,
-/// #     |_: Payload<()>, goal: GoalHandle<CountTo>| async move {
+/// #     |_, _| GoalResponse::AcceptAndExecute,
+/// #     |_, _| CancelResponse::Accept,
+/// #     |goal: GoalHandle<CountTo>| async move {
 /// #         let _ = goal.publish_feedback(Count { number: 1 });
 /// #         goal.succeed(Count { number: 3 });
 /// #     },
 /// # )?;
 /// use futures::StreamExt;
 ///
-/// let client = node.create_action_client::<CountTo>(&executor.handle(), "count_to")?;
+/// let client = node.create_action_client::<CountTo>("count_to")?;
 /// let counting = async {
 ///     client.wait_for_server().await;
 ///     let goal = client.send_goal(Count { number: 3 }).await?;
@@ -119,7 +121,7 @@ pub enum CancelError {
 ///     Ok::<_, Box<dyn std::error::Error>>(goal.result().await?)
 /// };
 /// // Awaited here; a callback can await it as well.
-/// let outcome = executor.spin_until(counting, SpinOptions::new())??;
+/// let outcome = ros.executor().spin_until(counting, SpinOptions::new())??;
 /// assert_eq!((outcome.state, outcome.result), (GoalState::Succeeded, Count { number: 3 }));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -145,39 +147,59 @@ type Reading<M> = (Values<PhantomData<M>>, Box<dyn Matches>, Presence);
 impl Node {
     /// Creates an action client. A plain `&str` is the action's name.
     ///
-    /// Feedback and status are an entity of `executor`, in a group called `action_client/` and the action's name: in none of its
-    /// callbacks' groups, so that a callback can await a goal while it holds its group. That works in every executor, also if it
-    /// has one thread and runs callback and action itself, in different groups.
+    /// Feedback and status are an entity of the main executor, in a group of their own that is called `action_client/` and the
+    /// action's name. So a callback of any other group, the node's own included, can await a goal and its feedback while it holds
+    /// its group, in every executor. [`On::create_action_client`] puts them on another group.
     ///
     /// # Errors
-    /// If the action's or the type's name is invalid, the middleware refuses, or the executor is gone.
+    /// If the action's or the type's name is invalid, the middleware refuses, or the node's [`Ros`](crate::Ros) was dropped.
     pub fn create_action_client<A: Action>(
         &self,
-        executor: &ExecutorHandle,
         options: impl Into<ActionClientOptions>,
     ) -> Result<ActionClient<A>, ActionError> {
-        let ActionClientOptions { action, name, priority, feedback_depth } = options.into();
-        let name = name.unwrap_or_else(|| format!("action_client/{action}"));
-        let send_goal = self.create_client(part(&action, "send_goal").as_str())?;
-        let cancel_goal = self.create_client(part(&action, "cancel_goal").as_str())?;
-        let get_result = self.create_client(part(&action, "get_result").as_str())?;
+        let mut options = options.into();
+        let name = options.name.get_or_insert_with(|| format!("action_client/{}", options.action)).clone();
+        let executor = self.main_executor();
+        let executor = executor.ok_or_else(|| SourceError::from(GroupGone { group: name.clone() }))?;
+        let group = executor.create_group(GroupOptions::new(name).node(self.fully_qualified_name()), ());
+        self.on(&group).create_action_client(options)
+    }
+}
 
-        let group = GroupOptions::new(name.clone()).node(self.fully_qualified_name());
-        let group = executor.create_group(group, ());
+impl<G: Group> On<'_, G> {
+    /// Creates an action client whose feedback and status are an entity of this group. A plain `&str` is the action's name.
+    ///
+    /// A callback that awaits the feedback of a goal must not hold this group meanwhile: the feedback waits for the group, and the
+    /// callback for the feedback. Goals and results can be awaited by every callback.
+    ///
+    /// # Errors
+    /// If the action's or the type's name is invalid, the middleware refuses, or the group is gone.
+    pub fn create_action_client<A: Action>(
+        &self,
+        options: impl Into<ActionClientOptions>,
+    ) -> Result<ActionClient<A>, ActionError> {
+        let (node, group) = (self.node(), self.group());
+        let ActionClientOptions { action, name, priority, feedback_depth } = options.into();
+        let name = name.unwrap_or_else(|| format!("{}/{action}", group.name()));
+        let send_goal = node.create_client(part(&action, "send_goal").as_str())?;
+        let cancel_goal = node.create_client(part(&action, "cancel_goal").as_str())?;
+        let get_result = node.create_client(part(&action, "get_result").as_str())?;
+
         let common = entity(&name, "feedback", priority);
         let depth = |name: &str| group.deployed_depth(name);
         let (options, qos) = common.into_entity(format!("{name}/feedback"), Qos::keep_last(feedback_depth), depth);
         let (feedback, feedback_matches, reads_feedback) =
-            self.read::<FeedbackMessage<A>>(&part(&action, "feedback"), qos)?;
+            read::<FeedbackMessage<A>>(node, &part(&action, "feedback"), qos)?;
         let latched = Qos { durability: Durability::TransientLocal, ..Qos::keep_last(1) };
-        let (status, status_matches, reads_status) = self.read::<GoalStatusArray>(&part(&action, "status"), latched)?;
+        let (status, status_matches, reads_status) = read::<GoalStatusArray>(node, &part(&action, "status"), latched)?;
         let (goals, lost) = (Goals::new(), Lost::default());
         let depth = qos.depth().unwrap_or(feedback_depth);
         let router = Router::<A> { goals: goals.clone(), depth, lost: lost.clone() };
         let source = Merged::new(feedback, status, depth, lost);
-        let entity =
-            group.create_source(EntityKind::Subscription, options, source, move |(), news| router.deliver(news))?;
-        let departed = Departed::watch(self, &group, &action, &name, priority, &goals)?;
+        // One at a time also on a reentrant group, where the order of the news would be lost otherwise.
+        let (kind, options) = (EntityKind::Subscription, options.max_in_flight(1));
+        let entity = group.create_inner(kind, options, source, move |news| router.deliver(news))?;
+        let departed = Departed::watch(node, group, &action, &name, priority, &goals)?;
         Ok(ActionClient(Arc::new(Inner {
             action,
             send_goal,
@@ -189,17 +211,17 @@ impl Node {
             _presences: [reads_feedback, reads_status],
             entity,
             _departed: departed,
-            _node: self.clone(),
+            _node: node.clone(),
         })))
     }
+}
 
-    /// Subscribes to a topic of an action.
-    fn read<M: Message>(&self, topic: &str, qos: Qos) -> Result<Reading<M>, TopicError> {
-        let (name, message_type) = (self.name().resolve(topic)?, TypeName::of_message::<M>()?);
-        let created = self.link().create_subscription(&name, &message_type, &qos, PhantomData);
-        let (messages, matches) = created.map_err(|reason| TopicError::Refused { topic: topic.to_owned(), reason })?;
-        Ok((Values(messages), matches, self.enter(EndpointKind::Subscription, &name, &message_type, &qos)))
-    }
+/// Subscribes to a topic of an action.
+fn read<M: Message>(node: &Node, topic: &str, qos: Qos) -> Result<Reading<M>, TopicError> {
+    let (name, message_type) = (node.resolve(topic)?, TypeName::of_message::<M>()?);
+    let created = node.link().create_subscription(&name, &message_type, &qos, PhantomData);
+    let (messages, matches) = created.map_err(|reason| TopicError::Refused { topic: topic.to_owned(), reason })?;
+    Ok((Values(messages), matches, node.enter(EndpointKind::Subscription, &name, &message_type, &qos)))
 }
 
 impl<A: Action> ActionClient<A> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rospin_engine::{CallbackGroup, Entity, EntityKind, Priority, Timer, TimerOptions};
+use rospin_engine::{Entity, EntityKind, Priority, Timer, TimerOptions};
 
 use super::options::entity;
 use super::parts::part;
@@ -11,6 +11,7 @@ use super::server::ActionError;
 use super::tracked::Goals;
 use crate::error::ServiceError;
 use crate::graph::{Departures, EndpointKind};
+use crate::group::Group;
 use crate::node::Node;
 use crate::qos::Qos;
 
@@ -27,7 +28,7 @@ pub(crate) struct Departed {
 impl Departed {
     pub(crate) fn watch<F: Send + 'static>(
         node: &Node,
-        group: &CallbackGroup<()>,
+        group: &impl Group,
         action: &str,
         name: &str,
         priority: Option<Priority>,
@@ -38,14 +39,14 @@ impl Departed {
         if let Some(priority) = priority {
             options = options.priority(priority);
         }
-        let grace = Arc::new(group.create_timer(options, move |(), _| orphans.end_orphans())?);
+        let grace = Arc::new(group.create_inner_timer(options, move || orphans.end_orphans())?);
         grace.cancel();
         let service = node.resolve(&part(action, "send_goal")).map_err(ServiceError::from)?;
         let departures = Departures::new(node.graph(), EndpointKind::Server, service.as_str());
         let common = entity(name, "server_gone", priority);
         let (options, _) = common.into_entity(format!("{name}/server_gone"), Qos::default(), |_| None);
         let (orphans, begins) = (goals.clone(), Arc::clone(&grace));
-        let entity = group.create_source(EntityKind::Waitable, options, departures, move |(), ()| {
+        let entity = group.create_inner(EntityKind::Waitable, options, departures, move |()| {
             orphans.orphan();
             begins.reset();
         })?;

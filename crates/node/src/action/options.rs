@@ -96,7 +96,9 @@ impl ActionClientOptions {
         Self { action: action.into(), name: None, priority: None, feedback_depth: 10 }
     }
 
-    /// Sets the name of its group, with which the name of its entity begins; by default `action_client/` and the action.
+    /// Sets the prefix of its entities' names in messages, traces, chains and deployment files. The entities are
+    /// `feedback`, `server_gone` and `grace`, such as `arm/fibonacci/feedback`. The default is group and action. A client
+    /// without a given group has one of that name, by default `action_client/` and the action.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());

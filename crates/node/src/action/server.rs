@@ -74,7 +74,7 @@ pub enum CancelResponse {
 /// [`GoalHandle::is_cancel_requested`] tells it.
 ///
 /// ```
-/// use rospin::{Action, CancelResponse, Context, ContextOptions, ExecutorOptions, GoalHandle, GoalResponse, Node, Payload, Ros, SpinOptions};
+/// use rospin::{Action, CancelResponse, Context, ContextOptions, GoalHandle, GoalResponse, Node, Payload, Ros, SpinOptions};
 /// use serde::{Deserialize, Serialize};
 ///
 /// #[derive(Clone, Default, Serialize, Deserialize)]
@@ -92,9 +92,9 @@ pub enum CancelResponse {
 /// }
 ///
 /// let context = Context::new(ContextOptions::new());
-/// let executor = context.create_executor(ExecutorOptions::new("main"));
-/// let node = Ros::in_process(&context).create_node("counter")?;
-/// let group = executor.create_group("counter", 0);
+/// let ros = Ros::in_process(&context);
+/// let node = ros.create_node("counter")?;
+/// let group = ros.executor().create_group("counter", 0);
 /// let _server = node.on(&group).create_action_server(
 ///     "count_to",
 ///     |_, _, goal: &Count| if goal.number < 1000 { GoalResponse::AcceptAndExecute } else { GoalResponse::Reject },
@@ -109,8 +109,8 @@ pub enum CancelResponse {
 ///     },
 /// )?;
 ///
-/// let client = node.create_action_client::<CountTo>(&executor.handle(), "count_to")?;
-/// let outcome = executor.spin_until(
+/// let client = node.create_action_client::<CountTo>("count_to")?;
+/// let outcome = ros.executor().spin_until(
 ///     async { client.send_goal(Count { number: 3 }).await.unwrap().result().await.unwrap() },
 ///     SpinOptions::new(),
 /// )?;

@@ -7,7 +7,9 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::channel::oneshot;
 use rospin_engine::{Context, ContextOptions, ExecutorOptions, Payload, SpinOptions, TimerOptions};
-use rospin_node::{ActionServerOptions, CancelResponse, GoalResponse, GoalState, Ros};
+use rospin_node::{
+    ActionClientOptions, ActionServerOptions, CancelResponse, GoalResponse, GoalState, NodeOptions, Ros,
+};
 
 use crate::set_up::{Fibonacci, Goal, Handle, Kind, Log, Sequence, World, on_both_kinds, seq, watchdog};
 
@@ -66,6 +68,90 @@ fn a_callback_awaits_an_action_of_its_own_executor() {
             let heard = group.into_payload().unwrap();
             assert_eq!(heard, [seq([0, 1, 1]), seq([0, 1, 1, 2]), seq([0, 1, 1, 2, 3]), seq([0, 1, 1, 2, 3])]);
         }
+    });
+}
+
+/// The callback holds the group of its node for as long as it awaits the feedback.
+#[test]
+fn a_callback_of_the_nodes_own_group_awaits_the_feedback() {
+    watchdog(|| {
+        let context = Context::new(ContextOptions::new());
+        let ros = Ros::in_process(&context);
+        let node = ros.create_node("node").unwrap();
+        let _server = ros
+            .create_node("server")
+            .unwrap()
+            .create_action_server(
+                "fibonacci",
+                |_, _| GoalResponse::AcceptAndExecute,
+                |_, _| CancelResponse::Accept,
+                |goal: Handle| fibonacci(goal),
+            )
+            .unwrap();
+        let client = node.create_action_client::<Fibonacci>("fibonacci").unwrap();
+        let (heard, stop) = (Log::new(), ros.executor().handle());
+        let log = heard.clone();
+        let _timer = node.create_timer(TimerOptions::one_shot(Duration::ZERO), move || {
+            let (client, log, stop) = (client.clone(), log.clone(), stop.clone());
+            async move {
+                let goal = client.send_goal(Goal { order: 3 }).await.unwrap();
+                let mut feedback = goal.take_feedback().unwrap();
+                while let Some(sequence) = feedback.next().await {
+                    log.push(sequence);
+                }
+                stop.halt();
+            }
+        });
+        ros.executor().spin(SpinOptions::new()).unwrap();
+        assert_eq!(heard.take(), [seq([0, 1, 1]), seq([0, 1, 1, 2])]);
+    });
+}
+
+#[test]
+fn news_of_a_client_on_a_reentrant_group_stay_in_order() {
+    watchdog(|| {
+        let context = Context::new(ContextOptions::new());
+        let executor = context.create_executor(ExecutorOptions::new("pool").threads(4));
+        let node = Ros::in_process(&context).create_node("node").unwrap();
+        let group = executor.create_reentrant_group("both");
+        let _server = node
+            .on(&group)
+            .create_action_server(
+                "fibonacci",
+                |_, _| GoalResponse::AcceptAndExecute,
+                |_, _| CancelResponse::Accept,
+                fibonacci,
+            )
+            .unwrap();
+        let options = ActionClientOptions::new("fibonacci").keep_feedback(40);
+        let client = node.on(&group).create_action_client::<Fibonacci>(options).unwrap();
+        for _ in 0..20 {
+            let feedback = async {
+                let goal = client.send_goal(Goal { order: 40 }).await.unwrap();
+                goal.take_feedback().unwrap().map(|sequence| sequence.sequence.len()).collect::<Vec<_>>().await
+            };
+            let heard = executor.spin_until(feedback, SpinOptions::new()).unwrap();
+            assert_eq!(heard, Vec::from_iter(3..=41));
+        }
+    });
+}
+
+/// The node of the client has other names for the action's topics and services.
+#[test]
+fn all_parts_of_an_action_are_remapped() {
+    watchdog(|| {
+        let world = World::executing(Kind::Exclusive, |goal| Box::pin(fibonacci(goal)));
+        let ros = Ros::in_process(&world.context);
+        let parts = ["send_goal", "cancel_goal", "get_result", "feedback", "status"];
+        let options = parts.iter().fold(NodeOptions::new("remapped"), |options, part| {
+            options.remap(format!("numbers/_action/{part}"), format!("/fibonacci/_action/{part}"))
+        });
+        let node = ros.create_node(options).unwrap();
+        let group = world.executor.create_group("remapped", ());
+        let client = node.on(&group).create_action_client::<Fibonacci>("numbers").unwrap();
+        assert!(client.server_is_ready());
+        let goal = world.wait(client.send_goal(Goal { order: 2 })).unwrap();
+        assert_eq!(world.heard(&mut goal.take_feedback().unwrap()), (vec![seq([0, 1, 1])], false));
     });
 }
 
@@ -133,7 +219,8 @@ fn feedback_comes_before_the_end_under_every_policy() {
                     },
                 )
                 .unwrap();
-            let client = node.create_action_client::<Fibonacci>(&executor.handle(), "fibonacci").unwrap();
+            let client =
+                node.on(&executor.create_group("client", ())).create_action_client::<Fibonacci>("fibonacci").unwrap();
             let goal = executor.spin_until(client.send_goal(Goal { order: 1 }), SpinOptions::new()).unwrap().unwrap();
             executor.spin(SpinOptions::spin_all()).unwrap();
             let handle = begun.take().remove(0);
@@ -170,7 +257,8 @@ fn every_goal_ends_once_on_several_threads() {
                 ),
             }
             .unwrap();
-            let client = node.create_action_client::<Fibonacci>(&executor.handle(), "fibonacci").unwrap();
+            let client =
+                node.on(&executor.create_group("client", ())).create_action_client::<Fibonacci>("fibonacci").unwrap();
             let numbers = futures::stream::iter(0..GOALS as i32).chain(futures::stream::pending());
             let (ended, canceled) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
             let callers = executor.create_reentrant_group("callers");

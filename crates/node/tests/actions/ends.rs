@@ -128,7 +128,8 @@ fn a_server_that_goes_drops_its_executions() {
 #[test]
 fn a_client_that_goes_leaves_its_goal_alone() {
     on_both_kinds(|world| {
-        let client = world.node.create_action_client(&world.executor.handle(), "fibonacci").unwrap();
+        let client =
+            world.node.on(&world.executor.create_group("client", ())).create_action_client("fibonacci").unwrap();
         let goal = world.wait(client.send_goal(Goal { order: 5 })).unwrap();
         world.spin_all();
         let handle = world.begun.take().remove(0);
@@ -149,7 +150,7 @@ fn a_client_that_goes_leaves_its_goal_alone() {
 fn without_the_clients_executor_there_is_no_feedback() {
     on_both_kinds(|world| {
         let other = world.context.create_executor(ExecutorOptions::new("other"));
-        let client = world.node.create_action_client(&other.handle(), "fibonacci").unwrap();
+        let client = world.node.on(&other.create_group("client", ())).create_action_client("fibonacci").unwrap();
         drop(other);
         let goal = world.wait(client.send_goal(Goal { order: 5 })).unwrap();
         assert_eq!(world.heard(&mut goal.take_feedback().unwrap()), (vec![], false));
@@ -162,7 +163,7 @@ fn feedback_ends_although_another_goal_took_the_place_before_the_end_was_heard()
         for kind in [Kind::Exclusive, Kind::Reentrant] {
             let world = World::with(kind, ActionServerOptions::new("fibonacci").max_goals(1));
             let behind = world.context.create_executor(ExecutorOptions::new("behind"));
-            let client = world.node.create_action_client(&behind.handle(), "fibonacci").unwrap();
+            let client = world.node.on(&behind.create_group("client", ())).create_action_client("fibonacci").unwrap();
             let execute = || {
                 world.clock.advance(Duration::from_millis(1));
                 let accepted = client.send_goal(Goal { order: 5 });

@@ -82,7 +82,8 @@ fn feedback_ends_when_the_server_has_forgotten_the_goal() {
 #[test]
 fn what_is_told_of_other_goals_is_not_this_goals() {
     on_both_kinds(|world| {
-        let other = world.node.create_action_client(&world.executor.handle(), "fibonacci").unwrap();
+        let other =
+            world.node.on(&world.executor.create_group("client", ())).create_action_client("fibonacci").unwrap();
         let (mine, my_handle) = world.begin(1);
         let theirs = world.wait(other.send_goal(Goal { order: 2 })).unwrap();
         world.spin_all();

@@ -156,7 +156,7 @@ impl World {
         let context = Context::new(options.on_incident(move |incident| log.push(incident.clone())));
         let executor = context.create_executor(ExecutorOptions::new("main"));
         let node = Ros::in_process(&context).create_node("node").unwrap();
-        let client = node.create_action_client(&executor.handle(), "fibonacci").unwrap();
+        let client = node.on(&executor.create_group("client", ())).create_action_client("fibonacci").unwrap();
         Self { clock, context, executor, node, incidents, server: None, client, asked: Log::new(), begun: Log::new() }
     }
 

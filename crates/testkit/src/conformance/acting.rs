@@ -69,7 +69,8 @@ impl<F: Fixture> World<F> {
     #[track_caller]
     pub(super) fn action_client(&self, node: &Node, executor: &Executor) -> Client {
         let options = ActionClientOptions::new(ACTION).keep_feedback(100);
-        let client = node.create_action_client(&executor.handle(), options).expect("an action client");
+        let client =
+            node.on(&executor.create_group("client", ())).create_action_client(options).expect("an action client");
         self.wait("the server is there", client.wait_for_server());
         client
     }

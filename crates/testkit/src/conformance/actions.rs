@@ -19,7 +19,7 @@ use super::world::World;
 pub fn without_a_server_no_goal_is_sent<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let client: Client = world.there.create_action_client(&main.handle(), ACTION).unwrap();
+    let client: Client = world.there.on(&main.create_group("client", ())).create_action_client(ACTION).unwrap();
     assert!(!client.server_is_ready());
     let error = world.wait("the goal is refused", client.send_goal(Order { order: 1 })).unwrap_err();
     assert!(matches!(error, SendGoalError::Call(CallError::Unavailable { .. })), "{error}");
