@@ -44,14 +44,14 @@ pub enum AnalysisError {
         executors: Vec<String>,
     },
     /// There is no sound bound for this callback.
-    #[error("`{callback}` cannot be analysed: {reason}; {mend}")]
+    #[error("`{callback}` cannot be analysed: {reason}; {fix}")]
     NotAnalyzable {
         /// The callback.
         callback: String,
         /// The reason.
         reason: String,
         /// The change that would do.
-        mend: String,
+        fix: String,
     },
     /// There is no executor by that name.
     #[error("there is no executor `{executor}` to give a reservation to; known are {known}")]
@@ -99,8 +99,8 @@ impl AnalysisError {
     pub(crate) fn not_analyzable(
         callback: impl Into<String>,
         reason: impl Into<String>,
-        mend: impl Into<String>,
+        fix: impl Into<String>,
     ) -> Self {
-        Self::NotAnalyzable { callback: callback.into(), reason: reason.into(), mend: mend.into() }
+        Self::NotAnalyzable { callback: callback.into(), reason: reason.into(), fix: fix.into() }
     }
 }

@@ -44,8 +44,8 @@ pub(crate) fn check(system: &System, names: &[String]) -> Result<(), AnalysisErr
         let users = users(system, lock);
         let Some(&first) = users.first() else { continue };
         let executor_of = |callback: usize| &system.executors[system.callbacks[callback].executor];
-        let refuse = |callback: usize, reason: String, mend: &str| {
-            Err(AnalysisError::not_analyzable(&system.callbacks[callback].name, reason, mend))
+        let refuse = |callback: usize, reason: String, fix: &str| {
+            Err(AnalysisError::not_analyzable(&system.callbacks[callback].name, reason, fix))
         };
         let core = executor_of(first).core;
         for &user in &users {

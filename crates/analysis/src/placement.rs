@@ -60,9 +60,9 @@ fn place_component(
     executors: &[Executor],
     callbacks: &[Callback],
 ) -> Result<Vec<Core>, AnalysisError> {
-    let refuse = |member: usize, reason: String, mend: &str| {
+    let refuse = |member: usize, reason: String, fix: &str| {
         let name = &callbacks[executors[member].callbacks[0]].name;
-        Err(AnalysisError::not_analyzable(name.clone(), reason, mend))
+        Err(AnalysisError::not_analyzable(name.clone(), reason, fix))
     };
     let reserved_threads =
         |member: &&usize| executors[**member].reservation.is_some() && executors[**member].threads > 1;
@@ -89,9 +89,9 @@ fn place_component(
             "more threads than cores, and they move between these, which have not all the same cores and one thread: {}",
             names.join(", ")
         );
-        let mend =
+        let fix =
             "give each executor one core, as in `cores = [0]`, or one thread and all the same cores, or add cores";
-        return refuse(members[0], reason, mend);
+        return refuse(members[0], reason, fix);
     }
     if let Some(many) = members.iter().find(|member| executors[**member].threads > 1) {
         let reason = format!("the threads of its executor `{}` share a core", executors[*many].name);

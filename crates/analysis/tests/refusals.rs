@@ -129,10 +129,10 @@ fn an_unknown_executor_and_a_reservation_without_time() {
 
 fn not_analyzable(scenario: &Scenario, expected: [&str; 3]) {
     match refusal(scenario) {
-        AnalysisError::NotAnalyzable { callback, reason, mend } => {
+        AnalysisError::NotAnalyzable { callback, reason, fix } => {
             assert_eq!(callback, expected[0]);
             assert!(reason.contains(expected[1]), "{reason}");
-            assert!(mend.contains(expected[2]), "{mend}");
+            assert!(fix.contains(expected[2]), "{fix}");
         }
         other => panic!("{other}"),
     }

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_name_the_file_and_the_mend() {
+    fn mistakes_name_the_file_and_the_fix() {
         assert!(deploy(&["check", "/nowhere.toml"]).unwrap_err().contains("/nowhere.toml"));
         assert!(deploy(&["template", "/nowhere.toml"]).unwrap_err().contains("name a scenario file"));
         let file = std::env::temp_dir().join(format!("rospin-cli-{}-core.toml", std::process::id()));

@@ -180,7 +180,7 @@ fn overheads_come_from_the_doctor_or_the_command_line() {
 }
 
 #[test]
-fn what_cannot_be_analysed_is_code_2_with_place_reason_and_mend() {
+fn what_cannot_be_analysed_is_code_2_with_place_reason_and_fix() {
     let scratch = Scratch::new("bad");
     let with = |name: &str, from: &str, to: &str| scratch.file(name, &LATE.replace(from, to));
     let chain = "\n[[chain]]\nname = \"c\"\ncallbacks = [\"map\", \"nobody\"]\n";

@@ -63,7 +63,7 @@ fn files_are_written_and_quiet_says_nothing() {
 }
 
 #[test]
-fn bad_scenario_is_code_2_and_names_the_place_and_the_mend() {
+fn bad_scenario_is_code_2_and_names_the_place_and_the_fix() {
     let folder = scratch("bad");
     let file = folder.join("bad.toml");
     let path = file.to_str().unwrap();

@@ -144,13 +144,13 @@ fn patterns_that_contradict_each_other_are_an_error() {
 }
 
 #[test]
-fn an_error_stays_one_until_it_is_mended() {
+fn an_error_stays_one_until_it_is_fixed() {
     let context = Context::new(deployed("executor = [{ name = \"mian\" }]"));
     let executor = context.create_executor(ExecutorOptions::new("main"));
     for _ in 0..2 {
         assert!(matches!(executor.spin(SpinOptions::spin_all()), Err(SpinError::Deployment(_))));
     }
-    let _mended = context.create_executor(ExecutorOptions::new("mian"));
+    let _fixed = context.create_executor(ExecutorOptions::new("mian"));
     executor.spin(SpinOptions::spin_all()).unwrap();
 }
 

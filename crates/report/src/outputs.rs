@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn unwritable_paths_name_option_path_and_mend() {
+    fn unwritable_paths_name_option_path_and_fix() {
         let folder = scratch("unwritable");
         for path in [folder.join("missing/file.json"), folder.clone()] {
             let message = check_writable("--json", &path).unwrap_err().to_string();

@@ -51,7 +51,7 @@ fn everything_has_its_place_and_what_is_left_out_is_ordinary() {
 }
 
 #[test]
-fn mistakes_are_told_with_place_and_mend() {
+fn mistakes_are_told_with_place_and_fix() {
     let base = "[[component]]\ntype = \"demo::Talker\"\nname = \"talker\"\n";
     let cases = [
         (String::from("component = 7"), "robot.toml: line 1, column 13", "`[[component]]` above each"),
@@ -69,9 +69,9 @@ fn mistakes_are_told_with_place_and_mend() {
         (format!("{base}parameters = 7"), "line 4, column 14, `parameters`", "expected a map"),
         (String::from("[[component]]\nname = \"talker\""), "line 1, column 1", "missing field `type`"),
     ];
-    for (text, place, mend) in cases {
+    for (text, place, fix) in cases {
         let said = refusal(&text);
-        assert!(said.starts_with("robot.toml: ") && said.contains(place) && said.contains(mend), "{text}\n{said}");
+        assert!(said.starts_with("robot.toml: ") && said.contains(place) && said.contains(fix), "{text}\n{said}");
     }
     let error = ComponentFile::load("/no/such/file.toml").unwrap_err().to_string();
     assert!(error.contains("/no/such/file.toml"), "{error}");

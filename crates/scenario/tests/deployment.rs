@@ -64,8 +64,8 @@ fn callbacks_are_found_by_name_or_pattern() {
 }
 
 #[test]
-fn mistakes_name_place_and_mend() {
-    for (text, place, mend) in [
+fn mistakes_name_place_and_fix() {
+    for (text, place, fix) in [
         ("[[executor]]\nname = \"a\"\npolicy = \"fair\"", "line 3, column 10, `policy`", "known are fifo"),
         ("[[executor]]\nname = \"a\"\nscheduling = { fifo = 100 }", "line 3", "from 1 to 99"),
         ("[[executor]]\nname = \"a\"\nscheduling = { nice = 20 }", "line 3", "from -20 to 19"),
@@ -91,7 +91,7 @@ fn mistakes_name_place_and_mend() {
         ("[[executor]\n", "line 1", ""),
     ] {
         let error = Deployment::parse(text).unwrap_err().to_string();
-        assert!(error.contains(place) && error.contains(mend), "{text}\n{error}");
+        assert!(error.contains(place) && error.contains(fix), "{text}\n{error}");
     }
 }
 
@@ -101,25 +101,25 @@ fn cores_that_are_no_list_are_shown_how_to_write_one() {
         Deployment::parse(&format!("[[executor]]\nname = \"a\"\ncores = {cores}")).unwrap_err().to_string()
     };
     let place = "line 3, column 9, `cores`: invalid type: ";
-    let mend = "expected a list; write `cores = [1]`, or `cores = [0, 1]` for several";
-    assert_eq!(error("1"), format!("{place}integer `1`, {mend}"));
-    assert_eq!(error("\"0-2\""), format!("{place}string \"0-2\", {mend}"));
+    let fix = "expected a list; write `cores = [1]`, or `cores = [0, 1]` for several";
+    assert_eq!(error("1"), format!("{place}integer `1`, {fix}"));
+    assert_eq!(error("\"0-2\""), format!("{place}string \"0-2\", {fix}"));
     assert_eq!(
         error("[1, -1]"),
         "line 3, column 13, `cores`: invalid value: integer `-1`, expected a number from 0 to 65535"
     );
     let thread = Deployment::parse("[[thread]]\nname = \"dds\"\ncores = 1").unwrap_err().to_string();
-    assert!(thread.ends_with(mend), "{thread}");
+    assert!(thread.ends_with(fix), "{thread}");
 }
 
 #[test]
 fn single_brackets_are_shown_the_double_ones() {
     for section in ["executor", "group", "callback", "chain", "thread"] {
-        let mend = format!("expected a list; write `[[{section}]]` above each {section}");
+        let fix = format!("expected a list; write `[[{section}]]` above each {section}");
         let error = Deployment::parse(&format!("lock_memory = true\n[{section}]\nname = \"a\"")).unwrap_err();
-        assert_eq!(error.to_string(), format!("line 2, column 1: invalid type: map, {mend}"));
+        assert_eq!(error.to_string(), format!("line 2, column 1: invalid type: map, {fix}"));
         let error = Deployment::parse(&format!("{section} = \"a\"")).unwrap_err().to_string();
-        assert!(error.ends_with(&mend), "{error}");
+        assert!(error.ends_with(&fix), "{error}");
     }
     let error = Deployment::parse("[[chain]]\nname = \"a\"\ncallbacks = \"b\"").unwrap_err().to_string();
     assert!(error.ends_with("expected a list; write `callbacks = [\"first\", \"second\"]`"), "{error}");

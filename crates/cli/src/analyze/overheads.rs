@@ -43,7 +43,7 @@ fn parse(text: &str) -> Result<[f64; 3], String> {
     let read = |name: &str| {
         let us = document["overheads_us"][name].as_f64();
         let us = us.ok_or_else(|| format!("`overheads_us` has no number `{name}`"))?;
-        check_us(us).map_err(|mend| format!("`{name}` of `overheads_us` is {us}: {mend}"))
+        check_us(us).map_err(|fix| format!("`{name}` of `overheads_us` is {us}: {fix}"))
     };
     Ok([read("dispatch")?, read("wake_up")?, read("receive")?])
 }

@@ -39,10 +39,10 @@ pub(crate) fn idle_states(read: Read<'_>, core: u16) -> Finding {
     if latency_us <= SLOW_EXIT_US {
         return Finding::good(NAME, value, "that hardly delays a wake-up");
     }
-    let mend = format!(
+    let fix = format!(
         "`cpupower idle-set -D {SLOW_EXIT_US}` (as root), or a program that holds /dev/cpu_dma_latency open with a 0 in it"
     );
-    Finding::limits(NAME, value, "an idle core is late by that for every wake-up", mend)
+    Finding::limits(NAME, value, "an idle core is late by that for every wake-up", fix)
 }
 
 /// Whether cores are kept for real-time threads.
@@ -59,10 +59,10 @@ pub(crate) fn isolation(read: Read<'_>, core: u16) -> Finding {
         return Finding::good(NAME, value, format!("nothing runs on core {core} unless it is put there"));
     }
     let meaning = format!("the kernel puts ordinary threads, its own work and its tick on core {core}, too");
-    let mend = format!(
+    let fix = format!(
         "boot with isolcpus=domain,managed_irq,{core} nohz_full={core} rcu_nocbs={core}, and leave at least one core to the others"
     );
-    Finding::limits(NAME, value, meaning, mend)
+    Finding::limits(NAME, value, meaning, fix)
 }
 
 /// Whose interrupts the core handles; each with the cores that may.
@@ -77,11 +77,11 @@ pub(crate) fn interrupts(affinities: &[(u32, String)], core: u16) -> Finding {
     if count == 0 {
         return Finding::good(NAME, value, "devices do not interrupt real-time threads there");
     }
-    let mend = format!(
+    let fix = format!(
         "boot with irqaffinity= and all cores but {core}, or write them to /proc/irq/*/smp_affinity_list (as root); with irqbalance \
          set IRQBALANCE_BANNED_CPULIST={core}"
     );
-    Finding::limits(NAME, value, "a device's interrupt handler runs before every thread, of any priority", mend)
+    Finding::limits(NAME, value, "a device's interrupt handler runs before every thread, of any priority", fix)
 }
 
 /// Cores that are two halves of one.
@@ -101,8 +101,8 @@ pub(crate) fn cpuset(allowed: &CoreSet, online: &CoreSet) -> Finding {
         return Finding::good(NAME, format!("all: {allowed}"), "executors can be put on any of them");
     }
     let meaning = "executors cannot be put on the others";
-    let mend = "ask for them: `docker run --cpuset-cpus`, `systemctl set-property UNIT AllowedCPUs=`, `taskset`";
-    Finding::limits(NAME, format!("{allowed} of {online}"), meaning, mend)
+    let fix = "ask for them: `docker run --cpuset-cpus`, `systemctl set-property UNIT AllowedCPUs=`, `taskset`";
+    Finding::limits(NAME, format!("{allowed} of {online}"), meaning, fix)
 }
 
 fn cores(set: &CoreSet) -> impl Iterator<Item = u16> {
@@ -152,7 +152,7 @@ mod tests {
     fn isolation_is_that_of_the_core_in_question() {
         let texts = [("/sys/devices/system/cpu/isolated", "2-3"), ("/sys/devices/system/cpu/nohz_full", "2-3")];
         assert_eq!(isolation(&files(&texts), 3).verdict, Verdict::Good);
-        assert!(isolation(&files(&texts), 1).mend.unwrap().contains("nohz_full=1 "));
+        assert!(isolation(&files(&texts), 1).fix.unwrap().contains("nohz_full=1 "));
         let none = [("/sys/devices/system/cpu/isolated", "\n"), ("/sys/devices/system/cpu/nohz_full", " (null)\n")];
         assert_eq!(isolation(&files(&none), 0).value, "isolated: none; without tick: none");
         assert_eq!(isolation(&files(&[]), 0).verdict, Verdict::LimitsYou);

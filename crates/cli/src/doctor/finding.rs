@@ -33,22 +33,22 @@ pub(crate) struct Finding {
     /// What that means for a real-time program.
     pub(crate) meaning: String,
     /// The command or boot parameter that helps.
-    pub(crate) mend: Option<String>,
+    pub(crate) fix: Option<String>,
 }
 
 impl Finding {
     pub(crate) fn good(name: &'static str, value: impl Into<String>, meaning: impl Into<String>) -> Self {
-        Self { name, verdict: Verdict::Good, value: value.into(), meaning: meaning.into(), mend: None }
+        Self { name, verdict: Verdict::Good, value: value.into(), meaning: meaning.into(), fix: None }
     }
 
     pub(crate) fn limits(
         name: &'static str,
         value: impl Into<String>,
         meaning: impl Into<String>,
-        mend: impl Into<String>,
+        fix: impl Into<String>,
     ) -> Self {
-        let mend = Some(mend.into());
-        Self { name, verdict: Verdict::LimitsYou, value: value.into(), meaning: meaning.into(), mend }
+        let fix = Some(fix.into());
+        Self { name, verdict: Verdict::LimitsYou, value: value.into(), meaning: meaning.into(), fix }
     }
 
     /// The same, but worse.

@@ -19,10 +19,10 @@ pub(crate) fn cgroup(read: Read<'_>) -> Finding {
         return Finding::good(NAME, "none", "no control group stops ordinary threads");
     };
     let meaning = "once ordinary threads used that much of a period, they stand still until the next one; real-time threads do not";
-    let mend = format!(
+    let fix = format!(
         "`docker run` without --cpus and --cpu-quota, `systemctl set-property UNIT CPUQuota=`, or `echo max > {folder}/cpu.max`"
     );
-    Finding::limits(NAME, format!("{cores:.2} cores in {folder}"), meaning, mend)
+    Finding::limits(NAME, format!("{cores:.2} cores in {folder}"), meaning, fix)
 }
 
 /// The tightest limit of a group and those around it, in cores, and which has it.
@@ -95,9 +95,9 @@ pub(crate) fn virtualization(read: Read<'_>) -> Finding {
     }
     let percent = stolen.stolen_percent(Ticks::default());
     let meaning = "the host may take a core away at any time, for milliseconds, whatever the priorities in here";
-    let mend = "measure on bare metal; or let the host pin the virtual cores and give them real-time priority (libvirt: vcpupin, \
+    let fix = "measure on bare metal; or let the host pin the virtual cores and give them real-time priority (libvirt: vcpupin, \
                 vcpusched)";
-    Finding::limits(NAME, format!("virtual machine; {percent:.2} % of its time since boot was stolen"), meaning, mend)
+    Finding::limits(NAME, format!("virtual machine; {percent:.2} % of its time since boot was stolen"), meaning, fix)
 }
 
 /// Whether memory may be put on a disk.

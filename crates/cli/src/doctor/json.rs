@@ -39,7 +39,7 @@ mod tests {
         let document: Value = serde_json::from_str(&render(&testing::diagnosis()).unwrap()).unwrap();
         assert_eq!(document["overheads_us"], json!({ "dispatch": 0.2, "wake_up": 18.0, "receive": 0.4 }));
         assert_eq!(document["findings"][1]["verdict"], "limits-you");
-        assert_eq!(document["findings"][0]["mend"], Value::Null);
+        assert_eq!(document["findings"][0]["fix"], Value::Null);
         assert_eq!(document["measured_us"]["floor_real_time"]["p99"], 8.0);
     }
 }

@@ -163,8 +163,8 @@ pub(crate) fn timer_resolution(resolution: Duration) -> Finding {
         return Finding::good(NAME, format!("{resolution:?}"), "timers are not bound to the kernel's tick");
     }
     let meaning = "timers only fire at the kernel's tick";
-    let mend = "boot without highres=off and nohz=off, with a kernel that has CONFIG_HIGH_RES_TIMERS=y";
-    Finding::limits(NAME, format!("{resolution:?}"), meaning, mend).broken()
+    let fix = "boot without highres=off and nohz=off, with a kernel that has CONFIG_HIGH_RES_TIMERS=y";
+    Finding::limits(NAME, format!("{resolution:?}"), meaning, fix).broken()
 }
 
 /// How late the kernel may wake an ordinary thread.
@@ -211,14 +211,14 @@ mod tests {
     }
 
     #[test]
-    fn only_a_real_time_kernel_is_good_and_the_others_get_a_mend() {
+    fn only_a_real_time_kernel_is_good_and_the_others_get_a_fix() {
         assert_eq!(kernel(&files(&[(REALTIME, "1")])).verdict, Verdict::Good);
         for texts in
             [&[][..], &[(VERSION, "PREEMPT_DYNAMIC")], &[(PREEMPT, "(none) full")], &[(PREEMPT, "none (full)")]]
         {
             let finding = kernel(&files(texts));
             assert_eq!(finding.verdict, Verdict::LimitsYou);
-            assert!(finding.mend.unwrap().contains("PREEMPT_RT"));
+            assert!(finding.fix.unwrap().contains("PREEMPT_RT"));
         }
     }
 

@@ -60,10 +60,10 @@ fn judge_one(known: ForeignThreads, threads: &[&Thread]) -> Option<Finding> {
         late.join(", "),
         known.middleware,
     );
-    let mend =
+    let fix =
         "restart it with CAP_SYS_NICE, which raises them, or take their [[thread]] lines out of the deployment file";
     let meaning = "a message waits for whatever those threads wait for, however urgent its callback is";
-    Some(Finding::limits(NAME, value, meaning, mend).broken())
+    Some(Finding::limits(NAME, value, meaning, fix).broken())
 }
 
 /// Returns the threads of all processes that may be looked at.
@@ -116,7 +116,7 @@ mod tests {
         let found = judge(&program(&[("control", Some(20)), ("recv", None), ("tev", Some(21)), ("gc", None)]));
         assert_eq!((found.len(), found[0].verdict), (1, Verdict::Broken));
         assert!(found[0].value.contains("robot (process 7)") && found[0].value.contains("recv of DDS"), "{found:?}");
-        assert!(found[0].mend.as_deref().is_some_and(|mend| mend.contains("[[thread]]")));
+        assert!(found[0].fix.as_deref().is_some_and(|fix| fix.contains("[[thread]]")));
         let found = judge(&program(&[("control", Some(20)), ("rx-0", Some(20)), ("tx-0", Some(21))]));
         assert!(found[0].value.contains("rx-0 of Zenoh"), "{found:?}");
     }

@@ -139,7 +139,7 @@ mod tests {
         // Whatever is not good says what helps.
         let findings = document["findings"].as_array().unwrap();
         assert!(
-            findings.iter().all(|finding| finding["verdict"] == "good" || finding["mend"].is_string()),
+            findings.iter().all(|finding| finding["verdict"] == "good" || finding["fix"].is_string()),
             "{document}"
         );
         fs::remove_dir_all(&folder).unwrap();

@@ -179,12 +179,12 @@ mod tests {
     }
 
     #[test]
-    fn without_rights_there_is_no_real_time_and_every_finding_has_a_mend() {
+    fn without_rights_there_is_no_real_time_and_every_finding_has_a_fix() {
         let findings = rights(Err("not SCHED_FIFO 1: not permitted".to_owned()), None).findings();
         assert_eq!(findings[0].verdict, Verdict::Broken);
         assert!(findings[0].value.contains("the limit is 0") && findings[0].meaning.contains("not permitted"));
         assert!(findings[1..].iter().all(|finding| finding.verdict == Verdict::LimitsYou));
-        assert!(findings.iter().all(|finding| finding.mend.is_some()));
+        assert!(findings.iter().all(|finding| finding.fix.is_some()));
         assert!(findings[2].value.contains("20") && findings[3].value.contains("8192 KiB"));
     }
 

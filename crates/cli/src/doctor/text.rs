@@ -23,8 +23,8 @@ fn what_helps(diagnosis: &Diagnosis, width: usize) -> String {
     // What is broken first.
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.verdict));
     let paragraph = |finding: &&Finding| {
-        let mend = finding.mend.as_deref().map_or(String::new(), |mend| wrap(&format!("-> {mend}"), "     ", width));
-        format!("\n{} ({})\n{}{mend}", finding.name, finding.verdict.name(), wrap(&finding.meaning, "  ", width))
+        let fix = finding.fix.as_deref().map_or(String::new(), |fix| wrap(&format!("-> {fix}"), "     ", width));
+        format!("\n{} ({})\n{}{fix}", finding.name, finding.verdict.name(), wrap(&finding.meaning, "  ", width))
     };
     findings.iter().map(paragraph).collect()
 }

@@ -97,8 +97,8 @@ mod tests {
     use rospin_report::output_options::FromArguments;
 
     #[test]
-    fn bad_values_name_option_and_mend() {
-        for (option, value, mend) in [
+    fn bad_values_name_option_and_fix() {
+        for (option, value, fix) in [
             ("--duration", "500", "write one of ns, us, ms"),
             ("--duration", "-1 s", "0 or more"),
             ("--duration", "0 s", "more than 0"),
@@ -108,7 +108,7 @@ mod tests {
             ("--activations", "all", "--json"),
         ] {
             let message = Options::from_arguments(&["file", &format!("{option}={value}")]).unwrap_err().to_string();
-            assert!(message.contains(option) && message.contains(mend), "{message}");
+            assert!(message.contains(option) && message.contains(fix), "{message}");
         }
     }
 

@@ -31,16 +31,16 @@ impl ThreadOptions {
             let set = set_current_timer_slack(NonZeroU64::new(slack_ns)).map_err(io::Error::from);
             let is_so = || is_real_time(None) || current_timer_slack().is_ok_and(|now| now == slack_ns);
             if let Some(reason) = failed(set, is_so) {
-                let mend = "give a slack that the kernel takes".to_owned();
-                shortfalls.push(Shortfall { asked: format!("a timer slack of {slack:?}"), reason, mend });
+                let fix = "give a slack that the kernel takes".to_owned();
+                shortfalls.push(Shortfall { asked: format!("a timer slack of {slack:?}"), reason, fix });
             }
         }
         let touched = prefault_stack(self.stack_prefault);
         if touched < self.stack_prefault {
             let asked = format!("{} KiB of stack from the beginning", self.stack_prefault / 1024);
             let reason = format!("it has {} KiB to spare", touched / 1024);
-            let mend = "ask for less, or start it with a larger stack (`RUST_MIN_STACK`; `ulimit -s`)".to_owned();
-            shortfalls.push(Shortfall { asked, reason, mend });
+            let fix = "ask for less, or start it with a larger stack (`RUST_MIN_STACK`; `ulimit -s`)".to_owned();
+            shortfalls.push(Shortfall { asked, reason, fix });
         }
         report(ThreadId::current(), shortfalls)
     }
@@ -71,8 +71,8 @@ impl ThreadOptions {
         let rest = Self { scheduling: None, ..self.clone() };
         let mut applied = rest.apply_for_now();
         let reason = "their creator would keep it".to_owned();
-        let mend = "run with CAP_SYS_NICE, or give it to them by their own names".to_owned();
-        applied.report.shortfalls.push(Shortfall { asked: scheduling.to_string(), reason, mend });
+        let fix = "run with CAP_SYS_NICE, or give it to them by their own names".to_owned();
+        applied.report.shortfalls.push(Shortfall { asked: scheduling.to_string(), reason, fix });
         applied
     }
 
@@ -101,14 +101,14 @@ impl ThreadOptions {
     fn apply_scheduling(&self, thread: Option<Pid>, scheduling: OsScheduling) -> Option<Shortfall> {
         let asked = scheduling.to_string();
         if let Err(error) = scheduling.check() {
-            return Some(Shortfall { asked, reason: "no kernel has it".to_owned(), mend: error.to_string() });
+            return Some(Shortfall { asked, reason: "no kernel has it".to_owned(), fix: error.to_string() });
         }
         let wanted = Attributes { scheduling, reset_on_fork: !self.inherited };
         let set = kernel::write(thread, wanted);
-        let mend = set.as_ref().err().map_or_else(String::new, |error| mend(scheduling, error));
+        let fix = set.as_ref().err().map_or_else(String::new, |error| fix(scheduling, error));
         let is_so = || kernel::read(thread).is_ok_and(|now| now.scheduling == scheduling);
         let reason = failed(set, is_so)?;
-        Some(Shortfall { asked, reason, mend })
+        Some(Shortfall { asked, reason, fix })
     }
 }
 
@@ -118,11 +118,11 @@ fn apply_cores(thread: Option<Pid>, cores: &CoreSet) -> Option<Shortfall> {
     if cores.is_empty() || !missing.is_empty() {
         let online = CoreSet::online().map_or_else(|_| "some".to_owned(), |online| online.to_string());
         let reason = format!("there is no core {missing}").trim_end().to_owned();
-        return Some(Shortfall { asked, reason, mend: format!("choose from {online}") });
+        return Some(Shortfall { asked, reason, fix: format!("choose from {online}") });
     }
     let reason = failed(cores.apply(thread), || CoreSet::of(thread).is_ok_and(|now| now == *cores))?;
-    let mend = "choose from the cores that its cpuset (container, cgroup) lets it use".to_owned();
-    Some(Shortfall { asked, reason, mend })
+    let fix = "choose from the cores that its cpuset (container, cgroup) lets it use".to_owned();
+    Some(Shortfall { asked, reason, fix })
 }
 
 /// Returns the reason why a setting is not in place, or `None` if it is.
@@ -139,7 +139,7 @@ fn is_real_time(thread: Option<Pid>) -> bool {
 }
 
 /// Returns advice on how to avoid this refusal.
-fn mend(scheduling: OsScheduling, error: &io::Error) -> String {
+fn fix(scheduling: OsScheduling, error: &io::Error) -> String {
     let refused = error.raw_os_error().map(Errno::from_raw_os_error);
     match (scheduling, refused) {
         (OsScheduling::Fifo { priority } | OsScheduling::RoundRobin { priority }, Some(Errno::PERM)) => format!(

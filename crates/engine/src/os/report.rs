@@ -32,7 +32,7 @@ pub struct Shortfall {
     /// The reason why the thread does not have it.
     pub reason: String,
     /// Advice on how to get it.
-    pub mend: String,
+    pub fix: String,
 }
 
 impl fmt::Display for ThreadReport {
@@ -54,6 +54,6 @@ impl fmt::Display for ThreadReport {
 
 impl fmt::Display for Shortfall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not {}: {}; {}", self.asked, self.reason, self.mend)
+        write!(f, "not {}: {}; {}", self.asked, self.reason, self.fix)
     }
 }

@@ -37,7 +37,7 @@ pub(crate) struct ThreadFacts {
     pub(crate) scheduling: String,
     /// The cores that it may use.
     pub(crate) cores: String,
-    /// What it was to have and has not, with the mend.
+    /// What it was to have and has not, with the fix.
     pub(crate) shortfalls: Vec<String>,
 }
 
