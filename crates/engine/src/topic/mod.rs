@@ -8,31 +8,27 @@
 //! Under the lock there are only moves of pointers, as many as the topic has publishers, subscriptions and kept messages.
 
 mod ends;
+mod publisher;
 mod room;
 mod source;
 
 pub use ends::TopicEnds;
-use room::{INLINE, Room};
+pub use publisher::{Delivery, NoSubscription, Publisher};
+use room::Room;
 pub(crate) use source::TopicSource;
 
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::Arc;
 use std::task::Waker;
 
 use rospin_core::Instant;
-use smallvec::SmallVec;
 
-use crate::clock::Clock;
-use crate::context::Context;
 use crate::error::GroupGone;
 use crate::guarantees::Guarantees;
-use crate::lock_free::mute::published;
 use crate::lock_free::ring::{MuteOf, Producer};
-use crate::loss::{LossCause, LossCounters};
-use crate::options::PublisherOptions;
+use crate::loss::LossCounters;
 use crate::os::Process;
 use crate::registry::TypeMismatch;
 use crate::source::Notifier;
@@ -175,234 +171,4 @@ pub enum TopicError {
     /// The group was removed, or its executor dropped.
     #[error(transparent)]
     GroupGone(#[from] GroupGone),
-}
-
-/// The error of [`Publisher::try_publish`] if the topic has no subscription. It returns the message.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
-#[error("topic `{topic}` has no subscription (any more); the message is returned")]
-pub struct NoSubscription<T> {
-    /// The topic.
-    pub topic: String,
-    /// The message.
-    pub message: Arc<T>,
-}
-
-impl<T> fmt::Debug for NoSubscription<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NoSubscription").field("topic", &self.topic).finish_non_exhaustive()
-    }
-}
-
-/// The delivery of a published message.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[non_exhaustive]
-pub struct Delivery {
-    /// The number of subscriptions that got the message.
-    pub queued: usize,
-    /// The number of older messages that had to make room for it. Each is counted as a loss of its subscription.
-    pub displaced: usize,
-}
-
-/// Publishes messages of type `T` on an in-process topic. Cheap to clone; clones are the same publisher.
-///
-/// ```
-/// use std::sync::Arc;
-/// use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
-///
-/// let context = Context::new(ContextOptions::new());
-/// let executor = context.create_executor(ExecutorOptions::new("main"));
-/// let group = executor.create_group("listener", Vec::new());
-/// let publisher = context.create_publisher::<String>("chatter")?;
-/// let _subscription =
-///     group.create_subscription("chatter", |heard: &mut Vec<String>, message: Arc<String>| {
-///         heard.push(message.to_string());
-///     })?;
-///
-/// assert_eq!(publisher.publish("hello".to_owned()).queued, 1);
-/// executor.spin(SpinOptions::spin_all())?;
-/// assert_eq!(group.into_payload().unwrap(), ["hello"]);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub struct Publisher<T: Send + Sync + 'static>(Arc<PublisherInner<T>>);
-
-struct PublisherInner<T: Send + Sync + 'static> {
-    topic: Arc<Topic<T>>,
-    clock: Clock,
-    history: Option<u64>,
-    promises: Guarantees,
-}
-
-impl Context {
-    /// Creates a publisher; a plain `&str` is its topic.
-    ///
-    /// # Errors
-    /// If the topic carries messages of another type.
-    pub fn create_publisher<T: Send + Sync + 'static>(
-        &self,
-        options: impl Into<PublisherOptions>,
-    ) -> Result<Publisher<T>, TopicError> {
-        Publisher::new(self, options.into())
-    }
-}
-
-impl<T: Send + Sync + 'static> Publisher<T> {
-    pub(crate) fn new(context: &Context, options: PublisherOptions) -> Result<Self, TopicError> {
-        let topic = Topic::find(options.topics.as_ref().unwrap_or(context.topics()), &options.topic)?;
-        let promises = options.promises;
-        let messages = VecDeque::with_capacity(options.latched);
-        let mut room = Room::new();
-        let mut state = topic.lock_with(&mut room, |_| 0);
-        let history = (options.latched > 0).then(|| state.next_id());
-        if let Some(id) = history {
-            state.add_history(History { id, promises, depth: options.latched, messages }, &mut room);
-        }
-        state.publishers += 1;
-        drop(state);
-        drop(room);
-        topic.wake_waiters();
-        Ok(Self(Arc::new(PublisherInner { topic, clock: context.clock().clone(), history, promises })))
-    }
-
-    /// Returns the topic's name.
-    #[must_use]
-    pub fn topic(&self) -> &str {
-        &self.0.topic.name
-    }
-
-    /// Returns the number of subscriptions at this moment, whatever they [demand](Guarantees). Neither blocks nor locks.
-    #[must_use]
-    pub fn subscription_count(&self) -> usize {
-        self.0.topic.subscriptions.load(Ordering::Acquire)
-    }
-
-    /// Returns the messages that it keeps for [late subscriptions](PublisherOptions::transient_local), the oldest first. Allocates.
-    #[must_use]
-    pub fn kept(&self) -> Vec<Arc<T>> {
-        let Some(id) = self.0.history else { return Vec::new() };
-        let mut kept = Vec::new();
-        loop {
-            let state = self.0.topic.lock();
-            let Some(history) = state.histories.iter().find(|history| history.id == id) else { return kept };
-            if history.messages.len() <= kept.capacity() {
-                kept.extend(history.messages.iter().map(|(_, message)| Arc::clone(message)));
-                return kept;
-            }
-            let count = history.messages.len();
-            // Nothing is allocated under the lock.
-            drop(state);
-            kept.reserve(count);
-        }
-    }
-
-    /// Returns a view of the topic's publishers and subscriptions.
-    #[must_use]
-    pub fn ends(&self) -> TopicEnds {
-        TopicEnds::of(&self.0.topic)
-    }
-
-    /// Gives the message to every subscription of the topic.
-    ///
-    /// May wait for a thread that publishes on the same topic, or adds or removes a publisher or subscription. That thread
-    /// [inherits](crate::os#what-urgent-threads-may-wait-for) the caller's priority, so the wait is short. Never waits for a
-    /// subscription's callback.
-    ///
-    /// Allocates only to put a message into an `Arc` that is not in one, and if more than 7 queues are full.
-    pub fn publish(&self, message: impl Into<Arc<T>>) -> Delivery {
-        let message = message.into();
-        let stamp = self.0.clock.now();
-        // Declared before the lock is taken, so that it is dropped after the unlock: dropping a message may run user code.
-        let mut displaced = SmallVec::<[Arc<T>; INLINE]>::new();
-        let mut state = self.0.topic.lock_to_push(&mut displaced);
-        if let Some(id) = self.0.history {
-            displaced.extend(state.remember(id, Arc::clone(&message)));
-        }
-        let delivery = state.push(message, stamp, self.0.promises, &mut displaced);
-        published();
-        if !state.alarms.iter().flatten().all(Alarm::is_muted) {
-            let alarms = Arc::clone(&state.alarms);
-            // Alarms are raised without the lock, since waking is a system call.
-            drop(state);
-            alarms.iter().flatten().for_each(|alarm| alarm.raise(stamp));
-        }
-        delivery
-    }
-
-    /// Publishes the message like [`publish`](Self::publish), and returns it if the topic has no subscription.
-    ///
-    /// # Errors
-    /// [`NoSubscription`] with the message. A latched publisher keeps the message nevertheless.
-    pub fn try_publish(&self, message: impl Into<Arc<T>>) -> Result<Delivery, NoSubscription<T>> {
-        let message = message.into();
-        match self.publish(Arc::clone(&message)) {
-            Delivery { queued: 0, .. } => Err(NoSubscription { topic: self.topic().to_owned(), message }),
-            delivery => Ok(delivery),
-        }
-    }
-}
-
-impl<T> TopicState<T> {
-    /// Appends the message to every queue that demands no more than its publisher promises.
-    fn push(
-        &mut self,
-        message: Arc<T>,
-        stamp: Instant,
-        promises: Guarantees,
-        displaced: &mut SmallVec<[Arc<T>; INLINE]>,
-    ) -> Delivery {
-        let before = displaced.len();
-        let last = self.queues.iter().rposition(|queue| promises.include(queue.demands));
-        let Some([others @ .., last]) = last.and_then(|last| self.queues.get_mut(..=last)) else {
-            displaced.push(message);
-            return Delivery::default();
-        };
-        let mut queued = 1;
-        let mut push = |queue: &mut Queue<T>, message| {
-            if let Some(oldest) = queue.producer.push(message, stamp.as_nanos()) {
-                queue.losses.add(LossCause::QueueFull, 1);
-                displaced.push(oldest);
-            }
-        };
-        for queue in others.iter_mut().filter(|queue| promises.include(queue.demands)) {
-            push(queue, Arc::clone(&message));
-            queued += 1;
-        }
-        // The last queue gets the message itself, which saves one reference count, and for most topics the only one.
-        push(last, message);
-        Delivery { queued, displaced: displaced.len() - before }
-    }
-
-    /// Keeps the message for late subscriptions. Returns the message that it displaced.
-    fn remember(&mut self, id: u64, message: Arc<T>) -> Option<Arc<T>> {
-        let number = self.next_id();
-        let history = self.histories.iter_mut().find(|history| history.id == id)?;
-        let oldest = if history.messages.len() == history.depth { history.messages.pop_front() } else { None };
-        history.messages.push_back((number, message));
-        oldest.map(|(_, message)| message)
-    }
-}
-
-impl<T: Send + Sync + 'static> Clone for Publisher<T> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
-
-impl<T: Send + Sync + 'static> fmt::Debug for Publisher<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Publisher").field("topic", &self.topic()).finish_non_exhaustive()
-    }
-}
-
-impl<T: Send + Sync + 'static> Drop for PublisherInner<T> {
-    fn drop(&mut self) {
-        if self.topic.process.is_another() {
-            return;
-        }
-        let mut state = self.topic.lock();
-        state.publishers -= 1;
-        let at = self.history.and_then(|id| state.histories.iter().position(|history| history.id == id));
-        let history = at.map(|at| state.histories.swap_remove(at));
-        drop(state);
-        drop(history);
-    }
 }
