@@ -151,8 +151,8 @@ struct Inner {
     runtime: Runtime,
     ledger: Arc<Ledger>,
     topics: Topics,
-    services: Registry,
-    shared: Registry,
+    services: Arc<Registry>,
+    shared: Arc<Registry>,
     catalog: Catalog,
     /// Locked by the thread that compares the catalog with the deployment.
     checking: Mutex<()>,
@@ -172,8 +172,8 @@ impl Context {
             runtime,
             ledger: Arc::default(),
             topics: Topics::new(),
-            services: Registry::default(),
-            shared: Registry::default(),
+            services: Arc::default(),
+            shared: Arc::default(),
             catalog: Catalog::new(deployment.is_some() || template.is_some()),
             checking: Mutex::default(),
             deployed: deployment.map(Deployed::new),
@@ -188,8 +188,9 @@ impl Context {
     pub fn shared<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
         // Created before the call: `default` is user code, which must not run under the registry's lock.
         let made = T::default();
-        // Two types of one name come from two versions of a crate. Values of the second type are not shared then.
-        self.0.shared.get_or_insert::<T, T>(type_name::<T>(), || made).unwrap_or_default()
+        // Two types of one name come from two versions of a crate. Values of the second type are not shared then. The names of types
+        // stay: a program has only so many.
+        self.0.shared.get_or_insert::<T, T>(type_name::<T>(), |_| made).unwrap_or_default()
     }
 
     /// Runs `create`, which starts threads of a middleware or another library, with the settings that the deployment file has for
@@ -305,7 +306,7 @@ impl Context {
         &self.0.topics
     }
 
-    pub(crate) fn services(&self) -> &Registry {
+    pub(crate) fn services(&self) -> &Arc<Registry> {
         &self.0.services
     }
 }

@@ -1,9 +1,10 @@
 //! Values that several parties share by name: topics and services.
 
+use crate::os::Process;
 use crate::sync::Mutex;
 use std::any::{Any, type_name};
 use std::collections::BTreeMap;
-use std::ops::Bound;
+use std::ops::Deref;
 use std::sync::{Arc, Weak};
 
 /// The name is in use for another type.
@@ -26,42 +27,73 @@ struct Entry {
 
 /// Values by name. A value lives as long as somebody has it.
 #[derive(Default)]
-pub(crate) struct Registry(Mutex<Entries>);
+pub(crate) struct Registry(Mutex<BTreeMap<String, Entry>>);
 
-#[derive(Default)]
-struct Entries {
-    by_name: BTreeMap<String, Entry>,
-    /// The name that the sweep for values without an owner has come to.
-    swept: String,
+/// The name of a value, which is part of the value: when the last owner drops the value, the registry forgets the name.
+pub(crate) struct Name {
+    text: String,
+    registry: Arc<Registry>,
+    process: Process,
 }
 
 impl Registry {
     /// Returns the `V` under `name`; `make` creates it if there is none. `T` is the type that users know it by.
     ///
-    /// Takes logarithmic time. `make` runs without the lock, and its result may be dropped if another thread was faster.
-    pub(crate) fn get_or_insert<V, T>(&self, name: &str, make: impl FnOnce() -> V) -> Result<Arc<V>, TypeMismatch>
+    /// Takes logarithmic time. `make` runs without the lock, and its result may be dropped if another thread was faster. A value that
+    /// does not keep its [`Name`] leaves an entry behind.
+    pub(crate) fn get_or_insert<V, T>(
+        self: &Arc<Self>,
+        name: &str,
+        make: impl FnOnce(Name) -> V,
+    ) -> Result<Arc<V>, TypeMismatch>
     where
         V: Send + Sync + 'static,
         T: ?Sized + 'static,
     {
-        let found = self.0.lock().get(name);
+        let found = find(&self.0.lock(), name);
         if let Some(found) = found {
             return found.check::<V, T>(name);
         }
-        let value = Arc::new(make());
+        let text = name.to_owned();
+        let value = Arc::new(make(Name { text, registry: Arc::clone(self), process: Process::this() }));
         let weak: Weak<V> = Arc::downgrade(&value);
         let (entry, name) = (Entry { type_name: type_name::<T>(), value: weak }, name.to_owned());
         let mut entries = self.0.lock();
         // Another thread may have been faster.
-        if let Some(found) = entries.get(&name) {
+        if let Some(found) = find(&entries, &name) {
             drop(entries);
             return found.check::<V, T>(&name);
         }
-        let before = entries.by_name.insert(name, entry);
-        let gone = entries.sweep();
+        let before = entries.insert(name, entry);
         drop(entries);
-        drop((before, gone));
+        drop(before);
         Ok(value)
+    }
+
+    /// Removes a name whose value has no owner any more. It may have a new value already, which stays.
+    fn forget(&self, name: &str) {
+        let mut entries = self.0.lock();
+        let is_gone = entries.get(name).is_some_and(|entry| entry.value.strong_count() == 0);
+        let gone = if is_gone { entries.remove_entry(name) } else { None };
+        drop(entries);
+        drop(gone);
+    }
+}
+
+impl Deref for Name {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl Drop for Name {
+    fn drop(&mut self) {
+        // In a forked process the lock may be held by a thread that was not copied.
+        if !self.process.is_another() {
+            self.registry.forget(&self.text);
+        }
     }
 }
 
@@ -78,49 +110,53 @@ impl Found {
     }
 }
 
-impl Entries {
-    fn get(&self, name: &str) -> Option<Found> {
-        let entry = self.by_name.get(name)?;
-        Some(Found { type_name: entry.type_name, value: entry.value.upgrade()? })
-    }
-
-    /// Takes out up to two names whose value is gone. Every new name calls it, so there are never many of them.
-    fn sweep(&mut self) -> [Option<(String, Entry)>; 2] {
-        std::array::from_fn(|_| {
-            let behind = (Bound::Excluded(self.swept.as_str()), Bound::Unbounded);
-            // After the last name, the sweep begins again with the first one.
-            let next = self.by_name.range::<str, _>(behind).next().map(|(name, entry)| (name.clone(), entry));
-            let is_gone = next.as_ref().is_some_and(|(_, entry)| entry.value.strong_count() == 0);
-            self.swept = next.map(|(name, _)| name).unwrap_or_default();
-            if is_gone { self.by_name.remove_entry(&self.swept) } else { None }
-        })
-    }
+fn find(entries: &BTreeMap<String, Entry>, name: &str) -> Option<Found> {
+    let entry = entries.get(name)?;
+    Some(Found { type_name: entry.type_name, value: entry.value.upgrade()? })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// A value that keeps its name.
+    struct Kept<T>(T, Name);
+
+    fn get(registry: &Arc<Registry>, name: &str, number: u32) -> Arc<Kept<u32>> {
+        registry.get_or_insert::<Kept<u32>, u32>(name, |name| Kept(number, name)).unwrap()
+    }
+
     #[test]
-    fn names_that_nobody_uses_do_not_gather() {
-        let registry = Registry::default();
-        let kept: Vec<_> =
-            (0..100).map(|n| registry.get_or_insert::<u32, u32>(&format!("kept{n}"), || n).unwrap()).collect();
-        for n in 0..10_000 {
-            registry.get_or_insert::<u32, u32>(&format!("{n}"), || n).unwrap();
-        }
-        let count = registry.0.lock().by_name.len();
-        assert!((100..=210).contains(&count), "{count}");
-        assert!(kept.iter().enumerate().all(|(n, kept)| **kept == n as u32));
-        assert_eq!(*registry.get_or_insert::<u32, u32>("kept7", || 0).unwrap(), 7);
+    fn a_name_is_forgotten_with_its_value() {
+        let registry = Arc::new(Registry::default());
+        let kept: Vec<_> = (0..10).map(|n| get(&registry, &format!("kept{n}"), n)).collect();
+        (0..100).for_each(|n| drop(get(&registry, &format!("{n}"), n)));
+        assert_eq!(registry.0.lock().len(), 10);
+        assert_eq!(get(&registry, "kept7", 0).0, 7);
+        drop(kept);
+        assert!(registry.0.lock().is_empty());
     }
 
     #[test]
     fn a_name_is_of_one_type_while_somebody_uses_it() {
-        let registry = Registry::default();
-        let number = registry.get_or_insert::<u32, u32>("name", || 1).unwrap();
-        assert!(registry.get_or_insert::<u64, u64>("name", || 1).is_err());
+        let registry = Arc::new(Registry::default());
+        let number = get(&registry, "name", 1);
+        assert!(registry.get_or_insert::<Kept<u64>, u64>("name", |name| Kept(1, name)).is_err());
         drop(number);
-        assert_eq!(*registry.get_or_insert::<u64, u64>("name", || 2).unwrap(), 2);
+        let other = registry.get_or_insert::<Kept<u64>, u64>("name", |name| Kept(2, name));
+        assert_eq!(other.unwrap().0, 2);
+    }
+
+    /// The value of a name is dropped while the name gets its next one.
+    #[test]
+    fn a_name_keeps_its_new_value_when_the_one_before_is_dropped() {
+        let registry = Arc::new(Registry::default());
+        let first = get(&registry, "name", 1);
+        let Kept(_, name) = Arc::into_inner(first).unwrap();
+        let second = get(&registry, "name", 2);
+        drop(name);
+        assert_eq!(get(&registry, "name", 3).0, 2);
+        drop(second);
+        assert!(registry.0.lock().is_empty());
     }
 }

@@ -13,7 +13,7 @@ use crate::error::GroupGone;
 use crate::lock_free::ring::{Consumer, Producer, ring};
 use crate::loss::{LossCause, LossCounters};
 use crate::options::ServiceOptions;
-use crate::registry::TypeMismatch;
+use crate::registry::{Name, TypeMismatch};
 use crate::source::{Notifier, Pending, Source, TakeError};
 use crate::waiters::Waiters;
 use crate::waits::{GroupKey, Waits};
@@ -51,7 +51,7 @@ impl<Req, Resp> Request<Req, Resp> {
 
 /// The meeting point of a service and its clients.
 struct Endpoint<Req, Resp> {
-    name: String,
+    name: Name,
     state: Mutex<EndpointState<Req, Resp>>,
 }
 
@@ -74,8 +74,8 @@ struct Server<Req, Resp> {
 
 impl<Req: Send + 'static, Resp: Send + 'static> Endpoint<Req, Resp> {
     fn find(context: &Context, name: &str) -> Result<Arc<Self>, TypeMismatch> {
-        context.services().get_or_insert::<Self, fn(Req) -> Resp>(name, || Self {
-            name: name.to_owned(),
+        context.services().get_or_insert::<Self, fn(Req) -> Resp>(name, |name| Self {
+            name,
             state: Mutex::new(EndpointState { server: None, servers: 0, waiters: Waiters::new() }),
         })
     }
@@ -91,7 +91,7 @@ impl<Req: Send + 'static, Resp: Send + 'static> Endpoint<Req, Resp> {
     }
 
     fn displaced(&self) -> CallError {
-        CallError::QueueFull { service: self.name.clone() }
+        CallError::QueueFull { service: self.name.to_owned() }
     }
 }
 
@@ -146,7 +146,7 @@ impl<Req: Send + 'static, Resp: Send + 'static> Client<Req, Resp> {
     ///
     /// May wait for another client of the same service, never for the service. Allocates.
     pub fn call(&self, request: Req) -> Call<Resp> {
-        let service = self.endpoint.name.clone();
+        let service = self.endpoint.name.to_owned();
         let (sent, reply) = Sent::new(&self.clock, &self.waits);
         let stamp = self.clock.now();
         let mut state = self.endpoint.lock();
@@ -203,7 +203,7 @@ impl<Req: Send + 'static, Resp: Send + 'static> Clone for Client<Req, Resp> {
 
 impl<Req: Send + 'static, Resp: Send + 'static> fmt::Debug for Client<Req, Resp> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("service", &self.endpoint.name).finish_non_exhaustive()
+        f.debug_struct("Client").field("service", &&*self.endpoint.name).finish_non_exhaustive()
     }
 }
 

@@ -30,14 +30,14 @@ use crate::guarantees::Guarantees;
 use crate::lock_free::ring::{MuteOf, Producer};
 use crate::loss::LossCounters;
 use crate::os::Process;
-use crate::registry::TypeMismatch;
+use crate::registry::{Name, TypeMismatch};
 use crate::source::Notifier;
 use crate::topics::Topics;
 use crate::waiters::Waiters;
 
 /// A topic, as its publishers and subscriptions share it.
 struct Topic<T> {
-    name: String,
+    name: Name,
     process: Process,
     /// How many queues there are, to be read without the lock.
     subscriptions: AtomicUsize,
@@ -107,8 +107,8 @@ struct History<T> {
 
 impl<T: Send + Sync + 'static> Topic<T> {
     fn find(topics: &Topics, name: &str) -> Result<Arc<Self>, TypeMismatch> {
-        topics.0.get_or_insert::<Self, T>(name, || Self {
-            name: name.to_owned(),
+        topics.0.get_or_insert::<Self, T>(name, |name| Self {
+            name,
             process: Process::this(),
             subscriptions: AtomicUsize::new(0),
             state: Mutex::new(TopicState {
