@@ -125,6 +125,6 @@ pub use spin::{SpinEnd, SpinError};
 pub use sync::{Mutex, MutexGuard};
 pub use time_source::ManualClock;
 pub use timer::Timer;
-pub use topic::{Delivery, NoSubscription, Publisher, TopicEnds, TopicError};
+pub use topic::{Delivery, NoSubscription, Published, Publisher, TopicEnds, TopicError};
 pub use topics::Topics;
 pub use waiters::{Waiters, Waiting};

@@ -87,6 +87,13 @@ impl LossCounters {
         self.counts[cause.index()].store(count, Ordering::Relaxed);
     }
 
+    /// Moves all counts to other counters.
+    pub(crate) fn move_to(&self, other: &Self) {
+        for cause in LossCause::ALL {
+            other.add(cause, self.counts[cause.index()].swap(0, Ordering::Relaxed));
+        }
+    }
+
     pub(crate) fn get(&self, cause: LossCause) -> u64 {
         self.counts[cause.index()].load(Ordering::Relaxed)
     }

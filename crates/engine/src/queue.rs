@@ -100,7 +100,8 @@ impl<T: Send + Sync + 'static> Queue<T> {
     }
 }
 
-/// A queue can become the source of an entity, for example of one that filters it. From then on its losses are the entity's.
+/// A queue can become the source of an entity, for example of one that filters it. Its losses are the entity's then, those of before
+/// included.
 impl<T: Send + Sync + 'static> Source for Queue<T> {
     type Item = Arc<T>;
     type Attachment = ();
@@ -108,7 +109,8 @@ impl<T: Send + Sync + 'static> Source for Queue<T> {
     fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
         if let Some(losses) = notifier.losses() {
             self.source.set_losses(Arc::clone(losses));
-            self.losses = Arc::clone(losses);
+            // The topic counts with the entity's counters from now on, so the others do not change any more.
+            std::mem::replace(&mut self.losses, Arc::clone(losses)).move_to(losses);
         }
         self.source.attach(notifier)
     }

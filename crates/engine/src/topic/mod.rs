@@ -13,7 +13,7 @@ mod room;
 mod source;
 
 pub use ends::TopicEnds;
-pub use publisher::{Delivery, NoSubscription, Publisher};
+pub use publisher::{Delivery, NoSubscription, Published, Publisher};
 use room::Room;
 pub(crate) use source::TopicSource;
 

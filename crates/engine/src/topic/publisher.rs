@@ -43,6 +43,38 @@ pub struct Delivery {
     pub displaced: usize,
 }
 
+/// A message that has been published, without what needs no lock: see [`Publisher::begin`].
+#[must_use = "its drop notifies the subscriptions"]
+pub struct Published<T> {
+    delivery: Delivery,
+    stamp: Instant,
+    /// `None` if nobody waits to be notified.
+    alarms: Option<Arc<[Option<Alarm<T>>]>>,
+    _displaced: SmallVec<[Arc<T>; INLINE]>,
+}
+
+impl<T> Published<T> {
+    /// Returns the delivery of the message.
+    #[must_use]
+    pub const fn delivery(&self) -> Delivery {
+        self.delivery
+    }
+}
+
+impl<T> Drop for Published<T> {
+    fn drop(&mut self) {
+        if let Some(alarms) = &self.alarms {
+            alarms.iter().flatten().for_each(|alarm| alarm.raise(self.stamp));
+        }
+    }
+}
+
+impl<T> fmt::Debug for Published<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Published").field("delivery", &self.delivery).finish_non_exhaustive()
+    }
+}
+
 /// Publishes messages of type `T` on an in-process topic. Cheap to clone; clones are the same publisher.
 ///
 /// ```
@@ -148,23 +180,28 @@ impl<T: Send + Sync + 'static> Publisher<T> {
     ///
     /// Allocates only to put a message into an `Arc` that is not in one, and if more than 7 queues are full.
     pub fn publish(&self, message: impl Into<Arc<T>>) -> Delivery {
+        self.begin(message).delivery
+    }
+
+    /// Publishes the message like [`publish`](Self::publish), but leaves the rest to the drop of the result: subscriptions are notified
+    /// then, and messages that made room are dropped. The former is a system call, and the latter may be user code.
+    ///
+    /// For code that publishes under a lock of its own: drop the result after the unlock.
+    #[inline]
+    pub fn begin(&self, message: impl Into<Arc<T>>) -> Published<T> {
         let message = message.into();
         let stamp = self.0.clock.now();
-        // Declared before the lock is taken, so that it is dropped after the unlock: dropping a message may run user code.
-        let mut displaced = SmallVec::<[Arc<T>; INLINE]>::new();
+        let mut displaced = SmallVec::new();
         let mut state = self.0.topic.lock_to_push(&mut displaced);
         if let Some(id) = self.0.history {
             displaced.extend(state.remember(id, Arc::clone(&message)));
         }
         let delivery = state.push(message, stamp, self.0.promises, &mut displaced);
         published();
-        if !state.alarms.iter().flatten().all(Alarm::is_muted) {
-            let alarms = Arc::clone(&state.alarms);
-            // Alarms are raised without the lock, since waking is a system call.
-            drop(state);
-            alarms.iter().flatten().for_each(|alarm| alarm.raise(stamp));
-        }
-        delivery
+        let is_heard = !state.alarms.iter().flatten().all(Alarm::is_muted);
+        let alarms = is_heard.then(|| Arc::clone(&state.alarms));
+        drop(state);
+        Published { delivery, stamp, alarms, _displaced: displaced }
     }
 
     /// Publishes the message like [`publish`](Self::publish), and returns it if the topic has no subscription.

@@ -19,6 +19,7 @@ mod jumps;
 mod own_policies;
 mod panics;
 mod priorities;
+mod publishing;
 mod rclcpp_order;
 mod recycled;
 mod removal;

@@ -1,0 +1,122 @@
+//! The course of publishing, and the ends of topics that come and go meanwhile.
+
+use std::sync::{Arc, Barrier, Mutex, PoisonError};
+use std::thread;
+
+use rospin_engine::{
+    Context, ContextOptions, EntityKind, EntityOptions, ExecutorOptions, LossCause, Publisher, PublisherOptions,
+    SpinOptions, SubscriptionOptions,
+};
+
+use crate::common::watchdog;
+
+/// A message that reports its drop.
+struct Loud(u32, Arc<Mutex<Vec<u32>>>);
+
+impl Drop for Loud {
+    fn drop(&mut self) {
+        self.1.lock().unwrap_or_else(PoisonError::into_inner).push(self.0);
+    }
+}
+
+#[test]
+fn a_publisher_with_a_lock_of_its_own_notifies_and_drops_after_the_unlock() {
+    let context = Context::new(ContextOptions::new());
+    let publisher = context.create_publisher::<Loud>("topic").unwrap();
+    let queue = context.create_queue::<Loud>(SubscriptionOptions::new("topic").keep_last(1)).unwrap();
+    let dropped = Arc::new(Mutex::new(Vec::new()));
+    let loud = |number| Loud(number, Arc::clone(&dropped));
+    publisher.publish(loud(1));
+    let published = publisher.begin(loud(2));
+    assert_eq!((published.delivery().queued, published.delivery().displaced), (1, 1));
+    assert!(dropped.lock().unwrap().is_empty());
+    drop(published);
+    assert_eq!(*dropped.lock().unwrap(), [1]);
+    assert_eq!(queue.try_take().map(|message| message.0), Some(2));
+}
+
+#[test]
+fn what_a_queue_lost_before_it_was_an_entitys_is_the_entitys_loss() {
+    let context = Context::new(ContextOptions::new());
+    let executor = context.create_executor(ExecutorOptions::new("main"));
+    let group = executor.create_group("group", 0);
+    let publisher = context.create_publisher::<u32>("topic").unwrap();
+    let queue = context.create_queue::<u32>(SubscriptionOptions::new("topic").keep_last(2)).unwrap();
+    (0..5).for_each(|number| _ = publisher.publish(number));
+    let options = EntityOptions::new("entity");
+    let entity = group.create_source(EntityKind::Subscription, options, queue, |taken, _| *taken += 1).unwrap();
+    (0..2).for_each(|number| _ = publisher.publish(number));
+    executor.spin(SpinOptions::spin_all()).unwrap();
+    assert_eq!(entity.lost(LossCause::QueueFull), 5);
+    let losses = context.losses();
+    assert_eq!(losses.iter().map(|loss| (loss.entity.as_str(), loss.count)).collect::<Vec<_>>(), [("entity", 5)]);
+    assert_eq!(group.into_payload().unwrap(), 2);
+}
+
+#[test]
+fn a_topic_without_ends_can_have_another_type() {
+    let context = Context::new(ContextOptions::new());
+    let number = context.create_publisher::<u32>("topic").unwrap();
+    let queue = context.create_queue::<u32>("topic").unwrap();
+    drop(number);
+    assert!(context.create_publisher::<u64>("topic").is_err(), "the subscription is there");
+    drop(queue);
+    let other = context.create_publisher::<u64>("topic").unwrap();
+    assert!(context.create_queue::<u32>("topic").is_err());
+    assert_eq!(other.publish(1).queued, 0);
+}
+
+/// Several threads create and drop both ends of one topic. All of them meet: a topic that is being dropped makes room for the next
+/// one without a moment at which there are two.
+#[test]
+fn ends_that_come_while_the_last_ones_go_meet() {
+    watchdog(|| {
+        let context = Context::new(ContextOptions::new());
+        let threads: Vec<_> = (0..3)
+            .map(|_| {
+                let context = context.clone();
+                thread::spawn(move || {
+                    for number in 0..2000 {
+                        let publisher = context.create_publisher::<u32>("topic").unwrap();
+                        let _queue = context.create_queue::<u32>("topic").unwrap();
+                        assert!(publisher.publish(number).queued >= 1);
+                    }
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    });
+}
+
+/// Subscriptions come while a latched publisher publishes. Each hears every message from some message on, in order and once.
+#[test]
+fn late_subscriptions_miss_nothing_while_a_latched_publisher_publishes() {
+    const ROUNDS: u32 = 300;
+    const BURST: u32 = 64;
+    const KEPT: u32 = 8;
+    watchdog(|| {
+        let context = Context::new(ContextOptions::new());
+        let options = PublisherOptions::new("topic").transient_local(KEPT as usize);
+        let publisher: Publisher<u32> = context.create_publisher(options).unwrap();
+        let both = Arc::new(Barrier::new(2));
+        let other = Arc::clone(&both);
+        let thread = thread::spawn(move || {
+            for round in 0..ROUNDS {
+                other.wait();
+                (0..BURST).for_each(|number| _ = publisher.publish(round * BURST + number));
+                other.wait();
+            }
+        });
+        for round in 0..ROUNDS {
+            let options = SubscriptionOptions::new("topic").keep_last((BURST + KEPT) as usize).transient_local();
+            both.wait();
+            let queue = context.create_queue::<u32>(options).unwrap();
+            both.wait();
+            let heard: Vec<_> = std::iter::from_fn(|| queue.try_take()).map(|number| *number).collect();
+            let (first, end) = (heard[0], (round + 1) * BURST);
+            assert_eq!(heard, Vec::from_iter(first..end));
+            assert!(first + KEPT >= round * BURST && first + KEPT <= end, "{first} {end}");
+        }
+        thread.join().unwrap();
+    });
+}
