@@ -51,7 +51,16 @@ impl<T> Shared<T> {
         match self.notifier.get() {
             _ if count == 0 => {}
             Some(notifier) => notifier.count_lost(LossCause::QueueFull, count),
-            None => self.lock().lost += count,
+            None => {
+                let mut queue = self.lock();
+                // An entity that has come meanwhile has taken over what was lost before.
+                if let Some(notifier) = self.notifier.get() {
+                    drop(queue);
+                    notifier.count_lost(LossCause::QueueFull, count);
+                } else {
+                    queue.lost += count;
+                }
+            }
         }
     }
 }
@@ -141,6 +150,11 @@ impl<T> fmt::Debug for Inbox<T> {
 }
 
 impl<T> Delivery<T> {
+    /// Returns how many items are kept.
+    pub(crate) fn depth(&self) -> usize {
+        self.0.depth
+    }
+
     /// Adds an item, on any thread. If the inbox is full the oldest item makes room, and is counted as lost, together with the
     /// `missing` ones: those that never arrived, as far as the caller can tell.
     ///

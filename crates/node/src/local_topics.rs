@@ -4,7 +4,8 @@
 //! messages among them; between these, messages cross encoded.
 
 use std::any::TypeId;
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::{pending, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use rospin_engine::{Guarantees, Mutex, MutexGuard, Topics, Waiters};
 
 use crate::inbox::Delivery;
 use crate::matches::{Awaited, Matches};
-use crate::names::FullName;
+use crate::names::{FullName, TypeName};
 
 /// The topics of one [graph](crate::Graph), as far as this process has ends of them.
 #[derive(Default)]
@@ -24,7 +25,13 @@ pub(crate) struct LocalTopics {
     /// The engine's topics behind them.
     pub(crate) engine: Topics,
     /// By name, and then by type.
-    known: Mutex<BTreeMap<String, BTreeMap<String, Arc<LocalTopic>>>>,
+    known: Mutex<BTreeMap<String, BTreeMap<String, Known>>>,
+}
+
+/// A topic that has ends, or gets its first one.
+struct Known {
+    topic: Arc<LocalTopic>,
+    ends: usize,
 }
 
 /// A topic of one ROS type.
@@ -33,7 +40,7 @@ struct LocalTopic {
     /// The ROS type, as its ends are matched by it.
     type_key: String,
     state: Mutex<Ends>,
-    /// True while there are ends of more than one Rust type.
+    /// True while there are ends of more than one form.
     is_mixed: AtomicBool,
 }
 
@@ -41,22 +48,63 @@ struct LocalTopic {
 struct Ends {
     last_id: u64,
     ends: Vec<End>,
-    /// The number of messages published so far that are kept for late subscriptions.
-    latched: u64,
     waiters: Waiters,
 }
 
 struct End {
     id: u64,
-    rust_type: TypeId,
+    form: Form,
     kind: EndKind,
+    /// The messages that were published while the end's first ones, which were kept for it, are being encoded.
+    meanwhile: Option<Meanwhile>,
 }
 
-/// Returns the encoded messages that a publisher keeps for late subscriptions.
-pub(crate) type Kept = Arc<dyn Fn() -> Vec<Bytes> + Send + Sync>;
+/// The newest messages for a subscription that cannot take them yet, as many as its depth says.
+#[derive(Default)]
+struct Meanwhile {
+    messages: VecDeque<Bytes>,
+    lost: u64,
+}
+
+/// The form of messages: ends of one form share them, others exchange them encoded. Dynamic messages have one Rust type for all
+/// definitions, which their hashes tell apart.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Form {
+    rust_type: TypeId,
+    hash: Option<Cow<'static, str>>,
+}
+
+/// A topic's name, its type as ends are matched by it, and the form of an end's messages.
+pub(crate) struct Address {
+    name: String,
+    type_key: String,
+    form: Form,
+}
+
+impl Address {
+    /// Returns the address of an end of Rust type `M`.
+    pub(crate) fn of<M: 'static>(topic: &FullName, type_key: String, message_type: &TypeName) -> Self {
+        let form = Form { rust_type: TypeId::of::<M>(), hash: message_type.hash.clone() };
+        Self { name: topic.to_string(), type_key, form }
+    }
+
+    /// Returns the topic's name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the engine's name of the topic that ends of one form share.
+    pub(crate) fn engine_name(&self) -> String {
+        let Self { name, type_key, form: Form { rust_type, hash } } = self;
+        format!("{name} {type_key} {rust_type:?} {}", hash.as_deref().unwrap_or("without hash"))
+    }
+}
+
+/// The messages that a publisher keeps for late subscriptions, at one moment, still to be encoded.
+pub(crate) type Kept = Box<dyn FnOnce() -> Vec<Bytes> + Send>;
 
 pub(crate) enum EndKind {
-    Publisher { promises: Guarantees, kept: Kept },
+    Publisher { promises: Guarantees, kept: Box<dyn Fn() -> Kept + Send + Sync> },
     Subscription { demands: Guarantees, delivery: Delivery<Bytes> },
 }
 
@@ -76,27 +124,44 @@ pub(crate) struct LocalEnd {
     topics: Arc<LocalTopics>,
     topic: Arc<LocalTopic>,
     id: u64,
-    rust_type: TypeId,
-}
-
-/// Returns the engine's name of the topic that ends of one Rust type share.
-pub(crate) fn engine_name<M: 'static>(topic: &FullName, type_key: &str) -> String {
-    format!("{topic} {type_key} {:?}", TypeId::of::<M>())
+    form: Form,
 }
 
 impl LocalTopics {
-    /// Enters an end of Rust type `M`.
-    pub(crate) fn enter<M: 'static>(self: &Arc<Self>, topic: &FullName, type_key: &str, kind: EndKind) -> LocalEnd {
-        let mut known = self.known.lock();
-        let types = known.entry(topic.to_string()).or_default();
-        let topic = Arc::clone(types.entry(type_key.to_owned()).or_insert_with(|| {
+    /// Enters an end.
+    pub(crate) fn enter(self: &Arc<Self>, address: Address, kind: EndKind) -> LocalEnd {
+        let Address { name, type_key, form } = address;
+        let mut topics = self.known.lock();
+        let types = topics.entry(name.clone()).or_default();
+        let known = types.entry(type_key.clone()).or_insert_with(|| {
             let (state, is_mixed) = (Mutex::default(), AtomicBool::new(false));
-            Arc::new(LocalTopic { name: topic.to_string(), type_key: type_key.to_owned(), state, is_mixed })
-        }));
-        drop(known);
-        let rust_type = TypeId::of::<M>();
-        let id = topic.enter(rust_type, kind);
-        LocalEnd { topics: Arc::clone(self), topic, id, rust_type }
+            Known { topic: Arc::new(LocalTopic { name, type_key, state, is_mixed }), ends: 0 }
+        });
+        known.ends += 1;
+        let topic = Arc::clone(&known.topic);
+        drop(topics);
+        let id = topic.lock().next_id();
+        // Takes the end away again if encoding panics.
+        let end = LocalEnd { topics: Arc::clone(self), topic, id, form };
+        end.join(kind);
+        end
+    }
+
+    /// Notes that an end has gone. The last one takes its topic along.
+    fn forget(&self, topic: &LocalTopic) {
+        let mut topics = self.known.lock();
+        let Some(types) = topics.get_mut(&topic.name) else { return };
+        let Some(known) = types.get_mut(&topic.type_key) else { return };
+        known.ends -= 1;
+        if known.ends > 0 {
+            return;
+        }
+        let gone = types.remove(&topic.type_key);
+        if types.is_empty() {
+            topics.remove(&topic.name);
+        }
+        drop(topics);
+        drop(gone);
     }
 }
 
@@ -104,50 +169,29 @@ impl LocalTopic {
     fn lock(&self) -> MutexGuard<'_, Ends> {
         self.state.lock()
     }
-
-    fn enter(&self, rust_type: TypeId, kind: EndKind) -> u64 {
-        let late = match &kind {
-            EndKind::Subscription { demands, delivery } if demands.include(Guarantees::TRANSIENT_LOCAL) => {
-                Some((*demands, delivery.clone()))
-            }
-            _ => None,
-        };
-        let mut state = self.lock();
-        if let Some((demands, delivery)) = late {
-            // Encoding is code of the message's type, so it is done without the lock; then nothing may have been published.
-            loop {
-                let kept: Vec<_> = state.kept_by_others(rust_type, demands).collect();
-                let latched = state.latched;
-                drop(state);
-                let messages: Vec<_> = kept.iter().flat_map(|kept| kept()).collect();
-                state = self.lock();
-                if state.latched == latched {
-                    messages.into_iter().for_each(|message| delivery.push(message, 0));
-                    break;
-                }
-            }
-        }
-        state.last_id += 1;
-        let id = state.last_id;
-        state.ends.push(End { id, rust_type, kind });
-        self.is_mixed.store(state.is_mixed(), Ordering::Release);
-        let waiters = state.waiters.take();
-        drop(state);
-        waiters.wake();
-        id
-    }
 }
 
 impl Ends {
-    fn is_mixed(&self) -> bool {
-        self.ends.windows(2).any(|ends| ends[0].rust_type != ends[1].rust_type)
+    fn next_id(&mut self) -> u64 {
+        self.last_id += 1;
+        self.last_id
     }
 
-    fn kept_by_others(&self, rust_type: TypeId, demands: Guarantees) -> impl Iterator<Item = Kept> {
-        self.ends.iter().filter(move |end| end.rust_type != rust_type).filter_map(move |end| match &end.kind {
-            EndKind::Publisher { promises, kept } if promises.include(demands) => Some(Arc::clone(kept)),
+    fn is_mixed(&self) -> bool {
+        self.ends.windows(2).any(|ends| ends[0].form != ends[1].form)
+    }
+
+    /// Returns what publishers of other forms keep for a subscription.
+    fn kept_by_others(&self, form: &Form, kind: &EndKind) -> Vec<Kept> {
+        let EndKind::Subscription { demands, .. } = kind else { return Vec::new() };
+        if !demands.include(Guarantees::TRANSIENT_LOCAL) {
+            return Vec::new();
+        }
+        let kept = self.ends.iter().filter(|end| end.form != *form).filter_map(|end| match &end.kind {
+            EndKind::Publisher { promises, kept } if promises.include(*demands) => Some(kept()),
             _ => None,
-        })
+        });
+        kept.collect()
     }
 
     /// Returns how many ends match that one.
@@ -157,43 +201,88 @@ impl Ends {
     }
 }
 
+impl End {
+    /// Hands on a message of another form, unless messages that are older are still to come.
+    fn push(&mut self, promises: Guarantees, payload: &Bytes) {
+        let EndKind::Subscription { demands, delivery } = &self.kind else { return };
+        match &mut self.meanwhile {
+            _ if !promises.include(*demands) => {}
+            None => delivery.push(payload.clone(), 0),
+            Some(Meanwhile { messages, lost }) => {
+                if messages.len() == delivery.depth() {
+                    messages.pop_front();
+                    *lost += 1;
+                }
+                messages.push_back(payload.clone());
+            }
+        }
+    }
+
+    /// Hands on the messages that were kept for this end, and those that came meanwhile.
+    fn catch_up(&mut self, kept: Vec<Bytes>) {
+        let Some(Meanwhile { messages, lost }) = self.meanwhile.take() else { return };
+        if let EndKind::Subscription { delivery, .. } = &self.kind {
+            kept.into_iter().for_each(|message| delivery.push(message, 0));
+            let mut missing = lost;
+            messages.into_iter().for_each(|message| delivery.push(message, std::mem::take(&mut missing)));
+        }
+    }
+}
+
 impl LocalEnd {
-    /// True if there may be ends of other Rust types, which get messages encoded. Neither blocks nor locks.
+    fn join(&self, kind: EndKind) {
+        let mut state = self.topic.lock();
+        // What is kept and what is published from now on are told apart under the lock, so nothing is heard twice or not at all.
+        let kept = state.kept_by_others(&self.form, &kind);
+        let depth = if let EndKind::Subscription { delivery, .. } = &kind { delivery.depth() } else { 0 };
+        let meanwhile = (!kept.is_empty()).then(Meanwhile::default);
+        let is_late = meanwhile.is_some();
+        state.ends.push(End { id: self.id, form: self.form.clone(), kind, meanwhile });
+        self.topic.is_mixed.store(state.is_mixed(), Ordering::Release);
+        let waiters = state.waiters.take();
+        drop(state);
+        waiters.wake();
+        if is_late {
+            // Encoding is code of the message's type, so it is done without the lock.
+            let mut messages: Vec<_> = kept.into_iter().flat_map(|kept| kept()).collect();
+            // Kept messages beyond the depth are no loss: they were never this subscription's.
+            messages.drain(..messages.len().saturating_sub(depth));
+            let mut state = self.topic.lock();
+            if let Some(end) = state.ends.iter_mut().find(|end| end.id == self.id) {
+                end.catch_up(messages);
+            }
+        }
+    }
+
+    /// True if there may be ends of other forms, which get messages encoded. Neither blocks nor locks.
     pub(crate) fn is_mixed(&self) -> bool {
         self.topic.is_mixed.load(Ordering::Acquire)
     }
 
-    /// Publishes through `publish`, and hands what `encode` makes of the message to subscriptions of other Rust types. `payload` is what it
+    /// Publishes through `publish`, and hands what `encode` makes of the message to subscriptions of other forms. `payload` is what it
     /// has made already.
     ///
-    /// A publisher whose messages are `latched` takes turns with subscriptions that come just then.
-    pub(crate) fn publish(
+    /// Takes turns with subscriptions that come just then. What `publish` returns is dropped after the unlock.
+    pub(crate) fn publish<R>(
         &self,
-        latched: bool,
         mut payload: Option<Bytes>,
         encode: impl FnOnce() -> Option<Bytes>,
-        publish: impl FnOnce(),
+        publish: impl FnOnce() -> R,
     ) {
         let mut state = self.topic.lock();
         if payload.is_none() && state.is_mixed() {
-            // An end of another Rust type came meanwhile. Encoding is code of the message's type, so it is done without the lock.
+            // An end of another form came meanwhile. Encoding is code of the message's type, so it is done without the lock.
             drop(state);
             payload = encode();
             state = self.topic.lock();
         }
-        state.latched += u64::from(latched);
-        publish();
-        let Some(payload) = payload else { return };
-        let own = state.ends.iter().find(|end| end.id == self.id);
-        let Some(EndKind::Publisher { promises, .. }) = own.map(|own| &own.kind) else { return };
-        for end in state.ends.iter().filter(|end| end.rust_type != self.rust_type) {
-            match &end.kind {
-                EndKind::Subscription { demands, delivery } if promises.include(*demands) => {
-                    delivery.push(payload.clone(), 0);
-                }
-                _ => {}
-            }
+        let published = publish();
+        let own = state.ends.iter().find(|end| end.id == self.id).map(|end| &end.kind);
+        if let (Some(payload), Some(&EndKind::Publisher { promises, .. })) = (payload, own) {
+            state.ends.iter_mut().filter(|end| end.form != self.form).for_each(|end| end.push(promises, &payload));
         }
+        drop(state);
+        drop(published);
     }
 
     /// Returns with how many ends of this process it is matched.
@@ -245,18 +334,7 @@ impl LocalEnd {
 impl Drop for LocalEnd {
     fn drop(&mut self) {
         self.leave();
-        let mut known = self.topics.known.lock();
-        // The list's own, and this one.
-        if Arc::strong_count(&self.topic) == 2
-            && let Some(types) = known.get_mut(&self.topic.name)
-        {
-            let gone = types.remove(&self.topic.type_key);
-            if types.is_empty() {
-                known.remove(&self.topic.name);
-            }
-            drop(known);
-            drop(gone);
-        }
+        self.topics.forget(&self.topic);
     }
 }
 
@@ -273,5 +351,47 @@ impl Matches for AllMatches {
 
     fn wait(&self) -> Awaited<()> {
         self.here.wait(self.outside.as_ref().map(|outside| outside.wait()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+    use crate::inbox::Inbox;
+    use crate::names::NodeName;
+
+    fn address<M: 'static>() -> Address {
+        let topic = NodeName::new("/", "node").unwrap().resolve("topic").unwrap();
+        Address::of::<M>(&topic, "type".to_owned(), &TypeName::new("std_msgs/msg/String").unwrap())
+    }
+
+    fn subscription() -> EndKind {
+        EndKind::Subscription { demands: Guarantees::NONE, delivery: Inbox::new(1).1 }
+    }
+
+    #[test]
+    fn topics_without_ends_are_forgotten_also_if_the_last_ends_go_at_once() {
+        let topics = Arc::new(LocalTopics::default());
+        let threads = (0..2).map(|_| {
+            let topics = Arc::clone(&topics);
+            thread::spawn(move || (0..2000).for_each(|_| drop(topics.enter(address::<u32>(), subscription()))))
+        });
+        threads.collect::<Vec<_>>().into_iter().for_each(|thread| thread.join().unwrap());
+        assert!(topics.known.lock().is_empty());
+    }
+
+    #[test]
+    fn an_end_that_cannot_be_entered_leaves_nothing() {
+        let topics = Arc::new(LocalTopics::default());
+        let kept = Box::new(|| -> Kept { Box::new(|| panic!("intended")) });
+        let publisher = topics.enter(address::<u32>(), EndKind::Publisher { promises: Guarantees::ALL, kept });
+        let delivery = Inbox::new(1).1;
+        let late = EndKind::Subscription { demands: Guarantees::TRANSIENT_LOCAL, delivery };
+        let entered = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| topics.enter(address::<u64>(), late)));
+        assert!(entered.is_err() && publisher.count() == 0 && !publisher.is_mixed());
+        drop(publisher);
+        assert!(topics.known.lock().is_empty());
     }
 }

@@ -6,15 +6,14 @@ use bytes::Bytes;
 use rospin_engine::{Closer, Context, Notifier, Pending, Queue, Source, SubscriptionOptions, TakeError};
 use rospin_wire::cdr::from_payload_with;
 
-use super::{KEEP_ALL, guarantees, refused};
+use super::{KEEP_ALL, contain, guarantees, refused};
 use crate::callback::Received;
 use crate::error::Refused;
 use crate::inbox::{Delivery, Inbox};
-use crate::local_topics::{self, AllMatches, EndKind, LocalEnd, LocalTopics};
+use crate::local_topics::{Address, AllMatches, EndKind, LocalEnd, LocalTopics};
 use crate::matches::Matches;
 use crate::message::Decode;
 use crate::middleware::SubscriptionEnd;
-use crate::names::FullName;
 use crate::qos::{Durability, Qos};
 
 /// The messages of a subscription in the order of their arrival: those of this process as they are, and others encoded.
@@ -35,12 +34,12 @@ impl<D: Decode> Messages<D> {
         context: &Context,
         topics: &Arc<LocalTopics>,
         subscribe: impl FnOnce(Delivery<Bytes>) -> Result<Option<SubscriptionEnd>, Refused>,
-        (topic, type_key, qos): (&FullName, &str, &Qos),
+        (address, qos): (Address, &Qos),
         decode: D,
     ) -> Result<(Self, Box<dyn Matches>), Refused> {
         let depth = qos.depth().unwrap_or(KEEP_ALL);
         let demands = guarantees(qos);
-        let options = SubscriptionOptions::new(local_topics::engine_name::<D::Message>(topic, type_key));
+        let options = SubscriptionOptions::new(address.engine_name());
         let mut options = options.within(&topics.engine).keep_last(depth).demands(demands);
         if qos.durability == Durability::TransientLocal {
             options = options.transient_local();
@@ -48,7 +47,7 @@ impl<D: Decode> Messages<D> {
         let (encoded, delivery) = Inbox::new(depth);
         let (reader, outside) = subscribe(delivery.clone())?.map(|end| (end.reader, end.matches)).unzip();
         let here = context.create_queue::<D::Message>(options).map_err(refused)?;
-        let end = topics.enter::<D::Message>(topic, type_key, EndKind::Subscription { demands, delivery });
+        let end = topics.enter(address, EndKind::Subscription { demands, delivery });
         let end = Arc::new(end);
         let matches = AllMatches { here: Arc::clone(&end), outside };
         Ok((Self { decode, depth, end, _outside: reader, here, encoded }, Box::new(matches)))
@@ -62,11 +61,11 @@ impl<D: Decode> Messages<D> {
         }
         let surplus = (encoded + self.here.len()).saturating_sub(self.depth);
         for _ in 0..surplus {
-            if self.encoded.pop_before(self.here.oldest_arrival()).is_none() {
-                drop(self.here.try_take());
-            }
+            let is_gone =
+                self.encoded.pop_before(self.here.oldest_arrival()).is_some() || self.here.try_take().is_some();
+            // While a publisher displaces the oldest message, there may be nothing to take. The topic counts that message.
+            self.encoded.count_lost(is_gone.into());
         }
-        self.encoded.count_lost(surplus as u64);
     }
 }
 
@@ -97,8 +96,8 @@ impl<D: Decode> Source for Messages<D> {
             payload = self.encoded.pop();
         }
         let Some(payload) = payload else { return Ok(None) };
-        let decoded = from_payload_with(&payload, self.decode.clone());
-        decoded.map(|message| Some(Received::Owned(message))).map_err(|error| TakeError::Failed(Box::new(error)))
+        let decoded = contain(|| from_payload_with(&payload, self.decode.clone()));
+        decoded.map(|message| Some(Received::Owned(message))).map_err(TakeError::Failed)
     }
 
     fn pending(&self) -> Pending {

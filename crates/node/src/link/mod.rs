@@ -6,6 +6,8 @@ mod messages;
 mod publisher;
 mod service;
 
+use std::error::Error;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use rospin_engine::{Context, Guarantees};
@@ -17,6 +19,7 @@ pub(crate) use service::{Reply, Requests};
 
 use crate::error::Refused;
 use crate::graph::Graph;
+use crate::local_topics::Address;
 use crate::matches::Matches;
 use crate::message::{Decode, Encode, Service};
 use crate::middleware::NodeEnd;
@@ -47,13 +50,8 @@ impl Link {
     ) -> Result<PublisherLink<M>, Refused> {
         let outside = self.network.as_ref().map(|node| node.create_publisher(topic, message_type, qos)).transpose()?;
         let promises = if self.graph.matches_qos() { guarantees(qos) } else { Guarantees::ALL };
-        PublisherLink::new(
-            &self.context,
-            self.graph.local_topics(),
-            outside,
-            promises,
-            (topic, &self.graph.type_key(message_type), qos),
-        )
+        let address = Address::of::<M>(topic, self.graph.type_key(message_type), message_type);
+        PublisherLink::new(&self.context, self.graph.local_topics(), outside, promises, (address, qos))
     }
 
     pub(crate) fn create_subscription<D: Decode>(
@@ -66,13 +64,8 @@ impl Link {
         let network = self.network.as_ref();
         let subscribe =
             |delivery| network.map(|node| node.create_subscription(topic, message_type, qos, delivery)).transpose();
-        Messages::new(
-            &self.context,
-            self.graph.local_topics(),
-            subscribe,
-            (topic, &self.graph.type_key(message_type), qos),
-            decode,
-        )
+        let address = Address::of::<D::Message>(topic, self.graph.type_key(message_type), message_type);
+        Messages::new(&self.context, self.graph.local_topics(), subscribe, (address, qos), decode)
     }
 
     pub(crate) fn create_service<S: Service>(
@@ -98,6 +91,22 @@ impl Link {
             Some(node) => Ok(ClientLink::network(service, node.create_client(service, service_type, qos)?)),
         }
     }
+}
+
+/// Runs code of a message's type. A panic is an error like any other, because it must end neither the entity nor another one's thread.
+fn contain<T, E>(convert: impl FnOnce() -> Result<T, E>) -> Result<T, Box<dyn Error + Send + Sync>>
+where
+    E: Into<Box<dyn Error + Send + Sync>>,
+{
+    // Nothing that a panic could leave half done is used afterwards.
+    catch_unwind(AssertUnwindSafe(convert)).map_or_else(
+        |panic| {
+            let message = panic.downcast_ref::<&str>().map(ToString::to_string);
+            let message = message.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+            Err(format!("its type's code panicked: {message}").into())
+        },
+        |converted| converted.map_err(Into::into),
+    )
 }
 
 fn refused(error: impl std::fmt::Display) -> Refused {

@@ -9,14 +9,13 @@ use bytes::Bytes;
 use rospin_engine::{Context, Guarantees, PublisherOptions};
 use rospin_wire::cdr::{append_payload, to_payload};
 
-use super::{KEEP_ALL, refused};
+use super::{KEEP_ALL, contain, refused};
 use crate::error::PublishError;
 use crate::error::Refused;
-use crate::local_topics::{self, EndKind, LocalEnd, LocalTopics};
+use crate::local_topics::{Address, EndKind, Kept, LocalEnd, LocalTopics};
 use crate::matches::{Awaited, Matches};
 use crate::message::Encode;
 use crate::middleware::PublisherEnd;
-use crate::names::FullName;
 use crate::qos::{Durability, Qos};
 
 thread_local! {
@@ -64,21 +63,25 @@ impl<M: Encode> PublisherLink<M> {
         topics: &Arc<LocalTopics>,
         outside: Option<Box<dyn PublisherEnd>>,
         promises: Guarantees,
-        (topic, type_key, qos): (&FullName, &str, &Qos),
+        (address, qos): (Address, &Qos),
     ) -> Result<Self, Refused> {
         let latched = qos.durability == Durability::TransientLocal;
-        let options = PublisherOptions::new(local_topics::engine_name::<M>(topic, type_key));
+        let options = PublisherOptions::new(address.engine_name());
         let mut options = options.within(&topics.engine).promises(promises);
         if latched {
             options = options.transient_local(qos.depth().unwrap_or(KEEP_ALL));
         }
         let here = context.create_publisher::<M>(options).map_err(refused)?;
         let keeper = here.clone();
-        let kept =
-            Arc::new(move || keeper.kept().iter().filter_map(|message| encode(keeper.topic(), &**message)).collect());
-        let end = topics.enter::<M>(topic, type_key, EndKind::Publisher { promises, kept });
+        let topic = address.name().to_owned();
+        let name: Arc<str> = topic.as_str().into();
+        let kept = Box::new(move || -> Kept {
+            let (name, kept) = (Arc::clone(&name), keeper.kept());
+            Box::new(move || kept.iter().filter_map(|message| encode(&name, &**message)).collect())
+        });
+        let end = topics.enter(address, EndKind::Publisher { promises, kept });
         let outside = outside.map(|end| Outside { end, room: Room::default() });
-        Ok(Self { topic: topic.to_string(), here, end: Arc::new(end), latched, outside })
+        Ok(Self { topic, here, end: Arc::new(end), latched, outside })
     }
 
     pub(crate) fn publish(&self, message: impl Borrow<M> + Into<Arc<M>>) -> Result<(), PublishError> {
@@ -112,17 +115,17 @@ impl<M: Encode> PublisherLink<M> {
         // A message that it displaces is counted where it was.
         if self.latched || payload.is_some() {
             let message = message.into();
-            let publish = || _ = self.here.publish(Arc::clone(&message));
-            self.end.publish(self.latched, payload, || encode(&self.topic, &*message), publish);
+            let publish = || self.here.begin(Arc::clone(&message));
+            self.end.publish(payload, || encode(&self.topic, &*message), publish);
         } else if self.here.subscription_count() > 0 {
             self.here.publish(message);
         }
     }
 }
 
-/// Encodes a message that is kept for late subscriptions.
+/// Encodes a message for ends that its publisher did not know of.
 fn encode(topic: &str, message: &impl Encode) -> Option<Bytes> {
-    let encoded = to_payload(message);
+    let encoded = contain(|| to_payload(message));
     encoded
         .inspect_err(|error| log::error!(target: "rospin", "a message of `{topic}` is lost: {error}"))
         .ok()

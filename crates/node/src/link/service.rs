@@ -4,7 +4,7 @@ use rospin_engine::{Closer, Context, Notifier, Pending, RequestQueue, ServiceOpt
 use rospin_wire::cdr::{from_payload, to_payload};
 use serde::Serialize;
 
-use super::{KEEP_ALL, refused};
+use super::{KEEP_ALL, contain, refused};
 use crate::error::Refused;
 use crate::message::Service;
 use crate::middleware::{ReplyEnd, RequestSource};
@@ -42,11 +42,11 @@ impl<S: Service> Source for Requests<S> {
             }
             Self::Network(source) => {
                 let Some((payload, end)) = source.try_take()? else { return Ok(None) };
-                match from_payload(&payload) {
+                match contain(|| from_payload(&payload)) {
                     Ok(request) => Ok(Some((request, Reply::Network(end)))),
                     Err(error) => {
                         end.refuse(&error.to_string());
-                        Err(TakeError::Failed(Box::new(error)))
+                        Err(TakeError::Failed(error))
                     }
                 }
             }
