@@ -1,7 +1,7 @@
 //! Callbacks of a managed node's transitions.
 
+use super::handle::LifecycleHandle;
 use super::machine::State;
-use super::node::LifecycleHandle;
 
 /// Errors of a transition's callback.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -14,6 +14,10 @@
 
 use std::fmt;
 
+use rospin_engine::Instant;
+
+use crate::interfaces::lifecycle_msgs as msgs;
+
 /// A state of a [`LifecycleNode`](crate::LifecycleNode), with the number that ROS 2 gives it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
@@ -95,6 +99,13 @@ impl State {
     }
 }
 
+impl State {
+    /// Returns the state as messages have it.
+    pub(super) fn message(self) -> msgs::State {
+        msgs::State { id: self.id(), label: self.label().to_owned() }
+    }
+}
+
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.label())
@@ -170,6 +181,24 @@ const fn end(id: u8, start: State, goal: State) -> Edge {
         _ => "transition_error",
     };
     Edge { id, label, start, goal }
+}
+
+impl Edge {
+    /// Returns the transition as messages have it.
+    pub(super) fn message(&self) -> msgs::Transition {
+        msgs::Transition { id: self.id, label: self.label.to_owned() }
+    }
+
+    /// Returns the message that reports that a node took it.
+    pub(super) fn event(&self, at: Instant) -> msgs::TransitionEvent {
+        let event = msgs::TransitionEvent {
+            transition: self.message(),
+            start_state: self.start.message(),
+            goal_state: self.goal.message(),
+            ..msgs::TransitionEvent::default()
+        };
+        event.at(at)
+    }
 }
 
 /// All edges.

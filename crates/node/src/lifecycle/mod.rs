@@ -47,6 +47,7 @@
 
 mod callbacks;
 mod error;
+mod handle;
 mod machine;
 mod node;
 mod publisher;
@@ -57,6 +58,7 @@ mod stage;
 
 pub use callbacks::{Fault, Lifecycle};
 pub use error::{LifecycleError, TransitionError};
+pub use handle::LifecycleHandle;
 pub use machine::{EDGES, Edge, State, Transition};
-pub use node::{LifecycleHandle, LifecycleNode};
+pub use node::LifecycleNode;
 pub use publisher::LifecyclePublisher;

@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::callbacks::{Fault, Lifecycle};
 use super::error::TransitionError;
+use super::handle::LifecycleHandle;
 use super::machine::{self, Ask, Edge, End, State};
-use super::node::LifecycleHandle;
 
 /// Runs the requested transition, if it is possible in the node's state. Only callbacks of the node's group call it.
 pub(super) fn transition<P: Lifecycle>(

@@ -1,11 +1,11 @@
 //! Services through which ROS 2's tools query a managed node and request transitions.
 
-use rospin_engine::{Instant, ReentrantGroup};
+use rospin_engine::ReentrantGroup;
 
 use super::callbacks::Lifecycle;
 use super::error::LifecycleError;
+use super::handle::LifecycleHandle;
 use super::machine::{self, Ask, EDGES, Edge, State};
-use super::node::LifecycleHandle;
 use super::run;
 use crate::interfaces::lifecycle_msgs as msgs;
 use crate::service::Server;
@@ -29,8 +29,8 @@ pub(super) fn create<P: Lifecycle>(
         msgs::ChangeStateResponse { success: outcome.is_ok() }
     };
     let (now, here) = (handle.clone(), handle.clone());
-    let state = move |_| msgs::GetStateResponse { current_state: state(now.state()) };
-    let states = |_| msgs::GetAvailableStatesResponse { available_states: State::ALL.map(self::state).to_vec() };
+    let state = move |_| msgs::GetStateResponse { current_state: now.state().message() };
+    let states = |_| msgs::GetAvailableStatesResponse { available_states: State::ALL.map(State::message).to_vec() };
     let transitions = move |_| described(machine::ways_from(here.state()));
     let graph = |_| described(EDGES.iter());
     Ok([
@@ -50,30 +50,11 @@ fn asked(request: msgs::ChangeStateRequest) -> Ask {
     if label.is_empty() { Ask::Id(id) } else { Ask::Label(label) }
 }
 
-fn state(state: State) -> msgs::State {
-    msgs::State { id: state.id(), label: state.label().to_owned() }
-}
-
-fn transition(edge: &Edge) -> msgs::Transition {
-    msgs::Transition { id: edge.id, label: edge.label.to_owned() }
-}
-
 fn described<'a>(edges: impl Iterator<Item = &'a Edge>) -> msgs::GetAvailableTransitionsResponse {
     let describe = |edge: &Edge| msgs::TransitionDescription {
-        transition: transition(edge),
-        start_state: state(edge.start),
-        goal_state: state(edge.goal),
+        transition: edge.message(),
+        start_state: edge.start.message(),
+        goal_state: edge.goal.message(),
     };
     msgs::GetAvailableTransitionsResponse { available_transitions: edges.map(describe).collect() }
-}
-
-/// Returns the message that reports the edge.
-pub(super) fn event(edge: &Edge, at: Instant) -> msgs::TransitionEvent {
-    let event = msgs::TransitionEvent {
-        transition: transition(edge),
-        start_state: state(edge.start),
-        goal_state: state(edge.goal),
-        ..msgs::TransitionEvent::default()
-    };
-    event.at(at)
 }

@@ -2,12 +2,10 @@
 
 use std::any::Any;
 use std::cell::Cell;
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use super::error::SetParameterError;
-use super::store::{State, Store};
 use super::value::ParameterSetting;
 
 /// A pre-set callback. It may change the list of parameters to set.
@@ -28,14 +26,14 @@ impl<F: ?Sized> Default for Callbacks<F> {
 }
 
 impl<F: ?Sized> Callbacks<F> {
-    fn add(&mut self, callback: Arc<F>) -> u64 {
+    pub(super) fn add(&mut self, callback: Arc<F>) -> u64 {
         self.last += 1;
         // As in rclcpp, the callback that was added last runs first.
         self.callbacks.insert(0, (self.last, callback));
         self.last
     }
 
-    fn remove(&mut self, number: u64) -> Option<Arc<F>> {
+    pub(super) fn remove(&mut self, number: u64) -> Option<Arc<F>> {
         let at = self.callbacks.iter().position(|(other, _)| *other == number)?;
         Some(self.callbacks.remove(at).1)
     }
@@ -46,51 +44,6 @@ impl<F: ?Sized> Callbacks<F> {
 
     pub(super) fn all(&self) -> Vec<Arc<F>> {
         self.callbacks.iter().map(|(_, callback)| Arc::clone(callback)).collect()
-    }
-}
-
-impl Store {
-    pub(super) fn add_pre_set(self: &Arc<Self>, callback: Arc<PreSet>) -> ParametersCallback {
-        let number = self.lock().pre_set.add(callback);
-        ParametersCallback::new(self, move |state| state.pre_set.remove(number).map(|callback| Box::new(callback) as _))
-    }
-
-    pub(super) fn add_on_set(self: &Arc<Self>, callback: Arc<OnSet>) -> ParametersCallback {
-        let number = self.lock().on_set.add(callback);
-        ParametersCallback::new(self, move |state| state.on_set.remove(number).map(|callback| Box::new(callback) as _))
-    }
-}
-
-/// The callback that was removed. The caller drops it after it has released the lock.
-type Removed = Option<Box<dyn Any>>;
-
-/// A pre-set or on-set callback. Dropping this removes the callback.
-///
-/// A callback that is running is not waited for.
-#[must_use = "the callback is removed when its handle is dropped"]
-pub struct ParametersCallback {
-    store: Weak<Store>,
-    remove: Box<dyn Fn(&mut State) -> Removed + Send + Sync>,
-}
-
-impl ParametersCallback {
-    fn new(store: &Arc<Store>, remove: impl Fn(&mut State) -> Removed + Send + Sync + 'static) -> Self {
-        Self { store: Arc::downgrade(store), remove: Box::new(remove) }
-    }
-}
-
-impl Drop for ParametersCallback {
-    fn drop(&mut self) {
-        if let Some(store) = self.store.upgrade() {
-            let removed = (self.remove)(&mut store.lock());
-            drop(removed);
-        }
-    }
-}
-
-impl fmt::Debug for ParametersCallback {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ParametersCallback").finish_non_exhaustive()
     }
 }
 

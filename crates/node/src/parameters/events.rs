@@ -1,10 +1,11 @@
-//! Parameter events, as they are published.
+//! Reports of changes: events for the topic, and news for watchers in this process.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use super::store::{Change, State, Store};
-use super::value::ParameterSetting;
+use rospin_engine::Notifier;
+
+use super::value::{Change, ParameterSetting, ParameterValue};
 use crate::interfaces::builtin_interfaces::Time;
 use crate::interfaces::rcl_interfaces::{Parameter, ParameterEvent};
 
@@ -12,7 +13,7 @@ use crate::interfaces::rcl_interfaces::{Parameter, ParameterEvent};
 pub(super) const EVENTS_MAX: usize = 1000;
 
 /// Publishes an event.
-type Publish = dyn Fn(ParameterEvent) + Send + Sync;
+pub(super) type Publish = dyn Fn(ParameterEvent) + Send + Sync;
 
 /// Events on their way to the topic, in the order of the changes.
 ///
@@ -40,6 +41,32 @@ impl Outbox {
         self.events.push_back(change);
     }
 
+    /// Starts the publication of events with one that has the parameters `new`.
+    pub(super) fn open(&mut self, publish: Arc<Publish>, new: Vec<ParameterSetting>) {
+        self.publish = Some(publish);
+        self.push(Change { new, ..Change::default() });
+    }
+
+    /// Ends the publication. Returns what the caller drops once it has released the lock.
+    #[must_use]
+    pub(super) fn close(&mut self) -> (Option<Arc<Publish>>, VecDeque<Change>) {
+        (self.publish.take(), std::mem::take(&mut self.events))
+    }
+
+    /// Takes the oldest event for the calling thread, which publishes it without the lock and calls [`end`](Self::end) then. `None` if
+    /// there is no event, or if another thread publishes.
+    pub(super) fn begin(&mut self) -> Option<(Arc<Publish>, Change)> {
+        let publish = self.publish.clone().filter(|_| !self.is_publishing)?;
+        let change = self.events.pop_front()?;
+        self.is_publishing = true;
+        Some((publish, change))
+    }
+
+    /// Lets a thread publish the next event.
+    pub(super) const fn end(&mut self) {
+        self.is_publishing = false;
+    }
+
     pub(super) const fn missed(&self) -> u64 {
         self.missed
     }
@@ -49,59 +76,34 @@ impl Outbox {
     }
 }
 
-impl State {
-    /// Starts the publication of events. The first event has all parameters that are declared already.
-    pub(super) fn open_outbox(&mut self, publish: Arc<Publish>) {
-        self.outbox.publish = Some(publish);
-        let new = self.all();
-        self.outbox.push(Change { new, ..Change::default() });
-    }
-}
-
-impl Store {
-    /// Ends the publication of events.
-    pub(super) fn close_outbox(&self) {
-        let mut state = self.lock();
-        let closed = (state.outbox.publish.take(), std::mem::take(&mut state.outbox.events));
-        drop(state);
-        drop(closed);
-    }
-
-    /// Publishes the queued events, unless a thread, perhaps this one, does so already.
-    pub(super) fn publish_events(&self) {
-        loop {
-            let mut state = self.lock();
-            let outbox = &mut state.outbox;
-            let (false, Some(publish)) = (outbox.is_publishing, outbox.publish.clone()) else {
-                return;
-            };
-            let Some(change) = outbox.events.pop_front() else {
-                return;
-            };
-            outbox.is_publishing = true;
-            drop(state);
-            let _until_its_end = Publishing(self);
-            publish(self.event(change));
-        }
-    }
-
-    fn event(&self, change: Change) -> ParameterEvent {
+impl Change {
+    /// Returns the event that reports it.
+    pub(super) fn into_event(self, node: String) -> ParameterEvent {
         let parameters = |settings: Vec<ParameterSetting>| settings.into_iter().map(Parameter::from).collect();
         ParameterEvent {
             stamp: Time::default(),
-            node: self.node.clone(),
-            new_parameters: parameters(change.new),
-            changed_parameters: parameters(change.changed),
-            deleted_parameters: parameters(change.deleted),
+            node,
+            new_parameters: parameters(self.new),
+            changed_parameters: parameters(self.changed),
+            deleted_parameters: parameters(self.deleted),
         }
     }
 }
 
-/// Marks that a thread publishes. The drop ends that, also after a panic.
-struct Publishing<'a>(&'a Store);
+/// Watchers of parameters, each with the values that it has not taken yet. A parameter has one entry, so memory is
+/// bounded by the number of parameters.
+pub(super) type Watchers = crate::watchers::Watchers<BTreeMap<String, ParameterValue>>;
 
-impl Drop for Publishing<'_> {
-    fn drop(&mut self) {
-        self.0.lock().outbox.is_publishing = false;
+/// Queues a change for every watcher, and returns the notifiers to call.
+pub(super) fn tell(watchers: &mut Watchers, change: &Change) -> Vec<Notifier> {
+    let set = || change.new.iter().chain(&change.changed);
+    for watcher in watchers.iter_mut() {
+        watcher.news.extend(set().map(|setting| (setting.name.clone(), setting.value.clone())));
+        // Entries of removed parameters are removed, so that memory stays bounded when names come and go.
+        change.deleted.iter().for_each(|gone| _ = watcher.news.remove(&gone.name));
     }
+    if set().next().is_none() {
+        return Vec::new();
+    }
+    watchers.iter_mut().filter_map(|watcher| watcher.notifier.clone()).collect()
 }

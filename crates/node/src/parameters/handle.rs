@@ -1,12 +1,15 @@
-//! Handles of a node's own parameters.
+//! Handles of a node's own parameters, and of the callbacks that check them.
 
+use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-use super::error::{SetParameterError, UndeclareError};
+use super::callbacks::{OnSet, PreSet};
+use super::error::{DeclareError, SetParameterError, UndeclareError};
+use super::options::ParameterOptions;
 use super::slot::Slot;
-use super::store::Store;
+use super::store::{State, Store};
 use super::value::{ParameterSetting, ParameterValue};
 use super::variant::ParameterVariant;
 
@@ -33,8 +36,10 @@ pub struct Parameter<T: ParameterVariant> {
 }
 
 impl<T: ParameterVariant> Parameter<T> {
-    pub(super) fn new(store: Arc<Store>, name: String, slot: Arc<Slot>) -> Self {
-        Self { store, name: name.into(), slot, variant: PhantomData }
+    /// Declares a parameter of the node.
+    pub(super) fn declare(store: &Arc<Store>, name: &str, options: ParameterOptions<T>) -> Result<Self, DeclareError> {
+        let slot = store.declare(name, options)?;
+        Ok(Self { store: Arc::clone(store), name: name.into(), slot, variant: PhantomData })
     }
 
     /// Returns the parameter's name.
@@ -93,5 +98,50 @@ impl<T: ParameterVariant> Clone for Parameter<T> {
 impl<T: ParameterVariant + fmt::Debug> fmt::Debug for Parameter<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Parameter").field("name", &self.name).field("value", &self.get()).finish_non_exhaustive()
+    }
+}
+
+/// The callback that was removed. The caller drops it after it has released the lock.
+type Removed = Option<Box<dyn Any>>;
+
+/// A pre-set or on-set callback. Dropping this removes the callback.
+///
+/// A callback that is running is not waited for.
+#[must_use = "the callback is removed when its handle is dropped"]
+pub struct ParametersCallback {
+    store: Weak<Store>,
+    remove: Box<dyn Fn(&mut State) -> Removed + Send + Sync>,
+}
+
+impl ParametersCallback {
+    /// Adds a pre-set callback to the node's.
+    pub(super) fn pre_set(store: &Arc<Store>, callback: Arc<PreSet>) -> Self {
+        let number = store.lock().pre_set.add(callback);
+        Self::new(store, move |state| state.pre_set.remove(number).map(|callback| Box::new(callback) as _))
+    }
+
+    /// Adds an on-set callback to the node's.
+    pub(super) fn on_set(store: &Arc<Store>, callback: Arc<OnSet>) -> Self {
+        let number = store.lock().on_set.add(callback);
+        Self::new(store, move |state| state.on_set.remove(number).map(|callback| Box::new(callback) as _))
+    }
+
+    fn new(store: &Arc<Store>, remove: impl Fn(&mut State) -> Removed + Send + Sync + 'static) -> Self {
+        Self { store: Arc::downgrade(store), remove: Box::new(remove) }
+    }
+}
+
+impl Drop for ParametersCallback {
+    fn drop(&mut self) {
+        if let Some(store) = self.store.upgrade() {
+            let removed = (self.remove)(&mut store.lock());
+            drop(removed);
+        }
+    }
+}
+
+impl fmt::Debug for ParametersCallback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ParametersCallback").finish_non_exhaustive()
     }
 }

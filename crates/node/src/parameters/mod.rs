@@ -18,11 +18,10 @@ mod value;
 mod variant;
 mod watch;
 
-pub use callbacks::ParametersCallback;
 pub use client::{ParameterClient, ParameterClientError};
 pub use error::{DeclareError, SetParameterError, UndeclareError};
 pub use file::{ParameterFile, ParameterFileError};
-pub use handle::Parameter;
+pub use handle::{Parameter, ParametersCallback};
 pub use list::DEPTH_RECURSIVE;
 pub use options::{ParameterOptions, ParameterRange};
 pub use server::{ParameterServer, ServeParametersError};

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use rospin_engine::{CallbackGroup, Entity, EntityKind, EntityOptions, SourceError};
 
-use super::callbacks::ParametersCallback;
 use super::error::{DeclareError, SetParameterError, UndeclareError};
-use super::handle::Parameter;
+use super::handle::{Parameter, ParametersCallback};
 use super::list::list;
 use super::options::ParameterOptions;
 use super::value::{ParameterSetting, ParameterValue};
@@ -42,7 +41,7 @@ impl Node {
         name: &str,
         options: impl Into<ParameterOptions<T>>,
     ) -> Result<Parameter<T>, DeclareError> {
-        self.store().declare(name, options.into())
+        Parameter::declare(self.store(), name, options.into())
     }
 
     /// Removes a parameter. Handles keep its last value.
@@ -103,7 +102,7 @@ impl Node {
     where
         F: Fn(&mut Vec<ParameterSetting>) + Send + Sync + 'static,
     {
-        self.store().add_pre_set(Arc::new(callback))
+        ParametersCallback::pre_set(self.store(), Arc::new(callback))
     }
 
     /// Adds a callback that accepts new values of parameters, or rejects them with a reason.
@@ -131,7 +130,7 @@ impl Node {
     where
         F: Fn(&[ParameterSetting]) -> Result<(), String> + Send + Sync + 'static,
     {
-        self.store().add_on_set(Arc::new(callback))
+        ParametersCallback::on_set(self.store(), Arc::new(callback))
     }
 
     /// Creates a callback of a group that runs after parameters were set or declared, and gets their values. rclcpp

@@ -11,13 +11,11 @@ use rospin_engine::Notifier;
 
 use super::callbacks::{Callbacks, InsideCallback, OnSet, PreSet};
 use super::error::{DeclareError, SetParameterError, UndeclareError};
-use super::events::Outbox;
-use super::handle::Parameter;
+use super::events::{self, Outbox, Publish, Watchers};
 use super::options::{ParameterOptions, Spec};
 use super::slot::Slot;
-use super::value::{ParameterKind, ParameterSetting, ParameterValue};
+use super::value::{Change, ParameterKind, ParameterSetting, ParameterValue};
 use super::variant::ParameterVariant;
-use super::watch::{self, Watchers};
 use crate::interfaces::rcl_interfaces::ParameterDescriptor;
 
 /// Number of times that a change is checked at most, when other threads change parameters meanwhile.
@@ -48,14 +46,6 @@ struct Entry {
     /// True if it may be without a value.
     is_optional: bool,
     slot: Arc<Slot>,
-}
-
-/// A change of parameters, as it is reported.
-#[derive(Default)]
-pub(super) struct Change {
-    pub(super) new: Vec<ParameterSetting>,
-    pub(super) changed: Vec<ParameterSetting>,
-    pub(super) deleted: Vec<ParameterSetting>,
 }
 
 impl Entry {
@@ -110,11 +100,12 @@ impl Store {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Declares a parameter, and returns its value's place.
     pub(super) fn declare<T: ParameterVariant>(
-        self: &Arc<Self>,
+        &self,
         name: &str,
         options: ParameterOptions<T>,
-    ) -> Result<Parameter<T>, DeclareError> {
+    ) -> Result<Arc<Slot>, DeclareError> {
         let name = name.to_owned();
         if InsideCallback::is_here() {
             return Err(DeclareError::InsideCallback { name });
@@ -148,7 +139,7 @@ impl Store {
             state.parameters.insert(name.clone(), entry);
             Change { new: settings.clone(), ..Change::default() }
         })?;
-        Ok(Parameter::new(Arc::clone(self), name, slot))
+        Ok(slot)
     }
 
     /// Undeclares a parameter. With a `slot`, only if the slot belongs to the parameter that has the name now.
@@ -245,6 +236,21 @@ impl Store {
         self.publish_events();
     }
 
+    /// Ends the publication of events.
+    pub(super) fn close_outbox(&self) {
+        let closed = self.lock().outbox.close();
+        drop(closed);
+    }
+
+    /// Publishes the queued events, unless a thread, perhaps this one, does so already.
+    pub(super) fn publish_events(&self) {
+        loop {
+            let Some((publish, change)) = self.lock().outbox.begin() else { return };
+            let _until_its_end = Publishing(self);
+            publish(change.into_event(self.node.clone()));
+        }
+    }
+
     /// Returns the value of a parameter, or `None` if it is not declared.
     pub(super) fn value(&self, name: &str) -> Option<ParameterValue> {
         self.lock().parameters.get(name).map(|entry| entry.slot.value())
@@ -318,15 +324,29 @@ impl State {
     /// Queues the change for watchers and the topic, and returns the notifiers to call.
     fn tell(&mut self, change: Change) -> Vec<Notifier> {
         self.version += 1;
-        let notifiers = watch::tell(&mut self.watchers, &change);
+        let notifiers = events::tell(&mut self.watchers, &change);
         self.outbox.push(change);
         notifiers
     }
 
     /// Returns all parameters that have a value.
-    pub(super) fn all(&self) -> Vec<ParameterSetting> {
+    fn all(&self) -> Vec<ParameterSetting> {
         let all = self.parameters.iter().map(|(name, entry)| (name, entry.slot.value()));
         let set = all.filter(|(_, value)| value.kind().is_some());
         set.map(|(name, value)| ParameterSetting { name: name.clone(), value }).collect()
+    }
+    /// Starts the publication of events. The first event has all parameters that are declared already.
+    pub(super) fn open_outbox(&mut self, publish: Arc<Publish>) {
+        let new = self.all();
+        self.outbox.open(publish, new);
+    }
+}
+
+/// Marks that a thread publishes. The drop ends that, also after a panic.
+struct Publishing<'a>(&'a Store);
+
+impl Drop for Publishing<'_> {
+    fn drop(&mut self) {
+        self.0.lock().outbox.end();
     }
 }

@@ -128,7 +128,7 @@ impl Declarer<'_> {
         name: &str,
         options: ParameterOptions<T>,
     ) -> Result<Parameter<T>, DeclareError> {
-        let parameter = self.store.declare(name, options)?;
+        let parameter = Parameter::declare(self.store, name, options)?;
         self.declared.push(name.to_owned());
         Ok(parameter)
     }

@@ -254,6 +254,14 @@ impl From<ParameterValue> for wire::ParameterValue {
     }
 }
 
+/// A change of parameters, as it is reported.
+#[derive(Default)]
+pub(super) struct Change {
+    pub(super) new: Vec<ParameterSetting>,
+    pub(super) changed: Vec<ParameterSetting>,
+    pub(super) deleted: Vec<ParameterSetting>,
+}
+
 /// A parameter's name and its new value.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ParameterSetting {

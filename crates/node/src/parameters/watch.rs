@@ -1,30 +1,11 @@
 //! Post-set callbacks: the source of parameters that were set.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rospin_engine::{Notifier, Pending, Source, TakeError};
 
-use super::store::{Change, Store};
-use super::value::{ParameterSetting, ParameterValue};
-
-/// Watchers of parameters, each with the values that it has not taken yet. A parameter has one entry, so memory is
-/// bounded by the number of parameters.
-pub(super) type Watchers = crate::watchers::Watchers<BTreeMap<String, ParameterValue>>;
-
-/// Queues a change for every watcher, and returns the notifiers to call.
-pub(super) fn tell(watchers: &mut Watchers, change: &Change) -> Vec<Notifier> {
-    let set = || change.new.iter().chain(&change.changed);
-    for watcher in watchers.iter_mut() {
-        watcher.news.extend(set().map(|setting| (setting.name.clone(), setting.value.clone())));
-        // Entries of removed parameters are removed, so that memory stays bounded when names come and go.
-        change.deleted.iter().for_each(|gone| _ = watcher.news.remove(&gone.name));
-    }
-    if set().next().is_none() {
-        return Vec::new();
-    }
-    watchers.iter_mut().filter_map(|watcher| watcher.notifier.clone()).collect()
-}
+use super::store::Store;
+use super::value::ParameterSetting;
 
 /// The parameters that were set since the source was last taken from.
 pub(super) struct SetParameters {
@@ -71,15 +52,19 @@ impl Drop for SetParameters {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::parameters::handle::Parameter;
     use crate::parameters::options::ParameterOptions;
+    use crate::parameters::value::ParameterValue;
 
     #[test]
     fn what_is_set_before_the_entity_is_there_is_not_forgotten() {
         let store = Store::new("/node".to_owned(), BTreeMap::new());
         let mut set = SetParameters::new(&store);
         assert_eq!(set.pending(), Pending::Empty);
-        let rate = store.declare("rate", ParameterOptions::from(1)).unwrap();
+        let rate = Parameter::declare(&store, "rate", ParameterOptions::from(1)).unwrap();
         assert_eq!(set.pending(), Pending::Unknown, "nobody was notified of it");
         assert_eq!(set.try_take().unwrap().unwrap(), [ParameterSetting::new("rate", 1)]);
         assert_eq!(set.pending(), Pending::Empty);
@@ -93,12 +78,12 @@ mod tests {
         let mut set = SetParameters::new(&store);
         for n in 0..10 {
             let name = format!("obstacle{n}");
-            let parameter = store.declare(&name, ParameterOptions::from(n)).unwrap();
+            let parameter = Parameter::declare(&store, &name, ParameterOptions::from(n)).unwrap();
             parameter.undeclare().unwrap();
-            let any = store.declare(&name, ParameterOptions::from(ParameterValue::from(n))).unwrap();
+            let any = Parameter::declare(&store, &name, ParameterOptions::from(ParameterValue::from(n))).unwrap();
             any.set(ParameterValue::NotSet).unwrap();
         }
-        let _rate = store.declare("rate", ParameterOptions::from(1)).unwrap();
+        let _rate = Parameter::declare(&store, "rate", ParameterOptions::from(1)).unwrap();
         assert_eq!(set.try_take().unwrap().unwrap(), [ParameterSetting::new("rate", 1)]);
     }
 }

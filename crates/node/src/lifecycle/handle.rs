@@ -1,0 +1,121 @@
+//! Handles of managed nodes.
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_channel::oneshot;
+use rospin_engine::{CallbackGroup, RosTime};
+
+use super::error::TransitionError;
+use super::machine::{Ask, Edge, State, Transition};
+use super::publisher::LifecyclePublisher;
+use super::requests::{NotQueued, Request, Requests};
+use super::stage::Stage;
+use crate::error::TopicError;
+use crate::interfaces::lifecycle_msgs::TransitionEvent;
+use crate::message::Message;
+use crate::node::Node;
+use crate::options::PublisherOptions;
+use crate::publisher::Publisher;
+
+/// A managed node for users who do not own it: its callbacks, and callers that request transitions. Cheap to clone.
+pub struct LifecycleHandle<P: Send + 'static>(Arc<Inner<P>>);
+
+struct Inner<P: Send + 'static> {
+    node: Node,
+    group: CallbackGroup<P>,
+    stage: Arc<Stage>,
+    events: Publisher<TransitionEvent>,
+    requests: Requests,
+    time: RosTime,
+}
+
+impl<P: Send + 'static> LifecycleHandle<P> {
+    /// Creates the handle of a node that is unconfigured, with that group and clock.
+    pub(super) fn new(node: Node, group: CallbackGroup<P>, time: RosTime) -> Result<Self, TopicError> {
+        let events = node.create_publisher("~/transition_event")?;
+        let stage = Arc::new(Stage::new(State::Unconfigured));
+        Ok(Self(Arc::new(Inner { node, group, stage, events, requests: Requests::default(), time })))
+    }
+
+    /// Returns the transitions that the program requests.
+    pub(super) fn requests(&self) -> &Requests {
+        &self.0.requests
+    }
+
+    /// Returns the node, which creates subscriptions, services and clients.
+    #[must_use]
+    pub fn node(&self) -> &Node {
+        &self.0.node
+    }
+
+    /// Returns the group on which transitions run, for the node's other callbacks.
+    #[must_use]
+    pub fn group(&self) -> &CallbackGroup<P> {
+        &self.0.group
+    }
+
+    /// Returns the node's state. Neither blocks nor allocates.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.0.stage.get()
+    }
+
+    /// Creates a publisher that is silent while the node is not active. A plain `&str` is its topic.
+    ///
+    /// # Errors
+    /// If the topic's or the type's name is invalid, or the middleware refuses.
+    pub fn create_publisher<M: Message>(
+        &self,
+        options: impl Into<PublisherOptions>,
+    ) -> Result<LifecyclePublisher<M>, TopicError> {
+        Ok(LifecyclePublisher::new(self.0.node.create_publisher(options)?, &self.0.stage))
+    }
+
+    /// Requests a transition. It runs on the node's group, after the transitions that were requested before, even if
+    /// the future is dropped. The future resolves to the state that the node is in afterwards.
+    ///
+    /// May be called anywhere, also in a transition. Allocates, and locks for a moment. A callback of the node's own
+    /// group must not await the future: the transition waits for that callback to end.
+    pub fn request(
+        &self,
+        transition: Transition,
+    ) -> impl Future<Output = Result<State, TransitionError>> + Send + use<P> {
+        let (answer, answered) = oneshot::channel();
+        let queued = self.0.requests.push(Request { ask: Ask::from(transition), answer });
+        let node = self.name();
+        async move {
+            match queued {
+                Ok(()) => answered.await.unwrap_or(Err(TransitionError::Gone { node })),
+                Err(NotQueued::Full) => Err(TransitionError::TooMany { node }),
+                Err(NotQueued::Closed) => Err(TransitionError::Gone { node }),
+            }
+        }
+    }
+
+    pub(super) fn name(&self) -> String {
+        self.0.node.fully_qualified_name()
+    }
+
+    /// Enters the edge's goal state and publishes the change. Only callbacks of the node's group call it.
+    pub(super) fn enter(&self, edge: &Edge) {
+        self.0.stage.set(edge.goal);
+        let event = edge.event(self.0.time.now());
+        if let Err(error) = self.0.events.publish(event) {
+            log::warn!(target: "rospin", "node `{}` is {}, and could not say so: {error}", self.name(), edge.goal);
+        }
+    }
+}
+
+impl<P: Send + 'static> Clone for LifecycleHandle<P> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<P: Send + 'static> fmt::Debug for LifecycleHandle<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.name();
+        f.debug_struct("LifecycleNode").field("name", &name).field("state", &self.state()).finish_non_exhaustive()
+    }
+}
