@@ -111,14 +111,12 @@ impl Bench {
     }
 
     fn change(&self, id: u8, label: &str) -> bool {
-        let transition = msgs::Transition { id, label: label.to_owned() };
-        let request = msgs::ChangeStateRequest { transition };
+        let request = msgs::ChangeStateRequest { transition: msgs::Transition { id, label: label.to_owned() } };
         self.call::<msgs::ChangeState>("/robot/arm/change_state", request).success
     }
 
     fn called(self) -> Vec<(&'static str, State)> {
-        let group = self.node.group().clone();
-        let mut device = group.into_payload().unwrap();
+        let mut device = self.node.group().clone().into_payload().unwrap();
         std::mem::take(&mut device.called)
     }
 }
@@ -388,15 +386,11 @@ fn dropped_in_a_transition_it_ends_the_transition_and_then_everything() {
 #[test]
 fn dropped_it_is_gone_although_its_payload_has_handles_of_it() {
     let (dropped, is_dropped) = mpsc::channel();
-    let mut device = Device::default();
     let mut kept = Vec::new();
-    device.act = Some((
-        "configure",
-        Box::new(move |node| {
-            kept.push((node.clone(), node.group().create_timer(Duration::from_secs(1), |_, _| {})?));
-            Ok(())
-        }),
-    ));
+    let mut device = Device::acting("configure", move |node| {
+        kept.push((node.clone(), node.group().create_timer(Duration::from_secs(1), |_, _| {})?));
+        Ok(())
+    });
     device.on_drop = Some(dropped);
     let bench = Bench::new(device).bring(State::Inactive);
     drop(bench.node);

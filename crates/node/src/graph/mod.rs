@@ -152,21 +152,18 @@ impl Graph {
 
     /// Removes a node of another process. Does nothing if it is not there.
     pub fn node_went(&self, id: &[u8]) {
-        let id = Id::Others(id.to_vec());
-        self.change(|state| [state.node_went(&id)]);
+        self.change(|state| [state.node_went(&Id::Others(id.to_vec()))]);
     }
 
     /// Enters a publisher, subscription, server or client of another process. Replaces the entry with the same id. It
     /// is no change if only the node, the type hash or the quality of service differ.
     pub fn endpoint_came(&self, id: &[u8], endpoint: Endpoint) {
-        let id = Id::Others(id.to_vec());
-        self.change(|state| state.endpoint_came(id, endpoint));
+        self.change(|state| state.endpoint_came(Id::Others(id.to_vec()), endpoint));
     }
 
     /// Removes a publisher, subscription, server or client of another process. Does nothing if it is not there.
     pub fn endpoint_went(&self, id: &[u8]) {
-        let id = Id::Others(id.to_vec());
-        self.change(|state| [state.endpoint_went(&id)]);
+        self.change(|state| [state.endpoint_went(&Id::Others(id.to_vec()))]);
     }
 
     /// Sets the node of a publisher, subscription, server or client of another process. It is no change.
@@ -307,13 +304,11 @@ impl Graph {
         let mut mismatches = Vec::new();
         for change in changes {
             let GraphChange::EndpointCame(endpoint) = change else { continue };
-            // Those of this process come first.
-            let ours = state.endpoints.range(..Id::Others(Vec::new())).map(|(_, other)| other);
-            let both_ours = whose == Whose::Ours;
-            mismatches.extend(ours.filter_map(|other| mismatch::find(endpoint, other, self.matching, both_ours)));
-            if both_ours {
-                let theirs = state.endpoints.range(Id::Others(Vec::new())..).map(|(_, other)| other);
-                mismatches.extend(theirs.filter_map(|other| mismatch::find(endpoint, other, self.matching, false)));
+            // Those of this process come first. What is of other processes is not compared with each other.
+            let others = state.endpoints.iter().take_while(|(id, _)| whose == Whose::Ours || matches!(id, Id::Ours(_)));
+            for (id, other) in others {
+                let both_ours = whose == Whose::Ours && matches!(id, Id::Ours(_));
+                mismatches.extend(mismatch::find(endpoint, other, self.matching, both_ours));
             }
         }
         mismatches
