@@ -1,9 +1,10 @@
-//! SIGINT and SIGTERM: the first signal ends a container, the second one ends the process.
+//! SIGINT and SIGTERM: the first signal ends a container, a later one ends the process.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -11,6 +12,9 @@ use signal_hook::iterator::{Handle, Signals};
 use signal_hook::low_level::emulate_default_handler;
 
 use crate::ending::{Ended, Ending};
+
+/// A signal so soon after the first one is the same request: a launcher passes on what the terminal sent already.
+const SAME_REQUEST: Duration = Duration::from_secs(1);
 
 /// Passes signals to a container. After its drop signals have their default effect again.
 pub(crate) struct Listening {
@@ -26,13 +30,13 @@ impl Listening {
         let handle = signals.handle();
         let ending = Arc::clone(ending);
         let listen = move || {
-            let mut has_ended = false;
+            let mut ended_at = None;
             for signal in &mut signals {
-                if has_ended {
-                    // A second signal means that the user does not want to wait for callbacks.
+                let since = ended_at.get_or_insert_with(Instant::now).elapsed();
+                if since > SAME_REQUEST {
+                    // The user does not want to wait for callbacks.
                     let _ = emulate_default_handler(signal);
                 }
-                has_ended = true;
                 ending.set(Ok(Ended::Signal { signal: if signal == SIGINT { "SIGINT" } else { "SIGTERM" } }));
             }
         };

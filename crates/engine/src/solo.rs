@@ -1,6 +1,7 @@
 //! An executor without the executors that a deployment file adds to it.
 
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, Weak};
 
 use rospin_core::Scheduler;
 
@@ -13,12 +14,29 @@ use crate::os::ThreadSetup;
 use crate::shared::Shared;
 use crate::spin::{Spin, SpinEnd, SpinError};
 use crate::state::State;
+use crate::sync::Mutex;
 use crate::time_source::TimeListener;
 
 /// An executor that spins alone. Its drop ends it, with all callbacks and payloads.
-#[derive(Debug)]
 pub(crate) struct Solo {
     handle: ExecutorHandle,
+    /// Keeps the list of which the executor is a part.
+    _all: Arc<All>,
+}
+
+/// All executors of a context, to be halted together.
+#[derive(Default)]
+struct All(Mutex<Vec<Weak<Shared>>>);
+
+impl Context {
+    /// Halts all executors of the context, as [`ExecutorHandle::halt`] does. It is what a program does when it is asked to end.
+    ///
+    /// May be called from any thread and from callbacks. Locks for a moment, and allocates.
+    pub fn halt_all(&self) {
+        let all = self.shared::<All>();
+        let executors: Vec<_> = all.0.lock().iter().filter_map(Weak::upgrade).collect();
+        executors.iter().for_each(|executor| executor.halt());
+    }
 }
 
 impl Solo {
@@ -31,7 +49,12 @@ impl Solo {
         let listener: Arc<dyn TimeListener> = Arc::<Shared>::clone(&shared);
         context.clock().add_listener(&Arc::downgrade(&listener));
         let core = Arc::new(ExecutorCore::new(shared, State::new(scheduler)));
-        Self { handle: ExecutorHandle { core, context: context.clone(), threads } }
+        let all = context.shared::<All>();
+        let mut executors = all.0.lock();
+        executors.retain(|executor| executor.strong_count() > 0);
+        executors.push(Arc::downgrade(&core.shared));
+        drop(executors);
+        Self { handle: ExecutorHandle { core, context: context.clone(), threads }, _all: all }
     }
 
     pub(crate) const fn handle(&self) -> &ExecutorHandle {
@@ -54,6 +77,12 @@ impl Solo {
         spin.until = options.until;
         spin.deadline = options.timeout.map(|timeout| core.shared.now() + timeout);
         spin
+    }
+}
+
+impl fmt::Debug for Solo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Solo").field("handle", &self.handle).finish_non_exhaustive()
     }
 }
 

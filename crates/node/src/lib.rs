@@ -41,6 +41,7 @@
 #![forbid(unsafe_code)]
 
 mod action;
+mod arguments;
 pub mod callback;
 mod calls;
 mod client;
@@ -72,6 +73,7 @@ mod qos;
 mod ros;
 mod rosout;
 mod service;
+mod standard;
 mod subscription;
 mod watchers;
 
@@ -80,6 +82,7 @@ pub use action::{
     CancelResponse, ClientGoalHandle, FeedbackStream, GoalEvent, GoalHandle, GoalId, GoalOutcome, GoalResponse,
     GoalState, NotCanceling, ResultError, SendGoalError,
 };
+pub use arguments::{RosArguments, RosArgumentsError};
 pub use calls::Calls;
 pub use client::Client;
 pub use clock::SimTime;
@@ -111,7 +114,7 @@ pub use parameters::{Declarer, ParameterChanges};
 pub use publisher::Publisher;
 pub use qos::{Durability, History, Qos, Reliability};
 pub use ros::Ros;
-pub use rosout::{Logger, Rosout, RosoutError, RosoutLog};
+pub use rosout::{LimitedLogger, Logger, Rosout, RosoutError, RosoutLog};
 #[doc(no_inline)]
 pub use rospin_macros::Parameters;
 pub use service::Server;

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use rospin_engine::ExecutorHandle;
 
+use crate::arguments::{NameKind, RemapRule, Remaps, RosArguments, node_name};
 use crate::dynamic::Known;
 use crate::error::Refused;
 use crate::graph::{Endpoint, EndpointKind, Graph, Presence};
@@ -16,6 +17,10 @@ use crate::network::{MainExecutor, Network};
 use crate::parameters::{ParameterFile, ParameterValue, Store};
 use crate::qos::Qos;
 use crate::rosout::queue::RecordQueue;
+use crate::standard::Standard;
+
+/// What is between an action's name and the name of its part.
+const ACTION: &str = "/_action/";
 
 /// Options of a node. A plain `&str` is its name.
 #[derive(Clone, PartialEq, Debug)]
@@ -24,8 +29,11 @@ pub struct NodeOptions {
     namespace: String,
     overrides: BTreeMap<String, ParameterValue>,
     files: Vec<ParameterFile>,
-    /// Remapping rules: the name that the node uses, and the name that it gets. The first rule that matches wins.
-    remaps: Vec<(String, String)>,
+    /// Remapping rules. The first rule that matches wins.
+    rules: Vec<RemapRule>,
+    pub(crate) uses_arguments: bool,
+    pub(crate) serves_parameters: bool,
+    pub(crate) publishes_rosout: bool,
 }
 
 impl NodeOptions {
@@ -37,7 +45,10 @@ impl NodeOptions {
             namespace: "/".to_owned(),
             overrides: BTreeMap::new(),
             files: Vec::new(),
-            remaps: Vec::new(),
+            rules: Vec::new(),
+            uses_arguments: true,
+            serves_parameters: true,
+            publishes_rosout: true,
         }
     }
 
@@ -73,14 +84,38 @@ impl NodeOptions {
     /// let context = Context::new(ContextOptions::new());
     /// let options = NodeOptions::new("talker").namespace("/robot").remap("chatter", "/news");
     /// let node = Ros::in_process(&context).create_node(options)?;
-    /// assert_eq!(node.resolve("chatter")?.as_str(), "/news");
-    /// assert_eq!(node.resolve("/robot/chatter")?.as_str(), "/news");
-    /// assert_eq!(node.resolve("/chatter")?.as_str(), "/chatter");
+    /// assert_eq!(node.resolve_topic("chatter")?.as_str(), "/news");
+    /// assert_eq!(node.resolve_topic("/robot/chatter")?.as_str(), "/news");
+    /// assert_eq!(node.resolve_topic("/chatter")?.as_str(), "/chatter");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
     pub fn remap(mut self, from: impl Into<String>, to: impl Into<String>) -> Self {
-        self.remaps.push((from.into(), to.into()));
+        self.rules.push(RemapRule::of_name(from.into(), to.into()));
+        self
+    }
+
+    /// Sets whether the program's [arguments for ROS](RosArguments) change the node's names and parameters, as they do
+    /// by default. The rules and values of these options precede them.
+    #[must_use]
+    pub const fn use_global_arguments(mut self, yes: bool) -> Self {
+        self.uses_arguments = yes;
+        self
+    }
+
+    /// Sets whether the [main executor](crate::Ros::executor) serves the node's parameters to others, as it does by
+    /// default. [`serve_parameters`](Node::serve_parameters) has another executor do it.
+    #[must_use]
+    pub const fn start_parameter_services(mut self, yes: bool) -> Self {
+        self.serves_parameters = yes;
+        self
+    }
+
+    /// Sets whether the [main executor](crate::Ros::executor) publishes the node's log records on `/rosout`, as it
+    /// does by default. [`publish_rosout`](Node::publish_rosout) has another executor do it.
+    #[must_use]
+    pub const fn enable_rosout(mut self, yes: bool) -> Self {
+        self.publishes_rosout = yes;
         self
     }
 }
@@ -107,6 +142,14 @@ pub enum NodeError {
         #[source]
         reason: Refused,
     },
+    /// The services for its parameters, or the publisher of its log records, could not be created.
+    #[error("node `{node}` could not offer its parameters or its log to others: {reason}")]
+    Offer {
+        /// The node's name.
+        node: NodeName,
+        /// The problem.
+        reason: String,
+    },
 }
 
 /// A node of the ROS graph. Cheap to clone. The node leaves the graph when its last clone and its last entity are
@@ -114,15 +157,22 @@ pub enum NodeError {
 ///
 /// A node creates publishers, and subscriptions, services, clients and timers on callback groups of any executor. It
 /// has no thread of its own and is not spun: executors are.
-pub struct Node(Arc<Inner>);
+///
+/// The [main executor](crate::Ros::executor) serves its parameters and publishes its log records on `/rosout`, unless
+/// its [options](NodeOptions) say otherwise.
+#[derive(Clone)]
+pub struct Node {
+    core: Arc<Core>,
+    /// What the node offers to others by default. Its entities hold the core only, so they do not keep themselves alive.
+    pub(crate) standard: Arc<Standard>,
+}
 
-struct Inner {
+struct Core {
     name: NodeName,
     store: Arc<Store>,
     records: Arc<RecordQueue>,
     known: Arc<Known>,
-    /// Remapping rules; both names are absolute.
-    remaps: Vec<(FullName, FullName)>,
+    remaps: Remaps,
     own: OnceLock<OwnGroup>,
     _presence: Presence,
     link: Link,
@@ -136,19 +186,24 @@ impl Node {
     pub(crate) fn new(
         network: &Arc<Network>,
         main: Weak<MainExecutor>,
+        arguments: &RosArguments,
         options: NodeOptions,
     ) -> Result<Self, NodeError> {
-        let name = NodeName::new(&options.namespace, &options.name)?;
-        let resolved = |(from, to): &(String, String)| Ok((name.resolve(from)?, name.resolve(to)?));
-        let remaps = options.remaps.iter().map(resolved).collect::<Result<_, NameError>>()?;
+        let none = RosArguments::default();
+        let arguments = if options.uses_arguments { arguments } else { &none };
+        let rules = [&options.rules[..], arguments.rules()].concat();
+        let name = node_name(&rules, &options.namespace, &options.name)?;
+        let remaps = Remaps::new(&rules, &name)?;
         let link = network.link(&name).map_err(|reason| NodeError::Refused { node: name.clone(), reason })?;
-        let mut overrides: BTreeMap<_, _> = options.files.iter().flat_map(|file| file.of_node(&name)).collect();
+        let files = arguments.parameters().iter().chain(&options.files);
+        let mut overrides: BTreeMap<_, _> = files.flat_map(|file| file.of_node(&name)).collect();
         overrides.extend(options.overrides);
         let store = Store::new(name.to_string(), overrides);
-        let records = RecordQueue::new(&name);
+        network.add_store(&store);
+        let records = RecordQueue::new(&name, arguments);
         let presence = network.graph().enter_node(name.to_string());
         let (known, network) = (Arc::default(), Arc::clone(network));
-        Ok(Self(Arc::new(Inner {
+        let core = Core {
             name,
             remaps,
             store,
@@ -159,51 +214,73 @@ impl Node {
             link,
             network,
             main,
-        })))
+        };
+        Ok(Self { core: Arc::new(core), standard: Arc::default() })
+    }
+
+    /// Returns the same node for entities that belong to the node itself, so that they do not keep it alive.
+    pub(crate) fn without_standard(&self) -> Self {
+        Self { core: Arc::clone(&self.core), standard: Arc::default() }
     }
 
     /// Returns the name with its namespace, such as `/robot/talker`.
     #[must_use]
     pub fn fully_qualified_name(&self) -> String {
-        self.0.name.to_string()
+        self.core.name.to_string()
     }
 
     /// Returns the name and the namespace.
     #[must_use]
     pub fn name(&self) -> &NodeName {
-        &self.0.name
+        &self.core.name
     }
 
-    /// Returns the absolute name of the topic or service that this node calls `name`. The name is
+    /// Returns the absolute name of the topic that this node calls `name`. The name is
     /// [resolved](NodeName::resolve) first and [remapped](NodeOptions::remap) then. Every entity of the node gets its
     /// name this way.
     ///
     /// # Errors
     /// If `name` is not a valid name.
-    pub fn resolve(&self, name: &str) -> Result<FullName, NameError> {
-        let resolved = self.name().resolve(name)?;
-        let rule = self.0.remaps.iter().find(|(from, _)| *from == resolved);
-        Ok(rule.map_or(resolved, |(_, to)| to.clone()))
+    pub fn resolve_topic(&self, name: &str) -> Result<FullName, NameError> {
+        self.resolve(name, NameKind::Topic)
+    }
+
+    /// Returns the absolute name of the service that this node calls `name`, as
+    /// [`resolve_topic`](Self::resolve_topic) does for topics.
+    ///
+    /// # Errors
+    /// If `name` is not a valid name.
+    pub fn resolve_service(&self, name: &str) -> Result<FullName, NameError> {
+        self.resolve(name, NameKind::Service)
+    }
+
+    fn resolve(&self, name: &str, kind: NameKind) -> Result<FullName, NameError> {
+        let remapped = |name: &str| Ok(self.core.remaps.apply(self.name().resolve(name)?, kind));
+        match name.split_once(ACTION) {
+            // A rule for an action is a rule for all of its parts.
+            Some((action, part)) => remapped(&format!("{}{ACTION}{part}", remapped(action)?)),
+            None => remapped(name),
+        }
     }
 
     /// Returns the graph of all nodes of the network.
     pub(crate) fn graph(&self) -> &Arc<Graph> {
-        self.0.network.graph()
+        self.core.network.graph()
     }
 
     /// Returns the node's parameters.
     pub(crate) fn store(&self) -> &Arc<Store> {
-        &self.0.store
+        &self.core.store
     }
 
     /// Returns the node's log records that are on their way to `/rosout`.
     pub(crate) fn records(&self) -> &Arc<RecordQueue> {
-        &self.0.records
+        &self.core.records
     }
 
     /// Returns the types that the node knows at run time.
     pub(crate) fn known(&self) -> &Arc<Known> {
-        &self.0.known
+        &self.core.known
     }
 
     /// Enters an endpoint of this node into the graph. Dropping the result removes it.
@@ -214,23 +291,17 @@ impl Node {
 
     /// Returns the cell of the node's own group, which is filled when the group is first used.
     pub(crate) fn own(&self) -> &OnceLock<OwnGroup> {
-        &self.0.own
+        &self.core.own
     }
 
     /// Returns the executor of the node's own group, or `None` if it was dropped.
     pub(crate) fn main_executor(&self) -> Option<ExecutorHandle> {
-        Some(self.0.main.upgrade()?.handle())
+        Some(self.core.main.upgrade()?.handle())
     }
 
     /// Returns the link through which the node's entities communicate.
     pub(crate) fn link(&self) -> &Link {
-        &self.0.link
-    }
-}
-
-impl Clone for Node {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
+        &self.core.link
     }
 }
 

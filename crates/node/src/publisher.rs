@@ -43,7 +43,7 @@ impl Node {
         message_type: &TypeName,
     ) -> Result<Publisher<M>, TopicError> {
         let PublisherOptions { topic, qos } = options;
-        let name = self.resolve(&topic)?;
+        let name = self.resolve_topic(&topic)?;
         let created = self.link().create_publisher(&name, message_type, &qos);
         let link = created.map_err(|reason| TopicError::Refused { topic: topic.clone(), reason })?;
         let presence = self.enter(EndpointKind::Publisher, &name, message_type, &qos);

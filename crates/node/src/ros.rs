@@ -1,13 +1,15 @@
 //! The way to nodes: a context, a middleware, and the executor that runs callbacks by default.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use rospin_engine::{Context, Executor, SpinError, SpinOptions};
 
+use crate::arguments::RosArguments;
 use crate::middleware::Middleware;
 use crate::network::{MainExecutor, Network};
 use crate::node::{Node, NodeError, NodeOptions};
+use crate::standard::Offers;
 
 /// Creates nodes. It has a [`Context`] and the middleware through which its nodes communicate, if any. Cheap to clone.
 ///
@@ -26,6 +28,7 @@ use crate::node::{Node, NodeError, NodeOptions};
 pub struct Ros {
     network: Arc<Network>,
     main: Arc<MainExecutor>,
+    arguments: Arc<RosArguments>,
 }
 
 impl Ros {
@@ -33,7 +36,13 @@ impl Ros {
     /// one process.
     #[must_use]
     pub fn in_process(context: &Context) -> Self {
-        Self::new(Network { context: context.clone(), graph: context.shared(), middleware: None, _threads: None })
+        Self::new(Network {
+            context: context.clone(),
+            graph: context.shared(),
+            middleware: None,
+            _threads: None,
+            stores: Mutex::default(),
+        })
     }
 
     /// Returns one whose nodes communicate through `middleware`, and whose callbacks run on executors of `context`.
@@ -49,12 +58,26 @@ impl Ros {
             graph,
             middleware: Some(Box::new(middleware)),
             _threads: Some(threads),
+            stores: Mutex::default(),
         })
     }
 
     fn new(network: Network) -> Self {
         let main = MainExecutor::new(&network.context);
-        Self { network: Arc::new(network), main: Arc::new(main) }
+        Self { network: Arc::new(network), main: Arc::new(main), arguments: Arc::default() }
+    }
+
+    /// Sets the arguments that rename nodes and set their parameters: those of the program, by default none.
+    #[must_use]
+    pub fn with_arguments(mut self, arguments: RosArguments) -> Self {
+        self.arguments = Arc::new(arguments);
+        self
+    }
+
+    /// Returns the arguments of the program.
+    #[must_use]
+    pub fn arguments(&self) -> &RosArguments {
+        &self.arguments
     }
 
     /// Creates a node. A plain `&str` is its name.
@@ -62,7 +85,11 @@ impl Ros {
     /// # Errors
     /// If its name or a name in its remapping rules is invalid, or the middleware refuses.
     pub fn create_node(&self, options: impl Into<NodeOptions>) -> Result<Node, NodeError> {
-        Node::new(&self.network, Arc::downgrade(&self.main), options.into())
+        let options = options.into();
+        let offers = Offers::new(&options, &self.arguments);
+        let node = Node::new(&self.network, Arc::downgrade(&self.main), &self.arguments, options)?;
+        node.offer(offers, &self.main.handle())?;
+        Ok(node)
     }
 
     /// Returns the main executor, on which the nodes' own groups are. It has one thread, named `main`, and runs
@@ -73,11 +100,13 @@ impl Ros {
         self.main.get()
     }
 
-    /// Spins the [executor](Self::executor) on the calling thread until it is halted.
+    /// Spins the [executor](Self::executor) on the calling thread until it is halted. Warns of parameters that are set
+    /// from outside, by arguments or files, and that no node has declared by now: their names may be misspelt.
     ///
     /// # Errors
     /// Those of [`Executor::spin`].
     pub fn spin(&self) -> Result<(), SpinError> {
+        self.network.unused_overrides().iter().for_each(|sentence| log::warn!(target: "rospin", "{sentence}"));
         self.executor().spin(SpinOptions::new()).map(drop)
     }
 

@@ -109,7 +109,7 @@ impl<S: Service> Draft<S> {
         deployed_depth: impl FnOnce(&str) -> Option<usize>,
     ) -> Result<Self, ServiceError> {
         let ServiceOptions { common, service, qos } = options;
-        let (resolved, service_type) = (node.resolve(&service)?, TypeName::of_service::<S>()?);
+        let (resolved, service_type) = (node.resolve_service(&service)?, TypeName::of_service::<S>()?);
         let name = common.name_or(|| format!("{group}/{service}"));
         let (options, qos) = common.into_entity(name, qos, deployed_depth);
         let created = node.link().create_service(&resolved, &service_type, &qos);

@@ -97,7 +97,7 @@ impl<D: Decode> Draft<D> {
         decode: D,
     ) -> Result<Self, TopicError> {
         let SubscriptionOptions { common, topic, qos } = options;
-        let resolved = node.resolve(&topic)?;
+        let resolved = node.resolve_topic(&topic)?;
         let name = common.name_or(|| format!("{}/{topic}", group.name()));
         let failures = group.failures(&name);
         let (options, qos) = common.into_entity(name, qos, |name| group.deployed_depth(name));

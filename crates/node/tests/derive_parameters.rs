@@ -54,7 +54,9 @@ const DEFAULT_I: f64 = 0.1;
 struct Nothing {}
 
 fn node_with(options: impl Into<NodeOptions>) -> Node {
-    Ros::in_process(&Context::new(ContextOptions::new())).create_node(options).unwrap()
+    Ros::in_process(&Context::new(ContextOptions::new()))
+        .create_node(options.into().start_parameter_services(false))
+        .unwrap()
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn set_up(name: &str) -> (Executor, Node) {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("main"));
     let options = NodeOptions::new(name).namespace("/robot");
-    let node = Ros::in_process(&context).create_node(options).unwrap();
+    let node = Ros::in_process(&context).create_node(options.enable_rosout(false)).unwrap();
     (executor, node)
 }
 

@@ -1,12 +1,12 @@
-//! Start of a program: environment, middleware, signals.
+//! Start of a program: arguments, environment, log, middleware, signals.
 
 use std::fmt;
 use std::io;
 
 use rospin_engine::{Context, ContextOptions, DeploymentError};
-use rospin_node::Ros;
+use rospin_node::{Ros, RosArguments, RosArgumentsError};
 
-use crate::signals;
+use crate::{console, signals};
 
 /// The environment variable that selects the middleware, as for every ROS 2 program.
 const VARIABLE: &str = "RMW_IMPLEMENTATION";
@@ -70,6 +70,9 @@ impl fmt::Display for Middlewares {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InitError {
+    /// An argument for ROS is invalid.
+    #[error(transparent)]
+    Arguments(#[from] RosArgumentsError),
     /// A deployment file cannot be read, or is invalid.
     #[error(transparent)]
     Deployment(#[from] DeploymentError),
@@ -106,45 +109,58 @@ pub enum InitError {
     Signals(#[source] io::Error),
 }
 
-/// Starts a program. Reads deployment files as [`ContextOptions::from_env`] does, starts the middleware that
-/// `RMW_IMPLEMENTATION` selects (or the one that the program was built with), and halts the main executor on SIGINT or
-/// SIGTERM. A second signal ends the process at once.
+/// Starts a program:
+///
+/// - Reads the [arguments for ROS](RosArguments), which rename nodes and set their parameters.
+/// - Writes log records to the console as rclcpp does, unless the program has a logger already.
+/// - Reads deployment files as [`ContextOptions::from_env`] does.
+/// - Starts the middleware that `RMW_IMPLEMENTATION` selects, or the one that the program was built with.
+/// - Halts all executors on SIGINT or SIGTERM. One more signal, a second or more later, ends the process at once.
 ///
 /// # Errors
-/// If a deployment file is invalid, the middleware is unknown or not built in or cannot be started, or signal handlers
-/// cannot be installed.
+/// If an argument or a deployment file is invalid, the middleware is unknown or not built in or cannot be started, or
+/// signal handlers cannot be installed.
 pub fn init() -> Result<Ros, InitError> {
-    init_with(ContextOptions::from_env()?, Middlewares::from_env()?)
+    let arguments = RosArguments::from_env()?;
+    // First, because what follows may log.
+    console::install(&arguments);
+    init_with(ContextOptions::from_env()?, Middlewares::from_env()?, arguments)
 }
 
-/// Starts a program as [`init`] does, with these options and over that middleware.
+/// Starts a program with these options and arguments, and over that middleware. Installs no logger; otherwise it does
+/// what [`init`] does.
 ///
 /// # Errors
 /// If the program was built without the middleware, the middleware cannot be started, or signal handlers cannot be
 /// installed.
-pub fn init_with(options: ContextOptions, middleware: Middlewares) -> Result<Ros, InitError> {
+pub fn init_with(options: ContextOptions, middleware: Middlewares, arguments: RosArguments) -> Result<Ros, InitError> {
+    arguments.remarks().for_each(|remark| log::warn!(target: "rospin", "{remark}"));
     let context = Context::new(options);
     let ros = match middleware {
         Middlewares::InProcess => Ros::in_process(&context),
-        Middlewares::Dds => dds(&context)?,
+        Middlewares::Dds => dds(&context, arguments.enclave())?,
         Middlewares::Zenoh => zenoh(&context)?,
     };
+    let ros = ros.with_arguments(arguments);
     signals::halt_on_signal(&ros).map_err(InitError::Signals)?;
     Ok(ros)
 }
 
 #[cfg(feature = "dds")]
-fn dds(context: &Context) -> Result<Ros, InitError> {
+fn dds(context: &Context, enclave: Option<&str>) -> Result<Ros, InitError> {
     use rospin_dds::{Domain, DomainOptions};
 
     let failed = |source| InitError::Middleware { middleware: Middlewares::Dds, source };
-    let options = DomainOptions::from_env().map_err(|error| failed(error.into()))?;
+    let mut options = DomainOptions::from_env().map_err(|error| failed(error.into()))?;
+    if let Some(enclave) = enclave {
+        options = options.enclave(enclave);
+    }
     let domain = context.start_threads("dds", || Domain::join(options)).map_err(|error| failed(error.into()))?;
     Ok(Ros::over(context, domain))
 }
 
 #[cfg(not(feature = "dds"))]
-fn dds(_: &Context) -> Result<Ros, InitError> {
+fn dds(_: &Context, _: Option<&str>) -> Result<Ros, InitError> {
     Err(InitError::NotBuilt { middleware: Middlewares::Dds, feature: "dds" })
 }
 
@@ -184,7 +200,8 @@ mod tests {
     #[cfg(not(feature = "zenoh"))]
     #[test]
     fn what_was_not_built_is_told_with_its_feature() {
-        let error = init_with(ContextOptions::new(), Middlewares::Zenoh).unwrap_err().to_string();
+        let error =
+            init_with(ContextOptions::new(), Middlewares::Zenoh, RosArguments::default()).unwrap_err().to_string();
         assert!(error.contains("without Zenoh") && error.contains("`zenoh`"), "{error}");
     }
 }

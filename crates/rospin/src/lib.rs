@@ -20,7 +20,8 @@
 //! }
 //! ```
 //!
-//! - [`init`] reads the environment, chooses a middleware and listens for signals; [`Ros`] creates nodes.
+//! - [`init`] reads arguments and environment, chooses a middleware, logs to the console and listens for signals. [`Ros`]
+//!   creates nodes.
 //! - A [`Node`] creates publishers, subscriptions, services, clients and timers. Its callbacks run one at a time,
 //!   unless they are created [`on`](Node::on) a callback group of their own. The module [`callback`] lists the forms
 //!   that a callback may have.
@@ -40,6 +41,7 @@
 
 #![forbid(unsafe_code)]
 
+mod console;
 mod init;
 pub mod prelude;
 mod signals;

@@ -1,26 +1,30 @@
-//! SIGINT and SIGTERM: the first one halts the main executor, the next one ends the process.
+//! SIGINT and SIGTERM: the first one halts all executors, a later one ends the process.
 
 use std::io;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use rospin_node::Ros;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
+/// A signal so soon after the first one is the same request: a launcher passes on what the terminal sent already.
+const SAME_REQUEST: Duration = Duration::from_secs(1);
+
 /// Installs the handlers, and starts the thread that waits for signals until the process ends.
 pub(crate) fn halt_on_signal(ros: &Ros) -> io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
-    let executor = ros.executor().handle();
+    let context = ros.context().clone();
     let listen = move || {
-        let mut has_halted = false;
+        let mut halted_at = None;
         for signal in &mut signals {
-            if has_halted {
-                // A second signal means that the user does not want to wait for callbacks.
+            let since = halted_at.get_or_insert_with(Instant::now).elapsed();
+            if since > SAME_REQUEST {
+                // The user does not want to wait for callbacks.
                 let _ = emulate_default_handler(signal);
             }
-            has_halted = true;
-            executor.halt();
+            context.halt_all();
         }
     };
     thread::Builder::new().name("signals".to_owned()).spawn(listen).map(drop)

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use rospin::msgs::std_msgs::msg::String as Text;
-use rospin::{ContextOptions, Middlewares, SpinOptions};
+use rospin::{ContextOptions, Middlewares, RosArguments, SpinOptions};
 
 /// The node's own group hears messages until a signal halts the executor. This file has only one test, because signals
 /// are sent to the whole process.
 #[test]
 fn a_signal_halts_the_main_executor() {
-    let ros = rospin::init_with(ContextOptions::new(), Middlewares::InProcess).unwrap();
+    let ros = rospin::init_with(ContextOptions::new(), Middlewares::InProcess, RosArguments::default()).unwrap();
     let node = ros.create_node("node").unwrap();
     let chatter = node.create_publisher::<Text>("chatter").unwrap();
     let _timer =

@@ -41,7 +41,7 @@ impl Departed {
         }
         let grace = Arc::new(group.create_inner_timer(options, move || orphans.end_orphans())?);
         grace.cancel();
-        let service = node.resolve(&part(action, "send_goal")).map_err(ServiceError::from)?;
+        let service = node.resolve_service(&part(action, "send_goal")).map_err(ServiceError::from)?;
         let departures = Departures::new(node.graph(), EndpointKind::Server, service.as_str());
         let common = entity(name, "server_gone", priority);
         let (options, _) = common.into_entity(format!("{name}/server_gone"), Qos::default(), |_| None);

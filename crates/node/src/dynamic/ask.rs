@@ -85,7 +85,7 @@ impl Node {
         executor: &ExecutorHandle,
         topic: &str,
     ) -> impl Future<Output = Result<MessageType, AskTypeError>> + Send + use<> {
-        let (node, executor, resolved) = (self.clone(), executor.clone(), self.resolve(topic));
+        let (node, executor, resolved) = (self.clone(), executor.clone(), self.resolve_topic(topic));
         async move {
             let topic = resolved?.to_string();
             let (type_name, nodes) = publishers(&node, &executor, &topic).await?;

@@ -6,7 +6,7 @@ use std::fmt;
 use rospin_engine::{CallbackGroup, Entity, EntityKind, EntityOptions, LossCause, SourceError};
 
 use super::{Changes, Endpoint, EndpointKind, GraphChange};
-use crate::names::NameError;
+use crate::names::{FullName, NameError};
 use crate::node::Node;
 
 /// Names of topics or services with their types. More than one type means that nodes disagree.
@@ -133,11 +133,18 @@ impl Node {
     }
 
     fn count(&self, kind: EndpointKind, name: &str) -> Result<usize, NameError> {
-        Ok(self.graph().count(kind, self.resolve(name)?.as_str()))
+        Ok(self.graph().count(kind, self.resolve_endpoint(kind, name)?.as_str()))
     }
 
     fn endpoints(&self, kind: EndpointKind, name: &str) -> Result<Vec<Endpoint>, NameError> {
-        Ok(self.graph().endpoints(kind, self.resolve(name)?.as_str()))
+        Ok(self.graph().endpoints(kind, self.resolve_endpoint(kind, name)?.as_str()))
+    }
+
+    fn resolve_endpoint(&self, kind: EndpointKind, name: &str) -> Result<FullName, NameError> {
+        match kind {
+            EndpointKind::Publisher | EndpointKind::Subscription => self.resolve_topic(name),
+            EndpointKind::Server | EndpointKind::Client => self.resolve_service(name),
+        }
     }
 }
 

@@ -91,7 +91,8 @@ impl Drop for Events {
 }
 
 impl Node {
-    /// Lets other nodes, and `ros2 param`, read and set the node's parameters. `executor` answers the services
+    /// Lets other nodes, and `ros2 param`, read and set the node's parameters. The main executor does that for every
+    /// node by default; this method has `executor` do it instead. It answers the services
     /// `~/get_parameters`, `~/get_parameter_types`, `~/set_parameters`, `~/set_parameters_atomically`,
     /// `~/describe_parameters` and `~/list_parameters`, in a group called `parameters`, which a deployment file can
     /// move. When others set parameters, the node's pre-set and on-set callbacks run there.
@@ -122,6 +123,7 @@ impl Node {
     /// # Errors
     /// If the parameters are served already, the middleware refuses, or the executor was dropped.
     pub fn serve_parameters(&self, executor: &ExecutorHandle) -> Result<ParameterServer, ServeParametersError> {
+        self.standard.end_parameters();
         let store = self.store();
         let events = self.publish_parameter_events(executor)?;
         let mut switch = Switch::new(self, executor);

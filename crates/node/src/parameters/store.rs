@@ -23,7 +23,7 @@ const ATTEMPTS_MAX: u32 = 100;
 
 /// The parameters of a node.
 pub(crate) struct Store {
-    pub(super) node: String,
+    pub(crate) node: String,
     state: Mutex<State>,
 }
 
@@ -268,8 +268,14 @@ impl Store {
         self.lock().parameters.get(name).map(|entry| entry.spec.descriptor(name, entry.kind, entry.slot.code()))
     }
 
+    /// Returns the names of overrides, and whether the parameter is declared.
+    pub(crate) fn overrides(&self) -> Vec<(String, bool)> {
+        let state = self.lock();
+        state.overrides.keys().map(|name| (name.clone(), state.parameters.contains_key(name))).collect()
+    }
+
     /// Returns all names, sorted.
-    pub(super) fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         self.lock().parameters.keys().cloned().collect()
     }
 

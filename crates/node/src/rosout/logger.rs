@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use log::{LevelFilter, Log, Metadata, Record};
 
+use super::limits::Limits;
 use super::{Quiet, RecordQueue};
 
 /// Logs in the name of a node: to the program's logger, and to `/rosout` if the node's log is
 /// [published](crate::Node::publish_rosout).
 ///
 /// For one record, write `log::info!(logger: node.logger(), "hello")`. For all records of a program, install a
-/// [`RosoutLog`]. Records above [`log::max_level`] are dropped first, as with any logger.
+/// [`RosoutLog`]. Records above [`log::max_level`] are dropped first, as with any logger, and then those above the
+/// level that `--log-level` sets. The program's logger gets the node's logger name as the record's target.
 ///
 /// Allocates, and locks for a moment. Waits neither for the middleware nor for the executor that publishes. May be
 /// called anywhere. Cheap to clone.
@@ -29,16 +31,33 @@ impl Logger {
     pub fn name(&self) -> &str {
         self.0.name()
     }
+
+    pub(super) fn limits(&self) -> &Limits {
+        self.0.limits()
+    }
 }
 
 impl Log for Logger {
-    fn enabled(&self, _metadata: &Metadata<'_>) -> bool {
-        true
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.level() <= self.0.level()
     }
 
     fn log(&self, record: &Record<'_>) {
+        if !self.enabled(record.metadata()) {
+            return;
+        }
         self.0.push(record);
         let program = log::logger();
+        // The program's logger shows the node's name, as rclcpp's does, unless the call names another target.
+        let has_target = Some(record.target()) != record.module_path();
+        let record = &Record::builder()
+            .args(*record.args())
+            .level(record.level())
+            .target(if has_target { record.target() } else { self.name() })
+            .module_path(record.module_path())
+            .file(record.file())
+            .line(record.line())
+            .build();
         // The program's logger may be this one; the flag prevents an endless recursion.
         if program.enabled(record.metadata()) && !IS_HANDING_ON.replace(true) {
             let _until_its_end = HandingOn;

@@ -3,6 +3,8 @@
 //! A logger only appends the record to a queue; an entity of the node publishes it. So logging never waits for a
 //! middleware, and is safe while locks of a middleware are held.
 
+mod limited;
+mod limits;
 mod logger;
 pub(crate) mod queue;
 
@@ -16,6 +18,7 @@ use crate::interfaces::rcl_interfaces as wire;
 use crate::node::Node;
 use crate::options::PublisherOptions;
 
+pub use limited::LimitedLogger;
 pub use logger::{Logger, RosoutLog};
 pub(crate) use queue::{Quiet, RecordQueue};
 use queue::{RECORDS_MAX, Records};
@@ -79,8 +82,8 @@ impl Node {
         Logger::new(Arc::clone(self.records()))
     }
 
-    /// Makes `executor` publish on `/rosout` the records that are logged in the name of this node from now on. The
-    /// entity is in a group called `rosout`, which a deployment file can move.
+    /// Makes `executor` publish on `/rosout` the records that are logged in the name of this node from now on. The main
+    /// executor does that for every node by default; this method has `executor` do it instead. The entity is in a group called `rosout`, which a deployment file can move.
     ///
     /// Late transient local subscriptions get the last 1000 records.
     ///
@@ -107,6 +110,7 @@ impl Node {
     /// # Errors
     /// If the records are published already, the middleware refuses, or the executor was dropped.
     pub fn publish_rosout(&self, executor: &ExecutorHandle) -> Result<Rosout, RosoutError> {
+        self.standard.end_rosout();
         let records = self.records();
         let node = self.fully_qualified_name();
         let options = PublisherOptions::new("/rosout").keep_last(RECORDS_MAX).transient_local();

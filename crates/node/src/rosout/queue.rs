@@ -5,8 +5,11 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use log::LevelFilter;
 use rospin_engine::{LossCause, Notifier, Pending, Source, TakeError};
 
+use super::limits::Limits;
+use crate::arguments::RosArguments;
 use crate::interfaces::builtin_interfaces::Time;
 use crate::interfaces::rcl_interfaces::Log;
 use crate::names::NodeName;
@@ -18,6 +21,10 @@ pub(super) const RECORDS_MAX: usize = 1000;
 pub(crate) struct RecordQueue {
     /// The logger's name: the node's fully qualified name, with dots for slashes.
     name: String,
+    /// Records above this level are dropped.
+    level: LevelFilter,
+    /// When limited loggers logged last.
+    limits: Limits,
     state: Mutex<State>,
 }
 
@@ -30,13 +37,26 @@ struct State {
 }
 
 impl RecordQueue {
-    pub(crate) fn new(node: &NodeName) -> Arc<Self> {
+    pub(crate) fn new(node: &NodeName, arguments: &RosArguments) -> Arc<Self> {
         let name = node.to_string().trim_start_matches('/').replace('/', ".");
-        Arc::new(Self { name, state: Mutex::default() })
+        Arc::new(Self {
+            level: arguments.node_log_level(&name),
+            name,
+            limits: Limits::default(),
+            state: Mutex::default(),
+        })
     }
 
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    pub(super) const fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    pub(super) const fn level(&self) -> LevelFilter {
+        self.level
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -160,7 +180,7 @@ mod tests {
     use super::*;
 
     fn queue(namespace: &str) -> Arc<RecordQueue> {
-        RecordQueue::new(&NodeName::new(namespace, "motor").unwrap())
+        RecordQueue::new(&NodeName::new(namespace, "motor").unwrap(), &RosArguments::default())
     }
 
     fn push(queue: &RecordQueue, text: &str) {

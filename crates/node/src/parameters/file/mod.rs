@@ -84,6 +84,23 @@ impl ParameterFile {
         Self::read(&path.display().to_string(), &text)
     }
 
+    /// Returns the parameter that an argument such as `rate:=5` sets for all nodes, or `talker:rate:=5` for nodes of
+    /// that name, or the problem. The value is YAML.
+    pub(crate) fn of_argument(argument: &str) -> Result<Self, String> {
+        let (name, value) = argument.split_once(":=").ok_or("there is no `:=` in it")?;
+        let (node, name) = match name.split_once(':') {
+            Some((node, name)) if !node.is_empty() => (format!("/**/{node}"), name),
+            Some(_) => return Err("there is no node's name before the colon".to_owned()),
+            None => ("/**".to_owned(), name),
+        };
+        if name.is_empty() {
+            return Err("there is no parameter's name before `:=`".to_owned());
+        }
+        let value = parse(value).map_err(|error| format!("the value is not valid YAML: {error}"))?;
+        let value = value_of(value).map_err(|reason| format!("the value {reason}"))?;
+        Ok(Self { sections: vec![(node, vec![(name.to_owned(), value)])] })
+    }
+
     /// Parses the text of a parameter file.
     ///
     /// # Errors
@@ -93,14 +110,8 @@ impl ParameterFile {
     }
 
     fn read(file: &str, text: &str) -> Result<Self, ParameterFileError> {
-        // Numbers with a leading zero are octal, as in rcl.
-        let options = serde_saphyr::options! {
-            non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
-            legacy_octal_numbers: true,
-        };
-        let yaml = serde_saphyr::from_str_with_options(text, options);
-        let yaml =
-            yaml.map_err(|error| ParameterFileError::Syntax { file: file.to_owned(), reason: error.to_string() })?;
+        let yaml = parse(text)
+            .map_err(|error| ParameterFileError::Syntax { file: file.to_owned(), reason: error.to_string() })?;
         let mut read = Self::default();
         let nodes = read.nodes("", yaml);
         nodes.map_err(|(place, reason)| ParameterFileError::Meaning { file: file.to_owned(), place, reason })?;
@@ -140,6 +151,15 @@ impl ParameterFile {
         let sections = self.sections.iter().filter(move |(pattern, _)| matches(&parts(pattern), &parts(&node)));
         sections.flat_map(|(_, parameters)| parameters.iter().cloned())
     }
+}
+
+/// Parses YAML. Numbers with a leading zero are octal, as in rcl.
+fn parse(text: &str) -> Result<Yaml, serde_saphyr::Error> {
+    let options = serde_saphyr::options! {
+        non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
+        legacy_octal_numbers: true,
+    };
+    serde_saphyr::from_str_with_options(text, options)
 }
 
 fn parts(name: &str) -> Vec<&str> {

@@ -1,0 +1,61 @@
+//! Log levels of loggers by name.
+
+use log::LevelFilter;
+
+/// The levels that `--log-level` sets.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct LogLevels {
+    /// The level of loggers without an own one; `info` if it is not set, as in rcl.
+    default: Option<LevelFilter>,
+    /// Loggers with levels of their own. The last one of a name counts.
+    loggers: Vec<(String, LevelFilter)>,
+}
+
+impl LogLevels {
+    /// Reads `debug` or `talker:=debug`, or returns the problem.
+    pub(super) fn add(&mut self, text: &str) -> Result<(), String> {
+        match text.split_once(":=") {
+            None => self.default = Some(level(text)?),
+            Some(("", _)) => return Err("there is no logger's name before `:=`".to_owned()),
+            Some((logger, name)) => self.loggers.push((logger.to_owned(), level(name)?)),
+        }
+        Ok(())
+    }
+
+    /// Returns the level of a logger: its own one, or else that of the next one above it, whose name ends at a dot.
+    pub(super) fn of(&self, logger: &str) -> LevelFilter {
+        let mut name = logger;
+        loop {
+            if let Some((_, level)) = self.loggers.iter().rfind(|(with_level, _)| with_level == name) {
+                return *level;
+            }
+            let Some((above, _)) = name.rsplit_once('.') else {
+                return self.default.unwrap_or(LevelFilter::Info);
+            };
+            name = above;
+        }
+    }
+
+    /// Returns true if any level is set.
+    pub(super) const fn is_set(&self) -> bool {
+        self.default.is_some() || !self.loggers.is_empty()
+    }
+
+    /// Returns the most verbose of all levels.
+    pub(super) fn most_verbose(&self) -> LevelFilter {
+        let default = self.default.unwrap_or(LevelFilter::Info);
+        self.loggers.iter().map(|(_, level)| *level).fold(default, Ord::max)
+    }
+}
+
+/// Returns the level of that name in any case. `fatal` is `error`, because the crate `log` has no such level.
+fn level(name: &str) -> Result<LevelFilter, String> {
+    Ok(match name.to_ascii_lowercase().as_str() {
+        "unset" | "info" => LevelFilter::Info,
+        "trace" => LevelFilter::Trace,
+        "debug" => LevelFilter::Debug,
+        "warn" => LevelFilter::Warn,
+        "error" | "fatal" => LevelFilter::Error,
+        _ => return Err(format!("`{name}` is not a log level; those are debug, info, warn, error and fatal")),
+    })
+}

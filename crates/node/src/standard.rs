@@ -1,0 +1,76 @@
+//! What a node offers to others by default: its parameters, and its log records.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rospin_engine::ExecutorHandle;
+
+use crate::arguments::RosArguments;
+use crate::error::ServiceError;
+use crate::node::{Node, NodeError, NodeOptions};
+use crate::parameters::{ParameterServer, ServeParametersError};
+use crate::rosout::Rosout;
+
+/// What the main executor does for a node, until the node is dropped or another executor does it.
+#[derive(Default)]
+pub(crate) struct Standard(Mutex<Held>);
+
+#[derive(Default)]
+struct Held {
+    parameters: Option<ParameterServer>,
+    rosout: Option<Rosout>,
+}
+
+impl Standard {
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        // A panic leaves nothing half changed.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the parameter services, because others take their place.
+    pub(crate) fn end_parameters(&self) {
+        let ended = self.lock().parameters.take();
+        drop(ended);
+    }
+
+    /// Ends the publication of log records, because another one takes its place.
+    pub(crate) fn end_rosout(&self) {
+        let ended = self.lock().rosout.take();
+        drop(ended);
+    }
+}
+
+/// What a new node offers.
+pub(crate) struct Offers {
+    parameters: bool,
+    rosout: bool,
+}
+
+impl Offers {
+    pub(crate) const fn new(options: &NodeOptions, arguments: &RosArguments) -> Self {
+        Self {
+            parameters: options.serves_parameters,
+            rosout: options.publishes_rosout && (arguments.logs_to_rosout() || !options.uses_arguments),
+        }
+    }
+}
+
+impl Node {
+    /// Starts what a new node offers, on `executor`.
+    pub(crate) fn offer(&self, offers: Offers, executor: &ExecutorHandle) -> Result<(), NodeError> {
+        // The entities must not keep themselves alive.
+        let node = self.without_standard();
+        let failed = |reason: String| NodeError::Offer { node: self.name().clone(), reason };
+        let rosout = offers.rosout.then(|| node.publish_rosout(executor)).transpose();
+        let rosout = rosout.map_err(|error| failed(error.to_string()))?;
+        let parameters = match offers.parameters.then(|| node.serve_parameters(executor)).transpose() {
+            // Most likely a node of the same name serves its own. ROS tolerates such nodes.
+            Err(ServeParametersError::Service(error @ ServiceError::Refused { .. })) => {
+                log::warn!(target: "rospin", "node `{}` does not serve its parameters: {error}", self.name());
+                None
+            }
+            served => served.map_err(|error| failed(error.to_string()))?,
+        };
+        *self.standard.lock() = Held { parameters, rosout };
+        Ok(())
+    }
+}
