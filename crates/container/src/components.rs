@@ -85,8 +85,8 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Creates the node with the name, the namespace and the remapping rules of the file. Its parameters get the
-    /// file's values when they are [declared](Node::declare_parameter).
+    /// Creates the node with the name, the namespace and the remapping rules of the file, and its own group on the
+    /// component's executor. Its parameters get the file's values when they are [declared](Node::declare_parameter).
     ///
     /// # Errors
     /// If the middleware refuses.

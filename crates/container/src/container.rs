@@ -68,11 +68,12 @@ impl Container {
             })?;
             let (name, options) = node_of(number, plan, file)?;
             let component = name.to_string();
+            let executor = self.executor_called(plan.executor());
             let setup = Setup {
                 name,
-                options,
+                options: options.executor(&executor),
                 ros: ros.clone(),
-                executor: self.executor_called(plan.executor()),
+                executor,
                 container: ContainerHandle { component: Some(component.clone()), ..self.handle() },
             };
             let started = catch_unwind(AssertUnwindSafe(|| make(setup)));
@@ -122,8 +123,8 @@ impl Container {
         })
     }
 
-    /// Runs as [`run`](Self::run) does, and also ends on SIGINT (Ctrl-C) or SIGTERM. A second signal ends the process
-    /// at once, without waiting for callbacks.
+    /// Runs as [`run`](Self::run) does, and also ends on SIGINT (Ctrl-C) or SIGTERM. One more signal, a second or more
+    /// later, ends the process at once, without waiting for callbacks.
     ///
     /// # Errors
     /// Those of [`run`](Self::run), and if signal handlers cannot be installed.

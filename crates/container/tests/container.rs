@@ -134,6 +134,20 @@ fn components_have_executors_of_their_own_unless_the_file_says() {
     assert_eq!((name("/robot/talker").as_str(), name("/listener").as_str()), ("talker", "hearing"));
 }
 
+/// Callbacks of a component's node that name no group run on the component's executor.
+#[test]
+fn a_component_s_own_group_runs() {
+    let components = Components::new().register("demo::Talker", |setup| {
+        let (node, container) = (setup.create_node()?, setup.container());
+        let end = move |_| container.end(thread::current().name().unwrap_or_default());
+        let timer = node.create_timer(Duration::from_millis(1), end)?;
+        Ok::<_, Error>((node, timer))
+    });
+    let file = "component = [{ type = \"demo::Talker\", name = \"talker\", executor = \"talking\" }]";
+    let ended = start(ContextOptions::new(), &components, file).unwrap().run().unwrap();
+    assert_eq!(ended, Ended::Component { component: "/talker".to_owned(), reason: "talking".to_owned() });
+}
+
 #[test]
 fn what_the_file_gets_wrong_is_told_at_its_place() {
     let refusal = |file: &str| start(ContextOptions::new(), &demo(&Places::default()), file).unwrap_err().to_string();

@@ -136,23 +136,23 @@ impl Deployed {
         for plan in &self.plan.groups {
             let has = program.groups.iter().any(|group| plan.is_for(&group.node, &group.name));
             let known = || program.groups.iter().map(|group| format!("{}/{}", group.node, group.name));
-            self.known(has, || format!("group `{}/{}`", plan.node, plan.name), known)?;
+            self.known(has, "group", &format!("{}/{}", plan.node, plan.name), "", known)?;
         }
         for plan in &self.plan.executors {
             let used = self.plan.groups.iter().any(|group| group.executor == plan.name);
             let has = used || program.executors.iter().any(|executor| executor.name == plan.name);
             let known = || program.executors.iter().map(|executor| executor.name.clone());
-            self.known(has, || format!("executor `{}`", plan.name), known)?;
+            self.known(has, "executor", &plan.name, "", known)?;
         }
         let callbacks = || program.callbacks.iter().map(|callback| callback.name.clone());
         for plan in &self.plan.callbacks {
             let has = program.callbacks.iter().any(|callback| plan.is_for(&callback.name));
-            self.known(has, || format!("callback `{}`", plan.name), callbacks)?;
+            self.known(has, "callback", &plan.name, "", callbacks)?;
         }
         for chain in &self.plan.chains {
             for name in &chain.callbacks {
                 let has = program.callbacks.iter().any(|callback| callback.name == *name);
-                self.known(has, || format!("callback `{name}` of chain `{}`", chain.name), callbacks)?;
+                self.known(has, "callback", name, &format!(" of chain `{}`", chain.name), callbacks)?;
             }
         }
         Ok(())
@@ -161,15 +161,17 @@ impl Deployed {
     fn known<N: Iterator<Item = String>>(
         &self,
         has: bool,
-        what: impl FnOnce() -> String,
+        what: &str,
+        name: &str,
+        of: &str,
         known: impl FnOnce() -> N,
     ) -> Result<(), DeployError> {
-        if has {
+        if has || self.plan.is_elsewhere(name) {
             return Ok(());
         }
         let known: Vec<_> = known().collect();
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        let error = DeployError::Unknown { what: what(), known };
+        let error = DeployError::Unknown { what: format!("{what} `{name}`{of}"), known };
         if self.plan.on_unknown == Reaction::Fail {
             return Err(error);
         }

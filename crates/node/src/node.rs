@@ -23,7 +23,7 @@ use crate::standard::Standard;
 const ACTION: &str = "/_action/";
 
 /// Options of a node. A plain `&str` is its name.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub struct NodeOptions {
     name: String,
     namespace: String,
@@ -31,6 +31,8 @@ pub struct NodeOptions {
     files: Vec<ParameterFile>,
     /// Remapping rules. The first rule that matches wins.
     rules: Vec<RemapRule>,
+    /// The executor of the node's own group, unless it is the main one.
+    pub(crate) executor: Option<ExecutorHandle>,
     pub(crate) uses_arguments: bool,
     pub(crate) serves_parameters: bool,
     pub(crate) publishes_rosout: bool,
@@ -46,6 +48,7 @@ impl NodeOptions {
             overrides: BTreeMap::new(),
             files: Vec::new(),
             rules: Vec::new(),
+            executor: None,
             uses_arguments: true,
             serves_parameters: true,
             publishes_rosout: true,
@@ -92,6 +95,14 @@ impl NodeOptions {
     #[must_use]
     pub fn remap(mut self, from: impl Into<String>, to: impl Into<String>) -> Self {
         self.rules.push(RemapRule::of_name(from.into(), to.into()));
+        self
+    }
+
+    /// Sets the executor of the node's own group, of its parameter services and of its log records, instead of the
+    /// [main executor](crate::Ros::executor).
+    #[must_use]
+    pub fn executor(mut self, executor: &ExecutorHandle) -> Self {
+        self.executor = Some(executor.clone());
         self
     }
 
@@ -180,6 +191,8 @@ struct Core {
     network: Arc<Network>,
     /// The main executor. Weak, because its callbacks may own the node.
     main: Weak<MainExecutor>,
+    /// The executor in its place. It drops its callbacks when it ends, so it may be held.
+    executor: Option<ExecutorHandle>,
 }
 
 impl Node {
@@ -214,6 +227,7 @@ impl Node {
             link,
             network,
             main,
+            executor: options.executor,
         };
         Ok(Self { core: Arc::new(core), standard: Arc::default() })
     }
@@ -295,8 +309,11 @@ impl Node {
     }
 
     /// Returns the executor of the node's own group, or `None` if it was dropped.
-    pub(crate) fn main_executor(&self) -> Option<ExecutorHandle> {
-        Some(self.core.main.upgrade()?.handle())
+    pub(crate) fn own_executor(&self) -> Option<ExecutorHandle> {
+        match &self.core.executor {
+            Some(executor) => Some(executor.clone()),
+            None => Some(self.core.main.upgrade()?.handle()),
+        }
     }
 
     /// Returns the link through which the node's entities communicate.

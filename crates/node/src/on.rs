@@ -201,7 +201,7 @@ impl Node {
     /// Returns the node's own group, and creates it on first use.
     pub(crate) fn own_group(&self) -> Result<&OwnGroup, GroupGone> {
         let name = self.name().base_name();
-        let executor = self.main_executor().ok_or_else(|| GroupGone { group: name.to_owned() })?;
+        let executor = self.own_executor().ok_or_else(|| GroupGone { group: name.to_owned() })?;
         let options = GroupOptions::new(name).node(self.fully_qualified_name());
         Ok(self.own().get_or_init(|| OwnGroup(executor.create_group(options, ()))))
     }

@@ -87,12 +87,14 @@ impl Ros {
     pub fn create_node(&self, options: impl Into<NodeOptions>) -> Result<Node, NodeError> {
         let options = options.into();
         let offers = Offers::new(&options, &self.arguments);
+        let executor = options.executor.clone().unwrap_or_else(|| self.main.handle());
         let node = Node::new(&self.network, Arc::downgrade(&self.main), &self.arguments, options)?;
-        node.offer(offers, &self.main.handle())?;
+        node.offer(offers, &executor)?;
         Ok(node)
     }
 
-    /// Returns the main executor, on which the nodes' own groups are. It has one thread, named `main`, and runs
+    /// Returns the main executor, on which the nodes' own groups are unless their
+    /// [options](NodeOptions::executor) name another one. It has one thread, named `main`, and runs
     /// callbacks first in, first out, unless a deployment file says otherwise. It is dropped with the last clone of
     /// this `Ros`.
     #[must_use]

@@ -38,6 +38,8 @@ fn groups_are_found_by_node_and_name_and_a_name_goes_before_a_pattern() {
     let deployment = Deployment::parse(text).unwrap();
     let of = |node, group| deployment.executor_of(node, group).unwrap().unwrap();
     assert_eq!((of("leg", "map"), of("leg", "control"), of("arm", "control")), ("a".into(), "b".into(), "c".into()));
+    // Nodes' names begin with a slash, which people leave out.
+    assert_eq!((of("/arm", "control"), of("/robot/arm", "control")), ("c".into(), "b".into()));
     assert_eq!(Deployment::default().executor_of("arm", "control").unwrap(), None);
 }
 

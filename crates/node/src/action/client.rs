@@ -159,7 +159,7 @@ impl Node {
     ) -> Result<ActionClient<A>, ActionError> {
         let mut options = options.into();
         let name = options.name.get_or_insert_with(|| format!("action_client/{}", options.action)).clone();
-        let executor = self.main_executor();
+        let executor = self.own_executor();
         let executor = executor.ok_or_else(|| SourceError::from(GroupGone { group: name.clone() }))?;
         let group = executor.create_group(GroupOptions::new(name).node(self.fully_qualified_name()), ());
         self.on(&group).create_action_client(options)

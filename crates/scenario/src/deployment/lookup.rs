@@ -36,7 +36,7 @@ impl Deployment {
     /// # Errors
     /// If two patterns contradict each other.
     pub fn executor_of(&self, node: &str, group: &str) -> Result<Option<String>, Ambiguous> {
-        let exactness = |plan: &GroupPlan| (plan.name == group, plan.node == node);
+        let exactness = |plan: &GroupPlan| (plan.name == group, plan.node == node || absolute(&plan.node) == node);
         let matching: Vec<_> = self.groups.iter().filter(|plan| plan.is_for(node, group)).collect();
         let Some(best) = matching.iter().max_by_key(|plan| exactness(plan)) else {
             return Ok(None);
@@ -62,6 +62,13 @@ impl Deployment {
         self.threads.iter().find(|plan| matches(&plan.name, name))
     }
 
+    /// Returns true if the file says that another program has the executor, group or callback of that name. A group is
+    /// named by its node, a slash and its name.
+    #[must_use]
+    pub fn is_elsewhere(&self, name: &str) -> bool {
+        self.elsewhere.iter().any(|pattern| matches(pattern, name))
+    }
+
     /// Returns the priorities that follow from the chains.
     ///
     /// # Errors
@@ -72,10 +79,10 @@ impl Deployment {
 }
 
 impl GroupPlan {
-    /// Returns true if the plan is for the group called `group` of `node`.
+    /// Returns true if the plan is for the group called `group` of `node`. A plan for `planner` is for `/planner`, too.
     #[must_use]
     pub fn is_for(&self, node: &str, group: &str) -> bool {
-        matches(&self.node, node) && matches(&self.name, group)
+        (matches(&self.node, node) || matches(&absolute(&self.node), node)) && matches(&self.name, group)
     }
 
     pub(super) fn pattern(&self) -> String {
@@ -89,6 +96,11 @@ impl CallbackPlan {
     pub fn is_for(&self, name: &str) -> bool {
         matches(&self.name, name)
     }
+}
+
+/// Returns the name of a node, or the pattern, with the slash that nodes' names begin with.
+fn absolute(node: &str) -> String {
+    format!("/{node}")
 }
 
 fn matches(pattern: &str, name: &str) -> bool {

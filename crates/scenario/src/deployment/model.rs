@@ -22,6 +22,10 @@ pub struct Deployment {
     /// the program does not start.
     #[serde(default = "fail", skip_serializing_if = "is_fail")]
     pub on_unknown: Reaction,
+    /// Names and patterns of executors, groups and callbacks that other programs have. Chains cross processes, and one
+    /// file may be for all of them. A group is named by its node, a slash and its name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<String>,
     /// True if the process keeps all of its memory in RAM.
     #[serde(default, skip_serializing_if = "text::is_default")]
     pub lock_memory: bool,

@@ -99,6 +99,7 @@ fn merge(files: impl IntoIterator<Item = (String, Deployment)>) -> Result<Deploy
         let stricter = |one, other| if one == super::Reaction::Fail { one } else { other };
         merged.on_shortfall = stricter(merged.on_shortfall, deployment.on_shortfall);
         merged.on_unknown = stricter(merged.on_unknown, deployment.on_unknown);
+        merged.elsewhere.extend(deployment.elsewhere);
         merged.lock_memory |= deployment.lock_memory;
         merged.executors.extend(deployment.executors);
         merged.groups.extend(deployment.groups);
