@@ -1,20 +1,30 @@
 //! The names of a program's executors, groups and callbacks. A deployment file is compared with them, and a template of one is
 //! written from them.
 
+use std::collections::BTreeSet;
+
 use crate::sync::{Mutex, MutexGuard};
 
 use rospin_scenario::Deployment;
 use rospin_scenario::deployment::{CallbackPlan, ExecutorPlan, GroupPlan};
 
-/// Executors, groups and callbacks as a deployment file would name them. Closed with the first spin, so that it does not grow with
-/// entities that come and go.
+/// What the program has. Closed with the first spin, so that it does not grow with entities that come and go.
 #[derive(Debug)]
-pub(crate) struct Catalog(Mutex<Option<Deployment>>);
+pub(crate) struct Catalog(Mutex<Option<Program>>);
+
+/// A program as its deployment file is compared with it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Program {
+    /// Executors, groups and callbacks as a deployment file would name them.
+    pub(crate) deployment: Deployment,
+    /// The names of callbacks that are timers.
+    pub(crate) timers: BTreeSet<String>,
+}
 
 impl Catalog {
     /// Creates a catalog. Without a deployment file and a template nobody wants it, and it is closed from the beginning.
     pub(crate) fn new(is_wanted: bool) -> Self {
-        Self(Mutex::new(is_wanted.then(Deployment::default)))
+        Self(Mutex::new(is_wanted.then(Program::default)))
     }
 
     pub(crate) fn executor(&self, plan: impl FnOnce() -> ExecutorPlan) {
@@ -48,8 +58,14 @@ impl Catalog {
         });
     }
 
+    pub(crate) fn timer(&self, name: &str) {
+        if let Some(all) = &mut *self.lock() {
+            all.timers.insert(name.to_owned());
+        }
+    }
+
     /// Returns the contents so far; `None` once the catalog is closed.
-    pub(crate) fn contents(&self) -> Option<Deployment> {
+    pub(crate) fn contents(&self) -> Option<Program> {
         self.lock().clone()
     }
 
@@ -63,11 +79,11 @@ impl Catalog {
 
     fn with(&self, f: impl FnOnce(&mut Deployment)) {
         if let Some(all) = &mut *self.lock() {
-            f(all);
+            f(&mut all.deployment);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Deployment>> {
+    fn lock(&self) -> MutexGuard<'_, Option<Program>> {
         self.0.lock()
     }
 }

@@ -10,7 +10,7 @@ use rospin_core::{OsScheduling, Priority, PriorityMap};
 use rospin_scenario::Deployment;
 use rospin_scenario::deployment::DeploymentError;
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Program};
 use crate::clock::Clock;
 use crate::deployed::{DeployError, Deployed};
 use crate::foreign::{self, ForeignList};
@@ -289,9 +289,9 @@ impl Context {
         Ok(())
     }
 
-    fn begin_with(&self, program: &Deployment) -> Result<(), DeployError> {
+    fn begin_with(&self, program: &Program) -> Result<(), DeployError> {
         if let Some(path) = &self.0.template {
-            let template = crate::deployed::template(program);
+            let template = crate::deployed::template(&program.deployment);
             let failed = |source| DeployError::Template { path: path.clone(), source };
             std::fs::write(path, template).map_err(failed)?;
         }

@@ -8,6 +8,7 @@ use rospin_core::{Priority, PriorityMap};
 use rospin_scenario::Deployment;
 use rospin_scenario::deployment::{Ambiguous, CallbackPlan, ExecutorPlan, Reaction, ThreadPlan};
 
+use crate::catalog::Program;
 use crate::executor_options::ExecutorOptions;
 use crate::foreign;
 use crate::os::{CoreSet, OnShortfall, ThreadId, ThreadOptions, cut_off, lock_memory, threads_of_process};
@@ -26,6 +27,18 @@ pub enum DeployError {
         what: String,
         /// The names that the program has.
         known: String,
+    },
+    /// A chain of the file goes on through a timer.
+    #[error(
+        "chain `{chain}`: `{timer}` is a timer and takes nothing from `{from}`; let a chain of its own start there"
+    )]
+    Timer {
+        /// The chain.
+        chain: String,
+        /// The callback before the timer.
+        from: String,
+        /// The timer.
+        timer: String,
     },
     /// Patterns of the file contradict each other.
     #[error("the deployment contradicts itself: {0}")]
@@ -117,8 +130,9 @@ impl Deployed {
     // ---- the beginning ----
 
     /// Compares the deployment with the program and the machine, and locks memory, before anything runs.
-    pub(crate) fn begin(&self, program: &Deployment) -> Result<(), DeployError> {
-        self.check_names(program)?;
+    pub(crate) fn begin(&self, program: &Program) -> Result<(), DeployError> {
+        self.check_names(&program.deployment)?;
+        self.check_chains(program)?;
         check_cores(&self.plan)?;
         if self.plan.lock_memory
             && let Err(error) = lock_memory()
@@ -153,6 +167,33 @@ impl Deployed {
             for name in &chain.callbacks {
                 let has = program.callbacks.iter().any(|callback| callback.name == *name);
                 self.known(has, "callback", name, &format!(" of chain `{}`", chain.name), callbacks)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses chains that go on through a timer, and warns of deadlines that no priority serves.
+    fn check_chains(&self, program: &Program) -> Result<(), DeployError> {
+        for chain in &self.plan.chains {
+            let mut links = chain.callbacks.windows(2);
+            if let Some([from, timer]) = links.find(|link| program.timers.contains(&link[1])) {
+                let (chain, from, timer) = (chain.name.clone(), from.clone(), timer.clone());
+                return Err(DeployError::Timer { chain, from, timer });
+            }
+        }
+        if self.plan.chains.is_empty() {
+            return Ok(());
+        }
+        for of_program in &program.deployment.callbacks {
+            let plan = self.callback(&of_program.name);
+            let deadline = plan.deadline.or(of_program.deadline);
+            if let (Some(deadline), None, None) = (deadline, plan.priority, of_program.priority) {
+                log::warn!(
+                    target: "rospin",
+                    "callback `{}` has a deadline of {deadline:?}, but is in no chain and has no priority: under \
+                     fixed-priority it runs after all chains; give it a priority, or put it into a chain",
+                    of_program.name
+                );
             }
         }
         Ok(())

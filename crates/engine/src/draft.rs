@@ -106,6 +106,7 @@ impl<'a> Draft<'a, Due> {
         if period.is_some_and(|period| period.is_zero()) {
             return Err(TimerError::ZeroPeriod { timer: name });
         }
+        group.context.catalog().timer(&name);
         let (now, turn) = group.context.clock().read_with_turn(clock);
         let reckoned = first_due.is_none().then_some((turn, delay));
         let first_due = first_due.unwrap_or(now + delay);

@@ -104,6 +104,26 @@ fn the_programs_own_executor_is_changed_by_its_name() {
 }
 
 #[test]
+fn names_that_other_programs_have_are_passed_over() {
+    let text = "elsewhere = [\"camera*\", \"detector\", \"*/track\"]
+        executor = [{ name = \"main\" }, { name = \"detector\" }]
+        group = [{ name = \"track\", executor = \"main\" }]
+        callback = [{ name = \"camera/image\" }]
+        chain = [{ name = \"c\", callbacks = [\"camera/image\", \"map/timer1\"] }]";
+    let error = program(deployed(text)).unwrap_err().to_string();
+    assert!(error.contains("names callback `map/timer1` of chain `c`"), "{error}");
+    program(deployed(&text.replace(", \"map/timer1\"", ""))).unwrap();
+}
+
+#[test]
+fn a_chain_does_not_go_on_through_a_timer() {
+    let text = "chain = [{ name = \"c\", callbacks = [\"map/timer0\", \"control/timer0\"] }]";
+    let error = program(deployed(text)).unwrap_err();
+    assert!(matches!(error, SpinError::Deployment(DeployError::Timer { .. })), "{error:?}");
+    assert!(error.to_string().contains("`control/timer0` is a timer and takes nothing from `map/timer0`"), "{error}");
+}
+
+#[test]
 fn names_that_the_program_does_not_have_are_errors_that_name_those_it_has() {
     for (text, what, known) in [
         ("executor = [{ name = \"mian\" }]", "executor `mian`", "main"),

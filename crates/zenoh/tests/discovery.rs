@@ -70,7 +70,11 @@ fn another_process_is_seen_until_it_ends_or_is_killed() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let place = Place::new();
-    let node = place.host().ros(&context).create_node("observer").unwrap();
+    let node = place
+        .host()
+        .ros(&context)
+        .create_node(NodeOptions::new("observer").start_parameter_services(false).enable_rosout(false))
+        .unwrap();
     for is_killed in [false, true, false] {
         let mut other = start(&place);
         wait_until(&executor, "it has come", || is_known(&node));
