@@ -3,6 +3,8 @@
 use std::pin::pin;
 use std::sync::Arc;
 
+use rospin_core::Instant;
+
 use crate::companions::{Along, Companions};
 use crate::context::Context;
 use crate::executor_handle::ExecutorHandle;
@@ -125,6 +127,16 @@ impl Executor {
             (Ok(_), None) => Err(SpinError::Halted),
             (Err(error), _) => Err(error),
         }
+    }
+
+    /// Returns when the executor's next timer or sleeper is due, as a time on the steady clock, or `None` if none waits. Timers and
+    /// sleepers on ROS time count only while it follows the system clock.
+    ///
+    /// Tests move a [`ManualClock`](crate::ManualClock) there. Waits for the end of a spin that another thread is in; never call it
+    /// from a callback.
+    #[must_use]
+    pub fn next_due(&self) -> Option<Instant> {
+        self.solo.next_due()
     }
 
     /// Returns a handle, for callbacks and other threads.

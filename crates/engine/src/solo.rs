@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use rospin_core::Scheduler;
+use rospin_core::{Instant, Scheduler};
 
 use crate::context::Context;
 use crate::executor_core::ExecutorCore;
@@ -69,6 +69,12 @@ impl Solo {
     /// Spins until `main` is done, see [`Executor::spin_until`](crate::Executor::spin_until).
     pub(crate) fn spin_with(&self, options: SpinOptions, main: MainFuture<'_>) -> Result<SpinEnd, SpinError> {
         self.prepare(options).run(Some(main))
+    }
+
+    /// Returns the next due time of timers and sleepers, see [`Executor::next_due`](crate::Executor::next_due).
+    pub(crate) fn next_due(&self) -> Option<Instant> {
+        let core = &self.handle.core;
+        core.lock_state().next_due(&core.shared)
     }
 
     fn prepare(&self, options: SpinOptions) -> Spin<'_> {

@@ -29,6 +29,7 @@
 //!   run at the same time.
 //! - An [`Executor`] has threads and a policy, and is spun. A [`Context`] has the clocks.
 //! - A [`container`] runs several nodes, which a file lists.
+//! - A [`testing::Harness`] runs nodes in tests, under a clock of its own.
 //! - [`msgs`] has the messages of ROS 2's own packages, a feature per package.
 //!
 //! # Middlewares
@@ -45,6 +46,7 @@ mod console;
 mod init;
 pub mod prelude;
 mod signals;
+pub mod testing;
 
 pub use rospin_container as container;
 pub use rospin_engine::{
@@ -78,4 +80,6 @@ mod documents {
     struct Node;
     #[doc = include_str!("../../../book/src/guide/messages.md")]
     struct Messages;
+    #[doc = include_str!("../../../book/src/guide/testing.md")]
+    struct Testing;
 }

@@ -119,7 +119,7 @@ impl Spin<'_> {
         let steady = self.executor.sleeps.earlier(state.scheduler.next_due());
         let system = state.next_due_by_system_clock(self.executor);
         // One parked thread watches the timers. The others need not wake for them.
-        let due = self.next_due(state);
+        let due = state.next_due(self.executor);
         let watches = state.watch.is_none_or(|(_, until)| due.is_some_and(|due| due < until));
         let deadline = if watches {
             state.watch = due.map(|due| (seat.thread, due));
@@ -145,16 +145,8 @@ impl Spin<'_> {
         let is_ros_time_up = || self.executor.times.ros_watch.is_up_now(self.executor.times.dial());
         self.threads > 1
             && state.parked > 0
-            && (state.scheduler.has_candidates() || self.next_due(state).is_some_and(unwatched) || is_ros_time_up())
-    }
-
-    /// Returns the next due time of timers and sleepers on the steady and the system clock, as a time on the steady clock.
-    fn next_due(&self, state: &State) -> Option<Instant> {
-        let system = state.next_due_by_system_clock(self.executor).map(|due| {
-            let clock = &self.executor.times.clock;
-            clock.now() + due.saturating_since(clock.system())
-        });
-        let steady = self.executor.sleeps.earlier(state.scheduler.next_due());
-        [steady, system].into_iter().flatten().min()
+            && (state.scheduler.has_candidates()
+                || state.next_due(self.executor).is_some_and(unwatched)
+                || is_ros_time_up())
     }
 }

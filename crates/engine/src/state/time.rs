@@ -47,6 +47,16 @@ impl State {
         executor.sleeps.watch_ros_time(&executor.times);
     }
 
+    /// Returns the next due time of timers and sleepers on the steady and the system clock, as a time on the steady clock.
+    pub(crate) fn next_due(&self, executor: &Shared) -> Option<Instant> {
+        let system = self.next_due_by_system_clock(executor).map(|due| {
+            let clock = &executor.times.clock;
+            clock.now() + due.saturating_since(clock.system())
+        });
+        let steady = executor.sleeps.earlier(self.scheduler.next_due());
+        [steady, system].into_iter().flatten().min()
+    }
+
     /// Returns the next due time of timers and sleepers by the system clock, which ROS time may follow.
     pub(crate) fn next_due_by_system_clock(&self, executor: &Shared) -> Option<SystemDue> {
         let ros = self.ros.next_due_by_system_clock(&self.scheduler, &executor.times);

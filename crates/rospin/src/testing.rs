@@ -1,0 +1,314 @@
+//! Tests of one's own nodes: in one process, without a network, and without waiting.
+//!
+//! A [`Harness`] has a clock that stands still while callbacks run, and moves from one due time to the next. So a second
+//! of a robot's life takes as long as its callbacks do, and every run of a test is the same.
+//!
+//! ```
+//! use rospin::msgs::std_msgs::msg::UInt32;
+//! use rospin::prelude::*;
+//! use rospin::testing::Harness;
+//!
+//! // The node under test: doubles what it hears.
+//! fn doubler(ros: &Ros) -> rospin::Result<Subscription> {
+//!     let node = ros.create_node("doubler")?;
+//!     let publisher = node.create_publisher::<UInt32>("doubled")?;
+//!     let double = move |number: &UInt32| publisher.publish(UInt32 { data: 2 * number.data });
+//!     Ok(node.create_subscription("numbers", double)?)
+//! }
+//!
+//! let mut test = Harness::new();
+//! let _doubler = doubler(test.ros())?;
+//! let doubled = test.record::<UInt32>("doubled")?;
+//! let numbers = test.node().create_publisher::<UInt32>("numbers")?;
+//!
+//! numbers.publish(UInt32 { data: 21 })?;
+//! test.run()?;
+//! assert_eq!(doubled.last().unwrap().data, 42);
+//! # Ok::<(), rospin::Error>(())
+//! ```
+
+use std::fmt;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context as TaskContext, Poll, Waker};
+use std::time::Duration;
+
+use rospin_engine::{Context, ContextOptions, Executor, ExecutorOptions, Instant, ManualClock, SpinError, SpinOptions};
+use rospin_node::{
+    Message, Node, NodeError, NodeOptions, Ros, RosArguments, Subscription, SubscriptionOptions, TopicError,
+};
+
+/// The most callbacks that may run at one instant of the clock.
+const CALLBACKS_AT_ONCE_MAX: usize = 100_000;
+/// The most messages that a recording takes between two steps.
+const RECORDED_MAX: usize = CALLBACKS_AT_ONCE_MAX;
+
+/// Reasons for which a test could not go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HarnessError {
+    /// An executor could not spin, or a callback panicked in a group that halts then.
+    #[error("executor `{executor}` could not go on")]
+    Spin {
+        /// The executor.
+        executor: String,
+        /// The reason.
+        #[source]
+        source: Box<SpinError>,
+    },
+    /// Callbacks trigger each other without end.
+    #[error(
+        "at {at:?} since the beginning, {CALLBACKS_AT_ONCE_MAX} callbacks have run and more are ready; do they trigger each other?"
+    )]
+    NeverIdle {
+        /// Time since the beginning.
+        at: Duration,
+    },
+    /// What was waited for did not come in time.
+    #[error("it has not come after {0:?}")]
+    TooLate(Duration),
+    /// What was waited for cannot come: nothing is ready, and no timer is due.
+    #[error("it cannot come: {0:?} since the beginning, nothing is ready and nothing is due any more")]
+    Nothing(Duration),
+}
+
+/// Runs nodes under a clock of its own. The [module](self) has an example.
+pub struct Harness {
+    clock: ManualClock,
+    begin: Instant,
+    ros: Ros,
+    node: Node,
+    /// Executors besides the main one.
+    others: Vec<Executor>,
+    recordings: Executor,
+}
+
+impl Harness {
+    /// Creates a harness without nodes under test.
+    ///
+    /// # Panics
+    /// Never: its own node has a valid name.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_arguments(RosArguments::default())
+    }
+
+    /// Creates a harness as [`new`](Self::new) does, whose nodes have these arguments: names, parameters.
+    ///
+    /// # Panics
+    /// If the arguments give all nodes an invalid name.
+    #[must_use]
+    pub fn with_arguments(arguments: RosArguments) -> Self {
+        let clock = ManualClock::new();
+        // A time stamp of zero means no time in ROS.
+        clock.advance(Duration::from_secs(1));
+        let context = Context::new(ContextOptions::new().manual_clock(clock.clone()));
+        let ros = Ros::in_process(&context).with_arguments(arguments);
+        let recordings = context.create_executor(ExecutorOptions::new("recordings"));
+        let options = NodeOptions::new("test").use_global_arguments(false).start_parameter_services(false);
+        let node = ros.create_node(options).expect("the name is valid");
+        let begin = clock_now(&context);
+        Self { clock, begin, ros, node, others: Vec::new(), recordings }
+    }
+
+    /// Returns what creates nodes.
+    #[must_use]
+    pub const fn ros(&self) -> &Ros {
+        &self.ros
+    }
+
+    /// Returns the test's own node, called `test`: it publishes, and calls services and actions.
+    #[must_use]
+    pub const fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// Returns the time since the beginning.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        clock_now(self.ros.context()).saturating_since(self.begin)
+    }
+
+    /// Creates a node with the main executor, as [`Ros::create_node`] does.
+    ///
+    /// # Errors
+    /// Those of [`Ros::create_node`].
+    pub fn create_node(&self, options: impl Into<NodeOptions>) -> Result<Node, NodeError> {
+        self.ros.create_node(options)
+    }
+
+    /// Has the harness spin one more executor besides [`Ros::executor`]. Executors take turns, a callback at a time, in
+    /// the order in which they were added.
+    pub fn add_executor(&mut self, executor: Executor) {
+        self.others.push(executor);
+    }
+
+    /// Records the messages of a topic from now on. A plain `&str` is the topic. Quality of service is chosen such that
+    /// every publisher fits.
+    ///
+    /// # Errors
+    /// If the topic's or the type's name is invalid.
+    pub fn record<M: Message>(&self, topic: impl Into<String>) -> Result<Recording<M>, TopicError> {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let (list, context, begin) = (Arc::clone(&heard), self.ros.context().clone(), self.begin);
+        let options = SubscriptionOptions::new(topic.into()).keep_last(RECORDED_MAX).best_effort();
+        let group = self.recordings.create_group("recordings", ());
+        let subscription = self.node.on(&group).create_subscription(options, move |message: Arc<M>| {
+            lock(&list).push((clock_now(&context).saturating_since(begin), message));
+        })?;
+        Ok(Recording { heard, _subscription: subscription })
+    }
+
+    /// Runs everything that is ready now, and what it triggers. The clock stands still.
+    ///
+    /// # Errors
+    /// If an executor cannot go on, or callbacks trigger each other without end.
+    pub fn run(&mut self) -> Result<(), HarnessError> {
+        let mut ran = 0;
+        loop {
+            let executors = [self.ros.executor()].into_iter().chain(&self.others).chain([&self.recordings]);
+            let mut is_idle = true;
+            for executor in executors {
+                match executor.spin(SpinOptions::spin_once().timeout(Duration::ZERO)) {
+                    Ok(_) => (is_idle, ran) = (false, ran + 1),
+                    Err(SpinError::Timeout) => {}
+                    Err(source) => {
+                        let executor = executor.handle().name().to_owned();
+                        return Err(HarnessError::Spin { executor, source: Box::new(source) });
+                    }
+                }
+            }
+            if is_idle {
+                return Ok(());
+            }
+            if ran > CALLBACKS_AT_ONCE_MAX {
+                return Err(HarnessError::NeverIdle { at: self.elapsed() });
+            }
+        }
+    }
+
+    /// Runs for that long, from due time to due time, and ends at the end of it: what is due exactly then has run.
+    ///
+    /// # Errors
+    /// Those of [`run`](Self::run).
+    pub fn run_for(&mut self, duration: Duration) -> Result<(), HarnessError> {
+        let end = clock_now(self.ros.context()) + duration;
+        self.run()?;
+        while self.step(end) {
+            self.run()?;
+        }
+        Ok(())
+    }
+
+    /// Runs until the future resolves, but no longer than `limit`, and returns its output. The clock stands at the
+    /// moment at which it resolved.
+    ///
+    /// # Errors
+    /// Those of [`run`](Self::run), and if the future does not resolve in time, or cannot.
+    pub fn wait<F: Future>(&mut self, future: F, limit: Duration) -> Result<F::Output, HarnessError> {
+        let end = clock_now(self.ros.context()) + limit;
+        let mut future = pin!(future);
+        loop {
+            // It is polled after every step, so it need not wake anybody.
+            if let Poll::Ready(output) = future.as_mut().poll(&mut TaskContext::from_waker(Waker::noop())) {
+                return Ok(output);
+            }
+            self.run()?;
+            if let Poll::Ready(output) = future.as_mut().poll(&mut TaskContext::from_waker(Waker::noop())) {
+                return Ok(output);
+            }
+            if self.next_due().is_none() {
+                return Err(HarnessError::Nothing(self.elapsed()));
+            }
+            if !self.step(end) {
+                return Err(HarnessError::TooLate(limit));
+            }
+        }
+    }
+
+    /// Runs until the condition holds, but no longer than `limit`. It is checked before the start, and whenever
+    /// everything that was ready at an instant has run.
+    ///
+    /// # Errors
+    /// Those of [`wait`](Self::wait).
+    pub fn run_until(&mut self, mut condition: impl FnMut() -> bool, limit: Duration) -> Result<(), HarnessError> {
+        self.wait(std::future::poll_fn(move |_| if condition() { Poll::Ready(()) } else { Poll::Pending }), limit)
+    }
+
+    /// Returns the next time at which a timer or a sleeper of any executor is due.
+    fn next_due(&self) -> Option<Instant> {
+        let now = clock_now(self.ros.context());
+        let executors = [self.ros.executor()].into_iter().chain(&self.others).chain([&self.recordings]);
+        executors.filter_map(Executor::next_due).filter(|due| *due > now).min()
+    }
+
+    /// Moves the clock to the next due time, at most to `end`. Returns false if it is at the end already.
+    fn step(&self, end: Instant) -> bool {
+        let now = clock_now(self.ros.context());
+        let next = self.next_due().map_or(end, |due| due.min(end));
+        self.clock.advance(next.saturating_since(now));
+        next > now
+    }
+}
+
+impl Default for Harness {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Harness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Harness").field("elapsed", &self.elapsed()).finish_non_exhaustive()
+    }
+}
+
+/// Messages, with the time since the harness began.
+type Heard<M> = Vec<(Duration, Arc<M>)>;
+
+/// The messages that were heard on a topic, with the time since the harness began. [`Harness::record`] creates it.
+pub struct Recording<M> {
+    heard: Arc<Mutex<Heard<M>>>,
+    _subscription: Subscription,
+}
+
+impl<M> Recording<M> {
+    /// Returns the messages that were heard since the last call, with their times, and forgets them.
+    #[must_use]
+    pub fn take(&self) -> Vec<(Duration, Arc<M>)> {
+        std::mem::take(&mut lock(&self.heard))
+    }
+
+    /// Returns the last message.
+    #[must_use]
+    pub fn last(&self) -> Option<Arc<M>> {
+        lock(&self.heard).last().map(|(_, message)| Arc::clone(message))
+    }
+
+    /// Returns the number of messages.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        lock(&self.heard).len()
+    }
+
+    /// Returns true if there are no messages.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<M> fmt::Debug for Recording<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recording").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+fn clock_now(context: &Context) -> Instant {
+    context.clock().now()
+}
+
+fn lock<T>(list: &Mutex<T>) -> MutexGuard<'_, T> {
+    // The list is consistent between any two operations.
+    list.lock().unwrap_or_else(PoisonError::into_inner)
+}

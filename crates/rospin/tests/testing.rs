@@ -1,0 +1,122 @@
+//! The harness for users' tests: time, futures, several executors, and what goes wrong.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use rospin::msgs::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse};
+use rospin::msgs::std_msgs::msg::UInt32;
+use rospin::testing::{Harness, HarnessError};
+use rospin::{ClockKind, ExecutorOptions, RosArguments, Subscription, Timer};
+
+const SECOND: Duration = Duration::from_secs(1);
+const MS: Duration = Duration::from_millis(1);
+
+fn ticker(test: &Harness, period: Duration) -> Timer {
+    let node = test.create_node("ticker").unwrap();
+    let ticks = node.create_publisher::<UInt32>("ticks").unwrap();
+    let mut count = 0;
+    let tick = move |_| {
+        count += 1;
+        ticks.publish(UInt32 { data: count })
+    };
+    node.create_timer(period, tick).unwrap()
+}
+
+#[test]
+fn a_second_of_a_timer_at_100_hz_has_100_ticks_at_their_due_times() {
+    let mut test = Harness::new();
+    let ticks = test.record::<UInt32>("ticks").unwrap();
+    let _ticker = ticker(&test, 10 * MS);
+    test.run_for(SECOND).unwrap();
+    assert_eq!((ticks.len(), test.elapsed()), (100, SECOND));
+    for (number, (at, tick)) in (1..).zip(ticks.take()) {
+        assert_eq!((at, tick.data), (number * 10 * MS, number));
+    }
+    assert!(ticks.is_empty() && test.ros().context().losses().is_empty());
+}
+
+#[test]
+fn the_clock_ends_where_it_should_though_nothing_is_due_there() {
+    let mut test = Harness::new();
+    let ticks = test.record::<UInt32>("ticks").unwrap();
+    let _ticker = ticker(&test, 10 * MS);
+    test.run_for(15 * MS).unwrap();
+    assert_eq!((ticks.len(), test.elapsed()), (1, 15 * MS));
+    test.run_for(5 * MS).unwrap();
+    assert_eq!((ticks.len(), test.elapsed()), (2, 20 * MS));
+    test.run_for(Duration::ZERO).unwrap();
+    assert_eq!(ticks.len(), 2);
+}
+
+#[test]
+fn futures_are_driven_and_time_moves_for_them() {
+    let mut test = Harness::new();
+    let server = test.create_node("server").unwrap();
+    let handle = test.ros().executor().handle();
+    // Takes 30 ms for an answer.
+    let add = move |AddTwoIntsRequest { a, b }| {
+        let pause = handle.sleep(ClockKind::Steady, 30 * MS);
+        async move {
+            pause.await.unwrap();
+            AddTwoIntsResponse { sum: a + b }
+        }
+    };
+    let _server = server.create_service::<AddTwoInts, _, _>("add", add).unwrap();
+    let client = test.node().create_client::<AddTwoInts>("add").unwrap();
+    let response = test.wait(client.call(AddTwoIntsRequest { a: 2, b: 3 }), SECOND).unwrap().unwrap();
+    assert_eq!((response.sum, test.elapsed()), (5, 30 * MS));
+    // It waits on a clock of the executor's, too.
+    let pause = test.ros().executor().handle().sleep(ClockKind::Steady, 70 * MS);
+    test.wait(pause, SECOND).unwrap().unwrap();
+    assert_eq!(test.elapsed(), 100 * MS);
+}
+
+#[test]
+fn what_does_not_come_is_an_error_that_says_why() {
+    let mut test = Harness::new();
+    let error = test.wait(std::future::pending::<()>(), SECOND).unwrap_err();
+    assert!(matches!(error, HarnessError::Nothing(_)), "{error}");
+    let _ticker = ticker(&test, 300 * MS);
+    let error = test.run_until(|| false, SECOND).unwrap_err();
+    assert!(matches!(error, HarnessError::TooLate(SECOND)), "{error}");
+    assert_eq!(test.elapsed(), SECOND);
+}
+
+#[test]
+fn callbacks_that_trigger_each_other_for_ever_are_an_error() {
+    let mut test = Harness::new();
+    let node = test.create_node("echo").unwrap();
+    let publisher = node.create_publisher::<UInt32>("loop").unwrap();
+    let first = publisher.clone();
+    let _echo: Subscription =
+        node.create_subscription("loop", move |message: &UInt32| publisher.publish(message.clone())).unwrap();
+    first.publish(UInt32 { data: 1 }).unwrap();
+    let error = test.run().unwrap_err();
+    assert!(matches!(error, HarnessError::NeverIdle { .. }), "{error}");
+}
+
+#[test]
+fn several_executors_share_the_clock() {
+    let mut test = Harness::new();
+    let other = test.ros().context().create_executor(ExecutorOptions::new("other"));
+    let count = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&count);
+    let group = other.create_group("group", ());
+    let heard = move |_: &UInt32| _ = counted.fetch_add(1, Ordering::Relaxed);
+    let _subscription = test.node().on(&group).create_subscription("ticks", heard).unwrap();
+    test.add_executor(other);
+    let _ticker = ticker(&test, 100 * MS);
+    test.run_until(|| count.load(Ordering::Relaxed) == 7, SECOND).unwrap();
+    assert_eq!(test.elapsed(), 700 * MS);
+}
+
+#[test]
+fn nodes_under_test_have_the_arguments() {
+    let arguments = ["test", "--ros-args", "-r", "__ns:=/robot", "-p", "rate:=5"];
+    let test = Harness::with_arguments(RosArguments::parse(arguments).unwrap());
+    let node = test.create_node("arm").unwrap();
+    assert_eq!(node.fully_qualified_name(), "/robot/arm");
+    assert_eq!(node.declare_parameter("rate", 1).unwrap().get(), 5);
+    assert_eq!(test.node().fully_qualified_name(), "/test");
+}
