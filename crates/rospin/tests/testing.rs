@@ -90,7 +90,7 @@ fn callbacks_that_trigger_each_other_for_ever_are_an_error() {
     let publisher = node.create_publisher::<UInt32>("loop").unwrap();
     let first = publisher.clone();
     let _echo: Subscription =
-        node.create_subscription("loop", move |message: &UInt32| publisher.publish(message.clone())).unwrap();
+        node.create_subscription("loop", move |message: &UInt32| publisher.publish(*message)).unwrap();
     first.publish(UInt32 { data: 1 }).unwrap();
     let error = test.run().unwrap_err();
     assert!(matches!(error, HarnessError::NeverIdle { .. }), "{error}");
