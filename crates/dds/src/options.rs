@@ -77,6 +77,12 @@ pub enum JoinError {
     },
 }
 
+/// The interface of this machine's nodes. Other nodes announce themselves to its address, and the library ignores announcements that
+/// come through an interface that it does not use.
+const LOOPBACK: &str = "<NetworkInterface address=\"127.0.0.1\"/>";
+/// The interface that the library chooses, for peers on other machines.
+const CHOSEN: &str = "<NetworkInterface autodetermine=\"true\"/>";
+
 /// Options of a process' part in a domain.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DomainOptions {
@@ -224,15 +230,24 @@ impl DomainOptions {
             ),
         };
         discovery += &self.peers_xml();
-        let general = match self.range {
-            DiscoveryRange::Off | DiscoveryRange::Localhost => {
-                "<General><AllowMulticast>false</AllowMulticast></General>"
-            }
-            DiscoveryRange::Subnet | DiscoveryRange::SystemDefault => "",
-        };
+        let mut general = String::new();
+        if matches!(self.range, DiscoveryRange::Off | DiscoveryRange::Localhost) {
+            general += "<AllowMulticast>false</AllowMulticast>";
+        }
+        if self.range == DiscoveryRange::Localhost && !self.chooses_interfaces() {
+            let chosen = if self.peers.is_empty() { "" } else { CHOSEN };
+            general += &format!("<Interfaces>{chosen}{LOOPBACK}</Interfaces>");
+        }
         let config = &self.config;
-        let ours = format!("<CycloneDDS><Domain>{general}<Discovery>{discovery}</Discovery></Domain></CycloneDDS>");
+        let ours = format!(
+            "<CycloneDDS><Domain><General>{general}</General><Discovery>{discovery}</Discovery></Domain></CycloneDDS>"
+        );
         Ok(if config.is_empty() { ours } else { format!("{ours},{config}") })
+    }
+
+    /// Returns true if `CYCLONEDDS_URI` has network interfaces, or may have them in a file.
+    fn chooses_interfaces(&self) -> bool {
+        self.config.contains("file:") || self.config.contains("NetworkInterface")
     }
 
     fn peers_xml(&self) -> String {
@@ -307,7 +322,12 @@ mod tests {
         };
         let (local, subnet) = (xml(DiscoveryRange::Localhost), xml(DiscoveryRange::Subnet));
         assert!(local.contains("<Peers><Peer address=\"localhost\"/><Peer address=\"robot\"/></Peers>"), "{local}");
-        assert!(local.contains("<AllowMulticast>false<"), "{local}");
+        assert!(
+            local.contains("<AllowMulticast>false<") && local.contains(CHOSEN) && local.contains(LOOPBACK),
+            "{local}"
+        );
+        let alone = DomainOptions::new().discovery_range(DiscoveryRange::Localhost).xml(None).unwrap();
+        assert!(alone.contains(LOOPBACK) && !alone.contains(CHOSEN), "{alone}");
         assert!(subnet.contains("<Peers><Peer address=\"robot\"/></Peers>"), "{subnet}");
         assert!(!subnet.contains("Multicast"), "{subnet}");
         for found in [&local, &subnet] {
