@@ -21,12 +21,14 @@ pub enum LossCause {
     Cancelled,
     /// A timer was late and skipped due times, as its overrun policy says.
     TimerOverrun,
+    /// The source matches items, and this one was part of no match.
+    Unmatched,
 }
 
 impl LossCause {
     /// All causes.
-    pub const ALL: [Self; 5] =
-        [Self::QueueFull, Self::EntityDropped, Self::TakeFailed, Self::Cancelled, Self::TimerOverrun];
+    pub const ALL: [Self; 6] =
+        [Self::QueueFull, Self::EntityDropped, Self::TakeFailed, Self::Cancelled, Self::TimerOverrun, Self::Unmatched];
 
     const fn index(self) -> usize {
         match self {
@@ -35,6 +37,7 @@ impl LossCause {
             Self::TakeFailed => 2,
             Self::Cancelled => 3,
             Self::TimerOverrun => 4,
+            Self::Unmatched => 5,
         }
     }
 }
@@ -47,6 +50,7 @@ impl fmt::Display for LossCause {
             Self::TakeFailed => "take failed",
             Self::Cancelled => "cancelled",
             Self::TimerOverrun => "timer overrun",
+            Self::Unmatched => "unmatched",
         })
     }
 }

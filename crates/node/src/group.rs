@@ -2,9 +2,11 @@
 
 use std::fmt;
 
+use std::time::Duration;
+
 use rospin_engine::{
-    CallbackGroup, Context, Entity, EntityKind, EntityOptions, Failures, ReentrantGroup, Source, SourceError, Timer,
-    TimerError, TimerOptions,
+    CallbackGroup, Context, Entity, EntityKind, EntityOptions, Failures, GroupGone, JumpCallback, JumpThreshold,
+    ReentrantGroup, Source, SourceError, TimeJump, Timer, TimerError, TimerOptions,
 };
 
 /// A node's own group: mutually exclusive, without a payload, on the main executor of its [`Ros`](crate::Ros).
@@ -42,7 +44,17 @@ pub trait Group {
         options: TimerOptions,
         callback: impl Fn() + Send + Sync + 'static,
     ) -> Result<Timer, TimerError>;
+    /// Creates a callback that is told when ROS time jumps back, or to another source.
+    #[doc(hidden)]
+    fn create_reset_callback(
+        &self,
+        callback: impl Fn(&TimeJump) + Send + Sync + 'static,
+    ) -> Result<JumpCallback, GroupGone>;
 }
+
+/// The jumps after which earlier stamps mean nothing any more.
+const RESET: JumpThreshold =
+    JumpThreshold { min_forward: None, min_backward: Some(Duration::from_nanos(1)), on_clock_change: true };
 
 /// A group that runs at most one callback at a time.
 pub trait Exclusive: Group {
@@ -111,6 +123,14 @@ macro_rules! group {
             ) -> Result<Timer, TimerError> {
                 let $given = self;
                 $inner.create_timer(options, move |$($payload,)? _| callback())
+            }
+
+            fn create_reset_callback(
+                &self,
+                callback: impl Fn(&TimeJump) + Send + Sync + 'static,
+            ) -> Result<JumpCallback, GroupGone> {
+                let $given = self;
+                $inner.create_jump_callback(RESET, move |$($payload,)? jump| callback(jump))
             }
         }
     };

@@ -121,6 +121,14 @@ impl<T> Inbox<T> {
         self.next
     }
 
+    /// Returns when the oldest item arrived, or `None` if there is none. Requires that a notifier is attached.
+    pub(crate) fn oldest_arrival(&self) -> Option<Instant> {
+        if self.len() == 0 {
+            return None;
+        }
+        self.shared.lock().items.front().and_then(|(arrival, _)| *arrival)
+    }
+
     /// Returns how many items there are.
     pub(crate) fn len(&self) -> usize {
         self.shared.count.load(Ordering::Acquire)

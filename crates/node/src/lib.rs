@@ -14,6 +14,7 @@
 //! - [`ActionServer`], [`ActionClient`]: goals that take time, give feedback and can be canceled.
 //! - [`LifecycleNode`]: a managed node, which implements [`Lifecycle`]. Launch files and `ros2 lifecycle` configure
 //!   and activate it.
+//! - [`message_filters`]: messages of several topics that belong together, and caches of messages by time.
 //! - [`Ros`]: creates nodes, over a middleware or in one process.
 //!
 //! Programs use all of this through the crate `rospin`, which exports it.
@@ -61,6 +62,7 @@ mod link;
 mod local_topics;
 mod matches;
 mod message;
+pub mod message_filters;
 mod middleware;
 mod names;
 mod network;
@@ -95,6 +97,7 @@ pub use inbox::{Delivery, Inbox};
 pub use lifecycle::{Lifecycle, LifecycleHandle, LifecycleNode, LifecyclePublisher};
 pub use matches::{Awaited, Matches};
 pub use message::{Encode, Message, Service};
+pub use message_filters::Stamped;
 pub use middleware::{
     CYCLONE_DDS_THREADS, ClientEnd, Middleware, NodeEnd, PublisherEnd, ReplyEnd, RequestSource, SubscriptionEnd,
     ZENOH_THREADS,

@@ -2,10 +2,14 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
 
-use rospin_engine::{EntityKind, GroupGone, GroupOptions, SourceError, Tick, Timer, TimerError, TimerOptions};
+use rospin_engine::{
+    ClockKind, EntityKind, GroupGone, GroupOptions, Sleep, SourceError, Tick, Timer, TimerError, TimerOptions,
+};
 
-use crate::callback::{Callback, GivesTick, Nothing, SubscriptionCallback, Value};
+use crate::callback::{Callback, GivesItem, Nothing, SubscriptionCallback, Value};
 use crate::dynamic::{DynamicMessage, MessageType};
 use crate::error::{ServiceError, TopicError};
 use crate::group::{Group, OwnGroup};
@@ -50,6 +54,19 @@ impl<'a, G: Group> On<'a, G> {
     {
         let draft = subscription::Draft::<PhantomData<M>>::of_message(self.node, self.group, options.into())?;
         draft.finish(self.group, callback)
+    }
+
+    /// Creates a subscription whose callback needs no payload, for code that is generic over the kind of group.
+    ///
+    /// # Errors
+    /// If the topic's or the type's name is invalid, the middleware refuses, or the group is gone.
+    pub fn create_plain_subscription<M: Message>(
+        &self,
+        options: impl Into<SubscriptionOptions>,
+        callback: impl Fn(Arc<M>) + Send + Sync + 'static,
+    ) -> Result<Subscription, TopicError> {
+        let draft = subscription::Draft::<PhantomData<M>>::of_message(self.node, self.group, options.into())?;
+        draft.finish_plain(self.group, callback)
     }
 
     /// Creates a subscription whose message type is known only at run time. Its callback gets a [`DynamicMessage`].
@@ -100,7 +117,7 @@ impl<'a, G: Group> On<'a, G> {
     {
         let options = options.into();
         let name = options.given_name().map_or_else(|| format!("{}/timer", self.group.name()), str::to_owned);
-        callback.on_timer(self.group, options, GivesTick(self.group.failures(&name)))
+        callback.on_timer(self.group, options, GivesItem(self.group.failures(&name)))
     }
 }
 
@@ -198,8 +215,22 @@ impl Node {
         self.on(self.own_group()?).create_timer(options, callback)
     }
 
-    /// Returns the node's own group, and creates it on first use.
-    pub(crate) fn own_group(&self) -> Result<&OwnGroup, GroupGone> {
+    /// Returns a sleep on the node's clock, which is ROS time. Whoever polls it on an executor is woken by that executor, and otherwise
+    /// by that of the node's own group.
+    ///
+    /// # Errors
+    /// If the node's [`Ros`](crate::Ros) was dropped.
+    pub fn sleep(&self, duration: Duration) -> Result<Sleep, GroupGone> {
+        let name = self.name().base_name();
+        let executor = self.own_executor().ok_or_else(|| GroupGone { group: name.to_owned() })?;
+        Ok(executor.sleep(ClockKind::Ros, duration))
+    }
+
+    /// Returns the node's own group, and creates it on first use. It is for code that is generic over the kind of group.
+    ///
+    /// # Errors
+    /// If the node's [`Ros`](crate::Ros) was dropped.
+    pub fn own_group(&self) -> Result<&OwnGroup, GroupGone> {
         let name = self.name().base_name();
         let executor = self.own_executor().ok_or_else(|| GroupGone { group: name.to_owned() })?;
         let options = GroupOptions::new(name).node(self.fully_qualified_name());

@@ -9,12 +9,12 @@ use crate::qos::{Durability, Qos, Reliability};
 /// Options of every entity with a callback, which the engine uses.
 #[derive(Clone, Debug)]
 pub(crate) struct Common {
-    name: Option<String>,
-    entity: EntityOptions,
+    pub(crate) name: Option<String>,
+    pub(crate) entity: EntityOptions,
 }
 
 impl Common {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { name: None, entity: EntityOptions::new("") }
     }
 
@@ -38,8 +38,12 @@ impl Common {
         deployed_depth: impl FnOnce(&str) -> Option<usize>,
     ) -> (EntityOptions, Qos) {
         let qos = deployed_depth(&name).map_or(qos, |depth| qos.with_depth(depth));
-        let options = self.entity.name(name);
-        (qos.depth().into_iter().fold(options, EntityOptions::depth), qos)
+        (self.into_entity_options(name, qos.depth()), qos)
+    }
+
+    /// Returns the engine's options under that name, with the depth of the queue, if it has one.
+    pub(crate) fn into_entity_options(self, name: String, depth: Option<usize>) -> EntityOptions {
+        depth.into_iter().fold(self.entity.name(name), EntityOptions::depth)
     }
 }
 
@@ -53,21 +57,24 @@ macro_rules! common_setters {
             self
         }
 
-        /// Sets the priority, see [`EntityOptions::priority`].
+        /// Sets the priority, see
+        /// [`EntityOptions::priority`](rospin_engine::EntityOptions::priority).
         #[must_use]
         pub fn priority(mut self, priority: Priority) -> Self {
             self.common.entity = self.common.entity.priority(priority);
             self
         }
 
-        /// Sets the deadline, counted from the arrival of the message, see [`EntityOptions::deadline`].
+        /// Sets the deadline, counted from the arrival of the message, see
+        /// [`EntityOptions::deadline`](rospin_engine::EntityOptions::deadline).
         #[must_use]
         pub fn deadline(mut self, deadline: Duration) -> Self {
             self.common.entity = self.common.entity.deadline(deadline);
             self
         }
 
-        /// Sets the maximum number of activations that run at once, see [`EntityOptions::max_in_flight`].
+        /// Sets the maximum number of activations that run at once, see
+        /// [`EntityOptions::max_in_flight`](rospin_engine::EntityOptions::max_in_flight).
         #[must_use]
         pub fn max_in_flight(mut self, count: u32) -> Self {
             self.common.entity = self.common.entity.max_in_flight(count);
@@ -75,7 +82,7 @@ macro_rules! common_setters {
         }
 
         /// Lets other callbacks of the group run while this asynchronous one awaits, see
-        /// [`EntityOptions::releases_group_at_await`].
+        /// [`EntityOptions::releases_group_at_await`](rospin_engine::EntityOptions::releases_group_at_await).
         #[must_use]
         pub fn releases_group_at_await(mut self) -> Self {
             self.common.entity = self.common.entity.releases_group_at_await();
@@ -95,6 +102,8 @@ macro_rules! qos_setters {
         }
     };
 }
+
+pub(crate) use {common_setters, qos_setters};
 
 /// Options of a subscription. A plain `&str` is its topic.
 #[derive(Clone, Debug)]

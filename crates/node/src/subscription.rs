@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
-use rospin_engine::{Entity, EntityOptions, Failures, LossCause};
+use rospin_engine::{Entity, EntityKind, EntityOptions, Failures, LossCause};
 
-use crate::callback::SubscriptionCallback;
+use crate::callback::{Received, SubscriptionCallback};
 use crate::error::TopicError;
 use crate::graph::{EndpointKind, Presence};
 use crate::group::Group;
@@ -115,6 +116,18 @@ impl<D: Decode> Draft<D> {
     ) -> Result<Subscription, TopicError> {
         let Self { options, messages, matches, failures, presence, node } = self;
         let entity = callback.create(group, options, messages, failures)?;
+        Ok(Subscription { entity, matches, _presence: presence, _node: node })
+    }
+
+    /// Gives it a callback that needs no payload, on a group of any kind.
+    pub(crate) fn finish_plain(
+        self,
+        group: &impl Group,
+        callback: impl Fn(Arc<D::Message>) + Send + Sync + 'static,
+    ) -> Result<Subscription, TopicError> {
+        let Self { options, messages, matches, failures: _, presence, node } = self;
+        let callback = move |received: Received<D::Message>| callback(received.into_arc());
+        let entity = group.create_inner(EntityKind::Subscription, options, messages, callback)?;
         Ok(Subscription { entity, matches, _presence: presence, _node: node })
     }
 }

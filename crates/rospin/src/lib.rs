@@ -30,6 +30,7 @@
 //! - An [`Executor`] has threads and a policy, and is spun. A [`Context`] has the clocks.
 //! - A [`container`] runs several nodes, which a file lists.
 //! - A [`testing::Harness`] runs nodes in tests, under a clock of its own.
+//! - [`message_filters`] gives callbacks the messages of several topics that belong together.
 //! - [`msgs`] has the messages of ROS 2's own packages, a feature per package.
 //!
 //! # Middlewares
@@ -82,4 +83,6 @@ mod documents {
     struct Messages;
     #[doc = include_str!("../../../book/src/guide/testing.md")]
     struct Testing;
+    #[doc = include_str!("../../../book/src/guide/message_filters.md")]
+    struct MessageFilters;
 }

@@ -1,6 +1,7 @@
 //! Messages and their encoding, as they travel between ROS 2 nodes.
 //!
 //! - [`Message`], [`Service`], [`Action`]: types of messages, with the names and hashes that they have in ROS 2.
+//! - [`Stamped`]: messages with the time to which their content belongs.
 //! - [`cdr`]: the encoding of ROS 2, for any type with serde's traits.
 //! - [`field`]: the encoding of generated messages' fields. Arrays of numbers are copied as a whole.
 //!
@@ -14,6 +15,6 @@ pub mod field;
 mod message;
 
 pub use action::Action;
-pub use message::{Message, Service};
+pub use message::{Message, Service, Stamped};
 #[doc(hidden)]
 pub use serde;

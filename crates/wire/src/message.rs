@@ -29,6 +29,35 @@ pub trait Message: Serialize + DeserializeOwned + Clone + Send + Sync + 'static 
     const TYPE_SUFFIX: &'static str = "";
 }
 
+/// A message with the time to which its content belongs, such as the time of a measurement.
+///
+/// Generated messages whose first field is a `std_msgs/Header` implement it, and so does the header itself.
+///
+/// ```
+/// use rospin_wire::Stamped;
+///
+/// struct Reading {
+///     measured_at_ns: i64,
+/// }
+///
+/// impl Stamped for Reading {
+///     fn stamp_ns(&self) -> i64 {
+///         self.measured_at_ns
+///     }
+/// }
+/// ```
+pub trait Stamped {
+    /// Returns the stamp in nanoseconds. Stamps of messages that are compared with each other count from the same moment, for ROS
+    /// time from the epoch.
+    fn stamp_ns(&self) -> i64;
+}
+
+impl<M: Stamped + ?Sized> Stamped for std::sync::Arc<M> {
+    fn stamp_ns(&self) -> i64 {
+        (**self).stamp_ns()
+    }
+}
+
 /// A service type. Request and response are structs with serde's derives.
 ///
 /// ```

@@ -7,7 +7,7 @@ mod values;
 use std::fmt::Write;
 
 use crate::hash;
-use crate::model::{Interface, Kind, Part, TypeRef};
+use crate::model::{Base, Interface, Kind, Part, Shape, TypeRef};
 use crate::packages::{Origin, Package, Packages};
 
 /// The surroundings of the generated code.
@@ -83,6 +83,7 @@ fn write_interface(out: &mut String, target: &Target<'_>, interface: &Interface)
                 "impl {wire}::Message for {name} {{\nconst TYPE: &'static str = \"{ros_name}\";\n\
                  const TYPE_HASH: ::core::option::Option<&'static str> = {hash};\n}}"
             );
+            write_stamp(out, target, interface);
         }
         Kind::Service => {
             let hash = known(hash::service(target.packages, interface));
@@ -110,6 +111,24 @@ fn write_interface(out: &mut String, target: &Target<'_>, interface: &Interface)
             out.push_str("}\n");
         }
     }
+}
+
+/// Writes the implementation of `Stamped` for the header itself, and for messages whose first field is one.
+fn write_stamp(out: &mut String, target: &Target<'_>, interface: &Interface) {
+    let Some(first) = interface.parts[0].fields.first() else { return };
+    let Base::Nested(of) = &first.base else { return };
+    let field = fields::identifier(&first.name);
+    let stamp = match (interface.ros_name().as_str(), of.to_string().as_str()) {
+        ("std_msgs/msg/Header", "builtin_interfaces/msg/Time") => {
+            format!("i64::from(self.{field}.sec) * 1_000_000_000 + i64::from(self.{field}.nanosec)")
+        }
+        (_, "std_msgs/msg/Header") if first.shape == Shape::One => {
+            format!("{}::Stamped::stamp_ns(&self.{field})", target.wire)
+        }
+        _ => return,
+    };
+    let (wire, name) = (target.wire, &interface.name);
+    let _ = writeln!(out, "impl {wire}::Stamped for {name} {{\nfn stamp_ns(&self) -> i64 {{\n{stamp}\n}}\n}}");
 }
 
 /// Writes documentation: a sentence, and the definition's text.

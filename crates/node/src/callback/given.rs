@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use rospin_engine::{
-    CallbackGroup, Entity, EntityKind, EntityOptions, Failures, Payload, ReentrantGroup, Source, SourceError, Tick,
+    CallbackGroup, Entity, EntityKind, EntityOptions, Failures, Payload, ReentrantGroup, Source, SourceError,
 };
 
 use super::Callback;
@@ -36,7 +36,7 @@ impl<M: Clone> Received<M> {
 }
 
 impl<M> Received<M> {
-    fn into_arc(self) -> Arc<M> {
+    pub(crate) fn into_arc(self) -> Arc<M> {
         match self {
             Self::Owned(message) => Arc::new(message),
             Self::Shared(message) => message,
@@ -146,9 +146,9 @@ struct GivesValue(Failures);
 struct GivesArc(Failures);
 #[derive(Clone)]
 struct GivesRef(Failures);
-/// The converter of timers.
+/// The converter of items that are the argument, such as the ticks of timers.
 #[derive(Clone)]
-pub(crate) struct GivesTick(pub(crate) Failures);
+pub(crate) struct GivesItem(pub(crate) Failures);
 
 /// Implements [`Convert`] for a converter that keeps nothing while the callback runs, and reports errors.
 macro_rules! convert {
@@ -172,4 +172,4 @@ macro_rules! convert {
 convert!([M: Clone + Send + Sync + 'static], GivesValue, Received<M>, M, |received| received.into_value());
 convert!([M: Send + Sync + 'static], GivesArc, Received<M>, Arc<M>, |received| received.into_arc());
 convert!([M: Send + Sync + 'static], GivesRef, Received<M>, ByRef<M>, |received| ByRef(received));
-convert!([], GivesTick, Tick, Tick, |tick| tick);
+convert!([T: Send + 'static], GivesItem, T, T, |item| item);

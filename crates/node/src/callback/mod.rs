@@ -12,6 +12,7 @@
 //!   process all subscriptions share the `Arc`; a value is a copy, except for the last subscription that holds the
 //!   message.
 //! - A timer's callback takes a [`Tick`], or nothing.
+//! - The callback of a [synchronizer](crate::message_filters) takes a tuple of `Arc<M>`.
 //! - A service's callback takes the request by value, and returns the response.
 //! - Callbacks of timers and subscriptions return nothing or a [`Result`]. An error is reported as an
 //!   [`Incident`](rospin_engine::Incident).
@@ -40,7 +41,7 @@ pub use forms::{
     Asynchronous, AsynchronousWithPayload, AsynchronousWithoutArgument, ByReference, ByReferenceWithPayload,
     Synchronous, SynchronousWithPayload, WithoutArgument, WithoutArgumentWithPayload,
 };
-pub(crate) use given::GivesTick;
+pub(crate) use given::GivesItem;
 pub use given::{ByArc, ByRef, ByReferenceTo, ByValue, Given, Received, SubscriptionCallback};
 pub use returned::{Convert, Nothing, Returned, Returns, Value};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use rospin_engine::{Closer, Context, Notifier, Pending, Queue, Source, SubscriptionOptions, TakeError};
+use rospin_engine::{Closer, Context, Instant, Notifier, Pending, Queue, Source, SubscriptionOptions, TakeError};
 use rospin_wire::cdr::from_payload_with;
 
 use super::{KEEP_ALL, contain, guarantees, refused};
@@ -51,6 +51,12 @@ impl<D: Decode> Messages<D> {
         let end = Arc::new(end);
         let matches = AllMatches { here: Arc::clone(&end), outside };
         Ok((Self { decode, depth, end, _outside: reader, here, encoded }, Box::new(matches)))
+    }
+
+    /// Returns when the message that is taken next arrived, or `None` if there is none. Requires that a notifier is attached.
+    pub(crate) fn oldest_arrival(&self) -> Option<Instant> {
+        let arrivals = [self.here.oldest_arrival(), self.encoded.oldest_arrival()];
+        arrivals.into_iter().flatten().min()
     }
 
     /// Drops the oldest messages of both queues beyond the depth.

@@ -1,0 +1,82 @@
+//! Handles of synchronizers.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use rospin_engine::{Entity, JumpCallback, LossCause};
+
+use super::source::Counts;
+use crate::graph::Presence;
+use crate::matches::Matches;
+use crate::node::Node;
+
+/// Receives messages of several topics that belong together.
+///
+/// Dropping the handle removes the entity: from the executor's next pick on its callback does not run any more. One that is
+/// running is not waited for.
+#[must_use = "the synchronizer is removed when its handle is dropped"]
+pub struct Synchronizer {
+    pub(super) entity: Entity,
+    pub(super) counts: Arc<Counts>,
+    pub(super) matches: Vec<Box<dyn Matches>>,
+    pub(super) _reset: JumpCallback,
+    pub(super) _presences: Vec<Presence>,
+    pub(super) _node: Node,
+}
+
+impl Synchronizer {
+    /// Returns the entity's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.entity.name()
+    }
+
+    /// Returns the number of sets that were taken for the callback.
+    #[must_use]
+    pub fn matched(&self) -> u64 {
+        self.counts.matched.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of messages of that topic that were in no set of the callback, by the topic's place among the inputs.
+    ///
+    /// # Panics
+    /// If there are no more than `input` inputs.
+    #[must_use]
+    pub fn unmatched(&self, input: usize) -> u64 {
+        self.counts.unmatched[input].load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of messages of all topics that were lost for that cause: those that were
+    /// [unmatched](LossCause::Unmatched), and those that found the queue of a subscription [full](LossCause::QueueFull).
+    #[must_use]
+    pub fn lost(&self, cause: LossCause) -> u64 {
+        self.entity.lost(cause)
+    }
+
+    /// Returns the number of publishers that a topic is matched with, by the topic's place among the inputs, as far as discovery knows
+    /// at this moment.
+    ///
+    /// # Panics
+    /// If there are no more than `input` inputs.
+    #[must_use]
+    pub fn publisher_count(&self, input: usize) -> usize {
+        self.matches[input].count()
+    }
+
+    /// Waits until each topic is matched with a publisher.
+    pub fn wait_for_publishers(&self) -> impl Future<Output = ()> + Send + use<> {
+        let waits: Vec<_> = self.matches.iter().map(|matches| matches.wait()).collect();
+        async move {
+            for wait in waits {
+                wait.await;
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Synchronizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Synchronizer").field("name", &self.name()).finish_non_exhaustive()
+    }
+}
