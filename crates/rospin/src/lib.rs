@@ -30,7 +30,8 @@
 //! - An [`Executor`] has threads and a policy, and is spun. A [`Context`] has the clocks.
 //! - A [`container`] runs several nodes, which a file lists.
 //! - A [`testing::Harness`] runs nodes in tests, under a clock of its own.
-//! - [`message_filters`] gives callbacks the messages of several topics that belong together.
+//! - [`message_filters`] gives callbacks the messages of several topics that belong together. `tf2`, behind the feature of
+//!   that name, keeps coordinate frames over time.
 //! - [`msgs`] has the messages of ROS 2's own packages, a feature per package.
 //!
 //! # Middlewares
@@ -68,6 +69,8 @@ pub use init::{InitError, Middlewares, init, init_with};
 /// Nodes over DDS: options beyond those of [`init`].
 #[cfg(feature = "dds")]
 pub use rospin_dds as dds;
+#[cfg(feature = "tf2")]
+pub use rospin_tf2 as tf2;
 /// Nodes over Zenoh: options beyond those of [`init`].
 #[cfg(feature = "zenoh")]
 pub use rospin_zenoh as zenoh;
@@ -85,4 +88,7 @@ mod documents {
     struct Testing;
     #[doc = include_str!("../../../book/src/guide/message_filters.md")]
     struct MessageFilters;
+    #[cfg(feature = "tf2")]
+    #[doc = include_str!("../../../book/src/guide/tf2.md")]
+    struct Tf2;
 }

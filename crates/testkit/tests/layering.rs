@@ -30,13 +30,20 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         "rospin-msgs" => Some(&["rospin-core", "rospin-wire", "rospin-codegen"]),
         "rospin-interfaces-test" => Some(&["rospin-msgs", "rospin-codegen"]),
         "rospin-node" => Some(&["rospin-core", "rospin-engine", "rospin-macros", "rospin-wire", "rospin-msgs"]),
+        "rospin-tf2" => Some(&["rospin-engine", "rospin-node", "rospin-msgs"]),
         "rospin-container" => Some(&["rospin-engine", "rospin-node", "rospin-scenario"]),
         "rospin-macros" => Some(&[]),
         "rospin-zenoh" | "rospin-dds" => Some(&["rospin-core", "rospin-engine", "rospin-node", "rospin-wire"]),
         // What programs import: everything but the models and the command.
-        "rospin" => {
-            Some(&["rospin-engine", "rospin-node", "rospin-container", "rospin-msgs", "rospin-dds", "rospin-zenoh"])
-        }
+        "rospin" => Some(&[
+            "rospin-engine",
+            "rospin-node",
+            "rospin-container",
+            "rospin-msgs",
+            "rospin-tf2",
+            "rospin-dds",
+            "rospin-zenoh",
+        ]),
         // A user's program depends on `rospin`, and on the generator in its build script.
         "custom-messages" => Some(&["rospin", "rospin-codegen"]),
         "rospin-synthetic" => Some(&["rospin-engine", "rospin-scenario"]),
