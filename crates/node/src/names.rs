@@ -92,7 +92,7 @@ impl NodeName {
     }
 
     /// Returns the absolute name of the topic or service that a node of this name calls `name`, without
-    /// [remapping](crate::Node::resolve). A name that begins with a slash is absolute, one that begins with `~/` is
+    /// [remapping](crate::Node::resolve_topic). A name that begins with a slash is absolute, one that begins with `~/` is
     /// below the node, and any other is in the node's namespace.
     ///
     /// # Errors
