@@ -7,6 +7,11 @@
 //!
 //! The fences order everything, so the counters themselves are relaxed. The epoch is read before the fence. If that reads an epoch
 //! that an unpark has already counted up, the second look also sees the work that was published before that unpark.
+//!
+//! A woken thread may need a while until it gets a core, and a middleware may notify a hundred times meanwhile. So a thread counts
+//! as waiting only until it was woken: whoever wakes it counts it down, after the system call, by the number of threads that the
+//! kernel has woken. A waker that is preempted in between leaves the count too high, which costs others a system call each.
+//! The count is never too low.
 
 use super::sync::{AtomicU32, Futex, Ordering, fence};
 
@@ -23,7 +28,7 @@ pub(crate) struct Parker {
     /// Counts unparks, so that an unpark between `prepare` and `park` is not missed. It may wrap: an unpark would be missed only
     /// if a thread were preempted there for exactly 2^32 unparks.
     epoch: Futex,
-    /// The number of threads between `prepare` and the end of `park`.
+    /// The number of threads that are between `prepare` and the end of `park` and were not woken. It may be too high for a moment.
     waiting: AtomicU32,
 }
 
@@ -52,8 +57,10 @@ impl Parker {
 
     /// Sleeps until an unpark, at most until `deadline`. May return early.
     pub(crate) fn park(&self, ticket: Ticket, deadline: Deadline) {
-        self.epoch.wait(ticket.0, deadline);
-        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        let is_woken = self.epoch.wait(ticket.0, deadline);
+        if !is_woken {
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     /// Wakes one parked thread, if there is one. Call it after the work was published. Never blocks.
@@ -66,16 +73,25 @@ impl Parker {
         self.unpark(i32::MAX as u32);
     }
 
-    /// Returns true if a thread is parked or about to park.
+    /// Returns true if a thread is parked, or about to park, and was not woken yet.
     pub(crate) fn has_waiting(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0
+    }
+
+    /// Returns the number of sleeping threads.
+    #[cfg(all(rospin_loom, test))]
+    pub(crate) fn sleeping(&self) -> u32 {
+        self.epoch.sleepers()
     }
 
     fn unpark(&self, threads: u32) {
         fence(Ordering::SeqCst);
         if self.has_waiting() {
             self.epoch.0.fetch_add(1, Ordering::Relaxed);
-            self.epoch.wake(threads);
+            let woken = self.epoch.wake(threads);
+            if woken > 0 {
+                self.waiting.fetch_sub(woken, Ordering::Relaxed);
+            }
         }
     }
 }

@@ -24,8 +24,9 @@ mod native {
             Self(AtomicU32::new(0))
         }
 
-        /// Sleeps while the word is `expected`, at most until `deadline`; may return early.
-        pub(crate) fn wait(&self, expected: u32, deadline: Deadline) {
+        /// Sleeps while the word is `expected`, at most until `deadline`; may return early. Returns true if a [`wake`](Self::wake)
+        /// has counted this thread.
+        pub(crate) fn wait(&self, expected: u32, deadline: Deadline) -> bool {
             let (flags, nanos) = match deadline {
                 Deadline::Never => (Flags::PRIVATE, None),
                 Deadline::Steady(nanos) => (Flags::PRIVATE, Some(nanos)),
@@ -35,14 +36,15 @@ mod native {
                 tv_sec: i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX),
                 tv_nsec: (nanos % 1_000_000_000) as _,
             });
-            // The call may be woken, interrupted, timed out, or find another value. The caller checks in all cases.
-            let _ = futex::wait_bitset(&self.0, flags, expected, until.as_ref(), NonZeroU32::MAX);
+            // The kernel reports a wake-up even if the deadline passes or a signal comes at the same moment. It reports an error if
+            // the thread was interrupted or timed out, or found another value.
+            futex::wait_bitset(&self.0, flags, expected, until.as_ref(), NonZeroU32::MAX).is_ok()
         }
 
-        /// Wakes up to `threads` sleepers.
-        pub(crate) fn wake(&self, threads: u32) {
+        /// Wakes up to `threads` sleepers, and returns how many there were.
+        pub(crate) fn wake(&self, threads: u32) -> u32 {
             // The call fails only for an invalid address.
-            let _ = futex::wake(&self.0, Flags::PRIVATE, threads);
+            futex::wake(&self.0, Flags::PRIVATE, threads).map_or(0, |woken| woken as u32)
         }
     }
 }
@@ -70,30 +72,37 @@ mod loom_futex {
 
     use super::super::parker::Deadline;
 
-    /// A model of the kernel's futex, which compares and goes to sleep in one step.
-    pub(crate) struct Futex(pub(crate) AtomicU32, Mutex<()>, Condvar);
+    /// A model of the kernel's futex, which compares and goes to sleep in one step. The mutex has the number of sleepers.
+    pub(crate) struct Futex(pub(crate) AtomicU32, Mutex<u32>, Condvar);
 
     impl Futex {
         pub(crate) fn new() -> Self {
-            Self(AtomicU32::new(0), Mutex::new(()), Condvar::new())
+            Self(AtomicU32::new(0), Mutex::new(0), Condvar::new())
         }
 
         /// Sleeps while the word is `expected`. Deadlines never pass in the model, so a sleep that only a timeout could end is
         /// reported as a deadlock.
-        pub(crate) fn wait(&self, expected: u32, _: Deadline) {
-            let guard = self.1.lock().unwrap();
-            if self.0.load(Ordering::SeqCst) == expected {
-                drop(self.2.wait(guard).unwrap());
+        pub(crate) fn wait(&self, expected: u32, _: Deadline) -> bool {
+            let mut sleepers = self.1.lock().unwrap();
+            let sleeps = self.0.load(Ordering::SeqCst) == expected;
+            if sleeps {
+                *sleepers += 1;
+                drop(self.2.wait(sleepers).unwrap());
             }
+            sleeps
         }
 
-        pub(crate) fn wake(&self, threads: u32) {
-            let _guard = self.1.lock().unwrap();
-            if threads == 1 {
-                self.2.notify_one();
-            } else {
-                self.2.notify_all();
-            }
+        pub(crate) fn wake(&self, threads: u32) -> u32 {
+            let mut sleepers = self.1.lock().unwrap();
+            let woken = threads.min(*sleepers);
+            *sleepers -= woken;
+            (0..woken).for_each(|_| self.2.notify_one());
+            woken
+        }
+
+        /// Returns the number of sleeping threads.
+        pub(crate) fn sleepers(&self) -> u32 {
+            *self.1.lock().unwrap()
         }
     }
 }
@@ -124,7 +133,7 @@ mod shuttle_futex {
 
         /// Sleeps while the word is `expected`. Deadlines never pass in the model, so a sleep that only a timeout could end is
         /// reported as a deadlock.
-        pub(crate) fn wait(&self, expected: u32, _: Deadline) {
+        pub(crate) fn wait(&self, expected: u32, _: Deadline) -> bool {
             let me = Arc::new(Sleeper { is_woken: PlainBool::new(false), waker: Mutex::default() });
             lock(&self.1).push(Arc::clone(&me));
             if self.0.load(Ordering::SeqCst) == expected {
@@ -132,22 +141,21 @@ mod shuttle_futex {
                     *lock(&me.waker) = Some(cx.waker().clone());
                     if me.is_woken.load(Ordering::Relaxed) { Poll::Ready(()) } else { Poll::Pending }
                 }));
-                return;
+                return true;
             }
             lock(&self.1).retain(|sleeper| !Arc::ptr_eq(sleeper, &me));
-            if me.is_woken.load(Ordering::Relaxed) {
-                // The kernel would not have counted this thread as asleep, and would have woken another one.
-                self.wake_sleepers(1);
-            }
+            // The kernel would not have counted this thread as asleep, and would have woken another one.
+            me.is_woken.load(Ordering::Relaxed) && self.wake_sleepers(1) == 0
         }
 
-        pub(crate) fn wake(&self, threads: u32) {
+        pub(crate) fn wake(&self, threads: u32) -> u32 {
             // The load is a step of the model.
             self.0.load(Ordering::Relaxed);
-            self.wake_sleepers(threads);
+            self.wake_sleepers(threads)
         }
 
-        fn wake_sleepers(&self, threads: u32) {
+        /// Returns how many sleepers it has woken.
+        fn wake_sleepers(&self, threads: u32) -> u32 {
             let mut sleepers = lock(&self.1);
             let count = sleepers.len().min(threads as usize);
             let woken: Vec<_> = sleepers.drain(..count).collect();
@@ -157,6 +165,7 @@ mod shuttle_futex {
                 let waker = lock(&sleeper.waker).take();
                 waker.iter().for_each(Waker::wake_by_ref);
             }
+            count as u32
         }
     }
 

@@ -36,6 +36,35 @@ fn one_thread_is_woken() {
     });
 }
 
+/// A middleware's thread notifies of a hundred messages while the thread that the first one woke waits for a core. Only the first
+/// notification is a system call.
+///
+/// Fails with: a thread that counts as waiting until it runs.
+#[test]
+fn a_woken_thread_is_not_woken_again() {
+    loom::model(|| {
+        let shared = Arc::new((Parker::new(), AtomicBool::new(false)));
+        let sleeper = thread::spawn({
+            let shared = Arc::clone(&shared);
+            move || {
+                let ticket = shared.0.prepare();
+                if shared.1.load(Ordering::Relaxed) {
+                    shared.0.cancel(ticket);
+                } else {
+                    shared.0.park(ticket, Deadline::Never);
+                }
+            }
+        });
+        let is_asleep = shared.0.sleeping() == 1;
+        shared.1.store(true, Ordering::Relaxed);
+        shared.0.unpark_one();
+        // A thread that was awake may still be on its way to find the new epoch.
+        assert!(!is_asleep || !shared.0.has_waiting());
+        sleeper.join().unwrap();
+        assert!(!shared.0.has_waiting());
+    });
+}
+
 /// Two wakers, each of which may find the thread anywhere between its two sleeps.
 ///
 /// Fails with the same mistakes.
