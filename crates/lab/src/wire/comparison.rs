@@ -23,6 +23,13 @@ pub(crate) struct Comparison {
     pub(crate) remarks: Vec<String>,
 }
 
+impl Comparison {
+    /// Returns the ends whose CPU, wake-ups and allocations were measured. A peer's are its own affair.
+    pub(crate) const fn measured_ends(&self) -> &'static str {
+        if self.peer.is_some() { "our end alone" } else { "both ends" }
+    }
+}
+
 /// The figures of a cell: medians over the rounds.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {

@@ -7,6 +7,7 @@ use super::verdict;
 
 /// Renders the whole file as text, ending in a line break.
 pub(crate) fn render(comparison: &Comparison) -> Result<String, serde_json::Error> {
+    let ends = comparison.measured_ends();
     let document = json!({
         "experiment": "wire",
         "rospin_version": env!("CARGO_PKG_VERSION"),
@@ -19,8 +20,8 @@ pub(crate) fn render(comparison: &Comparison) -> Result<String, serde_json::Erro
         "units": {
             "messages_per_s": "messages a second with a bounded number under way",
             "p50_us, p99_us, max_us": "microseconds at a fixed rate, one way in one process, there and back otherwise",
-            "cpu_percent": "of one core at the fixed rate, both ends, without the sending thread",
-            "wake_ups_per_message": "context switches of all threads but the sending one, both ends",
+            "cpu_percent": format!("of one core at the fixed rate, {ends}, without the sending thread"),
+            "wake_ups_per_message": format!("context switches of all threads but the sending one, {ends}"),
             "allocations_per_message": "of the Rust code of a process, sender included; null if nobody counted",
             "lost": "messages that were sent and did not come",
         },

@@ -25,11 +25,16 @@ otherwise there and back. CPU, wake-ups and allocations are those at the fixed r
 The program needs its features: cargo build --release --features dds,zenoh
 
 A peer is a node that publishes on wire_pong what it hears on wire_ping (std_msgs/msg/UInt8MultiArray, reliable). It is started with
-ROS_DOMAIN_ID, ROS_AUTOMATIC_DISCOVERY_RANGE, RMW_IMPLEMENTATION and, over Zenoh, ZENOH_CONFIG_OVERRIDE set as our end has them.
+ROS_DOMAIN_ID, ROS_AUTOMATIC_DISCOVERY_RANGE, RMW_IMPLEMENTATION and, over Zenoh, ZENOH_CONFIG_OVERRIDE set as our end has them. It
+keeps its own priority, and CPU and wake-ups are those of our end alone.
+
+Two hosts are network namespaces with a virtual cable, made for the run and removed after it. That needs root and the program `ip`;
+without them, the other places are measured and a remark says why. Here and between two processes, messages go there and back.
 
 Examples:
   rospin lab wire
   rospin lab wire --places process --sizes 0,64KiB --rounds 3
+  sudo rospin lab wire --places hosts --middlewares zenoh
   rospin lab wire --middlewares dds --peer 'ros2 run my_package echo'")]
 pub(crate) struct Options {
     /// Middlewares to measure, separated by commas; all that this program was built with unless given

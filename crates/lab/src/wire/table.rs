@@ -22,9 +22,10 @@ pub(crate) const HEADER: [(&str, Side); 11] = [
 /// Renders the table, with what it means below it.
 pub(crate) fn render(comparison: &Comparison) -> String {
     let table = text_table::render(&HEADER, &cells(comparison));
+    let ends = comparison.measured_ends();
     format!(
         "{table}* best of rospin's for that size and place. us: one way in one process, there and back otherwise. CPU, wake-ups and\n\
-         allocations a message: at a fixed rate, both ends. bare: the middleware, a listener and a thread.\n"
+         allocations a message: at a fixed rate, {ends}. bare: the middleware, a listener and a thread.\n"
     )
 }
 
@@ -72,5 +73,14 @@ mod tests {
         assert!(text.lines().any(|line| line.contains("bare") && line.contains("500000 ")), "{text}");
         assert!(text.lines().any(|line| line.contains("zenoh") && line.contains(" - ")), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 125), "{text}");
+    }
+
+    #[test]
+    fn the_cost_is_that_of_the_ends_that_were_measured() {
+        let comparison = testing::comparison();
+        assert!(render(&comparison).contains("both ends"));
+        let beside_peer = Comparison { peer: Some("echo".to_owned()), ..comparison };
+        let text = render(&beside_peer);
+        assert!(text.contains("our end alone") && !text.contains("both ends"), "{text}");
     }
 }
