@@ -47,13 +47,18 @@
 //! Latched topics work through Zenoh's advanced publishers and subscribers: a [transient
 //! local](SubscriptionOptions::transient_local) subscription asks transient local publishers for what they kept.
 //!
-//! A publisher does not wait for the network: what finds no room on a connection within a millisecond, or 50 of them if
-//! it is longer than a packet, is dropped, reliable or not. Only one that is reliable *and* keeps [all](History::KeepAll)
-//! waits, until the connection has room or is given up: while a cable is out, the executor that it publishes on stands
-//! still, so give it one of its own. Such publishers have a queue of their own on every connection, Zenoh's priority
-//! `DataHigh`: others do not wait with them, and what those said before may be overtaken. Requests and responses wait for
-//! room, too, in the queue of all others, as in `rmw_zenoh_cpp`. A subscription that keeps all keeps no more than 8192
-//! messages.
+//! A publisher waits for room on a connection, for a tenth of a second as over DDS, and for a second if the message is longer than
+//! 64 KiB. A message that finds none is dropped, reliable or not, and counted where it is missed. `rmw_zenoh_cpp` waits a
+//! millisecond, and loses bursts of large messages on a busy machine. So a reliable publisher that is ahead of the
+//! connection is slowed down to its speed, and a stuck subscription costs one wait. A callback that may not wait for
+//! others sets [`SessionOptions::max_blocking_time`], or publishes on a session of its own: the publishers of a session share
+//! the queue of a connection, and wait with each other.
+//!
+//! Only a publisher that is reliable *and* keeps [all](History::KeepAll) waits until the connection has room or is given up: while
+//! a cable is out, the executor that it publishes on stands still, so give it one of its own. Such publishers have a
+//! queue of their own on every connection, Zenoh's priority `DataHigh`: others do not wait with them, and what those said before
+//! may be overtaken. Requests and responses wait for room, too, in the queue of all others, as in `rmw_zenoh_cpp`. A
+//! subscription that keeps all keeps no more than 8192 messages.
 //!
 //! With the feature `shared-memory`, large messages can stay on the machine: see `SessionOptions::shared_memory`.
 //!

@@ -6,7 +6,8 @@ use std::time::Duration;
 use zenoh::{Config, Wait};
 
 /// The configuration that `rmw_zenoh_cpp` has by default: a peer that meets others through the router of its machine,
-/// with timeouts that are long enough for many nodes that start at once.
+/// with timeouts that are long enough for many nodes that start at once. Only the time for which publishers wait for room is
+/// longer, see [`SessionOptions::max_blocking_time`]: a busy machine does not send within a millisecond.
 const DEFAULTS: &str = r#"{
     mode: "peer",
     connect: {
@@ -28,11 +29,28 @@ const DEFAULTS: &str = r#"{
     transport: {
         unicast: { open_timeout: 60000, accept_timeout: 60000, accept_pending: 10000, max_sessions: 10000 },
         link: {
-            tx: { lease: 60000, keep_alive: 2, queue: { congestion_control: { block: { wait_before_close: 60000000 } } } },
+            tx: {
+                lease: 60000,
+                keep_alive: 2,
+                queue: {
+                    congestion_control: {
+                        drop: { wait_before_drop: 100000, max_wait_before_drop_fragments: 1000000 },
+                        block: { wait_before_close: 60000000 },
+                    },
+                },
+            },
         },
         shared_memory: { enabled: false },
     },
 }"#;
+
+/// Settings of the time for which a publisher waits for room: for the first packet of a message, and for its other packets.
+const WAITS: [&str; 2] = [
+    "transport/link/tx/queue/congestion_control/drop/wait_before_drop",
+    "transport/link/tx/queue/congestion_control/drop/max_wait_before_drop_fragments",
+];
+/// The number by which the time for a message of several packets is longer.
+const LONGER: u32 = 10;
 
 const DOMAIN_ID: &str = "ROS_DOMAIN_ID";
 const CONFIG_FILE: &str = "ZENOH_SESSION_CONFIG_URI";
@@ -206,6 +224,24 @@ impl SessionOptions {
         self.setting("transport/shared_memory/enabled", if enabled { "true" } else { "false" })
     }
 
+    /// Sets how long a publisher waits for room on a connection before it drops a message for that connection; 100 ms unless told
+    /// otherwise, as over DDS. `rmw_zenoh_cpp` waits 1 ms. Publishers that are reliable and keep [all](crate::History::KeepAll) wait
+    /// for as long as the connection lives.
+    ///
+    /// A message of more than 64 KiB goes in several packets, and may wait ten times as long for all others together. After a
+    /// message was dropped, publishers do not wait until the connection has sent a packet, so a stuck subscriber makes them wait once.
+    /// Subscriptions count dropped messages as [missed](crate::Subscription::missed).
+    ///
+    /// All publishers of a session share the queue of a connection: while one waits, so do the others. With a time of zero, none of them
+    /// blocks, and a burst of large messages is dropped that is faster than the machine can send it.
+    #[must_use]
+    pub fn max_blocking_time(self, time: Duration) -> Self {
+        let times = [time, time.saturating_mul(LONGER)];
+        // Zenoh has signed numbers of microseconds.
+        let micros = times.map(|time| i64::try_from(time.as_micros()).unwrap_or(i64::MAX).to_string());
+        WAITS.into_iter().zip(micros).fold(self, |options, (key, micros)| options.setting(key, micros))
+    }
+
     /// Sets the file that Zenoh's configuration is read from, in the place of what `rmw_zenoh_cpp` would have. What is
     /// set here goes before it.
     #[must_use]
@@ -323,6 +359,9 @@ mod tests {
         assert_eq!(get(&options, "connect/endpoints"), "[\"tcp/localhost:7447\"]");
         assert_eq!(get(&options, "scouting/multicast/enabled"), "false");
         assert_eq!(get(&options, "queries_default_timeout"), "600000");
+        assert_eq!(WAITS.map(|key| get(&options, key)), ["100000", "1000000"]);
+        let options = options.max_blocking_time(Duration::from_millis(2));
+        assert_eq!(WAITS.map(|key| get(&options, key)), ["2000", "20000"]);
     }
 
     #[test]

@@ -57,7 +57,8 @@ impl ZenohPublisher {
         let (session, reliable) = (&node.session, qos.reliability == Reliability::Reliable);
         let latched = qos.durability == Durability::TransientLocal;
         let endpoint = Endpoint::new(node, EndpointKind::Publisher, topic, message_type, qos)?;
-        // A publisher of ROS 2 waits for room only if it is reliable and keeps all.
+        // As in `rmw_zenoh_cpp`, a publisher waits for as long as the connection lives only if it is reliable and keeps all. The others
+        // wait for as long as the session's options say, then drop.
         let waits = reliable && qos.history == History::KeepAll;
         let congestion = if waits { CongestionControl::Block } else { CongestionControl::Drop };
         // A publisher that waits holds the lock of the connection's queue of its priority. The other publishers use
