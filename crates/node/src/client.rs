@@ -24,10 +24,10 @@ struct Inner<S: Service> {
 }
 
 impl Node {
-    /// Creates a client; a plain `&str` is the service's name.
+    /// Creates a client. A plain `&str` is the service's name.
     ///
-    /// A response goes straight to the future that awaits it. So a callback can await a call while it holds its group, in every
-    /// executor, also if that has one thread and runs the server's callback, too.
+    /// A response goes straight to the future that awaits it. So a callback can await a call while it holds its group,
+    /// even on an executor with one thread that runs the server's callback, too.
     ///
     /// # Errors
     /// If the service's or the type's name is invalid, or the middleware refuses.
@@ -42,24 +42,23 @@ impl Node {
 }
 
 impl<S: Service> Client<S> {
-    /// The service's name, as it was given.
+    /// Returns the service's name as it was given.
     #[must_use]
     pub fn service(&self) -> &str {
         &self.0.service
     }
 
-    /// Sends a request now; the response can be awaited anywhere, inside callbacks, too.
+    /// Sends a request at once. The response can be awaited anywhere, also inside callbacks.
     ///
-    /// Encodes it on the calling thread, where it is encoded at all, and leaves sending to the middleware's. Allocates, and
-    /// locks for a moment; does not wait for the network or the server.
+    /// If the request is encoded, that happens on the calling thread; the middleware's threads send it. Allocates, and
+    /// locks for a moment. Does not wait for the network or the server.
     ///
-    /// Give calls a timeout: a response may be lost with its server, or be one that
-    /// [cannot be decoded](Self::undecodable).
+    /// Give calls a timeout: a response may be lost with its server, or [cannot be decoded](Self::undecodable).
     pub fn call(&self, request: S::Request) -> impl Future<Output = Result<S::Response, CallError>> + Send + use<S> {
         self.0.link.call(request)
     }
 
-    /// Whether a server is matched, as far as discovery knows at this moment.
+    /// Returns true if a server is matched, as far as discovery knows at this moment.
     #[must_use]
     pub fn service_is_ready(&self) -> bool {
         self.0.link.count() > 0
@@ -70,7 +69,7 @@ impl<S: Service> Client<S> {
         self.0.link.wait()
     }
 
-    /// How many responses could not be decoded; their calls never end.
+    /// Returns how many responses could not be decoded. Their calls never end.
     #[must_use]
     pub fn undecodable(&self) -> u64 {
         self.0.link.undecodable()

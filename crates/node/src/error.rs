@@ -4,16 +4,16 @@ use rospin_engine::SourceError;
 
 use crate::names::NameError;
 
-/// What a middleware would not do, in its own words.
+/// A middleware's refusal, in its own words.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Refused(pub String);
 
-/// Why a publisher or a subscription could not be created.
+/// Reasons for which a publisher or a subscription could not be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TopicError {
-    /// The topic's or the type's name is none.
+    /// The topic's or the type's name is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
     /// The middleware refused.
@@ -21,7 +21,7 @@ pub enum TopicError {
     Refused {
         /// The topic.
         topic: String,
-        /// What the middleware says.
+        /// The middleware's reason.
         #[source]
         reason: Refused,
     },
@@ -30,7 +30,7 @@ pub enum TopicError {
     Source(#[from] SourceError),
 }
 
-/// Why a message was not published.
+/// Reasons for which a message was not published.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PublishError {
@@ -55,7 +55,7 @@ pub enum PublishError {
     Failed {
         /// The topic.
         topic: String,
-        /// What the middleware says.
+        /// The middleware's reason.
         reason: String,
     },
 }
@@ -81,7 +81,7 @@ pub enum ServiceError {
     Source(#[from] SourceError),
 }
 
-/// Why a call has no response.
+/// Reasons for which a call has no response.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
@@ -96,7 +96,7 @@ pub enum CallError {
     NotSent {
         /// The service.
         service: String,
-        /// What the middleware says.
+        /// The middleware's reason.
         reason: String,
     },
     /// The server got the request, and will not answer it: it ended, its callback panicked, or newer requests made it forget
@@ -105,7 +105,7 @@ pub enum CallError {
     Unanswered {
         /// The service.
         service: String,
-        /// What the middleware says.
+        /// The middleware's reason.
         reason: String,
     },
     /// The client was dropped before the response came.

@@ -25,10 +25,10 @@ struct Inner<M: Encode> {
 }
 
 impl Node {
-    /// Creates a publisher; a plain `&str` is its topic.
+    /// Creates a publisher. A plain `&str` is its topic.
     ///
     /// # Errors
-    /// If the topic's or the type's name is none, or the middleware refuses.
+    /// If the topic's or the type's name is invalid, or the middleware refuses.
     pub fn create_publisher<M: Message>(
         &self,
         options: impl Into<PublisherOptions>,
@@ -36,7 +36,7 @@ impl Node {
         self.create_publisher_of(options.into(), &TypeName::of_message::<M>()?)
     }
 
-    /// Creates a publisher of what is sent under that type's name.
+    /// Creates a publisher of messages that are sent under that type's name.
     pub(crate) fn create_publisher_of<M: Encode>(
         &self,
         options: PublisherOptions,
@@ -52,7 +52,7 @@ impl Node {
 }
 
 impl<M: Encode> Publisher<M> {
-    /// The topic's name, as it was given.
+    /// Returns the topic's name as it was given.
     #[must_use]
     pub fn topic(&self) -> &str {
         &self.0.topic
@@ -60,17 +60,18 @@ impl<M: Encode> Publisher<M> {
 
     /// Sends the message, an `M` or an `Arc<M>`, to all subscriptions of the topic.
     ///
-    /// Subscriptions of this process share it; they get it neither encoded nor copied. It is encoded, once and on the calling
-    /// thread, if another process subscribes; sending is left to the middleware's threads. Allocates, and locks for a moment; does
-    /// not wait for the network or for subscriptions.
+    /// Subscriptions of this process share the message: it is neither encoded nor copied for them. If another process
+    /// subscribes, the message is encoded once, on the calling thread, and the middleware's threads send it. Allocates,
+    /// and locks for a moment. Does not wait for subscriptions. A middleware may wait for room on a connection, for as
+    /// long as its options say.
     ///
     /// # Errors
-    /// If there is no room for it, or it cannot be encoded: the message is lost.
+    /// If there is no room for the message, or it cannot be encoded. It is lost then.
     pub fn publish(&self, message: impl Borrow<M> + Into<Arc<M>>) -> Result<(), PublishError> {
         self.0.link.publish(message)
     }
 
-    /// With how many subscriptions it is matched, as far as discovery knows at this moment.
+    /// Returns the number of subscriptions that it is matched with, as far as discovery knows at this moment.
     #[must_use]
     pub fn subscription_count(&self) -> usize {
         self.0.link.count()
