@@ -43,13 +43,24 @@ pub struct Delivery {
     pub displaced: usize,
 }
 
+/// The alarms of a topic's subscriptions.
+type Alarms<T> = Arc<[Option<Alarm<T>>]>;
+
+/// Notifies the subscriptions whose alarms these are.
+#[inline]
+fn raise<T>(alarms: Option<&Alarms<T>>, stamp: Instant) {
+    if let Some(alarms) = alarms {
+        alarms.iter().flatten().for_each(|alarm| alarm.raise(stamp));
+    }
+}
+
 /// A message that has been published, without what needs no lock: see [`Publisher::begin`].
 #[must_use = "its drop notifies the subscriptions"]
 pub struct Published<T> {
     delivery: Delivery,
     stamp: Instant,
     /// `None` if nobody waits to be notified.
-    alarms: Option<Arc<[Option<Alarm<T>>]>>,
+    alarms: Option<Alarms<T>>,
     _displaced: SmallVec<[Arc<T>; INLINE]>,
 }
 
@@ -63,9 +74,7 @@ impl<T> Published<T> {
 
 impl<T> Drop for Published<T> {
     fn drop(&mut self) {
-        if let Some(alarms) = &self.alarms {
-            alarms.iter().flatten().for_each(|alarm| alarm.raise(self.stamp));
-        }
+        raise(self.alarms.as_ref(), self.stamp);
     }
 }
 
@@ -180,7 +189,11 @@ impl<T: Send + Sync + 'static> Publisher<T> {
     ///
     /// Allocates only to put a message into an `Arc` that is not in one, and if more than 7 queues are full.
     pub fn publish(&self, message: impl Into<Arc<T>>) -> Delivery {
-        self.begin(message).delivery
+        // Declared before the lock is taken, so that it is dropped after the unlock: dropping a message may run user code.
+        let mut displaced = SmallVec::new();
+        let (delivery, stamp, alarms) = self.push(message.into(), &mut displaced);
+        raise(alarms.as_ref(), stamp);
+        delivery
     }
 
     /// Publishes the message like [`publish`](Self::publish), but leaves the rest to the drop of the result: subscriptions are notified
@@ -189,19 +202,29 @@ impl<T: Send + Sync + 'static> Publisher<T> {
     /// For code that publishes under a lock of its own: drop the result after the unlock.
     #[inline]
     pub fn begin(&self, message: impl Into<Arc<T>>) -> Published<T> {
-        let message = message.into();
-        let stamp = self.0.clock.now();
         let mut displaced = SmallVec::new();
-        let mut state = self.0.topic.lock_to_push(&mut displaced);
+        let (delivery, stamp, alarms) = self.push(message.into(), &mut displaced);
+        Published { delivery, stamp, alarms, _displaced: displaced }
+    }
+
+    /// Appends the message to all queues. Returns the alarms of those who wait to be notified, and the time of publication. The
+    /// messages that made room are left in `displaced`.
+    #[inline(always)]
+    fn push(
+        &self,
+        message: Arc<T>,
+        displaced: &mut SmallVec<[Arc<T>; INLINE]>,
+    ) -> (Delivery, Instant, Option<Alarms<T>>) {
+        let stamp = self.0.clock.now();
+        let mut state = self.0.topic.lock_to_push(displaced);
         if let Some(id) = self.0.history {
             displaced.extend(state.remember(id, Arc::clone(&message)));
         }
-        let delivery = state.push(message, stamp, self.0.promises, &mut displaced);
+        let delivery = state.push(message, stamp, self.0.promises, displaced);
         published();
         let is_heard = !state.alarms.iter().flatten().all(Alarm::is_muted);
-        let alarms = is_heard.then(|| Arc::clone(&state.alarms));
-        drop(state);
-        Published { delivery, stamp, alarms, _displaced: displaced }
+        // Alarms are raised without the lock, since waking is a system call.
+        (delivery, stamp, is_heard.then(|| Arc::clone(&state.alarms)))
     }
 
     /// Publishes the message like [`publish`](Self::publish), and returns it if the topic has no subscription.
