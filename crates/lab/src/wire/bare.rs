@@ -4,6 +4,8 @@
 use std::sync::Arc;
 
 use crate::middleware::Process;
+#[cfg(feature = "dds")]
+use crate::middleware::with_cyclonedds_uri;
 
 use super::end::{End, Hear};
 
@@ -37,15 +39,15 @@ pub(super) fn open_dds(process: &Process, [written, read]: [&str; 2], hear: Hear
 /// Returns the whole configuration, as rospin's own nodes have it.
 #[cfg(feature = "dds")]
 fn dds_config(process: &Process) -> String {
-    let interfaces = process.dds_config().replace("<General>", "").replace("</General>", "");
+    let interfaces = process.dds_interfaces();
     let (multicast, peers) = match process.hosts {
         None => ("<AllowMulticast>false</AllowMulticast>", "<Peers><Peer address=\"localhost\"/></Peers>"),
         Some(_) => ("", ""),
     };
-    format!(
+    with_cyclonedds_uri(format!(
         "<CycloneDDS><Domain><General>{multicast}{interfaces}</General><Discovery><ParticipantIndex>auto</ParticipantIndex>\
          <MaxAutoParticipantIndex>32</MaxAutoParticipantIndex>{peers}</Discovery></Domain></CycloneDDS>"
-    )
+    ))
 }
 
 /// Opens an end that is Zenoh alone.
