@@ -7,8 +7,8 @@ use std::task::Poll;
 
 use crate::common::{expect, spin_all, watchdog};
 use rospin_engine::{
-    Context, ContextOptions, EntityKind, EntityOptions, ExecutorOptions, Notifier, Payload, Pending, PublisherOptions,
-    Queue, Source, SpinOptions, SubscriptionOptions, TakeError,
+    Context, ContextOptions, EntityKind, EntityOptions, ExecutorOptions, Notifier, Payload, Pending, Priority,
+    PublisherOptions, Queue, Source, SpinOptions, SubscriptionOptions, TakeError, TimerOptions,
 };
 
 #[test]
@@ -51,6 +51,35 @@ fn what_woke_the_activation_before_does_not_wake_the_next_one() {
         executor.spin(SpinOptions::new()).unwrap();
         spin_all(&executor);
         assert_eq!(polls.load(Ordering::SeqCst), 1);
+    });
+}
+
+#[test]
+fn a_timer_that_falls_due_meanwhile_comes_before_the_next_item() {
+    watchdog(|| {
+        // The kernel's clock: a manual clock tells executors when it is moved, so their next look is no short way.
+        let context = Context::new(ContextOptions::new());
+        let executor = context.create_executor(ExecutorOptions::new("main"));
+        let numbers = context.create_publisher::<u32>("numbers").unwrap();
+        let group = executor.create_group("group", Vec::new());
+        let begin = std::time::Instant::now();
+        let due = std::time::Duration::from_millis(5);
+        let options = TimerOptions::one_shot(due).priority(Priority(2));
+        let _timer = group.create_timer(options, |order, _| order.push("timer")).unwrap();
+        let options = SubscriptionOptions::new("numbers").priority(Priority(1));
+        let callback = move |order: &mut Vec<_>, _: Arc<u32>| {
+            order.push("number");
+            while begin.elapsed() < 2 * due {}
+        };
+        let _subscription = group.create_subscription(options, callback).unwrap();
+        for number in 0..3 {
+            numbers.publish(number);
+        }
+        spin_all(&executor);
+        let order = group.into_payload().unwrap();
+        // A machine that stood still before the spin has the timer run first.
+        let at = order.iter().position(|callback| *callback == "timer").unwrap();
+        assert!(at <= 1, "{order:?}");
     });
 }
 
