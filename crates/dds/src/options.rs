@@ -83,6 +83,15 @@ const LOOPBACK: &str = "<NetworkInterface address=\"127.0.0.1\"/>";
 /// The interface that the library chooses, for peers on other machines.
 const CHOSEN: &str = "<NetworkInterface autodetermine=\"true\"/>";
 
+/// The receive buffer that is asked for; the kernel gives at most `net.core.rmem_max`. A large message comes as a burst of packets, and
+/// those that the buffer has no room for are sent anew after a delay of milliseconds.
+const RECEIVE_BUFFER: &str = "<SocketReceiveBufferSize max=\"32 MiB\"/>";
+/// Packets as long as the loopback interface takes, each with one fragment. Packets of a network are shorter, where a long one is lost
+/// with any of its parts.
+const LOOPBACK_PACKETS: &str = "<MaxMessageSize>65500 B</MaxMessageSize><FragmentSize>65000 B</FragmentSize>";
+/// The part of the reader's receive buffer, in percent, that a message fills at first. The reader asks for the rest as it comes to it.
+const LOOPBACK_BURST: &str = "<BurstSize><MaxInitTransmit>40</MaxInitTransmit></BurstSize>";
+
 /// Options of a process' part in a domain.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DomainOptions {
@@ -234,13 +243,19 @@ impl DomainOptions {
         if matches!(self.range, DiscoveryRange::Off | DiscoveryRange::Localhost) {
             general += "<AllowMulticast>false</AllowMulticast>";
         }
+        let mut internal = RECEIVE_BUFFER.to_owned();
         if self.range == DiscoveryRange::Localhost && !self.chooses_interfaces() {
             let chosen = if self.peers.is_empty() { "" } else { CHOSEN };
             general += &format!("<Interfaces>{chosen}{LOOPBACK}</Interfaces>");
+            if self.peers.is_empty() {
+                general += LOOPBACK_PACKETS;
+                internal += LOOPBACK_BURST;
+            }
         }
         let config = &self.config;
         let ours = format!(
-            "<CycloneDDS><Domain><General>{general}</General><Discovery>{discovery}</Discovery></Domain></CycloneDDS>"
+            "<CycloneDDS><Domain><General>{general}</General><Discovery>{discovery}</Discovery><Internal>{internal}</Internal>\
+             </Domain></CycloneDDS>"
         );
         Ok(if config.is_empty() { ours } else { format!("{ours},{config}") })
     }
@@ -328,6 +343,10 @@ mod tests {
         );
         let alone = DomainOptions::new().discovery_range(DiscoveryRange::Localhost).xml(None).unwrap();
         assert!(alone.contains(LOOPBACK) && !alone.contains(CHOSEN), "{alone}");
+        assert!(alone.contains(LOOPBACK_PACKETS) && alone.contains(LOOPBACK_BURST), "{alone}");
+        for networked in [&local, &subnet] {
+            assert!(!networked.contains("MaxMessageSize") && networked.contains(RECEIVE_BUFFER), "{networked}");
+        }
         assert!(subnet.contains("<Peers><Peer address=\"robot\"/></Peers>"), "{subnet}");
         assert!(!subnet.contains("Multicast"), "{subnet}");
         for found in [&local, &subnet] {

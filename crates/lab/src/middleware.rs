@@ -88,14 +88,19 @@ impl Process {
         self.hosts.as_ref().map_or("127.0.0.1", |hosts| hosts[usize::from(number.min(1))].as_str())
     }
 
-    /// Returns Cyclone DDS's network interfaces in its configuration: the loopback interface, or the one between the hosts.
+    /// Returns the options of a DDS domain that uses the loopback interface alone, or the one between the hosts. Robots on the network
+    /// have no part in it. What `CYCLONEDDS_URI` says holds as well.
     #[cfg(feature = "dds")]
-    pub(crate) fn dds_interfaces(&self) -> String {
-        let interface = match &self.hosts {
-            None => "name=\"lo\"".to_owned(),
-            Some(_) => format!("address=\"{}\"", self.address(self.number)),
-        };
-        format!("<Interfaces><NetworkInterface {interface}/></Interfaces>")
+    pub(crate) fn dds_options(&self) -> rospin_dds::DomainOptions {
+        let options = rospin_dds::DomainOptions::new().domain_id(self.domain_id);
+        let added = std::env::var("CYCLONEDDS_URI").unwrap_or_default();
+        if self.hosts.is_none() {
+            return options.localhost().cyclonedds_uri(added);
+        }
+        let address = self.address(self.number);
+        let interface =
+            format!("<General><Interfaces><NetworkInterface address=\"{address}\"/></Interfaces></General>");
+        options.cyclonedds_uri(if added.is_empty() { interface } else { format!("{interface},{added}") })
     }
 
     /// Returns the options of a Zenoh session without a router: all know the first process, and hear of each other from it.
@@ -114,24 +119,11 @@ impl Process {
     }
 }
 
-/// Appends what the user wants of Cyclone DDS to its configuration.
-#[cfg(feature = "dds")]
-pub(crate) fn with_cyclonedds_uri(config: String) -> String {
-    match std::env::var("CYCLONEDDS_URI") {
-        Ok(added) if !added.is_empty() => format!("{config},{added}"),
-        _ => config,
-    }
-}
-
 #[cfg(feature = "dds")]
 fn start_dds(context: &Context, process: &Process) -> Result<Ros, String> {
-    use rospin_dds::{Domain, DomainOptions};
-
-    // Robots on the network have no part in it.
-    let config = with_cyclonedds_uri(format!("<General>{}</General>", process.dds_interfaces()));
-    let options = DomainOptions::new().domain_id(process.domain_id).cyclonedds_uri(config);
-    let options = if process.hosts.is_none() { options.localhost() } else { options };
-    let domain = context.start_threads("dds", || Domain::join(options)).map_err(|error| error.to_string())?;
+    let options = process.dds_options();
+    let domain =
+        context.start_threads("dds", || rospin_dds::Domain::join(options)).map_err(|error| error.to_string())?;
     Ok(Ros::over(context, domain))
 }
 

@@ -6,7 +6,11 @@ use std::fs;
 use rospin_engine::{ForeignThreads, ThreadRole};
 use rospin_node::{CYCLONE_DDS_THREADS, ZENOH_THREADS};
 
-use super::finding::{Finding, read_file};
+use super::finding::{Finding, Read, read_file};
+
+const RECEIVE_BUFFER_MAX: &str = "/proc/sys/net/core/rmem_max";
+/// A burst of one image fits into so many bytes. Linux has 208 KiB unless told otherwise.
+const RECEIVE_BUFFER_GOOD: u64 = 4 << 20;
 
 /// `SCHED_FIFO`, `SCHED_RR` and `SCHED_DEADLINE`, as the kernel numbers them.
 const REAL_TIME_POLICIES: [u32; 3] = [1, 2, 6];
@@ -26,6 +30,24 @@ pub(super) struct Thread {
 /// Returns what is to be said of the programs that run now; nothing if none of them has real-time threads beside a middleware.
 pub(super) fn findings() -> Vec<Finding> {
     judge(&threads())
+}
+
+/// Judges the receive buffers that programs may have.
+pub(super) fn receive_buffer(read: Read<'_>) -> Finding {
+    const NAME: &str = "socket receive buffer";
+    match read(RECEIVE_BUFFER_MAX).and_then(|text| text.parse::<u64>().ok()) {
+        None => Finding::good(NAME, "cannot be read here", "DDS asks for 32 MiB, and gets what there is"),
+        Some(bytes) if bytes >= RECEIVE_BUFFER_GOOD => {
+            let value = format!("up to {} KiB", bytes / 1024);
+            Finding::good(NAME, value, "a large DDS message comes as a burst of packets, which fit")
+        }
+        Some(bytes) => Finding::limits(
+            NAME,
+            format!("up to {} KiB", bytes / 1024),
+            "a DDS message above that comes as a burst of packets, of which some are lost and sent anew, tens of milliseconds later",
+            "`sysctl -w net.core.rmem_max=33554432`, for programs that start afterwards",
+        ),
+    }
 }
 
 /// Judges programs whose threads are known.
@@ -98,8 +120,18 @@ fn parse(stat: &str) -> Option<(String, Option<u32>)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::finding::Verdict;
+    use super::super::finding::{Verdict, files};
     use super::*;
+
+    #[test]
+    fn small_receive_buffers_are_told_with_the_fix() {
+        let judge = |text| receive_buffer(&files(&[(RECEIVE_BUFFER_MAX, text)]));
+        let small = judge("212992");
+        assert_eq!((small.verdict, small.value.as_str()), (Verdict::LimitsYou, "up to 208 KiB"));
+        assert!(small.fix.is_some_and(|fix| fix.contains("net.core.rmem_max")));
+        assert_eq!(judge("33554432").verdict, Verdict::Good);
+        assert_eq!(receive_buffer(&files(&[])).verdict, Verdict::Good);
+    }
 
     fn program(threads: &[(&str, Option<u32>)]) -> Vec<Thread> {
         let thread = |(name, priority): &(&str, Option<u32>)| Thread {

@@ -1,7 +1,7 @@
 //! `rospin doctor`: what this machine can promise to a real-time program, and what would help.
 //!
 //! `kernel`, `cores` and `host` judge what the kernel says, from texts; `rights` tries what the process may have; `measure` looks
-//! at the clock, `middleware` at the threads of programs that run now. `text` and `json` say what came out.
+//! at the clock, `middleware` at the threads of programs that run now, and at their receive buffers. `text` and `json` say what came out.
 
 mod cores;
 mod diagnosis;
@@ -100,6 +100,7 @@ fn findings_of_files(core: u16, rights: &Rights) -> Vec<Finding> {
         cores::smt(read),
         host::swap(read, rights.memory.is_ok()),
         host::huge_pages(read),
+        middleware::receive_buffer(read),
     ]
 }
 

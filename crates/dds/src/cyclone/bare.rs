@@ -4,6 +4,8 @@ use std::ffi::c_void;
 use std::slice;
 use std::sync::Arc;
 
+use crate::options::DomainOptions;
+
 use super::{EntityQos, Handle, Listen, Participant, Writer};
 
 /// A domain with one topic in it.
@@ -58,13 +60,13 @@ impl Bare {
     /// If something of it cannot be had.
     #[must_use]
     pub fn start(
-        domain_id: u16,
-        config: &str,
+        options: &DomainOptions,
         depth: i32,
         [written, read]: [&str; 2],
         hear: impl Fn(&[u8]) + Send + Sync + 'static,
     ) -> Self {
-        let participant = Participant::start(domain_id.into(), config, b"", &[]).expect("a participant");
+        let config = options.xml(None).expect("a configuration");
+        let participant = Participant::start(options.domain_id.into(), &config, b"", &[]).expect("a participant");
         let type_name = "std_msgs::msg::dds_::UInt8MultiArray_";
         let keeps = usize::try_from(depth).ok();
         let qos = EntityQos {

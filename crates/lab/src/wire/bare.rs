@@ -4,8 +4,6 @@
 use std::sync::Arc;
 
 use crate::middleware::Process;
-#[cfg(feature = "dds")]
-use crate::middleware::with_cyclonedds_uri;
 
 use super::end::{End, Hear};
 
@@ -21,8 +19,7 @@ pub(super) fn open_dds(process: &Process, [written, read]: [&str; 2], hear: Hear
     let (written, read) = (format!("rt/{written}"), format!("rt/{read}"));
     let hear = move |bytes: &[u8]| hear(bytes.get(HEAD..).unwrap_or_default());
     let depth = i32::try_from(super::end::DEPTH).unwrap_or(i32::MAX);
-    let config = dds_config(process);
-    let bare = rospin_dds::bare::Bare::start(process.domain_id, &config, depth, [&written, &read], hear);
+    let bare = rospin_dds::bare::Bare::start(&process.dds_options(), depth, [&written, &read], hear);
     let bare = Arc::new(bare);
     let (writer, buffer) = (Arc::clone(&bare), Mutex::new(Vec::new()));
     let send = move |data: &[u8]| {
@@ -34,20 +31,6 @@ pub(super) fn open_dds(process: &Process, [written, read]: [&str; 2], hear: Hear
         Ok(())
     };
     End::new(Arc::new(send), bare)
-}
-
-/// Returns the whole configuration, as rospin's own nodes have it.
-#[cfg(feature = "dds")]
-fn dds_config(process: &Process) -> String {
-    let interfaces = process.dds_interfaces();
-    let (multicast, peers) = match process.hosts {
-        None => ("<AllowMulticast>false</AllowMulticast>", "<Peers><Peer address=\"localhost\"/></Peers>"),
-        Some(_) => ("", ""),
-    };
-    with_cyclonedds_uri(format!(
-        "<CycloneDDS><Domain><General>{multicast}{interfaces}</General><Discovery><ParticipantIndex>auto</ParticipantIndex>\
-         <MaxAutoParticipantIndex>32</MaxAutoParticipantIndex>{peers}</Discovery></Domain></CycloneDDS>"
-    ))
 }
 
 /// Opens an end that is Zenoh alone.
