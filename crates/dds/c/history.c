@@ -1,7 +1,9 @@
 /* A reader's history cache that hands every message to its receiver, which keeps as many as it likes and counts the rest. The
  * library's own drops what finds no room without a word. */
 #include <stdlib.h>
+#include <string.h>
 
+#include "dds/ddsi/ddsi_guid.h"
 #include "dds/ddsi/ddsi_rhc.h"
 #include "inside.h"
 
@@ -16,7 +18,13 @@ static bool store (struct ddsi_rhc *rhc, const struct ddsi_writer_info *writer, 
   (void) instance;
   /* Anything else tells of the end of an instance, which only topics with keys have several of. */
   if (data->kind == SDK_DATA)
-    history->receiver.arrived (history->receiver.target, (struct rospin_dds_sample *) ddsi_serdata_ref (data), writer->iid);
+  {
+    const ddsi_guid_t guid = ddsi_hton_guid (writer->guid);
+    uint8_t bytes[16];
+    DDSRT_STATIC_ASSERT (sizeof (guid) == sizeof (bytes));
+    memcpy (bytes, &guid, sizeof (bytes));
+    history->receiver.arrived (history->receiver.target, (struct rospin_dds_sample *) ddsi_serdata_ref (data), writer->iid, bytes);
+  }
   return true;
 }
 

@@ -21,6 +21,8 @@ typedef void (*rospin_dds_free_fn) (void *bytes, size_t capacity);
 const uint8_t *rospin_dds_sample_bytes (const struct rospin_dds_sample *sample, size_t *size);
 /* Its number among those of its writer; zero if it did not come over the network. Nothing is missing there. */
 uint64_t rospin_dds_sample_number (const struct rospin_dds_sample *sample);
+/* Nanoseconds since 1970 on the writer's clock; negative if it did not tell. */
+int64_t rospin_dds_sample_time (const struct rospin_dds_sample *sample);
 void rospin_dds_sample_drop (struct rospin_dds_sample *sample);
 
 /* Quality of service of a reader or writer. */
@@ -47,8 +49,8 @@ struct rospin_dds_listener {
 /* Functions that receive a reader's messages. */
 struct rospin_dds_receiver {
   void *target;
-  /* A message came from the writer with this instance handle. The sample is the receiver's. */
-  void (*arrived) (void *target, struct rospin_dds_sample *sample, uint64_t writer);
+  /* A message came from the writer with this instance handle and this id, which is only lent. The sample is the receiver's. */
+  void (*arrived) (void *target, struct rospin_dds_sample *sample, uint64_t writer, const uint8_t guid[16]);
   /* The last use of the target: none of these functions is called any more. */
   void (*forget) (void *target);
 };

@@ -275,6 +275,11 @@ uint64_t rospin_dds_sample_number (const struct rospin_dds_sample *sample)
   return sample->number;
 }
 
+int64_t rospin_dds_sample_time (const struct rospin_dds_sample *sample)
+{
+  return sample->c.timestamp.v;
+}
+
 void rospin_dds_sample_drop (struct rospin_dds_sample *sample)
 {
   ddsi_serdata_unref (&sample->c);

@@ -13,7 +13,7 @@ use futures_channel::oneshot;
 use rospin_node::{Awaited, CallError, Calls, ClientEnd, FullName, Matches, Qos, Refused, TypeName};
 
 use crate::cdr::{self, Header};
-use crate::cyclone::{Handle, Reader, Receive, Sample, Writer};
+use crate::cyclone::{Guid, Handle, Reader, Receive, Sample, Writer};
 use crate::ends::{endpoint_data, entity_qos, keeps_all, refused};
 use crate::matches::{Bond, Ear, End};
 use crate::names;
@@ -56,7 +56,7 @@ impl State {
 struct Responses(Arc<State>);
 
 impl Receive for Responses {
-    fn arrived(&self, sample: Sample, _writer: Handle) {
+    fn arrived(&self, sample: Sample, _writer: Handle, _id: &Guid) {
         let Ok(Header { client, number }) = cdr::header(sample.bytes()) else {
             self.0.unreadable.fetch_add(1, Ordering::Relaxed);
             return;

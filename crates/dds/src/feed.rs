@@ -250,7 +250,7 @@ pub(crate) struct NodeEntitiesInfo {
 pub(crate) struct Nodes(pub(crate) Arc<Feed>);
 
 impl Receive for Nodes {
-    fn arrived(&self, sample: Sample, writer: Handle) {
+    fn arrived(&self, sample: Sample, writer: Handle, _id: &Guid) {
         // A message that cannot be read tells nothing, and there is nobody to complain to.
         let Ok(message) = from_payload(sample.bytes()) else { return };
         if let Some(peer) = self.0.peer(writer) {

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use rospin_engine::ForeignThreads;
 use rospin_node::{
-    ClientEnd, Delivery, FullName, Graph, Middleware, NodeEnd, NodeName, PublisherEnd, Qos, Refused, RequestSource,
-    SubscriptionEnd, TypeName,
+    ClientEnd, Delivery, FullName, Graph, Middleware, NodeEnd, NodeName, Packet, PublisherEnd, Qos, Refused,
+    RequestSource, SubscriptionEnd, TypeName,
 };
 
 use crate::client::DdsClient;
@@ -45,7 +44,7 @@ impl NodeEnd for DdsNode {
         topic: &FullName,
         message_type: &TypeName,
         qos: &Qos,
-        delivery: Delivery<Bytes>,
+        delivery: Delivery<Packet>,
     ) -> Result<SubscriptionEnd, Refused> {
         subscription::subscribe(self, topic, message_type, qos, delivery)
     }

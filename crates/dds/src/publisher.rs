@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rospin_node::{Awaited, Durability, FullName, Matches, PublishError, PublisherEnd, Qos, Refused, TypeName};
+use rospin_node::{Awaited, Durability, FullName, Gid, Matches, PublishError, PublisherEnd, Qos, Refused, TypeName};
 
 use crate::cyclone::Writer;
 use crate::ends::{endpoint_data, refused, topic_qos};
@@ -40,6 +40,10 @@ impl DdsPublisher {
 impl PublisherEnd for DdsPublisher {
     fn is_heard(&self) -> bool {
         self.latched || self.bond.is_heard()
+    }
+
+    fn gid(&self) -> Gid {
+        Gid::new(self.writer.guid())
     }
 
     fn publish(&self, payload: &mut Vec<u8>) -> Result<(), PublishError> {

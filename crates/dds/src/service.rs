@@ -8,7 +8,7 @@ use rospin_engine::{Notifier, Pending, Source, TakeError};
 use rospin_node::{Delivery, FullName, Inbox, Qos, Refused, ReplyEnd, TypeName};
 
 use crate::cdr::{self, DecodeError, Header};
-use crate::cyclone::{Handle, Reader, Receive, Sample, Writer};
+use crate::cyclone::{Guid, Handle, Reader, Receive, Sample, Writer};
 use crate::ends::{endpoint_data, entity_qos, keeps_all, refused};
 use crate::feed::{Feed, Peer, Vendor};
 use crate::gaps::Gaps;
@@ -38,7 +38,7 @@ struct Requests {
 }
 
 impl Receive for Requests {
-    fn arrived(&self, sample: Sample, requester: Handle) {
+    fn arrived(&self, sample: Sample, requester: Handle, _id: &Guid) {
         let missing = Gaps::before(&self.gaps, &sample, requester);
         self.delivery.push(Asked { sample, requester, peer: self.feed.peer(requester) }, missing);
     }

@@ -3,9 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use rospin_node::{Delivery, FullName, Qos, Refused, SubscriptionEnd, TypeName};
+use rospin_engine::Instant;
+use rospin_node::{Delivery, FullName, Gid, Packet, Publication, Qos, Refused, SubscriptionEnd, TypeName};
 
-use crate::cyclone::{Handle, Reader, Receive, Sample};
+use crate::cyclone::{Guid, Handle, Reader, Receive, Sample};
 use crate::ends::{endpoint_data, refused, topic_qos};
 use crate::gaps::Gaps;
 use crate::matches::{Bond, Ear, End, Matched};
@@ -21,14 +22,17 @@ struct DdsSubscription {
 
 /// The messages of a subscription on their way to it.
 struct Messages {
-    delivery: Delivery<Bytes>,
+    delivery: Delivery<Packet>,
     gaps: Mutex<Gaps>,
 }
 
 impl Receive for Messages {
-    fn arrived(&self, sample: Sample, writer: Handle) {
+    fn arrived(&self, sample: Sample, writer: Handle, id: &Guid) {
         let missing = Gaps::before(&self.gaps, &sample, writer);
-        self.delivery.push(Bytes::from_owner(sample), missing);
+        let time = sample.sent_ns().map(Instant::from_nanos);
+        // DDS does not count what a writer published while nobody was matched, so its numbers are not the publisher's.
+        let publication = Publication { publisher: Gid::new(*id), number: None, time };
+        self.delivery.push(Packet::new(Bytes::from_owner(sample), Some(publication)), missing);
     }
 }
 
@@ -38,7 +42,7 @@ pub(crate) fn subscribe(
     topic: &FullName,
     message_type: &TypeName,
     qos: &Qos,
-    delivery: Delivery<Bytes>,
+    delivery: Delivery<Packet>,
 ) -> Result<SubscriptionEnd, Refused> {
     let domain = &node.domain;
     let label = format!("a subscription to topic `{topic}`");

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rospin::dynamic::{DynamicMessage, MessageType};
 use rospin::msgs::std_msgs::msg::String as Text;
 use rospin_engine::{Context, ContextOptions, SpinOptions};
-use rospin_node::{Node, Ros};
+use rospin_node::{MessageInfo, Node, Ros};
 
 const MEASURED: Duration = Duration::from_millis(200);
 const ROUNDS: usize = 7;
@@ -42,6 +42,13 @@ fn shared(node: &Node) {
     std::mem::forget(subscription.expect("a subscription"));
 }
 
+fn informed(node: &Node) {
+    let subscription = node.create_subscription("text", |text: Arc<Text>, info: MessageInfo| {
+        assert!(!text.data.is_empty() && info.is_in_process);
+    });
+    std::mem::forget(subscription.expect("a subscription"));
+}
+
 fn dynamic(node: &Node) {
     let prefixes = [concat!(env!("CARGO_MANIFEST_DIR"), "/tests/install")];
     let message_type = MessageType::find_in("std_msgs/msg/String", &prefixes).expect("the type");
@@ -57,6 +64,8 @@ fn main() {
         let cost = if size == SIZES[0] { least } else { measure(size, shared) };
         println!("{size:>12} {cost:>16.0} {:>10.2}", cost / least);
     }
+    let asked = measure(SIZES[0], informed);
+    println!("{:>12} {asked:>16.0} {:>10.2}   for a callback that takes a `MessageInfo`", SIZES[0], asked / least);
     let encoded = measure(SIZES[1], |node| {
         shared(node);
         dynamic(node);

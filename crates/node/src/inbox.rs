@@ -89,15 +89,16 @@ impl<T> Inbox<T> {
 
     /// Takes the oldest item.
     pub fn pop(&mut self) -> Option<T> {
-        self.pop_unless(|_| false)
+        self.pop_unless(|_| false).map(|(_, item)| item)
     }
 
-    /// Takes the oldest item, unless something else arrived `before` it.
-    pub(crate) fn pop_before(&mut self, before: Option<Instant>) -> Option<T> {
+    /// Takes the oldest item with the time of its arrival, unless something else arrived `before` it. There is a time once there is an
+    /// entity.
+    pub(crate) fn pop_before(&mut self, before: Option<Instant>) -> Option<(Option<Instant>, T)> {
         self.pop_unless(|arrival| before.is_some_and(|before| arrival.is_some_and(|arrival| before <= arrival)))
     }
 
-    fn pop_unless(&mut self, is_later: impl Fn(Option<Instant>) -> bool) -> Option<T> {
+    fn pop_unless(&mut self, is_later: impl Fn(Option<Instant>) -> bool) -> Option<(Option<Instant>, T)> {
         if self.shared.count.load(Ordering::Acquire) == 0 {
             self.next = Pending::Empty;
             return None;
@@ -112,7 +113,7 @@ impl<T> Inbox<T> {
             Some((Some(arrival), _)) => Pending::Since(*arrival),
         };
         drop(queue);
-        item.map(|(_, item)| item)
+        item
     }
 
     /// Returns what is left, as of the last time when an item was taken.

@@ -12,10 +12,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 
-use bytes::Bytes;
 use rospin_engine::{Guarantees, Mutex, MutexGuard, Topics, Waiters};
 
 use crate::inbox::Delivery;
+use crate::info::Packet;
 use crate::matches::{Awaited, Matches};
 use crate::names::{FullName, TypeName};
 
@@ -62,7 +62,7 @@ struct End {
 /// The newest messages for a subscription that cannot take them yet, as many as its depth says.
 #[derive(Default)]
 struct Meanwhile {
-    messages: VecDeque<Bytes>,
+    messages: VecDeque<Packet>,
     lost: u64,
 }
 
@@ -101,11 +101,11 @@ impl Address {
 }
 
 /// The messages that a publisher keeps for late subscriptions, at one moment, still to be encoded.
-pub(crate) type Kept = Box<dyn FnOnce() -> Vec<Bytes> + Send>;
+pub(crate) type Kept = Box<dyn FnOnce() -> Vec<Packet> + Send>;
 
 pub(crate) enum EndKind {
     Publisher { promises: Guarantees, kept: Box<dyn Fn() -> Kept + Send + Sync> },
-    Subscription { demands: Guarantees, delivery: Delivery<Bytes> },
+    Subscription { demands: Guarantees, delivery: Delivery<Packet> },
 }
 
 impl EndKind {
@@ -203,23 +203,23 @@ impl Ends {
 
 impl End {
     /// Hands on a message of another form, unless messages that are older are still to come.
-    fn push(&mut self, promises: Guarantees, payload: &Bytes) {
+    fn push(&mut self, promises: Guarantees, packet: &Packet) {
         let EndKind::Subscription { demands, delivery } = &self.kind else { return };
         match &mut self.meanwhile {
             _ if !promises.include(*demands) => {}
-            None => delivery.push(payload.clone(), 0),
+            None => delivery.push(packet.clone(), 0),
             Some(Meanwhile { messages, lost }) => {
                 if messages.len() == delivery.depth() {
                     messages.pop_front();
                     *lost += 1;
                 }
-                messages.push_back(payload.clone());
+                messages.push_back(packet.clone());
             }
         }
     }
 
     /// Hands on the messages that were kept for this end, and those that came meanwhile.
-    fn catch_up(&mut self, kept: Vec<Bytes>) {
+    fn catch_up(&mut self, kept: Vec<Packet>) {
         let Some(Meanwhile { messages, lost }) = self.meanwhile.take() else { return };
         if let EndKind::Subscription { delivery, .. } = &self.kind {
             kept.into_iter().for_each(|message| delivery.push(message, 0));
@@ -259,27 +259,27 @@ impl LocalEnd {
         self.topic.is_mixed.load(Ordering::Acquire)
     }
 
-    /// Publishes through `publish`, and hands what `encode` makes of the message to subscriptions of other forms. `payload` is what it
+    /// Publishes through `publish`, and hands what `encode` makes of the message to subscriptions of other forms. `packet` is what it
     /// has made already.
     ///
     /// Takes turns with subscriptions that come just then. What `publish` returns is dropped after the unlock.
     pub(crate) fn publish<R>(
         &self,
-        mut payload: Option<Bytes>,
-        encode: impl FnOnce() -> Option<Bytes>,
+        mut packet: Option<Packet>,
+        encode: impl FnOnce() -> Option<Packet>,
         publish: impl FnOnce() -> R,
     ) {
         let mut state = self.topic.lock();
-        if payload.is_none() && state.is_mixed() {
+        if packet.is_none() && state.is_mixed() {
             // An end of another form came meanwhile. Encoding is code of the message's type, so it is done without the lock.
             drop(state);
-            payload = encode();
+            packet = encode();
             state = self.topic.lock();
         }
         let published = publish();
         let own = state.ends.iter().find(|end| end.id == self.id).map(|end| &end.kind);
-        if let (Some(payload), Some(&EndKind::Publisher { promises, .. })) = (payload, own) {
-            state.ends.iter_mut().filter(|end| end.form != self.form).for_each(|end| end.push(promises, &payload));
+        if let (Some(packet), Some(&EndKind::Publisher { promises, .. })) = (packet, own) {
+            state.ends.iter_mut().filter(|end| end.form != self.form).for_each(|end| end.push(promises, &packet));
         }
         drop(state);
         drop(published);

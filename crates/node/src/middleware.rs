@@ -15,6 +15,7 @@ use crate::error::PublishError;
 use crate::error::Refused;
 use crate::graph::Graph;
 use crate::inbox::Delivery;
+use crate::info::{Gid, Packet};
 use crate::matches::{Awaited, Matches};
 use crate::names::{FullName, NodeName, TypeName};
 use crate::qos::Qos;
@@ -82,7 +83,7 @@ pub trait NodeEnd: Send + Sync + 'static {
         qos: &Qos,
     ) -> Result<Box<dyn PublisherEnd>, Refused>;
 
-    /// Creates a subscription: payloads go to `delivery`, on any thread, in the order of their arrival. Only messages that are sent
+    /// Creates a subscription: messages go to `delivery`, on any thread, in the order of their arrival. Only messages that are sent
     /// from then on, unless `qos` asks for those that were latched; and none that was published through the same middleware object,
     /// since those are delivered without it.
     ///
@@ -93,7 +94,7 @@ pub trait NodeEnd: Send + Sync + 'static {
         topic: &FullName,
         message_type: &TypeName,
         qos: &Qos,
-        delivery: Delivery<Bytes>,
+        delivery: Delivery<Packet>,
     ) -> Result<SubscriptionEnd, Refused>;
 
     /// Creates a server: the requests, each with where its response goes, and none that was sent to a server before it. No more
@@ -137,6 +138,9 @@ pub type RequestSource = Box<dyn Source<Item = (Bytes, Box<dyn ReplyEnd>), Attac
 pub trait PublisherEnd: Matches {
     /// Returns true if anybody may get the next message, now or later; otherwise it is not even encoded. Neither blocks nor locks.
     fn is_heard(&self) -> bool;
+
+    /// Returns its id: the same as subscriptions of other processes see in the [publication](crate::Publication) of each message.
+    fn gid(&self) -> Gid;
 
     /// Notes a message that is not sent, since nobody hears it. A middleware that numbers messages counts it: a subscription that had
     /// been matched, and is matched again later, tells from the numbers how many it missed.

@@ -52,7 +52,8 @@ impl<'a, G: Group> On<'a, G> {
         M: Message,
         F: SubscriptionCallback<G, M, Form>,
     {
-        let draft = subscription::Draft::<PhantomData<M>>::of_message(self.node, self.group, options.into())?;
+        let draft =
+            subscription::Draft::<PhantomData<M>>::of_message(self.node, self.group, options.into(), F::ASKS_FOR_INFO)?;
         draft.finish(self.group, callback)
     }
 
@@ -65,7 +66,7 @@ impl<'a, G: Group> On<'a, G> {
         options: impl Into<SubscriptionOptions>,
         callback: impl Fn(Arc<M>) + Send + Sync + 'static,
     ) -> Result<Subscription, TopicError> {
-        let draft = subscription::Draft::<PhantomData<M>>::of_message(self.node, self.group, options.into())?;
+        let draft = subscription::Draft::<PhantomData<M>>::of_message(self.node, self.group, options.into(), false)?;
         draft.finish_plain(self.group, callback)
     }
 
@@ -83,7 +84,8 @@ impl<'a, G: Group> On<'a, G> {
     where
         F: SubscriptionCallback<G, DynamicMessage, Form>,
     {
-        self.node.dynamic_draft(self.group, options.into(), message_type)?.finish(self.group, callback)
+        let draft = self.node.dynamic_draft(self.group, options.into(), message_type, F::ASKS_FOR_INFO)?;
+        draft.finish(self.group, callback)
     }
 
     /// Creates a service, which answers each request with the callback's return value. A plain `&str` is its name. The

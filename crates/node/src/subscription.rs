@@ -84,8 +84,9 @@ impl<M: Message> Draft<PhantomData<M>> {
         node: &Node,
         group: &impl Group,
         options: SubscriptionOptions,
+        with_origins: bool,
     ) -> Result<Self, TopicError> {
-        Self::of_type(node, group, options, &TypeName::of_message::<M>()?, PhantomData)
+        Self::of_type(node, group, options, &TypeName::of_message::<M>()?, PhantomData, with_origins)
     }
 }
 
@@ -96,13 +97,14 @@ impl<D: Decode> Draft<D> {
         options: SubscriptionOptions,
         message_type: &TypeName,
         decode: D,
+        with_origins: bool,
     ) -> Result<Self, TopicError> {
         let SubscriptionOptions { common, topic, qos } = options;
         let resolved = node.resolve_topic(&topic)?;
         let name = common.name_or(|| format!("{}/{topic}", group.name()));
         let failures = group.failures(&name);
         let (options, qos) = common.into_entity(name, qos, |name| group.deployed_depth(name));
-        let created = node.link().create_subscription(&resolved, message_type, &qos, decode);
+        let created = node.link().create_subscription(&resolved, message_type, &qos, decode, with_origins);
         let (messages, matches) = created.map_err(|reason| TopicError::Refused { topic, reason })?;
         let presence = node.enter(EndpointKind::Subscription, &resolved, message_type, &qos);
         Ok(Self { options, messages, matches, failures, presence, node: node.clone() })

@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rospin_engine::{
-    Context, ContextOptions, Executor, ExecutorOptions, IncidentKind, Payload, SpinOptions, Tick, TimerOptions,
+    ClockKind, Context, ContextOptions, Executor, ExecutorOptions, IncidentKind, ManualClock, Payload, SpinOptions,
+    Tick, TimerOptions,
 };
 use rospin_msgs::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse};
 use rospin_msgs::std_msgs::msg::Int32;
-use rospin_node::{Node, Publisher, Ros};
+use rospin_node::{Message, MessageInfo, Node, Publisher, PublisherOptions, Ros, SubscriptionOptions};
+use serde::{Deserialize, Serialize};
 
 struct Fixture {
     ros: Ros,
@@ -114,6 +116,110 @@ fn what_is_published_once_is_shared_by_all_who_take_an_arc() {
     ros.executor().spin(SpinOptions::spin_all()).unwrap();
     let seen = seen.lock().unwrap();
     assert!(seen.len() == 2 && Arc::ptr_eq(&seen[0], &seen[1]));
+}
+
+#[test]
+fn callbacks_that_ask_for_infos_share_the_message_with_those_that_do_not() {
+    let Fixture { ros, node, publisher, .. } = fixture();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let [one, two, three] = std::array::from_fn(|_| {
+        let seen = Arc::clone(&seen);
+        move |number: Arc<Int32>| seen.lock().unwrap().push(number)
+    });
+    let _kept = [
+        node.create_subscription("numbers", move |number: Arc<Int32>, _: MessageInfo| one(number)),
+        node.create_subscription("numbers", two),
+        node.create_subscription("numbers", move |number: Arc<Int32>, _: MessageInfo| three(number)),
+    ]
+    .map(Result::unwrap);
+    publisher.publish(Int32 { data: 7 }).unwrap();
+    ros.executor().spin(SpinOptions::spin_all()).unwrap();
+    let seen = seen.lock().unwrap();
+    assert!(seen.len() == 3 && seen.iter().all(|number| Arc::ptr_eq(number, &seen[0])));
+}
+
+/// A message that counts its copies.
+#[derive(Serialize, Deserialize)]
+struct Copied {
+    #[serde(skip)]
+    copies: Arc<AtomicU32>,
+}
+
+impl Clone for Copied {
+    fn clone(&self) -> Self {
+        self.copies.fetch_add(1, Ordering::Relaxed);
+        Self { copies: Arc::clone(&self.copies) }
+    }
+}
+
+impl Message for Copied {
+    const TYPE: &str = "test_msgs/msg/Empty";
+}
+
+#[test]
+fn the_last_callback_gets_a_message_by_value_without_a_copy_also_if_it_asks_for_its_info() {
+    let Fixture { ros, node, .. } = fixture();
+    let publisher = node.create_publisher("copied").unwrap();
+    for count in 1..=2 {
+        let take = |_: &()| node.create_subscription("copied", |_: Copied, _: MessageInfo| {}).unwrap();
+        let _kept: Vec<_> = [(), ()][..count].iter().map(take).collect();
+        let copies = Arc::new(AtomicU32::new(0));
+        publisher.publish(Copied { copies: Arc::clone(&copies) }).unwrap();
+        ros.executor().spin(SpinOptions::spin_all()).unwrap();
+        assert_eq!(copies.load(Ordering::Relaxed) as usize, count - 1);
+    }
+}
+
+/// Another Rust type for the same messages, which therefore come encoded.
+#[derive(Clone, Serialize, Deserialize)]
+struct Another {
+    data: i32,
+}
+
+impl Message for Another {
+    const TYPE: &str = Int32::TYPE;
+    const TYPE_HASH: Option<&str> = Int32::TYPE_HASH;
+}
+
+/// The clock is moved between publishing, a late subscription and taking.
+#[test]
+fn infos_have_the_times_of_publishing_and_arrival_also_of_messages_that_were_kept_or_encoded() {
+    let clock = ManualClock::new();
+    let context = Context::new(ContextOptions::new().manual_clock(clock.clone()));
+    let ros = Ros::in_process(&context);
+    let node = ros.create_node("node").unwrap();
+    let executor = context.create_executor(ExecutorOptions::new("other"));
+    let group = executor.create_group("group", Vec::new());
+    let publisher = node.create_publisher(PublisherOptions::new("numbers").transient_local().keep_last(1)).unwrap();
+    let options = || SubscriptionOptions::new("numbers").transient_local();
+    let on = node.on(&group);
+    let note_one =
+        |infos: &mut Vec<(i32, MessageInfo)>, number: &Int32, info: MessageInfo| infos.push((number.data, info));
+    let note_other =
+        |infos: &mut Vec<(i32, MessageInfo)>, other: Another, info: MessageInfo| infos.push((other.data, info));
+    let _early = (on.create_subscription(options(), note_one), on.create_subscription(options(), note_other));
+    let start = context.clock().read(ClockKind::System);
+    let second = Duration::from_secs(1);
+    for data in 1..=2 {
+        publisher.publish(Int32 { data }).unwrap();
+        clock.advance(second);
+    }
+    let _late = (on.create_subscription(options(), note_one), on.create_subscription(options(), note_other));
+    clock.advance(second);
+    executor.spin(SpinOptions::spin_all()).unwrap();
+    let mut infos = group.into_payload().unwrap();
+    assert!(infos.iter().all(|(_, info)| info.is_in_process && info.publisher_gid == infos[0].1.publisher_gid));
+    assert!(infos.iter().all(|(data, info)| info.publication_sequence_number == u64::try_from(*data).ok()));
+    let since = |time: rospin_engine::Instant| time.saturating_since(start).as_secs();
+    let times =
+        |(data, info): (i32, MessageInfo)| (data, info.source_timestamp.map(since), since(info.received_timestamp));
+    infos.sort_by_key(|(data, info)| (*data, info.received_timestamp));
+    let times: Vec<_> = infos.into_iter().map(times).collect();
+    assert_eq!(
+        times,
+        [(1, 0, 0), (1, 0, 0), (2, 1, 1), (2, 1, 1), (2, 1, 2), (2, 1, 2)]
+            .map(|(data, sent, received)| { (data, Some(sent), received) })
+    );
 }
 
 #[test]

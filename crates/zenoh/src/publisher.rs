@@ -107,6 +107,10 @@ impl PublisherEnd for ZenohPublisher {
         self.latched || self.has_subscribers.load(Ordering::Acquire) || self.matched.is_any()
     }
 
+    fn gid(&self) -> rospin_node::Gid {
+        rospin_node::Gid::new(self.gid)
+    }
+
     fn pass_over(&self) {
         self.output.lock().unwrap_or_else(PoisonError::into_inner).last += 1;
     }

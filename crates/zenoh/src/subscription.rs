@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use hiroz_protocol::EndpointKind;
-use rospin_node::{Delivery, Durability, FullName, Qos, Refused, Reliability, SubscriptionEnd, TypeName};
+use rospin_engine::Instant;
+use rospin_node::{
+    Delivery, Durability, FullName, Gid, Packet, Publication, Qos, Refused, Reliability, SubscriptionEnd, TypeName,
+};
 use zenoh::Wait;
 use zenoh::liveliness::LivelinessToken;
 use zenoh::pubsub::Subscriber;
@@ -38,7 +40,7 @@ pub(crate) fn subscribe(
     topic: &FullName,
     message_type: &TypeName,
     qos: &Qos,
-    delivery: Delivery<Bytes>,
+    delivery: Delivery<Packet>,
 ) -> Result<SubscriptionEnd, Refused> {
     let session = &node.session;
     let endpoint = Endpoint::new(node, EndpointKind::Subscription, topic, message_type, qos)?;
@@ -66,7 +68,7 @@ pub(crate) fn subscribe(
 
 /// Returns what Zenoh's threads do with a sample. A subscription that is `latched_in` a session asks all publishers for what they keep,
 /// those of the session itself included, whose messages it has already.
-fn deliver(delivery: Delivery<Bytes>, latched_in: Option<Session>) -> impl FnMut(Sample) + Send + Sync + 'static {
+fn deliver(delivery: Delivery<Packet>, latched_in: Option<Session>) -> impl FnMut(Sample) + Send + Sync + 'static {
     let mut gaps = Gaps::default();
     move |sample| {
         if sample.kind() == SampleKind::Put {
@@ -77,7 +79,14 @@ fn deliver(delivery: Delivery<Bytes>, latched_in: Option<Session>) -> impl FnMut
                 return;
             }
             let missing = attachment.map_or(0, |attachment| gaps.arrived(attachment.source, attachment.number));
-            delivery.push(contiguous(sample.payload().clone()), missing);
+            delivery.push(Packet::new(contiguous(sample.payload().clone()), attachment.map(publication)), missing);
         }
     }
+}
+
+/// Returns what an attachment tells of its message.
+fn publication(attachment: Attachment) -> Publication {
+    let Attachment { number, sent_ns, source } = attachment;
+    let time = u64::try_from(sent_ns).ok().map(Instant::from_nanos);
+    Publication { publisher: Gid::new(source), number: u64::try_from(number).ok(), time }
 }

@@ -34,7 +34,7 @@ pub(super) struct RawListener {
 #[repr(C)]
 pub(super) struct RawReceiver {
     pub(super) target: *const c_void,
-    pub(super) arrived: unsafe extern "C" fn(*const c_void, *mut RawSample, u64),
+    pub(super) arrived: unsafe extern "C" fn(*const c_void, *mut RawSample, u64, *const [u8; 16]),
     pub(super) forget: unsafe extern "C" fn(*const c_void),
 }
 
@@ -70,6 +70,7 @@ pub(super) struct RawProperty {
 unsafe extern "C" {
     pub(super) fn rospin_dds_sample_bytes(sample: *const RawSample, size: *mut usize) -> *const u8;
     pub(super) fn rospin_dds_sample_number(sample: *const RawSample) -> u64;
+    pub(super) fn rospin_dds_sample_time(sample: *const RawSample) -> i64;
     pub(super) fn rospin_dds_sample_drop(sample: *mut RawSample);
     pub(super) fn rospin_dds_error(code: i32) -> *const c_char;
     pub(super) fn rospin_dds_create_domain(id: u32, config: *const c_char) -> i32;

@@ -18,7 +18,7 @@ pub(crate) trait Listen: Send + Sync + 'static {
 /// The receiver of a reader's messages.
 pub(crate) trait Receive: Send + Sync + 'static {
     /// A message came from that writer.
-    fn arrived(&self, sample: Sample, writer: Handle);
+    fn arrived(&self, sample: Sample, writer: Handle, id: &Guid);
 }
 
 /// A reader or writer anywhere in the domain, this participant's included.
@@ -74,14 +74,15 @@ pub(super) fn receiver<R: Receive>(receive: R) -> RawReceiver {
 }
 
 /// # Safety
-/// The library calls it with the target that [`receiver`] gave it, and a sample that is the receiver's.
-unsafe extern "C" fn arrived<R: Receive>(target: *const c_void, sample: *mut RawSample, writer: u64) {
+/// The library calls it with the target that [`receiver`] gave it, a sample that is the receiver's, and an id that is there meanwhile.
+unsafe extern "C" fn arrived<R: Receive>(target: *const c_void, sample: *mut RawSample, writer: u64, id: *const Guid) {
     let Some(sample) = NonNull::new(sample) else { return };
     // SAFETY: the count of it is ours.
     let sample = unsafe { Sample::from_raw(sample) };
     // SAFETY: `forget` is not called before the last call of this has returned.
     let receive = unsafe { &*target.cast::<R>() };
-    receive.arrived(sample, writer);
+    // SAFETY: it is there for as long as this call takes.
+    receive.arrived(sample, writer, unsafe { &*id });
 }
 
 /// # Safety

@@ -46,6 +46,13 @@ impl Sample {
         let number = unsafe { ffi::rospin_dds_sample_number(self.0.as_ptr()) };
         (number > 0).then_some(number)
     }
+
+    /// Nanoseconds since 1970 on the clock of its writer, if that told them.
+    pub(crate) fn sent_ns(&self) -> Option<u64> {
+        // SAFETY: it lives as long as this has its count.
+        let time = unsafe { ffi::rospin_dds_sample_time(self.0.as_ptr()) };
+        u64::try_from(time).ok()
+    }
 }
 
 impl Drop for Sample {

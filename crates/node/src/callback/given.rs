@@ -14,6 +14,7 @@ use super::forms::{
 use super::returned::{Convert, Nothing, Returns};
 use crate::dynamic::DynamicMessage;
 use crate::group::Exclusive;
+use crate::info::MessageInfo;
 use crate::message::Message;
 
 /// A message as it arrived.
@@ -69,25 +70,37 @@ pub struct ByArc<Form>(PhantomData<Form>);
 #[derive(Debug)]
 pub struct ByReferenceTo<Form>(PhantomData<Form>);
 
+/// The messages of a subscription.
+#[doc(hidden)]
+pub trait Arrivals<M>: Source<Item = Received<M>> {
+    /// Returns the same messages with what their callback can ask of them.
+    fn informed(self) -> impl Source<Item = (Received<M>, MessageInfo)>;
+}
+
 /// A callback of a subscription of messages `M` on a group of type `G`. The module [`callback`](crate::callback) lists
 /// the forms.
 #[diagnostic::on_unimplemented(
     message = "this closure is not a callback of a subscription on `{G}`",
     label = "a subscription's callback cannot have this form on this group",
     note = "write the type of each parameter: first the payload, if the callback uses it (`&mut P`, or `Payload<P>` if it is \
-            asynchronous), then the message as `M`, `Arc<M>` or `&M`, whose type must be a `Message`",
+            asynchronous), then the message as `M`, `Arc<M>` or `&M`, whose type must be a `Message`, and last a \
+            `MessageInfo`, if the callback asks for it",
     note = "a reentrant group and a node's own group have no payload",
     note = "on a mutually exclusive group a callback is `FnMut + Send + 'static`, on a reentrant one `Fn + Send + Sync + 'static`",
     note = "it returns `()` or a `Result<(), E>`; an asynchronous one returns a future of that"
 )]
 pub trait SubscriptionCallback<G, M, Form> {
-    /// Creates the entity.
+    /// True if the callback takes a [`MessageInfo`].
+    #[doc(hidden)]
+    const ASKS_FOR_INFO: bool = false;
+
+    /// Creates the entity. With [`ASKS_FOR_INFO`](Self::ASKS_FOR_INFO) the source keeps the origins of its messages.
     #[doc(hidden)]
     fn create(
         self,
         group: &G,
         options: EntityOptions,
-        source: impl Source<Item = Received<M>>,
+        source: impl Arrivals<M>,
         failures: Failures,
     ) -> Result<Entity, SourceError>;
 }
@@ -107,7 +120,7 @@ macro_rules! subscription_callback {
                 self,
                 group: &$group,
                 options: EntityOptions,
-                source: impl Source<Item = Received<M>>,
+                source: impl Arrivals<M>,
                 failures: Failures,
             ) -> Result<Entity, SourceError> {
                 let kind = EntityKind::Subscription;
@@ -141,11 +154,11 @@ subscription_callback!([P: Send + 'static, M, F, R] CallbackGroup<P>, ByReferenc
 subscription_callback!([M, F, R] ReentrantGroup, ByReferenceTo<ByReference>, ByRef<M>, GivesRef, [F: Fn(&M) -> R + Send + Sync + 'static, R: Returns<Nothing>]);
 
 #[derive(Clone)]
-struct GivesValue(Failures);
+pub(super) struct GivesValue(pub(super) Failures);
 #[derive(Clone)]
-struct GivesArc(Failures);
+pub(super) struct GivesArc(pub(super) Failures);
 #[derive(Clone)]
-struct GivesRef(Failures);
+pub(super) struct GivesRef(pub(super) Failures);
 /// The converter of items that are the argument, such as the ticks of timers.
 #[derive(Clone)]
 pub(crate) struct GivesItem(pub(crate) Failures);
@@ -173,3 +186,6 @@ convert!([M: Clone + Send + Sync + 'static], GivesValue, Received<M>, M, |receiv
 convert!([M: Send + Sync + 'static], GivesArc, Received<M>, Arc<M>, |received| received.into_arc());
 convert!([M: Send + Sync + 'static], GivesRef, Received<M>, ByRef<M>, |received| ByRef(received));
 convert!([T: Send + 'static], GivesItem, T, T, |item| item);
+convert!([M: Clone + Send + Sync + 'static], GivesValue, (Received<M>, MessageInfo), (M, MessageInfo), |received| (received.0.into_value(), received.1));
+convert!([M: Send + Sync + 'static], GivesArc, (Received<M>, MessageInfo), (Arc<M>, MessageInfo), |received| (received.0.into_arc(), received.1));
+convert!([M: Send + Sync + 'static], GivesRef, (Received<M>, MessageInfo), (ByRef<M>, MessageInfo), |received| (ByRef(received.0), received.1));

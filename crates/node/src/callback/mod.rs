@@ -11,6 +11,7 @@
 //!   is synchronous, by reference (`&M`). The parameter's type, which the closure must write, decides. Within a
 //!   process all subscriptions share the `Arc`; a value is a copy, except for the last subscription that holds the
 //!   message.
+//! - After the message it may take a [`MessageInfo`](crate::MessageInfo) by value, in every form: `|message: &M, info: MessageInfo|`.
 //! - A timer's callback takes a [`Tick`], or nothing.
 //! - The callback of a [synchronizer](crate::message_filters) takes a tuple of `Arc<M>`.
 //! - A service's callback takes the request by value, and returns the response.
@@ -33,6 +34,7 @@
 
 mod forms;
 mod given;
+mod informed;
 mod returned;
 
 use rospin_engine::{Entity, EntityKind, EntityOptions, Source, SourceError, Tick, Timer, TimerError, TimerOptions};
@@ -42,7 +44,8 @@ pub use forms::{
     Synchronous, SynchronousWithPayload, WithoutArgument, WithoutArgumentWithPayload,
 };
 pub(crate) use given::GivesItem;
-pub use given::{ByArc, ByRef, ByReferenceTo, ByValue, Given, Received, SubscriptionCallback};
+pub use given::{Arrivals, ByArc, ByRef, ByReferenceTo, ByValue, Given, Received, SubscriptionCallback};
+pub use informed::Informed;
 pub use returned::{Convert, Nothing, Returned, Returns, Value};
 
 /// A callback of a group of type `G`. It takes an `A`, and returns a value of the kind `K`. `Form` is the form of the

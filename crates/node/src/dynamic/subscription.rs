@@ -15,9 +15,10 @@ impl Node {
         group: &impl Group,
         options: SubscriptionOptions,
         message_type: &MessageType,
+        with_origins: bool,
     ) -> Result<Draft<DynamicSeed>, TopicError> {
         let seed = DynamicSeed(message_type.clone());
-        let draft = Draft::of_type(self, group, options, &message_type.type_name(), seed)?;
+        let draft = Draft::of_type(self, group, options, &message_type.type_name(), seed, with_origins)?;
         self.add_message_type(message_type);
         Ok(draft)
     }

@@ -2,19 +2,20 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use rospin_engine::{Closer, Context, Instant, Notifier, Pending, Queue, Source, SubscriptionOptions, TakeError};
+use rospin_engine::{Clock, Closer, Context, Instant, Notifier, Pending, Source, TakeError};
 use rospin_wire::cdr::from_payload_with;
 
-use super::{KEEP_ALL, contain, guarantees, refused};
-use crate::callback::Received;
+use super::here::HereQueue;
+use super::{KEEP_ALL, contain, guarantees};
+use crate::callback::{Arrivals, Received};
 use crate::error::Refused;
 use crate::inbox::{Delivery, Inbox};
+use crate::info::{MessageInfo, Packet, Way};
 use crate::local_topics::{Address, AllMatches, EndKind, LocalEnd, LocalTopics};
 use crate::matches::Matches;
 use crate::message::Decode;
 use crate::middleware::SubscriptionEnd;
-use crate::qos::{Durability, Qos};
+use crate::qos::Qos;
 
 /// The messages of a subscription in the order of their arrival: those of this process as they are, and others encoded.
 ///
@@ -25,32 +26,41 @@ pub(crate) struct Messages<D: Decode> {
     // First nothing comes any more from either side, and then is counted what was left.
     end: Arc<LocalEnd>,
     _outside: Option<Box<dyn Send>>,
-    here: Queue<D::Message>,
-    encoded: Inbox<Bytes>,
+    here: HereQueue<D::Message>,
+    encoded: Inbox<Packet>,
+    clock: Clock,
+    /// The time on the steady clock when it was created, at which messages that had been kept for it arrived.
+    created: Instant,
+}
+
+/// A message that was taken, with what is known of it.
+struct Taken<M> {
+    message: Received<M>,
+    way: Way,
+    /// The time of its arrival on the steady clock, if it is known.
+    arrival: Option<Instant>,
 }
 
 impl<D: Decode> Messages<D> {
     pub(super) fn new(
         context: &Context,
         topics: &Arc<LocalTopics>,
-        subscribe: impl FnOnce(Delivery<Bytes>) -> Result<Option<SubscriptionEnd>, Refused>,
+        subscribe: impl FnOnce(Delivery<Packet>) -> Result<Option<SubscriptionEnd>, Refused>,
         (address, qos): (Address, &Qos),
         decode: D,
+        with_origins: bool,
     ) -> Result<(Self, Box<dyn Matches>), Refused> {
+        let clock = context.clock().clone();
+        let created = clock.now();
         let depth = qos.depth().unwrap_or(KEEP_ALL);
         let demands = guarantees(qos);
-        let options = SubscriptionOptions::new(address.engine_name());
-        let mut options = options.within(&topics.engine).keep_last(depth).demands(demands);
-        if qos.durability == Durability::TransientLocal {
-            options = options.transient_local();
-        }
         let (encoded, delivery) = Inbox::new(depth);
         let (reader, outside) = subscribe(delivery.clone())?.map(|end| (end.reader, end.matches)).unzip();
-        let here = context.create_queue::<D::Message>(options).map_err(refused)?;
+        let here = HereQueue::new(context, topics, (&address, qos), with_origins)?;
         let end = topics.enter(address, EndKind::Subscription { demands, delivery });
         let end = Arc::new(end);
         let matches = AllMatches { here: Arc::clone(&end), outside };
-        Ok((Self { decode, depth, end, _outside: reader, here, encoded }, Box::new(matches)))
+        Ok((Self { decode, depth, end, _outside: reader, here, encoded, clock, created }, Box::new(matches)))
     }
 
     /// Returns when the message that is taken next arrived, or `None` if there is none. Requires that a notifier is attached.
@@ -67,11 +77,30 @@ impl<D: Decode> Messages<D> {
         }
         let surplus = (encoded + self.here.len()).saturating_sub(self.depth);
         for _ in 0..surplus {
-            let is_gone =
-                self.encoded.pop_before(self.here.oldest_arrival()).is_some() || self.here.try_take().is_some();
+            let is_gone = self.encoded.pop_before(self.here.oldest_arrival()).is_some() || self.here.drop_oldest();
             // While a publisher displaces the oldest message, there may be nothing to take. The topic counts that message.
             self.encoded.count_lost(is_gone.into());
         }
+    }
+
+    /// Takes the oldest message.
+    #[inline]
+    fn take(&mut self) -> Result<Option<Taken<D::Message>>, TakeError> {
+        self.make_room();
+        let mut packet = self.encoded.pop_before(self.here.oldest_arrival());
+        if packet.is_none() {
+            if let Some((message, origin)) = Source::try_take(&mut self.here)? {
+                // Publishing puts it into the queue at once, unless it was kept for a late subscription.
+                let arrival = origin.map(|origin| origin.published.max(self.created));
+                return Ok(Some(Taken { message: Received::Shared(message), way: Way::Here(origin), arrival }));
+            }
+            // The one that was older has made room for another, which is not there yet.
+            packet = self.encoded.pop_before(None);
+        }
+        let Some((arrival, packet)) = packet else { return Ok(None) };
+        let message =
+            contain(|| from_payload_with(packet.payload(), self.decode.clone())).map_err(TakeError::Failed)?;
+        Ok(Some(Taken { message: Received::Owned(message), way: packet.way(), arrival }))
     }
 }
 
@@ -92,18 +121,7 @@ impl<D: Decode> Source for Messages<D> {
     }
 
     fn try_take(&mut self) -> Result<Option<Received<D::Message>>, TakeError> {
-        self.make_room();
-        let mut payload = self.encoded.pop_before(self.here.oldest_arrival());
-        if payload.is_none() {
-            if let Some(message) = Source::try_take(&mut self.here)? {
-                return Ok(Some(Received::Shared(message)));
-            }
-            // The one that was older has made room for another, which is not there yet.
-            payload = self.encoded.pop();
-        }
-        let Some(payload) = payload else { return Ok(None) };
-        let decoded = contain(|| from_payload_with(&payload, self.decode.clone()));
-        decoded.map(|message| Some(Received::Owned(message))).map_err(TakeError::Failed)
+        Ok(self.take()?.map(|taken| taken.message))
     }
 
     fn pending(&self) -> Pending {
@@ -121,6 +139,37 @@ impl<D: Decode> Source for Messages<D> {
             here.iter().for_each(|close| close());
             end.upgrade().iter().for_each(|end| end.leave());
         }))
+    }
+}
+
+impl<D: Decode> Arrivals<D::Message> for Messages<D> {
+    fn informed(self) -> impl Source<Item = (Received<D::Message>, MessageInfo)> {
+        Informed(self)
+    }
+}
+
+/// The messages of a subscription with what their callback can ask of them.
+struct Informed<D: Decode>(Messages<D>);
+
+impl<D: Decode> Source for Informed<D> {
+    type Item = (Received<D::Message>, MessageInfo);
+    type Attachment = ();
+
+    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
+        self.0.attach(notifier)
+    }
+
+    fn try_take(&mut self) -> Result<Option<Self::Item>, TakeError> {
+        let Some(Taken { message, way, arrival }) = self.0.take()? else { return Ok(None) };
+        Ok(Some((message, MessageInfo::new(way, arrival, &self.0.clock))))
+    }
+
+    fn pending(&self) -> Pending {
+        self.0.pending()
+    }
+
+    fn closer(&self) -> Option<Closer> {
+        self.0.closer()
     }
 }
 

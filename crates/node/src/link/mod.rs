@@ -2,6 +2,7 @@
 //! payloads here.
 
 mod call;
+mod here;
 mod messages;
 mod publisher;
 mod service;
@@ -60,12 +61,13 @@ impl Link {
         message_type: &TypeName,
         qos: &Qos,
         decode: D,
+        with_origins: bool,
     ) -> Result<(Messages<D>, Box<dyn Matches>), Refused> {
         let network = self.network.as_ref();
         let subscribe =
             |delivery| network.map(|node| node.create_subscription(topic, message_type, qos, delivery)).transpose();
         let address = Address::of::<D::Message>(topic, self.graph.type_key(message_type), message_type);
-        Messages::new(&self.context, self.graph.local_topics(), subscribe, (address, qos), decode)
+        Messages::new(&self.context, self.graph.local_topics(), subscribe, (address, qos), decode, with_origins)
     }
 
     pub(crate) fn create_service<S: Service>(

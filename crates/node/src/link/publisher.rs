@@ -6,17 +6,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use rospin_engine::{Context, Guarantees, PublisherOptions};
+use rospin_engine::{Context, Guarantees};
 use rospin_wire::cdr::{append_payload, to_payload};
 
-use super::{KEEP_ALL, contain, refused};
+use super::contain;
+use super::here::{HerePublisher, WithOrigin};
 use crate::error::PublishError;
 use crate::error::Refused;
+use crate::info::{Gid, Packet};
 use crate::local_topics::{Address, EndKind, Kept, LocalEnd, LocalTopics};
 use crate::matches::{Awaited, Matches};
 use crate::message::Encode;
 use crate::middleware::PublisherEnd;
-use crate::qos::{Durability, Qos};
+use crate::qos::Qos;
 
 thread_local! {
     /// The memory of the last payload that was encoded on this thread, unless its middleware took it.
@@ -45,10 +47,8 @@ impl Room {
 /// The way of a publisher's messages: to subscriptions of this process as they are, and to others encoded.
 pub(crate) struct PublisherLink<M: Encode> {
     topic: String,
-    here: rospin_engine::Publisher<M>,
+    here: HerePublisher<M>,
     end: Arc<LocalEnd>,
-    /// True if late subscriptions get what was published before.
-    latched: bool,
     outside: Option<Outside>,
 }
 
@@ -65,23 +65,21 @@ impl<M: Encode> PublisherLink<M> {
         promises: Guarantees,
         (address, qos): (Address, &Qos),
     ) -> Result<Self, Refused> {
-        let latched = qos.durability == Durability::TransientLocal;
-        let options = PublisherOptions::new(address.engine_name());
-        let mut options = options.within(&topics.engine).promises(promises);
-        if latched {
-            options = options.transient_local(qos.depth().unwrap_or(KEEP_ALL));
-        }
-        let here = context.create_publisher::<M>(options).map_err(refused)?;
-        let keeper = here.clone();
+        let gid = outside.as_ref().map_or_else(Gid::random, |end| end.gid());
+        let here = HerePublisher::new(context, topics, promises, (&address, qos), gid)?;
+        let keeper = here.keeper();
         let topic = address.name().to_owned();
         let name: Arc<str> = topic.as_str().into();
         let kept = Box::new(move || -> Kept {
-            let (name, kept) = (Arc::clone(&name), keeper.kept());
-            Box::new(move || kept.iter().filter_map(|message| encode(&name, &**message)).collect())
+            let (name, kept) = (Arc::clone(&name), keeper());
+            let packet = move |kept: &Arc<WithOrigin<M>>| {
+                encode(&name, &*kept.message).map(|payload| Packet::of_here(payload, kept.origin))
+            };
+            Box::new(move || kept.iter().filter_map(packet).collect())
         });
         let end = topics.enter(address, EndKind::Publisher { promises, kept });
         let outside = outside.map(|end| Outside { end, room: Room::default() });
-        Ok(Self { topic, here, end: Arc::new(end), latched, outside })
+        Ok(Self { topic, here, end: Arc::new(end), outside })
     }
 
     pub(crate) fn publish(&self, message: impl Borrow<M> + Into<Arc<M>>) -> Result<(), PublishError> {
@@ -112,13 +110,15 @@ impl<M: Encode> PublisherLink<M> {
     }
 
     fn publish_here(&self, message: impl Into<Arc<M>>, payload: Option<Bytes>) {
+        let number = self.here.next_number();
         // A message that it displaces is counted where it was.
-        if self.latched || payload.is_some() {
-            let message = message.into();
-            let publish = || self.here.begin(Arc::clone(&message));
-            self.end.publish(payload, || encode(&self.topic, &*message), publish);
-        } else if self.here.subscription_count() > 0 {
-            self.here.publish(message);
+        if self.here.is_latched() || payload.is_some() {
+            let (message, origin) = (message.into(), self.here.origin(number));
+            let packet = |payload| Packet::of_here(payload, origin);
+            let publish = || self.here.begin(Arc::clone(&message), origin);
+            self.end.publish(payload.map(packet), || encode(&self.topic, &*message).map(packet), publish);
+        } else {
+            self.here.publish(message, number);
         }
     }
 }

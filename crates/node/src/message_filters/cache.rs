@@ -196,7 +196,7 @@ impl<G: Group> On<'_, G> {
     ) -> Result<TopicCache<M>, TopicError> {
         let (cache, group) = (Cache::new(size), self.group());
         let (filled, cleared) = (cache.clone(), cache.clone());
-        let draft = Draft::<PhantomData<M>>::of_message(self.node(), group, options.into())?;
+        let draft = Draft::<PhantomData<M>>::of_message(self.node(), group, options.into(), false)?;
         let subscription = draft.finish_plain(group, move |message| drop(filled.add(message)))?;
         let reset = group.create_reset_callback(move |_| cleared.clear()).map_err(SourceError::from)?;
         Ok(TopicCache { cache, subscription, _reset: reset })

@@ -17,6 +17,7 @@ pub mod depth;
 pub mod dynamic;
 mod fixture;
 pub mod graph;
+pub mod info;
 pub mod matching;
 pub mod messages;
 pub mod order;
@@ -83,6 +84,12 @@ macro_rules! conformance {
                 entities_outlive_the_handle_of_their_node
                 a_group_is_removed_while_messages_wait
                 subscriptions_come_and_go_while_messages_pour_in
+            }
+            info {
+                a_message_tells_when_it_was_sent_and_received
+                a_message_tells_its_publisher_and_its_number
+                a_message_that_was_kept_tells_when_it_was_sent
+                callbacks_of_every_form_can_ask
             }
             matching {
                 counts_follow_who_comes_and_goes

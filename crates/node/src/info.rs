@@ -1,0 +1,176 @@
+//! What is known of a message beside its content: its publisher, its number, and when it was sent and received.
+
+use std::fmt;
+
+use bytes::Bytes;
+use rospin_engine::{Clock, ClockKind, Instant};
+
+/// The id of a publisher, which is the same in every process: a DDS or Zenoh identity, or a random one where there is no middleware.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Gid([u8; 16]);
+
+impl Gid {
+    /// Returns the id with these bytes.
+    #[must_use]
+    pub const fn new(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// Returns its bytes.
+    #[must_use]
+    pub const fn to_bytes(self) -> [u8; 16] {
+        self.0
+    }
+
+    /// Returns an id that no other publisher has.
+    pub(crate) fn random() -> Self {
+        Self(uuid::Uuid::new_v4().into_bytes())
+    }
+}
+
+impl fmt::Display for Gid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Gid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Gid({self})")
+    }
+}
+
+/// What a subscription's callback can ask of its message: the callback takes it as its last parameter.
+///
+/// A publisher that is not of ROS 2 may leave out its id, the number and the time: over Zenoh it does.
+///
+/// ```
+/// use rospin::{Context, ContextOptions, MessageInfo, Ros, SpinOptions};
+/// use rospin::msgs::std_msgs::msg::String as Text;
+///
+/// let ros = Ros::in_process(&Context::new(ContextOptions::new()));
+/// let node = ros.create_node("listener")?;
+/// let _subscription = node.create_subscription("chatter", |message: Text, info: MessageInfo| {
+///     let age = info.source_timestamp.map(|sent| info.received_timestamp.saturating_since(sent));
+///     println!("{} was under way for {age:?}", message.data);
+///     assert!(info.is_in_process);
+/// })?;
+/// node.create_publisher("chatter")?.publish(Text { data: "hello".to_owned() })?;
+/// ros.executor().spin(SpinOptions::spin_all())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct MessageInfo {
+    /// Time of publication on the system clock of the publisher's machine.
+    ///
+    /// For messages of this process it is calculated from the steady clock when the message is taken.
+    pub source_timestamp: Option<Instant>,
+    /// Time of the arrival in the subscription's queue, on the system clock. Calculated from the steady clock when the message is taken.
+    pub received_timestamp: Instant,
+    /// Id of the publisher.
+    pub publisher_gid: Option<Gid>,
+    /// Number of the message among those of its publisher, which begin with 1. `None` if it came over DDS, which does not tell it.
+    ///
+    /// All processes see the same number. The exception are two threads that publish through one publisher at the same time: this
+    /// process and others may then see the two numbers exchanged.
+    pub publication_sequence_number: Option<u64>,
+    /// True if the message came from a publisher of this process, without the middleware.
+    pub is_in_process: bool,
+}
+
+/// An encoded message on its way to a subscription.
+#[derive(Clone, Debug)]
+pub struct Packet {
+    payload: Bytes,
+    way: Way,
+}
+
+/// The publication of a message, as the middleware knows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Publication {
+    /// The publisher.
+    pub publisher: Gid,
+    /// The number of the message among those of its publisher, beginning with 1, if the middleware has it.
+    pub number: Option<u64>,
+    /// The time on the publisher's system clock.
+    pub time: Option<Instant>,
+}
+
+/// The origin of a message of this process: its publisher, its number and the time of its publication.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    pub(crate) publisher: Gid,
+    pub(crate) number: u64,
+    /// On the steady clock. For a message that was kept for a late subscription this is earlier than its arrival.
+    pub(crate) published: Instant,
+}
+
+/// The way of a message to its subscription, with what is known of its publication.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Way {
+    /// From a publisher of this process. `None` if the subscription did not ask for origins.
+    Here(Option<Origin>),
+    /// `None` if the middleware knows nothing of it.
+    Outside(Option<Publication>),
+}
+
+impl Packet {
+    /// Returns a message that came from outside. The payload is CDR behind its header.
+    #[must_use]
+    pub const fn new(payload: Bytes, publication: Option<Publication>) -> Self {
+        Self { payload, way: Way::Outside(publication) }
+    }
+
+    /// Returns a message of a publisher of this process whose messages have another Rust type.
+    pub(crate) const fn of_here(payload: Bytes, origin: Origin) -> Self {
+        Self { payload, way: Way::Here(Some(origin)) }
+    }
+
+    pub(crate) const fn payload(&self) -> &Bytes {
+        &self.payload
+    }
+
+    pub(crate) const fn way(&self) -> Way {
+        self.way
+    }
+}
+
+impl MessageInfo {
+    /// Returns the info of a message that came that way, and arrived at that time on the steady clock; now, if it is not known.
+    pub(crate) fn new(way: Way, arrival: Option<Instant>, clock: &Clock) -> Self {
+        let now = Now::read(clock);
+        let publication = match way {
+            Way::Outside(publication) => publication,
+            Way::Here(origin) => origin.map(|origin| Publication {
+                publisher: origin.publisher,
+                number: Some(origin.number),
+                time: Some(now.system_time(origin.published)),
+            }),
+        };
+        Self {
+            source_timestamp: publication.and_then(|publication| publication.time),
+            received_timestamp: now.system_time(arrival.unwrap_or(now.steady)),
+            publisher_gid: publication.map(|publication| publication.publisher),
+            publication_sequence_number: publication.and_then(|publication| publication.number),
+            is_in_process: matches!(way, Way::Here(_)),
+        }
+    }
+}
+
+/// One moment on two clocks.
+struct Now {
+    steady: Instant,
+    system: Instant,
+}
+
+impl Now {
+    fn read(clock: &Clock) -> Self {
+        Self { steady: clock.now(), system: clock.read(ClockKind::System) }
+    }
+
+    /// Returns a moment on the system clock that lies before this one, given its time on the steady clock.
+    fn system_time(&self, steady: Instant) -> Instant {
+        self.system - self.steady.saturating_since(steady)
+    }
+}

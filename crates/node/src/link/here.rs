@@ -1,0 +1,193 @@
+//! The topics of the engine through which ends of one form share messages: one for subscriptions that take only messages, and one
+//! for those whose callbacks ask for a [`MessageInfo`](crate::MessageInfo).
+//!
+//! A message goes to the second one together with its origin, in an allocation of its own. So nothing is allocated, and no further
+//! clock is read, for messages whose subscriptions do not ask. Publishers that keep messages for late subscriptions keep them in both.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rospin_engine::{
+    Clock, Closer, Context, Guarantees, Instant, Notifier, Pending, Published, Publisher, PublisherOptions, Queue,
+    Source, SubscriptionOptions, TakeError,
+};
+
+use super::{KEEP_ALL, guarantees, refused};
+use crate::error::Refused;
+use crate::info::{Gid, Origin};
+use crate::local_topics::{Address, LocalTopics};
+use crate::qos::{Durability, Qos};
+
+/// A message together with its origin.
+pub(super) struct WithOrigin<M> {
+    pub(super) message: Arc<M>,
+    pub(super) origin: Origin,
+}
+
+/// Returns the engine's name of the topic of messages together with their origins.
+fn name_with_origins(address: &Address) -> String {
+    format!("{} with origins", address.engine_name())
+}
+
+/// Publishes messages to subscriptions of the same form.
+pub(super) struct HerePublisher<M: Send + Sync + 'static> {
+    plain: Publisher<M>,
+    with_origins: Publisher<WithOrigin<M>>,
+    /// True if late subscriptions get messages that were published before.
+    is_latched: bool,
+    gid: Gid,
+    /// The number of the last message.
+    last: AtomicU64,
+    clock: Clock,
+}
+
+impl<M: Send + Sync + 'static> HerePublisher<M> {
+    pub(super) fn new(
+        context: &Context,
+        topics: &LocalTopics,
+        promises: Guarantees,
+        (address, qos): (&Address, &Qos),
+        gid: Gid,
+    ) -> Result<Self, Refused> {
+        let is_latched = qos.durability == Durability::TransientLocal;
+        let options = |topic| {
+            let options = PublisherOptions::new(topic).within(&topics.engine).promises(promises);
+            if is_latched { options.transient_local(qos.depth().unwrap_or(KEEP_ALL)) } else { options }
+        };
+        let plain = context.create_publisher(options(address.engine_name())).map_err(refused)?;
+        let with_origins = context.create_publisher(options(name_with_origins(address))).map_err(refused)?;
+        Ok(Self { plain, with_origins, is_latched, gid, last: AtomicU64::new(0), clock: context.clock().clone() })
+    }
+
+    /// True if it keeps messages for late subscriptions.
+    pub(super) const fn is_latched(&self) -> bool {
+        self.is_latched
+    }
+
+    /// Returns a function that returns the messages that are kept for late subscriptions, the oldest first.
+    pub(super) fn keeper(&self) -> impl Fn() -> Vec<Arc<WithOrigin<M>>> + Send + Sync + 'static {
+        let publisher = self.with_origins.clone();
+        move || publisher.kept()
+    }
+
+    /// Returns the number of the next message. Middlewares that number messages count in the same way.
+    pub(super) fn next_number(&self) -> u64 {
+        self.last.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Returns the origin of a message that is published now.
+    pub(super) fn origin(&self, number: u64) -> Origin {
+        Origin { publisher: self.gid, number, published: self.clock.now() }
+    }
+
+    /// Publishes a message that is not kept, unless nobody has subscribed.
+    pub(super) fn publish(&self, message: impl Into<Arc<M>>, number: u64) {
+        let is_heard = self.plain.subscription_count() > 0;
+        if self.with_origins.subscription_count() > 0 {
+            let (message, origin) = (message.into(), self.origin(number));
+            if is_heard {
+                self.plain.publish(Arc::clone(&message));
+            }
+            self.with_origins.publish(WithOrigin { message, origin });
+        } else if is_heard {
+            self.plain.publish(message);
+        }
+    }
+
+    /// Publishes a message, and leaves to the drop of the result what needs no lock of the caller's.
+    pub(super) fn begin(&self, message: Arc<M>, origin: Origin) -> (Published<M>, Option<Published<WithOrigin<M>>>) {
+        let is_wanted = self.is_latched || self.with_origins.subscription_count() > 0;
+        let with_origin = is_wanted.then(|| WithOrigin { message: Arc::clone(&message), origin });
+        (self.plain.begin(message), with_origin.map(|message| self.with_origins.begin(message)))
+    }
+}
+
+/// The messages of publishers of the same form.
+pub(super) enum HereQueue<M: Send + Sync + 'static> {
+    Plain(Queue<M>),
+    WithOrigins(Queue<WithOrigin<M>>),
+}
+
+impl<M: Send + Sync + 'static> HereQueue<M> {
+    pub(super) fn new(
+        context: &Context,
+        topics: &LocalTopics,
+        (address, qos): (&Address, &Qos),
+        with_origins: bool,
+    ) -> Result<Self, Refused> {
+        let options = |topic| {
+            let options = SubscriptionOptions::new(topic).within(&topics.engine).demands(guarantees(qos));
+            let options = options.keep_last(qos.depth().unwrap_or(KEEP_ALL));
+            if qos.durability == Durability::TransientLocal { options.transient_local() } else { options }
+        };
+        if with_origins {
+            context.create_queue(options(name_with_origins(address))).map(Self::WithOrigins).map_err(refused)
+        } else {
+            context.create_queue(options(address.engine_name())).map(Self::Plain).map_err(refused)
+        }
+    }
+
+    pub(super) fn oldest_arrival(&self) -> Option<Instant> {
+        match self {
+            Self::Plain(queue) => queue.oldest_arrival(),
+            Self::WithOrigins(queue) => queue.oldest_arrival(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Plain(queue) => queue.len(),
+            Self::WithOrigins(queue) => queue.len(),
+        }
+    }
+
+    /// Drops the oldest message. Returns false if there is none.
+    pub(super) fn drop_oldest(&self) -> bool {
+        match self {
+            Self::Plain(queue) => queue.try_take().is_some(),
+            Self::WithOrigins(queue) => queue.try_take().is_some(),
+        }
+    }
+}
+
+impl<M: Send + Sync + 'static> Source for HereQueue<M> {
+    /// The origin is `None` if the queue has none.
+    type Item = (Arc<M>, Option<Origin>);
+    type Attachment = ();
+
+    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
+        match self {
+            Self::Plain(queue) => queue.attach(notifier),
+            Self::WithOrigins(queue) => queue.attach(notifier),
+        }
+    }
+
+    #[inline]
+    fn try_take(&mut self) -> Result<Option<Self::Item>, TakeError> {
+        match self {
+            Self::Plain(queue) => Ok(Source::try_take(queue)?.map(|message| (message, None))),
+            Self::WithOrigins(queue) => Ok(Source::try_take(queue)?.map(|taken| {
+                // The last subscription that holds it passes the message on as the only owner.
+                let (message, origin) = match Arc::try_unwrap(taken) {
+                    Ok(WithOrigin { message, origin }) => (message, origin),
+                    Err(shared) => (Arc::clone(&shared.message), shared.origin),
+                };
+                (message, Some(origin))
+            })),
+        }
+    }
+
+    fn pending(&self) -> Pending {
+        match self {
+            Self::Plain(queue) => Source::pending(queue),
+            Self::WithOrigins(queue) => Source::pending(queue),
+        }
+    }
+
+    fn closer(&self) -> Option<Closer> {
+        match self {
+            Self::Plain(queue) => queue.closer(),
+            Self::WithOrigins(queue) => queue.closer(),
+        }
+    }
+}
