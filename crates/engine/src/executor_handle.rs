@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::executor_core::ExecutorCore;
 use crate::os::ThreadReport;
 use crate::shared::Shared;
-use crate::sleep::Sleep;
+use crate::sleep::{Rate, RateError, Sleep};
 
 /// A handle of an executor, with which it can be extended and halted, but not spun. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -92,5 +92,15 @@ impl ExecutorHandle {
     /// ```
     pub fn sleep(&self, clock: ClockKind, duration: Duration) -> Sleep {
         Sleep::after(self.shared(), clock, duration)
+    }
+
+    /// Creates a rate, whose first tick is due one period from now on the clock of that kind.
+    ///
+    /// Reads a clock; neither blocks, locks nor allocates.
+    ///
+    /// # Errors
+    /// If the period is zero.
+    pub fn create_rate(&self, clock: ClockKind, period: Duration) -> Result<Rate, RateError> {
+        Rate::new(self.shared(), clock, period)
     }
 }

@@ -119,7 +119,7 @@ pub use registry::TypeMismatch;
 pub use request_queue::RequestQueue;
 pub use ros_time::{Barrier, BarrierError, ClockChange, JumpThreshold, RosTime, TimeJump};
 pub use service::{Client, ServiceError};
-pub use sleep::{Sleep, SleepError};
+pub use sleep::{Rate, RateError, Sleep, SleepError};
 pub use source::{Closer, Notifier, Pending, Source, SourceError, TakeError};
 pub use spin::{SpinEnd, SpinError};
 pub use sync::{Mutex, MutexGuard};

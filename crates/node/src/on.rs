@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rospin_engine::{
-    ClockKind, EntityKind, GroupGone, GroupOptions, Sleep, SourceError, Tick, Timer, TimerError, TimerOptions,
+    ClockKind, EntityKind, GroupGone, GroupOptions, Rate, RateError, Sleep, SourceError, Tick, Timer, TimerError,
+    TimerOptions,
 };
 
 use crate::callback::{Callback, GivesItem, Nothing, SubscriptionCallback, Value};
@@ -226,6 +227,18 @@ impl Node {
         let name = self.name().base_name();
         let executor = self.own_executor().ok_or_else(|| GroupGone { group: name.to_owned() })?;
         Ok(executor.sleep(ClockKind::Ros, duration))
+    }
+
+    /// Creates a rate on the node's clock, which is ROS time, for a loop that awaits a [tick](Rate::tick) in each round. See
+    /// [`sleep`](Self::sleep) for the executor that wakes it. Rates on other clocks are created by an
+    /// [executor's handle](rospin_engine::ExecutorHandle::create_rate).
+    ///
+    /// # Errors
+    /// If the period is zero, or the node's [`Ros`](crate::Ros) was dropped.
+    pub fn create_rate(&self, period: Duration) -> Result<Rate, RateError> {
+        let name = self.name().base_name();
+        let executor = self.own_executor().ok_or_else(|| GroupGone { group: name.to_owned() })?;
+        executor.create_rate(ClockKind::Ros, period)
     }
 
     /// Returns the node's own group, and creates it on first use. It is for code that is generic over the kind of group.

@@ -308,4 +308,28 @@ fn a_node_whose_ros_is_gone_says_so() {
     let node = Ros::in_process(&Context::new(ContextOptions::new())).create_node("node").unwrap();
     let error = node.create_timer(Duration::from_secs(1), || {}).unwrap_err();
     assert!(error.to_string().contains("group `node`"), "{error}");
+    let error = node.create_rate(Duration::from_secs(1)).unwrap_err();
+    assert!(error.to_string().contains("group `node`"), "{error}");
+}
+
+#[test]
+fn a_nodes_rate_ticks_on_ros_time() {
+    let context = Context::new(ContextOptions::new());
+    let (ros, time) = (Ros::in_process(&context), context.ros_time());
+    time.set_active(true);
+    let node = ros.create_node("node").unwrap();
+    let ticks = Arc::new(AtomicU32::new(0));
+    let (mut rate, count) = (node.create_rate(Duration::from_millis(10)).unwrap(), Arc::clone(&ticks));
+    let group = ros.executor().create_group("loop", ());
+    let ticking = async move {
+        while rate.tick().await.is_ok() {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    let _entity = group.create_stream_async("loop", futures::stream::iter([ticking]), |_, ticking| ticking).unwrap();
+    for (millis, expected) in [(9, 0), (10, 1), (19, 1), (20, 2)] {
+        time.set(rospin_engine::Instant::from_millis(millis));
+        ros.executor().spin(SpinOptions::spin_all()).unwrap();
+        assert_eq!(ticks.load(Ordering::Relaxed), expected);
+    }
 }

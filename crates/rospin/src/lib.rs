@@ -56,9 +56,9 @@ pub use rospin_engine::{
     Context, ContextOptions, Criticality, DeployError, Deployment, DeploymentError, Entity, EntityId, EntityKind,
     EntityOptions, EntitySpec, Executor, ExecutorHandle, ExecutorOptions, Failures, FileError, GroupGone, GroupId,
     GroupKind, GroupOptions, Incident, IncidentKind, Instant, JumpCallback, JumpThreshold, Loss, LossCause,
-    ManualClock, Notifier, OnPanic, Order, Overrun, Payload, Pending, Policy, Priority, PriorityMap, ReentrantGroup,
-    RosTime, Sleep, SleepError, Source, SourceError, SpinEnd, SpinError, SpinOptions, TakeError, Tick, TimeJump, Timer,
-    TimerError, TimerOptions, check_cores, deployment, os, policy, trace,
+    ManualClock, Notifier, OnPanic, Order, Overrun, Payload, Pending, Policy, Priority, PriorityMap, Rate, RateError,
+    ReentrantGroup, RosTime, Sleep, SleepError, Source, SourceError, SpinEnd, SpinError, SpinOptions, TakeError, Tick,
+    TimeJump, Timer, TimerError, TimerOptions, check_cores, deployment, os, policy, trace,
 };
 pub use rospin_msgs as msgs;
 pub use rospin_node::*;

@@ -4,6 +4,7 @@
 //! callbacks. So the woken callback runs at its own priority.
 
 mod queue;
+mod rate;
 pub(crate) mod sleeps;
 
 use std::fmt;
@@ -17,6 +18,7 @@ use rospin_core::{ClockKind, Instant};
 use crate::current::Seat;
 use crate::shared::Shared;
 use queue::Ticket;
+pub use rate::{Rate, RateError};
 use sleeps::{Asked, Wish};
 
 /// Reasons why a sleep ends early.
@@ -70,10 +72,21 @@ struct Bed {
 impl Sleep {
     /// Creates a sleep for a duration, on that executor unless another one polls it.
     pub(crate) fn after(executor: &Arc<Shared>, clock: ClockKind, duration: Duration) -> Self {
-        let mut sleep = Self::new(executor, clock, Instant::ZERO, Some(duration));
+        Self::at_most(executor, clock, duration, |now| now + duration)
+    }
+
+    /// Creates a sleep until the time that `due` makes of the present one. If ROS time jumps back meanwhile, it lasts no longer than
+    /// `longest`.
+    fn at_most(
+        executor: &Arc<Shared>,
+        clock: ClockKind,
+        longest: Duration,
+        due: impl FnOnce(Instant) -> Instant,
+    ) -> Self {
+        let mut sleep = Self::new(executor, clock, Instant::ZERO, Some(longest));
         let current = executor.times.clock.read_ros();
         let now = if clock == ClockKind::Ros { current.now } else { executor.times.clock.read(clock) };
-        sleep.wish.due = now + duration;
+        sleep.wish.due = due(now);
         sleep.wish.ros = current.reading;
         sleep
     }

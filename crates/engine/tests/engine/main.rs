@@ -20,6 +20,7 @@ mod own_policies;
 mod panics;
 mod priorities;
 mod publishing;
+mod rates;
 mod rclcpp_order;
 mod recycled;
 mod removal;
