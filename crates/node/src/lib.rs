@@ -78,6 +78,7 @@ mod rosout;
 mod service;
 mod standard;
 mod subscription;
+mod wait_for_message;
 mod watchers;
 
 pub use action::{
@@ -124,3 +125,4 @@ pub use rosout::{LimitedLogger, Logger, Rosout, RosoutError, RosoutLog};
 pub use rospin_macros::Parameters;
 pub use service::Server;
 pub use subscription::Subscription;
+pub use wait_for_message::{WaitForMessage, WaitForMessageError};
