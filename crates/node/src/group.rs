@@ -36,20 +36,26 @@ pub trait Group {
         options: EntityOptions,
         source: S,
         callback: impl Fn(S::Item) + Send + Sync + 'static,
-    ) -> Result<Entity, SourceError>;
+    ) -> Result<Entity, SourceError>
+    where
+        Self: Sized;
     /// Creates a timer whose callback uses no payload.
     #[doc(hidden)]
     fn create_inner_timer(
         &self,
         options: TimerOptions,
         callback: impl Fn() + Send + Sync + 'static,
-    ) -> Result<Timer, TimerError>;
+    ) -> Result<Timer, TimerError>
+    where
+        Self: Sized;
     /// Creates a callback that is told when ROS time jumps back, or to another source.
     #[doc(hidden)]
     fn create_reset_callback(
         &self,
         callback: impl Fn(&TimeJump) + Send + Sync + 'static,
-    ) -> Result<JumpCallback, GroupGone>;
+    ) -> Result<JumpCallback, GroupGone>
+    where
+        Self: Sized;
 }
 
 /// The jumps after which earlier stamps mean nothing any more.

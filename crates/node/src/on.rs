@@ -169,7 +169,7 @@ impl Node {
         M: Message,
         F: SubscriptionCallback<OwnGroup, M, Form>,
     {
-        self.on(self.own_group().map_err(SourceError::from)?).create_subscription(options, callback)
+        self.on(self.own_group_for_source()?).create_subscription(options, callback)
     }
 
     /// Creates a subscription whose message type is known only at run time, on the node's own group. See
@@ -186,7 +186,7 @@ impl Node {
     where
         F: SubscriptionCallback<OwnGroup, DynamicMessage, Form>,
     {
-        let own = self.own_group().map_err(SourceError::from)?;
+        let own = self.own_group_for_source()?;
         self.on(own).create_dynamic_subscription(options, message_type, callback)
     }
 
@@ -203,7 +203,7 @@ impl Node {
         S: Service,
         F: Callback<OwnGroup, S::Request, Value<S::Response>, Form>,
     {
-        self.on(self.own_group().map_err(SourceError::from)?).create_service::<S, F, Form>(options, callback)
+        self.on(self.own_group_for_source()?).create_service::<S, F, Form>(options, callback)
     }
 
     /// Creates a timer on the node's own group. A plain [`Duration`](std::time::Duration) is its period. See
@@ -250,5 +250,10 @@ impl Node {
         let executor = self.own_executor().ok_or_else(|| GroupGone { group: name.to_owned() })?;
         let options = GroupOptions::new(name).node(self.fully_qualified_name());
         Ok(self.own().get_or_init(|| OwnGroup(executor.create_group(options, ()))))
+    }
+
+    /// Returns the node's own group for an entity over a source, see [`own_group`](Self::own_group).
+    pub(crate) fn own_group_for_source(&self) -> Result<&OwnGroup, SourceError> {
+        Ok(self.own_group()?)
     }
 }

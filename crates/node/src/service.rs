@@ -25,6 +25,11 @@ use serde::Serialize;
 #[must_use = "the server is removed when its handle is dropped"]
 pub struct Server {
     entity: Entity,
+    registration: Registration,
+}
+
+/// A server as its node and the graph know it.
+struct Registration {
     responder: Responder,
     _presence: Presence,
     _node: Node,
@@ -47,7 +52,7 @@ impl Server {
     /// Each one is logged.
     #[must_use]
     pub fn unsent_responses(&self) -> u64 {
-        self.responder.unsent.load(Ordering::Relaxed)
+        self.registration.responder.unsent.load(Ordering::Relaxed)
     }
 }
 
@@ -92,21 +97,19 @@ where
 pub(crate) struct Draft<S: Service> {
     options: EntityOptions,
     requests: Requests<S>,
-    responder: Responder,
-    presence: Presence,
-    node: Node,
+    registration: Registration,
 }
 
 impl<S: Service> Draft<S> {
     pub(crate) fn on(node: &Node, group: &impl Group, options: ServiceOptions) -> Result<Self, ServiceError> {
-        Self::new(node, group.name(), options, |name| group.deployed_depth(name))
+        Self::new(node, group.name(), options, &|name| group.deployed_depth(name))
     }
 
     pub(crate) fn new(
         node: &Node,
         group: &str,
         options: ServiceOptions,
-        deployed_depth: impl FnOnce(&str) -> Option<usize>,
+        deployed_depth: &dyn Fn(&str) -> Option<usize>,
     ) -> Result<Self, ServiceError> {
         let ServiceOptions { common, service, qos } = options;
         let (resolved, service_type) = (node.resolve_service(&service)?, TypeName::of_service::<S>()?);
@@ -116,7 +119,8 @@ impl<S: Service> Draft<S> {
         let requests = created.map_err(|reason| ServiceError::Refused { service: service.clone(), reason })?;
         let responder = Responder { service: service.into(), unsent: Arc::default() };
         let presence = node.enter(EndpointKind::Server, &resolved, &service_type, &qos);
-        Ok(Self { options, requests, responder, presence, node: node.clone() })
+        let registration = Registration { responder, _presence: presence, _node: node.clone() };
+        Ok(Self { options, requests, registration })
     }
 
     /// Adds the entity, which `create` makes from options, source and responder.
@@ -124,8 +128,8 @@ impl<S: Service> Draft<S> {
         self,
         create: impl FnOnce(EntityOptions, Requests<S>, Responder) -> Result<Entity, SourceError>,
     ) -> Result<Server, ServiceError> {
-        let Self { options, requests, responder, presence, node } = self;
-        let entity = create(options, requests, responder.clone())?;
-        Ok(Server { entity, responder, _presence: presence, _node: node })
+        let Self { options, requests, registration } = self;
+        let entity = create(options, requests, registration.responder.clone())?;
+        Ok(Server { entity, registration })
     }
 }

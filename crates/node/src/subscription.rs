@@ -13,9 +13,10 @@ use crate::group::Group;
 use crate::link::Messages;
 use crate::matches::Matches;
 use crate::message::{Decode, Message};
-use crate::names::TypeName;
+use crate::names::{FullName, TypeName};
 use crate::node::Node;
 use crate::options::SubscriptionOptions;
+use crate::qos::Qos;
 
 /// Receives the messages of a topic.
 ///
@@ -24,6 +25,11 @@ use crate::options::SubscriptionOptions;
 #[must_use = "the subscription is removed when its handle is dropped"]
 pub struct Subscription {
     entity: Entity,
+    registration: Registration,
+}
+
+/// A subscription as its node, the graph and the middleware know it.
+struct Registration {
     matches: Box<dyn Matches>,
     _presence: Presence,
     _node: Node,
@@ -54,12 +60,12 @@ impl Subscription {
     /// With how many publishers it is matched, as far as discovery knows at this moment.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
-        self.matches.count()
+        self.registration.matches.count()
     }
 
     /// Waits until it is matched with a publisher.
     pub fn wait_for_publisher(&self) -> impl Future<Output = ()> + Send + 'static {
-        self.matches.wait()
+        self.registration.matches.wait()
     }
 }
 
@@ -73,16 +79,34 @@ impl fmt::Debug for Subscription {
 pub(crate) struct Draft<D: Decode> {
     options: EntityOptions,
     messages: Messages<D>,
-    matches: Box<dyn Matches>,
     failures: Failures,
-    presence: Presence,
-    node: Node,
+    registration: Registration,
+}
+
+/// What is known of a subscription before it is created, whatever the type of its messages.
+struct Plan {
+    topic: String,
+    resolved: FullName,
+    qos: Qos,
+    options: EntityOptions,
+    failures: Failures,
+}
+
+impl Plan {
+    fn new(node: &Node, group: &dyn Group, options: SubscriptionOptions) -> Result<Self, TopicError> {
+        let SubscriptionOptions { common, topic, qos } = options;
+        let resolved = node.resolve_topic(&topic)?;
+        let name = common.name_or(|| format!("{}/{topic}", group.name()));
+        let failures = group.failures(&name);
+        let (options, qos) = common.into_entity(name, qos, |name| group.deployed_depth(name));
+        Ok(Self { topic, resolved, qos, options, failures })
+    }
 }
 
 impl<M: Message> Draft<PhantomData<M>> {
     pub(crate) fn of_message(
         node: &Node,
-        group: &impl Group,
+        group: &dyn Group,
         options: SubscriptionOptions,
         with_origins: bool,
     ) -> Result<Self, TopicError> {
@@ -93,21 +117,18 @@ impl<M: Message> Draft<PhantomData<M>> {
 impl<D: Decode> Draft<D> {
     pub(crate) fn of_type(
         node: &Node,
-        group: &impl Group,
+        group: &dyn Group,
         options: SubscriptionOptions,
         message_type: &TypeName,
         decode: D,
         with_origins: bool,
     ) -> Result<Self, TopicError> {
-        let SubscriptionOptions { common, topic, qos } = options;
-        let resolved = node.resolve_topic(&topic)?;
-        let name = common.name_or(|| format!("{}/{topic}", group.name()));
-        let failures = group.failures(&name);
-        let (options, qos) = common.into_entity(name, qos, |name| group.deployed_depth(name));
+        let Plan { topic, resolved, qos, options, failures } = Plan::new(node, group, options)?;
         let created = node.link().create_subscription(&resolved, message_type, &qos, decode, with_origins);
         let (messages, matches) = created.map_err(|reason| TopicError::Refused { topic, reason })?;
         let presence = node.enter(EndpointKind::Subscription, &resolved, message_type, &qos);
-        Ok(Self { options, messages, matches, failures, presence, node: node.clone() })
+        let registration = Registration { matches, _presence: presence, _node: node.clone() };
+        Ok(Self { options, messages, failures, registration })
     }
 
     /// Gives it its callback.
@@ -116,9 +137,9 @@ impl<D: Decode> Draft<D> {
         group: &G,
         callback: impl SubscriptionCallback<G, D::Message, Form>,
     ) -> Result<Subscription, TopicError> {
-        let Self { options, messages, matches, failures, presence, node } = self;
+        let Self { options, messages, failures, registration } = self;
         let entity = callback.create(group, options, messages, failures)?;
-        Ok(Subscription { entity, matches, _presence: presence, _node: node })
+        Ok(Subscription { entity, registration })
     }
 
     /// Gives it a callback that needs no payload, on a group of any kind.
@@ -127,9 +148,9 @@ impl<D: Decode> Draft<D> {
         group: &impl Group,
         callback: impl Fn(Arc<D::Message>) + Send + Sync + 'static,
     ) -> Result<Subscription, TopicError> {
-        let Self { options, messages, matches, failures: _, presence, node } = self;
+        let Self { options, messages, failures: _, registration } = self;
         let callback = move |received: Received<D::Message>| callback(received.into_arc());
         let entity = group.create_inner(EntityKind::Subscription, options, messages, callback)?;
-        Ok(Subscription { entity, matches, _presence: presence, _node: node })
+        Ok(Subscription { entity, registration })
     }
 }

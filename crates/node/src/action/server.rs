@@ -339,7 +339,7 @@ impl Node {
         A: Action,
         Fut: Future<Output = ()> + Send + 'static,
     {
-        let own = self.own_group().map_err(SourceError::from)?;
+        let own = self.own_group_for_source()?;
         self.on(own).create_action_server(options, handle_goal, handle_cancel, execute)
     }
 }

@@ -12,7 +12,7 @@ impl Node {
     /// Prepares a subscription of that type. From then on the node can describe the type to others.
     pub(crate) fn dynamic_draft(
         &self,
-        group: &impl Group,
+        group: &dyn Group,
         options: SubscriptionOptions,
         message_type: &MessageType,
         with_origins: bool,

@@ -29,6 +29,21 @@ fn name_with_origins(address: &Address) -> String {
     format!("{} with origins", address.engine_name())
 }
 
+/// Returns the number of messages that an end keeps.
+pub(super) fn depth(qos: &Qos) -> usize {
+    qos.depth().unwrap_or(KEEP_ALL)
+}
+
+fn publisher_options(topics: &LocalTopics, topic: String, promises: Guarantees, qos: &Qos) -> PublisherOptions {
+    let options = PublisherOptions::new(topic).within(&topics.engine).promises(promises);
+    if qos.durability == Durability::TransientLocal { options.transient_local(depth(qos)) } else { options }
+}
+
+fn queue_options(topics: &LocalTopics, topic: String, qos: &Qos) -> SubscriptionOptions {
+    let options = SubscriptionOptions::new(topic).within(&topics.engine).keep_last(depth(qos)).demands(guarantees(qos));
+    if qos.durability == Durability::TransientLocal { options.transient_local() } else { options }
+}
+
 /// Publishes messages to subscriptions of the same form.
 pub(super) struct HerePublisher<M: Send + Sync + 'static> {
     plain: Publisher<M>,
@@ -50,10 +65,7 @@ impl<M: Send + Sync + 'static> HerePublisher<M> {
         gid: Gid,
     ) -> Result<Self, Refused> {
         let is_latched = qos.durability == Durability::TransientLocal;
-        let options = |topic| {
-            let options = PublisherOptions::new(topic).within(&topics.engine).promises(promises);
-            if is_latched { options.transient_local(qos.depth().unwrap_or(KEEP_ALL)) } else { options }
-        };
+        let options = |topic| publisher_options(topics, topic, promises, qos);
         let plain = context.create_publisher(options(address.engine_name())).map_err(refused)?;
         let with_origins = context.create_publisher(options(name_with_origins(address))).map_err(refused)?;
         Ok(Self { plain, with_origins, is_latched, gid, last: AtomicU64::new(0), clock: context.clock().clone() })
@@ -115,11 +127,7 @@ impl<M: Send + Sync + 'static> HereQueue<M> {
         (address, qos): (&Address, &Qos),
         with_origins: bool,
     ) -> Result<Self, Refused> {
-        let options = |topic| {
-            let options = SubscriptionOptions::new(topic).within(&topics.engine).demands(guarantees(qos));
-            let options = options.keep_last(qos.depth().unwrap_or(KEEP_ALL));
-            if qos.durability == Durability::TransientLocal { options.transient_local() } else { options }
-        };
+        let options = |topic| queue_options(topics, topic, qos);
         if with_origins {
             context.create_queue(options(name_with_origins(address))).map(Self::WithOrigins).map_err(refused)
         } else {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rospin_engine::{Clock, Closer, Context, Instant, Notifier, Pending, Source, TakeError};
 use rospin_wire::cdr::from_payload_with;
 
-use super::here::HereQueue;
-use super::{KEEP_ALL, contain, guarantees};
+use super::here::{HereQueue, depth};
+use super::{contain, guarantees};
 use crate::callback::{Arrivals, Received};
 use crate::error::Refused;
 use crate::inbox::{Delivery, Inbox};
@@ -41,26 +41,45 @@ struct Taken<M> {
     arrival: Option<Instant>,
 }
 
+/// The way of encoded messages to a subscription. It is the same for all types of messages, so it is compiled once.
+struct Encoded {
+    end: Arc<LocalEnd>,
+    /// Keeps the middleware's subscription.
+    reader: Option<Box<dyn Send>>,
+    inbox: Inbox<Packet>,
+    matches: Box<dyn Matches>,
+}
+
+impl Encoded {
+    /// Subscribes at the middleware, and enters the subscription into the topics of this process.
+    fn new(
+        topics: &Arc<LocalTopics>,
+        subscribe: &dyn Fn(Delivery<Packet>) -> Result<Option<SubscriptionEnd>, Refused>,
+        address: Address,
+        qos: &Qos,
+    ) -> Result<Self, Refused> {
+        let (inbox, delivery) = Inbox::new(depth(qos));
+        let (reader, outside) = subscribe(delivery.clone())?.map(|end| (end.reader, end.matches)).unzip();
+        let end = Arc::new(topics.enter(address, EndKind::Subscription { demands: guarantees(qos), delivery }));
+        let matches = Box::new(AllMatches { here: Arc::clone(&end), outside });
+        Ok(Self { end, reader, inbox, matches })
+    }
+}
+
 impl<D: Decode> Messages<D> {
     pub(super) fn new(
         context: &Context,
         topics: &Arc<LocalTopics>,
-        subscribe: impl FnOnce(Delivery<Packet>) -> Result<Option<SubscriptionEnd>, Refused>,
+        subscribe: &dyn Fn(Delivery<Packet>) -> Result<Option<SubscriptionEnd>, Refused>,
         (address, qos): (Address, &Qos),
         decode: D,
         with_origins: bool,
     ) -> Result<(Self, Box<dyn Matches>), Refused> {
         let clock = context.clock().clone();
         let created = clock.now();
-        let depth = qos.depth().unwrap_or(KEEP_ALL);
-        let demands = guarantees(qos);
-        let (encoded, delivery) = Inbox::new(depth);
-        let (reader, outside) = subscribe(delivery.clone())?.map(|end| (end.reader, end.matches)).unzip();
         let here = HereQueue::new(context, topics, (&address, qos), with_origins)?;
-        let end = topics.enter(address, EndKind::Subscription { demands, delivery });
-        let end = Arc::new(end);
-        let matches = AllMatches { here: Arc::clone(&end), outside };
-        Ok((Self { decode, depth, end, _outside: reader, here, encoded, clock, created }, Box::new(matches)))
+        let Encoded { end, reader, inbox, matches } = Encoded::new(topics, subscribe, address, qos)?;
+        Ok((Self { decode, depth: depth(qos), end, _outside: reader, here, encoded: inbox, clock, created }, matches))
     }
 
     /// Returns when the message that is taken next arrived, or `None` if there is none. Requires that a notifier is attached.

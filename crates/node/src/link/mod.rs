@@ -7,6 +7,7 @@ mod messages;
 mod publisher;
 mod service;
 
+use std::any::Any;
 use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -67,7 +68,7 @@ impl Link {
         let subscribe =
             |delivery| network.map(|node| node.create_subscription(topic, message_type, qos, delivery)).transpose();
         let address = Address::of::<D::Message>(topic, self.graph.type_key(message_type), message_type);
-        Messages::new(&self.context, self.graph.local_topics(), subscribe, (address, qos), decode, with_origins)
+        Messages::new(&self.context, self.graph.local_topics(), &subscribe, (address, qos), decode, with_origins)
     }
 
     pub(crate) fn create_service<S: Service>(
@@ -101,14 +102,16 @@ where
     E: Into<Box<dyn Error + Send + Sync>>,
 {
     // Nothing that a panic could leave half done is used afterwards.
-    catch_unwind(AssertUnwindSafe(convert)).map_or_else(
-        |panic| {
-            let message = panic.downcast_ref::<&str>().map(ToString::to_string);
-            let message = message.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-            Err(format!("its type's code panicked: {message}").into())
-        },
-        |converted| converted.map_err(Into::into),
-    )
+    match catch_unwind(AssertUnwindSafe(convert)) {
+        Ok(converted) => converted.map_err(Into::into),
+        Err(panic) => Err(panicked(&*panic)),
+    }
+}
+
+fn panicked(panic: &(dyn Any + Send)) -> Box<dyn Error + Send + Sync> {
+    let message = panic.downcast_ref::<&str>().map(ToString::to_string);
+    let message = message.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+    format!("its type's code panicked: {message}").into()
 }
 
 fn refused(error: impl std::fmt::Display) -> Refused {

@@ -213,7 +213,7 @@ impl Node {
         options: impl Into<SubscriptionOptions>,
         size: usize,
     ) -> Result<TopicCache<M>, TopicError> {
-        self.on(self.own_group().map_err(SourceError::from)?).create_cache(options, size)
+        self.on(self.own_group_for_source()?).create_cache(options, size)
     }
 }
 

@@ -88,6 +88,6 @@ impl Node {
         S: MessageSet,
         F: Callback<OwnGroup, S, Nothing, Form>,
     {
-        self.on(self.own_group().map_err(SourceError::from)?).create_synchronizer(options, inputs, callback)
+        self.on(self.own_group_for_source()?).create_synchronizer(options, inputs, callback)
     }
 }
