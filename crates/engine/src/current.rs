@@ -82,7 +82,7 @@ impl Drop for Entered {
         let ended = RUNNING.with(|running| running.replace(self.0));
         if ended & HAS_WAITS != 0 {
             // A synchronous callback has ended and waits no longer. An asynchronous one has taken its waits out already.
-            take_noted().iter().for_each(|wait| wait.end());
+            end_noted();
         }
     }
 }
@@ -119,6 +119,11 @@ impl Drop for Noted {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+#[cold]
+fn end_noted() {
+    take_noted().iter().for_each(|wait| wait.end());
 }
 
 #[cold]
