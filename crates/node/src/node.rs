@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
 
-use rospin_engine::ExecutorHandle;
+use rospin_engine::{ClockKind, ExecutorHandle, Instant};
 
 use crate::arguments::{NameKind, RemapRule, Remaps, RosArguments, node_name};
 use crate::dynamic::Known;
@@ -247,6 +247,24 @@ impl Node {
     #[must_use]
     pub fn name(&self) -> &NodeName {
         &self.core.name
+    }
+
+    /// Returns ROS time, for the stamps of messages: `node.now().into()` is a `builtin_interfaces/Time`. Neither blocks nor
+    /// allocates.
+    ///
+    /// ```
+    /// use rospin::msgs::std_msgs::msg::Header;
+    /// use rospin::{Context, ContextOptions, Instant, Ros};
+    ///
+    /// let context = Context::new(ContextOptions::new());
+    /// let node = Ros::in_process(&context).create_node("camera")?;
+    /// let header = Header { stamp: node.now().into(), frame_id: "camera".to_owned() };
+    /// assert!(Instant::from(header.stamp) <= node.now());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.core.network.context.clock().read(ClockKind::Ros)
     }
 
     /// Returns the absolute name of the topic that this node calls `name`. The name is

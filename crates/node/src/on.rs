@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rospin_engine::{
-    ClockKind, EntityKind, GroupGone, GroupOptions, Rate, RateError, Sleep, SourceError, Tick, Timer, TimerError,
-    TimerOptions,
+    CallbackGroup, ClockKind, EntityKind, ExecutorHandle, GroupGone, GroupOptions, Rate, RateError, ReentrantGroup,
+    Sleep, SourceError, Tick, Timer, TimerError, TimerOptions,
 };
 
 use crate::callback::{Callback, GivesItem, Nothing, SubscriptionCallback, Value};
@@ -255,5 +255,50 @@ impl Node {
     /// Returns the node's own group for an entity over a source, see [`own_group`](Self::own_group).
     pub(crate) fn own_group_for_source(&self) -> Result<&OwnGroup, SourceError> {
         Ok(self.own_group()?)
+    }
+
+    /// Creates a mutually exclusive callback group of this node, with a payload that its callbacks share. A plain `&str` is its name.
+    /// It is on the executor of the node's own group, unless a deployment file moves it. [`on`](Self::on) creates entities on it.
+    ///
+    /// ```
+    /// use rospin::{Context, ContextOptions, Ros, SpinOptions};
+    /// use rospin::msgs::std_msgs::msg::UInt32;
+    ///
+    /// let ros = Ros::in_process(&Context::new(ContextOptions::new()));
+    /// let node = ros.create_node("brake")?;
+    /// let last = node.create_group("scan", 0)?;
+    /// let _subscription = node.on(&last).create_subscription("scan", |last: &mut u32, scan: &UInt32| *last = scan.data)?;
+    ///
+    /// node.create_publisher("scan")?.publish(UInt32 { data: 7 })?;
+    /// ros.executor().spin(SpinOptions::spin_all())?;
+    /// assert_eq!(last.into_payload().unwrap(), 7);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the node's [`Ros`](crate::Ros) was dropped.
+    pub fn create_group<P: Send + 'static>(
+        &self,
+        options: impl Into<GroupOptions>,
+        payload: P,
+    ) -> Result<CallbackGroup<P>, GroupGone> {
+        let (executor, options) = self.group_of_node(options.into())?;
+        Ok(executor.create_group(options, payload))
+    }
+
+    /// Creates a reentrant callback group of this node, as [`create_group`](Self::create_group) creates mutually exclusive ones.
+    ///
+    /// # Errors
+    /// If the node's [`Ros`](crate::Ros) was dropped.
+    pub fn create_reentrant_group(&self, options: impl Into<GroupOptions>) -> Result<ReentrantGroup, GroupGone> {
+        let (executor, options) = self.group_of_node(options.into())?;
+        Ok(executor.create_reentrant_group(options))
+    }
+
+    /// Returns the executor of the node's groups, and the options with the node's name.
+    fn group_of_node(&self, options: GroupOptions) -> Result<(ExecutorHandle, GroupOptions), GroupGone> {
+        let options = options.node(self.fully_qualified_name());
+        let gone = || GroupGone { group: self.name().base_name().to_owned() };
+        Ok((self.own_executor().ok_or_else(gone)?, options))
     }
 }

@@ -258,3 +258,26 @@ fn what_is_remapped_is_another_topic_and_another_service() {
     let error = ros.create_node(NodeOptions::new("arm").remap("state", "no topic")).unwrap_err();
     assert!(error.to_string().contains("no topic"), "{error}");
 }
+
+#[test]
+fn groups_of_a_node_are_on_its_executor_unless_that_is_gone() {
+    let (_context, executor, ros) = set_up();
+    let node = ros.create_node(NodeOptions::new("arm").executor(&executor.handle())).unwrap();
+    let on_main = ros.create_node("leg").unwrap();
+    let group = node.create_group("state", Vec::new()).unwrap();
+    let hear = |heard: &mut Vec<i64>, number: Number| heard.push(number.data);
+    let _subscription = node.on(&group).create_subscription("state", hear).unwrap();
+    let reentrant = on_main.create_reentrant_group("ask").unwrap();
+    let (doubled, heard) =
+        (on_main.create_publisher::<Number>("doubled").unwrap(), node.create_publisher("state").unwrap());
+    let double = move |number: Number| doubled.publish(Number { data: 2 * number.data });
+    let _doubles = on_main.on(&reentrant).create_subscription("state", double).unwrap();
+    heard.publish(Number { data: 21 }).unwrap();
+    spin_all(&executor);
+    assert_eq!(numbers(group), [21]);
+    let waits = SpinOptions::spin_once().timeout(std::time::Duration::ZERO);
+    assert!(ros.executor().spin(waits).is_ok(), "the reentrant group is on the main executor");
+
+    drop(ros);
+    assert_eq!(on_main.create_group("late", ()).unwrap_err().group, "leg");
+}

@@ -29,6 +29,7 @@
 //!   run at the same time.
 //! - An [`Executor`] has threads and a policy, and is spun. A [`Context`] has the clocks.
 //! - A [`container`] runs several nodes, which a file lists.
+//! - [`log`] has the macros for log records; [`Node::logger`] writes them in a node's name.
 //! - A [`testing::Harness`] runs nodes in tests, under a clock of its own.
 //! - [`message_filters`] gives callbacks the messages of several topics that belong together. `tf2`, behind the feature of
 //!   that name, keeps coordinate frames over time.
@@ -65,6 +66,8 @@ pub use rospin_node::*;
 
 pub use anyhow::{Error, Result};
 pub use init::{InitError, Middlewares, init, init_with};
+/// Macros for log records: `log::info!(logger: node.logger(), "hello")`.
+pub use log;
 
 /// Nodes over DDS: options beyond those of [`init`].
 #[cfg(feature = "dds")]
