@@ -1,5 +1,7 @@
-//! README.md and the book: their commands name examples, packages and files that exist, and their links lead somewhere.
+//! README.md and the book: their commands name examples, packages and files that exist, their links lead somewhere, and their listings
+//! are in the files that they name.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -7,10 +9,11 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Returns README.md and all pages of the book's guide, with their folders.
+/// Returns README.md and all pages of the book's tutorial and guide, with their folders.
 fn pages() -> Vec<(PathBuf, String)> {
-    let guide = root().join("book/src/guide");
-    let found = fs::read_dir(guide).expect("the guide").map(|entry| entry.expect("an entry").path());
+    let folders = ["tutorial", "guide"].map(|part| root().join("book/src").join(part));
+    let found = folders.into_iter().flat_map(|folder| fs::read_dir(folder).expect("a part of the book"));
+    let found = found.map(|entry| entry.expect("an entry").path());
     let mut paths: Vec<_> = found.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect();
     paths.extend([root().join("README.md"), root().join("CONTRIBUTING.md"), root().join("book/src/SUMMARY.md")]);
     paths.into_iter().map(|path| (path.clone(), fs::read_to_string(&path).expect("a page"))).collect()
@@ -40,6 +43,7 @@ fn after<'a>(words: &[&'a str], flag: &str) -> Option<&'a str> {
 fn commands_name_packages_and_examples_that_exist() {
     let folder_of = |package: &str| match package {
         "custom-messages" => "examples/custom_messages".to_owned(),
+        "robot" => "examples/robot".to_owned(),
         "rospin" => "crates/rospin".to_owned(),
         other => format!("crates/{}", other.trim_start_matches("rospin-")),
     };
@@ -70,9 +74,9 @@ fn commands_name_packages_and_examples_that_exist() {
 fn files_of_the_repository_that_pages_mention_exist() {
     for (path, text) in pages() {
         let words = text.split(|c: char| c.is_whitespace() || "`(),;:".contains(c));
-        for word in
-            words.filter(|word| ["crates/", "examples/custom", ".ci/"].iter().any(|folder| word.starts_with(folder)))
-        {
+        for word in words.filter(|word| {
+            ["crates/", "examples/custom", "examples/robot", ".ci/"].iter().any(|folder| word.starts_with(folder))
+        }) {
             assert!(root().join(word.trim_end_matches('.')).exists(), "{}: {word}", path.display());
         }
     }
@@ -92,13 +96,45 @@ fn links_between_pages_lead_somewhere() {
 }
 
 #[test]
-fn the_summary_lists_every_page_of_the_guide() {
-    let summary = fs::read_to_string(root().join("book/src/SUMMARY.md")).expect("the summary");
-    for (path, _) in
-        pages().into_iter().filter(|(path, _)| path.parent().is_some_and(|folder| folder.ends_with("guide")))
-    {
-        let name = path.file_name().expect("a file").to_string_lossy();
-        assert!(summary.contains(&format!("guide/{name}")), "{name} is missing in SUMMARY.md");
+fn the_summary_lists_every_page() {
+    let book = root().join("book/src");
+    let summary = fs::read_to_string(book.join("SUMMARY.md")).expect("the summary");
+    for (path, _) in pages() {
+        let Ok(page) = path.strip_prefix(&book) else { continue };
+        let is_listed = page.ends_with("SUMMARY.md") || summary.contains(&format!("({})", page.display()));
+        assert!(is_listed, "{} is missing in SUMMARY.md", page.display());
+    }
+}
+
+/// A listing is `{{#include file}}` or `{{#include file:anchor}}`, which mdBook replaces by the file or the part of it.
+#[test]
+fn listings_are_in_the_files_that_they_name() {
+    let mut used = BTreeSet::new();
+    for (path, text) in pages() {
+        for listing in text.split("{{#include ").skip(1).filter_map(|rest| rest.split("}}").next()) {
+            let (file, anchor) = listing.split_once(':').map_or((listing, None), |(file, anchor)| (file, Some(anchor)));
+            let file = path.parent().expect("a page is in a folder").join(file);
+            let file = file.canonicalize().unwrap_or_else(|error| panic!("{}: {listing}: {error}", path.display()));
+            let source = fs::read_to_string(&file).expect("a source");
+            let has = |word: &str| {
+                let mark = anchor.map(|anchor| format!("{word}: {anchor}"));
+                mark.is_none_or(|mark| source.lines().any(|line| line.trim_start_matches(['/', '#', ' ']) == mark))
+            };
+            assert!(has("ANCHOR") && has("ANCHOR_END"), "{}: {listing}", path.display());
+            used.extend(anchor.map(|anchor| (file, anchor.to_owned())));
+        }
+    }
+    assert!(used.len() > 15, "only {} listings were found: is the search still right?", used.len());
+
+    let robot = root().join("examples/robot").canonicalize().expect("the example");
+    for folder in ["", "src", "src/bin", "tests"] {
+        for file in fs::read_dir(robot.join(folder)).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+            let Ok(source) = fs::read_to_string(&file) else { continue };
+            for anchor in source.split("ANCHOR: ").skip(1).filter_map(|rest| rest.lines().next()) {
+                let is_used = used.contains(&(file.clone(), anchor.to_owned()));
+                assert!(is_used, "no page has the listing {}:{anchor}", file.display());
+            }
+        }
     }
 }
 
