@@ -1,8 +1,9 @@
-//! The book's part about the analysis says what is so: its commands work, the files and tests that it names are there, each theorem has all its parts.
+//! The book says what is so: its commands work and print what it shows. In its part about the analysis, the files and tests that it names
+//! are there, and each theorem has all its parts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// The parts of a theorem, in their order.
 const PARTS: [&str; 4] = ["**Statement.**", "**Proof.**", "**Published.**", "**Attacked by.**"];
@@ -11,47 +12,111 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Returns the pages of the analysis that the summary names, with their paths.
-fn pages() -> Vec<(String, String)> {
+/// Returns the pages that the summary names, with their paths.
+fn book() -> Vec<(String, String)> {
     let source = root().join("book/src");
     let summary = fs::read_to_string(source.join("SUMMARY.md")).expect("a summary");
     let linked = summary.split("](").skip(1).filter_map(|part| part.split(')').next());
-    let linked = linked.filter(|page| page.starts_with("analysis/"));
     linked.map(|page| (page.to_owned(), fs::read_to_string(source.join(page)).expect(page))).collect()
 }
 
+/// Returns the pages of the analysis.
+fn pages() -> Vec<(String, String)> {
+    book().into_iter().filter(|(page, _)| page.starts_with("analysis/")).collect()
+}
+
+/// Returns a line with single spaces.
+fn words(line: &str) -> String {
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[test]
-fn every_command_works() {
+fn every_command_works_and_prints_what_the_book_shows() {
+    let (mut commands, mut shown) = (0, 0);
+    for (page, text) in book() {
+        // Lines after a command, up to the next one or the end of the block, are its output.
+        let mut output = None;
+        for line in text.lines() {
+            if line.starts_with("```") {
+                output = None;
+            } else if let Some(command) = line.strip_prefix("$ ") {
+                output = run(&page, command);
+                commands += 1;
+            } else if let Some(output) = output.as_ref().filter(|_| !line.trim().is_empty()) {
+                let is_printed = output.lines().any(|printed| words(printed) == words(line));
+                assert!(is_printed, "{page}: `{line}` is not in the output: {output}");
+                shown += 1;
+            }
+        }
+    }
+    assert!(commands >= 10 && shown >= 10, "{commands}, {shown}");
+}
+
+/// Runs a command, and returns what it printed. Of commands of Cargo, which would take long, only checks that their file is there.
+fn run(page: &str, line: &str) -> Option<String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    match words[..] {
+        ["rospin", ref arguments @ ..] => {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_rospin"));
+            let output = command.args(arguments).current_dir(root()).output().expect("the command");
+            let said = String::from_utf8_lossy(&output.stderr);
+            // Deadlines that do not hold are a result.
+            assert!(matches!(output.status.code(), Some(0 | 1)), "{page}: {line}: {said}");
+            Some(String::from_utf8_lossy(&output.stdout).into_owned())
+        }
+        ["cargo", "test" | "bench" | "run", "-p", package, ref rest @ ..] => {
+            let folder = root().join("crates").join(package.trim_start_matches("rospin-"));
+            let file = match rest {
+                ["--test", name, ..] => format!("tests/{name}.rs"),
+                ["--bench", name, ..] => format!("benches/{name}.rs"),
+                ["--example", name, ..] => format!("examples/{name}.rs"),
+                ["--lib", module] => format!("src/{module}.rs"),
+                _ => panic!("{page}: {line}"),
+            };
+            assert!(folder.join(&file).is_file(), "{page}: {line}: there is no {file}");
+            None
+        }
+        _ => panic!("{page}: nobody checks this: {line}"),
+    }
+}
+
+/// Returns the commands of `rospin` that a page has in its sentences, and in listings as `cargo run --release -- …`.
+fn commands_of(text: &str) -> Vec<String> {
+    let mut commands = Vec::new();
+    let mut sentences = String::new();
+    for (number, part) in text.split("```").enumerate() {
+        // Every other part is a listing.
+        if number % 2 == 0 {
+            sentences += part;
+            continue;
+        }
+        let lines = part.lines().map(|line| line.split(" #").next().unwrap_or(line));
+        commands.extend(lines.filter_map(|line| line.strip_prefix("cargo run --release -- ")).map(str::to_owned));
+    }
+    let quoted = sentences.split('`').skip(1).step_by(2);
+    commands.extend(quoted.filter_map(|quoted| quoted.strip_prefix("rospin ")).map(str::to_owned));
+    commands
+}
+
+/// Most of these take minutes or a network, so they are only asked for their help. That fails for a subcommand or an option that does not
+/// exist.
+#[test]
+fn commands_of_all_pages_have_subcommands_and_options_that_exist() {
+    let readme = fs::read_to_string(root().join("README.md")).expect("README.md");
     let mut count = 0;
-    for (page, text) in pages() {
-        for line in text.lines().filter_map(|line| line.strip_prefix("$ ")) {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            match words[..] {
-                ["rospin", ref arguments @ ..] => {
-                    let mut command = Command::new(env!("CARGO_BIN_EXE_rospin"));
-                    command.args(arguments).current_dir(root()).stdout(Stdio::null()).stderr(Stdio::piped());
-                    let output = command.output().expect("the command");
-                    let said = String::from_utf8_lossy(&output.stderr);
-                    // Deadlines that do not hold are a result.
-                    assert!(matches!(output.status.code(), Some(0 | 1)), "{page}: {line}: {said}");
-                }
-                ["cargo", "test" | "bench" | "run", "-p", package, ref rest @ ..] => {
-                    let folder = root().join("crates").join(package.trim_start_matches("rospin-"));
-                    let file = match rest {
-                        ["--test", name, ..] => format!("tests/{name}.rs"),
-                        ["--bench", name, ..] => format!("benches/{name}.rs"),
-                        ["--example", name, ..] => format!("examples/{name}.rs"),
-                        ["--lib", module] => format!("src/{module}.rs"),
-                        _ => panic!("{page}: {line}"),
-                    };
-                    assert!(folder.join(&file).is_file(), "{page}: {line}: there is no {file}");
-                }
-                _ => panic!("{page}: nobody checks this: {line}"),
+    for (page, text) in book().into_iter().chain([("README.md".to_owned(), readme)]) {
+        for line in commands_of(&text) {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_rospin"));
+            let output = command.args(line.split_whitespace()).arg("--help").output().expect("the command");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{page}: rospin {line}: {said}");
+            for file in line.split_whitespace().filter(|word| word.ends_with(".toml")) {
+                assert!(root().join(file).exists(), "{page}: rospin {line}: {file}");
             }
             count += 1;
         }
     }
-    assert!(count >= 10, "{count}");
+    assert!(count >= 20, "{count}");
 }
 
 #[test]
