@@ -2,6 +2,10 @@
 
 use log::LevelFilter;
 
+/// The beginning of the names of Zenoh's own loggers. As with `rmw_zenoh_cpp`, they log only errors unless a level is set, because they
+/// report each session that is opened and closed.
+const ZENOH: &str = "zenoh::";
+
 /// The levels that `--log-level` sets.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct LogLevels {
@@ -22,15 +26,17 @@ impl LogLevels {
         Ok(())
     }
 
-    /// Returns the level of a logger: its own one, or else that of the next one above it, whose name ends at a dot.
+    /// Returns the level of a logger: its own one, or else that of the next one above it, whose name ends at a dot or, for a module of
+    /// Rust, at two colons.
     pub(super) fn of(&self, logger: &str) -> LevelFilter {
         let mut name = logger;
         loop {
             if let Some((_, level)) = self.loggers.iter().rfind(|(with_level, _)| with_level == name) {
                 return *level;
             }
-            let Some((above, _)) = name.rsplit_once('.') else {
-                return self.default.unwrap_or(LevelFilter::Info);
+            let Some((above, _)) = name.rsplit_once("::").or_else(|| name.rsplit_once('.')) else {
+                let default = if logger.starts_with(ZENOH) { LevelFilter::Error } else { LevelFilter::Info };
+                return self.default.unwrap_or(default);
             };
             name = above;
         }
@@ -58,4 +64,31 @@ fn level(name: &str) -> Result<LevelFilter, String> {
         "error" | "fatal" => LevelFilter::Error,
         _ => return Err(format!("`{name}` is not a log level; those are debug, info, warn, error and fatal")),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn levels(given: &[&str]) -> LogLevels {
+        let mut levels = LogLevels::default();
+        given.iter().for_each(|text| levels.add(text).unwrap());
+        levels
+    }
+
+    #[test]
+    fn a_module_has_the_level_of_the_module_above_it() {
+        let levels = levels(&["arm::motor:=debug", "robot.arm:=warn"]);
+        let found = ["arm::motor::pid", "arm::motor", "arm", "robot.arm.motor"].map(|logger| levels.of(logger));
+        assert_eq!(found, [LevelFilter::Debug, LevelFilter::Debug, LevelFilter::Info, LevelFilter::Warn]);
+    }
+
+    #[test]
+    fn zenoh_logs_errors_only_unless_a_level_is_set() {
+        let of = |given: &[&str]| levels(given).of("zenoh::net::runtime");
+        assert_eq!(of(&[]), LevelFilter::Error);
+        assert_eq!(of(&["info"]), LevelFilter::Info);
+        assert_eq!(of(&["zenoh:=warn"]), LevelFilter::Warn);
+        assert_eq!(levels(&[]).of("zenoh.talker"), LevelFilter::Info, "a node's logger");
+    }
 }
