@@ -5,7 +5,6 @@ mod common;
 use std::time::Duration;
 
 use common::{Fibonacci, Order, Sequence, context, cyclonedds, domain_id, executor, options, spin, wait};
-use futures::StreamExt;
 use rospin_dds::{CancelResponse, Domain, GoalHandle, GoalResponse, GoalState};
 use rospin_engine::{ClockKind, Payload, SpinOptions};
 

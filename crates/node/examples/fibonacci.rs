@@ -8,7 +8,6 @@
 
 use std::time::Duration;
 
-use futures::StreamExt;
 use rospin_engine::{ClockKind, Context, ContextOptions, ExecutorHandle, Payload, SpinOptions};
 use rospin_node::{
     Action, ActionClient, ActionError, ActionServer, CancelResponse, GoalHandle, GoalOutcome, GoalResponse, Node, Ros,

@@ -3,7 +3,6 @@
 
 #![expect(clippy::print_stdout, reason = "it shows the numbers")]
 
-use futures::StreamExt;
 use rospin::msgs::example_interfaces::action::{Fibonacci, FibonacciGoal};
 use rospin::prelude::*;
 

@@ -6,7 +6,6 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{AddRequest, AddResponse, AddTwoInts, Place, context, executor, guest_options, spin, wait, wait_until};
-use futures::StreamExt;
 use rospin_engine::{ClockKind, ExecutorOptions, Payload, SpinOptions};
 use rospin_msgs::example_interfaces::action::{Fibonacci, FibonacciFeedback, FibonacciGoal};
 use rospin_zenoh::{CallError, CancelResponse, GoalHandle, GoalResponse, Mode, ResultError, Session};

@@ -26,6 +26,11 @@ impl Operator {
                 client.wait_for_server().await;
                 log::info!(logger: logger, "the robot is asked to face the lamp");
                 let goal = client.send_goal(FaceGoal::default()).await?;
+                if let Some(mut feedback) = goal.take_feedback() {
+                    while let Some(seen) = feedback.next().await {
+                        log::debug!(logger: logger, "the lamp is at {:.3} rad", seen.bearing);
+                    }
+                }
                 let outcome = goal.result().await?;
                 log::info!(logger: logger, "{:?}: the lamp is at {:.3} rad", outcome.state, outcome.result.bearing);
                 Ok::<(), rospin::Error>(())

@@ -107,8 +107,6 @@ pub enum CancelError {
 /// #         goal.succeed(Count { number: 3 });
 /// #     },
 /// # )?;
-/// use futures::StreamExt;
-///
 /// let client = node.create_action_client::<CountTo>("count_to")?;
 /// let counting = async {
 ///     client.wait_for_server().await;

@@ -246,17 +246,27 @@ impl<A: Action> Drop for Router<A> {
 /// [result](super::ClientGoalHandle::result) beside the feedback where possible.
 ///
 /// ```
-/// use futures::StreamExt;
 /// use rospin::{Action, FeedbackStream};
 ///
 /// /// The last feedback before the goal's end.
-/// async fn last<A: Action>(feedback: FeedbackStream<A>) -> Option<A::Feedback> {
-///     feedback.fold(None, async |_, next| Some(next)).await
+/// async fn last<A: Action>(mut feedback: FeedbackStream<A>) -> Option<A::Feedback> {
+///     let mut last = None;
+///     while let Some(next) = feedback.next().await {
+///         last = Some(next);
+///     }
+///     last
 /// }
 /// ```
 #[must_use = "feedback is lost unless somebody takes it"]
 pub struct FeedbackStream<A: Action> {
     tracked: Arc<Tracked<A::Feedback>>,
+}
+
+impl<A: Action> FeedbackStream<A> {
+    /// Waits for the next feedback, and returns it; `None` at the end. It is there for those who need nothing else of a stream.
+    pub async fn next(&mut self) -> Option<A::Feedback> {
+        std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
+    }
 }
 
 impl<A: Action> Drop for FeedbackStream<A> {

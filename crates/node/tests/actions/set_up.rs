@@ -223,7 +223,6 @@ impl World {
 
     /// Returns all feedback that has arrived, and true if there may be more.
     pub(crate) fn heard(&self, feedback: &mut FeedbackStream<Fibonacci>) -> (Vec<Sequence>, bool) {
-        use futures::StreamExt;
         self.spin_all();
         let mut heard = Vec::new();
         loop {
