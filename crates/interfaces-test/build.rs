@@ -1,4 +1,4 @@
-//! Generates the packages of this crate, as a user's build script does it, and a list of all shipped types for the tests.
+//! Generates the packages of this crate, as a user's build script does it, and a list of all types for the tests.
 
 use std::path::PathBuf;
 use std::{env, fs, io};
@@ -9,30 +9,32 @@ fn main() -> io::Result<()> {
     Generator::new().package("interfaces/kinds_msgs").generate_or_exit();
     let roots = rospin_codegen::definitions().into_iter().map(|root| root.display().to_string());
     println!("cargo::rustc-env=DEFINITIONS={}", roots.collect::<Vec<_>>().join(":"));
-    list_shipped()
+    println!("cargo::rustc-env=DISTRIBUTION={}", env::var("ROS_DISTRO").unwrap_or_default());
+    list_types()
 }
 
-/// Writes `each_shipped!`, which calls another macro with every shipped message.
-fn list_shipped() -> io::Result<()> {
+/// Writes `each_type!`, which calls another macro with the path and the name of every shipped type, and of every type of this crate.
+fn list_types() -> io::Result<()> {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("Cargo sets it"));
     let copy = out.join("shipped");
     fs::create_dir_all(&copy)?;
     let names = SHIPPED.iter().map(|name| (*name).to_owned());
     Generator::new().ship(names, "::rospin_wire").out_dir(&copy).generate().map_err(io::Error::other)?;
-    let mut list = String::from("macro_rules! each_shipped {\n($with:ident) => {\n");
-    for package in SHIPPED {
+    let mut list = String::from("macro_rules! each_type {\n($with:ident) => {\n");
+    let shipped = SHIPPED.iter().map(|package| (*package, &copy, "rospin_msgs"));
+    for (package, folder, at) in shipped.chain([("kinds_msgs", &out, "rospin_interfaces_test")]) {
         let mut kind = "";
-        for line in fs::read_to_string(copy.join(format!("{package}.rs")))?.lines() {
+        for line in fs::read_to_string(folder.join(format!("{package}.rs")))?.lines() {
             let word = |before: &str, after: &str| line.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
             if let Some(found) = ["msg", "srv", "action"].into_iter().find(|kind| word("pub mod ", " {") == Some(kind))
             {
                 kind = found;
             }
             if let Some(name) = word("impl f::Fields for ", " {") {
-                list += &format!("$with!({package} {kind} {name});\n");
+                list += &format!("$with!(::{at}::{package}::{kind}::{name}, \"{package}/{kind}/{name}\");\n");
             }
         }
     }
     list += "};\n}\n";
-    fs::write(out.join("each_shipped.rs"), list)
+    fs::write(out.join("each_type.rs"), list)
 }

@@ -5,17 +5,15 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, SeqAccess, Visi
 
 /// Returns a value of the type. The same seed gives the same value.
 pub(crate) fn value<T: DeserializeOwned>(seed: u64) -> T {
-    let draw = |most| T::deserialize(&mut Random { state: seed, most });
-    // Some sequences have a bound of one.
-    draw(3).or_else(|_| draw(1)).expect("every type of ROS can be drawn")
+    let mut random = Random { state: seed };
+    // A value that exceeds a bound of its type is drawn again.
+    (0..10_000).find_map(|_| T::deserialize(&mut random).ok()).expect("every type of ROS can be drawn")
 }
 
 /// A generator of random numbers: SplitMix64.
 #[derive(Debug)]
 struct Random {
     state: u64,
-    /// Length of the longest sequence.
-    most: u64,
 }
 
 impl Random {
@@ -26,9 +24,9 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Returns the length of a sequence.
+    /// Returns the length of a sequence: at most three.
     fn length(&mut self) -> usize {
-        (self.next() % (self.most + 1)) as usize
+        (self.next() % 4) as usize
     }
 }
 
