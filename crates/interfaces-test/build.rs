@@ -9,7 +9,7 @@ fn main() -> io::Result<()> {
     Generator::new().package("interfaces/kinds_msgs").generate_or_exit();
     let roots = rospin_codegen::definitions().into_iter().map(|root| root.display().to_string());
     println!("cargo::rustc-env=DEFINITIONS={}", roots.collect::<Vec<_>>().join(":"));
-    println!("cargo::rustc-env=DISTRIBUTION={}", env::var("ROS_DISTRO").unwrap_or_default());
+    println!("cargo::rustc-env=DISTRIBUTION={}", env::var("ROS_DISTRO").unwrap_or_else(|_| "jazzy".to_owned()));
     list_types()
 }
 

@@ -1,6 +1,7 @@
 //! Shipped packages for each distribution: which definitions differ, and which hashes follow.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::path::Path;
 
 use rospin_codegen::{Generator, SHIPPED};
@@ -86,4 +87,38 @@ fn humble_has_no_hashes_and_a_shorter_range() {
     let fields = |code: &str| code.lines().filter(|line| !line.trim_start().starts_with("//")).count();
     let same = SHIPPED.iter().filter(|name| **name != "sensor_msgs");
     same.for_each(|name| assert_eq!(fields(&humble[*name]), fields(&jazzy[*name]), "{name}"));
+}
+
+/// Compares with the descriptions that an installed ROS 2 has of its types, from Iron on.
+#[test]
+#[expect(clippy::print_stderr, reason = "it says that the test is skipped, or how much it compared")]
+fn hashes_are_those_of_an_installed_ros() {
+    let prefixes = env::var_os("AMENT_PREFIX_PATH").unwrap_or_default();
+    let description = |file: &str| {
+        let mut paths = env::split_paths(&prefixes).map(|prefix| prefix.join("share").join(file));
+        paths.find_map(|path| std::fs::read_to_string(path).ok())
+    };
+    let Ok(distribution) = env::var("ROS_DISTRO") else {
+        eprintln!("SKIPPED for want of a peer: ROS 2 is not sourced (ROS_DISTRO)");
+        return;
+    };
+    let (mut compared, mut absent) = (0, 0);
+    for (name, hash) in hashes(&generated(&distribution)) {
+        let (of, part) = name.split_once(' ').unwrap();
+        let suffix = match part {
+            "SEND_GOAL" => "_SendGoal",
+            "GET_RESULT" => "_GetResult",
+            "FEEDBACK_MESSAGE" => "_FeedbackMessage",
+            _ => "",
+        };
+        let (Some(hash), Some(text)) = (hash, description(&format!("{of}.json"))) else {
+            absent += 1;
+            continue;
+        };
+        let text: String = text.split_whitespace().collect();
+        let expected = format!(r#""type_name":"{of}{suffix}","hash_string":"{hash}""#);
+        assert!(text.contains(&expected), "{name} should have hash {hash}");
+        compared += 1;
+    }
+    eprintln!("{distribution} has {compared} of {} hashes", compared + absent);
 }

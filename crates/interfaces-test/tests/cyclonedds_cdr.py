@@ -25,6 +25,10 @@ PRIMITIVES = {
 PARTS = {"srv": ["Request", "Response"], "action": ["Goal", "Result", "Feedback"]}
 NOTHING = "structure_needs_at_least_one_member"
 distribution, *roots = sys.argv[1:]
+is_newer = distribution in ("lyrical", "rolling")
+if is_newer:
+    # The folder of the newer definitions comes after that of Jazzy's.
+    roots.reverse()
 # Of each type by name: the class, and its fields with their names and base types.
 known = {}
 
@@ -34,7 +38,7 @@ def text_of(package, kind, name):
         file = pathlib.Path(root) / package / kind / f"{name}.{kind}"
         if file.exists():
             text = file.read_text()
-            if name == "TransitionEvent" and distribution not in ("lyrical", "rolling"):
+            if name == "TransitionEvent" and not is_newer:
                 text = re.sub(r"builtin_interfaces/Time \w+", "uint64 timestamp", text)
             if name == "Range" and distribution == "humble":
                 text = re.sub(r"float32 variance.*", "", text)

@@ -96,8 +96,8 @@ fn names_are_those_of_ros() {
     assert_eq!(Kinds::TYPE, "kinds_msgs/msg/Kinds");
     assert_eq!(<Measure as Service>::TYPE, "kinds_msgs/srv/Measure");
     assert_eq!(<Walk as Action>::TYPE, "kinds_msgs/action/Walk");
-    let hash = Kinds::TYPE_HASH.expect("a hash");
-    assert!(hash.starts_with("RIHS01_") && hash.len() == 71, "{hash}");
+    let is_hash = |hash: &str| hash.starts_with("RIHS01_") && hash.len() == 71;
+    assert_eq!(Kinds::TYPE_HASH.map(is_hash), (env!("DISTRIBUTION") != "humble").then_some(true));
 }
 
 #[test]

@@ -67,11 +67,11 @@ struct Meanwhile {
 }
 
 /// The form of messages: ends of one form share them, others exchange them encoded. Dynamic messages have one Rust type for all
-/// definitions, which their hashes tell apart.
+/// definitions, which their hashes tell apart, announced or not.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Form {
     rust_type: TypeId,
-    hash: Option<Cow<'static, str>>,
+    definition: Option<Cow<'static, str>>,
 }
 
 /// A topic's name, its type as ends are matched by it, and the form of an end's messages.
@@ -84,7 +84,7 @@ pub(crate) struct Address {
 impl Address {
     /// Returns the address of an end of Rust type `M`.
     pub(crate) fn of<M: 'static>(topic: &FullName, type_key: String, message_type: &TypeName) -> Self {
-        let form = Form { rust_type: TypeId::of::<M>(), hash: message_type.hash.clone() };
+        let form = Form { rust_type: TypeId::of::<M>(), definition: message_type.definition.clone() };
         Self { name: topic.to_string(), type_key, form }
     }
 
@@ -95,8 +95,8 @@ impl Address {
 
     /// Returns the engine's name of the topic that ends of one form share.
     pub(crate) fn engine_name(&self) -> String {
-        let Self { name, type_key, form: Form { rust_type, hash } } = self;
-        format!("{name} {type_key} {rust_type:?} {}", hash.as_deref().unwrap_or("without hash"))
+        let Self { name, type_key, form: Form { rust_type, definition } } = self;
+        format!("{name} {type_key} {rust_type:?} {}", definition.as_deref().unwrap_or_default())
     }
 }
 

@@ -186,6 +186,8 @@ pub struct TypeName {
     pub name: String,
     /// The type hash, `RIHS01_` and 64 digits, if it is known.
     pub hash: Option<Cow<'static, str>>,
+    /// The hash of a definition that is known only at run time, announced or not.
+    pub(crate) definition: Option<Cow<'static, str>>,
 }
 
 impl TypeName {
@@ -219,7 +221,8 @@ impl TypeName {
         if given != kind {
             return Err(NameError::Type { name: name.to_owned(), example });
         }
-        Ok(Self { package: package.to_owned(), kind, name: format!("{base}{suffix}"), hash: hash.map(Cow::Borrowed) })
+        let (package, name) = (package.to_owned(), format!("{base}{suffix}"));
+        Ok(Self { package, kind, name, hash: hash.map(Cow::Borrowed), definition: None })
     }
 
     /// Returns the type with that name: a message, or a part of a service or an action.
@@ -229,13 +232,19 @@ impl TypeName {
     pub fn new(name: &str) -> Result<Self, NameError> {
         let error = || NameError::Type { name: name.to_owned(), example: EXAMPLE };
         let (package, kind, base) = take_apart(name).ok_or_else(error)?;
-        Ok(Self { package: package.to_owned(), kind, name: base.to_owned(), hash: None })
+        Ok(Self { package: package.to_owned(), kind, name: base.to_owned(), hash: None, definition: None })
     }
 
     /// Sets the hash.
     #[must_use]
     pub fn with_hash(mut self, hash: impl Into<Cow<'static, str>>) -> Self {
         self.hash = Some(hash.into());
+        self
+    }
+
+    /// Sets the hash of a definition that is known only at run time.
+    pub(crate) fn with_definition(mut self, hash: impl Into<Cow<'static, str>>) -> Self {
+        self.definition = Some(hash.into());
         self
     }
 }

@@ -35,7 +35,8 @@
 //! `rmw_zenoh_cpp` uses for all types, `TypeHashNotSupported`: such entities meet one another, and nodes on Humble, but no
 //! nodes of a later ROS 2. An action has three hashes, of the services and the message that its type makes: see [`Action`].
 //!
-//! Types that are known only at run time always have theirs, so their publishers and subscriptions meet no nodes on Humble.
+//! Types that are known only at run time calculate theirs. They announce it unless the program is built for Humble, or
+//! [`MessageType::without_hash`](dynamic::MessageType::without_hash) says otherwise.
 //!
 //! Nodes of the crate ros2-client, where its Zenoh back end is used, know the hashes of a few types. For all others they say
 //! 64 zeros, which no ROS 2 does: to meet them, give a type `RIHS01_` and 64 zeros.

@@ -7,6 +7,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use common::{Place, Text, context, executor, isolated, keep_all, spin, take_failures, text, wait, wait_until};
 use rospin_engine::{Executor, LossCause, SpinOptions};
+use rospin_zenoh::dynamic::{DynamicMessage, MessageType};
+use rospin_zenoh::interfaces::field_type;
+use rospin_zenoh::interfaces::type_description_interfaces::{
+    Field, FieldType, IndividualTypeDescription, TypeDescription,
+};
+use rospin_zenoh::zenoh::Wait;
 use rospin_zenoh::{
     Durability, Message, Node, NodeOptions, Publisher, PublisherOptions, Qos, Reliability, Session, Subscription,
     SubscriptionOptions, TopicError,
@@ -286,4 +292,38 @@ fn a_queue_without_a_depth_has_an_end() {
     (0..9000).for_each(|_| publisher.publish(text("x")).unwrap());
     executor.spin(SpinOptions::spin_all()).unwrap();
     assert_eq!((subscription.missed(), group.into_payload().ok()), (808, Some(8192)));
+}
+
+/// A session that knows nothing of ROS writes to the key that Humble's `rmw_zenoh_cpp` would.
+#[test]
+fn dynamic_types_without_a_hash_have_the_keys_of_humble() {
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let (host, guest) = Place::new().both();
+    let stranger = guest.zenoh();
+    let r#type = FieldType { type_id: field_type::INT64, ..FieldType::default() };
+    let data = Field { name: "data".to_owned(), r#type, default_value: String::new() };
+    let described =
+        IndividualTypeDescription { type_name: "example_interfaces/msg/Int64".to_owned(), fields: vec![data] };
+    let description = TypeDescription { type_description: described, referenced_type_descriptions: vec![] };
+    let numbers = MessageType::from_description(&description).unwrap().without_hash();
+    let node = host.ros(&context).create_node("node").unwrap();
+    let (group, handle) = (executor.create_group("heard", Vec::new()), executor.handle());
+    let hear = move |heard: &mut Vec<i64>, message: DynamicMessage| {
+        heard.push(message.get("data").unwrap());
+        handle.halt();
+    };
+    let subscription = node.on(&group).create_dynamic_subscription("numbers", &numbers, hear).unwrap();
+    let key = "0/numbers/example_interfaces::msg::dds_::Int64_/TypeHashNotSupported";
+    let writer = stranger.declare_publisher(key).wait().unwrap();
+    wait_until(&executor, "the stranger is heard", || writer.matching_status().wait().unwrap().matching());
+    writer.put([&[0, 1, 0, 0][..], &7_i64.to_le_bytes()].concat()).wait().unwrap();
+    spin(&executor, "the number is heard");
+    drop(subscription);
+    assert_eq!(group.into_payload().unwrap(), [7]);
+    let _publisher = node.create_dynamic_publisher("numbers", &numbers).unwrap();
+    let tokens = "@ros2_lv/0/*/*/*/MP/*/*/*/%numbers/example_interfaces::msg::dds_::Int64_/TypeHashNotSupported/**";
+    wait_until(&executor, "the publisher is announced", || {
+        stranger.liveliness().get(tokens).wait().unwrap().into_iter().any(|reply| reply.result().is_ok())
+    });
 }

@@ -69,8 +69,8 @@ pub enum AskTypeError {
 
 impl Node {
     /// Learns the type of a topic from a node that publishes it. The nodes are asked one after the other, by their
-    /// service `~/get_type_description`, until one answers. The answer must have the type hash that the graph has, if
-    /// it has one.
+    /// service `~/get_type_description`, until one answers. The answer must have the type hash that the graph has. The
+    /// type announces that hash, or [none](MessageType::without_hash) if the graph has none.
     ///
     /// Waits until somebody publishes: give it a timeout. What it waits for by time sleeps on `executor`. Can be awaited
     /// anywhere, inside callbacks, too.
@@ -164,8 +164,9 @@ async fn ask(
         if found.name() != type_name {
             return Err(format!("it told what {} is", found.name()));
         }
-        hash.map_or(Ok(()), |hash| found.check_hash(&hash)).map_err(|error| error.to_string())?;
-        return Ok(found);
+        let Some(hash) = hash else { return Ok(found.without_hash()) };
+        found.check_hash(&hash).map_err(|error| error.to_string())?;
+        return Ok(found.with_hash());
     }
     Err("it does not answer".to_owned())
 }

@@ -7,12 +7,13 @@ use std::sync::{Arc, OnceLock};
 use hiroz_schema as schema;
 
 use super::error::MessageTypeError;
+use crate::interfaces::HAVE_HASHES;
 use crate::interfaces::type_description_interfaces::{self as wire, IndividualTypeDescription, TypeDescription};
 use crate::names::TypeName;
 
 /// The type of a message, checked once: the types of all fields are known. Cheap to clone.
 ///
-/// Two types are equal if their names and hashes are.
+/// Two types are equal if their names and hashes are, whether they announce these or not.
 ///
 /// ```
 /// use rospin::dynamic::{FieldType, MessageType};
@@ -26,9 +27,13 @@ use crate::names::TypeName;
 /// # Ok::<(), rospin::dynamic::FindTypeError>(())
 /// ```
 #[derive(Clone)]
-pub struct MessageType(Arc<Inner>);
+pub struct MessageType {
+    definition: Arc<Definition>,
+    /// False for ends that meet types without a hash.
+    announces_hash: bool,
+}
 
-struct Inner {
+struct Definition {
     name: TypeName,
     fields: Vec<Field>,
     /// The description as it was given, because several of its field types are one type here.
@@ -143,25 +148,26 @@ impl fmt::Display for FieldType {
 
 impl MessageType {
     pub(super) fn new(name: TypeName, fields: Vec<Field>, described: IndividualTypeDescription, size: Size) -> Self {
-        Self(Arc::new(Inner { name, fields, described, size, hash: OnceLock::new() }))
+        let definition = Arc::new(Definition { name, fields, described, size, hash: OnceLock::new() });
+        Self { definition, announces_hash: HAVE_HASHES }
     }
 
     /// Returns the type's name, such as `std_msgs/msg/String`.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.0.described.type_name
+        &self.definition.described.type_name
     }
 
     /// Returns the type's hash, `RIHS01_` and 64 digits, calculated from its description.
     #[must_use]
     pub fn hash(&self) -> &str {
-        self.0.hash.get_or_init(|| schema::calculate_hash(&hashed(self.description())).to_rihs_string())
+        self.definition.hash.get_or_init(|| schema::calculate_hash(&hashed(self.description())).to_rihs_string())
     }
 
     /// Returns the fields, in order.
     #[must_use]
     pub fn fields(&self) -> &[Field] {
-        &self.0.fields
+        &self.definition.fields
     }
 
     /// Returns the field of that name.
@@ -176,7 +182,7 @@ impl MessageType {
 
     /// Returns the default of a field as text, as the description has it.
     pub(super) fn default_text(&self, at: usize) -> &str {
-        self.0.described.fields.get(at).map_or("", |field| &field.default_value)
+        self.definition.described.fields.get(at).map_or("", |field| &field.default_value)
     }
 
     /// Returns the description of the type and of all types that it refers to.
@@ -185,14 +191,14 @@ impl MessageType {
         let mut referenced = BTreeMap::new();
         self.collect(&mut referenced);
         TypeDescription {
-            type_description: self.0.described.clone(),
+            type_description: self.definition.described.clone(),
             referenced_type_descriptions: referenced.into_values().cloned().collect(),
         }
     }
 
     fn collect<'a>(&'a self, referenced: &mut BTreeMap<&'a str, &'a IndividualTypeDescription>) {
         for nested in self.fields().iter().filter_map(|field| field.field_type.nested()) {
-            if referenced.insert(nested.name(), &nested.0.described).is_none() {
+            if referenced.insert(nested.name(), &nested.definition.described).is_none() {
                 nested.collect(referenced);
             }
         }
@@ -210,13 +216,31 @@ impl MessageType {
         Err(MessageTypeError::Hash { name, expected: expected.to_owned(), hash })
     }
 
-    /// Returns the name with the hash.
+    /// Returns the type for topics whose other ends have no hash: those of nodes on Humble, and of Rust types without a
+    /// [`TYPE_HASH`](crate::Message::TYPE_HASH). Over Zenoh, publishers and subscriptions meet if both announce the same hash or none;
+    /// over DDS they meet anyway.
+    ///
+    /// Types that [`message_type_of`](crate::Node::message_type_of) returns announce what the publisher does. Other types announce no
+    /// hash if the program is built for Humble (`ROS_DISTRO`). [`hash`](Self::hash) returns the same, and types are compared by
+    /// it, announced or not.
+    #[must_use]
+    pub fn without_hash(self) -> Self {
+        Self { announces_hash: false, ..self }
+    }
+
+    /// Returns the type for topics whose other ends have its hash.
+    pub(super) fn with_hash(self) -> Self {
+        Self { announces_hash: true, ..self }
+    }
+
+    /// Returns the name with the hash, as ends of the type announce it.
     pub(crate) fn type_name(&self) -> TypeName {
-        self.0.name.clone().with_hash(self.hash().to_owned())
+        let name = self.definition.name.clone().with_definition(self.hash().to_owned());
+        if self.announces_hash { name.with_hash(self.hash().to_owned()) } else { name }
     }
 
     pub(super) fn size(&self) -> Size {
-        self.0.size
+        self.definition.size
     }
 }
 
@@ -251,7 +275,7 @@ fn hashed_one(description: IndividualTypeDescription) -> schema::TypeDescription
 
 impl PartialEq for MessageType {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || (self.name() == other.name() && self.hash() == other.hash())
+        Arc::ptr_eq(&self.definition, &other.definition) || (self.name() == other.name() && self.hash() == other.hash())
     }
 }
 

@@ -64,11 +64,16 @@ fn of_types(kind: &str, asks: &Endpoint, offers: &Endpoint, matching: Matching) 
         (Matching::ByName, Some(_), Some(_)) if kind == "topic" => "messages may be misread",
         (Matching::ByName, ..) => return None,
     };
+    let fix = match (&asks.type_hash, &offers.type_hash) {
+        (Some(_), Some(_)) => "build both from the same definition",
+        _ => {
+            "types of Humble have no hash and those of later distributions have one, so build both for the same distribution"
+        }
+    };
     let hash = |end: &Endpoint| end.type_hash.clone().unwrap_or_else(|| "none".to_owned());
     let (one, other) = (hash(asks), hash(offers));
     let text = format!(
-        "has type `{}` in {} and {}, but in different versions (type hashes {one} and {other}): {effect}; build both from the same \
-         definition",
+        "has type `{}` in {} and {}, but in different versions (type hashes {one} and {other}): {effect}; {fix}",
         asks.type_name, nodes.0, nodes.1
     );
     Some((format!("{one}, {other}"), text))
@@ -149,7 +154,7 @@ mod tests {
             (end(EndpointKind::Server, "p/srv/A", Some("1")), end(EndpointKind::Client, "p/srv/A", None));
         assert_eq!(text(&server, &client, Matching::ByName), None);
         let told = text(&server, &client, Matching::ByHash).unwrap();
-        assert!(told.contains("(type hashes none and 1)"), "{told}");
+        assert!(told.contains("(type hashes none and 1)") && told.ends_with("for the same distribution"), "{told}");
         let publisher = end(EndpointKind::Publisher, "p/msg/A", Some("1"));
         let subscription = end(EndpointKind::Subscription, "p/msg/A", Some("2"));
         let told = text(&publisher, &subscription, Matching::ByName).unwrap();

@@ -2,6 +2,11 @@
 
 pub mod field_type;
 
+use rospin_wire::Message;
+
+/// False if this is built for Humble, whose types have no hash.
+pub(crate) const HAVE_HASHES: bool = builtin_interfaces::Time::TYPE_HASH.is_some();
+
 macro_rules! packages {
     ($($package:ident { $($kind:ident),+ })*) => {
         $(

@@ -307,6 +307,47 @@ pub fn a_type_is_learned_from_who_publishes_it<F: Fixture>() {
     assert_eq!(server.missed(), 0);
 }
 
+/// Types without a hash, as all are on Humble: a dynamic type that was learned from such a publisher meets it, and one that announces
+/// no hash meets such a subscription.
+pub fn dynamic_ends_meet_types_without_a_hash<F: Fixture>() {
+    #[derive(Clone, Serialize, Deserialize)]
+    struct Plain {
+        data: i64,
+    }
+    impl Message for Plain {
+        const TYPE: &str = "test_msgs/msg/Plain";
+    }
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let plain = of(individual(Plain::TYPE, vec![field("data", id::INT64)]), vec![]);
+    let message = |data: i64| {
+        let mut message = DynamicMessage::new(&plain);
+        message.set("data", data).expect("a number");
+        message
+    };
+    let typed = world.there.create_publisher("plain").unwrap();
+    world.there.add_message_type(&plain);
+    let server = world.there.serve_type_descriptions(&main.handle()).unwrap();
+    let dynamic = world.there.create_dynamic_publisher("dynamic", &plain.clone().without_hash()).unwrap();
+    let (group, heard_typed) = (main.create_group("typed", ()), Seen::new());
+    let log = heard_typed.clone();
+    let of_dynamic =
+        world.here.on(&group).create_subscription("dynamic", move |message: Plain| log.push(message.data)).unwrap();
+    world.dynamic_matched(&dynamic, &[&of_dynamic]);
+    let learned = world.here.message_type_of(&main.handle(), "plain");
+    world.spinning(&[&main], || {
+        let learned = world.wait("the type is learned", learned).unwrap();
+        assert_eq!(learned, plain);
+        let (of_typed, heard) = world.dynamic_listen(&main, "plain", &learned);
+        world.matched(&typed, &[&of_typed]);
+        world.publish(&typed, Plain { data: 7 });
+        world.send(&dynamic, message(8));
+        world.wait("the dynamic subscription hears", heard.until_has(message(7)));
+        world.wait("the typed subscription hears", heard_typed.until_has(8));
+    });
+    drop(server);
+}
+
 /// A node that does not answer with the type is named with the reason: it has no service, or another version of the
 /// type.
 pub fn who_does_not_tell_a_type_is_named<F: Fixture>() {

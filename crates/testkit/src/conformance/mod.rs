@@ -144,6 +144,7 @@ macro_rules! conformance {
                 dynamic_messages_beyond_the_depth_are_counted
                 what_is_not_of_the_dynamic_type_is_counted
                 a_type_is_learned_from_who_publishes_it
+                dynamic_ends_meet_types_without_a_hash
                 who_does_not_tell_a_type_is_named
             }
             actions {
