@@ -1,6 +1,6 @@
-//! Measures how long 10,000 random systems take, and large ones: bounds, then sensitivity. Fails if one takes longer than it
-//! may, or has no answer. Times are processor time, so that what else runs on the machine does not matter.
-//!
+//! Measures how long the analysis of 10,000 random systems and of some large ones takes: bounds, then sensitivity. Fails if a
+//! system takes longer than its limit, or gets no answer. Times are processor time, so other programs on the machine do not
+//! count.
 //! `cargo bench -p rospin-analysis --bench always`, or with a first seed and how many: `... --bench always -- 0 1000`.
 
 #![expect(clippy::print_stdout, reason = "the figures are what it is for")]
@@ -13,7 +13,7 @@ use rospin_scenario::Scenario;
 mod systems;
 
 const SYSTEMS: u64 = 10_000;
-/// For bounds and sensitivity of one of them.
+/// Limit of the processor time for bounds and sensitivity of one random system.
 const EACH_MAX: Duration = Duration::from_secs(2);
 
 fn main() {
@@ -23,7 +23,7 @@ fn main() {
     for (callbacks, systems, most) in large.into_iter().filter(|_| numbers.is_empty()) {
         for seed in 0..systems {
             let scenario = systems::sized(seed, 1 + seed as u16 % 4, callbacks, 0.8);
-            // Other programs slow down memory and cores for a while, so the fastest of three counts.
+            // Other programs slow down memory and cores for a while, so the fastest of three runs counts.
             let runs = (0..3).map(|_| timed(&scenario));
             let (took, text) = runs.min_by_key(|(took, _)| *took).expect("three");
             println!("{callbacks} callbacks, {seed}: {took:?}, {text}");

@@ -162,7 +162,7 @@ fn fifo() {
     compare("fifo", false);
 }
 
-/// One search does for a whole executor.
+/// One search finds the bound of a whole FIFO executor.
 #[test]
 fn fifo_has_one_bound_for_all() {
     let mut compared = 0;
@@ -185,7 +185,7 @@ fn wait_set() {
         for (seed, system) in systems(policy, false) {
             let budget = Budget::of(u64::MAX, None);
             let mut known = known(&system, &budget);
-            // Assumed response times: any will do for a comparison.
+            // Assumed response times. Any values serve a comparison.
             known.responses.iter_mut().for_each(|response| *response = Some(1 + seed % 100));
             let outside = system.executors[0].policy == Policy::WaitSet { timers_inside: false };
             let is_timer = |callback: usize| outside && system.callbacks[callback].kind == EntityKind::Timer;

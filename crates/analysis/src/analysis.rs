@@ -1,4 +1,4 @@
-//! The entry point: from a scenario to a report.
+//! Entry point: from a scenario to a report.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::solve::solve;
 use crate::system::{Policy, System};
 use crate::weakly;
 
-/// An analysis that is about to be made.
+/// Analysis of a scenario, with its options.
 ///
 /// ```
 /// use std::time::Duration;
@@ -39,40 +39,40 @@ pub struct Analysis<'a> {
 }
 
 impl<'a> Analysis<'a> {
-    /// An analysis of this scenario, on a machine that takes no time for itself.
+    /// Returns the analysis of `scenario`. Without [overheads](Self::overheads), callbacks are all that takes processor time.
     #[must_use]
     pub const fn new(scenario: &'a Scenario) -> Self {
         let overheads = Overheads { dispatch: Duration::ZERO, wake_up: Duration::ZERO, receive: Duration::ZERO };
         Self { scenario, overheads, reservations: BTreeMap::new(), monitor: None }
     }
 
-    /// With the costs of a machine.
+    /// Sets the costs of executor, operating system and middleware, which are added to the callbacks' execution times.
     #[must_use]
     pub const fn overheads(mut self, overheads: Overheads) -> Self {
         self.overheads = overheads;
         self
     }
 
-    /// With guaranteed processor time for an executor. What others there are on its core does not matter then.
+    /// Guarantees processor time to an executor. Other executors on its core then have no influence on its bounds.
     #[must_use]
     pub fn reservation(mut self, executor: impl Into<String>, reservation: Reservation) -> Self {
         self.reservations.insert(executor.into(), reservation);
         self
     }
 
-    /// Under the eyes of a monitor, which can stop it.
+    /// Sets a monitor, which shows progress and can stop the analysis.
     #[must_use]
     pub fn monitor(mut self, monitor: &Monitor) -> Self {
         self.monitor = Some(monitor.clone());
         self
     }
 
-    /// Bounds for all callbacks and chains. Ends after a bounded number of steps, whatever the system: what is not proven by
-    /// then is said to be so.
+    /// Returns bounds for all callbacks and chains. It ends after a bounded number of steps for every system. A callback that
+    /// has no proven bound by then has its reason in [`not_proven`](crate::CallbackBound::not_proven).
     ///
     /// # Errors
-    /// If the scenario makes no sense, lacks an execution time or a release, goes round in circles, asks a core for more
-    /// than it has, or is of a kind for which there is no sound bound.
+    /// If the scenario is invalid, if a callback has no execution time or is never released, if messages flow in a cycle, if a
+    /// core's load exceeds 1, or if the analysis knows no sound bound for this kind of system.
     pub fn run(&self) -> Result<Report, AnalysisError> {
         let system = self.system()?;
         let budget = Budget::for_bounds(system.callbacks.len(), self.monitor.as_ref());
@@ -80,10 +80,10 @@ impl<'a> Analysis<'a> {
         Ok(self.report(&system, &solution, &budget))
     }
 
-    /// The share of its time that the busiest core is asked for; above 1, it is overloaded.
+    /// Returns the load of the busiest core, as a share of its time. A core with a load above 1 is overloaded.
     ///
     /// # Errors
-    /// As [`run`](Self::run), but for the load.
+    /// The same errors as those of [`run`](Self::run), except for an overload.
     pub fn utilization(&self) -> Result<f64, AnalysisError> {
         Ok(self.unloaded_system()?.loads().into_iter().fold(0.0, f64::max))
     }
@@ -103,7 +103,7 @@ impl<'a> Analysis<'a> {
         self.monitor.as_ref()
     }
 
-    /// The scenario that is analysed.
+    /// Returns the scenario that is analysed.
     #[must_use]
     pub const fn scenario(&self) -> &'a Scenario {
         self.scenario

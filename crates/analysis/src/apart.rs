@@ -1,4 +1,4 @@
-//! Several threads, and enough of them: no group ever waits for a thread.
+//! Several threads in such number that no group ever waits for a thread.
 //!
 //! A mutually exclusive group keeps at most one thread busy. A reentrant callback keeps as many threads busy as it may have
 //! activations under way. If those numbers add up to no more than there are threads, a thread is idle whenever a group is
@@ -40,7 +40,7 @@ fn busy_at_most(known: &Known<'_>, executor: usize) -> u64 {
     let mut count = 0_u64;
     for &callback in &system.executors[executor].callbacks {
         let plan = &system.callbacks[callback];
-        // For a group, its first callback counts.
+        // The group's first callback stands for the whole group.
         if plan.mates.iter().any(|mate| *mate < callback) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Arrival curves: how many activations can be released in any interval of a length.
+//! Arrival curves: the largest number of activations that are released in any interval of a given length.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(crate) enum Arrivals {
     Repeated { gap: u64, jitter: u64, burst: u64 },
     /// Listed: the shortest interval lengths from the first to the last of 1, 2, 3... arrivals.
     Listed { spans: Vec<u64>, jitter: u64 },
-    /// All at once, and nothing after.
+    /// All activations at one instant, and no more afterwards.
     Once { count: u64 },
     /// By a curve, each up to `jitter` late.
     Curved { curve: Arc<Curve>, jitter: u64 },
@@ -33,7 +33,7 @@ pub(crate) enum Arrivals {
 }
 
 impl Arrivals {
-    /// One at a time.
+    /// Returns the curve of single activations that are at least `gap` apart.
     pub(crate) const fn every(gap: u64) -> Self {
         Self::Repeated { gap, jitter: 0, burst: 1 }
     }
@@ -44,7 +44,7 @@ impl Arrivals {
         sorted.sort_unstable();
         let shortest = |count: usize| sorted.windows(count).map(|part| part[count - 1] - part[0]).min();
         let mut spans: Vec<u64> = (1..=sorted.len().min(SPANS_EXACT)).filter_map(shortest).collect();
-        // A longer series takes at least as long as the two shorter ones that it consists of, which share an arrival.
+        // A longer series takes at least as long as the two shorter ones together that make it up. They share an arrival.
         for count in SPANS_EXACT + 1..=sorted.len() {
             spans.push(spans[SPANS_EXACT - 1] + spans[count - SPANS_EXACT]);
         }
@@ -148,7 +148,7 @@ impl Arrivals {
             }
             Self::Once { count } => (length == 0 && *count > 0).then_some(1),
             Self::Curved { curve, jitter } => {
-                // Without arrivals at length 0, whatever the jitter.
+                // No activation is released in an interval of length 0, whatever the jitter.
                 let from = if length == 0 { 0 } else { length.saturating_add(*jitter) };
                 let step = curve.next_step(from)?;
                 Some(if length == 0 { 1 } else { step.saturating_sub(*jitter).max(length + 1) })
@@ -168,7 +168,7 @@ impl Arrivals {
                 single => flat.push(single),
             }
         }
-        // Those of one rate stand together, the latest last.
+        // Curves of the same rate become neighbours, the one with the largest jitter last.
         let key = |part: &Self| match part {
             Self::Repeated { gap, jitter, .. } => (*gap, *jitter),
             Self::Listed { jitter, .. } => (u64::MAX, *jitter),

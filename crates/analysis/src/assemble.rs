@@ -1,4 +1,4 @@
-//! From a scenario to a [`System`]: its parts are put together, and what has no bound is refused.
+//! Assembly of a [`System`] from a scenario. Systems without any sound bound are refused here.
 
 use std::collections::BTreeMap;
 
@@ -106,7 +106,7 @@ fn cycle(callbacks: &[Callback], placed: &[bool]) -> Vec<String> {
             break;
         }
     }
-    // Against the flow of data until here.
+    // Until here, the path runs against the flow of data.
     path.reverse();
     path.into_iter().map(|callback| callbacks[callback].name.clone()).collect()
 }

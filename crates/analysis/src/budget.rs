@@ -22,7 +22,7 @@ const PLAIN_STEPS: u32 = 4_096;
 /// Halvings between a solution that was strode to and what is known to be none.
 const HALVINGS: u32 = 24;
 
-/// Watches an analysis, and stops it: for progress, and for Ctrl-C.
+/// Monitor of an analysis: shows its progress, and stops it, for example on Ctrl-C.
 ///
 /// ```
 /// use rospin_analysis::Monitor;
@@ -44,18 +44,18 @@ struct Shared {
 }
 
 impl Monitor {
-    /// Lets the analysis end with what it knows. May be called from any thread; does not block.
+    /// Makes the analysis end soon, with the bounds that it has proven by then. May be called from any thread; does not block.
     pub fn stop(&self) {
         self.inner.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// True if it was stopped.
+    /// True if [`stop`](Self::stop) was called.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.inner.stopped.load(Ordering::Relaxed)
     }
 
-    /// Returns how much of the budget that runs now is spent, 0 to 1; most analyses end long before 1.
+    /// Returns the spent share of the budget that is in use now, 0 to 1. Most analyses end long before 1.
     #[must_use]
     pub fn share(&self) -> f64 {
         let whole = self.inner.whole.load(Ordering::Relaxed).max(1);
@@ -66,11 +66,11 @@ impl Monitor {
 /// The reason for a missing bound.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stop {
-    /// The time that is sought is longer than this.
+    /// The time exceeds this limit.
     Limit(u64),
-    /// The work for it ran out.
+    /// The budget of work ran out.
     Work,
-    /// Another callback on which it depends has none.
+    /// Another callback on which this one depends has no bound.
     Other,
 }
 
@@ -79,14 +79,14 @@ pub(crate) enum Stop {
 pub(crate) struct Budget {
     whole: u64,
     left: Cell<u64>,
-    /// Work that the search under way may spend.
+    /// Work that the current search may spend.
     portion: Cell<u64>,
     stop: Cell<Option<Stop>>,
     monitor: Option<Monitor>,
 }
 
 impl Budget {
-    /// For the bounds of so many callbacks.
+    /// Returns the budget for the bounds of `callbacks` callbacks.
     pub(crate) fn for_bounds(callbacks: usize, monitor: Option<&Monitor>) -> Self {
         Self::of(BASE + SHARE * callbacks as u64, monitor)
     }
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn what_runs_out_of_work_still_finds_a_solution() {
-        // Ten of twelve are taken, and 1000 before: the least solution is 6000.
+        // The demand is 10 in every 12 units of time, and 1000 once. The least solution is 6000.
         let demand = |length: u64| 1_000 + length.div_ceil(12) * 10;
         let (plain, out) = (Budget::of(1 << 30, None), Budget::of(0, None));
         let least = plain.fixed_point(&Dedicated::new(), 1 << 40, 1, 1, demand).unwrap();

@@ -47,7 +47,7 @@ pub(crate) fn paces(system: &System, solution: &Solution) -> Vec<Option<Pace>> {
         let plan = &system.callbacks[callback];
         paces[callback] = if plan.is_join() {
             let input = |input: usize| input_pace(system, solution, &paces, callback, input);
-            // By then something of each has come, whatever was left over.
+            // By the latest of these times, every input has had a message, whatever was left in its queue before.
             let latest =
                 |one: Pace, other: Pace| Pace { gap: one.gap.max(other.gap), first: one.first.max(other.first) };
             let inputs: Option<Vec<_>> = (0..plan.joined.len()).map(input).collect();
@@ -56,7 +56,7 @@ pub(crate) fn paces(system: &System, solution: &Solution) -> Vec<Option<Pace>> {
             let sent =
                 (0..plan.publishers.len()).filter_map(|place| sent_pace(system, solution, &paces, callback, place));
             let pace = Pace::least(sent.chain(plan.pace));
-            // A timer that starts later than its next due time may skip it.
+            // A timer whose start is delayed beyond its next due time may skip that due time.
             let late = solution.found[callback].bound.unwrap_or(0).saturating_sub(plan.shortest);
             let skips = |pace: &Pace| plan.kind == EntityKind::Timer && late > pace.gap;
             pace.map(|pace| if skips(&pace) { Pace { gap: pace.gap + late, ..pace } } else { pace })

@@ -1,33 +1,33 @@
-//! Changes of a system: in words, and applied to its scenario.
+//! Changes of a system: their descriptions, and their application to the scenario.
 
 use std::time::Duration;
 
 use rospin_core::EntityKind;
 use rospin_scenario::{Bin, Callback, Chain, ExecutionTime, Executor, Priorities, Scenario};
 
-/// A change that makes all deadlines hold.
+/// Change with which all deadlines hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Change {
-    /// Another priority inside its executor.
+    /// Another priority of a callback inside its executor.
     Priority {
         /// The callback.
         callback: String,
-        /// The present one.
+        /// Present priority.
         from: u32,
-        /// The new one.
+        /// New priority.
         to: u32,
     },
-    /// Another OS priority.
+    /// Another OS priority of an executor.
     OsPriority {
         /// The executor.
         executor: String,
-        /// The present one.
+        /// Present priority.
         from: u8,
-        /// The new one.
+        /// New priority.
         to: u8,
     },
-    /// A callback group goes to another executor.
+    /// Another executor for a callback group.
     Group {
         /// The group.
         group: String,
@@ -36,16 +36,17 @@ pub enum Change {
         /// The core of an executor that does not exist yet; `None` if the executor exists.
         core: Option<u16>,
     },
-    /// An executor goes to another core.
+    /// Another core for an executor.
     Core {
         /// The executor.
         executor: String,
         /// The new core.
         core: u16,
     },
-    /// A callback becomes two, of which the first sends the second a message at its end. Others can run between them.
+    /// Two callbacks in place of one. The first part sends the second part a message when it ends, and others can run between
+    /// them.
     Split {
-        /// The callback; its first part keeps the name.
+        /// Name of the callback. Its first part keeps the name.
         callback: String,
         /// The second part.
         rest: String,
@@ -57,7 +58,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// Returns the change in words.
+    /// Returns a description of the change in a few words.
     #[must_use]
     pub fn describe(&self) -> String {
         match self {
@@ -76,13 +77,13 @@ impl Change {
         }
     }
 
-    /// True if a deployment file can make this change; a split needs a change of the program.
+    /// True if a deployment file can make this change. Only a split needs a change of the program.
     #[must_use]
     pub const fn is_deployable(&self) -> bool {
         !matches!(self, Self::Split { .. })
     }
 
-    /// Returns the scenario with this change.
+    /// Returns a copy of the scenario with this change.
     #[must_use]
     pub fn apply(&self, scenario: &Scenario) -> Scenario {
         let mut changed = scenario.clone();
@@ -125,7 +126,7 @@ pub(crate) fn split(scenario: &Scenario, callback: &str) -> Option<Change> {
     let rest = format!("{callback} rest");
     let is_taken =
         |name: &String| scenario.callbacks.iter().any(|other| other.name == *name) || scenario.topics.contains(name);
-    // A chain more could give other priorities to all.
+    // An additional chain could change all priorities that are derived from chains.
     if plan.is_async() || is_taken(&rest) || scenario.priorities != Priorities::Given {
         return None;
     }

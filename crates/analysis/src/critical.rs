@@ -23,8 +23,9 @@ const FIRST_MAX: usize = 32;
 const ARRIVALS_MAX: u32 = 4_096;
 
 impl Analysis<'_> {
-    /// Scenarios that begin with a critical instant and are this long: one in which all comes at once, and one for each
-    /// callback that may have begun just before. Dispatching and waking up are part of the execution times.
+    /// Returns scenarios of length `duration` that begin with a critical instant: one in which all callbacks are released at
+    /// once, and one for each callback that may have begun just before. Execution times include the overheads of dispatching
+    /// and waking up.
     #[must_use]
     pub fn critical_instants(&self, duration: Duration) -> Vec<Scenario> {
         let mut worst = self.scenario().clone();
@@ -54,7 +55,7 @@ fn lengthen(scenario: &mut Scenario, overhead: Duration) {
             pause.wait = fixed(&pause.wait, Duration::ZERO);
             pause.run = fixed(&pause.run, overhead);
         }
-        // A due time that is missed is served late rather than left out.
+        // A timer that misses a due time serves it late, so that no activation is left out.
         if callback.period.is_some() {
             callback.overrun = Overrun::CatchUp(1_000);
         }
@@ -81,7 +82,7 @@ fn with_first(worst: &Scenario, first: Option<&str>) -> Scenario {
 fn at_once(release: &Release, begin: Duration, end: Duration) -> Pattern {
     match &release.pattern {
         Pattern::Periodic { period, jitter, .. } if !jitter.is_zero() => {
-            // The first one has the whole jitter, those after it have none.
+            // The first activation has the whole jitter, and the later ones have none.
             let on_time = |number: u32| begin + (period.saturating_mul(number)).saturating_sub(*jitter);
             Pattern::List((0..ARRIVALS_MAX).map(on_time).take_while(|at| *at < end).collect())
         }

@@ -21,7 +21,7 @@ impl Curve {
         if count as usize > SPANS_MAX || inside > gap {
             return None;
         }
-        // Two bursts and what is between them; intervals may begin anywhere in the first one.
+        // The release times of two bursts. An interval may begin anywhere in the first one.
         let times: Vec<u64> = (0..2 * count).map(|number| number / count * gap + number % count * spacing).collect();
         let shortest = |size: usize| times.windows(size).map(|part| part[size - 1] - part[0]).min();
         let spans = (1..=count as usize).filter_map(shortest).collect();
@@ -62,7 +62,7 @@ impl Curve {
     }
 
     /// Returns the most arrivals in an interval of this length.
-    // Rare: the hot path of the analysis is that of periodic arrivals.
+    // Not inlined, because this case is rare. The analysis spends most of its time on periodic arrivals.
     #[inline(never)]
     pub(crate) fn number(&self, length: u64) -> u64 {
         let periods = self.periods(length);
@@ -81,7 +81,7 @@ impl Curve {
             let rest = length.saturating_sub(shift);
             let kept = self.spans.partition_point(|span| *span < rest);
             let here = self.spans.get(kept).filter(|span| **span < self.last()).map(|span| span + 1);
-            // Beyond what is kept, the next period begins.
+            // Behind the stored steps, the next period of the curve begins.
             length = here.unwrap_or(self.last() + 1).checked_add(shift)?;
             if self.number(length) > known {
                 return Some(length);
@@ -139,7 +139,7 @@ mod tests {
                 assert_eq!(curve.number(length), from_first, "{limits:?}: {length}");
                 assert_eq!(from_first, densest(&times[..500], length), "{limits:?}: {length}");
             }
-            // Beyond what is kept it still is no less than what can come.
+            // Behind the stored steps, the curve is still an upper limit.
             for length in [4_000, 4_001, 5_000] {
                 assert!(curve.number(length) >= times.iter().filter(|at| **at < length).count() as u64, "{limits:?}");
             }

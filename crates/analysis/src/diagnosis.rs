@@ -17,25 +17,25 @@ use crate::known::{Known, Solution};
 use crate::solve::solve;
 use crate::system::System;
 
-/// The number of late deadlines that are explained.
+/// Largest number of late deadlines that are explained.
 const LATE_MAX: usize = 8;
-/// The number of causes that are named for each.
+/// Largest number of causes that are named for each late deadline.
 const CAUSES_MAX: usize = 3;
 /// The number of changes of each kind that are tried.
 const TRIES_MAX: usize = 64;
 /// The number of callbacks for which a split is tried.
 const SPLITS_MAX: usize = 8;
 
-/// A deadline that is not proven to hold.
+/// Deadline that is not proven to hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Late {
-    /// The callback or chain.
+    /// Name of the callback or chain.
     pub name: String,
-    /// By how much its bound is beyond its deadline; `None` if it has no bound.
+    /// Time by which the bound exceeds the deadline; `None` if there is no bound.
     pub by: Option<Duration>,
-    /// Other callbacks, and by how much the bound is shorter if they take no time, the largest part first. `None`: without
-    /// it there is a bound.
+    /// Names of other callbacks that cause the delay, the largest cause first. The time is the amount by which the bound gets
+    /// shorter if that callback takes no time. It is `None` if there is a bound only without that callback.
     pub causes: Vec<(String, Option<Duration>)>,
 }
 
@@ -185,7 +185,7 @@ fn groups(scenario: &Scenario) -> Vec<(String, Change)> {
     found
 }
 
-/// Callbacks that make others late, in two.
+/// Returns changes that split callbacks which make others late in two.
 fn splits(scenario: &Scenario, late: &[Late]) -> Vec<(String, Change)> {
     let mut found: Vec<(String, Change)> = Vec::new();
     for (cause, _) in late.iter().flat_map(|late| &late.causes) {

@@ -44,7 +44,7 @@ pub(crate) fn bound(known: &Known<'_>, members: &[usize]) -> Option<u64> {
     let length = all.longest()?;
     let own = inside::arrivals(known, least, None)?[first].clone();
     let end = |at| {
-        // Messages that follow from a callback alone come after it.
+        // Messages that a chain of one callback causes do not delay it: they are released after its end.
         let follows = u64::from(members.len() > 1);
         let earlier = is_least(system, first, members).then(|| (first, own.number(at + 1).max(1) - 1 + follows));
         match earlier {
@@ -52,7 +52,7 @@ pub(crate) fn bound(known: &Known<'_>, members: &[usize]) -> Option<u64> {
             None => all.end(at),
         }
     };
-    // More releases of the first callback, and so later ends, with each step of its arrivals.
+    // Each step of the arrivals adds releases of the first callback, and so may give later ends.
     let search = Search { budget: known.budget, stretches: vec![(0, length.max(1) - 1)], enough: 0 };
     search.longest(end, |at| Some(own.next_step(at + 1)? - 1))
 }
@@ -74,7 +74,7 @@ struct Window<'a> {
     own: u64,
     /// In the executor.
     work: Vec<(Arrivals, u64)>,
-    /// Above it.
+    /// Work above that level, which preempts.
     preempting: Vec<(Arrivals, u64)>,
 }
 
@@ -113,7 +113,8 @@ impl<'a> Window<'a> {
         self.solve(start, |length| self.blocking + demand(&self.work, length) + demand(&self.preempting, length))
     }
 
-    /// When the last callback has ended at the latest, in the chain that begins then: once it runs, only preemption delays it.
+    /// Returns the latest end of the last callback, in the chain that begins at `at`. Once the last callback runs, only
+    /// preemption delays it.
     fn end(&self, at: u64) -> Option<u64> {
         let begun =
             |length| self.blocking + self.own + 1 + demand(&self.work, length) + demand(&self.preempting, length);
@@ -141,6 +142,6 @@ pub(crate) fn backlog(system: &System, callback: usize) -> Option<u64> {
         return None;
     }
     let releasers = inside::releasers(system, callback);
-    // One that publishes twice is listed twice.
+    // A callback that publishes twice is listed twice.
     releasers.iter().map(|one| releasers.iter().filter(|other| *other == one).count() as u64).max()
 }

@@ -5,32 +5,32 @@ use std::time::Duration;
 use rospin_core::ChainError;
 use rospin_scenario::CheckError;
 
-/// The reason that a system cannot be analysed, and the fix.
+/// Reasons for which a system cannot be analysed. Each message names the remedy.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnalysisError {
-    /// The scenario makes no sense: an unknown callback, executor, group or topic, for example.
+    /// The scenario does not pass its check. For example, it names an unknown callback, executor, group or topic.
     #[error("the scenario cannot be analysed: {0}")]
     Scenario(#[from] CheckError),
-    /// A callback takes no time at all.
+    /// The callback's execution time is zero.
     #[error("`{callback}` has no execution time; give it an `execution`, the longest one that was measured")]
     NoExecutionTime {
         /// The callback.
         callback: String,
     },
-    /// A callback is released by nothing that is known.
+    /// The callback has no period, no known publisher and no releases from outside.
     #[error("nothing releases `{callback}`; add a [[release]] for it, or let a callback publish to it")]
     NeverReleased {
         /// The callback.
         callback: String,
     },
-    /// Data comes back to where it was.
+    /// Messages flow in a cycle: a callback receives what follows from its own messages.
     #[error("callbacks release each other in a circle: {}; break it where data is only cached, with a timer", .path.join(" -> "))]
     Cycle {
         /// The cycle; its first callback is repeated at the end.
         path: Vec<String>,
     },
-    /// A core is asked for more than it has.
+    /// The load of the core exceeds 1.
     #[error(
         "core {core} is overloaded: {} of its time is asked for, by {}; shorten a callback, lengthen a period, or \
          move an executor to another core", share(*.utilization), .executors.join(", ")
@@ -40,28 +40,28 @@ pub enum AnalysisError {
         core: u16,
         /// Share of its time, above 1; averaged over the cores of a multi-threaded executor.
         utilization: f64,
-        /// The executors on it.
+        /// Executors on the core.
         executors: Vec<String>,
     },
-    /// There is no sound bound for this callback.
+    /// The analysis knows no sound bound for this callback.
     #[error("`{callback}` cannot be analysed: {reason}; {fix}")]
     NotAnalyzable {
         /// The callback.
         callback: String,
         /// The reason.
         reason: String,
-        /// The change that would do.
+        /// Change that makes it analysable.
         fix: String,
     },
-    /// There is no executor by that name.
+    /// No executor has this name.
     #[error("there is no executor `{executor}` to give a reservation to; known are {known}")]
     UnknownExecutor {
-        /// The name that was given.
+        /// Name that was given.
         executor: String,
-        /// The names that there are.
+        /// Names of the executors that exist.
         known: String,
     },
-    /// A reservation that makes no sense.
+    /// The reservation's budget is zero, or longer than its period.
     #[error(
         "the reservation of `{executor}` has a budget of {budget:?} every {period:?}; the budget is above zero and at \
          most the period"
@@ -77,13 +77,13 @@ pub enum AnalysisError {
     /// Priorities cannot be derived from the chains.
     #[error(transparent)]
     Chains(#[from] ChainError),
-    /// No order of priorities was found under which all deadlines hold.
+    /// No order of priorities was found with which all deadlines hold.
     #[error(
         "no priority order makes all deadlines hold: `{callback}`, or another of those that are left, misses its deadline \
          even at priority {level}, below all that are more urgent; shorten it or move it to another core"
     )]
     NoFeasiblePriorities {
-        /// One that misses its deadline at this level.
+        /// A callback that misses its deadline at this level.
         callback: String,
         /// The level at which the search ended; 1 is the lowest.
         level: u32,

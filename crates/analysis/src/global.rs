@@ -38,7 +38,7 @@ pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Option<u64> {
     {
         return None;
     }
-    // To gather what matters is some work already.
+    // Collecting the data for the equation is itself work that the budget must cover.
     known.budget.spend(16 * executor.callbacks.len() as u64);
     from_release(known, callback).into_iter().chain(from_window(known, callback)).min()
 }
@@ -110,7 +110,7 @@ fn from_window(known: &Known<'_>, callback: usize) -> Option<u64> {
             Order::Before(ahead) => ahead,
             Order::Key { lead } => Ahead::ByKey { lead, overtakes: false },
         };
-        // An activation that waits for its group, or for itself, is left over from before the window.
+        // An activation that waits for its group, or for itself, may be left over from before the window.
         if !is_free(known, other) || mate.is_async() {
             return None;
         }
@@ -135,7 +135,7 @@ fn from_window(known: &Known<'_>, callback: usize) -> Option<u64> {
             let work = interferers.iter().map(|other| other.before_start(offset, start));
             work.fold(first, u64::saturating_add) / threads + 1
         })?;
-        // It cannot start before its release.
+        // The activation cannot start before its release.
         (start - 1).max(offset).checked_add(plan.cost())
     };
     let next = |offset: u64| {
@@ -149,6 +149,6 @@ fn from_window(known: &Known<'_>, callback: usize) -> Option<u64> {
 /// Returns a time that is no later than the first one by which so many threads can have done all the work. It comes from a line that
 /// the work is never below.
 fn shared(fixed: u64, threads: u64, work: &mut dyn Iterator<Item = (&crate::arrivals::Arrivals, u64)>) -> u64 {
-    // Each thread does its share. Costs are rounded down, so that the line stays below the work.
+    // Each thread does an equal share of the work. Costs are rounded down, so that the line stays below the work.
     at_least(fixed / threads, work.map(|(arrivals, cost)| (arrivals, cost / threads)))
 }

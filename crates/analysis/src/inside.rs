@@ -56,7 +56,7 @@ pub(crate) fn arrivals(known: &Known<'_>, callback: usize, only: Option<(usize, 
             continue;
         }
         if plan.is_join() {
-            // Some of what it joins may be left over from before the window.
+            // Some messages of the topics that it joins may be left over from before the window.
             found[receiver] = known.arrivals[receiver].clone()?;
             continue;
         }

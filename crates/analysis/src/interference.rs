@@ -15,14 +15,14 @@ pub(crate) struct Relation {
 }
 
 impl Relation {
-    /// All of it comes before.
+    /// All activations come before.
     pub(crate) const ALL: Self = Self { before: None, after: false };
     const NOTHING: Self = Self { before: Some(i64::MIN), after: true };
 
     /// Returns the order of `other` to `callback`, which may see messages up to `delay` late.
     pub(crate) fn of(executor: &Executor, callback: &Callback, other: &Callback, delay: u64) -> Self {
         let delay = delay as i64;
-        // The segments of an asynchronous callback are released anew, so its key grows.
+        // Every segment of an asynchronous callback is a new release, so its release time grows while it runs.
         let by_release = Self { before: Some(delay).filter(|_| !callback.is_async()), after: false };
         match executor.policy {
             Policy::FixedPriority if other.priority >= callback.priority => Self::ALL,
@@ -30,7 +30,7 @@ impl Relation {
             Policy::Fifo => by_release,
             Policy::Edf => match (callback.deadline, other.deadline) {
                 (Some(own), Some(its)) => {
-                    // While it waits, others may start that come after it.
+                    // While the callback waits, callbacks with later deadlines may start.
                     let after = its > own || callback.is_async();
                     Self { before: Some(own as i64 - its as i64 + delay), after }
                 }
@@ -50,17 +50,17 @@ impl Relation {
         let own = Self::of(executor, plan, mate, delay);
         let precedes = |member: &usize| Self::of(executor, plan, &system.callbacks[*member], delay).is_before();
         let inherits = mate.holds_group() && !plan.mates.contains(&other) && mate.mates.iter().any(precedes);
-        // The emulated wait set knows no inheritance, but there all comes before anyway.
+        // The emulated wait set has no inheritance, but there all callbacks come before anyway.
         if inherits { Self { before: None, ..own } } else { own }
     }
 
-    /// Returns true if any of it comes before.
+    /// Returns true if any activations come before.
     pub(crate) fn is_before(self) -> bool {
         self.before != Some(i64::MIN)
     }
 }
 
-/// A callback that comes before another one.
+/// Work of a callback that comes before another one.
 #[derive(Clone, Debug)]
 pub(crate) struct Work {
     arrivals: Arrivals,
@@ -81,7 +81,7 @@ impl Work {
         Self { arrivals, response, cost, before: None }
     }
 
-    /// Only what comes before, by that relation.
+    /// Returns only the activations that come before, by `relation`.
     pub(crate) fn limited(self, relation: Relation) -> Self {
         Self { before: relation.before, ..self }
     }

@@ -1,6 +1,6 @@
-//! Knowledge in a round of the analysis, and the solution that the rounds lead to.
+//! Values that one round of the analysis uses and produces, and the solution that the rounds lead to.
 //!
-//! The solvers of single callbacks read it, [`solve`](crate::solve) writes it. It knows none of them.
+//! The solvers of single callbacks read them, and [`solve`](crate::solve) writes them. This module uses no solver.
 
 use response_time_analysis::supply::Dedicated;
 use rospin_core::EntityKind;
@@ -28,7 +28,7 @@ pub(crate) struct Known<'a> {
     pub(crate) thresholds: Vec<u64>,
 }
 
-/// A bound, and the analysis that found it.
+/// Bound, and the analysis that found it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Found {
     pub(crate) bound: Option<u64>,
@@ -106,7 +106,7 @@ impl<'a> Known<'a> {
         if plan.kind == EntityKind::Timer { Some(0) } else { self.receiving[core] }
     }
 
-    /// Arrivals as the executor sees them.
+    /// Returns the arrivals as the executor sees them.
     pub(crate) fn seen(&self, callback: usize) -> Option<Arrivals> {
         let delay = self.delay(callback)?;
         self.arrivals[callback].as_ref().map(|arrivals| arrivals.later(delay))

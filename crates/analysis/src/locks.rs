@@ -29,7 +29,7 @@ fn contend(system: &System, one: usize, other: usize) -> bool {
 fn users(system: &System, lock: usize) -> Vec<usize> {
     let takes = |callback: &usize| system.callbacks[*callback].sections.iter().any(|(taken, _)| *taken == lock);
     let all: Vec<usize> = (0..system.callbacks.len()).filter(takes).collect();
-    // A reentrant callback contends with itself.
+    // Activations of a reentrant callback compete with each other for the lock.
     let contends = |callback: &usize| {
         let alone = system.callbacks[*callback].in_flight > 1
             && system.executors[system.callbacks[*callback].executor].threads > 1;

@@ -1,4 +1,4 @@
-//! From the scenario's words to the analysis's numbers.
+//! Conversion of a scenario's names and times to the numbers of the analysis.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -74,7 +74,7 @@ pub(crate) fn callbacks(scenario: &Scenario, overheads: &Overheads) -> Result<Ve
     let extra = extra(overheads);
     let mut callbacks = Vec::new();
     for (number, plan) in scenario.callbacks.iter().enumerate() {
-        // The scenario was checked: there are such a group and executor.
+        // The scenario passed its check, so the group and the executor exist.
         let Some(group) = scenario.groups.iter().find(|group| group.name == plan.group) else { continue };
         let place = scenario.executors.iter().position(|executor| executor.name == group.executor);
         let Some(executor) = place else { continue };
@@ -93,7 +93,7 @@ pub(crate) fn callbacks(scenario: &Scenario, overheads: &Overheads) -> Result<Ve
             priority: given.unwrap_or_default(),
             deadline: plan.relative_deadline().map(nanos),
             due: plan.relative_deadline().map(nanos),
-            // Without an execution time, overheads must not make up for it.
+            // A missing execution time stays zero, so that it is refused. Overheads must not hide it.
             segments: runs().map(|time| if unloaded == 0 { 0 } else { longest(time) + extra }).collect(),
             waits: waits().map(longest_wait).sum(),
             shortest: runs().map(shortest).sum::<u64>() + waits().map(shortest).sum::<u64>(),
@@ -212,7 +212,7 @@ pub(crate) fn lock(scenario: &Scenario, callbacks: &mut [Callback]) {
 fn outside(release: &Release) -> (Arrivals, Option<Pace>) {
     let (burst, spacing) = release.burst.map_or((1, 0), |burst| (u64::from(burst.count), nanos(burst.spacing)));
     let repeated = |gap: u64, jitter: u64| {
-        // Very many messages of a burst are counted as arriving at once.
+        // The messages of a very long burst count as arriving at one instant.
         let curve = if burst > 1 && spacing > 0 { Curve::bursts(gap, burst, spacing) } else { None };
         curve
             .map_or(Arrivals::Repeated { gap, jitter, burst }, |curve| Arrivals::Curved { curve: curve.into(), jitter })

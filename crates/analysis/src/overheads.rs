@@ -1,8 +1,8 @@
-//! Time that the machine adds to the callbacks' own.
+//! Processor time that executor, operating system and middleware need besides the callbacks.
 
 use std::time::Duration;
 
-/// Costs of the executor, the operating system and the middleware; measured, zero by default.
+/// Costs of executor, operating system and middleware. They are measured; the default is zero.
 ///
 /// ```
 /// use std::time::Duration;
@@ -13,8 +13,8 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Overheads {
-    /// From one callback to the next: pick, take, hand back. Added to every activation, to every segment of an
-    /// asynchronous one.
+    /// Time from the end of one callback to the start of the next one: pick, take, completion. It is added to every activation,
+    /// and to every segment of an asynchronous one.
     pub dispatch: Duration,
     /// From a notification or a due time until a parked thread runs. Counted as execution in front of every activation,
     /// since every one may find the thread parked.
@@ -26,16 +26,16 @@ pub struct Overheads {
     /// takes the other one for started; but then it has been counted from the beginning, with a wake-up of its own, which
     /// covers the one that was waited for.
     pub wake_up: Duration,
-    /// The work of the middleware's receive thread for one message: a callback of highest priority on the receiver's core,
-    /// whose end makes the message available.
+    /// Processor time of the middleware's receive thread for one message. It counts as a callback of the highest priority on
+    /// the receiver's core, whose end makes the message available.
     pub receive: Duration,
 }
 
-/// Processor time that an executor is guaranteed: `budget` in every `period`, whatever else runs (`SCHED_DEADLINE`).
+/// Processor time that is guaranteed to an executor: `budget` in every `period`, whatever else runs (`SCHED_DEADLINE`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reservation {
-    /// Processor time in each period.
+    /// Guaranteed processor time in each period.
     pub budget: Duration,
-    /// In every interval of which length.
+    /// Length of the period.
     pub period: Duration,
 }

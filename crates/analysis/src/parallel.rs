@@ -22,7 +22,7 @@ const APART: &str = "a thread for each group: busy window of the group";
 const GLOBAL: &str = "global non-preemptive scheduling, by busy windows of all threads (after Guan et al. 2009)";
 const BY_RESPONSES: &str = "work-conserving threads, by interference over the response time";
 
-/// The least of the bounds that apply.
+/// Returns the least of the bounds that apply.
 pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
     let found = [
         (response(known, callback), BY_RESPONSES),
@@ -34,12 +34,12 @@ pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
     Found { bound, method, stop: known.budget.stop() }
 }
 
-/// Time that others can take from a callback.
+/// Time that other callbacks can take from one.
 #[derive(Default)]
 struct Load {
     /// Work of those that exclude it and come before it.
     serial: Vec<Work>,
-    /// Work of all others that come before it.
+    /// Work of other callbacks that comes before this callback.
     parallel: Vec<Work>,
     /// Work of those that come after it, but may take the threads while its group is held; where nothing bounds one, `None`.
     later: Vec<Option<Work>>,
@@ -54,7 +54,7 @@ fn load(known: &Known<'_>, callback: usize, earlier: u64) -> Option<Load> {
     let plan = &system.callbacks[callback];
     let executor = &system.executors[plan.executor];
     let delay = known.delay(callback)?;
-    // While it may not start for other reasons, others that come after it may.
+    // While its group or an earlier activation keeps it from starting, callbacks that come after it may start.
     let passed_over = !plan.mates.is_empty() || earlier > 0;
     let mut load = Load::default();
     for &other in executor.callbacks.iter().filter(|other| **other != callback) {
@@ -81,7 +81,7 @@ fn response(known: &Known<'_>, callback: usize) -> Option<u64> {
     let system = known.system;
     let plan = &system.callbacks[callback];
     let executor = &system.executors[plan.executor];
-    // Earlier activations of its own that are not over when it is released, itself not counted.
+    // Number of earlier activations of this callback that may not have ended at a release of it.
     let earlier = known.arrivals[callback].as_ref()?.number(known.responses[callback]?).saturating_sub(1);
     if plan.is_async() && earlier > 0 {
         return None;
@@ -92,14 +92,15 @@ fn response(known: &Known<'_>, callback: usize) -> Option<u64> {
     let receiving: Vec<_> = known.receive_load(executor.core)?.collect();
     let own = plan.cost() + plan.waits + known.delay(callback)?;
     let serial = earlier * plan.cost() + acquisitions * load.holding;
-    // Twice: carried-in work takes a division more.
+    // Counted twice, because work that is carried in needs a second division.
     let weight = 2 * (2 * load.serial.len() + load.parallel.len() + load.later.len() + receiving.len() + 1) as u64;
     known.fixed_point(plan.executor, known.responses[callback]?, weight, |length| {
         let waiting = length.saturating_sub(own);
         let receive: u64 = receiving.iter().map(|arrivals| arrivals.number(length) * system.receive).sum();
         let mates: u64 = load.serial.iter().map(|work| work.total(length)).sum();
         let parallel: u64 = load.parallel.iter().map(|work| work.within(length, waiting)).sum();
-        // Less urgent ones start before it is ready, or while its group is held: each time as many as there are threads.
+        // Less urgent callbacks start before this one is ready, or while its group is held: each time at most as many as there
+        // are threads.
         let holds: u64 = load.serial.iter().map(|work| work.count(length)).sum();
         let holds = if plan.mates.is_empty() { 0 } else { holds + acquisitions };
         let blocked = (segments + earlier + holds) * load.blocking * executor.threads;

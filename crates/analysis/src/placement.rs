@@ -8,7 +8,7 @@ use rospin_scenario::Scenario;
 use crate::error::AnalysisError;
 use crate::system::{Callback, Core, Executor};
 
-/// Places the executors that have callbacks.
+/// Assigns cores to the executors that have callbacks.
 pub(crate) fn place(
     scenario: &Scenario,
     executors: &mut [Executor],

@@ -2,24 +2,24 @@
 
 use std::time::Duration;
 
-/// Bounds for everything in a system.
+/// Bounds of all callbacks and chains of a system.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Report {
-    /// By callback, in the scenario's order.
+    /// Bounds of callbacks, in the scenario's order.
     pub callbacks: Vec<CallbackBound>,
-    /// By chain, in the scenario's order.
+    /// Bounds of chains, in the scenario's order.
     pub chains: Vec<ChainBound>,
-    /// Load, by core; of executors that have callbacks.
+    /// Load of each core on which executors have callbacks.
     pub cores: Vec<CoreLoad>,
-    /// The analyses that were used, in words.
+    /// Names of the analyses that were used.
     pub method: String,
-    /// Assumptions that must be true for the bounds to be true, in words.
+    /// Assumptions on which the bounds depend, a sentence each.
     pub assumptions: Vec<String>,
 }
 
 impl Report {
-    /// Returns true if all deadlines hold, and everything has a bound.
+    /// Returns true if all deadlines hold, and every callback and chain has a bound.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.callbacks.iter().all(|callback| callback.holds) && self.chains.iter().all(|chain| chain.holds)
@@ -38,65 +38,69 @@ impl Report {
     }
 }
 
-/// The bound of a callback.
+/// Bound of a callback.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CallbackBound {
-    /// Its name.
+    /// Name of the callback.
     pub name: String,
-    /// Its executor's name.
+    /// Name of its executor.
     pub executor: String,
-    /// Its priority inside the executor, from the scenario or from PiCAS; used by the fixed-priority policy only.
+    /// Priority inside the executor, given by the scenario or derived from its chains as in PiCAS. Only the fixed-priority
+    /// policy uses it.
     pub priority: u32,
-    /// Longest time from release (due time, or arrival of the message) to end; `None` if none was found.
+    /// Longest time from release (due time, or arrival of the message) to end; `None` if no bound was found.
     pub bound: Option<Duration>,
-    /// The reason that none was found, in words; `None` if there is one.
+    /// Reason for which no bound was found; `None` if there is a bound.
     pub not_proven: Option<String>,
-    /// Its deadline, from release.
+    /// Deadline, counted from the release.
     pub deadline: Option<Duration>,
-    /// True if the bound is within the deadline, or no more misses are possible than are tolerated; without a deadline, if
+    /// True if the bound is within the deadline, or the number of possible misses is tolerated. Without a deadline: true if
     /// there is a bound.
     pub holds: bool,
-    /// The most misses of as many activations in a row as its tolerance is about; `None` without one, or if nothing is known.
+    /// Largest number of misses among as many consecutive activations as the callback's tolerance counts. `None` if it has no
+    /// tolerance, or if no number was found.
     pub misses: Option<u64>,
-    /// The number of messages that may wait at once, the one that is taken next included; `None` for timers and without a bound.
+    /// Largest number of messages that wait at once, including the next one to be taken; `None` for timers, and without a
+    /// bound.
     pub backlog: Option<u64>,
-    /// True if a message can make room for a newer one, because more may wait than the queue holds.
+    /// True if a message may be displaced by a newer one, because more may wait than the queue holds.
     pub may_lose: bool,
-    /// The analysis that was used, in words.
+    /// Name of the analysis that was used.
     pub method: &'static str,
 }
 
-/// The bounds of a chain.
+/// Bounds of a chain.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct ChainBound {
-    /// Its name.
+    /// Name of the chain.
     pub name: String,
-    /// Longest time from the release of its first callback to the end of its last one; this is what its deadline is about.
+    /// Longest time from the release of the first callback to the end of the last one. The chain's deadline limits this time.
     pub latency: Option<Duration>,
-    /// Longest time from an event to the end of the last callback that knows of it: where a timer starts the chain, the
-    /// event may just have missed it. `None` also if messages may be lost on the way.
+    /// Longest time from an event outside to the end of the last callback whose data depends on it. If a timer starts the
+    /// chain, the event may happen just after the timer sampled. `None` without a latency, or if messages may be lost on the
+    /// way.
     pub reaction_time: Option<Duration>,
-    /// The age that the data behind the latest end of the last callback can become until the next one: `None` also if messages
-    /// may be lost on the way, or if nothing says how rarely the chain starts.
+    /// Largest age of the data behind the last callback's output, until the next output replaces it. `None` without a latency,
+    /// if messages may be lost on the way, or if no limit is known for the time between two starts of the chain.
     pub data_age: Option<Duration>,
-    /// Its deadline.
+    /// Deadline of the chain.
     pub deadline: Option<Duration>,
     /// True if the latency is within the deadline; without a deadline, if there is a latency.
     pub holds: bool,
-    /// Its callbacks that may lose messages.
+    /// Names of the chain's callbacks that may lose messages.
     pub lossy: Vec<String>,
 }
 
-/// The load of a core.
+/// Load of a core.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct CoreLoad {
-    /// Its number. Where executors are not pinned and each thread can have a core of its own: one that it can have.
+    /// Number of the core. An executor that is not pinned, and can have a core of its own, counts on one that it can have.
     pub core: u16,
-    /// Share of its time, overheads included.
+    /// Share of the core's time that is used, including overheads.
     pub utilization: f64,
-    /// The executors on it.
+    /// Names of the executors on the core.
     pub executors: Vec<String>,
 }

@@ -14,7 +14,7 @@ use crate::budget::Budget;
 /// Offsets between which nothing was ruled out.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Stretch {
-    /// No response in it is longer.
+    /// Upper limit of the responses in this stretch.
     ceiling: u64,
     from: u64,
     to: u64,
@@ -22,7 +22,7 @@ struct Stretch {
     end: u64,
 }
 
-/// A search that is about to be made.
+/// Parameters of a search.
 pub(crate) struct Search<'a> {
     pub(crate) budget: &'a Budget,
     /// First and last offsets of stretches; in each, `end` grows with the offset.

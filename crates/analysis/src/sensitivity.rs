@@ -15,23 +15,26 @@ const WORK_OF_ALL: u64 = 5_000_000_000;
 /// A single solution looks at each pair of callbacks at least so often.
 const LOOKS: u64 = 10;
 
-/// Margins of all callbacks, and changes that would make deadlines hold.
+/// Margins of all callbacks, and changes with which all deadlines hold.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Sensitivity {
-    /// By callback, in the scenario's order.
+    /// Margins of the callbacks, in the scenario's order.
     pub callbacks: Vec<Margin>,
-    /// Deadlines that are not proven to hold, and whose execution makes it so; at most eight.
+    /// Deadlines that are not proven to hold, with the callbacks that cause it; at most eight.
     pub late: Vec<Late>,
-    /// Single changes of priorities, executors and cores, and splits, with which all deadlines hold; empty if they hold already.
+    /// Changes of priorities, executors and cores, and splits of callbacks, each of which alone makes all deadlines hold. Empty
+    /// if all deadlines hold already.
     pub changes: Vec<Change>,
-    /// The number of callbacks that were not looked at, for the work ran out: the last ones.
+    /// Number of callbacks without a margin, because the budget of work ran out. They are the last ones in the scenario's
+    /// order.
     pub unknown: usize,
 }
 
 impl Sensitivity {
-    /// Returns what would do, in words: other priorities, executors and cores, which cost nothing; then what to shorten and what to
-    /// do less often, the smallest change first. Empty if all deadlines hold.
+    /// Returns sentences that describe changes with which all deadlines hold. Other priorities, executors and cores come first,
+    /// as they cost nothing. Then follow shorter execution times and longer periods, the smallest change first. Empty if all
+    /// deadlines hold.
     #[must_use]
     pub fn advice(&self) -> Vec<String> {
         let mut changes: Vec<(f64, String)> = Vec::new();
@@ -54,9 +57,9 @@ impl Sensitivity {
 }
 
 impl Analysis<'_> {
-    /// For each callback the largest execution time and rate with which all deadlines hold, all else being as it is, to a
-    /// part in some thousands. Works for overloaded systems as well. Ends after a bounded number of steps: what is not
-    /// known by then is said to be so.
+    /// Returns, for each callback, the largest execution time and the highest rate with which all deadlines hold while nothing
+    /// else changes, to a part in some thousands. It works for overloaded systems as well. It ends after a bounded number of
+    /// steps, and marks what it has not found by then as [`unknown`](Margin::unknown).
     ///
     /// # Errors
     /// If the system cannot be analysed for other reasons than its load.
@@ -64,13 +67,13 @@ impl Analysis<'_> {
         let system = self.unloaded_system()?;
         let count = system.callbacks.len();
         let work = (WORK + WORK_EACH * count as u64).min(WORK_OF_ALL / count.max(1) as u64);
-        // A budget that does not suffice for one solution gives no margin at all, so none of it is spent.
+        // If the budget does not suffice for a single solution, no margin can be found, so none of it is spent.
         let is_hopeless = LOOKS * (count as u64).saturating_mul(count as u64) > work;
         let budget = Budget::of(if is_hopeless { 0 } else { work }, self.monitored());
         let mut trial = Trial::new(self.scenario(), system.clone(), &budget);
         let (mut late, mut changes) = (Vec::new(), Vec::new());
         if !is_hopeless && !trial.holds_as_it_is() {
-            // Half of the budget is for changes of the deployment.
+            // Half of the budget is reserved for changes of the deployment.
             let free = Budget::of(budget.left() / 2, self.monitored());
             late = diagnosis::late(self, &system, &free);
             changes = diagnosis::changes(self, &late, &free);

@@ -1,4 +1,4 @@
-//! All callbacks at once: response times and the jitter that they pass on depend on each other.
+//! Solver for all callbacks at once: their response times, and the jitter that they pass on, depend on each other.
 //!
 //! The holistic iteration of Tindell and Clark (1994), with the arrival curves of compositional analysis: start from the
 //! execution times, compute every bound with the jitter that the bounds so far give, until nothing changes. Each bound
@@ -23,7 +23,7 @@ const PORTIONS: [u64; 2] = [2, 16];
 pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
     let plan = &known.system.callbacks[callback];
     let executor = &known.system.executors[plan.executor];
-    // To gather what matters is some work already.
+    // Collecting the data for the equations is itself work that the budget must cover.
     known.budget.spend(GATHERING * executor.callbacks.len() as u64);
     let found = if known.system.moves(plan.executor) {
         migrating::bound(known, callback)
@@ -86,7 +86,7 @@ pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Opti
         let scarce = interdependent && round > 0 && budget.left() < budget.whole() / 4;
         strides += u32::from(scarce || round >= ROUNDS_EXACT);
         let mut changed = Vec::new();
-        // By executor, a bound that is the same for all its callbacks.
+        // For each executor, a bound that is the same for all of its callbacks.
         let mut common: Vec<Option<Found>> = vec![None; system.executors.len()];
         for callback in system.order.iter().copied().filter(is_open) {
             let (due, executor) = (system.callbacks[callback].due, system.callbacks[callback].executor);
@@ -99,7 +99,7 @@ pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Opti
             let mut grown = before.zip(now.bound).map(|(before, now)| before.max(now));
             found[callback] = Found { bound: grown, ..now };
             if before.is_none() && now.bound.is_some() {
-                // A bound that was given up stays so.
+                // Once the search for a callback's bound was given up, the callback stays without one.
                 found[callback].stop = Stop::Work;
             }
             if manner.only_if_due && grown.is_none_or(|grown| due.is_some_and(|due| grown > due)) {
@@ -182,7 +182,7 @@ impl Links {
         }
     }
 
-    /// All cores that depend on those.
+    /// Adds all cores to `open` that depend on open ones, directly or not: their bounds are given up.
     fn give_up(&self, open: &mut [bool]) {
         for _ in 0..open.len() {
             for (callback, receivers) in self.receivers.iter().enumerate() {

@@ -30,7 +30,8 @@ fn others<'a>(known: &'a Known<'_>, callback: usize) -> Option<impl Iterator<Ite
     let plan = &system.callbacks[callback];
     let executor = &system.executors[plan.executor];
     let delay = known.delay(callback)?;
-    // While a mate holds its group, callbacks that are released after this one may start.
+    // While a suspended callback of this one's group holds the group, this one is not eligible. Under Fifo, and under EDF
+    // without a deadline, callbacks released later can then overtake it, so all others may come before it.
     let waits = plan.mates.iter().any(|mate| system.callbacks[*mate].holds_group());
     let by_release = executor.policy == Policy::Fifo || (executor.policy == Policy::Edf && plan.deadline.is_none());
     let all = executor.callbacks.iter().copied().filter(move |other| *other != callback);
@@ -50,7 +51,7 @@ pub(crate) fn inherited(known: &Known<'_>, callback: usize) -> Option<u64> {
     let system = known.system;
     let plan = &system.callbacks[callback];
     let relations: BTreeMap<usize, Relation> = others(known, callback)?.collect();
-    // By the first member of the group.
+    // Keys are groups, by the number of their first callback.
     let mut longest = BTreeMap::new();
     for (&other, &relation) in relations.iter().filter(|(other, _)| !plan.mates.contains(other)) {
         let holder = &system.callbacks[other];
@@ -77,7 +78,7 @@ struct Delays {
     later: u64,
     /// The longest segment that can run when a mate that holds the group is resumed.
     mate: u64,
-    /// The time that inheritance takes, each time.
+    /// Time that callbacks with inherited priority take, each time.
     inherited: u64,
 }
 
@@ -93,7 +94,7 @@ fn delays(known: &Known<'_>, callback: usize) -> Option<Delays> {
             delays.first = delays.first.max(segment);
         }
         if is_passed_by(system, callback, relation) {
-            // While the group is held, nothing of it runs.
+            // While the group is held, no other callback of the group runs.
             if !is_mate || !plan.holds_group() {
                 delays.later = delays.later.max(segment);
             }
@@ -117,17 +118,17 @@ fn response(known: &Known<'_>, callback: usize) -> Option<u64> {
     let system = known.system;
     let plan = &system.callbacks[callback];
     let executor = &system.executors[plan.executor];
-    // Activations of its own that are not over when it is released, itself not counted.
+    // Number of earlier activations of this callback that may not have ended at a release of it.
     let earlier = known.arrivals[callback].as_ref()?.number(known.responses[callback]?).saturating_sub(1);
-    // The time that each takes, and the time that can inherit when it has ended.
+    // For each callback its work, and the time that callbacks with inherited priority can take after it.
     let mut works = Vec::new();
     let mut before = earlier;
     if earlier > 0 && plan.in_flight > 1 {
         if earlier >= u64::from(plan.in_flight) {
-            // Held back by its own limit: not part of the argument.
+            // The activation waits for its own limit of activations in flight. The argument does not cover this case.
             return None;
         }
-        // Side by side, whichever of them is ready.
+        // Activations of the callback run interleaved, whichever of them is ready.
         works.push((Work::of(known, callback, plan.cost())?, 0));
         before = 0;
     }
@@ -140,7 +141,7 @@ fn response(known: &Known<'_>, callback: usize) -> Option<u64> {
             let (cost, then) = if holds { (delays.hold(mate), delays.inherited) } else { (mate.cost(), 0) };
             works.push((Work::of(known, other, cost)?.limited(relation), then));
         }
-        // One that comes after can hold the group already.
+        // A callback that comes after this one can hold the group already.
         if relation.after && holds {
             holding = holding.max(delays.hold(mate));
         }

@@ -1,4 +1,4 @@
-//! A scenario as the analysis sees it: the longest execution times, arrival curves, who runs where.
+//! A scenario as the analysis sees it: longest execution times, arrival curves, and the place of each callback.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::overheads::Reservation;
 /// Times are at most this, 36 years, so that sums of them fit.
 pub(crate) const TIME_MAX: u64 = 1 << 60;
 
-/// The order in which an executor serves its callbacks.
+/// Order in which an executor serves its callbacks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Policy {
     Fifo,
@@ -42,9 +42,9 @@ pub(crate) struct Callback {
     pub(crate) deadline: Option<u64>,
     /// The deadline by which it is judged: the same one, unless a trial changes it.
     pub(crate) due: Option<u64>,
-    /// The longest times, overheads included: one for each segment.
+    /// Longest execution times of the segments, including overheads.
     pub(crate) segments: Vec<u64>,
-    /// The longest time that it awaits something, in all.
+    /// Longest time that the callback awaits something, in total.
     pub(crate) waits: u64,
     /// The shortest time from start to end.
     pub(crate) shortest: u64,
@@ -58,11 +58,11 @@ pub(crate) struct Callback {
     pub(crate) depth: u64,
     /// Timers and what comes from outside.
     pub(crate) source: Arrivals,
-    /// When those are sure to come, if anything says so.
+    /// Times by which releases are sure to come; `None` if the scenario does not say.
     pub(crate) pace: Option<Pace>,
     /// Callbacks whose ends release it, as often as they do.
     pub(crate) publishers: Vec<usize>,
-    /// For each of those, the way of its messages.
+    /// Ways of messages, one for each publisher.
     pub(crate) ways: Vec<Way>,
     /// For a join: arrivals from outside for each of its topics. It has no other source.
     pub(crate) joined: Vec<Outside>,
@@ -72,7 +72,7 @@ pub(crate) struct Callback {
     pub(crate) tolerates: Option<(u64, u64)>,
 }
 
-/// The way of messages from one callback to another.
+/// Way of messages from one callback to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Way {
     pub(crate) shortest: u64,
@@ -85,12 +85,12 @@ pub(crate) struct Way {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Outside {
     pub(crate) arrivals: Arrivals,
-    /// When those are sure to come, if anything says so.
+    /// Times by which messages are sure to come; `None` if the scenario does not say.
     pub(crate) pace: Option<Pace>,
 }
 
 impl Callback {
-    /// All its segments.
+    /// Returns the execution time of all segments together.
     pub(crate) fn cost(&self) -> u64 {
         self.segments.iter().sum()
     }
@@ -113,23 +113,23 @@ impl Callback {
         self.segments.len() > 1
     }
 
-    /// Returns true if its group waits with it.
+    /// Returns true if the callback keeps its group while it waits.
     pub(crate) fn holds_group(&self) -> bool {
         self.is_async() && !self.mates.is_empty() && !self.releases_group
     }
 }
 
-/// When releases are sure to come.
+/// Times by which releases are sure to come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Pace {
-    /// The longest time between two of them.
+    /// Longest time between two releases.
     pub(crate) gap: u64,
-    /// The latest time of the first one.
+    /// Latest time of the first release.
     pub(crate) first: u64,
 }
 
 impl Pace {
-    /// The one that promises more.
+    /// Returns the pace that promises more.
     pub(crate) fn least(paces: impl Iterator<Item = Self>) -> Option<Self> {
         paces.reduce(|one, other| Self { gap: one.gap.min(other.gap), first: one.first.min(other.first) })
     }
@@ -150,7 +150,7 @@ pub(crate) struct System {
     /// Callbacks, publishers before receivers.
     pub(crate) order: Vec<usize>,
     pub(crate) cores: Vec<Core>,
-    /// By core, whether executors on it share a lock.
+    /// For each core, true if executors on it share a lock.
     pub(crate) shares_locks: Vec<bool>,
     /// Time of the middleware's receive thread for a message.
     pub(crate) receive: u64,

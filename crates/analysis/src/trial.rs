@@ -19,27 +19,28 @@ use crate::system::{Callback, System};
 const FACTOR_MAX: f64 = 64.0;
 /// Factors are found to this share of themselves, where one bound is looked at...
 const PRECISION_OF_ONE: f64 = 1e-9;
-/// ...and where all of them are.
+/// ...and where the bounds of all callbacks are calculated.
 const PRECISION_OF_ALL: f64 = 1.0 / 4096.0;
 /// Halvings are never more than this; below the last of them nothing is left of a callback.
 const HALVINGS: u32 = 40;
 
-/// The margin of a callback: its largest change, alone, with all deadlines met.
+/// Margin of a callback: the largest change of it alone with which all deadlines hold.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Margin {
-    /// Its name.
+    /// Name of the callback.
     pub callback: String,
-    /// Its longest execution time as it is, overheads included, all its segments together.
+    /// Present longest execution time: all segments together, including overheads.
     pub execution: Duration,
-    /// The largest one with which all deadlines hold, up to 64 times as long; `None` if they do not even hold without it.
+    /// Longest execution time with which all deadlines hold, at most 64 times the present one. `None` if deadlines are missed
+    /// even if the callback takes no time.
     pub execution_max: Option<Duration>,
-    /// The shortest time between two of its releases as it is; `None` if it is released by other callbacks or by a list.
+    /// Present shortest time between two releases; `None` if other callbacks or a list of times release it.
     pub period: Option<Duration>,
-    /// The shortest time between two releases with which all deadlines hold, searched from a 64th of `period` to 64 times it. `None` if
-    /// there is none in that range, or if `period` is `None`.
+    /// Shortest time between two releases with which all deadlines hold, searched from a 64th of `period` to 64 times `period`.
+    /// `None` if there is none in that range, or if `period` is `None`.
     pub period_min: Option<Duration>,
-    /// True if the work ran out before this was known.
+    /// True if the budget of work ran out before this margin was found.
     pub unknown: bool,
 }
 
@@ -60,7 +61,7 @@ pub(crate) struct Trial<'a> {
     holds: bool,
     /// Callbacks by core, the tightest deadline first; those whose bounds do not depend on each other only.
     tightest: Vec<Vec<usize>>,
-    /// Cores on which all deadlines hold as it is.
+    /// Cores on which all deadlines hold without a change.
     fine: Vec<bool>,
 }
 
@@ -148,7 +149,7 @@ impl<'a> Trial<'a> {
         if good_to(self, factor) {
             return Some(factor);
         }
-        // As it is comes first, so that what just holds is found to do so.
+        // The factor 1 is tried first, so that a system whose deadlines hold exactly is recognized.
         let as_it_is = factor > 1.0 && good_to(self, 1.0);
         let (mut good, mut bad) = if as_it_is { (1.0, factor) } else { (0.0, factor.min(1.0)) };
         let precision = if member.is_some() { PRECISION_OF_ONE } else { PRECISION_OF_ALL };
@@ -198,7 +199,7 @@ impl<'a> Trial<'a> {
                 let Arrivals::Repeated { gap, jitter, burst } = plan.source else { return };
                 let shorter = scaled(gap, 1.0 / factor).max(1);
                 changed.source = Arrivals::Repeated { gap: shorter, jitter, burst };
-                // A timer that is due by its next due time is so by a nearer one.
+                // A timer whose deadline is its next due time has the shorter period as its deadline, too.
                 if plan.due == Some(gap) && self.scenario.callbacks[callback].deadline.is_none() {
                     changed.due = Some(shorter);
                     changed.deadline = Some(shorter);
@@ -213,7 +214,7 @@ impl<'a> Trial<'a> {
             return false;
         }
         let Some(member) = member else {
-            // With longer execution times or higher rates, no bound gets shorter: the search begins with the bounds as they are.
+            // With longer execution times or higher rates, no bound gets shorter, so the search begins with the present bounds.
             let from = self.solution.as_ref().filter(|_| factor >= 1.0 && self.holds);
             let from: Option<Vec<_>> = from.map(|solution| solution.found.iter().map(|found| found.bound).collect());
             let manner = Manner { only_if_due: true, from: from.as_deref() };

@@ -1,4 +1,4 @@
-//! Synchronous callbacks of executors with one thread, alone on their core or not.
+//! Synchronous callbacks of executors with one thread, which may share a core.
 //!
 //! Theorems and proofs: `book/src/analysis/one-thread.md`.
 
@@ -45,7 +45,7 @@ pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
         (None, true, Policy::WaitSet { .. }) => WAIT_SET,
     };
     let bound = window(known, callback).and_then(|window| window.bound()?.checked_add(known.delay(callback)?));
-    // Alone it is a chain, too: what follows from its own later releases does not come before it.
+    // A single callback is a chain of one, too. The messages that follow from its own later releases do not come before it.
     let bound = if applies { bound.into_iter().chain(end_to_end::bound(known, &[callback])).min() } else { bound };
     Found { bound, method, stop: known.budget.stop() }
 }
@@ -90,7 +90,7 @@ pub(crate) fn window<'a>(known: &Known<'a>, callback: usize) -> Option<ReadyWind
         let mut arrivals = inside::arrivals(known, callback, None)?;
         own = arrivals[callback].clone();
         if !releasers.is_empty() {
-            // Messages that follow from its own release come after it.
+            // Messages that follow from the callback's own release come after it.
             arrivals = inside::arrivals(known, callback, Some((callback, own.number(1) - 1)))?;
         }
         inside = Some(arrivals);
@@ -113,10 +113,10 @@ pub(crate) fn window<'a>(known: &Known<'a>, callback: usize) -> Option<ReadyWind
     let mut has_peers = false;
     let are_shared = system.shares_locks[executor.core];
     for other in system.neighbours(plan.executor) {
-        // A thread keeps its core from those of equal priority until it has nothing left to do.
+        // A thread keeps its core from threads of equal priority until it has nothing left to do.
         let ahead = match other.os_priority.cmp(&executor.os_priority) {
             std::cmp::Ordering::Greater => Ahead::UntilEnd,
-            // Unless it waits for a lock.
+            // A thread that waits for a lock leaves its core to threads of equal priority.
             std::cmp::Ordering::Equal if are_shared => Ahead::UntilEnd,
             std::cmp::Ordering::Equal => Ahead::UntilStart,
             std::cmp::Ordering::Less => continue,
@@ -139,7 +139,7 @@ pub(crate) fn window<'a>(known: &Known<'a>, callback: usize) -> Option<ReadyWind
             Order::Before(ahead) => window.add(of_mate(other)?, cost, ahead),
             Order::Key { lead } => {
                 window.add(of_mate(other)?, cost, Ahead::ByKey { lead, overtakes: has_peers });
-                // It comes after jobs that are released at least so long before it.
+                // The other callback comes after jobs that are released at least `below` before it.
                 let below = u64::try_from(-lead).unwrap_or(0);
                 window.blockers.push(Blocker { cost: system.blocking(other), below });
             }
@@ -150,7 +150,7 @@ pub(crate) fn window<'a>(known: &Known<'a>, callback: usize) -> Option<ReadyWind
         }
     }
     if executor.policy == Policy::FixedPriority {
-        // Nothing less urgent starts in the window, so what inherits held its group before.
+        // No less urgent callback starts in the window, so one that inherits priority held its group before the window.
         let inherited = suspension::inherited(known, callback)?;
         if inherited > 0 {
             window.add(Arrivals::Once { count: 1 }, inherited, Ahead::UntilStart);
@@ -244,7 +244,7 @@ pub(crate) enum Order {
 pub(crate) fn order_of(known: &Known<'_>, callback: usize, other: usize) -> Option<Order> {
     let system = known.system;
     let (plan, mate) = (&system.callbacks[callback], &system.callbacks[other]);
-    // Keys are times of sending; the later one may have been received when the earlier one is still on its way.
+    // Keys are times of sending. A message that is sent later may be received while an earlier one is still on its way.
     let delay = known.delay(callback)? as i64;
     let timers_first = |plan: &Callback| (plan.kind != EntityKind::Timer, plan.kind);
     Some(match system.executors[plan.executor].policy {

@@ -17,7 +17,7 @@ use crate::known::Known;
 use crate::system::System;
 use crate::uniprocessor::{self, window};
 
-/// The number of other callbacks that are looked at.
+/// Largest number of other callbacks that are considered.
 const OTHERS_MAX: usize = 64;
 
 /// The most misses of `of` activations in a row; `None` if nothing is known. `gap` is the longest time between two releases.
@@ -36,7 +36,7 @@ pub(crate) fn misses(known: &Known<'_>, callback: usize, of: u64, gap: Option<u6
     let (last, each) = window(known, callback)?.late(due)?;
     let span = (of - 1).checked_mul(gap?)?;
     let reach = last.checked_add(span)?.checked_add(response)?;
-    // The windows that its activations can be in, times the misses in each.
+    // Number of windows that the other callback's activations can be in, times the misses in each.
     let caused = |other: usize| {
         let under_way = reach.checked_add(known.responses[other]?)?;
         Some(known.arrivals[other].as_ref()?.number(under_way).saturating_mul(each))
@@ -51,7 +51,8 @@ pub(crate) fn misses(known: &Known<'_>, callback: usize, of: u64, gap: Option<u6
         .filter_map(|other| Some((caused(other)?, other)))
         .take(OTHERS_MAX)
         .collect();
-    // The one that comes most rarely is first: one of them, or as many together as it takes.
+    // The callback with the fewest activations is tried first: alone, then together with as many of the next ones as are
+    // needed.
     others.sort_unstable();
     let holds = |changed: &System| {
         let without = Known {

@@ -28,7 +28,7 @@ const STARTS_MAX: usize = 64;
 pub(crate) enum Ahead {
     /// All that arrives until the job starts: it is more urgent, but does not preempt.
     UntilStart,
-    /// All that arrives until the job ends: it preempts.
+    /// All activations that arrive until the job ends: they preempt it.
     UntilEnd,
     /// All that arrives until the job starts and no later than `lead` after it; what arrived before it as well if it
     /// `overtakes`, having run before the job was there.
@@ -89,7 +89,7 @@ pub(crate) struct Blocker {
     pub(crate) below: u64,
 }
 
-/// The processor time that there is.
+/// Processor time that is available.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Supply {
     Whole(Dedicated),
@@ -97,7 +97,7 @@ pub(crate) enum Supply {
 }
 
 impl Supply {
-    /// Returns the processor time that an executor has.
+    /// Returns the processor time that is available to an executor.
     pub(crate) fn of(executor: &Executor) -> Self {
         match executor.reservation {
             Some(Reservation { budget, period }) => {
@@ -124,7 +124,7 @@ impl SupplyBound for Supply {
     }
 }
 
-/// A callback and all that may delay it.
+/// Callback, and all work that may delay it.
 #[derive(Clone, Debug)]
 pub(crate) struct Window<'a> {
     pub(crate) own: &'a Arrivals,
@@ -142,7 +142,7 @@ impl Window<'_> {
     /// Returns the longest time from release to end; `None` if it is beyond the limit.
     pub(crate) fn bound(&self) -> Option<u64> {
         let last = self.longest()?.max(1) - 1;
-        // The offsets from which on something no longer blocks. Between two of them, what is released later ends later.
+        // Offsets from which on a blocker no longer blocks. Between two of them, a later release has a later end.
         let mut cuts: Vec<u64> = self.blockers.iter().map(|blocker| blocker.below).collect();
         cuts.retain(|cut| (1..=last).contains(cut));
         cuts.sort_unstable();
@@ -190,7 +190,7 @@ impl Window<'_> {
             }
             offset = next;
         }
-        // Too many to look at each of them.
+        // There are too many offsets to look at each of them.
         Some((found.map_or(0, |(first, _)| first), length - 1))
     }
 
@@ -219,14 +219,14 @@ impl Window<'_> {
         })
     }
 
-    /// When the job that is released at this offset has started, not before `begun`, and when it has ended.
+    /// Returns the times by which the job that is released at `offset` has started, which is not before `begun`, and has ended.
     fn at(&self, offset: u64, begun: u64) -> Option<(u64, u64)> {
         let blockers = self.blockers.iter().filter(|blocker| offset < blocker.below);
         let blocking = blockers.map(|blocker| blocker.cost).max().unwrap_or(0);
         let own = self.own.number(offset + 1).max(1).saturating_mul(self.cost);
         let always = |other: &&Interferer| matches!(other.ahead, Ahead::UntilStart | Ahead::UntilEnd);
         let steady = self.interferers.iter().filter(always).map(|other| (&other.arrivals, other.cost));
-        // It has started when it has had the first nanosecond.
+        // The job has started when its first nanosecond has run.
         let first = blocking.saturating_add(own - self.cost + 1);
         let begin = begun.max(at_least(first, steady));
         let start = self.fixed_point(begin, |start| {
@@ -264,6 +264,6 @@ pub(crate) fn at_least<'a>(fixed: u64, work: impl Iterator<Item = (&'a Arrivals,
         rate += slope * cost as f64;
         first += begin * cost as f64;
     }
-    // Less by more than what rounding can have added. From load 1 on, there is nothing to divide by.
+    // The result is reduced by more than rounding can have added. From load 1 on, the divisor would be zero or negative.
     if rate < 0.999_999 { ((first / (1.0 - rate)) * (1.0 - 1e-6)) as u64 } else { 1 }
 }

@@ -1,4 +1,4 @@
-//! Priorities, cores, and how far deadlines are.
+//! Assignments of priorities and cores, and margins of deadlines.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ fn holds(scenario: &Scenario) -> bool {
     Analysis::new(scenario).run().is_ok_and(|report| report.holds())
 }
 
-/// The wrong way round: the slow one first.
+/// The opposite of rate monotonic: the slow callback is more urgent.
 fn reversed() -> Scenario {
     scenario(1, &[("x", 9, &[("slow", 9, 100, 100, 30)]), ("y", 1, &[("fast", 1, 10, 10, 2), ("mid", 2, 50, 50, 5)])])
 }
@@ -132,7 +132,7 @@ fn picas_keeps_a_chain_on_a_core() {
 
 #[test]
 fn sensitivity_finds_the_edge() {
-    // Preemptive: slow is done after 30 ms and what interrupts it.
+    // The executors preempt: `slow` ends after its own 30 ms and the callbacks that interrupt it.
     let system = Assignment::rate_monotonic(&Analysis::new(&reversed())).unwrap().apply(&reversed());
     let sensitivity = Analysis::new(&system).sensitivity().unwrap();
     assert!(sensitivity.advice().is_empty(), "all deadlines hold");
@@ -221,7 +221,7 @@ fn picas_betters_the_allocation_of_the_case_study() {
     for ((after, before), paper) in after.chains.iter().zip(&before.chains).zip(PAPER_US) {
         let bound = after.latency.unwrap();
         assert!(bound.as_micros() <= paper, "{}: {bound:?}, the paper has {paper} us", after.name);
-        // Some nanoseconds are not looked at.
+        // The comparison is in microseconds, so differences of some nanoseconds are ignored.
         assert!(bound.as_micros() <= before.latency.unwrap().as_micros(), "{}: {bound:?}, {before:?}", after.name);
     }
     assert!(held(&after) >= 7, "{} of 12, the paper's allocation holds 6", held(&after));

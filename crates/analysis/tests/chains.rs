@@ -44,7 +44,7 @@ fn latency_reaction_time_and_data_age() {
     let scenario = scenario();
     let report = Analysis::new(&scenario).run().unwrap();
     let chain = report.chain("chain").unwrap();
-    // 3 ms, blocked for less than 5 ms, 2 ms; an event can have missed the sample by less than 20 ms.
+    // 3 ms of its own, less than 5 ms of blocking, and 2 ms. An event can have missed the sample by less than 20 ms.
     let ns = Duration::from_nanos(1);
     assert_eq!(chain.latency, Some(ms(10) - ns));
     assert_eq!(chain.reaction_time, Some(ms(30) - ns));

@@ -104,7 +104,7 @@ fn what_inherits_counts_for_each_segment_of_who_holds_the_group() {
         ],
     );
     assert!(seen > us(26_000), "the mate is kept waiting twice for 12 ms: {seen:?}");
-    // Two segments of the mate are resumed.
+    // Two segments of the other callback of the group are resumed.
     assert!(seen <= bound && seen > bound - us(2 * 5_000), "{seen:?}, bound {bound:?}");
 }
 

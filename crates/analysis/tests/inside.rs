@@ -1,4 +1,4 @@
-//! Callbacks of one executor and what they do to each other, in systems made for it, beside the simulator.
+//! Effects that callbacks of one executor have on each other, in systems made for that, compared with the simulator.
 
 use std::time::Duration;
 
@@ -109,6 +109,6 @@ fn less_urgent_work_lets_a_peer_pile_up() {
     let peer = Pattern::Periodic { period: ms(5), offset: NS, jitter: ms(0) };
     scenario.releases.push(Release::new(["peer"], peer));
     let (_, outcome) = both(&scenario);
-    // Eight wait at 40 ms, two more come while those run, and then it runs itself.
+    // Eight messages wait at 40 ms, two more arrive while those are handled, and then the callback itself runs.
     assert_eq!(outcome.callbacks[0].response.max, ms(8 + 2 + 1) - NS);
 }

@@ -45,7 +45,7 @@ fn random(seed: u64) -> Scenario {
             let mut callback = Callback::new(format!("c{number}{part}"), EntityKind::Timer, format!("g{number}"));
             callback.priority = Some(rng.below(3) as u32);
             callback.period = Some(us(period));
-            // Often the less urgent one has just taken a lock when the others come.
+            // The less urgent callback has often just taken a lock when the others are released.
             callback.offset = Some(us(if rng.below(2) == 0 { 5 * number } else { rng.below(period) }));
             callback.execution = ExecutionTime::Fixed(us(cost));
             let after = if rng.below(2) == 0 { 0 } else { rng.below(cost / 2) };
@@ -72,7 +72,7 @@ fn no_simulation_exceeds_a_bound() {
         free.callbacks.iter_mut().for_each(|callback| callback.locks.clear());
         let free = Analysis::new(&free).run().unwrap();
         let pairs = free.callbacks.iter().zip(&outcome.callbacks);
-        // Longer than is possible without locks.
+        // Counts responses that are longer than is possible without locks.
         blocked += pairs.filter(|(free, seen)| free.bound.is_some_and(|free| seen.response.max > free)).count();
     });
     eprintln!("{compared:?}, mean {:.3}, {blocked} beyond without locks", compared.mean());
@@ -138,7 +138,7 @@ fn each_less_urgent_executor_blocks_once() {
     let high = report.callback("high").unwrap();
     assert_eq!(high.bound, Some(Duration::from_millis(9)), "4 of its own, 3 and 2");
     assert!(high.method.contains("priority inheritance"), "{}", high.method);
-    // The middle one is blocked by the low one, although it does not take that lock: the high one may wait for it.
+    // `low` blocks `middle` although `middle` does not take that lock, because `high` may wait for it.
     assert_eq!(report.callback("middle").unwrap().bound, Some(Duration::from_millis(8 + 4 + 3)));
     let outcome = Simulation::new(&scenario).unwrap().run().unwrap();
     assert_eq!(outcome.callbacks[2].response.max, us(4_000 + 2_999 + 1_999));

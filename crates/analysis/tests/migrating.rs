@@ -90,12 +90,12 @@ fn what_is_less_urgent_waits_while_all_cores_are_taken() {
     }
     let report = Analysis::new(&scenario).run().unwrap();
     let bounds: Vec<_> = report.callbacks.iter().map(|callback| callback.bound.unwrap()).collect();
-    // Nobody but the two can keep them waiting, and not each other.
+    // Only these two executors can delay them, and they do not delay each other.
     assert_eq!(bounds[..2], [us(400), us(300)]);
     let outcome = Simulation::new(&scenario).unwrap().run().unwrap();
     assert_eq!(outcome.callbacks[2].response.max, us(400), "from the end of the shorter one on");
     assert!(bounds[2] >= us(400) && bounds[2] <= us(450), "{:?}", bounds[2]);
-    // With other cores for one of them, there is none.
+    // If one executor has another set of cores, there is no bound.
     scenario.executors[2].cores = vec![1];
     let error = Analysis::new(&scenario).run().unwrap_err().to_string();
     assert!(error.contains("they move between these") && error.contains("all the same cores"), "{error}");

@@ -40,7 +40,7 @@ impl Tally {
 fn validate(name: &str, kind: Kind, least_ratio: f64, least_bounded: f64) {
     let mut tally = Tally::default();
     let single = seeds::chosen(SYSTEMS).count() < SYSTEMS as usize;
-    // Some systems are refused, being overloaded: those come on top.
+    // Up to as many systems again are drawn, in place of those that are refused as overloaded.
     for seed in seeds::chosen(SYSTEMS * if single { 1 } else { 2 }) {
         let system = random(kind, seed);
         match system.analyse() {
@@ -68,7 +68,7 @@ fn validate(name: &str, kind: Kind, least_ratio: f64, least_bounded: f64) {
     if !single {
         assert_eq!(tally.analysed, SYSTEMS, "{} refused", tally.refused);
         assert!(tally.mean() >= least_ratio, "the bounds of {name} are too loose: {:.3}", tally.mean());
-        // Otherwise this test might not notice a bound that is too small.
+        // Some bound must be nearly reached, or this test would not notice a bound that is too small.
         assert!(least_ratio < 0.5 || tally.tightest > 0.99, "no bound of {name} is reached: {:.3}", tally.tightest);
         let bounded = tally.bounds as f64 / (tally.bounds + tally.unbounded) as f64;
         assert!(bounded >= least_bounded, "too few callbacks have a bound: {bounded:.3}");
@@ -83,7 +83,8 @@ fn check(tally: &mut Tally, system: &System, report: &Report, outcome: &Outcome,
             tally.unbounded += 1;
             continue;
         };
-        // With overheads, from before the message is received.
+        // A system with overheads is simulated with a callback that receives each message. The chain with the callback's name
+        // includes it, so its latency is compared with the bound.
         let seen = received(&callback.name).map_or(seen.response, |chain| chain.latency);
         assert!(
             seen.max <= bound,

@@ -19,7 +19,7 @@ struct Plan {
     cost: u8,
     gap: u8,
     priority: u8,
-    /// Callbacks of one group exclude each other.
+    /// Number of the group. Callbacks of one group exclude each other.
     group: u8,
     /// By which EDF orders, from the release.
     deadline: u8,
@@ -80,7 +80,7 @@ fn bounds(report: &Report) -> Vec<Option<u64>> {
 /// An activation: its age, and what is left of it at most, 0 if it has not started.
 type Job = (u8, u8);
 
-/// The state that alone decides what can happen next.
+/// All that the future of a schedule depends on.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct State {
     /// By callback, time since its last release, up to its gap.
@@ -170,7 +170,7 @@ fn dispatch(by: By, threads: u8, plans: &[Plan], state: &mut State) {
         }
         let ready: Vec<usize> = (0..plans.len()).filter(free).collect();
         if by == By::Polling && !state.polled.iter().any(|callback| ready.contains(callback)) {
-            // A polling point: the rest of the ready set is thrown away.
+            // A polling point: the thread throws away the rest of its ready set.
             state.polled.clone_from(&ready);
         }
         let may = |callback: &usize| by != By::Polling || state.polled.contains(callback);
@@ -187,7 +187,7 @@ fn random(seed: u64, count: u64, groups: bool) -> (u16, Vec<Plan>) {
         let gap = 3 + rng.below(5) as u8;
         let cost = 1 + rng.below(u64::from(gap) - 1).min(3) as u8;
         let group = if groups && rng.below(2) == 0 { 0 } else { 1 + number as u8 };
-        // Drawn last, so that the rest is as it was.
+        // Drawn last, so that older seeds still give the same systems.
         let priority = rng.below(4) as u8;
         Plan { cost, gap, priority, group, deadline: 1 + (seed + 5 * number) as u8 % 12 }
     };
@@ -202,7 +202,7 @@ fn no_schedule_exceeds_a_bound() {
     for (by, groups) in all.into_iter().flatten() {
         let policy = by.policy();
         let (mut compared, mut exact, mut ratios, mut unbounded) = (0, 0, 0.0, 0);
-        // By deadlines fewer have bounds.
+        // Fewer systems have bounds under EDF, so more are tried.
         let systems = if by == By::Deadline { 3 * SYSTEMS } else { SYSTEMS };
         for seed in 0..systems {
             let (threads, plans) = random(seed, 3 + seed % 2, groups);
@@ -333,7 +333,7 @@ fn the_wait_set_starves_where_it_has_no_bound() {
             (0, true),
             "{policy}"
         );
-        // With half as much to do before it, it has a bound, and runs.
+        // With half as much work before it, the callback has a bound, and runs.
         for callback in &mut scenario.callbacks[..2] {
             callback.execution = ExecutionTime::Fixed(Duration::from_millis(200));
         }

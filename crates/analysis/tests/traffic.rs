@@ -84,7 +84,7 @@ fn random(seed: u64) -> Scenario {
     let common = pick(rng, &periods);
     scenario.topics = (0..count).map(|number| format!("/{number}")).collect();
     for number in 0..count {
-        // Topics that are joined come as often, usually.
+        // Three of four topics that may be joined have the same period.
         let period = us(if joins && rng.below(4) > 0 { common } else { pick(rng, &periods) });
         let (name, then) = (format!("c{number}"), format!("d{number}"));
         let is_timer = rng.below(3) == 0;
@@ -200,7 +200,7 @@ fn check(tally: &mut Tally, scenario: &Scenario, report: &Report, outcome: &Outc
             let ((older, _), (newer, latency)) = (pair[0], pair[1]);
             let age = (newer + latency).saturating_since(older);
             for (most, what) in [(bound.data_age, "data was"), (bound.reaction_time, "a reaction took")] {
-                // A message from outside is an event itself: only timers sample.
+                // A message from outside is itself the event. Only timers sample events.
                 let samples = scenario.callbacks.iter().any(|callback| {
                     callback.kind == EntityKind::Timer
                         && scenario
@@ -237,7 +237,7 @@ fn no_simulation_exceeds_what_is_proven() {
     eprintln!("{tally:?}");
     if all {
         assert!(tally.analysed > SYSTEMS * 9 / 10 && tally.tolerated > 100, "{tally:?}");
-        // Otherwise this test might not notice a bound that is too small.
+        // Some bound must be nearly reached, or this test would not notice a bound that is too small.
         for (number, sum, largest) in [tally.responses, tally.latencies, tally.ages] {
             assert!(number > 100 && largest > 0.99 && sum / number as f64 > 0.3, "{tally:?}");
         }

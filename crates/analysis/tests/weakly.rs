@@ -28,7 +28,7 @@ fn misses_are_counted_as_they_come() {
         let control = report.callback("control").unwrap();
         let outcome = Simulation::new(&scenario).unwrap().run().unwrap();
         let seen = misses(&outcome, 0, u64::from(of), Duration::from_millis(10));
-        // As many as there are, or one more: the map may be late itself.
+        // The bound is the number of misses that are seen, or one more, because `map` may be late itself.
         let bound = control.misses.unwrap();
         assert!(seen == most && (most..=most + 1).contains(&bound), "{of}: {seen} misses, bound {bound}");
         assert_eq!(control.holds, bound <= 3);

@@ -29,7 +29,7 @@ struct World {
     scheduler: Scheduler,
     /// The group that entities are added to, which is one of the others' groups.
     group: GroupId,
-    /// A counter that due times are drawn from.
+    /// Counter from which due times are derived.
     drawn: u64,
 }
 

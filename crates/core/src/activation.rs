@@ -4,7 +4,7 @@ use crate::entity::{EntityKind, Priority};
 use crate::id::{EntityId, GroupId};
 use crate::time::Instant;
 
-/// One run of an entity's callback, from its release to its completion.
+/// Run of an entity's callback, from its release to its completion.
 ///
 /// An asynchronous callback's activation consists of segments, one a poll; a resumed segment keeps the activation's
 /// identity (`entity`, `sequence`), priority and deadline, and is released when its waker is called.
@@ -29,12 +29,13 @@ pub struct Activation {
     pub sequence: u64,
     /// The number of the segment, from 0.
     pub segment: u32,
-    /// True if the entity [precedes all](crate::EntitySpec::precedes_all). No policy gets such an activation.
+    /// True if the entity [precedes all](crate::EntitySpec::precedes_all). The scheduler keeps such an activation itself, and
+    /// gives it to no policy.
     pub precedes_all: bool,
 }
 
 impl Activation {
-    /// Returns the tie-breaker, which orders activations that a policy finds equal: release, registration, sequence.
+    /// Returns the tie-breaker of activations that a policy regards as equal: release, registration, sequence.
     #[must_use]
     pub const fn tie_breaker(&self) -> (Instant, u64, u64) {
         (self.release, self.registration, self.sequence)

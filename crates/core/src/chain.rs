@@ -17,7 +17,7 @@ pub struct Chain {
     pub name: String,
     /// The importance of the chain.
     pub criticality: Criticality,
-    /// The end-to-end deadline, if it has one.
+    /// The end-to-end deadline: time from the release of the first entity to the end of the last one; `None` for no deadline.
     pub deadline: Option<Duration>,
     /// The names of its entities, in the order of the data flow.
     pub entities: Vec<String>,
@@ -119,7 +119,7 @@ impl PriorityMap {
         Ok(Self { by_name: ascending.map(|(entity, level)| (entity.clone(), Priority(level))).collect() })
     }
 
-    /// Returns the priority of the entity called `name`, if a chain names it.
+    /// Returns the priority of the entity called `name`; `None` if no chain contains it.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Priority> {
         self.by_name.get(name).copied()

@@ -9,13 +9,13 @@ use crate::id::GroupId;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum EntityKind {
-    /// It becomes ready when a due time has come.
+    /// Timer, which becomes ready at its due times.
     Timer,
-    /// It becomes ready when a message has arrived.
+    /// Subscription, which becomes ready when a message has arrived.
     Subscription,
-    /// It becomes ready when a request has arrived.
+    /// Service, which becomes ready when a request has arrived.
     Service,
-    /// It becomes ready when a response has arrived.
+    /// Client, which becomes ready when a response has arrived.
     Client,
     /// Anything else that notifies, such as a stream or a part of an action.
     Waitable,
@@ -59,23 +59,23 @@ pub struct EntitySpec {
     pub name: String,
     /// The kind of entity.
     pub kind: EntityKind,
-    /// The group that it belongs to.
+    /// The group that the entity belongs to.
     pub group: GroupId,
     /// The priority for [`FixedPriority`](crate::policy::FixedPriority).
     pub priority: Priority,
     /// The time from the release until an activation should have completed, for [`Edf`](crate::policy::Edf).
     pub deadline: Option<Duration>,
-    /// The number of activations of this entity that may be under way at once, at least 1.
+    /// The number of this entity's activations that may be in flight at once, at least 1: running, or suspended at an await.
     ///
     /// It bounds the activations that an asynchronous callback can have suspended at once in a group that does not exclude them.
     pub max_in_flight: u32,
     /// True if a suspended activation frees its mutually exclusive group until it is resumed.
     pub releases_group_at_await: bool,
-    /// True if it runs before everything that the policy picks from, as soon as no callback of its group runs.
+    /// True if the entity runs before everything that the policy picks from, as soon as no callback of its group runs.
     ///
-    /// It is meant for callbacks that must have run before anything else goes on: those for a jump of the time. A suspended callback
-    /// that holds the group may wait for that very jump. So this entity does not wait for the end of such a callback, but runs
-    /// between two of its segments. It never holds the group while it is suspended itself.
+    /// This is for callbacks that must run before anything else goes on: jump callbacks. A suspended callback that holds the
+    /// group may wait for that very jump. So this entity does not wait for the end of such a callback, but runs between two of
+    /// its segments. It never holds the group while it is suspended itself.
     pub precedes_all: bool,
 }
 
@@ -109,7 +109,8 @@ impl EntitySpec {
         self
     }
 
-    /// Sets the number of activations that may be under way at once.
+    /// Sets the number of this entity's activations that may be in flight at once, running or suspended at an await. The
+    /// default is 1. The scheduler refuses 0.
     #[must_use]
     pub fn max_in_flight(mut self, count: u32) -> Self {
         self.max_in_flight = count;
@@ -123,7 +124,7 @@ impl EntitySpec {
         self
     }
 
-    /// Has it run before everything that the policy picks from, see [`precedes_all`](Self::precedes_all).
+    /// Makes the entity run before everything that the policy picks from, see [`precedes_all`](Self::precedes_all).
     #[must_use]
     pub fn precedes_all(mut self, yes: bool) -> Self {
         self.precedes_all = yes;

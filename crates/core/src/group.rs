@@ -41,9 +41,9 @@ impl Groups {
         Self { slots: Slots::new() }
     }
 
-    /// Returns true if `activation` may start or go on now: its group is reentrant, or none of the group's callbacks runs and no
-    /// other activation holds it. An activation that [precedes all](crate::EntitySpec::precedes_all) may start even if another one
-    /// holds the group.
+    /// Returns true if `activation` may start or continue now: its group is reentrant, or none of the group's callbacks runs
+    /// and no other activation holds the group. An activation that [precedes all](crate::EntitySpec::precedes_all) may start
+    /// even if another one holds the group.
     #[must_use]
     pub fn admits(&self, activation: &Activation) -> bool {
         self.get(activation.group).is_some_and(|group| group.admits(activation))

@@ -45,7 +45,7 @@ impl OsScheduling {
     /// Checks that the parameters are in the kernel's range.
     ///
     /// # Errors
-    /// The parameter that is out of range, with the range.
+    /// If a parameter is out of range. The error names the parameter and the range.
     pub fn check(self) -> Result<(), OsSchedulingError> {
         match self {
             Self::Other { nice } if !(-20..=19).contains(&nice) => Err(OsSchedulingError::Nice(nice)),
@@ -75,7 +75,7 @@ pub enum OsSchedulingError {
     /// The priority is out of range.
     #[error("a real-time priority of {0} does not exist; give one from 1 to 99")]
     Priority(u8),
-    /// The kernel would not accept the budget.
+    /// The kernel would refuse the budget, its deadline or its period.
     #[error("a reservation needs 1024 ns <= runtime <= deadline <= period")]
     Budget,
 }

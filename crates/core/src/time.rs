@@ -11,9 +11,9 @@ use std::time::Duration;
 pub struct Instant(u64);
 
 impl Instant {
-    /// The epoch.
+    /// The epoch of the clock.
     pub const ZERO: Self = Self(0);
-    /// An instant later than everything, which stands for "no deadline".
+    /// The latest instant of all, which stands for "no deadline".
     pub const MAX: Self = Self(u64::MAX);
 
     /// Creates the instant `nanos` nanoseconds after the epoch.

@@ -69,7 +69,8 @@ pub struct TimerSpec {
     pub period: Option<Duration>,
     /// The overrun policy.
     pub overrun: Overrun,
-    /// For a timer that fires once: the longest time that it waits if its clock jumps. With `None`, `first_due` is fixed.
+    /// For a timer that fires once: the longest time that it still waits after its clock jumped. With `None`, a jump does not
+    /// change `first_due`.
     pub delay: Option<Duration>,
 }
 
@@ -100,7 +101,7 @@ impl TimerSpec {
         self
     }
 
-    /// Sets the longest time that a timer that fires once waits if its clock jumps.
+    /// Sets the longest time that a timer that fires once still waits after its clock jumped.
     #[must_use]
     pub const fn delay(mut self, delay: Duration) -> Self {
         self.delay = Some(delay);
@@ -109,8 +110,8 @@ impl TimerSpec {
 
     /// Returns the due time, after the clock jumped to `reading`, of a timer that was due at `due`.
     ///
-    /// If the time line itself was moved, by `shift_ns`, the time that is left to wait stays the same. After any jump it is at most
-    /// the period, or for a timer that fires once the delay.
+    /// If the time line itself was moved, by `shift_ns`, the time that is left to wait stays the same. After any jump, a
+    /// periodic timer waits for at most its period, and a timer that fires once for at most its `delay`.
     #[must_use]
     pub fn due_after_jump(&self, due: Instant, reading: Instant, shift_ns: i64) -> Instant {
         match self.period.or(self.delay) {

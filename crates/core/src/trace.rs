@@ -10,18 +10,19 @@ use crate::time::Instant;
 pub enum TraceEvent {
     /// An activation, or a further segment of one, became eligible.
     Released(Activation),
-    /// An activation turned out to be released earlier than recorded. It replaces the entity's former activation, perhaps under a new
-    /// sequence number.
+    /// An activation turned out to have an earlier release than recorded. This one replaces the entity's former activation,
+    /// perhaps under a new sequence number.
     Antedated(Activation),
     /// A thread was given an activation to run.
     Dispatched(ThreadIndex, Activation),
-    /// An asynchronous activation waits for something.
+    /// An asynchronous activation awaits something.
     Suspended(Activation),
     /// An activation ended and its group is free again.
     Completed(Activation),
     /// A wait-set policy built a new ready set for that thread. Its activations follow as [`Collected`](Self::Collected).
     PollingPoint(ThreadIndex),
-    /// An activation is in the ready set of the last polling point. They are recorded in the order in which they will be served.
+    /// An activation is in the ready set of the last polling point. The activations are recorded in the order in which they
+    /// will be served.
     Collected(Activation),
     /// A timer skipped this many due times because it was late.
     Overrun(EntityId, u64),
@@ -31,7 +32,8 @@ pub enum TraceEvent {
 ///
 /// It is called on the dispatch path while the scheduler is borrowed, so an implementation must not block.
 pub trait Trace: Send {
-    /// Records an event that happened at `now`. For a release that is its own instant, which may be before the last event.
+    /// Records an event that happened at `now`. For a release, `now` is the release itself, which may be before the previous
+    /// event.
     fn record(&mut self, now: Instant, event: TraceEvent);
 }
 

@@ -186,7 +186,7 @@ fn a_policy_that_panics_leaves_no_group_held() {
     scheduler.release(at(2), a);
     assert_eq!(run(&mut scheduler, at(2)), [b, a], "it is over, and so can begin again");
 
-    // The panic comes while the holder is resumed, and its entity is removed.
+    // The policy panics in `withdraw`, when the entity of a resumed holder is removed.
     scheduler.release(at(3), a);
     let holder = scheduler.next(at(3), THREAD).unwrap();
     scheduler.suspend(at(3), &holder);

@@ -43,7 +43,7 @@ fn what_was_due_before_the_first_reading_is_not_released_in_the_distant_past() {
     let (mut scheduler, group) = fifo();
     let timer = add(&mut scheduler, group, TimerSpec::one_shot(at(5_100)));
     scheduler.jump(ClockKind::Ros, at(5_000), 0);
-    // The steady clock shows that the machine has been up for hours.
+    // The steady clock shows 2.5 hours, as if the machine had been up for that long.
     let now = at(9_000_000);
     scheduler.advance(ClockKind::Ros, at(5_200), now);
     assert_eq!(run(&mut scheduler, now), [(timer, at(8_999_900))]);
@@ -56,7 +56,7 @@ fn what_became_due_in_a_leap_is_released_in_between_in_order() {
     let early = add(&mut scheduler, group, TimerSpec::one_shot(at(50_000)));
     scheduler.advance(ClockKind::Ros, at(40_000), at(100));
     assert_eq!(run(&mut scheduler, at(100)), []);
-    // ROS time passes quickly. No release is before the last reading of the clock.
+    // ROS time advances faster than the steady clock. No release is before the last reading of the clock.
     scheduler.advance(ClockKind::Ros, at(100_000), at(112));
     assert_eq!(run(&mut scheduler, at(112)), [(early, at(102)), (late, at(110))]);
     // This timer was added later, and was due before the last reading.

@@ -1,8 +1,8 @@
 //! Instruments of rospin's commands and experiments.
 //!
-//! [`machine`] is where something is measured, [`setup`] what the measuring threads have of the operating system, [`wake_up`] how late
-//! threads are, [`timer`] the two timers that every other one is compared with, [`process`] what a process uses, and [`stats`] what
-//! is made of many values. Nothing here prints.
+//! [`machine`] describes the machine, [`setup`] chooses core and scheduling of the measuring threads, [`wake_up`] records how
+//! late threads start, [`timer`] has the two timers that every other one is compared with, [`process`] measures the use of
+//! processor and memory, and [`stats`] summarises many values. Nothing here prints.
 
 pub mod machine;
 pub mod process;

@@ -5,14 +5,14 @@ use std::fs;
 use rospin_engine::os::CoreSet;
 use serde::Serialize;
 
-/// The machine, as far as `/proc` tells.
+/// Description of the machine, as far as `/proc` has it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Machine {
-    /// Processor name, or the architecture where the kernel does not name it.
+    /// Name of the processor, or the architecture where the kernel does not name the processor.
     pub cpu_model: String,
-    /// Cores that this process may use.
+    /// Number of cores that this process may use.
     pub cores: usize,
-    /// Main memory in MiB.
+    /// Size of the main memory in MiB; `None` if unknown.
     pub memory_mib: Option<u64>,
     /// Kernel name and release.
     pub kernel: String,
@@ -21,7 +21,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Reads it; a value that cannot be read is left out rather than guessed.
+    /// Reads the description of this machine. A value that cannot be read is left out.
     #[must_use]
     pub fn read() -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
@@ -35,7 +35,7 @@ impl Machine {
         }
     }
 
-    /// Returns a machine that is the same everywhere, with a name that HTML has to escape.
+    /// Returns a fictitious machine for tests, with a name that must be escaped in HTML.
     #[cfg(any(test, feature = "testing"))]
     #[must_use]
     pub fn made_up() -> Self {
@@ -48,7 +48,7 @@ impl Machine {
         }
     }
 
-    /// Describes it in one line for people.
+    /// Returns a description of one line for people.
     #[must_use]
     pub fn describe(&self) -> String {
         let memory = self.memory_mib.map_or(String::new(), |mib| format!(", {:.1} GiB memory", mib as f64 / 1024.0));
@@ -57,7 +57,7 @@ impl Machine {
     }
 }
 
-/// The reason why nothing can be measured on a core.
+/// Error of a core on which this process may not run.
 #[derive(Debug, thiserror::Error)]
 #[error("--core {core}: this process may not use it; choose from {allowed}")]
 pub struct CoreError {

@@ -8,7 +8,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::machine::field;
 
-/// Measures the CPU use of the process from its creation on.
+/// Meter of the process's CPU use, from the meter's creation on.
 pub struct CpuMeter {
     wall: Instant,
     cpu: Duration,
@@ -37,18 +37,18 @@ impl CpuMeter {
 pub fn put_before_others() -> bool {
     let _ = setsid();
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
-    // Not there on every kernel; without it the niceness of the process counts by itself.
+    // Some kernels lack this file. Without it the niceness of the process counts by itself.
     let _ = fs::write("/proc/self/autogroup", HIGHEST.to_string());
     setpriority_process(None, HIGHEST).is_ok()
 }
 
-/// The highest priority below the real-time ones.
+/// The niceness with the highest priority below the real-time ones.
 const HIGHEST: i32 = -20;
 
 /// Returns the resident memory of the process in MiB; `None` where `/proc` does not tell.
 #[must_use]
 pub fn resident_mib() -> Option<f64> {
-    // The status file gives kB, statm pages of a size one would have to ask for.
+    // The status file gives kB. `statm` gives pages, whose size would have to be read from elsewhere.
     let status = fs::read_to_string("/proc/self/status").ok()?;
     parse_resident_mib(&status)
 }

@@ -7,50 +7,50 @@ use rospin_engine::os::{CoreSet, OsScheduling, ThreadOptions, ThreadReport};
 use crate::machine::{CoreError, choose_core};
 use crate::timer::LoopError;
 
-/// Above what the kernel's own threads usually have, below its watchdogs.
+/// Scheduling of the timers: above most of the kernel's own threads, below its watchdogs.
 const TIMER: OsScheduling = OsScheduling::Fifo { priority: 80 };
-/// Below the timers, above ordinary threads.
+/// Scheduling of busy threads: below the timers, above ordinary threads.
 const BUSY: OsScheduling = OsScheduling::Fifo { priority: 10 };
-/// Where there is no real-time scheduling.
+/// Scheduling of busy threads where real-time scheduling is not allowed.
 const BUSY_OTHERWISE: OsScheduling = OsScheduling::Other { nice: 19 };
 const STACK: usize = 64 * 1024;
 
-/// The reason why nothing can be measured.
+/// Reasons for which nothing can be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     /// The process may not use the core that was asked for.
     #[error(transparent)]
     Core(#[from] CoreError),
-    /// The kernel does not say which cores there are.
+    /// The kernel does not list the cores.
     #[error("cannot find out which cores this process may use: {0}")]
     Cores(#[from] std::io::Error),
-    /// A thread could not be tried.
+    /// A thread that tries the options could not be started.
     #[error(transparent)]
     Thread(#[from] LoopError),
 }
 
-/// Core and thread options of whatever is measured, the same for all who are compared.
+/// Core and thread options of a measurement, the same for all timers that are compared.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// The core.
+    /// Number of the core.
     pub core: u16,
     /// Options of the thread whose timer is measured.
     pub timer: ThreadOptions,
-    /// Options of a busy thread beside it, which is less urgent.
+    /// Options of a less urgent, busy thread on the same core.
     pub busy: ThreadOptions,
-    /// Scheduling and core that the timer's thread gets, in words.
+    /// Scheduling and core that the timer's thread gets, as text.
     pub timer_has: String,
-    /// The same of the busy thread.
+    /// Scheduling and core that the busy thread gets, as text.
     pub busy_has: String,
-    /// Settings that the timer's thread should have and cannot get, each with the fix.
+    /// Settings that the timer's thread should have and cannot get, each with its remedy.
     pub missing: Vec<String>,
 }
 
 impl Setup {
-    /// Tries the options on threads of its own, on the core that was asked for or the last one.
+    /// Tries the options on threads that it starts for that, on `core`, or on the last core that this process may use.
     ///
     /// # Errors
-    /// If the core may not be used, or no thread can be started.
+    /// If the process may not use `core`, or no thread can be started.
     pub fn find(core: Option<u16>) -> Result<Self, SetupError> {
         let core = choose_core(core, &CoreSet::of_current_thread()?)?;
         let timer = options(core, TIMER);
@@ -76,7 +76,7 @@ impl Setup {
 }
 
 fn options(core: u16, scheduling: OsScheduling) -> ThreadOptions {
-    // The slack is for those who do not get a real-time priority: 50 us would hide everything.
+    // The slack matters for threads without a real-time priority: the default of 50 us would exceed what is measured.
     let slack = Duration::from_nanos(1);
     ThreadOptions::new().cores(CoreSet::new([core])).scheduling(scheduling).timer_slack(slack).stack_prefault(STACK)
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 /// Count, mean, spread and range of some values.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// How many values.
+    /// Number of values.
     pub count: usize,
     /// Arithmetic mean.
     pub mean: f64,
@@ -18,7 +18,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Summarises `values` by Welford's method; `None` without any.
+    /// Summarises `values` by Welford's method; `None` if there are no values.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut count = 0_usize;
         let (mut mean, mut squares) = (0.0, 0.0);
@@ -36,8 +36,8 @@ impl Summary {
     }
 }
 
-/// Returns the value at `percent` by nearest rank: the smallest one that at least `percent` of all values do
-/// not exceed. An experiment has thousands of values at most, so sorting them is exact and cheap.
+/// Returns the percentile of `values` by nearest rank: the smallest value such that at least `percent` per cent of all values
+/// are not above it. Returns `None` if there are no values. Sorts a copy of them.
 pub fn percentile(values: &[f64], percent: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

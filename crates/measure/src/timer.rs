@@ -11,22 +11,22 @@ use rospin_engine::{
 
 use crate::wake_up::{Grid, Lateness, sleep_loop};
 
-/// Number of due times that are made up for after a stall: a second of them at the highest rate. The others catch up, too.
+/// Number of due times that are caught up with after a stall: one second's at the highest rate. The other timers catch up, too.
 const CATCH_UP: u32 = 10_000;
 
-/// The reason why a timer could not be run.
+/// Reasons for which a timer could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum LoopError {
-    /// No thread, or no runtime of Tokio.
+    /// A thread or Tokio's runtime could not be started.
     #[error("cannot start a thread or a runtime: {0}")]
     Start(#[from] io::Error),
     /// The executor refused the timer.
     #[error(transparent)]
     Timer(#[from] TimerError),
-    /// The executor did not spin.
+    /// The executor's spin failed.
     #[error(transparent)]
     Spin(#[from] SpinError),
-    /// The record of the starts is still in use.
+    /// The timer still uses the record of its starts.
     #[error("the callback group is still in use")]
     Group,
     /// A thread panicked.
@@ -34,7 +34,7 @@ pub enum LoopError {
     Panicked(&'static str),
 }
 
-/// One run of a timer.
+/// Settings of one run of a timer.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn {
     /// Time between two due times.
@@ -46,7 +46,7 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Returns the record of its starts; the first due time is a moment from now.
+    /// Returns an empty record of starts whose first due time is [a few milliseconds](Grid::soon) from now.
     #[must_use]
     pub fn begin(self) -> Lateness {
         Lateness::new(Grid::soon(self.period, self.firings, self.phase))
@@ -57,23 +57,24 @@ impl Turn {
 /// late each start was, in microseconds.
 #[must_use]
 pub fn run_bare(options: &ThreadOptions, turn: Turn) -> Vec<f64> {
-    // Before the grid begins: an ordinary thread may have to wait long until it is set up.
+    // Done before the grid begins, because an ordinary thread may have to wait long until it is set up.
     let _set_up = options.apply_for_now();
     let mut lateness = turn.begin();
     sleep_loop(&mut lateness);
     lateness.into_us()
 }
 
-/// Does the same with a timer of an executor, which catches up.
+/// Fires as often as the turn says with a timer of an executor that catches up. Returns the lateness of each start, in
+/// microseconds.
 ///
 /// # Errors
-/// If there can be no timer, or the executor does not spin.
+/// If the timer cannot be created, or the executor's spin fails.
 pub fn run_rospin(options: &ThreadOptions, turn: Turn) -> Result<Vec<f64>, LoopError> {
     let _set_up = options.apply_for_now();
     Ok(rospin(options, turn.begin())?.into_us())
 }
 
-/// The executor gives its thread the options once more, as it does for everyone who uses it.
+/// Runs the timer. The executor sets the options on its thread once more, as it does in every program.
 fn rospin(options: &ThreadOptions, lateness: Lateness) -> Result<Lateness, LoopError> {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("timers").thread(options.clone()));

@@ -5,9 +5,9 @@ use std::time::Duration;
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// For how long starts are waited for after the last due time: who is later than that has not fired.
+/// Time after the last due time for which starts are still recorded. A later start counts as missing.
 pub const GRACE: Duration = Duration::from_millis(20);
-/// Between setting up and the first due time.
+/// Time between setting up and the first due time.
 const LEAD: Duration = Duration::from_millis(5);
 
 /// Returns the time in nanoseconds of the steady clock, which is the same in all processes.
@@ -18,7 +18,7 @@ pub fn now_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Due times, one a period.
+/// Grid of equidistant due times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Grid {
     /// The first due time, in nanoseconds of the steady clock.
@@ -30,7 +30,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Returns a grid that begins in a moment, `phase` later.
+    /// Returns a grid whose first due time is 5 ms from now plus `phase`.
     #[must_use]
     pub fn soon(period: Duration, count: u64, phase: Duration) -> Self {
         Self { first_ns: now_ns() + (LEAD + phase).as_nanos() as u64, period_ns: period.as_nanos() as u64, count }
@@ -42,7 +42,7 @@ impl Grid {
         Duration::from_nanos(self.period_ns)
     }
 
-    /// Returns a due time, in nanoseconds; the first one has the number 0.
+    /// Returns the due time with this number, from 0, in nanoseconds of the steady clock.
     #[must_use]
     pub const fn due_ns(&self, number: u64) -> u64 {
         self.first_ns + number * self.period_ns
@@ -52,36 +52,37 @@ impl Grid {
         self.due_ns(self.count.saturating_sub(1))
     }
 
-    /// Returns the first due time after both `due_ns` and `now_ns`: ROS timers that came too late for the next one go on there.
+    /// Returns the first due time of the grid after both `due_ns` and `now_ns`. ROS timers that miss due times continue there.
     #[must_use]
     pub const fn next_ns(&self, due_ns: u64, now_ns: u64) -> u64 {
         let next = due_ns + self.period_ns;
         if next > now_ns { next } else { next + ((now_ns - next) / self.period_ns + 1) * self.period_ns }
     }
 
-    /// Returns the time at which one gives up waiting for starts, in nanoseconds.
+    /// Returns the end of the grid including [`GRACE`], in nanoseconds of the steady clock. Starts after it count as missing.
     #[must_use]
     pub const fn over_ns(&self) -> u64 {
         self.last_ns() + GRACE.as_nanos() as u64
     }
 
-    /// Returns the time from now until one gives up.
+    /// Returns the time from now to the end of the grid including [`GRACE`].
     #[must_use]
     pub fn left(&self) -> Duration {
         Duration::from_nanos(self.over_ns().saturating_sub(now_ns()))
     }
 }
 
-/// Lateness of each start on a grid.
+/// Record of the lateness of each start on a grid.
 #[derive(Clone, Debug)]
 pub struct Lateness {
     grid: Grid,
-    /// In nanoseconds, one a start.
+    /// Lateness of each start in nanoseconds.
     late_ns: Vec<u64>,
 }
 
 impl Lateness {
-    /// Returns a record with room for all starts, touched beforehand: a page fault would be taken for a late start.
+    /// Returns a record with memory for all starts. The memory is touched here, because a page fault later would look like a
+    /// late start.
     #[must_use]
     pub fn new(grid: Grid) -> Self {
         let mut late_ns = vec![u64::MAX; usize::try_from(grid.count).unwrap_or(0)];
@@ -89,18 +90,18 @@ impl Lateness {
         Self { grid, late_ns }
     }
 
-    /// Returns the due times.
+    /// Returns the grid of due times.
     #[must_use]
     pub const fn grid(&self) -> &Grid {
         &self.grid
     }
 
-    /// Notes a start that was due then; to be called first thing. Returns true if there is more to come.
+    /// Records a start that was due at `due_ns`; the first call of a callback. Returns true if more starts follow.
     pub fn start(&mut self, due_ns: u64) -> bool {
         let now_ns = now_ns();
         let counts = due_ns <= self.grid.last_ns() && self.late_ns.len() < self.late_ns.capacity();
         if counts {
-            // A Tokio instant does not tell its nanoseconds, so one may seem to be a little early.
+            // A Tokio instant has no accessible nanoseconds, so a start may seem to be a little early.
             self.late_ns.push(now_ns.saturating_sub(due_ns));
         }
         due_ns < self.grid.last_ns() && now_ns < self.grid.over_ns()
@@ -125,10 +126,10 @@ pub fn sleep_loop(lateness: &mut Lateness) {
     }
 }
 
-/// Sleeps until then on the steady clock.
+/// Sleeps until `due_ns` on the steady clock.
 pub fn sleep_until(due_ns: u64) {
     let request = Timespec { tv_sec: (due_ns / 1_000_000_000) as i64, tv_nsec: (due_ns % 1_000_000_000) as _ };
-    // Interrupted by a signal: not yet.
+    // A signal interrupted the sleep before its end: the loop sleeps again.
     while clock_nanosleep_absolute(ClockId::Monotonic, &request).is_err_and(|error| error == rustix::io::Errno::INTR) {}
 }
 
@@ -161,7 +162,7 @@ mod tests {
         let grid = *lateness.grid();
         sleep_loop(&mut lateness);
         assert!(now_ns() > grid.last_ns());
-        // A machine that stands still for the whole grace ends it early.
+        // If the machine stands still for the whole grace, the loop ends early.
         assert!((1..=20).contains(&lateness.into_us().len()));
     }
 }

@@ -1,15 +1,15 @@
-//! Why a command ended without a result.
+//! Reasons for which a command ended without a result.
 
 use std::error::Error;
 use std::io;
 
-/// The reason why a command or an experiment gave no result; it decides the exit code.
+/// Reasons for which a command or an experiment gave no result. The reason determines the exit code.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// What the user asked for cannot be done.
+    /// The user's input is invalid, or asks for something that this machine cannot do.
     #[error("{0}")]
     Input(Box<dyn Error + Send + Sync>),
-    /// It was asked for properly and went wrong.
+    /// The input was valid, but the command failed while it ran.
     #[error("{0}")]
     Run(Box<dyn Error + Send + Sync>),
     /// The result could not be printed.
@@ -18,12 +18,12 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// What the user asked for cannot be done, because of `error`.
+    /// Returns a [`Failure::Input`] with `error` as its cause.
     pub fn input(error: impl Error + Send + Sync + 'static) -> Self {
         Self::Input(Box::new(error))
     }
 
-    /// It went wrong because of `error`.
+    /// Returns a [`Failure::Run`] with `error` as its cause.
     pub fn run(error: impl Error + Send + Sync + 'static) -> Self {
         Self::Run(Box::new(error))
     }

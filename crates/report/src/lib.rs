@@ -1,8 +1,8 @@
-//! How rospin's commands and experiments show results.
+//! Output of rospin's commands and experiments.
 //!
-//! [`output_options`] are the options that name result files, [`outputs`] the files themselves; [`page`], [`svg`] and [`timeline`] are what
-//! an HTML report is made of, [`text_table`] what a terminal shows, [`progress`] what it shows meanwhile. [`number`] and [`choice`] read
-//! what a user gives, and [`Failure`] is what is said if nothing came of it.
+//! [`output_options`] are the options that name result files, and [`outputs`] the files themselves. [`page`], [`svg`] and
+//! [`timeline`] are the parts of an HTML report. [`text_table`] formats tables for a terminal, and [`progress`] shows progress
+//! there. [`number`] and [`choice`] read a user's input, and [`Failure`] is the error of a command without a result.
 
 pub mod choice;
 mod failure;

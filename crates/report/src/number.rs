@@ -2,24 +2,24 @@
 
 use std::time::Duration;
 
-/// A number in that range.
+/// Parses a number from `min` to `max`. `unit` is the unit's name in the error's text.
 ///
 /// # Errors
-/// What to give instead.
+/// If `text` is not a number in that range: a sentence that says which numbers are valid.
 pub fn parse(text: &str, unit: &str, min: f64, max: f64) -> Result<f64, String> {
     let number = text.trim().parse().ok().filter(|number| (min..=max).contains(number));
     number.ok_or_else(|| format!("give a number of {unit} from {min} to {max}"))
 }
 
-/// A number of seconds in that range.
+/// Parses a number of seconds from `min` to `max`.
 ///
 /// # Errors
-/// What to give instead.
+/// If `text` is not a number in that range: a sentence that says which numbers are valid.
 pub fn parse_seconds(text: &str, min: f64, max: f64) -> Result<Duration, String> {
     parse(text, "seconds", min, max).map(Duration::from_secs_f64)
 }
 
-/// With no more digits than it has, and four behind the point at most.
+/// Returns `value` as text, rounded to four decimal places, without trailing zeros.
 pub fn plain(value: f64) -> String {
     format!("{}", (value * 1e4).round() / 1e4)
 }

@@ -1,4 +1,4 @@
-//! The options that every command with result files has in common.
+//! Command line options that all commands with result files have in common.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use clap::{Args, Command};
 
 use crate::outputs::{Files, OutputError};
 
-// No doc comment: flattened, it would be taken for what the command is about.
+// No doc comment here: clap would show it as the description of every command that includes these options.
 #[derive(Args, Clone, Debug)]
 #[expect(missing_docs, reason = "it would be shown as the description of the command")]
 pub struct OutputOptions {
@@ -24,29 +24,30 @@ pub struct OutputOptions {
 }
 
 impl OutputOptions {
-    /// Returns the files, checked; the report goes to `default_report` unless told otherwise, or nowhere if there is none.
+    /// Returns the result files, after a check that they can be written. Without `--report`, the report goes to
+    /// `default_report`; if that is `None` too, there is no report.
     ///
     /// # Errors
-    /// If a file cannot be written, or two have one name.
+    /// If a named file cannot be written, or two of them have the same path.
     pub fn files(&self, default_report: Option<&str>) -> Result<Files, OutputError> {
         Files::check(self.json.as_deref(), self.report.as_deref(), default_report)
     }
 }
 
-/// Returns a command with these options, whose help says where its report goes unless told otherwise.
+/// Returns a command with these options. The help of its `--report` names `default_report` as the default.
 #[must_use]
 pub fn command<O: Args>(name: &'static str, default_report: &str) -> Command {
     let help = format!("Writes the HTML report to this file [default: {default_report}]");
     O::augment_args(Command::new(name)).mut_arg("report", |report| report.help(help))
 }
 
-/// Parses options in tests, from the arguments behind the command's name.
+/// Parser of options in tests, from the arguments behind the command's name.
 #[cfg(any(test, feature = "testing"))]
 pub trait FromArguments: Args {
-    /// Parses them.
+    /// Parses the options from `arguments`, which do not include the command's name.
     ///
     /// # Errors
-    /// As the command does.
+    /// The same errors as on the command line.
     fn from_arguments(arguments: &[&str]) -> Result<Self, clap::Error> {
         let command = Self::augment_args(Command::new("x").no_binary_name(true));
         Self::from_arg_matches(&command.try_get_matches_from(arguments)?)

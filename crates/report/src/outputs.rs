@@ -1,4 +1,4 @@
-//! Result files: checked before a run of a minute, written after it.
+//! Result files: checked before a run, which may take minutes, and written after it.
 
 use std::error::Error;
 use std::fs::{self, OpenOptions};
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use crate::Failure;
 
-/// Why a result file cannot be had.
+/// Reasons for which a result file cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
-    /// The path was tried before the run and cannot be opened for writing.
+    /// The path cannot be opened for writing, as a check before the run found.
     #[error(
         "{option} {}: cannot be written ({reason}); name a file in an existing folder that you may write to",
         path.display()
@@ -18,36 +18,39 @@ pub enum OutputError {
     Unwritable {
         /// The command line option that named the path.
         option: &'static str,
-        /// The path.
+        /// The path that was tried.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         reason: io::Error,
     },
-    /// Two results would overwrite each other.
+    /// Two results would overwrite each other: both options name this path.
     #[error("--json and --report both name {}; give each its own file", .0.display())]
     Same(PathBuf),
-    /// Writing failed although the path could be opened before.
+    /// Writing failed after the run, although the path could be opened before it.
     #[error("{option} {}: cannot be written ({reason})", path.display())]
     Write {
         /// The command line option that named the path.
         option: &'static str,
-        /// The path.
+        /// The path that was written to.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         reason: io::Error,
     },
 }
 
-/// The result files of a run, checked before it.
+/// The result files of a run, checked before the run.
 pub struct Files {
     json: Option<PathBuf>,
-    /// The path, or why there will be no report; `None` if nobody wants one.
+    /// The report's path, or the reason for which there will be no report; `None` if no report was asked for.
     report: Option<Result<PathBuf, OutputError>>,
 }
 
 impl Files {
-    /// A file that was asked for has to be writable; a report that nobody asked for goes to `default_report`, and is left
-    /// out if that is not possible.
+    /// Checks that the result files can be written. Without `report`, the report goes to `default_report`, and is left out if
+    /// that cannot be written.
+    ///
+    /// # Errors
+    /// If `json` or `report` cannot be written, or `json` is also the report's path.
     pub fn check(
         json: Option<&Path>,
         report: Option<&Path>,
@@ -65,7 +68,10 @@ impl Files {
         Ok(Self { json: json.map(Path::to_owned), report: checked })
     }
 
-    /// Writes them, and says on `out` where they are, the report last.
+    /// Writes the files, and prints their paths to `out`, that of the report last.
+    ///
+    /// # Errors
+    /// If `json` or `report` returns an error, or a file or `out` cannot be written.
     pub fn write<J, R>(
         self,
         out: &mut dyn Write,
@@ -99,8 +105,7 @@ fn check_writable(option: &'static str, path: &Path) -> Result<(), OutputError> 
     match opened {
         Ok(_) => {
             if !existed {
-                // Only a trial: a run that fails leaves no empty file behind. Whatever is there is
-                // written over at the end anyway.
+                // The check creates no lasting file, so a run that fails leaves no empty file behind.
                 let _ = fs::remove_file(path);
             }
             Ok(())

@@ -1,4 +1,4 @@
-//! The HTML reports: each one file without any reference to another one.
+//! HTML reports: each is one file that refers to no other file.
 
 use std::fmt::{self, Write};
 
@@ -7,18 +7,18 @@ use rospin_measure::machine::Machine;
 use crate::svg::PlotError;
 use crate::text_table::Side;
 
-/// Why there is no report.
+/// Reasons for which there is no report.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// A plot could not be drawn.
     #[error(transparent)]
     Plot(#[from] PlotError),
-    /// Text could not be put together.
+    /// The text could not be formatted.
     #[error("cannot write the report: {0}")]
     Format(#[from] fmt::Error),
 }
 
-/// The page around a body, with the styles of all reports.
+/// Returns a whole HTML page with `title`, around `body`, with the styles that all reports share.
 pub fn frame(title: &str, body: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -29,7 +29,7 @@ pub fn frame(title: &str, body: &str) -> String {
     )
 }
 
-/// A list of terms and what is said about them, after machine and version.
+/// Appends a list of terms with their descriptions to `page`. The machine and rospin's version come first, then `entries`.
 pub fn how_it_was_run(page: &mut String, machine: &Machine, entries: &[(&str, String)]) -> fmt::Result {
     writeln!(page, "<dl>")?;
     let mut entry = |term: &str, text: &str| writeln!(page, "<dt>{}</dt><dd>{}</dd>", escape(term), escape(text));
@@ -41,14 +41,14 @@ pub fn how_it_was_run(page: &mut String, machine: &Machine, entries: &[(&str, St
     writeln!(page, "</dl>")
 }
 
-/// Columns of which the first one has words and the others numbers.
+/// Returns columns with `titles`. The first column is aligned left, for words; the others right, for numbers.
 pub fn columns<'a>(titles: impl IntoIterator<Item = &'a str>) -> Vec<(&'a str, Side)> {
     titles.into_iter().zip(std::iter::once(Side::Left).chain(std::iter::repeat(Side::Right))).collect()
 }
 
-/// A table of plain text; headers stand where their columns do.
+/// Appends a table of plain text to `page`. Each header is aligned as its column.
 pub fn table(page: &mut String, header: &[(&str, Side)], rows: &[Vec<String>]) -> fmt::Result {
-    // What the style sheet does unless told otherwise.
+    // The style sheet aligns the first column to the left, and others to the right unless they have the class `left`.
     let class = |side: &Side| if *side == Side::Left { " class=\"left\"" } else { "" };
     writeln!(page, "<div class=\"scroll\"><table>\n<thead><tr>")?;
     for (title, side) in header {
@@ -63,18 +63,18 @@ pub fn table(page: &mut String, header: &[(&str, Side)], rows: &[Vec<String>]) -
     writeln!(page, "</tbody>\n</table></div>")
 }
 
-/// Text that HTML takes for nothing but text.
+/// Returns `text` with the characters escaped that HTML would take for markup.
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// What every report must keep to.
+/// Panics if the page refers to anything outside itself. For tests.
 #[cfg(any(test, feature = "testing"))]
 pub fn assert_self_contained(page: &str) {
     for reference in ["src=", "href=", "url(", "@import", "<script", "<link"] {
         assert!(!page.contains(reference), "{reference}");
     }
-    // The name of the SVG vocabulary looks like an address but is never fetched.
+    // The name of the SVG vocabulary looks like an address, but no browser fetches it.
     let addresses = page.replace("http://www.w3.org/2000/svg", "");
     assert!(!addresses.contains("http"), "an address is left");
     assert!(page.ends_with("</html>\n"));

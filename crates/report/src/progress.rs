@@ -1,4 +1,4 @@
-//! Progress on stderr: a bar on a terminal, otherwise one line an executor.
+//! Progress on stderr: a bar on a terminal, otherwise a line for each run.
 
 use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
@@ -6,18 +6,18 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Steps of the bar an executor.
+/// Steps of the bar for each run.
 const STEPS: u64 = 1000;
-/// What is over by then shows no progress if its length is unknown.
+/// Time after which a [`LateProgress`] becomes visible.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How often progress of unknown length is a line where there is no bar.
+/// Time between two lines of a [`LateProgress`] where stderr is not a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// Progress over several runs of the same length.
+/// Progress over several runs of the same length, such as one for each executor that is compared.
 pub struct Progress {
-    /// Hidden unless stderr is a terminal and the user wants to see it.
+    /// Bar over all runs. It is hidden unless stderr is a terminal and the user wants to see progress.
     bar: ProgressBar,
-    /// Whether to print lines in place of the bar.
+    /// True if lines are printed in place of the bar.
     lines: bool,
     begun: Cell<u64>,
     runs: usize,
@@ -25,7 +25,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Shows nothing yet. A duration of zero is unknown.
+    /// Returns the progress of `runs` runs that take `duration` each; zero if that is not known. Shows nothing before the first
+    /// run begins. With `quiet`, it never shows anything.
     pub fn new(runs: usize, duration: Duration, quiet: bool) -> Self {
         let terminal = io::stderr().is_terminal();
         let bar = ProgressBar::new(STEPS * runs as u64);
@@ -37,25 +38,25 @@ impl Progress {
         Self { bar, lines: !terminal && !quiet, begun: Cell::new(0), runs, duration }
     }
 
-    /// The next executor starts.
+    /// Begins the next run, called `executor`.
     pub fn begin(&self, executor: &str) {
         self.begun.set(self.begun.get() + 1);
         self.bar.set_message(executor.to_owned());
         if self.lines {
             let (number, runs, seconds) = (self.begun.get(), self.runs, self.duration.as_secs_f64());
             let time = if self.duration.is_zero() { String::new() } else { format!(" for {seconds} s") };
-            // Progress that cannot be shown is no reason to stop.
+            // A run goes on although its progress cannot be shown.
             let _ = writeln!(io::stderr().lock(), "running {executor}{time} ({number} of {runs})");
         }
     }
 
-    /// The running executor has done this share of its run, 0 to 1.
+    /// Sets the share of the current run that is done, 0 to 1.
     pub fn at(&self, share: f64) {
         let done = self.begun.get().saturating_sub(1) * STEPS;
         self.bar.set_position(done + (share.clamp(0.0, 1.0) * STEPS as f64) as u64);
     }
 
-    /// The running executor is done.
+    /// Fills the bar for the current run, and removes the bar after the last run.
     pub fn end(&self) {
         self.at(1.0);
         if self.begun.get() == self.runs as u64 {
@@ -64,27 +65,27 @@ impl Progress {
     }
 }
 
-/// Progress of something that is over in a moment more often than not: shown only if it is not.
+/// Progress of work that usually takes less than a second. It is shown only if the work takes longer.
 pub struct LateProgress {
     name: &'static str,
     quiet: bool,
     begun: Instant,
-    /// There from the beginning, for its idea of the time left; hidden until it is late.
+    /// Bar that exists from the beginning, so that it can estimate the time left; hidden for the first second.
     bar: Progress,
     is_shown: bool,
-    /// How long it will have run when the next line is due.
+    /// Time since the beginning at which the next line is due.
     next_line: Duration,
 }
 
 impl LateProgress {
-    /// It begins now.
+    /// Returns the progress of work that begins now, called `name`.
     pub fn begin(name: &'static str, quiet: bool) -> Self {
         let bar = Progress::new(1, Duration::ZERO, true);
         bar.begin(name);
         Self { name, quiet, begun: Instant::now(), bar, is_shown: false, next_line: PATIENCE }
     }
 
-    /// This share of it is done, 0 to 1. May be called a thousand times a second.
+    /// Sets the share of the work that is done, 0 to 1. Cheap enough to call a thousand times a second.
     pub fn at(&mut self, share: f64) {
         self.bar.at(share);
         let elapsed = self.begun.elapsed();
@@ -100,7 +101,7 @@ impl LateProgress {
         }
     }
 
-    /// It is done.
+    /// Removes the bar, because the work is done.
     pub fn end(self) {
         self.bar.end();
     }

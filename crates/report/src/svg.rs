@@ -1,18 +1,18 @@
-//! Plots as SVG that takes its ink from the page around it.
+//! Plots as SVG. Their text and lines have the text colour of the page around them.
 
 use std::error::Error;
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-/// The colour that stands for the page's text colour until the SVG is done; no series has it.
+/// Placeholder colour that [`draw`] replaces by the page's text colour. No series of a plot may use it.
 pub const INK: RGBColor = RGBColor(1, 2, 3);
-/// The same as SVG writes it.
+/// [`INK`] as SVG writes it.
 pub const INK_HEX: &str = "#010203";
 /// The font of every label.
 pub const FONT: &str = "sans-serif";
 
-/// The reason why a plot could not be drawn.
+/// Error of a plot that could not be drawn.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot draw the plot of {plot}: {reason}")]
 pub struct PlotError {
@@ -20,9 +20,9 @@ pub struct PlotError {
     reason: Box<dyn Error + Send + Sync>,
 }
 
-/// The area that is drawn on.
+/// Area of an SVG image that a plot is drawn on.
 pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-/// The result of drawing on it.
+/// Result of drawing on an [`Area`].
 pub type Drawn<'a> = Result<(), DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
 
 /// Draws an SVG of that size, in pixels, with that content.

@@ -2,21 +2,21 @@
 
 use comfy_table::{Cell, CellAlignment, Table, TableComponent, presets};
 
-/// The columns of the terminal, or 100 where there is none.
+/// Returns the number of columns of the terminal, or 100 if stdout is no terminal.
 pub fn terminal_width() -> usize {
     Table::new().width().map_or(100, usize::from)
 }
 
-/// Where a column's cells stand.
+/// Alignment of a column's cells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
-    /// Words.
+    /// Aligned left, for words.
     Left,
-    /// Numbers.
+    /// Aligned right, for numbers.
     Right,
 }
 
-/// A header with a line below it, and the rows; ends in a line break.
+/// Returns a table as text: a header with a line below it, and the rows. The text ends in a line break.
 pub fn render(header: &[(&str, Side)], rows: &[Vec<String>]) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_style(TableComponent::HeaderLines, '─').force_no_tty();

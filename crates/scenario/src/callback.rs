@@ -8,68 +8,69 @@ use serde::{Deserialize, Serialize};
 use crate::lists;
 use crate::text;
 
-/// An entity and its callback.
+/// Entity and its callback.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a callback")]
 #[non_exhaustive]
 pub struct Callback {
-    /// Its name. No topic may have the same name.
+    /// Name of the callback. No topic may have the same name.
     pub name: String,
-    /// Its kind.
+    /// Kind of the entity.
     #[serde(with = "text::entity_kind")]
     pub kind: EntityKind,
-    /// Its group. A text may leave it out if there is only one group.
+    /// Name of the callback's group. A text may leave it out if there is only one group.
     #[serde(default)]
     pub group: String,
-    /// Its priority; a larger number is more urgent.
+    /// Priority inside the executor; a larger number is more urgent. `None`: see
+    /// [`Scenario::priorities`](crate::Scenario::priorities).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
-    /// Time from release to completion. By default a periodic timer's period.
+    /// Time from release to completion. For `None`, a periodic timer's deadline is its period, and others have no deadline.
     #[serde(default, with = "text::optional_duration", skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Duration>,
-    /// Number of deadlines that it may miss. By default none.
+    /// Number of deadlines that the callback may miss. `None` tolerates no miss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerates: Option<Tolerance>,
     /// Execution time, up to the first await if it has awaits.
     #[serde(default)]
     pub execution: ExecutionTime,
-    /// Critical sections, one after the other.
+    /// Critical sections, in the order in which the callback executes them.
     #[serde(default, deserialize_with = "lists::sections", skip_serializing_if = "Vec::is_empty")]
     pub locks: Vec<Section>,
     /// Awaits of an asynchronous callback.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub awaits: Vec<Await>,
-    /// True if other callbacks of its group may run while it awaits.
+    /// True if other callbacks of its group may run while the callback awaits.
     #[serde(default, skip_serializing_if = "is_false")]
     pub releases_group_at_await: bool,
     /// Maximum number of activations that run at once, see [`Callback::in_flight`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_in_flight: Option<u32>,
-    /// A subscription's topic.
+    /// Name of the topic of a subscription.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscribes: Option<String>,
-    /// Topics that a subscription joins, in place of a single topic. It runs when there is a message of each, and
-    /// takes the oldest of each.
+    /// Names of the topics that a subscription joins, in place of a single topic. The subscription runs when it has a message
+    /// of each topic, and takes the oldest one of each.
     #[serde(default, deserialize_with = "lists::joins", skip_serializing_if = "Vec::is_empty")]
     pub joins: Vec<String>,
-    /// Depth of the queue, of each topic if it joins several. A message that finds the queue full displaces the oldest
-    /// one. Timers have no queue.
+    /// Depth of the queue; a subscription that joins topics has a queue of this depth for each of them. A message that finds
+    /// the queue full displaces the oldest one. Timers have no queue.
     #[serde(default = "default_depth")]
     pub depth: u32,
-    /// Topics on which it publishes a message at its end. A service or a client can be named directly, for a request
-    /// or a response.
+    /// Topics on which the callback publishes a message at its end. The name of a service or a client stands for a request to
+    /// it, or a response.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub publishes: Vec<String>,
-    /// A timer's period. Without it, the timer fires once.
+    /// Period of a timer. A timer without a period fires once.
     #[serde(default, with = "text::optional_duration", skip_serializing_if = "Option::is_none")]
     pub period: Option<Duration>,
-    /// A timer's first due time. By default its period.
+    /// First due time of a timer. For `None`, it is the period.
     #[serde(default, with = "text::optional_duration", skip_serializing_if = "Option::is_none")]
     pub offset: Option<Duration>,
-    /// A timer's overrun policy: the treatment of due times that were missed.
+    /// Overrun policy of a timer: the treatment of due times that were missed.
     #[serde(default, with = "text::overrun", skip_serializing_if = "text::is_default")]
     pub overrun: Overrun,
-    /// A timer's clock.
+    /// Clock of a timer.
     #[serde(default, with = "text::clock_kind", skip_serializing_if = "text::is_default")]
     pub clock: ClockKind,
 }
@@ -111,14 +112,15 @@ impl Callback {
         }
     }
 
-    /// Returns true if it is asynchronous.
+    /// Returns true if the callback is asynchronous: it has awaits.
     #[must_use]
     pub const fn is_async(&self) -> bool {
         !self.awaits.is_empty()
     }
 
-    /// Returns the maximum number of activations that run at once, in a group of that kind, with that many threads. It
-    /// is the given value, or the engine's default.
+    /// Returns the maximum number of activations that run at once, for a callback in a group of kind `group` whose executor has
+    /// `threads` threads. It is 1 if the group excludes them, or else [`max_in_flight`](Self::max_in_flight), whose default is
+    /// that of the engine: 16 for an asynchronous callback, `threads` for a synchronous one.
     #[must_use]
     pub fn in_flight(&self, group: GroupKind, threads: u16) -> u32 {
         /// The engine's default.
@@ -132,31 +134,31 @@ impl Callback {
         }
     }
 
-    /// Returns the time from release to completion by which it is judged.
+    /// Returns the callback's deadline, counted from its release: the one that is set, or else a timer's period.
     #[must_use]
     pub fn relative_deadline(&self) -> Option<Duration> {
         self.deadline.or(if self.kind == EntityKind::Timer { self.period } else { None })
     }
 
-    /// Returns a timer's first due time.
+    /// Returns the first due time of a timer, from the scenario's beginning.
     #[must_use]
     pub fn first_due(&self) -> Duration {
         self.offset.or(self.period).unwrap_or_default()
     }
 }
 
-/// A weakly hard deadline (Bernat, Burns and Llamosi, IEEE Transactions on Computers 2001): of `of` activations in a
-/// row, at most `misses` miss it. Written `{ misses = 1, of = 10 }`.
+/// Weakly hard deadline (Bernat, Burns and Llamosi, IEEE Transactions on Computers 2001): of `of` consecutive activations, at
+/// most `misses` may miss their deadlines. Written `{ misses = 1, of = 10 }`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "how many misses of how many activations, as in { misses = 1, of = 10 }")]
 pub struct Tolerance {
-    /// Maximum number of misses.
+    /// Maximum number of misses among `of` consecutive activations.
     pub misses: u32,
-    /// Number of activations in a row.
+    /// Number of consecutive activations.
     pub of: u32,
 }
 
-/// The execution time of a callback.
+/// Execution time of a callback.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ExecutionTime {
@@ -164,14 +166,14 @@ pub enum ExecutionTime {
     Fixed(Duration),
     /// Uniformly distributed, ends included: `{ uniform = ["1 ms", "5 ms"] }`.
     Uniform(Duration, Duration),
-    /// From a list, again from the start after its end: `{ list = ["1 ms", "5 ms"] }`.
+    /// The times of a list, one after the other, and from the start again after its end: `{ list = ["1 ms", "5 ms"] }`.
     List(Vec<Duration>),
-    /// From a histogram: `{ recorded = [["1 ms", 90], ["5 ms", 10]] }`.
+    /// Random times with the distribution of a histogram: `{ recorded = [["1 ms", 90], ["5 ms", 10]] }`.
     Recorded(Vec<Bin>),
 }
 
 impl ExecutionTime {
-    /// Returns the longest execution time, or zero if there is none.
+    /// Returns the longest execution time, or zero if a list or histogram is empty.
     #[must_use]
     pub fn longest(&self) -> Duration {
         match self {
@@ -190,26 +192,26 @@ impl Default for ExecutionTime {
     }
 }
 
-/// A bin of a histogram of execution times.
+/// Bin of a histogram of execution times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bin {
     /// The execution time.
     pub time: Duration,
-    /// Number of times that it was seen.
+    /// Number of measured executions that took this time.
     pub count: u32,
 }
 
-/// A critical section: a part of a callback that holds a lock. A thread that waits for the lock lends its priority to
-/// the thread that holds it (priority inheritance, `PTHREAD_PRIO_INHERIT`).
+/// Critical section: a part of a callback that holds a lock. A thread that waits for the lock lends its priority to the thread
+/// that holds it (priority inheritance, `PTHREAD_PRIO_INHERIT`).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a lock, as in { lock = \"map\", after = \"1 ms\", hold = \"200 us\" }")]
 pub struct Section {
-    /// The lock's name.
+    /// Name of the lock.
     pub lock: String,
-    /// Execution time before it takes the lock.
+    /// Execution time of the callback before it takes the lock.
     #[serde(default, with = "text::duration", skip_serializing_if = "Duration::is_zero")]
     pub after: Duration,
-    /// Execution time while it holds the lock. A callback that ends before releases the lock at its end.
+    /// Execution time while the callback holds the lock. A callback that ends earlier releases the lock at its end.
     #[serde(with = "text::duration")]
     pub hold: Duration,
 }
@@ -220,7 +222,7 @@ pub struct Section {
 pub struct Await {
     /// Duration of the await. The thread is free meanwhile.
     pub wait: ExecutionTime,
-    /// Execution time after it.
+    /// Execution time after the await.
     #[serde(default)]
     pub run: ExecutionTime,
 }

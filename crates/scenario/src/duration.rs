@@ -13,26 +13,26 @@ const UNITS: [(&str, u64); 7] = [
     ("ns", 1),
 ];
 
-/// Reasons for which a text is not a duration.
+/// Reasons for which a text is not a duration. Each holds the text.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DurationError {
-    /// It does not begin with a number.
+    /// The text does not begin with a number.
     #[error("`{0}` is not a duration; write a number and a unit, as in \"500 ms\"")]
     NoNumber(String),
-    /// It has a number but no unit.
+    /// The number has no unit.
     #[error("`{0}` has no unit; write one of ns, us, ms, s, min, h, as in \"{0} ms\"")]
     NoUnit(String),
-    /// The unit is not known.
+    /// The unit is none of `ns`, `us`, `ms`, `s`, `min` and `h`.
     #[error("`{0}` ends in an unknown unit; write one of ns, us, ms, s, min, h")]
     UnknownUnit(String),
-    /// It is negative.
+    /// The number is negative.
     #[error("`{0}` is negative; a duration is 0 or more")]
     Negative(String),
-    /// It is finer than a nanosecond.
+    /// The duration is not a whole number of nanoseconds.
     #[error("`{0}` is finer than a nanosecond; leave out the last digits")]
     TooFine(String),
-    /// It does not fit into 64 bits of nanoseconds.
+    /// The duration exceeds 64 bits of nanoseconds, about 584 years.
     #[error("`{0}` is too long; the longest is 584 years")]
     TooLong(String),
 }

@@ -2,14 +2,14 @@
 
 use crate::printable::printable;
 
-/// An error in a scenario. [`ScenarioError`] adds the place in a text.
+/// Error in a scenario. [`ScenarioError`] adds the place in a text.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{}: {message}", .path.describe())]
 #[non_exhaustive]
 pub struct CheckError {
     /// The place: a section, the number of its table, and a key.
     pub(crate) path: Path,
-    /// The problem and its fix.
+    /// Description of the problem and its fix.
     pub message: String,
 }
 
@@ -52,18 +52,18 @@ impl Path {
     }
 }
 
-/// An error in the text of a scenario, with its place and its fix.
+/// Error in the text of a scenario, with its place and its fix.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("line {line}, column {column}{}: {message}", in_key(key))]
 #[non_exhaustive]
 pub struct ScenarioError {
-    /// The line, counted from 1.
+    /// Number of the line, from 1.
     pub line: usize,
-    /// The column in characters, counted from 1.
+    /// Number of the column in characters, from 1.
     pub column: usize,
-    /// The key of the value; empty if there is none.
+    /// Key of the value; empty if the error is about no key.
     pub key: String,
-    /// The problem and its fix.
+    /// Description of the problem and its fix.
     pub message: String,
 }
 
@@ -87,15 +87,15 @@ impl ScenarioError {
         Self { line, column, key: printable(&key), message: printable(&message) }
     }
 
-    /// Returns the text that a file consists of.
+    /// Returns the content of a file as text.
     ///
     /// # Errors
-    /// If it is not UTF-8: the place of the first byte that is not, and what to do about it.
+    /// If the content is not UTF-8. The error has the place of the first byte that is not, and the fix.
     pub fn text_of(bytes: Vec<u8>) -> Result<String, Self> {
         String::from_utf8(bytes).map_err(|error| {
             let valid = error.utf8_error().valid_up_to();
             let bytes = error.as_bytes();
-            // Up to there it is UTF-8.
+            // The bytes before `valid` are UTF-8.
             let before = String::from_utf8_lossy(&bytes[..valid]);
             let line_start = before.rfind('\n').map_or(0, |at| at + 1);
             let column = before[line_start..].chars().count() + 1;
@@ -105,7 +105,8 @@ impl ScenarioError {
         })
     }
 
-    /// Where in a text something stands that a check of the [`Scenario`](crate::Scenario) complains about.
+    /// Returns `error` with its line, column and key in `text`, the text that the [`Scenario`](crate::Scenario) was parsed
+    /// from.
     #[must_use]
     pub fn locate(text: &str, error: &CheckError) -> Self {
         crate::parse::locate(text, error)

@@ -10,7 +10,7 @@ use crate::error::ScenarioError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read the {kind} {file}: {source}")]
     Unreadable {
         /// The kind of file that was expected.
@@ -20,7 +20,7 @@ pub enum FileError {
         /// The operating system's reason.
         source: io::Error,
     },
-    /// Its content is invalid.
+    /// The file's content is invalid.
     #[error("{file}: {error}")]
     Text {
         /// Its path.

@@ -10,11 +10,12 @@ use crate::model::Scenario;
 use crate::traffic::{Limit, Pattern};
 
 impl Scenario {
-    /// Checks that the scenario can be simulated to its end: there is no endless cycle of messages, and there are at
-    /// most `activations_max` activations.
+    /// Checks that the scenario can be simulated to its end: there is no endless cycle of messages, and there are at most
+    /// `activations_max` activations.
     ///
     /// # Errors
-    /// Names a callback of a cycle of messages, or the callback that runs most often, with a fix.
+    /// If there is a cycle of messages, or there are more activations. The error names a callback of the cycle, or the one that
+    /// runs most often, with a fix.
     pub fn check_flow(&self, activations_max: f64) -> Result<(), CheckError> {
         let (order, rest) = self.flow();
         if let Some(first) = rest.first() {
@@ -32,7 +33,7 @@ impl Scenario {
         if all <= activations_max {
             return Ok(());
         }
-        // If the releases from outside are few, the messages between callbacks are to blame.
+        // If the releases from outside are few, messages between callbacks are the cause.
         let largest = |counts: &[f64]| (0..counts.len()).max_by(|one, other| counts[*one].total_cmp(&counts[*other]));
         let follows = counts.iter().all(|count| *count < all / 1e3);
         let counts = if follows { with_messages } else { counts };

@@ -1,4 +1,4 @@
-//! The model of a scenario.
+//! Model of a scenario.
 //!
 //! Parts refer to each other by name; [`Scenario::check`] checks that the names exist. Every `new` has the default
 //! values of a text.
@@ -13,24 +13,24 @@ use crate::lists;
 use crate::text;
 use crate::traffic::{Fault, Link, Release};
 
-/// A system of executors, callbacks and messages, and the duration of its run.
+/// System of executors, callbacks and messages, and the duration of its run.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a scenario")]
 #[non_exhaustive]
 pub struct Scenario {
-    /// Its name, for reports; may be empty.
+    /// Name for reports; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Time during which executors start callbacks. Callbacks that run at its end are completed.
+    /// Time during which executors start callbacks. Callbacks that run at its end still run to their ends.
     #[serde(with = "text::duration")]
     pub duration: Duration,
-    /// The seed of all random numbers.
+    /// Seed of all random numbers.
     #[serde(default)]
     pub seed: u64,
-    /// Number of processor cores that the executors share. By default one for each thread.
+    /// Number of processor cores that the executors share. For `None`, there is one for each thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cores: Option<u16>,
-    /// The origin of priorities that callbacks do not have themselves.
+    /// Origin of the priorities of callbacks that have no priority of their own.
     #[serde(default)]
     pub priorities: Priorities,
     /// Names of the topics.
@@ -72,41 +72,41 @@ pub struct Scenario {
     pub faults: Vec<Fault>,
 }
 
-/// The origin of priorities that callbacks do not have themselves.
+/// Origin of the priorities of callbacks that have no priority of their own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Priorities {
-    /// They have priority 0.
+    /// Callbacks without a priority have priority 0.
     #[default]
     Given,
-    /// They follow from the chains, by the rules of PiCAS.
+    /// Priorities are derived from the chains, by the rules of PiCAS.
     Picas,
 }
 
-/// An executor: threads with one OS scheduling setting and one policy.
+/// Executor: threads with one OS scheduling setting and one policy.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an executor")]
 #[non_exhaustive]
 pub struct Executor {
-    /// Its name.
+    /// Name of the executor.
     pub name: String,
-    /// The policy, by its name in [`rospin_core::policy::POLICIES`].
+    /// Name of the policy, one of [`rospin_core::policy::POLICIES`].
     #[serde(default = "default_policy")]
     pub policy: String,
     /// Number of threads.
     #[serde(default = "one")]
     pub threads: u16,
-    /// Priority of its threads, 1 to 99 as for `SCHED_FIFO`. A larger number preempts a smaller one.
+    /// OS priority of the threads, 1 to 99 as for `SCHED_FIFO`. A larger number preempts a smaller one.
     #[serde(default = "lowest_os_priority")]
     pub os_priority: u8,
-    /// Cores on which its threads may run; empty for all.
+    /// Cores on which the threads may run; empty for all cores.
     #[serde(default, deserialize_with = "lists::cores", skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<u16>,
-    /// Time at which it starts to spin. Messages that arrive before wait.
+    /// Time at which the executor starts to spin. Messages that arrive earlier wait in their queues.
     #[serde(default, with = "text::duration", skip_serializing_if = "Duration::is_zero")]
     pub start: Duration,
-    /// Time at which it is halted, if before the end of the scenario.
+    /// Time at which the executor is halted, if that is before the end of the scenario.
     #[serde(default, with = "text::optional_duration", skip_serializing_if = "Option::is_none")]
     pub stop: Option<Duration>,
 }
@@ -140,17 +140,17 @@ impl Executor {
     }
 }
 
-/// A callback group.
+/// Callback group.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a group")]
 #[non_exhaustive]
 pub struct Group {
-    /// Its name.
+    /// Name of the group.
     pub name: String,
-    /// The kind of group: mutually exclusive or reentrant.
+    /// Kind of group: mutually exclusive or reentrant.
     #[serde(default = "exclusive", with = "text::group_kind")]
     pub kind: GroupKind,
-    /// Its executor. A text may leave it out if there is only one executor.
+    /// Name of the group's executor. A text may leave it out if there is only one executor.
     #[serde(default)]
     pub executor: String,
 }
@@ -167,20 +167,20 @@ impl Group {
     }
 }
 
-/// A chain: callbacks that pass data on from one to the next.
+/// Chain: callbacks that pass data from one to the next.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a chain")]
 #[non_exhaustive]
 pub struct Chain {
-    /// Its name.
+    /// Name of the chain.
     pub name: String,
-    /// Its criticality; a larger number is more critical.
+    /// Criticality; a larger number is more critical.
     #[serde(default)]
     pub criticality: u32,
-    /// Time from the release of its first callback to the end of its last one.
+    /// Deadline: time from the release of the first callback to the end of the last one.
     #[serde(default, with = "text::optional_duration", skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Duration>,
-    /// Names of its callbacks, in the order of the data flow.
+    /// Names of the callbacks, in the order of the data flow.
     #[serde(deserialize_with = "lists::names")]
     pub callbacks: Vec<String>,
 }
@@ -196,7 +196,7 @@ impl Chain {
         Self { name: name.into(), criticality, deadline: None, callbacks }
     }
 
-    /// Returns the chain as the scheduling core represents it.
+    /// Returns the chain as a [`rospin_core::Chain`].
     #[must_use]
     pub fn to_core(&self) -> rospin_core::Chain {
         let chain = rospin_core::Chain::new(&self.name, self.criticality, &self.callbacks);

@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 use crate::callback::ExecutionTime;
 use crate::text;
 
-/// Messages that come from outside.
+/// Release of messages from outside.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "text::ReleaseText", into = "text::ReleaseText")]
 #[non_exhaustive]
 pub struct Release {
-    /// The receivers: topics, or callbacks other than timers. Each gets a message, in this order.
+    /// Receivers: topics, or callbacks other than timers. Each gets a message, in this order.
     pub to: Vec<String>,
-    /// The pattern of arrivals.
+    /// Pattern of arrivals.
     pub pattern: Pattern,
-    /// Several messages at once, if set.
+    /// Number and spacing of the messages of each arrival; `None` for a single message.
     pub burst: Option<Burst>,
 }
 
@@ -32,7 +32,7 @@ impl Release {
     }
 }
 
-/// A pattern of arrivals.
+/// Pattern of arrivals.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Pattern {
@@ -75,16 +75,16 @@ pub enum Pattern {
     },
 }
 
-/// A limit: at most `count` messages in any interval of a length.
+/// Limit: at most `count` messages in any interval of the length `within`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limit {
-    /// The maximum number of messages.
+    /// Maximum number of messages.
     pub count: u32,
-    /// The length of the interval, which includes one of its ends.
+    /// Length of the interval, which includes one of its two ends.
     pub within: Duration,
 }
 
-/// The delay of messages between callbacks, by a network or a middleware.
+/// Delay of messages between callbacks, by a network or a middleware.
 ///
 /// Messages from one callback to another keep their order. Messages from outside have no delay: their release says
 /// when they arrive.
@@ -92,9 +92,9 @@ pub struct Limit {
 #[serde(deny_unknown_fields, expecting = "a link")]
 #[non_exhaustive]
 pub struct Link {
-    /// The receivers: topics, or callbacks other than timers.
+    /// Receivers whose messages are delayed: topics, or callbacks other than timers.
     pub to: Vec<String>,
-    /// The delay: constant, bounded, listed or as measured.
+    /// Delay of each message: constant, bounded, listed or as measured.
     pub delay: ExecutionTime,
 }
 
@@ -109,18 +109,18 @@ impl Link {
     }
 }
 
-/// Several messages in place of one: `burst = { count = 5, spacing = "1 ms" }`.
+/// Burst: several messages in place of one, `burst = { count = 5, spacing = "1 ms" }`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a burst")]
 pub struct Burst {
-    /// The number of messages.
+    /// Number of messages.
     pub count: u32,
-    /// The time between two messages.
+    /// Time between two messages.
     #[serde(default, with = "text::duration")]
     pub spacing: Duration,
 }
 
-/// A fault that is injected.
+/// Fault that is injected into a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
@@ -129,7 +129,7 @@ pub enum Fault {
     Overrun {
         /// The callback.
         callback: String,
-        /// Share of its activations, from 0 to 1.
+        /// Share of the callback's activations, from 0 to 1.
         probability: f64,
         /// The additional execution time.
         #[serde(with = "text::duration")]
@@ -139,12 +139,12 @@ pub enum Fault {
     LostNotification {
         /// The receiving callback.
         callback: String,
-        /// Share of its messages, from 0 to 1.
+        /// Share of the callback's messages, from 0 to 1.
         probability: f64,
     },
     /// The executor is notified without a message.
     SpuriousNotification {
-        /// The callback that is notified for.
+        /// Name of the callback whose executor is notified.
         callback: String,
         /// The period of the notifications.
         #[serde(with = "text::duration")]
@@ -167,7 +167,7 @@ const fn system_clock() -> ClockKind {
     ClockKind::System
 }
 
-/// A distance by which a clock is set: `"+2 s"` or `"-2 s"`.
+/// Distance by which a clock is set: `"+2 s"` or `"-2 s"`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Jump {
     /// Forward, to a later time.

@@ -38,7 +38,7 @@ fn groups_are_found_by_node_and_name_and_a_name_goes_before_a_pattern() {
     let deployment = Deployment::parse(text).unwrap();
     let of = |node, group| deployment.executor_of(node, group).unwrap().unwrap();
     assert_eq!((of("leg", "map"), of("leg", "control"), of("arm", "control")), ("a".into(), "b".into(), "c".into()));
-    // Nodes' names begin with a slash, which people leave out.
+    // Node names begin with a slash, which users often leave out.
     assert_eq!((of("/arm", "control"), of("/robot/arm", "control")), ("c".into(), "b".into()));
     assert_eq!(Deployment::default().executor_of("arm", "control").unwrap(), None);
 }
@@ -127,7 +127,7 @@ fn single_brackets_are_shown_the_double_ones() {
     assert!(error.ends_with("expected a list; write `callbacks = [\"first\", \"second\"]`"), "{error}");
 }
 
-/// A folder that is deleted at the test's end.
+/// Folder that is deleted at the end of the test.
 struct Folder(PathBuf);
 
 impl Folder {

@@ -233,7 +233,7 @@ fn traffic_that_cannot_be() {
             "period = \"100 ms\"\njoins = [\"/scan\", \"/out\"]",
             "only a subscription joins topics",
         ),
-        // A join cannot receive messages by its name.
+        // A subscription that joins topics cannot receive messages by its own name.
         ("subscribes = \"/scan\"", "joins = [\"/scan\", \"/out\"]", "there is no topic or callback `detect`"),
         (
             "period = \"100 ms\"",

@@ -1,4 +1,4 @@
-//! The agenda: future events from outside, in order.
+//! Agenda of future events from outside, in order.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,4 +1,4 @@
-//! The system clock and ROS time. They run like the steady clock, and can be set.
+//! The system clock and ROS time. They advance like the steady clock, and can be set.
 
 use rospin_core::{ClockKind, Instant};
 use rospin_scenario::Jump;
@@ -12,7 +12,7 @@ pub(crate) struct Clocks {
     ros: SetClock,
 }
 
-/// A clock that showed `base` at `at`.
+/// Clock that had the reading `base` at the time `at`.
 struct SetClock {
     base: Instant,
     at: Instant,

@@ -19,7 +19,7 @@ struct Runnable {
     core: Option<usize>,
 }
 
-/// A thread gets a core, or loses it.
+/// Event of a thread that gets or loses a core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Change {
     Placed(usize, usize),

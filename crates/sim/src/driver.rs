@@ -106,7 +106,7 @@ impl<'a> Driver<'a> {
         for (number, executor) in self.scenario.executors.iter().enumerate() {
             let stop = executor.stop.map_or(self.end, |stop| self.end.min(Instant::ZERO + stop));
             let start = Instant::ZERO + executor.start;
-            // An executor that would start after the end never spins.
+            // An executor whose start is after the end of the simulation never spins.
             if start < self.end {
                 self.agenda.push(start, Happening::SpinStart(number));
                 self.agenda.push(stop, Happening::Halt(number));
@@ -119,7 +119,7 @@ impl<'a> Driver<'a> {
             match fault {
                 Fault::ClockJump { at, .. } => self.agenda.push(Instant::ZERO + *at, Happening::ClockJump(number)),
                 Fault::SpuriousNotification { period, .. } => {
-                    // A random phase, so that the fault does not always meet the same situation.
+                    // A random phase, so that the fault does not always happen in the same situation.
                     let phase = Stream::new(self.seed, &format!("fault {number}")).between(Default::default(), *period);
                     self.agenda.push(Instant::ZERO + phase, Happening::Spurious(number));
                 }
@@ -217,7 +217,7 @@ impl<'a> Driver<'a> {
         };
         self.clocks.jump(clock, by, self.now);
         if let (ClockKind::Ros, Jump::Back(_)) = (clock, by) {
-            // As the engine does for ROS time. Timers on the system clock are not told of jumps.
+            // ROS time jumps, as in the engine. Timers on the system clock are not notified of jumps.
             let reading = self.clocks.read(clock, self.now);
             self.executors.iter_mut().for_each(|executor| executor.scheduler.jump(clock, reading, 0));
         }
@@ -264,7 +264,7 @@ impl<'a> Driver<'a> {
     fn next_instant(&self) -> Option<Instant> {
         let of = |thread: &Thread| match &thread.phase {
             Phase::Running(_, Progress::EndsAt(at)) | Phase::Parked(at) => Some(*at).filter(|at| *at != Instant::MAX),
-            // A thread must hand its activation back now.
+            // The thread completes its activation at this instant.
             Phase::Ended(_) => Some(self.now),
             _ => None,
         };

@@ -6,22 +6,22 @@ use rospin_core::trace::TraceEvent;
 use rospin_core::{Activation, Instant};
 use rospin_scenario::Scenario;
 
-/// An event.
+/// Event of a simulation.
 ///
 /// Executors, threads and callbacks have their number in the scenario. Threads are numbered over all executors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Event {
-    /// The time. For a release it is the time at which the scheduler learned of it; the release time is in its
+    /// Time of the event. For a release it is the time at which the scheduler learned of it; the release time is in the
     /// activation.
     pub at: Instant,
-    /// The executor.
+    /// Number of the executor.
     pub executor: usize,
-    /// The kind of event.
+    /// Kind of the event.
     pub what: What,
 }
 
-/// The kinds of events.
+/// Kinds of events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum What {
@@ -31,31 +31,31 @@ pub enum What {
     Halted,
     /// The spin returned: all of its threads have stopped.
     SpinReturned,
-    /// The scheduler recorded an event, about this callback or about none.
+    /// The scheduler recorded a trace event. The number is that of the callback, if the event is about one.
     Scheduler(Option<usize>, TraceEvent),
-    /// A message was put into the callback's queue.
+    /// A message was put into the queue of the callback with this number.
     Arrived(usize),
-    /// The oldest message in the callback's queue, which had arrived at that time, was displaced.
+    /// A newer message displaced the oldest one in the callback's queue. The time is the displaced message's arrival.
     Dropped(usize, Instant),
-    /// A fault: the executor was not notified of the last message.
+    /// A fault of the scenario: the executor was not notified of the callback's last message.
     NotificationLost(usize),
-    /// A fault: the executor was notified without a message.
+    /// A fault of the scenario: the executor was notified although the callback has no new message.
     NotifiedForNothing(usize),
-    /// An activation of the callback took the message that had arrived at that time, or found none.
+    /// An activation of the callback took the message that had arrived at this time, or found no message.
     Took(usize, Option<Instant>),
-    /// The thread has nothing to run, or has stopped.
+    /// The thread with this number found nothing to run and parked, or has stopped.
     Parked(usize),
-    /// The thread was woken.
+    /// The thread with this number was woken.
     Woken(usize),
-    /// The thread got the core.
+    /// The thread (first number) got the core (second number).
     Placed(usize, usize),
-    /// The thread lost the core to another thread, or moves to another core.
+    /// The thread (first number) lost the core (second number) to another thread, or moves to another core.
     Displaced(usize, usize),
-    /// The thread waits for a lock that another thread holds.
+    /// The thread (first number) waits for the lock (second number), which another thread holds.
     Blocked(usize, usize),
-    /// The thread took a lock.
+    /// The thread (first number) took the lock (second number).
     Locked(usize, usize),
-    /// The thread released a lock.
+    /// The thread (first number) released the lock (second number).
     Unlocked(usize, usize),
     /// No executor has anything left to do at this instant.
     Settled,

@@ -9,8 +9,8 @@ use crate::system::{Lock, Phase, Progress, Step, Work};
 /// Returns the lock operations of a callback that runs for `run`: the time until the first one, and the operations in
 /// reverse order.
 pub(crate) fn steps(sections: &[(usize, Duration, Duration)], run: Duration) -> (Duration, Vec<Step>) {
-    // Time, lock, and true for taking it. Sections that would start after the callback's end are left out; locks that
-    // it still holds then are released.
+    // Each entry is a time, a lock, and true if the lock is taken then. Sections that would start after the callback's end are
+    // left out. Locks that it still holds at its end are released there.
     let reached = sections.iter().filter(|(_, after, _)| *after < run);
     let marks: Vec<(Duration, usize, bool)> = reached
         .flat_map(|(lock, after, hold)| [(*after, *lock, true), ((*after + *hold).min(run), *lock, false)])
@@ -61,7 +61,7 @@ impl Driver<'_> {
         *owner = Some(next);
         let phase = std::mem::replace(&mut self.threads[next].phase, Phase::Off);
         if let Phase::Blocked(work, then) = phase {
-            // It continues as soon as it has a core.
+            // The thread continues as soon as it has a core.
             self.threads[next].phase = Phase::Running(work, Progress::Left(then));
         }
         let executor = self.threads[next].executor;

@@ -8,21 +8,21 @@ use rospin_scenario::Scenario;
 use crate::event::{Event, render};
 use crate::statistics::Statistics;
 
-/// An activation that has ended.
+/// Activation that has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Run {
-    /// The callback, by its number in the scenario.
+    /// Number of the callback in the scenario.
     pub callback: usize,
-    /// The executor, by its number in the scenario.
+    /// Number of the executor in the scenario.
     pub executor: usize,
-    /// The executor's thread that it started on.
+    /// Thread of the executor that the activation started on.
     pub thread: ThreadIndex,
-    /// The release: arrival of the message, or due time of the timer.
+    /// Time of the release: arrival of the message, or due time of the timer.
     pub release: Instant,
-    /// The start time.
+    /// Time of the start.
     pub start: Instant,
-    /// The end time, after all awaits.
+    /// Time of the end, after all awaits.
     pub end: Instant,
 }
 
@@ -34,51 +34,51 @@ impl Run {
     }
 }
 
-/// A wait-set policy built a new ready set.
+/// Moment at which a wait-set policy built a new ready set.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct PollingPoint {
-    /// The time.
+    /// Time at which the set was built.
     pub at: Instant,
-    /// The executor, by its number in the scenario.
+    /// Number of the executor in the scenario.
     pub executor: usize,
-    /// The thread for which the set was built.
+    /// Thread for which the set was built.
     pub thread: ThreadIndex,
-    /// The callbacks in the set, by their numbers in the scenario, in the order of service.
+    /// Callbacks in the set, by their numbers in the scenario, in the order of service.
     pub ready_set: Vec<usize>,
 }
 
-/// The results of a callback.
+/// Results of a callback.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CallbackOutcome {
-    /// Its name.
+    /// Name of the callback.
     pub name: String,
     /// Response times of the activations that ended, from release to end.
     pub response: Statistics,
     /// Waiting times of the same activations, from release to start.
     pub wait: Statistics,
-    /// Number of missed deadlines: activations that ended late, and activations that had not ended when both their
-    /// deadline and the simulation were over.
+    /// Number of missed deadlines: activations that ended after their deadline, and activations that were not finished at the
+    /// end of the simulation although their deadline had passed.
     pub misses: u64,
-    /// Number of activations that were released and had not ended. Each waiting message is one. A timer has one, plus
-    /// those that it would catch up on.
+    /// Number of activations that were released and had not ended at the end of the simulation. Each waiting message counts as
+    /// one. A timer counts as one, plus the due times that it would catch up on.
     pub unfinished: u64,
-    /// Time that the oldest of them had waited.
+    /// Time that the oldest unfinished activation had waited at the end of the simulation.
     pub waited: Duration,
     /// Number of activations that found nothing to take, after a spurious notification.
     pub empty: u64,
     /// Number of messages that newer ones displaced.
     pub dropped: u64,
-    /// Number of a timer's due times that were given up, including those that passed while it waited at the end.
+    /// Number of a timer's due times that were given up, including those that passed while the timer waited at the end.
     pub overruns: u64,
-    /// Number of messages that are left in the queue.
+    /// Number of messages that are left in the queue at the end.
     pub queued: u64,
 }
 
 impl CallbackOutcome {
-    /// Returns true if it was released and never ran, although its deadline was before the end; or if at the end it had
-    /// waited for half of the simulated time, and for more than twice its longest response time.
+    /// Returns true if the callback was released and never ran, although its deadline was before the end; or if at the end it
+    /// had waited for half of the simulated time, and for more than twice its longest response time.
     #[must_use]
     pub fn is_starved(&self, simulated: Duration) -> bool {
         let never = self.response.count == 0 && self.misses > 0;
@@ -86,43 +86,43 @@ impl CallbackOutcome {
     }
 }
 
-/// The results of a chain.
+/// Results of a chain.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct ChainOutcome {
-    /// Its name.
+    /// Name of the chain.
     pub name: String,
-    /// Latencies of its complete instances, from the release of the first callback to the end of the last one.
+    /// Latencies of the chain's complete instances, from the release of the first callback to the end of the last one.
     pub latency: Statistics,
-    /// Number of missed deadlines: instances that ended late, and instances that had not ended when both their
-    /// deadline and the simulation were over.
+    /// Number of missed deadlines: instances that ended after their deadline, and instances that were not finished at the end
+    /// of the simulation although their deadline had passed.
     pub misses: u64,
     /// Release and latency of each instance, in the order of their ends.
     pub instances: Vec<(Instant, Duration)>,
 }
 
-/// The results of a simulation.
+/// Results of a simulation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// The seed.
+    /// Seed of the random execution times and arrivals.
     pub seed: u64,
-    /// The time at which the last callback ended.
+    /// Time at which the last callback ended.
     pub end: Instant,
-    /// The callbacks' results, in the scenario's order.
+    /// Results of the callbacks, in the scenario's order.
     pub callbacks: Vec<CallbackOutcome>,
-    /// The chains' results, in the scenario's order.
+    /// Results of the chains, in the scenario's order.
     pub chains: Vec<ChainOutcome>,
-    /// All activations that ended, in the order of their ends.
+    /// Activations that ended, in the order of their ends.
     pub runs: Vec<Run>,
-    /// All polling points, in order. Empty for policies that have none.
+    /// Polling points, in the order of time. Policies other than wait sets have none.
     pub polling_points: Vec<PollingPoint>,
-    /// All events, if they were requested.
+    /// Events, if [`Simulation::trace`](crate::Simulation::trace) asked for them.
     pub trace: Vec<Event>,
 }
 
 impl Outcome {
-    /// Returns the activations of a callback, by its name.
+    /// Returns the activations of the callback called `name`.
     pub fn runs_of<'a>(&'a self, scenario: &Scenario, name: &str) -> impl Iterator<Item = &'a Run> {
         let callback = scenario.callbacks.iter().position(|callback| callback.name == name);
         self.runs.iter().filter(move |run| Some(run.callback) == callback)

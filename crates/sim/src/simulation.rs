@@ -8,7 +8,7 @@ use crate::error::SimulationError;
 use crate::event::Observer;
 use crate::outcome::Outcome;
 
-/// A simulation that has not started yet.
+/// Simulation that has not started yet.
 ///
 /// ```
 /// use rospin_scenario::Scenario;
@@ -42,14 +42,14 @@ impl<'a> Simulation<'a> {
         Ok(Self { scenario, seed: scenario.seed, policies, observers: Vec::new(), progress: None, traces: false })
     }
 
-    /// Sets another seed than the scenario's.
+    /// Sets a seed, in place of the scenario's.
     #[must_use]
     pub const fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Sets a policy of the user's for an executor, in place of the scenario's.
+    /// Sets a policy of your own for the executor called `executor`, in place of the scenario's.
     ///
     /// # Errors
     /// If no executor has that name.
@@ -67,7 +67,7 @@ impl<'a> Simulation<'a> {
         self
     }
 
-    /// Sets a callback that gets the elapsed share of the virtual time, from 0 to 1. It is called every few thousand
+    /// Sets a callback that gets the elapsed share of the virtual time, from 0 to 1. The simulation calls it every few thousand
     /// instants, some hundred times per second.
     #[must_use]
     pub fn progress(mut self, progress: &'a mut dyn FnMut(f64)) -> Self {
@@ -75,7 +75,7 @@ impl<'a> Simulation<'a> {
         self
     }
 
-    /// Keeps all events in [`Outcome::trace`], which takes about a kilobyte per activation.
+    /// Keeps all events in [`Outcome::trace`], about a kilobyte for each activation.
     #[must_use]
     pub const fn trace(mut self) -> Self {
         self.traces = true;
@@ -85,7 +85,7 @@ impl<'a> Simulation<'a> {
     /// Runs the simulation to its end.
     ///
     /// # Errors
-    /// If virtual time does not advance any more.
+    /// If virtual time does not advance any more, because callbacks that take no time activate each other.
     pub fn run(self) -> Result<Outcome, SimulationError> {
         Driver::new(self.scenario, self.seed, self.policies, self.observers, self.traces)?.run(self.progress)
     }

@@ -15,13 +15,13 @@ use std::time::Duration;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// The number of durations.
+    /// Number of durations.
     pub count: usize,
     /// The minimum.
     pub min: Duration,
     /// The mean.
     pub mean: Duration,
-    /// The smallest duration that 99 % of them do not exceed.
+    /// Smallest value that 99 % of the durations do not exceed.
     pub p99: Duration,
     /// The maximum.
     pub max: Duration,

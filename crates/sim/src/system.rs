@@ -56,7 +56,7 @@ pub(crate) enum Spin {
 pub(crate) struct Executor {
     pub(crate) scheduler: Scheduler,
     pub(crate) sink: Sink,
-    /// The numbers of its callbacks, by entity index.
+    /// Numbers of the executor's callbacks, by entity index.
     pub(crate) callbacks: Vec<usize>,
     pub(crate) threads: std::ops::Range<usize>,
     pub(crate) inbox: Vec<Signal>,
@@ -75,7 +75,7 @@ pub(crate) struct Executor {
 pub(crate) enum Phase {
     /// Not spinning.
     Off,
-    /// Parked until that time, unless it is woken.
+    /// Parked until that time, or until it is woken.
     Parked(Instant),
     /// Asks for work as soon as it has a core.
     Picking,
@@ -93,7 +93,7 @@ pub(crate) enum Progress {
     Left(Duration),
 }
 
-/// A segment of an activation that is being executed.
+/// Segment of an activation that is being executed.
 #[derive(Debug)]
 pub(crate) struct Work {
     pub(crate) callback: usize,
@@ -117,7 +117,7 @@ pub(crate) struct Step {
 /// A lock with priority inheritance.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lock {
-    /// The thread that holds it.
+    /// Thread that holds the lock.
     pub(crate) owner: Option<usize>,
     /// Threads that wait for it, in the order of arrival.
     pub(crate) waiting: Vec<usize>,
@@ -163,7 +163,7 @@ pub(crate) struct Address {
     pub(crate) input: usize,
 }
 
-/// A route from one callback to another.
+/// Route of messages from one callback to another.
 pub(crate) struct Route {
     pub(crate) to: Address,
     /// The delay of messages, if there is a link.
@@ -189,7 +189,7 @@ pub(crate) struct Callback {
     pub(crate) tells_of_more: bool,
     pub(crate) queue: VecDeque<Message>,
     pub(crate) depth: usize,
-    /// True if its notification is in the executor's inbox.
+    /// True if the callback's notification is in the executor's inbox.
     pub(crate) notified: bool,
     pub(crate) execution: ExecutionTimes,
     /// Critical sections: lock, execution time before it, and execution time in it.
@@ -199,9 +199,9 @@ pub(crate) struct Callback {
     pub(crate) suspended: Vec<(u64, Item)>,
     /// A join's queues, by topic.
     pub(crate) inputs: Vec<VecDeque<Message>>,
-    /// The receivers of its messages.
+    /// Receivers of the callback's messages.
     pub(crate) routes: Vec<Route>,
-    /// Its chains, with its position in each.
+    /// Chains that the callback is part of, with its position in each.
     pub(crate) chains: Vec<(usize, usize)>,
     pub(crate) overrun: Option<(f64, Duration, Stream)>,
     pub(crate) loss: Option<(f64, Stream)>,

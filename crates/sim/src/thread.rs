@@ -26,8 +26,8 @@ impl Driver<'_> {
         let last = self.is_last_segment(&work);
         let Work { callback, activation, item, pending, .. } = work;
         let scheduler = &mut self.executors[executor].scheduler;
-        // Before the completion, so that messages that arrived during the run, which are released already, do not
-        // count as older than those that were left.
+        // This precedes the completion. Messages that arrived during the run are released already, and must not count as older
+        // than those that were left.
         if let Some(arrival) = pending {
             scheduler.release(arrival, activation.entity);
         }

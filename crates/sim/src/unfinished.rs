@@ -46,7 +46,7 @@ impl Driver<'_> {
             Overrun::CatchUp(limit) => passed.min(u64::from(limit)),
             _ => 0,
         };
-        // Catching up runs the latest due times.
+        // The catch-up policy runs the latest due times.
         let later = (passed - made_up + 1..=passed).map(|number| {
             let after = period.saturating_mul(u32::try_from(number).unwrap_or(u32::MAX));
             first.saturating_sub(after)
@@ -132,13 +132,13 @@ mod tests {
             let outcome = Simulation::new(&scenario).unwrap().run().unwrap();
             let [busy, timer, messages] = &outcome.callbacks[..] else { panic!("three callbacks") };
             assert_eq!((busy.response.count, busy.unfinished, busy.misses), (10, 0, 0));
-            // Due at 50, 250, 450, 650 and 850 ms.
+            // Its due times are 50, 250, 450, 650 and 850 ms.
             assert_eq!(
                 (timer.unfinished, timer.overruns, timer.waited),
                 (unfinished, lost, Duration::from_millis(950))
             );
             assert_eq!(timer.misses, if unfinished == 3 { 2 } else { 1 }, "{overrun}: late are 950 and 350 ms");
-            // Messages of 260, 510 and 760 ms wait; the first one was displaced.
+            // The messages of 260, 510 and 760 ms wait. The first message was displaced.
             assert_eq!((messages.unfinished, messages.dropped, messages.misses), (3, 1, 2));
             assert!(timer.is_starved(scenario.duration) && messages.is_starved(scenario.duration));
             assert!(!busy.is_starved(scenario.duration));

@@ -141,7 +141,7 @@ impl Policy for Flawed {
     }
 }
 
-/// Last in, first out, whatever its name.
+/// Policy that dispatches last in, first out.
 #[derive(Default)]
 struct Backwards;
 
@@ -234,7 +234,7 @@ fn callbacks_that_run_too_often_at_once() {
 
 #[test]
 fn threads_that_do_not_wake() {
-    // A hidden wake-up looks like a missing one.
+    // To an oracle that does not see the wake-up, the wake-up is missing.
     let asleep = |event: &Event| if matches!(event.what, What::Woken(_)) { Vec::new() } else { vec![*event] };
     assert_found(&events(asleep), Rule::WorkConservation);
 }
@@ -322,7 +322,7 @@ fn what_runs_before_the_spin() {
 
 #[test]
 fn what_starts_after_the_halt() {
-    // To the oracles, the executor is halted from the first millisecond on.
+    // The oracles see a halt of the executor after the first millisecond.
     let early = |event: &Event| {
         let halt = instead(event, What::Halted);
         if event.at > Instant::from_millis(0) { vec![halt, *event] } else { vec![*event] }

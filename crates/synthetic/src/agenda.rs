@@ -1,4 +1,4 @@
-//! What is going to come from outside, in order: messages, and the ends of waits.
+//! Agenda of future events from outside, in order: messages, and ends of waits.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use rospin_scenario::draw::Arrivals;
 
 use super::{lock, nanos};
 
-/// Where a message goes.
+/// Destination of a message.
 #[derive(Clone)]
 pub(super) enum Outlet {
     /// To the subscriptions of an in-process topic.
@@ -30,7 +30,7 @@ impl Outlet {
     }
 }
 
-/// What callbacks get: nothing but when it was published, on the engine's clock.
+/// Message that callbacks get. It has no content but the time of its publication, on the engine's clock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Message {
     pub(super) published: Instant,
@@ -97,7 +97,7 @@ pub(super) struct Messages {
 enum Entry {
     /// The next message of the release with this number.
     Message(usize),
-    /// What a callback waits for is there.
+    /// End of a callback's wait.
     Wake(Waker),
 }
 
@@ -134,7 +134,7 @@ impl Agenda {
         self.entries.first_key_value().map(|((at_ns, _), _)| *at_ns)
     }
 
-    /// The next thing that is due at `now_ns`.
+    /// Removes and returns the next entry that is due at `now_ns`.
     pub(super) fn pop(&mut self, now_ns: u64) -> Option<Due> {
         let entry = self.entries.first_entry()?;
         let at_ns = entry.key().0;

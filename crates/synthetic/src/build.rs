@@ -17,7 +17,7 @@ use super::work::{Released as _, Work};
 use super::world::{Pace, World};
 use super::{RealOutcome, RealPollingPoint, RealRun, SyntheticError, lock, nanos};
 
-/// A scenario that is ready to be spun.
+/// Scenario as executors and entities of the engine, ready to be spun.
 pub(super) struct System {
     pub(super) executors: Vec<Executor>,
     pub(super) world: Arc<World>,
@@ -28,7 +28,7 @@ pub(super) struct System {
     _entities: Vec<Box<dyn Any>>,
 }
 
-/// What a scheduler did, and which callbacks its entities are.
+/// Record of a scheduler's decisions, with the callbacks of its entities.
 #[derive(Clone, Default)]
 pub(super) struct Record {
     pub(super) events: Arc<Mutex<Vec<(Instant, TraceEvent)>>>,
@@ -37,7 +37,7 @@ pub(super) struct Record {
 }
 
 impl System {
-    /// What came of it, once nothing spins any more.
+    /// Returns the results, once no executor spins any more.
     pub(super) fn outcome(&self) -> RealOutcome {
         let mut polling_points = Vec::new();
         for record in &self.records {
@@ -84,7 +84,7 @@ pub(super) fn build(
     let groups: Vec<_> = scenario.groups.iter().filter_map(|group| builder.group(group, &executors)).collect();
     let mut entities = Vec::new();
     for (number, plan) in scenario.callbacks.iter().enumerate() {
-        // The check has found the group.
+        // The check of the scenario made sure that the group exists.
         let Some((_, executor, group)) = groups.iter().find(|(name, ..)| *name == plan.group) else {
             continue;
         };
@@ -141,12 +141,12 @@ fn executors(scenario: &Scenario, context: &Context) -> Result<(Vec<Executor>, V
     Ok(made)
 }
 
-/// How messages get to a callback.
+/// Way in which messages reach a callback.
 #[derive(Clone)]
 enum Inlet {
-    /// It has none: a timer.
+    /// No messages: a timer.
     None,
-    /// A subscription of that in-process topic.
+    /// Subscription of the in-process topic with this name.
     Topic(String),
     Mailbox(Arc<Mailbox>),
 }
@@ -177,7 +177,7 @@ struct Builder<'a> {
     runs: Arc<Mutex<Vec<RealRun>>>,
 }
 
-/// Sets what all kinds of options have in common.
+/// Sets the options that all kinds of entities have in common.
 macro_rules! with_common {
     ($options:expr, $plan:expr) => {{
         let mut options = $options.name(&$plan.name);
@@ -224,7 +224,7 @@ fn boxed(handle: impl Any) -> Box<dyn Any> {
 }
 
 impl Builder<'_> {
-    /// Its name, its executor and the group itself.
+    /// Returns the group with its name and its executor.
     fn group<'g>(&self, plan: &'g rospin_scenario::Group, executors: &[Executor]) -> Option<(&'g str, usize, Group)> {
         let executor = self.scenario.executors.iter().position(|executor| executor.name == plan.executor)?;
         let group = match plan.kind {
@@ -264,7 +264,7 @@ impl Builder<'_> {
             Some(period) => TimerOptions::periodic(self.world.scaled(period)),
             None => TimerOptions::one_shot(std::time::Duration::ZERO),
         };
-        // What the timer's clock shows at the scenario's zero, which may be a moment from now.
+        // Reading of the timer's clock at the scenario's zero, which may be a moment in the future.
         let clock = self.context.clock();
         let ahead = self.world.zero().saturating_since(clock.now());
         let zero = match plan.clock {
@@ -275,7 +275,7 @@ impl Builder<'_> {
         with_common!(options.clock(plan.clock).overrun(plan.overrun).first_due(due), plan)
     }
 
-    /// Where a message to `address` goes, each place once.
+    /// Returns the destinations of a message to `address`, without repetitions.
     fn outlets(&self, address: &str) -> Result<Vec<Outlet>, SyntheticError> {
         let mut topics: Vec<&String> = Vec::new();
         let mut outlets = Vec::new();

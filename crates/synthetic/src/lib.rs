@@ -30,64 +30,66 @@ use self::world::{Pace, World};
 
 /// Time to build the system before its zero; more only lets a slow machine begin late.
 const LEAD: Duration = Duration::from_millis(20);
-/// How often progress is told.
+/// Time between two calls of the function that shows progress.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
-/// An activation that ran to its end. Times in nanoseconds of the scenario, since its beginning.
+/// Activation that ran to its end. Its times are nanoseconds since the scenario began.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RealRun {
-    /// The callback, by its number in the scenario.
+    /// Number of the callback in the scenario.
     pub callback: usize,
-    /// Publication of the message, due time of the timer.
+    /// Time of its release: of a message's publication, or a timer's due time.
     pub release_ns: u64,
-    /// When it started.
+    /// Time of its start.
     pub start_ns: u64,
-    /// When it ended, after all that it waited for.
+    /// Time of its end, after all of its waits.
     pub end_ns: u64,
 }
 
-/// A wait-set policy built a new ready set.
+/// Moment at which a wait-set policy built a new ready set.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RealPollingPoint {
-    /// When, in nanoseconds of the scenario.
+    /// Time in nanoseconds since the scenario began.
     pub at_ns: u64,
-    /// The callbacks in it, by their numbers in the scenario, in the order in which they will be served.
+    /// Callbacks in the ready set, by their numbers in the scenario, in the order in which they will run.
     pub ready_set: Vec<usize>,
 }
 
-/// What came of a run.
+/// Results of a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RealOutcome {
-    /// In the order of the ends.
+    /// Activations that ran to their ends, in the order of these.
     pub runs: Vec<RealRun>,
-    /// In the order of time; none with policies that build no ready sets.
+    /// Polling points, in the order of time. Policies other than wait sets have none.
     pub polling_points: Vec<RealPollingPoint>,
 }
 
-/// Why a scenario cannot run on the engine.
+/// Reasons for which a scenario cannot run on the engine.
 #[derive(Debug, thiserror::Error)]
 pub enum SyntheticError {
-    /// The scenario makes no sense.
+    /// The scenario does not pass its check.
     #[error("the scenario cannot be run: {0}")]
     Scenario(#[from] CheckError),
-    /// The simulator can do it, the engine cannot.
+    /// The scenario uses a feature that the simulator has and the engine does not.
     #[error("the engine cannot {0}; simulate the scenario instead")]
     Unsupported(&'static str),
-    /// Times cannot be scaled by that.
+    /// The scale is not a finite number above zero.
     #[error("a scale of {0} makes no sense; give a number above zero")]
     Scale(f64),
-    /// The engine refused to create something.
+    /// The engine refused to create an entity or an executor.
     #[error("the engine refused: {0}")]
     Refused(String),
-    /// An executor did not spin to the end.
+    /// The spin of an executor ended with an error.
     #[error(transparent)]
     Spin(#[from] SpinError),
 }
 
-/// Runs the scenario in real time, every duration multiplied by `scale`; `progress` is told the share that is done.
+/// Runs the scenario in real time, with every duration multiplied by `scale`. It calls `progress` with the share that is done,
+/// 0 to 1, ten times a second. It blocks until the scenario ends.
 ///
 /// # Errors
-/// If the scenario makes no sense, or asks for what the engine cannot do.
+/// If the scenario does not pass its check, if it uses a feature that the engine does not have, if `scale` is invalid, or if an
+/// executor's spin fails.
 pub fn run(scenario: &Scenario, scale: f64, progress: &dyn Fn(f64)) -> Result<RealOutcome, SyntheticError> {
     if !(scale.is_finite() && scale > 0.0) {
         return Err(SyntheticError::Scale(scale));
@@ -95,7 +97,7 @@ pub fn run(scenario: &Scenario, scale: f64, progress: &dyn Fn(f64)) -> Result<Re
     let system =
         build::build(scenario, ContextOptions::new(), |clock| Pace::Real { start: clock.now() + LEAD, scale })?;
     let world = &*system.world;
-    // What is there at the beginning.
+    // Messages of time 0 are published before any executor spins.
     world.fire_due(0);
     world.sleep_until(0);
     thread::scope(|scope| {
@@ -115,9 +117,9 @@ pub fn run(scenario: &Scenario, scale: f64, progress: &dyn Fn(f64)) -> Result<Re
     Ok(system.outcome())
 }
 
-/// One executor, from its start to its stop.
+/// Spins one executor from its start to its stop.
 fn spin(world: &World, executor: &Executor, plan: &rospin_scenario::Executor) -> Result<(), SpinError> {
-    // One that would start after the end never spins.
+    // An executor whose start is after the scenario's end never spins.
     if nanos(plan.start) >= world.end_ns {
         return Ok(());
     }
@@ -134,7 +136,7 @@ fn watch(system: &System, scenario: &Scenario, progress: &dyn Fn(f64), one_retur
     let all_run_to_the_end = stops.iter().all(|(at_ns, _)| *at_ns == world.end_ns);
     for (at_ns, executor) in stops {
         while world.now_ns() < at_ns {
-            // Before its time only because of a panic.
+            // An executor returns before its time only if a thread panicked.
             if all_run_to_the_end && one_returned() {
                 break;
             }
@@ -155,6 +157,6 @@ fn nanos(duration: Duration) -> u64 {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing is left half done under these locks.
+    // A panic leaves nothing half changed under these locks, so their poison is ignored.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

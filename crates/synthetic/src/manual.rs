@@ -15,19 +15,20 @@ use super::build::{self, Record, System};
 use super::world::{MANUAL_ZERO, Others, Pace, World};
 use super::{RealOutcome, SyntheticError, lock, nanos};
 
-/// What the system clock shows at the beginning, as in the simulator: it can be set back without reaching its epoch.
+/// Reading of the system clock at the beginning, as in the simulator. A test can set the clock back from there without reaching
+/// its epoch.
 const SYSTEM_START: Instant = Instant::from_millis(1_000_000_000_000);
 
 /// A pick of the scheduler's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Decision {
-    /// The callback, by its number in the scenario.
+    /// Number of the callback in the scenario.
     pub(crate) callback: usize,
-    /// 0 for an activation's first segment, then counted up.
+    /// Number of the segment within its activation, from 0.
     pub(crate) segment: u32,
     /// Arrival of the message, due time of the timer, wake-up.
     pub(crate) release_ns: u64,
-    /// When it started.
+    /// Time of the segment's start.
     pub(crate) start_ns: u64,
 }
 
@@ -73,12 +74,12 @@ pub(crate) fn run(scenario: &Scenario) -> Result<(Vec<Decision>, RealOutcome), S
             None => break,
         }
     }
-    // The two hold each other.
+    // World and driver refer to each other. Removing one reference lets both be dropped.
     world.set_others(None);
     Ok((decisions(&system), system.outcome()))
 }
 
-/// All executors, on one core.
+/// Driver of all executors, on one core.
 struct Driver {
     scenario: Scenario,
     world: Arc<World>,
@@ -97,7 +98,7 @@ impl Driver {
             let mut above = self.by_urgency.iter().copied().take_while(is_above);
             if !above.any(|executor| self.spins(executor) && self.run_one(executor)) {
                 let now_ns = self.world.now_ns();
-                // Only now: a wait of no length is over after the next pick.
+                // The agenda is read after the last pick, which may have begun a wait of length zero. That is over now.
                 if self.world.enter(|agenda| agenda.next_ns()).is_none_or(|next_ns| next_ns > now_ns) {
                     return;
                 }
@@ -106,7 +107,7 @@ impl Driver {
         }
     }
 
-    /// Whether it is between its start and its stop.
+    /// True if the current time is between the executor's start and its stop.
     fn spins(&self, executor: usize) -> bool {
         let plan = &self.scenario.executors[executor];
         let stop_ns = plan.stop.map_or(self.world.end_ns, nanos).min(self.world.end_ns);
@@ -154,8 +155,8 @@ fn decisions(system: &System) -> Vec<Decision> {
     decisions
 }
 
-/// When timers may be due next: the engine sleeps until then by itself, but under a manual clock it is for the driver to
-/// know. At an instant too many the executor spins for nothing, which changes nothing.
+/// Instants at which timers may be due next. The engine sleeps until them by itself, but under a manual clock the driver has to
+/// know them. At a superfluous instant the executor spins without any effect.
 struct Alarms {
     /// By callback: the last due time that was served, and when it was.
     served: Vec<Option<(u64, u64)>>,

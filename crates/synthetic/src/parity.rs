@@ -24,10 +24,10 @@ use crate::RealPollingPoint;
 use crate::manual::{self, Decision};
 
 const RANDOM_SCENARIOS: u64 = 5_000;
-/// What the generator counts in.
+/// Unit of the generator's random durations.
 const STEP: Duration = Duration::from_micros(100);
 
-/// What both sides must agree on.
+/// Behaviour that must be the same on both sides.
 #[derive(PartialEq, Eq, Debug, Default)]
 struct Behaviour {
     decisions: Vec<Decision>,
@@ -61,7 +61,7 @@ fn in_the_simulator(scenario: &Scenario) -> Behaviour {
     let mut picks = Picks::default();
     let simulation = Simulation::new(scenario).expect("a scenario that makes sense");
     let mut outcome = simulation.observe(&mut picks).run().expect("it runs to its end");
-    // In the engine's order: every executor has a record of its own.
+    // Sorted by executor, as in the engine, where every executor has a record of its own.
     picks.0.sort_by_key(|(executor, _)| *executor);
     outcome.polling_points.sort_by_key(|point| (point.at, point.executor));
     let points = outcome.polling_points.into_iter();
@@ -133,7 +133,7 @@ impl Generator {
             generator.add_executor(&mut scenario, number);
         }
         for number in 0..generator.between(executors, 3) {
-            // One each at least, then any.
+            // The first groups go to one executor each, so that each executor has one. The others go to any.
             let executor = if number < executors { number } else { generator.0.below(executors) };
             let mut group = Group::new(format!("g{number}"), format!("x{executor}"));
             if generator.chance(25) {
@@ -156,7 +156,7 @@ impl Generator {
     fn add_executor(&mut self, scenario: &mut Scenario, number: u64) {
         let mut executor = Executor::new(format!("x{number}"));
         executor.policy = policy::POLICIES[self.between(0, 4) as usize].name.to_owned();
-        // None twice.
+        // No two executors have the same priority.
         executor.os_priority = (self.between(1, 30) * 3 + number) as u8;
         if self.chance(10) {
             executor.start = self.steps(1, 100);
@@ -201,8 +201,9 @@ impl Generator {
             }
             callback.releases_group_at_await = self.chance(50);
         }
-        // Left out: a synchronous callback of a reentrant group with several activations under way on one thread. There the
-        // simulator tells at the take of what is left, the engine at the end, when a newer message may have been released.
+        // The generator makes no synchronous callback of a reentrant group with several activations in flight on one thread.
+        // There the simulator reports the remaining messages when one is taken, and the engine when the callback ends, by when
+        // a newer message may have been released.
         if callback.is_async() && self.chance(30) {
             callback.max_in_flight = Some(self.between(1, 3) as u32);
         }
@@ -299,7 +300,7 @@ fn shrink(mut scenario: Scenario) -> Scenario {
     }
 }
 
-/// Scenarios with one thing less.
+/// Returns the scenarios that lack one part of `scenario` each.
 fn smaller(scenario: &Scenario) -> Vec<Scenario> {
     let mut candidates = Vec::new();
     let mut without = |change: &dyn Fn(&mut Scenario)| {
@@ -370,7 +371,7 @@ fn parity_of_random_scenarios() {
         decisions += behaviour.decisions.len();
         polling_points += behaviour.polling_points.len();
     }
-    // Not a single one would be a quiet kind of parity.
+    // A generator whose scenarios decide nothing would pass without a comparison.
     assert!(seeds().count() == 1 || (decisions > 50_000 && polling_points > 5_000), "{decisions} {polling_points}");
 }
 

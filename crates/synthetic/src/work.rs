@@ -1,4 +1,4 @@
-//! What a synthetic callback does: it takes time, waits, and publishes.
+//! Work of a synthetic callback: it takes time, waits, and publishes.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex};
@@ -24,10 +24,10 @@ pub(super) struct Work {
     runs: Arc<Mutex<Vec<RealRun>>>,
 }
 
-/// What is drawn, by the names that the simulator draws it by.
+/// Sources of the random times, with the names under which the simulator draws the same times.
 struct Draws {
     execution: ExecutionTimes,
-    /// How long the callback waits, and how long it runs then.
+    /// Waits of the callback, each with the execution time after it.
     awaits: Vec<(ExecutionTimes, ExecutionTimes)>,
     overrun: Option<(f64, Duration, Stream)>,
 }
@@ -107,7 +107,7 @@ impl Work {
                 Poll::Pending
             }
             Some(until_ns) if self.world.now_ns() >= until_ns => Poll::Ready(()),
-            // Polled for nothing: the waker is in the agenda still.
+            // A spurious poll: the waker is still in the agenda.
             Some(_) => Poll::Pending,
         })
         .await;
@@ -122,9 +122,9 @@ impl Work {
     }
 }
 
-/// Something that a callback is given.
+/// Argument of a callback: anything with a release time.
 pub(super) trait Released {
-    /// When it was released, on the engine's clock.
+    /// Returns the time of its release, on the engine's clock.
     fn release(&self) -> Instant;
 }
 

@@ -1,4 +1,4 @@
-//! What callbacks and drivers share: the time, and what comes from outside.
+//! State that callbacks and drivers share: the time, and the agenda of events from outside.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::Waker;
@@ -11,7 +11,7 @@ use rustix::time::{ClockId, clock_gettime};
 use super::agenda::{Agenda, Due};
 use super::{lock, nanos};
 
-/// How time passes.
+/// Way in which time passes.
 pub(super) enum Pace {
     /// By itself: the scenario's zero, and how long one of its seconds is in seconds.
     Real { start: Instant, scale: f64 },
@@ -20,18 +20,19 @@ pub(super) enum Pace {
     Manual(ManualClock),
 }
 
-/// What a manual clock shows at the scenario's zero: the inbox takes an arrival at the clock's own zero for 1 ns later.
+/// Reading of a manual clock at the scenario's zero. It is not 0, because the inbox moves an arrival at the clock's own zero to
+/// 1 ns.
 pub(super) const MANUAL_ZERO: Instant = Instant::from_millis(1_000);
 
-/// What goes on under a manual clock besides the callback that runs.
+/// Executors other than the one whose callback runs, under a manual clock.
 pub(super) trait Others: Send + Sync {
     /// Runs whatever is ready in executors that are more urgent than that, until nothing is; that takes time.
     fn preempt(&self, os_priority: u8);
-    /// When one of them may have something to do next, after now.
+    /// Returns the next time after now at which one of the executors may have something to do.
     fn next_ns(&self) -> Option<u64>;
 }
 
-/// What callbacks and drivers share.
+/// State that callbacks and drivers share.
 pub(super) struct World {
     clock: Clock,
     pace: Pace,
@@ -75,7 +76,7 @@ impl World {
         }
     }
 
-    /// How long one of the scenario's durations is on the engine's clocks.
+    /// Returns the length of one of the scenario's durations on the engine's clocks.
     pub(super) fn scaled(&self, duration: Duration) -> Duration {
         match &self.pace {
             Pace::Real { scale, .. } => duration.mul_f64(*scale),
@@ -123,10 +124,10 @@ impl World {
         enter(&mut lock(&self.agenda))
     }
 
-    /// Lets everything happen that is due at `now_ns`.
+    /// Publishes the messages and wakes the callbacks that are due at `now_ns`.
     pub(super) fn fire_due(&self, now_ns: u64) {
         loop {
-            // On a line of its own, so that nothing runs under the lock.
+            // A statement of its own, so that the lock is released before the entry is handled.
             let due = lock(&self.agenda).pop(now_ns);
             match due {
                 Some(Due::Message(outlets)) => outlets.iter().for_each(|outlet| outlet.send(self.now())),
@@ -136,7 +137,7 @@ impl World {
         }
     }
 
-    /// Who else runs under a manual clock.
+    /// Sets the other executors under a manual clock.
     #[cfg_attr(not(test), expect(dead_code, reason = "for the test of parity"))]
     pub(super) fn set_others(&self, others: Option<Arc<dyn Others>>) {
         *lock(&self.others) = others;
@@ -173,7 +174,7 @@ impl World {
             let agenda = lock(&self.agenda);
             let left = agenda.next_ns().map(|next_ns| self.left_until(next_ns)).unwrap_or(Duration::from_millis(100));
             if !left.is_zero() {
-                // Closing is noticed in a moment at the latest.
+                // The loop wakes every 100 ms at the latest, and then notices that the world is closed.
                 let left = left.min(Duration::from_millis(100));
                 drop(self.changed.wait_timeout(agenda, left).unwrap_or_else(PoisonError::into_inner));
             }

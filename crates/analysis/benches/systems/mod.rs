@@ -27,7 +27,7 @@ pub(crate) fn sized(seed: u64, threads: u16, count: usize, load: f64) -> Scenari
     scenario.seed = seed;
     scenario.duration = Duration::from_secs(1);
     scenario.cores = Some(threads);
-    // All threads in one executor, or an executor for each.
+    // Either one executor has all threads, or each thread has an executor of its own.
     let together = rng.below(2) == 0;
     let executors = if together { 1 } else { threads };
     for number in 0..executors {
@@ -50,7 +50,7 @@ pub(crate) fn sized(seed: u64, threads: u16, count: usize, load: f64) -> Scenari
             scenario.groups.push(group);
         }
     }
-    // Periods of a system are within some orders of magnitude, anywhere from nanoseconds to seconds.
+    // The periods of a system are within some orders of magnitude, anywhere from nanoseconds to seconds.
     let waits = rng.below(8) == 0;
     let (lowest, orders) = (2 + rng.below(6) as u32, 1 + rng.below(4));
     let shares = shares(rng, count, load * f64::from(threads));
@@ -150,7 +150,7 @@ fn lighten(scenario: &mut Scenario, load: f64) {
                 }
             }
         }
-        // A callback that takes a nanosecond cannot be made shorter, only rarer.
+        // The execution time of a callback that takes 1 ns cannot be reduced, so its period is doubled.
         let stuck =
             scenario.callbacks.iter().filter(|plan| plan.execution == ExecutionTime::Fixed(Duration::from_nanos(1)));
         if stuck.count() > 0 {

@@ -1,4 +1,4 @@
-//! Audsley's optimal priority assignment, between the executors of a core and inside each.
+//! Audsley's optimal priority assignment, for the executors of a core and for the callbacks of each executor.
 //!
 //! The bounds of an executor depend on which others are more urgent, not on their order; the same is true of callbacks
 //! inside. So whatever can have the lowest level may as well have it.
@@ -11,7 +11,7 @@ use crate::system::{Policy, System};
 pub(super) fn assign(system: &mut System) -> Result<(), AnalysisError> {
     for core in 0..system.cores.len() {
         let mut open = system.cores[core].executors.clone();
-        // All of them above the levels that are given out.
+        // All executors start above the levels that are assigned from below.
         let above = u8::try_from(open.len()).unwrap_or(u8::MAX).saturating_add(1).min(99);
         open.iter().for_each(|executor| system.executors[*executor].os_priority = above);
         for level in 1..=open.len() {
@@ -36,7 +36,7 @@ pub(super) fn assign(system: &mut System) -> Result<(), AnalysisError> {
     }
 }
 
-/// Priorities for the callbacks of one executor.
+/// Assigns priorities to the callbacks of one executor.
 fn inside(system: &mut System, executor: usize) -> Result<(), AnalysisError> {
     let mut open = system.executors[executor].callbacks.clone();
     if system.executors[executor].policy != Policy::FixedPriority {

@@ -23,11 +23,11 @@ use crate::known::Known;
 use crate::solve::solve;
 use crate::system::{System, nanos};
 
-/// The number of allocations that are judged.
+/// Largest number of allocations that are analysed.
 const TRIALS: u64 = 10_000;
-/// Work for one of them.
+/// Budget of work for the analysis of one allocation.
 const WORK_EACH: u64 = 400_000;
-/// Work for all of them.
+/// Budget of work for all allocations together.
 const WORK: u64 = 600_000_000;
 /// The number of steps without a better allocation after which the search goes on from elsewhere.
 const PATIENCE: u64 = 250;
@@ -71,14 +71,14 @@ pub(super) fn allocate(
     let order = search.ranks_of(scenario);
     let firsts = [search.by_chains(), search.by_load()].map(|cores| Choice { cores, ranks: order.clone() });
     let given = if is_free { search.given(analysis.scenario()) } else { None };
-    // Half of the work is left for the second search.
+    // Half of the work is reserved for the second search.
     let share = if given.is_some() { 2 } else { 1 };
     let best = search.climb(firsts.into(), is_free, TRIALS / share, WORK / share);
     let Some((choice, latencies)) = given.filter(|_| best.0.is_open()) else { return Ok(search.scenario(&best.1)) };
     let there = search.judge(&choice);
     search.longest = Some(latencies);
     let kept = search.climb(vec![choice], is_free, TRIALS, WORK);
-    // The first level of criticality at which a chain misses its deadline there.
+    // The first level of criticality at which a chain misses its deadline in the given allocation.
     let level = there.chains.iter().position(|count| *count > 0).unwrap_or(0);
     let helps = |score: &Score| score.chains[..=level] < there.chains[..=level];
     let is_kept = there.chains.is_empty() || helps(&kept.0) || !helps(&best.0);
@@ -113,14 +113,14 @@ struct Search<'a> {
 impl<'a> Search<'a> {
     fn new(analysis: &'a Analysis<'a>, scenario: &Scenario, top: u8) -> Result<Self, AnalysisError> {
         let mut base = scenario.clone();
-        // All on the first core for now: the search places them.
+        // All executors are put on the first core for now. The search moves them.
         base.executors
             .iter_mut()
             .filter(|executor| executor.threads == 1)
             .for_each(|executor| executor.cores = vec![0]);
         let system = match analysis.of(&base).unloaded_system() {
             Ok(system) => system,
-            // An executor with several threads does not fit on that core.
+            // An executor with several threads does not fit on one core.
             Err(_) => analysis.of(scenario).unloaded_system()?,
         };
         let rates = system.rates();
@@ -146,7 +146,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// The order that the executors have there.
+    /// Returns the executors' order of urgency in that scenario.
     fn ranks_of(&self, scenario: &Scenario) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.loads.len()).collect();
         order.sort_by_key(|executor| Reverse(scenario.executors[*executor].os_priority));
@@ -180,7 +180,7 @@ impl<'a> Search<'a> {
         while self.trials > 0 && self.work > 0 && best_score.is_open() && self.movable.len() > 1 {
             since += 1;
             if since > PATIENCE {
-                // From the best one so far, some steps aside.
+                // The search continues from the best allocation so far, some random steps away from it.
                 here = best.clone();
                 for _ in 0..3 {
                     self.step(rng, &mut here, is_free);
@@ -310,7 +310,7 @@ impl<'a> Search<'a> {
         }
         self.work = self.work.saturating_sub(WORK_EACH - budget.left());
         if self.longest.is_some() {
-            // Beside what is there, every latency counts, and callbacks only where latencies are equal.
+            // Compared with the given allocation, every latency counts, and callbacks count only where latencies are equal.
             (score.callbacks, score.late, score.long) = (0, shares, score.callbacks as f64);
         }
         score

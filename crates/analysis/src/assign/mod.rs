@@ -1,4 +1,4 @@
-//! Priorities and cores: assignments that make deadlines hold.
+//! Assignments of priorities and cores with which deadlines hold.
 
 mod audsley;
 mod cores;
@@ -18,7 +18,7 @@ use crate::system::System;
 /// callbacks.
 const OS_PRIORITY_TOP: u8 = 80;
 
-/// Priorities of callbacks, OS priorities and cores of executors.
+/// Assignment of priorities to callbacks, and of OS priorities and cores to executors.
 ///
 /// ```
 /// use rospin_analysis::{Analysis, Assignment};
@@ -39,26 +39,27 @@ const OS_PRIORITY_TOP: u8 = 80;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Assignment {
-    /// By executor.
+    /// OS settings by executor.
     pub executors: BTreeMap<String, OsSetting>,
-    /// Priorities by callback, the larger number first.
+    /// Priorities by callback. A larger number is more urgent.
     pub callbacks: BTreeMap<String, u32>,
 }
 
-/// The setting that the operating system is told of an executor's threads.
+/// Setting of the operating system for an executor's threads.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct OsSetting {
     /// `SCHED_FIFO` priority, 1 to 99.
     pub priority: u8,
-    /// Cores that they may use; all if empty.
+    /// Cores that the threads may use; all cores if empty.
     pub cores: Vec<u16>,
 }
 
 impl Assignment {
-    /// By the rules of PiCAS (Choi et al., RTAS 2021; Choi et al. 2022): callback priorities from criticality and position
-    /// in the chains, executors in the order of their most urgent callback, a chain on one core where it fits. Where deadlines
-    /// are not proven to hold that way, a search for other cores, and another order of executors, with which more of them are.
+    /// Returns an assignment by the rules of PiCAS (Choi et al., RTAS 2021; Choi et al. 2022). Callbacks get priorities by
+    /// their chain's criticality and their position in it. Executors are ordered by their most urgent callback. A chain is put
+    /// on one core where it fits. If deadlines are not proven to hold that way, a search looks for other cores, and another
+    /// order of executors, with which more of them are.
     ///
     /// # Errors
     /// If the system cannot be analysed.
@@ -74,21 +75,22 @@ impl Assignment {
         Self::by_urgency(analysis, &system, urgency, true)
     }
 
-    /// Rate monotonic (Liu and Layland 1973): what comes more often first; executors in the order of their most frequent
-    /// callback.
+    /// Returns a rate monotonic assignment (Liu and Layland 1973): a higher rate gives a higher priority. Executors are ordered
+    /// by their most frequent callback.
     ///
     /// # Errors
     /// If the system cannot be analysed.
     pub fn rate_monotonic(analysis: &Analysis<'_>) -> Result<Self, AnalysisError> {
         let system = anywhere(analysis)?;
         let rates = system.rates();
-        // As a period, so that it can be compared; what comes a few times only is last.
+        // Rates are converted to periods, so that they can be compared. Callbacks that are released only a few times in all
+        // come last.
         let period = |callback: usize| if rates[callback] > 0.0 { (1.0 / rates[callback]) as u64 } else { u64::MAX };
         Self::by_urgency(analysis, &system, period, false)
     }
 
-    /// Deadline monotonic (Leung and Whitehead 1982): the shorter deadline first; a callback without one has that of its
-    /// chain, or comes last.
+    /// Returns a deadline monotonic assignment (Leung and Whitehead 1982): a shorter deadline gives a higher priority. A
+    /// callback without a deadline has that of its chain. Without either, it comes last.
     ///
     /// # Errors
     /// If the system cannot be analysed.
@@ -104,16 +106,17 @@ impl Assignment {
         Self::by_urgency(analysis, &system, deadline, false)
     }
 
-    /// Audsley's optimal assignment (1991; for callbacks that are not preempted George et al. 1996): from the lowest
-    /// priority up, whichever can have it and still meets its deadline. Cores stay as they are, if they can. It finds an order whenever
-    /// there is one, for systems without chains and asynchronous callbacks; for others, it finds one or does not.
+    /// Returns Audsley's optimal assignment (1991; for callbacks without preemption George et al. 1996): from the lowest
+    /// priority up, it gives each priority to a callback that still meets its deadline there. Cores stay as they are if the
+    /// system can be analysed with them. For systems without chains and asynchronous callbacks, it finds an order whenever one
+    /// exists. For others it may miss one.
     ///
     /// # Errors
     /// If no order is found, or the system cannot be analysed.
     pub fn audsley(analysis: &Analysis<'_>) -> Result<Self, AnalysisError> {
         let scenario = match analysis.system() {
             Ok(_) => analysis.scenario().clone(),
-            // Cores first, where they are missing or asked for too much.
+            // Cores are assigned first if they are missing or overloaded.
             Err(error @ (AnalysisError::Overloaded { .. } | AnalysisError::NotAnalyzable { .. })) => {
                 let placed = Self::deadline_monotonic(analysis).map_err(|_| error)?;
                 placed.apply(analysis.scenario())
@@ -125,7 +128,7 @@ impl Assignment {
         Ok(Self::of(&scenario, &system))
     }
 
-    /// The scenario with these priorities and cores. What is not named stays as it is.
+    /// Returns a copy of the scenario with these priorities and cores. Callbacks and executors that are not named keep theirs.
     #[must_use]
     pub fn apply(&self, scenario: &Scenario) -> Scenario {
         let mut scenario = scenario.clone();
@@ -155,7 +158,7 @@ impl Assignment {
         for (level, callback) in (1..).zip(callbacks.iter().rev()) {
             system.callbacks[*callback].priority = level;
         }
-        // The order of the executors is that of their first callbacks.
+        // Executors are ordered by their first callbacks.
         let mut executors: Vec<usize> = Vec::new();
         for callback in callbacks {
             let executor = system.callbacks[callback].executor;
@@ -178,7 +181,7 @@ impl Assignment {
         Ok(assignment)
     }
 
-    /// Returns the assignment that the system has.
+    /// Returns the system's present assignment.
     fn of(scenario: &Scenario, system: &System) -> Self {
         let with_callbacks = system.executors.iter().zip(&scenario.executors);
         let executors = with_callbacks.map(|(executor, plan)| {

@@ -18,15 +18,15 @@ pub(crate) fn replay(name: &str, seed: u64) -> String {
 /// A kind of system.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// An executor for each callback, on one core.
+    /// One executor for each callback, all on one core.
     Preemptive,
     /// One executor, alone on its core, under this policy.
     Alone(&'static str),
-    /// The same, with callbacks that wait in the middle.
+    /// One executor, alone on its core, with callbacks that wait between two segments.
     Asynchronous(&'static str),
     /// Many of those, in up to three groups that they may hold: with so many threads; if one, perhaps with another executor on its core.
     Holding(&'static str, u16),
-    /// Several executors on one core, of all policies.
+    /// Several executors of all policies on one core.
     Shared,
     /// An executor with several threads.
     Threads,
@@ -91,7 +91,7 @@ fn shares(rng: &mut Stream, count: usize, total: f64) -> Vec<f64> {
 
 const PERIODS_US: [u64; 8] = [1_000, 2_000, 3_000, 4_000, 5_000, 8_000, 10_000, 20_000];
 
-/// The system of this kind that belongs to `seed`.
+/// Returns the system of this kind that belongs to `seed`.
 pub(crate) fn random(kind: Kind, seed: u64) -> System {
     let rng = &mut Stream::new(seed, &format!("{kind:?}"));
     let mut scenario = Scenario::default();
@@ -103,8 +103,7 @@ pub(crate) fn random(kind: Kind, seed: u64) -> System {
     let mut system = System { scenario, simulated: None, overheads: Overheads::default(), reservation: None };
     let mut utilization = 0.3 + rng.below(650) as f64 / 1000.0;
     match kind {
-        // Groups keep threads idle: half of what they have.
-        // Most systems would have no bound.
+        // Groups keep threads idle. Without this factor of one half, most systems would have no bound.
         Kind::Holding(_, threads) => utilization *= 0.5 * f64::from(threads),
         Kind::Threads | Kind::Polling => utilization *= f64::from(system.scenario.executors[0].threads) / 2.0,
         Kind::Reserved => {
@@ -128,7 +127,7 @@ pub(crate) fn random(kind: Kind, seed: u64) -> System {
         link(rng, &mut system.scenario);
     }
     if kind == Kind::Linked && percent(rng, 40) {
-        // The earlier before the later callback, against the rule of PiCAS.
+        // Earlier callbacks get higher priorities than later ones, against the rule of PiCAS.
         let priorities: Vec<_> = system.scenario.callbacks.iter().rev().map(|callback| callback.priority).collect();
         system
             .scenario
@@ -176,7 +175,7 @@ fn place(rng: &mut Stream, scenario: &mut Scenario, kind: Kind) {
                 scenario.executors[1].os_priority = pick(rng, &[5, 10, 20]);
             }
         }
-        // With their callbacks.
+        // Executors were created together with their callbacks.
         Kind::Preemptive => {}
         Kind::Reserved => executor(rng, scenario, any, 1),
         Kind::Overheads => executor(rng, scenario, "fixed-priority", 1),
@@ -246,7 +245,8 @@ fn callback(rng: &mut Stream, scenario: &mut Scenario, kind: Kind, number: usize
     if asynchronous > 0 && percent(rng, asynchronous) {
         wait(rng, &mut callback, cost, period);
     }
-    // The longest one, usually, just before all others: the critical instant of what does not preempt.
+    // In most systems callback 0, the longest, is released 1 ns before all others: the critical instant of non-preemptive
+    // scheduling.
     let offset =
         if percent(rng, 60) { if number == 0 { Duration::ZERO } else { NS } } else { us(rng.below(period_us)) };
     if is_timer {
@@ -307,7 +307,7 @@ fn link(rng: &mut Stream, scenario: &mut Scenario) {
             continue;
         }
         let (from_name, to_name) = (scenario.callbacks[from].name.clone(), scenario.callbacks[to].name.clone());
-        // A publisher that runs more often than the receiver was meant to run would overload it: that is refused, and counted.
+        // A publisher that runs more often than its receiver may overload it. Such systems are refused, and counted.
         if percent(rng, 80) {
             scenario.releases.retain(|release| release.to != [to_name.clone()]);
         }

@@ -7,10 +7,10 @@ use crate::time::Instant;
 pub(super) const NAME: &str = "edf";
 pub(super) const SUMMARY: &str = "earliest absolute deadline first";
 
-/// The policy that runs the activation with the earliest absolute deadline first (Liu and Layland 1973, here non-preemptive).
+/// Policy that runs the activation with the earliest absolute deadline first (Liu and Layland 1973, here non-preemptive).
 pub type Edf = Ordered<ByDeadline>;
 
-/// The order by absolute deadline, earliest first. Activations without a deadline come last. Ties are broken by release,
+/// Order by absolute deadline, earliest first. Activations without a deadline come last. Ties are broken by release,
 /// registration and sequence.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ByDeadline;

@@ -9,7 +9,7 @@ pub(super) const SUMMARY: &str = "first released, first run, as rclcpp's events 
 /// The policy that runs activations in the order of their release.
 pub type Fifo = Ordered<ByRelease>;
 
-/// The order in which all activations are equal, so that the tie-breaker (release, registration, sequence) decides.
+/// Order in which all activations are equal, so that the tie-breaker (release, registration, sequence) decides.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ByRelease;
 

@@ -25,14 +25,14 @@ use crate::id::{EntityId, GroupId, ThreadIndex};
 use crate::time::Instant;
 use crate::trace::{Trace, TraceEvent};
 
-/// The information that a policy may use when it picks.
+/// Information that a policy may use when it picks.
 #[non_exhaustive]
 pub struct View<'a> {
     /// The time of the pick.
     pub now: Instant,
     /// The thread that will run the activation.
     pub thread: ThreadIndex,
-    /// The callback groups, which say if an activation may start now.
+    /// The callback groups: they tell if an activation may start now.
     pub groups: &'a Groups,
     trace: Option<&'a mut dyn Trace>,
 }
@@ -80,14 +80,14 @@ pub trait Policy: Send {
     /// Takes the activation that runs now out of the ready set; `None` if there is none. Its group must [admit](Groups::admits) it.
     fn pick(&mut self, view: &mut View<'_>) -> Option<Activation>;
 
-    /// Notes that a mutually exclusive group is free again, or that its holder may go on, because a guest that
-    /// [precedes all](EntitySpec::precedes_all) has run.
+    /// Notes that an activation of a mutually exclusive group may run again: the group is free, or a guest that [precedes
+    /// all](EntitySpec::precedes_all) has run and the holder may go on.
     fn group_freed(&mut self, group: GroupId);
 
-    /// Takes an activation out of the ready set without running it.
+    /// Removes an activation from the ready set without running it, because its entity is removed or its release changes.
     fn withdraw(&mut self, activation: &Activation);
 
-    /// Returns true if a pick by another thread might find an activation now. May return true although it would not.
+    /// Returns true if a pick by another thread might find an activation now. May return true although a pick would find none.
     fn has_candidates(&self) -> bool;
 
     /// Returns true if the order depends on releases. Then a ready activation that turns out to have an earlier release is withdrawn
@@ -96,10 +96,9 @@ pub trait Policy: Send {
         false
     }
 
-    /// Returns true if `activation` would be picked next if it were released and its group free. May return false although it would
-    /// be.
+    /// Returns true if `activation` would be picked next if it were released and its group free. May return false in any case.
     ///
-    /// If it returns true, the scheduler lets the running entity go on with its next item without using the ready set.
+    /// If it returns true, the scheduler lets the running entity continue with its next item without using the ready set.
     fn would_pick(&self, _activation: &Activation) -> bool {
         false
     }

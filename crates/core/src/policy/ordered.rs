@@ -199,7 +199,8 @@ impl<O: Order> Policy for Ordered<O> {
         let group = activation.group;
         let holds = activation.segment > 0
             && self.keeps_group.get(activation.entity.index()).is_some_and(|keeps| *keeps)
-            // A mutually exclusive group has at most one. In a reentrant group nothing waits, so that the order does not matter.
+            // A mutually exclusive group has at most one holder. In a reentrant group nothing waits, so that the order does not
+            // matter.
             && !self.holders.has(group);
         if holds {
             let entry = self.with_inheritance(group, place);
@@ -277,7 +278,8 @@ impl<O: Order> Policy for Ordered<O> {
     fn would_pick(&self, activation: &Activation) -> bool {
         let entry = self.entry(activation, 0);
         let precedes = |other: Option<&Entry<O::Key>>| other.is_none_or(|other| entry < *other);
-        // The top of `ready` may be withdrawn, or blocked by a held group. Then this returns false although true would be right.
+        // The top of `ready` may be withdrawn, or blocked by a held group. Then this method returns false although true would
+        // be right.
         precedes(self.ready.peek())
             && precedes(self.holders.first())
             && precedes(self.groups.get(activation.group.index()).and_then(|waiting| waiting.blocked.peek()))

@@ -1,4 +1,4 @@
-//! The places of ready activations: each activation has a place of its own, and is found by its entity.
+//! Places of ready activations: each activation has a place of its own, and is found by its entity.
 
 use crate::activation::Activation;
 use crate::entity::EntitySpec;

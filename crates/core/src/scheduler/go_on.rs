@@ -1,4 +1,4 @@
-//! The short way from an activation to the next one of its entity.
+//! Short way from an activation to the next one of its entity.
 
 use super::Scheduler;
 use crate::activation::Activation;
@@ -18,7 +18,8 @@ impl Scheduler {
         let Some(entity) = self.entities.get(id.index(), id.generation()) else {
             return false;
         };
-        // The entity has one activation at a time, and none that waits. So this activation holds the group, or nothing needs to.
+        // The entity has one activation at a time, and no further one is ready. So this activation holds the group, or the
+        // group is reentrant.
         let is_alone = entity.spec.max_in_flight == 1 && entity.pending.is_none() && entity.timer.is_none();
         if !is_alone || entity.spec.precedes_all || entity.spec.releases_group_at_await {
             return false;
@@ -30,7 +31,8 @@ impl Scheduler {
         }
         self.sequence += 1;
         self.groups.hand_on(&next);
-        // Replaced before the trace is called: if that panics, the driver still has the activation that holds the group.
+        // The activation is replaced before the trace is called. If the trace panics, the driver still has the activation that
+        // holds the group.
         let completed = std::mem::replace(activation, next);
         if self.trace.is_some() {
             self.record(release, TraceEvent::Released(next));

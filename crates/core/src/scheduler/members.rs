@@ -52,7 +52,7 @@ impl Scheduler {
     /// Adds an entity that is released by [`release`](Self::release).
     ///
     /// # Errors
-    /// If the group is unknown, or if the entity could never run.
+    /// If the group was removed or belongs to another scheduler, or if `max_in_flight` is 0.
     pub fn add_entity(&mut self, spec: EntitySpec) -> Result<EntityId, AddError> {
         self.add(spec, None)
     }

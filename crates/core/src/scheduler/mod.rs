@@ -1,4 +1,4 @@
-//! The scheduler: a state machine that drivers tell of events and ask for activations.
+//! The scheduler: a state machine. Drivers report events to it and ask it for activations.
 
 mod go_on;
 mod members;
@@ -19,15 +19,15 @@ pub use members::AddError;
 use ready::Ready;
 use timers::{Leap, TimerState};
 
-/// The outcome of a release.
+/// Outcome of a release.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Release {
     /// The entity has a new activation.
     Ready,
-    /// The entity had a ready activation already, which stands for both releases.
+    /// The entity already had a ready activation, which stands for both releases.
     AlreadyReady,
-    /// The entity was removed.
+    /// The entity was removed, or belongs to another scheduler.
     Unknown,
 }
 
@@ -65,8 +65,7 @@ impl EntityState {
     }
 }
 
-/// A scheduler, which decides which activation runs next. It has entities, groups, timers, and a [`Policy`] with the ready set.
-///
+/// Scheduler, which decides which activation runs next. It has entities, groups, timers, and a [`Policy`] with the ready set.
 /// It is pure: it never reads a clock, blocks or starts a thread. Once entities are added, [`release`](Self::release),
 /// [`next`](Self::next) and [`complete`](Self::complete) do not allocate.
 ///
@@ -170,9 +169,9 @@ impl Scheduler {
         Release::Ready
     }
 
-    /// Releases the timers that are due on `clock`, which shows `reading` while the steady clock shows `now`.
+    /// Releases the timers that are due on `clock`, whose reading is `reading` at the time `now` of the steady clock.
     ///
-    /// [`next`](Self::next) does that by itself for the steady clock.
+    /// [`next`](Self::next) does that by itself for the timers of the steady clock.
     pub fn advance(&mut self, clock: ClockKind, reading: Instant, now: Instant) {
         let before = std::mem::replace(&mut self.clocks[clock.index()], reading);
         let leap = match clock {
@@ -199,7 +198,7 @@ impl Scheduler {
         let trace = self.trace.as_mut().map(|trace| &mut **trace as &mut dyn Trace);
         let activation = self.ready.pick(&mut View::new(now, thread, &self.groups, trace))?;
         if !self.groups.try_run(&activation) {
-            // A user's policy may break its promise. Mutual exclusion must hold nevertheless.
+            // A user's policy may break its contract. Mutual exclusion must hold nevertheless.
             debug_assert!(false, "the policy picked from a group that is held");
             self.ready.policy.release(activation);
             return None;
@@ -247,7 +246,7 @@ impl Scheduler {
         self.trace.is_some()
     }
 
-    /// Suspends the activation, whose callback waits for something. The thread is free for other activations.
+    /// Suspends the activation, whose callback awaits something. The thread is free for other activations.
     ///
     /// The activation keeps holding its group, unless the entity [releases it](EntitySpec::releases_group_at_await). Only entities that
     /// [precede all](EntitySpec::precedes_all) run in a group whose holder is suspended.
@@ -266,7 +265,7 @@ impl Scheduler {
         self.record(now, TraceEvent::Suspended(*activation));
     }
 
-    /// Resumes a suspended activation: its next segment becomes ready. Returns true if it was suspended.
+    /// Resumes a suspended activation: its next segment becomes ready. Returns true if the activation was suspended.
     pub fn resume(&mut self, now: Instant, id: EntityId, sequence: u64) -> bool {
         let Some(entity) = self.entity_mut(id) else {
             return false;
@@ -301,7 +300,8 @@ impl Scheduler {
         self.next_due_on(ClockKind::Steady)
     }
 
-    /// Returns true if [`next`](Self::next) might give another thread an activation now. May return true although it would not.
+    /// Returns true if [`next`](Self::next) might give another thread an activation now. May return true although `next` would
+    /// return `None`.
     #[must_use]
     pub fn has_candidates(&self) -> bool {
         self.ready.has_candidates()

@@ -42,7 +42,7 @@ impl Scheduler {
     /// If a periodic timer has no deadline of its own, its deadline is the end of its period.
     ///
     /// # Errors
-    /// If the group is unknown, if the timer could never run, or if its period is zero.
+    /// If the group was removed or belongs to another scheduler, if `max_in_flight` is 0, or if the period is zero.
     pub fn add_timer(&mut self, mut spec: EntitySpec, timer: TimerSpec) -> Result<EntityId, AddError> {
         if timer.period == Some(Duration::ZERO) {
             return Err(AddError::ZeroPeriod { entity: spec.name });
@@ -57,8 +57,8 @@ impl Scheduler {
         Ok(id)
     }
 
-    /// Stops a timer. It does not fire any more; if it has fired and its callback has not started, that does not run either. Returns
-    /// true if the entity is a timer.
+    /// Stops a timer, which does not fire any more. If it has fired and its callback has not started, the callback does not run
+    /// either. Returns true if the entity is a timer.
     pub fn cancel_timer(&mut self, id: EntityId) -> bool {
         let Some(timer) = self.timer_mut(id) else {
             return false;
@@ -79,8 +79,8 @@ impl Scheduler {
         true
     }
 
-    /// Starts or restarts a timer. It is next due at `due` on its clock, and then after each period, which `period` may change. Zero is
-    /// ignored.
+    /// Starts or restarts a timer. It is next due at `due` on its clock, and then after each period. A `period` above zero
+    /// replaces the timer's period, and makes a timer that fires once periodic.
     ///
     /// Returns true if the entity is a timer.
     pub fn restart_timer(&mut self, id: EntityId, due: Instant, period: Option<Duration>) -> bool {
@@ -97,7 +97,7 @@ impl Scheduler {
         true
     }
 
-    /// Sets the longest time that a timer that fires once waits if its clock jumps.
+    /// Sets the longest time that a timer that fires once still waits after its clock jumped.
     pub fn set_delay(&mut self, id: EntityId, delay: Duration) {
         if let Some(timer) = self.timer_mut(id) {
             timer.spec.delay = Some(delay);
@@ -126,10 +126,10 @@ impl Scheduler {
         });
     }
 
-    /// Returns the due time of the timer on its clock. If it has fired and its callback has not started, that is the time at which it
-    /// fired.
+    /// Returns the due time of the timer on its clock. If the timer has fired and its callback has not started, that is the
+    /// time at which it fired.
     ///
-    /// Returns `None` if it will not fire: it was cancelled, was a one-shot and has fired, or is no timer.
+    /// Returns `None` if it will not fire: it was cancelled, it fires once and has fired, or the entity is no timer.
     #[must_use]
     pub fn timer_due(&self, id: EntityId) -> Option<Instant> {
         let entity = self.entities.get(id.index(), id.generation())?;

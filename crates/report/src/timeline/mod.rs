@@ -12,20 +12,20 @@ pub use text::render;
 /// An activation that ran to its end, in virtual or in real time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Activation {
-    /// The callback, by its number in the scenario.
+    /// Number of the callback in the scenario.
     pub callback: usize,
-    /// Executor and which of its threads, where that is known.
+    /// Number of the executor, and of its thread; `None` if that is not known.
     pub thread: Option<(usize, usize)>,
-    /// Arrival of the message, due time of the timer.
+    /// Time of its release (a message's arrival, a timer's due time), in nanoseconds since the scenario began.
     pub release_ns: u64,
-    /// When it started.
+    /// Time of its start, in nanoseconds since the scenario began.
     pub start_ns: u64,
-    /// When it ended.
+    /// Time of its end, in nanoseconds since the scenario began.
     pub end_ns: u64,
 }
 
 impl Activation {
-    /// Returns the time that it waited for its start, in nanoseconds.
+    /// Returns the time from the activation's release to its start, in nanoseconds.
     #[must_use]
     pub fn wait_ns(&self) -> u64 {
         self.start_ns.saturating_sub(self.release_ns)
@@ -47,33 +47,33 @@ impl From<&rospin_sim::Run> for Activation {
 /// Rows of bars over one axis of time, which begins at 0.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Timeline {
-    /// Where it ends, in nanoseconds.
+    /// End of the axis, in nanoseconds since the scenario began.
     pub end_ns: u64,
-    /// From the top down.
+    /// Rows, from the top down.
     pub rows: Vec<Row>,
 }
 
 /// The bars of one callback or one thread.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Row {
-    /// The name at its left.
+    /// Name at the left of the row.
     pub label: String,
-    /// The kind of the callback; `None` for a thread.
+    /// Kind of the callback; `None` for a thread.
     pub kind: Option<EntityKind>,
-    /// The bars, in the order of time.
+    /// Bars, in the order of time.
     pub bars: Vec<Bar>,
 }
 
-/// A run, and how long it waited.
+/// Bar of one activation.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Bar {
-    /// When it waited and ran.
+    /// Activation, with the times of its release, start and end.
     pub activation: Activation,
-    /// Written on the bar if there is room.
+    /// Name that is written on the bar if there is room.
     pub name: Option<String>,
 }
 
-/// Returns one row a callback, in the order of registration.
+/// Returns a timeline with a row for each callback, in the order of registration.
 #[must_use]
 pub fn by_callback(scenario: &Scenario, activations: &[Activation], end_ns: u64) -> Timeline {
     let row = |(number, callback): (usize, &rospin_scenario::Callback)| {
@@ -84,7 +84,7 @@ pub fn by_callback(scenario: &Scenario, activations: &[Activation], end_ns: u64)
     Timeline { end_ns, rows: scenario.callbacks.iter().enumerate().map(row).collect() }
 }
 
-/// Returns one row a thread, by executor; an activation whose thread is unknown is left out.
+/// Returns a timeline with a row for each thread, by executor. Activations without a known thread are left out.
 #[must_use]
 pub fn by_thread(scenario: &Scenario, activations: &[Activation], end_ns: u64) -> Timeline {
     let mut rows = Vec::new();
@@ -94,7 +94,7 @@ pub fn by_thread(scenario: &Scenario, activations: &[Activation], end_ns: u64) -
                 activation.thread == Some((executor, thread)) && activation.start_ns < end_ns
             };
             let bar = |activation: &Activation| Bar {
-                // A thread's row shows what ran, not what waited.
+                // A thread's row shows the activations that ran, without their waiting time.
                 activation: Activation { release_ns: activation.start_ns, ..*activation },
                 name: Some(scenario.callbacks[activation.callback].name.clone()),
             };

@@ -1,4 +1,4 @@
-//! A timeline as a plot.
+//! A timeline as an SVG plot.
 
 use std::fmt::{self, Write};
 
@@ -18,7 +18,7 @@ const MARGIN: u32 = 6;
 /// Pixels that a letter takes at most.
 const LETTER: u32 = 8;
 
-/// What is drawn in colour, and how: told apart with any colour vision, and on light and dark ground.
+/// Kinds of rows, with their colours, which differ for any colour vision, on light and dark ground.
 const KINDS: [(&str, RGBColor); 4] = [
     ("timer", RGBColor(213, 94, 0)),
     ("subscription", RGBColor(30, 125, 200)),
@@ -26,7 +26,7 @@ const KINDS: [(&str, RGBColor); 4] = [
     ("thread", RGBColor(110, 120, 140)),
 ];
 
-/// By number in [`KINDS`].
+/// Returns the number of the row's kind in [`KINDS`].
 fn kind(row: &Row) -> usize {
     match row.kind {
         Some(EntityKind::Timer) => 0,
@@ -36,7 +36,7 @@ fn kind(row: &Row) -> usize {
     }
 }
 
-/// What the colours and lines of these plots mean, as HTML.
+/// Appends HTML to `page` that explains the colours and lines of these plots.
 pub fn legend(page: &mut String, timelines: &[Timeline]) -> fmt::Result {
     writeln!(page, "<ul class=\"legend\">")?;
     let is_there = |number: usize| timelines.iter().flat_map(|timeline| &timeline.rows).any(|row| kind(row) == number);
@@ -46,14 +46,14 @@ pub fn legend(page: &mut String, timelines: &[Timeline]) -> fmt::Result {
     writeln!(page, "<li>| release, with a thin line while it waits</li>\n</ul>")
 }
 
-/// The whole timeline.
+/// Returns the plot of the whole timeline, as SVG.
 pub fn plot(timeline: &Timeline) -> Result<String, PlotError> {
     let rows = u32::try_from(timeline.rows.len()).unwrap_or(u32::MAX).max(1);
     let height = rows.saturating_mul(ROW_HEIGHT).saturating_add(AXIS_HEIGHT + 2 * MARGIN);
     let longest = timeline.rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0);
     let label_width = LETTER * u32::try_from(longest).unwrap_or(0).clamp(3, 20) + 12;
     let (unit, ns) = unit(timeline.end_ns);
-    // An axis of no length has no marks to find.
+    // The plotting library cannot place marks on an axis of length zero.
     let end = (timeline.end_ns as f64 / ns).max(1.0);
     draw("the timeline", (WIDTH, height), |area| {
         let mut chart = ChartBuilder::on(area)
@@ -88,7 +88,7 @@ pub fn plot(timeline: &Timeline) -> Result<String, PlotError> {
                 run(&chart, row, bar, middle, (ns, end))?;
             }
             for (number, bar) in row.bars.iter().enumerate() {
-                // What waits for something lets others run, whose bars are drawn over its own.
+                // An asynchronous callback that waits lets others run. Their bars are drawn over its own.
                 let next_ns = row.bars.get(number + 1).map_or(u64::MAX, |next| next.activation.start_ns);
                 name(&chart, bar, middle, next_ns as f64 / ns, (ns, end))?;
             }
@@ -121,11 +121,11 @@ fn run<'b>(chart: &Chart<'_, 'b>, row: &Row, bar: &Bar, middle: f64, (ns, end): 
     let corners = [(from, middle - 0.35), (to, middle + 0.35)];
     let area = chart.plotting_area();
     area.draw(&Rectangle::new(corners, KINDS[kind(row)].1.filled()))?;
-    // Two runs in a row can be told apart, and one of no length is seen.
+    // A line at the start keeps two consecutive runs apart, and makes a run of length zero visible.
     area.draw(&PathElement::new(vec![(from, middle - 0.35), (from, middle + 0.35)], INK.stroke_width(1)))
 }
 
-/// Written on the bar, if there is room up to the next one.
+/// Writes the bar's name on it, if there is room up to the next bar.
 fn name<'b>(chart: &Chart<'_, 'b>, bar: &Bar, middle: f64, next: f64, (ns, end): (f64, f64)) -> Drawn<'b> {
     let activation = &bar.activation;
     let (from, to) = (activation.start_ns as f64 / ns, (activation.end_ns as f64 / ns).min(end).min(next));

@@ -7,18 +7,19 @@ use crate::number;
 
 /// Columns between two numbers of the axis.
 const COLUMNS_A_TICK: usize = 10;
-/// Fewer columns than that show nothing, however narrow the terminal is.
+/// Smallest number of columns for the bars, however narrow the terminal is. Fewer would show nothing.
 const COLUMNS_MIN: usize = 20;
-/// Longer labels are cut.
+/// Longest label, in characters. Longer ones are cut.
 const LABEL_MAX: usize = 20;
 
-/// One line a row, below an axis; no line is longer than `width` characters unless the terminal is tiny.
+/// Returns the timeline as text: an axis, and a line for each row. Lines have at most `width` characters, or a few more on a
+/// very narrow terminal.
 pub fn render(timeline: &Timeline, width: usize) -> String {
     let longest = timeline.rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0);
     let label_width = longest.clamp(4, LABEL_MAX);
     let room = width.saturating_sub(label_width + 2).max(COLUMNS_MIN);
     let step_ns = round_up(timeline.end_ns.div_ceil(room as u64));
-    // The axis's last number is at most ten characters long, and stands behind the last tick.
+    // The axis's last number has at most ten characters, and stands behind the last tick.
     let columns = usize::try_from(timeline.end_ns.div_ceil(step_ns)).unwrap_or(room).clamp(1, room);
     let mut text = axis(timeline.end_ns, step_ns, columns, room, label_width);
     for row in &timeline.rows {
@@ -44,7 +45,7 @@ fn axis(end_ns: u64, step_ns: u64, columns: usize, room: usize, label_width: usi
     for column in 0..columns {
         if column % COLUMNS_A_TICK == 0 {
             let number = number::plain(step_ns as f64 * column as f64 / ns);
-            // Left out where it would run into the one before or out of the terminal.
+            // A number is left out if it would overlap the previous one or leave the terminal.
             let free = numbers.chars().count() < column.max(1) && column + number.len() <= room;
             if free {
                 numbers = format!("{numbers:<column$}{number}");
@@ -62,10 +63,10 @@ fn wait(line: &mut [char], bar: &Bar, step_ns: u64) {
         return;
     }
     let (first, end) = (column(release_ns, step_ns), column(start_ns, step_ns));
-    // Whatever lies behind the end of the line is not even looked at.
+    // The part of a bar behind the end of the line is not visited.
     for at in first..end.saturating_add(1).min(line.len()) {
         if let Some(cell) = line.get_mut(at) {
-            // A later release stays visible in an earlier one's wait.
+            // The mark of a later release stays visible in an earlier activation's waiting time.
             *cell = match *cell {
                 '|' => '|',
                 _ if at == first => '|',

@@ -134,7 +134,7 @@ impl Scenario {
                 ChainError::Empty { chain } | ChainError::Cycle { chain, .. } => (chain, "callbacks"),
                 _ => return top("chain", false, error.to_string()),
             };
-            // The last chain of that name: of two with the same name, the second one is the error.
+            // The search runs backwards: of two chains with the same name, the second one is the error.
             let number = self.chains.iter().rposition(|chain| chain.name == *name).unwrap_or(0);
             return Table("chain", number).wrong(key, error.to_string());
         }

@@ -1,4 +1,4 @@
-//! The model of a component file.
+//! Model of a component file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,26 +16,26 @@ pub(super) struct Plan {
     pub(super) components: Vec<ComponentPlan>,
 }
 
-/// A node that a container starts.
+/// Node that a container starts.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a component")]
 #[non_exhaustive]
 pub struct ComponentPlan {
-    /// The component's type, under which the program registered it, such as `demo::Talker`.
+    /// Type of the component, under which the program registered it, such as `demo::Talker`.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// The node's name.
+    /// Name of the node.
     pub name: String,
-    /// The node's namespace.
+    /// Namespace of the node.
     #[serde(default = "outermost")]
     pub namespace: String,
     /// The executor of its callback groups, unless a deployment file moves them.
     #[serde(default)]
     executor: Option<String>,
-    /// Remapping rules of topics and services: the name in the code, and the name in the graph.
+    /// Remapping rules of topics and services. Each maps a name in the code to a name in the graph.
     #[serde(default)]
     pub remap: BTreeMap<String, String>,
-    /// Initial values of its parameters. A table stands for parameters with dots in their names.
+    /// Initial values of the node's parameters. A table stands for parameters with dots in their names.
     #[serde(default, deserialize_with = "parameters::flat")]
     pub parameters: BTreeMap<String, ParameterValue>,
 }
@@ -45,7 +45,8 @@ fn outermost() -> String {
 }
 
 impl ComponentPlan {
-    /// Returns the executor of its callback groups: by default one of its own, with the component's name.
+    /// Returns the name of the executor of the component's callback groups. Unless the file names one, it is an executor for
+    /// this component alone, with the component's name.
     #[must_use]
     pub fn executor(&self) -> &str {
         self.executor.as_deref().unwrap_or(&self.name)

@@ -9,27 +9,27 @@ use serde::{Deserialize, Deserializer};
 
 const EXPECTED: &str = "a value of a parameter: true, 7, 0.5, \"text\", or a list of one of these";
 
-/// The initial value of a parameter.
+/// Initial value of a parameter.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum ParameterValue {
-    /// `true` or `false`.
+    /// Boolean: `true` or `false`.
     Bool(bool),
-    /// `7`.
+    /// Whole number: `7`.
     Integer(i64),
-    /// `0.5`; a whole number is written `7.0`.
+    /// Floating-point number: `0.5`; a whole number is written `7.0`.
     Double(f64),
-    /// `"text"`.
+    /// String: `"text"`.
     String(String),
-    /// `[true, false]`.
+    /// Array of booleans: `[true, false]`.
     BoolArray(Vec<bool>),
-    /// `[1, 2]`.
+    /// Array of whole numbers: `[1, 2]`.
     IntegerArray(Vec<i64>),
-    /// `[0.5, 1.0]`.
+    /// Array of floating-point numbers: `[0.5, 1.0]`.
     DoubleArray(Vec<f64>),
-    /// `["one", "two"]`.
+    /// Array of strings: `["one", "two"]`.
     StringArray(Vec<String>),
-    /// `[]`, whose element type is that of the parameter.
+    /// Empty array: `[]`. The parameter that the node declares determines the element type.
     EmptyArray,
 }
 

@@ -7,7 +7,7 @@ use crate::error::{CheckError, Path};
 use crate::file::{self, FileError};
 use crate::parse;
 
-/// The components that a container starts, with their places in the file.
+/// Components that a container starts, with their places in the file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ComponentFile {
     file: String,
@@ -16,16 +16,16 @@ pub struct ComponentFile {
 }
 
 impl ComponentFile {
-    /// Reads a file.
+    /// Reads the component file at that path.
     ///
     /// # Errors
-    /// If the file cannot be read, or else the first error in it, with its place and its fix.
+    /// If the file cannot be read or is invalid. The error has the place of the first mistake, and its fix.
     pub fn load(file: impl AsRef<FilePath>) -> Result<Self, FileError> {
         let (file, text) = file::read("component file", file.as_ref())?;
         Self::parse(file, text)
     }
 
-    /// Parses a text. `file` is its name in errors.
+    /// Parses `text`. Errors name `file` as the file that it comes from.
     ///
     /// # Errors
     /// The first error, with its place and its fix.
@@ -48,8 +48,8 @@ impl ComponentFile {
         &self.components
     }
 
-    /// Returns an error about a key of the component with that number, with its place in the file. For checks that
-    /// only the program can make.
+    /// Returns an error about a key of the component with this number, with its place in the file. It is for checks that only
+    /// the program can make.
     #[must_use]
     pub fn error(&self, number: usize, key: &'static str, message: impl Into<String>) -> FileError {
         let path = Path { section: "component", table: Some(number), key: Some(key) };

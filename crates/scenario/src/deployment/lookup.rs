@@ -12,18 +12,18 @@ use super::model::{CallbackPlan, Deployment, ExecutorPlan, GroupPlan, ThreadPlan
 )]
 #[non_exhaustive]
 pub struct Ambiguous {
-    /// The group.
+    /// Name of the group.
     pub group: String,
-    /// Its node.
+    /// Name of the group's node.
     pub node: String,
-    /// One of the patterns, as `node/name`.
+    /// The first of the contradicting patterns, as `node/name`.
     pub first: String,
-    /// Another one.
+    /// The second of the contradicting patterns, as `node/name`.
     pub second: String,
 }
 
 impl Deployment {
-    /// Returns the plan of the executor called `name`.
+    /// Returns the settings of the executor called `name`; `None` if the file has none.
     #[must_use]
     pub fn executor(&self, name: &str) -> Option<&ExecutorPlan> {
         self.executors.iter().find(|plan| plan.name == name)
@@ -49,14 +49,15 @@ impl Deployment {
         Ok(Some(best.executor.clone()))
     }
 
-    /// Returns the plan of the entity called `name`.
+    /// Returns the settings of the entity called `name`; `None` if the file has none. An exact name takes precedence over a
+    /// pattern.
     #[must_use]
     pub fn callback(&self, name: &str) -> Option<&CallbackPlan> {
         let exact = self.callbacks.iter().find(|plan| plan.name == name);
         exact.or_else(|| self.callbacks.iter().find(|plan| matches(&plan.name, name)))
     }
 
-    /// Returns the plan of the thread called `name`. An earlier entry takes precedence.
+    /// Returns the settings of the thread called `name`; `None` if the file has none. An earlier entry takes precedence.
     #[must_use]
     pub fn thread(&self, name: &str) -> Option<&ThreadPlan> {
         self.threads.iter().find(|plan| matches(&plan.name, name))
@@ -69,7 +70,7 @@ impl Deployment {
         self.elsewhere.iter().any(|pattern| matches(pattern, name))
     }
 
-    /// Returns the priorities that follow from the chains.
+    /// Returns the priorities that PiCAS derives from the file's chains.
     ///
     /// # Errors
     /// If the chains are invalid.
@@ -79,7 +80,8 @@ impl Deployment {
 }
 
 impl GroupPlan {
-    /// Returns true if the plan is for the group called `group` of `node`. A plan for `planner` is for `/planner`, too.
+    /// Returns true if this entry applies to the group called `group` of `node`. An entry for `planner` applies to `/planner`,
+    /// too.
     #[must_use]
     pub fn is_for(&self, node: &str, group: &str) -> bool {
         (matches(&self.node, node) || matches(&absolute(&self.node), node)) && matches(&self.name, group)
@@ -91,7 +93,7 @@ impl GroupPlan {
 }
 
 impl CallbackPlan {
-    /// Returns true if the plan is for the entity called `name`.
+    /// Returns true if this entry applies to the entity called `name`.
     #[must_use]
     pub fn is_for(&self, name: &str) -> bool {
         matches(&self.name, name)

@@ -1,4 +1,4 @@
-//! The model of a deployment file. A setting that a plan leaves out stays as the program has it.
+//! Model of a deployment file. A setting that an entry leaves out stays as the program has it.
 
 use std::time::Duration;
 
@@ -10,20 +10,20 @@ use crate::lists;
 use crate::model::Chain;
 use crate::text;
 
-/// The executors and OS settings of a program's callback groups.
+/// Executors and OS settings of a program's callback groups.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a deployment")]
 #[non_exhaustive]
 pub struct Deployment {
-    /// The reaction if the operating system refuses a setting.
+    /// Reaction if the operating system refuses a setting.
     #[serde(default, skip_serializing_if = "text::is_default")]
     pub on_shortfall: Reaction,
-    /// The reaction if the file names an executor, a group or a callback that the program does not have. By default
-    /// the program does not start.
+    /// Reaction if the file names an executor, a group or a callback that the program does not have. By default the program
+    /// does not start.
     #[serde(default = "fail", skip_serializing_if = "is_fail")]
     pub on_unknown: Reaction,
-    /// Names and patterns of executors, groups and callbacks that other programs have. Chains cross processes, and one
-    /// file may be for all of them. A group is named by its node, a slash and its name.
+    /// Names and patterns of executors, groups and callbacks that other programs have. They let chains cross processes, and let
+    /// several programs share one file. A group is named by its node, a slash and its name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub elsewhere: Vec<String>,
     /// True if the process keeps all of its memory in RAM.
@@ -48,7 +48,7 @@ pub struct Deployment {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub callbacks: Vec<CallbackPlan>,
-    /// Chains from which callbacks get their priorities, by the rules of PiCAS, unless they have one in this file.
+    /// Chains from which callbacks get their priorities, by the rules of PiCAS. A priority in this file takes precedence.
     #[serde(default, rename = "chain", deserialize_with = "lists::chains", skip_serializing_if = "Vec::is_empty")]
     pub chains: Vec<Chain>,
     /// Threads that do not belong to executors, such as a middleware's.
@@ -65,51 +65,51 @@ const fn is_fail(reaction: &Reaction) -> bool {
     matches!(reaction, Reaction::Fail)
 }
 
-/// The reaction to a setting that cannot be had.
+/// Reaction to a setting that cannot be applied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Reaction {
-    /// Logs a warning and goes on.
+    /// The program logs a warning and continues.
     #[default]
     Warn,
-    /// Ends with an error.
+    /// The spin ends with an error.
     Fail,
 }
 
-/// An executor.
+/// Settings of an executor.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an executor")]
 #[non_exhaustive]
 pub struct ExecutorPlan {
-    /// Its name. If the program has no executor of that name, it is added, and spins while one of the program's does.
+    /// Name of the executor. If the program has no executor of that name, one is added, and spins while one of the program's
+    /// executors does.
     pub name: String,
-    /// The policy, by its name in [`rospin_core::policy::POLICIES`].
+    /// Name of the policy, one of [`rospin_core::policy::POLICIES`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
     /// Number of threads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<u16>,
-    /// Time that its threads look for work before they sleep.
+    /// Time for which the threads look for work before they sleep.
     #[serde(default, with = "text::optional_duration", skip_serializing_if = "Option::is_none")]
     pub busy_poll: Option<Duration>,
-    /// The kernel's scheduling of its threads.
+    /// Scheduling of the threads by the kernel.
     #[serde(default, with = "scheduling", skip_serializing_if = "Option::is_none")]
     pub scheduling: Option<OsScheduling>,
-    /// Cores on which its threads may run; empty for any.
+    /// Cores on which the threads may run; empty for all cores.
     #[serde(default, deserialize_with = "lists::cores", skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<u16>,
-    /// Timer slack of its threads: the delay that the kernel may add to wake-ups of threads without real-time
-    /// scheduling.
+    /// Timer slack of the threads: the delay that the kernel may add to wake-ups of threads without real-time scheduling.
     #[serde(default, with = "text::optional_duration", skip_serializing_if = "Option::is_none")]
     pub timer_slack: Option<Duration>,
-    /// Part of its threads' stacks that is touched before they start, in KiB.
+    /// Part of each thread's stack that is touched before the thread starts, in KiB.
     #[serde(default, skip_serializing_if = "text::is_default")]
     pub stack_prefault_kib: u32,
 }
 
 impl ExecutorPlan {
-    /// Returns a plan that changes nothing.
+    /// Returns an entry for the executor called `name` that changes nothing.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self {
@@ -125,17 +125,17 @@ impl ExecutorPlan {
     }
 }
 
-/// The executor of the callback groups that match.
+/// Executor of the callback groups that match.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a group")]
 #[non_exhaustive]
 pub struct GroupPlan {
-    /// The node's name, or a pattern with `*` and `?`. By default any node.
+    /// Name of the node, or a pattern with `*` and `?`. By default it matches any node.
     #[serde(default = "any", skip_serializing_if = "is_any")]
     pub node: String,
-    /// The group's name, or a pattern with `*` and `?`. An exact name takes precedence over a pattern.
+    /// Name of the group, or a pattern with `*` and `?`. An exact name takes precedence over a pattern.
     pub name: String,
-    /// The executor, which this file must list.
+    /// Name of the executor, which this file must list.
     pub executor: String,
 }
 
@@ -148,7 +148,7 @@ fn is_any(pattern: &str) -> bool {
 }
 
 impl GroupPlan {
-    /// Returns a plan for the groups of that name of any node.
+    /// Returns an entry that assigns the groups called `name`, of any node, to `executor`.
     #[must_use]
     pub fn new(name: impl Into<String>, executor: impl Into<String>) -> Self {
         Self { node: any(), name: name.into(), executor: executor.into() }
@@ -160,13 +160,13 @@ impl GroupPlan {
 #[serde(deny_unknown_fields, expecting = "a callback")]
 #[non_exhaustive]
 pub struct CallbackPlan {
-    /// The entity's name, or a pattern with `*` and `?`. An exact name takes precedence over a pattern, an earlier
-    /// pattern over a later one.
+    /// Name of the entity, or a pattern with `*` and `?`. An exact name takes precedence over a pattern, an earlier pattern
+    /// over a later one.
     pub name: String,
-    /// The priority; a larger number is more urgent.
+    /// Priority inside the executor; a larger number is more urgent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
-    /// Time from release to completion.
+    /// Deadline: time from release to completion.
     #[serde(default, with = "text::optional_duration", skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Duration>,
     /// Depth of the queue of messages or requests.
@@ -175,7 +175,7 @@ pub struct CallbackPlan {
 }
 
 impl CallbackPlan {
-    /// Returns a plan that changes nothing.
+    /// Returns an entry for the entity called `name` that changes nothing.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), priority: None, deadline: None, depth: None }
@@ -187,18 +187,18 @@ impl CallbackPlan {
 #[serde(deny_unknown_fields, expecting = "a thread")]
 #[non_exhaustive]
 pub struct ThreadPlan {
-    /// The kernel's name of the thread, or a pattern with `*` and `?`.
+    /// Name of the thread in the kernel, or a pattern with `*` and `?`.
     pub name: String,
-    /// The kernel's scheduling of the thread.
+    /// Scheduling of the thread by the kernel.
     #[serde(default, with = "scheduling", skip_serializing_if = "Option::is_none")]
     pub scheduling: Option<OsScheduling>,
-    /// Cores on which it may run; empty for any.
+    /// Cores on which the thread may run; empty for all cores.
     #[serde(default, deserialize_with = "lists::cores", skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<u16>,
 }
 
 impl ThreadPlan {
-    /// Returns a plan that changes nothing.
+    /// Returns an entry for the thread called `name` that changes nothing.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), scheduling: None, cores: Vec::new() }

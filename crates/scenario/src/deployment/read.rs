@@ -19,12 +19,12 @@ pub enum DeploymentError {
     Conflict {
         /// The name.
         what: String,
-        /// One file.
+        /// File that has the first entry.
         first: String,
-        /// The other one.
+        /// File that has the second entry.
         second: String,
     },
-    /// The files are invalid together.
+    /// Each file is valid by itself, but together they are invalid.
     #[error("the deployment files {files} do not go together: {message}")]
     Together {
         /// Their paths.
@@ -78,7 +78,7 @@ impl Deployment {
     /// Formats the deployment as a text that [`parse`](Deployment::parse) reads.
     ///
     /// # Panics
-    /// Never for a deployment that was read or that passes [`check`](Deployment::check).
+    /// Never for a deployment that was read, or that passes [`check`](Deployment::check).
     #[must_use]
     pub fn to_toml(&self) -> String {
         toml::to_string(self).expect("a valid deployment can be written")

@@ -11,7 +11,7 @@ struct Thread {
     executor: usize,
     awake: bool,
     core: Option<usize>,
-    /// The lock that it waits for.
+    /// Lock that the thread waits for.
     blocked: Option<usize>,
 }
 
@@ -103,7 +103,7 @@ impl<'a> Conservation<'a> {
         for executor in (0..self.spinning.len()).filter(|executor| self.spinning[*executor]) {
             let own = self.threads.iter().enumerate().filter(|(_, thread)| thread.executor == executor);
             let asleep = own.clone().find(|(_, thread)| !thread.awake);
-            // A woken thread without a callback waits for a core, and asks for work then.
+            // A woken thread without a callback waits for a core, and picks a callback once it has one.
             let awake = own.filter(|(_, thread)| thread.awake).count();
             let asks = awake > self.books.of[executor].running.len();
             if let Some((number, _)) = asleep.filter(|_| !asks)
@@ -122,7 +122,7 @@ impl Judge for Conservation<'_> {
     }
 
     fn judge(&mut self, event: &Event) -> Verdict {
-        // Activations that were never ready are another oracle's concern.
+        // Another oracle judges activations that were never ready.
         let _ = self.books.enter(event);
         match event.what {
             What::SpinStarted => self.spinning[event.executor] = true,

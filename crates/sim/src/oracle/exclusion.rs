@@ -28,7 +28,7 @@ impl Judge for Exclusion<'_> {
             }
             _ => None,
         };
-        // Activations that were never ready are another oracle's concern.
+        // Another oracle judges activations that were never ready.
         let _ = self.0.enter(event);
         obstacle.map_or(Ok(()), Err)
     }

@@ -94,7 +94,7 @@ impl<'a> Loss<'a> {
         let timer = &mut self.timers[callback];
         let announced = std::mem::take(&mut timer.announced);
         let (last, given_up) = (timer.last.replace(release), std::mem::replace(&mut timer.given_up, announced));
-        // Clocks that jump, and a shifted phase, have no grid.
+        // The due times of clocks that jump, and of timers with a shifted phase, are on no grid.
         let on_grid = plan.clock == rospin_core::ClockKind::Steady && plan.overrun != Overrun::ShiftPhase;
         match next_due(plan, last, given_up) {
             Some(expected) if on_grid && release != expected => Err(format!(

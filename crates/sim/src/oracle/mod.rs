@@ -20,7 +20,7 @@ use crate::event::{Event, Observer, What, render};
 use crate::outcome::Outcome;
 use crate::simulation::Simulation;
 
-/// The rules.
+/// Rules that oracles judge.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum Rule {
@@ -32,7 +32,7 @@ pub enum Rule {
     /// Every release is dispatched or still waits for a reason. Every message is taken, displaced or queued. Every due
     /// time of a timer is dispatched or counted as given up.
     NothingLost,
-    /// The dispatched activation is the policy's first one of those that may run.
+    /// A dispatched activation is the first one, in the policy's order, of the activations that may run.
     Order,
     /// Nothing is dispatched before a spin starts or after a halt, and nothing runs after the spin returned.
     SpinContract,
@@ -50,17 +50,17 @@ impl fmt::Display for Rule {
     }
 }
 
-/// A rule that was broken.
+/// Violation of a rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Violation {
-    /// The rule.
+    /// Rule that was broken.
     pub rule: Rule,
-    /// The time.
+    /// Time of the violation.
     pub at: Instant,
-    /// The executor, by its number in the scenario.
+    /// Number of the executor in the scenario.
     pub executor: usize,
-    /// The events that broke it.
+    /// Description of the events that broke the rule.
     pub message: String,
 }
 
@@ -71,7 +71,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Number of violations of a rule that are kept.
+/// Largest number of violations of each rule that are kept.
 const KEPT_A_RULE: usize = 3;
 /// Number of events before the first violation that are kept.
 const EVENTS_KEPT: usize = 60;
@@ -124,7 +124,7 @@ impl<'a> Oracles<'a> {
         Self { scenario, judges, violations: Vec::new(), before: std::collections::VecDeque::new(), running: 0 }
     }
 
-    /// Returns the violations that were kept: the first few of each rule, in order.
+    /// Returns the first three violations of each rule, in the order of time.
     #[must_use]
     pub fn violations(&self) -> &[Violation] {
         &self.violations
@@ -185,7 +185,7 @@ pub enum CheckFailed {
     /// The scenario cannot be simulated.
     #[error(transparent)]
     Simulation(#[from] SimulationError),
-    /// A rule was broken. The text is the report.
+    /// A rule was broken. The text is the [report](Oracles::report).
     #[error("{0}")]
     Broken(String),
 }

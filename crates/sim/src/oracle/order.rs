@@ -99,7 +99,7 @@ impl Judge for OrderRule<'_> {
             }
             _ => Ok(()),
         };
-        // Activations that were never ready are another oracle's concern.
+        // Another oracle judges activations that were never ready.
         let _ = self.books.enter(event);
         verdict
     }

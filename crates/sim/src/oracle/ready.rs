@@ -11,7 +11,7 @@ fn same(a: &Activation, b: &Activation) -> bool {
     (a.entity, a.sequence) == (b.entity, b.sequence)
 }
 
-/// The record of one executor.
+/// Record of one executor.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Book {
     /// Activations that were released and not dispatched, with their callbacks.

@@ -32,7 +32,7 @@ fn percent(rng: &mut Stream, percent: u64) -> bool {
     rng.below(100) < percent
 }
 
-/// The scenario that belongs to `seed`.
+/// Returns the scenario that belongs to `seed`.
 pub(crate) fn random(seed: u64) -> Scenario {
     let rng = &mut Stream::new(seed, "random scenario");
     let mut scenario = Scenario::default();
@@ -139,7 +139,7 @@ fn link(rng: &mut Stream, scenario: &mut Scenario) {
         };
         let address = to.subscribes.clone().unwrap_or_else(|| to.name.clone());
         let to = to.name.clone();
-        // A topic may have receivers that come earlier.
+        // Receivers of the topic may come earlier in the scenario than the publisher.
         let back = scenario.receivers(&address).any(|(receiver, _)| receiver <= from);
         if !back {
             scenario.callbacks[from].publishes.push(address);

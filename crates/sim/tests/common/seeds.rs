@@ -1,4 +1,4 @@
-//! The seeds of the tests. Those of the analysis use this file, too.
+//! Seeds of the tests. The analysis's tests use this file, too.
 
 /// Returns the seeds of a test: `ROSPIN_TEST_COUNT` of them from `ROSPIN_TEST_SEED` on, or that single one if no count is
 /// given. By default `count` of them.
