@@ -1,4 +1,4 @@
-//! The command line: what can be asked for, and which exit code answers.
+//! The command line: its commands, and their exit codes.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -32,7 +32,7 @@ Examples:
   rospin doctor                           what this machine can promise, and what would help")]
 struct Arguments {}
 
-/// Parses the command line, runs what it asks for and reports errors on stderr.
+/// Parses the command line, runs the command and reports errors on stderr.
 #[must_use]
 pub fn main() -> ExitCode {
     let matches = match command().try_get_matches_from(std::env::args_os()) {
@@ -59,7 +59,7 @@ fn command() -> Command {
 }
 
 fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
-    // There is nothing to read at the top yet; this keeps derive and builder in step.
+    // The top level has no arguments of its own yet. Parsing them anyway means that one that is added to `Arguments` is read.
     Arguments::from_arg_matches(matches).map_err(|error| Failure::Input(Box::new(error)))?;
     match matches.subcommand() {
         Some((lab::NAME, matches)) => lab::run(matches, out),
@@ -81,7 +81,7 @@ fn run_default(out: &mut dyn Write) -> Result<(), Failure> {
 fn report(failure: &Failure) -> ExitCode {
     let code = exit_code(failure);
     if code != 0 {
-        // With stderr closed as well there is nobody left to tell.
+        // If stderr is closed as well, the error cannot be reported.
         let _ = writeln!(io::stderr().lock(), "error: {}", describe(failure));
     }
     ExitCode::from(code)
@@ -89,14 +89,14 @@ fn report(failure: &Failure) -> ExitCode {
 
 fn exit_code(failure: &Failure) -> u8 {
     match failure {
-        // Whoever reads us has seen enough (`rospin | head`): not an error of ours.
+        // The reader closed the pipe because it has seen enough (`rospin | head`). That is no error of this command.
         Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
         Failure::Input(_) => EXIT_BAD_INPUT,
         Failure::Run(_) | Failure::Output(_) => EXIT_FAILED,
     }
 }
 
-/// The error and its causes on one line.
+/// Returns the error and its causes on one line.
 fn describe(error: &dyn std::error::Error) -> String {
     let mut line = error.to_string();
     let mut cause = error.source();
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn simulate_says_where_its_report_goes() {
         let text = command().try_get_matches_from(["rospin", "simulate", "--help"]).unwrap_err().to_string();
-        // However its lines are broken.
+        // The comparison ignores line breaks.
         let simulate = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(simulate.starts_with("Runs a scenario in virtual time"), "{simulate}");
         assert!(simulate.contains("HTML report to this file -q") && simulate.contains("Prints nothing"), "{simulate}");

@@ -50,7 +50,7 @@ enum Action {
     },
 }
 
-/// Why a template cannot be written.
+/// Error of a template that cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("--output {}: cannot be written ({reason}); name a file that is not there", path.display())]
 struct Unwritable {
@@ -63,7 +63,7 @@ pub(crate) fn command() -> Command {
     Options::augment_args(Command::new(NAME)).disable_help_subcommand(true).arg_required_else_help(true)
 }
 
-/// Runs it; `out` is stdout.
+/// Runs the command. `out` is stdout.
 pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
     match Options::from_arg_matches(matches).map_err(Failure::input)?.action {
         Action::Template { scenario, output } => template(&scenario, output.as_deref(), out),

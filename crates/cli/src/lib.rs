@@ -12,5 +12,5 @@ mod simulate;
 
 pub use command_line::main;
 
-/// Tells the experiments how many allocations there have been, in a program whose allocator counts.
+/// Lets the experiments report numbers of allocations, in a program whose allocator counts them.
 pub use rospin_lab::count_allocations_by;

@@ -9,7 +9,7 @@ use rospin_scenario::{Scenario, ScenarioError};
 /// A simulation keeps about 120 bytes of each.
 const ACTIVATIONS_MAX: f64 = 1e7;
 
-/// Why there is no scenario in a file.
+/// Reasons for which a file gives no scenario.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ScenarioFileError {
     #[error("{}: cannot be read ({reason}); name a scenario file, as in crates/scenario/scenarios", path.display())]

@@ -1,4 +1,4 @@
-//! `rospin analyze` as its users meet it.
+//! `rospin analyze` as its users see it.
 
 use std::fs;
 
@@ -76,7 +76,7 @@ fn the_reference_system_has_a_bound_for_every_callback_and_chain() {
     chains.iter().for_each(|chain| assert!(seen_within(chain, "latency_bound_ms") > 0.0));
     let hot_path = of(&figures, "chains", "hot path");
     assert_eq!(hot_path["holds"], true);
-    // Six nodes, the planner, the front lidar's node and what may block: not much more than that is proven.
+    // The bound is hardly more than the time of six nodes, the planner, the front lidar's node and possible blocking.
     assert!(hot_path["latency_bound_ms"].as_f64().unwrap() < 45.0, "{hot_path}");
     assert!(hot_path["reaction_time_bound_ms"].is_number() && hot_path["data_age_bound_ms"].is_number());
     let failing = callbacks.iter().filter(|callback| callback["holds"] == false).map(|callback| &callback["name"]);
@@ -145,7 +145,7 @@ fn a_failing_deadline_is_code_1_and_says_what_to_change() {
 #[test]
 fn assigned_priorities_are_analysed_and_deployed() {
     let scratch = Scratch::new("assign");
-    // Short enough that the order decides.
+    // The execution times are short enough that the order of priorities decides.
     let file = scratch.file("order.toml", &LATE.replace("\"9 ms\"", "\"8 ms\"").replace("\"2 ms\"", "\"1500 us\""));
     for rule in ["picas", "rm", "dm", "opa"] {
         let deployment = scratch.path(&format!("{rule}.toml"));
@@ -153,7 +153,7 @@ fn assigned_priorities_are_analysed_and_deployed() {
         assert_eq!(output.status.code(), Some(0), "{rule}: {}{}", text(&output.stdout), text(&output.stderr));
         let loaded = Deployment::load([&deployment]).unwrap();
         let priority = |name: &str| loaded.callbacks.iter().find(|plan| plan.name == name).unwrap().priority.unwrap();
-        // Both orders will do for Audsley.
+        // Audsley's assignment may choose either order.
         assert!(priority("control") > priority("map") || rule == "opa", "{rule}");
         assert!(loaded.executors[0].scheduling.is_some() && !loaded.executors[0].cores.is_empty());
         let again = rospin(&["analyze", &file, "--deploy", &deployment]);

@@ -58,7 +58,7 @@ fn a_change_is_applied_and_deployed() {
     let numbers: Vec<&str> = numbers.filter(|number| number.parse::<u8>().is_ok()).collect();
     assert_eq!(numbers[..4], ["1", "2", "3", "4"], "{said}");
 
-    // Every change that is told holds, and is deployed as it is told.
+    // Every proposed change makes the deadlines hold, and its deployment file has that change.
     let changes =
         said.lines().filter(|line| ["move", "split", "give"].iter().any(|word| line.contains(&format!(". {word} "))));
     let changes: Vec<String> = changes.map(|line| line.trim_start().to_owned()).collect();

@@ -12,7 +12,7 @@ use common::Scratch;
 const MEMORY_MAX: u64 = 200 * 1024;
 const TIME_MAX: Duration = Duration::from_secs(20);
 
-/// What is right; each case replaces a part of it.
+/// Valid text; each case replaces a part of it.
 const RIGHT: &str = r#"name = "right"
 duration = "1 s"
 seed = 7
@@ -64,9 +64,9 @@ enum For {
 }
 use For::{Analyze, Both, Simulate};
 
-/// What is replaced, by what, with `§` where the error is to be found, and a part of what is said.
+/// Each case: the text that is replaced, its replacement with `§` at the place of the error, and a part of the error's text.
 const CASES: &[(For, &str, &str, &str)] = &[
-    // Not TOML.
+    // Not valid TOML.
     (Both, "seed = 7", "seed = §", ""),
     (Both, "[[executor]]", "[[executor§", ""),
     (Both, "name = \"main\"", "name = §main", ""),
@@ -76,10 +76,10 @@ const CASES: &[(For, &str, &str, &str)] = &[
     (Both, "cores = 2", "cores = §02", ""),
     (Both, "[[group]]", "[[group]] §x", ""),
     (Both, "seed = 7", "seed §7", ""),
-    // Not UTF-8.
+    // Not valid UTF-8.
     (Both, "name = \"right\"", "name = \"é§\u{ad}\"", "byte 0xe9 is not UTF-8; save the file as UTF-8"),
     (Both, "jitter = \"1 ms\"", "jitter = \"1 ms\"\n# §\u{ad}", "byte 0xe9 is not UTF-8"),
-    // Not what is expected there.
+    // A value of the wrong type.
     (Both, "seed = 7", "seed = §\"seven\"", "expected"),
     (Both, "seed = 7", "seed = §-7", "expected"),
     (Both, "seed = 7", "seed = §7.5", "expected"),
@@ -105,7 +105,7 @@ const CASES: &[(For, &str, &str, &str)] = &[
     (Both, "policy = \"fixed-priority\"", "policy = §\"fair\"", "fair"),
     (Both, "threads = 1", "start = \"2 s\"\nstop = §\"1 s\"", "give a later time"),
     (Both, "kind = \"timer\"", "kind = §\"clock\"", ""),
-    // Names.
+    // Invalid names.
     (Both, "name = \"node\"", "name = §\"\"", "give it one"),
     (Both, "name = \"plan\"", "name = §\"lidar\"", "rename one of them"),
     (Both, "name = \"plan\"", "name = §\"pl\\u001b[31man\"", "control characters in it; leave them out"),
@@ -129,7 +129,7 @@ const CASES: &[(For, &str, &str, &str)] = &[
     ),
     (Both, "callbacks = [\"lidar\", \"plan\"]", "callbacks = §[]", "name them in the order"),
     (Both, "name = \"node\"", "name = \"node\"\nexecutor = §\"second\"", "known are main"),
-    // Times that make no sense.
+    // Times out of range.
     (Both, "period = \"10 ms\"", "period = §\"0 s\"", "give one above"),
     (Both, "period = \"50 ms\"\njitter = \"1 ms\"", "at_most = §[[0, \"51 ms\"]]", "1 to 1000 messages"),
     (Both, "period = \"50 ms\"\njitter = \"1 ms\"", "gap = §[\"5 ms\", \"1 ms\"]", "swap them"),
@@ -143,7 +143,7 @@ const CASES: &[(For, &str, &str, &str)] = &[
         "[[fault]]\nkind = \"overrun\"\ncallback = \"plan\"\nprobability = §2.0\nextra = \"1 ms\"",
         "0 to 1",
     ),
-    // Fine as a file, but not to be simulated, or analysed.
+    // Valid files that cannot be simulated, or analysed.
     (Simulate, "period = \"10 ms\"", "period = §\"2 ns\"", "simulate at most"),
     (Simulate, "duration = \"1 s\"", "duration = \"100000 h\"", "simulate at most"),
     (Both, "priority = 1\n", "priority = 1\npublishes = §[\"plan\"]\n", "in a circle"),
@@ -174,7 +174,7 @@ fn sixty_broken_files() {
             }
             let (code, error) = run(command, &path);
             let placed = match place {
-                // A circle is found at its publisher by one, at its name by the other.
+                // One command reports a cycle at the publisher, the other at the name.
                 Some(_) if said.contains("circle") => error.contains(&format!("{path}:")),
                 Some((line, column)) => error.contains(&format!("{path}:{line}:{column}: ")),
                 None => error.contains(&format!("{path}:")),

@@ -1,4 +1,4 @@
-//! The command as its users meet it: exit codes and messages of the built program.
+//! The command as its users see it: exit codes and messages of the built program.
 
 use std::process::{Command, Stdio};
 
@@ -92,7 +92,7 @@ fn bad_input_to_latency_is_code_2() {
 
 #[test]
 fn closed_stdout_is_no_panic() {
-    // The reader is gone before the first line is written.
+    // The reading end is closed before the first line is written.
     let mut child = Command::new(env!("CARGO_BIN_EXE_rospin"))
         .args(["lab", "list"])
         .stdout(Stdio::from(closed_pipe()))
@@ -105,7 +105,7 @@ fn closed_stdout_is_no_panic() {
     assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
 }
 
-/// The writing end of a pipe that nobody reads.
+/// Returns the writing end of a pipe whose reading end is closed.
 fn closed_pipe() -> std::io::PipeWriter {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);

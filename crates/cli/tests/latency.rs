@@ -25,7 +25,7 @@ fn measure(variants: &str) -> (String, Value) {
     (String::from_utf8(output.stdout).expect("UTF-8"), figures)
 }
 
-/// What must hold on any machine, with rights and without.
+/// Checks what must hold on any machine, with real-time rights and without.
 fn check(variants: &str) {
     let (text, figures) = measure(variants);
     let names: Vec<&str> = variants.split(',').collect();

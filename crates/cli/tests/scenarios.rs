@@ -1,4 +1,4 @@
-//! `rospin simulate` and `rospin lab callback-order` as their users meet them.
+//! `rospin simulate` and `rospin lab callback-order` as their users see them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ fn every_shipped_scenario_is_simulated() {
         {
             assert!(said.contains(expected), "{file}: {expected}\n{said}");
         }
-        // As wide as where there is no terminal, but for the tables and the names of executors.
+        // The diagram has the width of an output that is no terminal.
         let diagram = said.lines().filter(|line| line.contains(['▐', '┼']));
         assert!(diagram.map(|line| line.chars().count()).max() <= Some(100), "{said}");
     }

@@ -1,5 +1,5 @@
-//! The book says what is so: its commands work and print what it shows. In its part about the analysis, the files and tests that it names
-//! are there, and each theorem has all its parts.
+//! The book's part about the analysis is right: its commands work, the files and tests that it names exist, and each theorem
+//! has all its parts.
 
 use std::fs;
 use std::path::{Path, PathBuf};

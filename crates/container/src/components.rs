@@ -52,7 +52,7 @@ impl Components {
         self
     }
 
-    /// Returns the names, sorted.
+    /// Returns the names of the registered components' types, sorted.
     pub fn type_names(&self) -> impl Iterator<Item = &str> {
         self.makers.keys().map(String::as_str)
     }
@@ -74,7 +74,7 @@ impl fmt::Debug for Components {
     }
 }
 
-/// The set-up of one component.
+/// Set-up of one component.
 #[derive(Debug)]
 pub struct Setup {
     pub(crate) name: NodeName,
@@ -101,13 +101,13 @@ impl Setup {
         self.options.clone()
     }
 
-    /// Returns the node's name.
+    /// Returns the full name of the component's node.
     #[must_use]
     pub fn name(&self) -> &NodeName {
         &self.name
     }
 
-    /// Returns the creator of nodes.
+    /// Returns the [`Ros`] on which the component's node is created.
     #[must_use]
     pub fn ros(&self) -> &Ros {
         &self.ros

@@ -18,7 +18,7 @@ use crate::signals::Listening;
 /// Name of the executor that every container has.
 const OWN_EXECUTOR: &str = "container";
 
-/// Runs components until one of them ends the container. Every executor has a thread of its own.
+/// Container of components, which it runs until one of them ends the container. Every executor has a thread of its own.
 ///
 /// The [crate](crate) has an example.
 #[must_use = "nothing runs before `run` is called"]

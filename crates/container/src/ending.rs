@@ -9,19 +9,19 @@ use crate::error::RunError;
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Ended {
-    /// A component [ended it](ContainerHandle::end).
+    /// A component [ended](ContainerHandle::end) the container.
     Component {
         /// The node of the component.
         component: String,
         /// The component's reason.
         reason: String,
     },
-    /// The program ended it through a [handle](crate::Container::handle).
+    /// The program ended the container through a [handle](crate::Container::handle).
     Asked {
         /// The program's reason.
         reason: String,
     },
-    /// A signal ended it.
+    /// A signal ended the container.
     Signal {
         /// The signal's name, such as `SIGINT`.
         signal: &'static str,
@@ -74,7 +74,7 @@ impl Ending {
     }
 }
 
-/// Ends a container, from callbacks and from any thread. Cheap to clone.
+/// Handle that ends a container, from callbacks and from any thread. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ContainerHandle {
     pub(crate) ending: Arc<Ending>,

@@ -34,7 +34,7 @@ impl Listening {
             for signal in &mut signals {
                 let since = ended_at.get_or_insert_with(Instant::now).elapsed();
                 if since > SAME_REQUEST {
-                    // The user does not want to wait for callbacks.
+                    // A second signal means that the user does not want to wait for callbacks.
                     let _ = emulate_default_handler(signal);
                 }
                 ending.set(Ok(Ended::Signal { signal: if signal == SIGINT { "SIGINT" } else { "SIGTERM" } }));

@@ -53,7 +53,7 @@ fn listener(setup: &Setup, places: Places) -> Result<Subscription, Error> {
     let group = setup.executor().create_group(GroupOptions::new("listen").node(&name), ());
     Ok(node.on(&group).create_subscription("chatter", move |text: Text| {
         note(&places, &name);
-        // Earlier ones may be displaced before the listener's executor begins to spin.
+        // Earlier messages may be displaced before the listener's executor begins to spin.
         if text.data.parse::<u32>().unwrap() >= 3 {
             container.end("it has heard enough");
         }
@@ -182,7 +182,7 @@ fn a_component_that_does_not_start_is_named_with_its_reason() {
     assert!(error.contains("`/robot/talker` (demo::Talker) did not start: it panicked: no voice"), "{error}");
 }
 
-/// Records its drop.
+/// Value that records its drop.
 struct Noted(&'static str, Arc<Mutex<Vec<&'static str>>>);
 
 impl Drop for Noted {

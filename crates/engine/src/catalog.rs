@@ -8,7 +8,7 @@ use crate::sync::{Mutex, MutexGuard};
 use rospin_scenario::Deployment;
 use rospin_scenario::deployment::{CallbackPlan, ExecutorPlan, GroupPlan};
 
-/// What the program has. Closed with the first spin, so that it does not grow with entities that come and go.
+/// Names that the program has. Closed with the first spin, so that it does not grow with entities that come and go.
 #[derive(Debug)]
 pub(crate) struct Catalog(Mutex<Option<Program>>);
 

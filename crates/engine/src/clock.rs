@@ -18,7 +18,7 @@ use crate::time_source::{ManualClock, TimeListener, TimeSource};
 /// looks again after this time. Threads that poll instead of sleeping look as often.
 pub(crate) const STEP_NOTICED_AFTER: Duration = Duration::from_secs(1);
 
-/// Reads the clocks of a [`Context`](crate::Context). Cheap to clone; reading neither blocks nor allocates.
+/// Reader of the clocks of a [`Context`](crate::Context). Cheap to clone; reading neither blocks nor allocates.
 #[derive(Clone)]
 pub struct Clock {
     source: TimeSource,
@@ -143,7 +143,7 @@ impl SystemDue {
     }
 }
 
-/// ROS time at one moment.
+/// Reading of ROS time at one moment.
 #[derive(Clone, Copy)]
 pub(crate) struct RosReading {
     pub(crate) now: Instant,

@@ -109,8 +109,8 @@ impl ContextOptions {
         self
     }
 
-    /// Sets the function that panics, errors of callbacks and items that could not be taken are reported to. It runs on executor
-    /// threads.
+    /// Sets the function that is called for each [`Incident`]: a panic or an error of a callback, or an item that could not be
+    /// taken from its source. It runs on executor threads, and should not block.
     #[must_use]
     pub fn on_incident(mut self, report: impl Fn(&Incident) + Send + Sync + 'static) -> Self {
         self.report = Arc::new(report);
@@ -181,15 +181,16 @@ impl Context {
         }))
     }
 
-    /// Returns the context's one value of that type. It is created if there is none, and lives as long as one of its owners.
+    /// Returns the value of type `T` that this context has, of which there is at most one. It is created with its default if
+    /// there is none, and lives as long as one of its owners.
     ///
-    /// Libraries on top of the engine keep their own data of a context in it.
+    /// Libraries on top of the engine keep their own data about a context in it.
     #[must_use]
     pub fn shared<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
         // Created before the call: `default` is user code, which must not run under the registry's lock.
         let made = T::default();
-        // Two types of one name come from two versions of a crate. Values of the second type are not shared then. The names of types
-        // stay: a program has only so many.
+        // Two types of the same name come from two versions of a crate. Values of the second type are not shared then. Names of
+        // types are kept for ever: a program has a bounded number of them.
         self.0.shared.get_or_insert::<T, T>(type_name::<T>(), |_| made).unwrap_or_default()
     }
 
@@ -211,7 +212,7 @@ impl Context {
         create()
     }
 
-    /// Returns the threads that middlewares have told of; the list lives as long as somebody has it.
+    /// Returns the list of threads that middlewares have reported. It lives as long as somebody holds it.
     #[must_use]
     pub fn foreign_threads(&self) -> Arc<ForeignList> {
         self.shared()

@@ -62,7 +62,7 @@ fn address(group: Option<GroupKey>) -> usize {
 crate::sync::thread_local! {
     /// A [`Running`].
     static RUNNING: Cell<usize> = const { Cell::new(0) };
-    /// The calls that the running callback waits for.
+    /// Calls that the running callback waits for.
     static WAITS: RefCell<Vec<Arc<Wait>>> = const { RefCell::new(Vec::new()) };
     static SEAT: RefCell<Option<Seat>> = const { RefCell::new(None) };
 }

@@ -13,7 +13,7 @@ use crate::executor_options::ExecutorOptions;
 use crate::foreign;
 use crate::os::{CoreSet, OnShortfall, ThreadId, ThreadOptions, cut_off, lock_memory, threads_of_process};
 
-/// Reasons why a program does not go on with its deployment file.
+/// Reasons for which a program does not run with its deployment file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeployError {
@@ -28,7 +28,7 @@ pub enum DeployError {
         /// The names that the program has.
         known: String,
     },
-    /// A chain of the file goes on through a timer.
+    /// A chain of the file leads through a timer, which receives no data.
     #[error(
         "chain `{chain}`: `{timer}` is a timer and takes nothing from `{from}`; let a chain of its own start there"
     )]
@@ -46,17 +46,17 @@ pub enum DeployError {
     /// The file names a core that the machine does not have.
     #[error("the deployment puts {what} on core {missing}, which this machine does not have; choose from {online}")]
     Core {
-        /// The executor or thread that is to run there.
+        /// Executor or thread that should run there.
         what: String,
-        /// The cores that are missing.
+        /// Cores that are missing.
         missing: CoreSet,
         /// The cores that the machine has.
         online: CoreSet,
     },
-    /// The operating system refuses a setting, and the file says that this is an error.
+    /// The operating system refuses a setting, and the file's `on_shortfall` is `fail`.
     #[error("the deployment cannot be had: {0}")]
     Refused(String),
-    /// A template cannot be written.
+    /// The template cannot be written.
     #[error("cannot write the deployment template {}: {source}", .path.display())]
     Template {
         /// The file.

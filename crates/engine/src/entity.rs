@@ -10,7 +10,7 @@ use crate::membership::{Membership, TimerShared};
 use crate::source::Closer;
 use crate::state::State;
 
-/// The part that all handles have in common.
+/// Part that all handles have in common.
 pub(crate) struct EntityHandle {
     /// Keeps the group alive.
     pub(crate) group: Arc<GroupCore>,
@@ -49,7 +49,7 @@ impl Drop for EntityHandle {
                 }
             });
         }
-        // Only after the removal was asked for: the timer must not fire meanwhile as if it had not been cancelled.
+        // The removal was submitted first: between the two steps, the timer must not fire as if it had not been cancelled.
         if let Some(ticket) = self.timer.as_ref().and_then(|timer| timer.take_ticket()) {
             executor.take_back(ticket);
         }

@@ -4,7 +4,7 @@
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("group `{group}` was removed, or its executor dropped; create entities before, or on another group")]
 pub struct GroupGone {
-    /// The group.
+    /// The name of the group.
     pub group: String,
 }
 

@@ -55,7 +55,7 @@ impl ExecutorCore {
         }
         let change = self.changes.take_back(ticket);
         let is_in_time = change.is_some();
-        // The change may own a callback, whose drop is user code.
+        // The change may own a callback, whose drop runs user code.
         contain(|| drop(change));
         is_in_time
     }
@@ -78,7 +78,7 @@ impl ExecutorCore {
     /// Makes the changes that were submitted, then runs `f` on the state. Returns `None` at once if another thread has it.
     pub(crate) fn with_idle_state<R>(&self, f: impl FnOnce(&mut State) -> R) -> Option<R> {
         let mut state = self.state.try_lock()?;
-        // No more than there are now: others may go on submitting.
+        // At most the changes that exist now: other threads may go on submitting.
         self.make_changes(&mut state, self.changes.count());
         let result = f(&mut state);
         let leftovers = state.take_leftovers();
@@ -126,7 +126,7 @@ impl ExecutorCore {
             };
             change(state);
         }
-        // Exactly `most` may have been there: then nobody has to look again.
+        // Exactly `most` changes may have existed. Then nobody has to look again.
         state.has_changes_left = self.changes.count() > 0;
         if state.has_changes_left {
             shared.news.store(true, Ordering::Release);

@@ -111,16 +111,16 @@ impl ExecutorOptions {
 /// The condition on which a spin ends by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Until {
-    /// It ends only when it is halted.
+    /// The spin ends only when it is halted.
     #[default]
     Halted,
-    /// It ends after one activation.
+    /// The spin ends after one activation.
     Once,
-    /// It ends when nothing is ready any more.
+    /// The spin ends when nothing is ready any more.
     Idle,
 }
 
-/// The options of a spin: when [`Executor::spin`](crate::Executor::spin) returns.
+/// Options of a spin: the condition on which [`Executor::spin`](crate::Executor::spin) returns.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SpinOptions {
     pub(crate) until: Until,
@@ -128,13 +128,14 @@ pub struct SpinOptions {
 }
 
 impl SpinOptions {
-    /// Spins until the executor is halted.
+    /// Returns options with which a spin lasts until the executor is halted.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Spins until one callback ran; an asynchronous one until it first waits or ends. Waits if no callback is ready.
+    /// Returns options with which a spin lasts until one callback has run; an asynchronous one until it first waits or ends.
+    /// The spin waits if no callback is ready.
     ///
     /// Callbacks run on the calling thread only.
     #[must_use]
@@ -142,7 +143,8 @@ impl SpinOptions {
         Self { until: Until::Once, timeout: None }
     }
 
-    /// Runs everything that is ready, and everything that becomes ready meanwhile. Does not wait.
+    /// Returns options with which a spin runs everything that is ready, and everything that becomes ready meanwhile. The spin
+    /// does not wait.
     ///
     /// Callbacks run on the calling thread only.
     #[must_use]

@@ -15,38 +15,39 @@ use crate::os::{ThreadOptions, scheduling_of, threads_of_process};
 /// The most urgent priority that a middleware gets by itself: the kernel's watchdogs have 99.
 const HIGHEST: u8 = 98;
 
-/// The part that a thread of a middleware has in a message's way.
+/// Role of a middleware's thread in the way of messages.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ThreadRole {
-    /// Messages pass it: it reads or writes the network, or hands messages on.
+    /// Messages pass this thread: it reads or writes the network, or hands messages on.
     Carries,
-    /// It finds others, answers for them or tidies up; it shares locks with those that carry.
+    /// No messages pass this thread: it finds other processes, answers for them or cleans up. It shares locks with threads that
+    /// carry messages.
     Serves,
 }
 
-/// A kind of thread that a middleware starts.
+/// Kind of threads that a middleware starts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ForeignThread {
-    /// The beginning of the threads' names in the kernel; the whole name unless it ends in `*`.
+    /// Beginning of the threads' names in the kernel if it ends in `*`, otherwise the whole name.
     pub name: &'static str,
-    /// The part that they have in a message's way.
+    /// Role of the threads in the way of messages.
     pub role: ThreadRole,
 }
 
 impl ForeignThread {
-    /// Returns a kind of thread that messages pass.
+    /// Returns a kind of threads that messages pass.
     #[must_use]
     pub const fn carries(name: &'static str) -> Self {
         Self { name, role: ThreadRole::Carries }
     }
 
-    /// Returns a kind of thread that serves those.
+    /// Returns a kind of threads that serve those that messages pass.
     #[must_use]
     pub const fn serves(name: &'static str) -> Self {
         Self { name, role: ThreadRole::Serves }
     }
 
-    /// True if a thread of that name in the kernel is of this kind.
+    /// True if a thread that the kernel calls `name` is of this kind.
     #[must_use]
     pub fn is(&self, name: &str) -> bool {
         self.name.strip_suffix('*').map_or(name == self.name, |beginning| name.starts_with(beginning))
@@ -56,13 +57,13 @@ impl ForeignThread {
 /// The kinds of threads that a middleware starts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ForeignThreads {
-    /// The middleware's name.
+    /// Name of the middleware.
     pub middleware: &'static str,
-    /// The kinds.
+    /// Kinds of the middleware's threads.
     pub kinds: &'static [ForeignThread],
 }
 
-/// The middlewares of a context that have told of their threads.
+/// List of the middlewares of a context that have reported their threads.
 #[derive(Debug, Default)]
 pub struct ForeignList(Mutex<Known>);
 
@@ -74,7 +75,7 @@ struct Known {
 }
 
 impl ForeignList {
-    /// Adds the threads that a middleware has.
+    /// Adds the threads that a middleware starts.
     pub fn add(&self, threads: ForeignThreads) {
         self.lock().of.push(threads);
     }
@@ -100,7 +101,7 @@ impl ForeignList {
         let mut late = Vec::new();
         for (thread, name) in threads_of_process().unwrap_or_default() {
             let Some((middleware, role)) = find(&name).filter(|_| !thread.is_main()) else { continue };
-            // One that has just ended has none.
+            // A thread that has just ended has no scheduling.
             let Ok(has) = scheduling_of(thread) else { continue };
             if is_above(has, highest) {
                 continue;
@@ -119,12 +120,12 @@ impl ForeignList {
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
-        // Nothing is left half done under it.
+        // A panic leaves nothing half changed under this lock, so its poison is ignored.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A thread that is not above the executors.
+/// Thread whose priority is not above the executors'.
 #[derive(Clone, Debug)]
 struct Late {
     middleware: &'static str,
@@ -145,7 +146,7 @@ pub(crate) fn above(highest: u8) -> ThreadOptions {
 pub(crate) fn priority(scheduling: OsScheduling) -> Option<u8> {
     match scheduling {
         OsScheduling::Fifo { priority } | OsScheduling::RoundRobin { priority } => Some(priority),
-        // Nothing but another reservation runs before it.
+        // Only another reservation runs before a thread with a reservation.
         OsScheduling::Deadline { .. } => Some(HIGHEST - 1),
         _ => None,
     }
@@ -157,7 +158,7 @@ fn is_above(has: OsScheduling, highest: u8) -> bool {
 
 /// Says which threads are late and why; `None` if none is.
 fn describe(late: &[Late], highest: u8) -> Option<String> {
-    // One that carries messages tells most.
+    // The report names a thread that carries messages, if there is one.
     let first = late.iter().find(|thread| thread.role == ThreadRole::Carries).or(late.first())?;
     let mut names: Vec<&str> = late.iter().map(|thread| thread.name.as_str()).collect();
     names.sort_unstable();

@@ -83,7 +83,7 @@ impl<P: Send + 'static> CallbackGroup<P> {
         Ok(Draft::timer(&self.core, options.into())?.into_timer(|draft| draft.exclusive_async(callback)))
     }
 
-    /// Creates a callback that is told of jumps of ROS time beyond the threshold before time moves: see
+    /// Creates a callback that runs before ROS time jumps by more than the threshold: see
     /// [`RosTime::set`](crate::RosTime::set).
     ///
     /// It precedes everything that the policy picks from, and runs as soon as no callback of its group runs. It does not wait for an
@@ -99,7 +99,7 @@ impl<P: Send + 'static> CallbackGroup<P> {
         F: FnMut(&mut P, &TimeJump) + Send + 'static,
     {
         let draft = Draft::jump(&self.core, threshold)?;
-        // `told` is dropped at the end, also after a panic. Time may move then.
+        // `told` is dropped at the end, also after a panic, and lets time move.
         Ok(JumpCallback { handle: draft.exclusive(move |payload, told| callback(payload, &told.jump)) })
     }
 
@@ -260,10 +260,10 @@ impl<P: Send + 'static> CallbackGroup<P> {
         self.create_source_async(EntityKind::Waitable, options, StreamSource::new(stream), callback)
     }
 
-    /// Removes the group with all of its entities, and returns the payload. May wait for a moment, never for a callback.
+    /// Removes the group with all of its entities, and returns the payload. May wait for a lock, never for a callback.
     ///
     /// # Errors
-    /// The group, if the executor spins, or if the group was removed before.
+    /// If the executor spins, or if the group was removed before. The error is the group itself.
     pub fn into_payload(self) -> Result<P, Self> {
         let id = Arc::clone(&self.core.id);
         let payload = self.core.executor.wait_for_idle_state(|state| {

@@ -119,7 +119,7 @@ macro_rules! common_methods {
             &self.core.context
         }
 
-        /// Returns the number of items that the deployment file has the source of the entity called `entity` keep, if it says so.
+        /// Returns the depth that the deployment file sets for the queue of the entity called `entity`; `None` if it sets none.
         ///
         /// It is for sources that are not rospin's. Queues of topics and services have that depth anyway.
         #[must_use]

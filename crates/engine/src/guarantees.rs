@@ -2,9 +2,8 @@
 
 use std::ops::BitOr;
 
-/// A set of promises that a publisher makes, or that a subscription demands. A subscription gets messages of the publishers that
-/// promise all that it demands, and of no others: quality of service as DDS and ROS 2 match it.
-///
+/// Set of promises that a publisher makes, or of demands that a subscription makes. A subscription gets messages only of
+/// publishers whose promises include all of its demands: quality of service as DDS and ROS 2 match it.
 /// Between the threads of a process nothing is lost on the way, so the engine only compares the sets.
 ///
 /// ```
@@ -22,13 +21,13 @@ use std::ops::BitOr;
 pub struct Guarantees(u8);
 
 impl Guarantees {
-    /// Nothing: what subscriptions demand unless they say otherwise.
+    /// The empty set: the default of subscriptions.
     pub const NONE: Self = Self(0);
-    /// Every message arrives, unless a queue is full.
+    /// Reliability: every message arrives, unless a queue is full.
     pub const RELIABLE: Self = Self(1);
-    /// Subscriptions that come later get what was published before.
+    /// Durability "transient local": subscriptions that are created later get messages that were published before.
     pub const TRANSIENT_LOCAL: Self = Self(2);
-    /// All of them: what publishers promise unless they say otherwise.
+    /// All guarantees: the default of publishers.
     pub const ALL: Self = Self(3);
 
     /// True if all of `others` are among these.

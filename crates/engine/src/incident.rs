@@ -5,14 +5,14 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// The reaction to a panic of a callback. The panic itself is always caught and reported.
+/// Reaction of a group to a panic of a callback. The panic itself is always caught and reported.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum OnPanic {
-    /// The entity goes on with its next item. The payload is as the panic left it.
+    /// The entity continues with its next item. The payload stays as the panic left it.
     #[default]
     Continue,
-    /// The entity is removed; the group goes on.
+    /// The entity is removed; the rest of the group continues.
     Remove,
     /// The executor halts; `spin` returns an error.
     Halt,
@@ -22,11 +22,11 @@ pub enum OnPanic {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Incident {
-    /// The executor.
+    /// The name of the executor.
     pub executor: String,
-    /// The callback group.
+    /// The name of the callback group.
     pub group: String,
-    /// The entity.
+    /// The name of the entity.
     pub entity: String,
     /// The kind of incident.
     pub kind: IncidentKind,
@@ -56,7 +56,7 @@ impl fmt::Display for Incident {
     }
 }
 
-/// The function that incidents are reported to.
+/// Function that is called for each incident.
 pub(crate) type Reporter = Arc<dyn Fn(&Incident) + Send + Sync>;
 
 /// Reports to the `log` crate: the default of a context.

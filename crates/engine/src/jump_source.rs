@@ -32,7 +32,7 @@ impl Source for JumpSource {
     }
 
     fn pending(&self) -> Pending {
-        // Notifications were lost before the executor knew the entity.
+        // The executor did not know the entity when its first notifications came.
         if self.driver.has_news(self.hook) { Pending::Unknown } else { Pending::Empty }
     }
 }

@@ -17,11 +17,11 @@ pub enum LossCause {
     EntityDropped,
     /// The source could not hand the item over.
     TakeFailed,
-    /// An asynchronous callback was still waiting for something when its entity was removed.
+    /// An asynchronous callback was still waiting when its entity was removed.
     Cancelled,
-    /// A timer was late and skipped due times, as its overrun policy says.
+    /// A timer was late, and its overrun policy skipped due times.
     TimerOverrun,
-    /// The source matches items, and this one was part of no match.
+    /// The item was in no match of a source that matches items, such as a synchronizer.
     Unmatched,
 }
 
@@ -160,7 +160,7 @@ impl Ledger {
         let book = self.lock();
         let live: Vec<_> = book.live.values().filter_map(Weak::upgrade).collect();
         let mut totals = book.retired.clone();
-        // Unlocks before `live` is dropped: dropping the last reference to counters takes the lock.
+        // Unlocks before `live` is dropped, because dropping the last reference to counters takes the lock.
         drop(book);
         for counters in &live {
             for cause in LossCause::ALL {

@@ -87,8 +87,9 @@ macro_rules! common_setters {
             self
         }
 
-        /// Sets the number of activations that may be under way at once, if the group allows more than one. At least 1, at most
-        /// 1024: memory for all of them is allocated at once. Further items wait in the source.
+        /// Sets the number of activations that may be in flight at once (running, or suspended at an await), if the group
+        /// allows more than one. At least 1, at most 1024: memory for all of them is allocated at once. Further items wait in
+        /// the source.
         ///
         /// The default is the number of the executor's threads, and 16 for an asynchronous callback.
         #[must_use]
@@ -121,8 +122,9 @@ impl EntityOptions {
         Self { common: Common { name: Some(name.into()), ..Common::default() }, depth: None }
     }
 
-    /// Sets the number of items that the source keeps, for templates of deployment files. It does not change the source, which should
-    /// have been created with the depth of [`CallbackGroup::deployed_depth`](crate::CallbackGroup::deployed_depth).
+    /// Sets the number of items that the source keeps, as a template of a deployment file shows it. It does not change the
+    /// source, which should have been created with the depth of
+    /// [`CallbackGroup::deployed_depth`](crate::CallbackGroup::deployed_depth).
     #[must_use]
     pub const fn depth(mut self, depth: usize) -> Self {
         self.depth = Some(depth);
@@ -183,15 +185,15 @@ impl TimerOptions {
         self
     }
 
-    /// Sets the clock. The default is the steady clock, as for rclcpp's wall timers. [`ClockKind::Ros`] is the context's
-    /// [ROS time](crate::RosTime).
+    /// Sets the timer's clock. The default is the steady clock, as for rclcpp's wall timers. [`ClockKind::Ros`] is the
+    /// context's [ROS time](crate::RosTime).
     #[must_use]
     pub const fn clock(mut self, clock: ClockKind) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Sets what a late timer does about missed due times. The default skips them.
+    /// Sets the overrun policy: the treatment of due times that a late timer missed. The default skips them.
     #[must_use]
     pub const fn overrun(mut self, overrun: Overrun) -> Self {
         self.overrun = overrun;
@@ -241,21 +243,22 @@ impl SubscriptionOptions {
         self
     }
 
-    /// Has the subscription also receive earlier messages of [latched](PublisherOptions::transient_local) publishers.
+    /// Makes the subscription also receive earlier messages of [transient local](PublisherOptions::transient_local) publishers.
     #[must_use]
     pub const fn transient_local(mut self) -> Self {
         self.transient_local = true;
         self
     }
 
-    /// Sets what publishers must promise: messages of others are not received. Nothing unless this is called.
+    /// Sets the guarantees that publishers must give: messages of other publishers are not received. The default demands
+    /// nothing.
     #[must_use]
     pub const fn demands(mut self, demands: Guarantees) -> Self {
         self.demands = demands;
         self
     }
 
-    /// Looks for the topic in that namespace instead of the context's own.
+    /// Looks up the topic in the namespace `topics` instead of the context's own.
     #[must_use]
     pub fn within(mut self, topics: &Topics) -> Self {
         self.topics = Some(topics.clone());
@@ -289,21 +292,23 @@ impl PublisherOptions {
         Self { topic: topic.into(), latched: 0, promises: Guarantees::ALL, topics: None }
     }
 
-    /// Keeps the last `depth` messages for later [subscriptions that ask for them](SubscriptionOptions::transient_local).
+    /// Makes the publisher keep its last `depth` messages for later [subscriptions that ask for
+    /// them](SubscriptionOptions::transient_local).
     #[must_use]
     pub const fn transient_local(mut self, depth: usize) -> Self {
         self.latched = depth;
         self
     }
 
-    /// Sets what it promises: subscriptions that demand more do not receive its messages. Everything unless this is called.
+    /// Sets the publisher's promises: subscriptions that demand more do not receive its messages. The default promises
+    /// everything.
     #[must_use]
     pub const fn promises(mut self, promises: Guarantees) -> Self {
         self.promises = promises;
         self
     }
 
-    /// Looks for the topic in that namespace instead of the context's own.
+    /// Looks up the topic in the namespace `topics` instead of the context's own.
     #[must_use]
     pub fn within(mut self, topics: &Topics) -> Self {
         self.topics = Some(topics.clone());

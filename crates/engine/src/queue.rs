@@ -66,14 +66,14 @@ impl<T: Send + Sync + 'static> Queue<T> {
         self.source.is_empty()
     }
 
-    /// Returns how many messages there are to take at this moment.
+    /// Returns the number of messages that can be taken at this moment.
     #[must_use]
     pub fn len(&self) -> usize {
         self.source.len()
     }
 
-    /// Returns when the oldest message arrived, on the steady clock; `None` if there is none. While a publisher displaces it, that may
-    /// be the time of a later one.
+    /// Returns the time at which the oldest message arrived, on the steady clock; `None` if there is no message. While a
+    /// publisher displaces that message, the time may be that of a later one.
     #[must_use]
     pub fn oldest_arrival(&self) -> Option<Instant> {
         self.source.oldest()
@@ -81,8 +81,8 @@ impl<T: Send + Sync + 'static> Queue<T> {
 
     /// Sets the waker that is called from now on whenever a message has arrived.
     ///
-    /// The publisher's thread calls it, so it should neither block nor take. Messages that are there already do not call it. Any
-    /// function can be a waker, by [`Wake`](std::task::Wake).
+    /// The publisher's thread calls the waker, so it should neither block nor take messages. Messages that have arrived already
+    /// do not call it. Any function can be a waker, by [`Wake`](std::task::Wake).
     pub fn set_waker(&self, waker: Waker) {
         self.source.set_waker(waker);
     }
@@ -109,7 +109,8 @@ impl<T: Send + Sync + 'static> Source for Queue<T> {
     fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
         if let Some(losses) = notifier.losses() {
             self.source.set_losses(Arc::clone(losses));
-            // The topic counts with the entity's counters from now on, so the others do not change any more.
+            // From now on the topic counts losses with the entity's counters, so the queue's own counters do not change any
+            // more.
             std::mem::replace(&mut self.losses, Arc::clone(losses)).move_to(losses);
         }
         self.source.attach(notifier)

@@ -73,7 +73,7 @@ impl ReentrantGroup {
         Ok(Draft::timer(&self.core, options.into())?.into_timer(|draft| draft.reentrant_async(callback)))
     }
 
-    /// Creates a callback that is told of jumps of ROS time beyond the threshold before time moves: see
+    /// Creates a callback that runs before ROS time jumps by more than the threshold: see
     /// [`RosTime::set`](crate::RosTime::set).
     ///
     /// It precedes everything that the policy picks from. There is no callback after a jump: the new time is known before it.
@@ -85,7 +85,7 @@ impl ReentrantGroup {
         F: Fn(&TimeJump) + Send + Sync + 'static,
     {
         let draft = Draft::jump(&self.core, threshold)?;
-        // `told` is dropped at the end, also after a panic. Time may move then.
+        // `told` is dropped at the end, also after a panic, and lets time move.
         Ok(JumpCallback { handle: draft.reentrant(move |told| callback(&told.jump)) })
     }
 

@@ -21,7 +21,7 @@ pub struct TypeMismatch {
 
 struct Entry {
     type_name: &'static str,
-    /// Lives as long as a party has it.
+    /// Weak reference: the value lives as long as a party has it.
     value: Weak<dyn Any + Send + Sync>,
 }
 
@@ -59,7 +59,7 @@ impl Registry {
         let weak: Weak<V> = Arc::downgrade(&value);
         let (entry, name) = (Entry { type_name: type_name::<T>(), value: weak }, name.to_owned());
         let mut entries = self.0.lock();
-        // Another thread may have been faster.
+        // Another thread may have created the value meanwhile.
         if let Some(found) = find(&entries, &name) {
             drop(entries);
             return found.check::<V, T>(&name);

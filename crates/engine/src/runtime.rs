@@ -39,12 +39,12 @@ mod with_tokio {
             Self { users: Some(handle), own: OnceLock::new() }
         }
 
-        /// Starts the runtime, unless it runs already.
+        /// Starts the runtime, unless it is running already.
         pub(crate) fn prepare(&self) -> io::Result<()> {
             if self.users.is_none() && self.own.get().is_none() {
                 let runtime =
                     Builder::new_multi_thread().worker_threads(1).thread_name("rospin-tokio").enable_all().build()?;
-                // Another executor may have been faster.
+                // Another executor may have started a runtime meanwhile. Then this one is dropped.
                 let _ = self.own.set(Own(Some(runtime)));
             }
             Ok(())

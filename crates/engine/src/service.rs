@@ -49,7 +49,7 @@ impl<Req, Resp> Request<Req, Resp> {
     }
 }
 
-/// The meeting point of a service and its clients.
+/// Endpoint at which a service and its clients find each other.
 struct Endpoint<Req, Resp> {
     name: Name,
     state: Mutex<EndpointState<Req, Resp>>,
@@ -117,7 +117,7 @@ pub struct Client<Req: Send + 'static, Resp: Send + 'static> {
 }
 
 impl Context {
-    /// Creates a client of the service called `service`, which need not be there yet.
+    /// Creates a client of the service called `service`, which need not exist yet.
     ///
     /// # Errors
     /// If the service has other types.

@@ -37,7 +37,7 @@ pub(crate) struct Shared {
     pub(crate) busy_poll: Duration,
     pub(crate) report: Reporter,
     process: Process,
-    /// The tasks that sleep on the executor.
+    /// Tasks that sleep on the executor.
     pub(crate) sleeps: Sleeps,
     /// True once the executor has had a jump callback.
     has_jump_callbacks: AtomicBool,
@@ -81,7 +81,7 @@ impl Shared {
         if self.busy_poll.is_zero() {
             self.bell.parker.unpark_one();
         } else {
-            // Threads that poll are not in the parker, so they have to see a flag.
+            // Threads that poll are not parked, so a flag tells them.
             self.called.store(true, Ordering::Release);
             self.bell.parker.unpark_one();
         }
@@ -134,7 +134,8 @@ impl Shared {
 impl TimeListener for Shared {
     fn clock_moved(&self) {
         self.poke();
-        // The thread that watches the timers parks without a deadline under a manual clock, and may be any of them.
+        // Under a manual clock, the thread that watches the timers parks without a deadline, and may be any of them. So all
+        // threads are unparked.
         self.bell.parker.unpark_all();
     }
 
@@ -161,7 +162,7 @@ impl TimeListener for Shared {
             self.times.clock.driver().arrived();
         }
         if self.times.jumps_left.fetch_sub(1, Ordering::SeqCst) == 1 {
-            // Timers on ROS time may go on.
+            // Timers on ROS time may continue.
             self.poke();
         }
     }

@@ -29,7 +29,7 @@ pub(crate) struct Solo {
 struct All(Mutex<Vec<Weak<Shared>>>);
 
 impl Context {
-    /// Halts all executors of the context, as [`ExecutorHandle::halt`] does. It is what a program does when it is asked to end.
+    /// Halts all executors of the context, as [`ExecutorHandle::halt`] does. A program calls it when it should end.
     ///
     /// May be called from any thread and from callbacks. Locks for a moment, and allocates.
     pub fn halt_all(&self) {

@@ -13,10 +13,10 @@ use crate::loss::{LossCause, LossCounters};
 use crate::shared::Shared;
 use crate::signal::Signal;
 
-/// Tells an executor that a source may have something.
+/// Handle with which a source tells an executor that it may have an item.
 ///
-/// May be called from any thread, under foreign locks, and more often than needed. It takes nothing, runs nothing, neither
-/// blocks nor allocates, and never touches the source. Cheap to clone.
+/// May be called from any thread, under the locks of other libraries, and more often than needed. It takes nothing, runs
+/// nothing, neither blocks nor allocates, and never touches the source. Cheap to clone.
 #[derive(Clone)]
 pub struct Notifier(pub(crate) Arc<Signal>);
 
@@ -28,7 +28,7 @@ impl Notifier {
         self.0.notify(None);
     }
 
-    /// Returns the time on the clock that releases are measured on, for [`notify_at`](Self::notify_at).
+    /// Returns the time on the steady clock, by which releases are measured, for [`notify_at`](Self::notify_at).
     #[must_use]
     pub fn now(&self) -> Instant {
         self.0.executor().times.clock.now()
@@ -51,7 +51,8 @@ impl Notifier {
         self.0.losses()
     }
 
-    /// Notifies that there may be something to take, which arrived at `arrival` (steady clock). That is the activation's release.
+    /// Notifies that there may be an item to take, which arrived at `arrival` (steady clock). That time is the activation's
+    /// release.
     pub fn notify_at(&self, arrival: Instant) {
         self.0.notify(Some(arrival));
     }
@@ -73,11 +74,11 @@ impl From<Notifier> for Waker {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Pending {
-    /// Nothing is left; the source will notify.
+    /// No item is left. The source will notify when there is one.
     Empty,
     /// An item is left that arrived at this time (steady clock).
     Since(Instant),
-    /// Perhaps an item is left: the executor tries again.
+    /// An item may be left. The executor tries to take it.
     Unknown,
 }
 
@@ -140,9 +141,9 @@ pub enum SourceError {
 /// assert_eq!(group.into_payload().unwrap(), 42);
 /// ```
 pub trait Source: Send + 'static {
-    /// The type of the items.
+    /// Type of the items.
     type Item: Send + 'static;
-    /// The guard that keeps the notifier attached until it is dropped.
+    /// Type of the guard that keeps the notifier attached until it is dropped.
     type Attachment: Send + 'static;
 
     /// Attaches the notifier: from now on the source calls it whenever something may have arrived.

@@ -30,7 +30,7 @@ mod turn;
 
 pub use end::{SpinEnd, SpinError};
 
-/// One call of `spin`.
+/// Call of `spin`.
 pub(crate) struct Spin<'a> {
     core: &'a ExecutorCore,
     executor: &'a Arc<Shared>,
@@ -43,7 +43,7 @@ pub(crate) struct Spin<'a> {
     timed_out: AtomicBool,
 }
 
-/// The state of one thread, from step to step.
+/// State of one thread, from step to step.
 struct Seat {
     thread: ThreadIndex,
     /// The run that is under way, or that was not given back yet.
@@ -66,7 +66,7 @@ enum Next {
     /// Run the callback in the seat.
     Run,
     Park(Ticket, Deadline),
-    /// Poll for work until then instead of parking.
+    /// Poll for work until that time instead of parking.
     Poll(Instant),
     /// Report incidents and drop leftovers of user code, then look again.
     CleanUp,
@@ -102,7 +102,7 @@ impl<'a> Spin<'a> {
         state.parked = 0;
         state.watch = None;
         executor.threads.forget();
-        // Only after the runtime has started its thread, which must not inherit the settings that this thread gets now.
+        // The runtime's thread is started before, because it must not inherit the settings that this thread gets now.
         let set_up = executor.threads.enter(&executor.name);
         let spun = match &set_up {
             Err(report) => Err(SpinError::Shortfall(report.clone())),

@@ -62,7 +62,7 @@ pub(crate) trait TimeListener: Send + Sync {
     fn remove_jump(&self, is_waited_for: bool);
 }
 
-/// A clock that stands still until it is moved: for tests, and for replaying.
+/// Clock that stands still until it is moved: for tests, and for replaying.
 ///
 /// ```
 /// use std::time::Duration;

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use crate::registry::Registry;
 
-/// A namespace of in-process topics: publishers and subscriptions of one name meet if they are in the same one. Cheap to clone;
-/// clones are the same namespace.
-///
+/// Namespace of in-process topics. Publishers and subscriptions of one topic name are connected if they are in the same
+/// namespace. Cheap to clone; clones are the same namespace.
 /// Every [`Context`](crate::Context) has one of its own, which is used unless [options](crate::PublisherOptions::within) name
 /// another. It may be shared by several contexts.
 ///

@@ -56,8 +56,8 @@ impl Waiters {
         Self(Vec::new())
     }
 
-    /// Adds a waiter. Its future resolves when the waiters are woken next, or dropped. Allocates, and removes waiters whose future
-    /// was dropped.
+    /// Adds a waiter, and returns a future that resolves when the list is woken or dropped. Allocates. Removes waiters whose
+    /// future was dropped.
     pub fn wait(&mut self) -> Waiting {
         let (sender, receiver) = oneshot::channel();
         self.0.retain(|waiting| !waiting.is_canceled());
@@ -65,7 +65,7 @@ impl Waiters {
         Waiting(receiver)
     }
 
-    /// Takes all waiters out.
+    /// Moves all waiters to the list that it returns, so that they can be woken outside the lock.
     #[must_use = "they wait until they are woken, or dropped"]
     pub fn take(&mut self) -> Self {
         std::mem::take(self)

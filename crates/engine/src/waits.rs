@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub(crate) struct GroupKey(NonZeroUsize);
 
 impl GroupKey {
-    /// The bits that are zero in every address.
+    /// Number of bits that are zero in every address.
     pub(crate) const FREE_BITS: usize = 3;
 
     pub(crate) fn of<T>(group: &Arc<T>) -> Option<Self> {

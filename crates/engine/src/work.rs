@@ -23,7 +23,7 @@ pub(crate) struct Label {
 pub(crate) struct Callback {
     pub(crate) body: Box<dyn Body>,
     pub(crate) label: Arc<Label>,
-    /// The index of its run slot.
+    /// Index of the callback's run slot.
     pub(crate) slot: usize,
     pub(crate) cx: RunContext,
     /// The outcome of the last run, or the message of its panic.

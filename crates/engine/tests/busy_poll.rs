@@ -157,7 +157,7 @@ fn sleeps_in_between(context: Context, options: ExecutorOptions) -> bool {
         .collect();
     executor.halt();
     spinning.join().unwrap().unwrap();
-    // Most of the times only: the thread may be kept from its core, or have to wait for the kernel.
+    // Only most of the times increase: the thread may be kept from its core, or have to wait for the kernel.
     at_callbacks.windows(2).filter(|pair| pair[1] > pair[0]).count() > 25
 }
 

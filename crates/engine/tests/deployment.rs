@@ -177,7 +177,7 @@ fn an_error_stays_one_until_it_is_fixed() {
 #[test]
 fn no_executor_spins_while_another_one_finds_the_error() {
     for _ in 0..20 {
-        // Writing a template takes its time before the names are checked.
+        // Writing a template takes some time, and precedes the check of names.
         let options = deployed("executor = [{ name = \"mian\" }]").deployment_template("/dev/null");
         let context = Context::new(options);
         let executors = ["a", "b"].map(|name| context.create_executor(ExecutorOptions::new(name)));

@@ -104,7 +104,7 @@ fn what_cannot_be_had_is_an_error_where_that_was_asked_for() {
         };
         assert!(report.to_string().contains("there is no core 1000"), "{report}");
     }
-    // By default the program goes on.
+    // By default the program continues.
     let options = ExecutorOptions::new("anywhere").thread(nowhere.on_shortfall(OnShortfall::Warn));
     Context::new(ContextOptions::new()).create_executor(options).spin(SpinOptions::spin_all()).unwrap();
 }
@@ -112,7 +112,7 @@ fn what_cannot_be_had_is_an_error_where_that_was_asked_for() {
 #[test]
 fn what_callbacks_start_is_ordinary_unless_told_otherwise() {
     if !has_rights() {
-        // Without rights there is nothing to inherit.
+        // Without rights the thread has no setting that others could inherit.
         return;
     }
     for (asked, inherited) in [(ThreadOptions::new(), false), (ThreadOptions::new().inherited(), true)] {

@@ -89,7 +89,7 @@ fn look_up(buffer: &Buffer, hops: usize, is_latest: bool) -> f64 {
     let (target, source) = ("base", format!("frame_{}", hops - 1));
     let begin = cpu_time();
     for at in 0..LOOK_UPS {
-        // Between two samples, over the seconds that are kept.
+        // The look-ups are between two samples, at times over all seconds that the buffer keeps.
         let nanos = (WARM_UP_SECONDS + MEASURED_SECONDS) * 1_000_000_000 - (at as u64 * 7_654_321) % 8_000_000_000;
         let when = if is_latest { Latest } else { rospin::Instant::from_nanos(nanos).into() };
         black_box(buffer.lookup_transform(target, &source, when).expect("it is there"));

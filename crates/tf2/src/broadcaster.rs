@@ -8,7 +8,7 @@ use rospin_node::{Node, PublishError, Publisher, PublisherOptions, TopicError};
 /// The depth of the queue of `/tf`, as in `tf2_ros`.
 const DEPTH: usize = 100;
 
-/// Publishes transforms that change over time, on `/tf`.
+/// Publisher of transforms that change over time, on `/tf`.
 #[derive(Debug)]
 pub struct TransformBroadcaster {
     publisher: Publisher<TFMessage>,
@@ -38,7 +38,7 @@ impl TransformBroadcaster {
     }
 }
 
-/// Publishes transforms that hold for all times, on `/tf_static`. Listeners that come later get them, too.
+/// Publisher of transforms that hold for all times, on `/tf_static`. Listeners that start later get them, too.
 #[derive(Debug)]
 pub struct StaticTransformBroadcaster {
     publisher: Publisher<TFMessage>,

@@ -19,7 +19,7 @@ use crate::tree::{Failure, FrameId, Tree};
 use crate::waiters::Waiters;
 use crate::when::{When, time_of};
 
-/// How far the square of a rotation's length may be from one, as in tf2.
+/// Largest difference of a rotation's squared length from one, as in tf2.
 const LENGTH_TOLERANCE: f64 = 0.01;
 
 /// The transforms between frames over the last seconds. Cheap to clone; clones are the same buffer.
@@ -59,7 +59,7 @@ pub(crate) struct State {
 }
 
 impl Buffer {
-    /// The time for which transforms are kept unless another one is given: that of tf2.
+    /// Default of the time for which transforms are kept. It is that of tf2.
     pub const DEFAULT_CACHE_TIME: Duration = Duration::from_secs(10);
 
     /// Creates an empty buffer that keeps the transforms of the last 10 seconds of each frame.
@@ -68,7 +68,7 @@ impl Buffer {
         Self::with_cache_time(Self::DEFAULT_CACHE_TIME)
     }
 
-    /// Creates an empty buffer that keeps the transforms of each frame for that long, counted from its newest one.
+    /// Creates an empty buffer that keeps each frame's transforms for `cache_time`, counted back from the frame's newest one.
     #[must_use]
     pub fn with_cache_time(cache_time: Duration) -> Self {
         let keep_ns = i64::try_from(cache_time.as_nanos()).unwrap_or(i64::MAX);
@@ -79,8 +79,8 @@ impl Buffer {
         self.0.lock()
     }
 
-    /// Adds a transform of a frame at a time. `authority` names who says so, for [`all_frames_as_yaml`](Self::all_frames_as_yaml).
-    ///
+    /// Adds a transform of a frame at a time. `authority` is the name of the transform's origin, for
+    /// [`all_frames_as_yaml`](Self::all_frames_as_yaml).
     /// Transforms may come in any order. Those that are older than the frame's newest one by more than the cache time are forgotten. A
     /// slash at the beginning of a frame's name is dropped, as in tf2.
     ///
@@ -193,7 +193,7 @@ impl Buffer {
         self.lock().tree.frames.iter().map(|frame| frame.name.to_string()).collect()
     }
 
-    /// Returns true if a transform from or to that frame has come.
+    /// Returns true if the buffer has received a transform from or to that frame.
     #[must_use]
     pub fn has_frame(&self, frame: &str) -> bool {
         self.lock().tree.find(frame).is_some()
@@ -231,7 +231,7 @@ impl Buffer {
         fixed: &str,
     ) -> Result<(Pose, i64), TransformError> {
         let state = self.lock();
-        // All three are checked before anything is looked up.
+        // The names of all three frames are checked before any look-up.
         for frame in [target, source, fixed] {
             state.tree.known(frame)?;
         }
@@ -287,7 +287,7 @@ impl Tree {
     pub(crate) fn try_pose(&self, target: &str, source: &str, when: When) -> Result<(Pose, i64), Obstacle> {
         let time = when.nanos();
         if target == source {
-            // Also for frames that nobody knows, as in tf2.
+            // Frames that the buffer does not know are handled the same way, as in tf2.
             let latest = || self.find(target).map_or(0, |frame| self.latest_of(frame));
             return Ok((Pose::IDENTITY, if time == 0 { latest() } else { time }));
         }

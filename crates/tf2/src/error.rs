@@ -18,7 +18,7 @@ pub enum TransformError {
         /// The rule that it breaks.
         reason: &'static str,
     },
-    /// No transform from or to this frame has come.
+    /// The buffer has no transform from or to this frame.
     #[error("frame `{frame}` does not exist: no transform from or to it has come")]
     UnknownFrame {
         /// The frame.
@@ -74,7 +74,7 @@ pub enum TransformError {
         /// The time of that frame's oldest transform.
         oldest_ns: i64,
     },
-    /// A frame on the way has one transform, of another time, or none any more. Nothing can be interpolated.
+    /// A frame on the way has a single transform, of another time, or none. Nothing can be interpolated.
     #[error(
         "no transform from `{source_frame}` to `{target}` at {} s: `{frame}` has {}, and interpolation needs two",
         Seconds(*requested_ns), only(*only_ns)
@@ -101,11 +101,11 @@ fn only(stamp: Option<i64>) -> String {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum TransformErrorKind {
-    /// `InvalidArgumentException`.
+    /// `InvalidArgumentException`: a frame's name is invalid.
     InvalidArgument,
     /// `LookupException`: a frame does not exist, or frames form a loop.
     Lookup,
-    /// `ConnectivityException`.
+    /// `ConnectivityException`: the frames are in different trees.
     Connectivity,
     /// `ExtrapolationException`, for the future, for the past, and for a single transform.
     Extrapolation,
@@ -154,7 +154,7 @@ pub enum SetTransformError {
         /// The parent.
         parent: String,
     },
-    /// The rotation's length is not one. The tolerance is that of tf2: a hundredth of the length's square.
+    /// The length of the rotation is not one. As in tf2, its square may differ from one by a hundredth.
     #[error("the transform of `{frame}` in `{parent}` was ignored: its rotation has the length {length}, not 1")]
     NotNormalized {
         /// The child.
@@ -185,7 +185,7 @@ pub enum SetTransformError {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WaitError {
-    /// The time is over.
+    /// The timeout passed.
     #[error("waited{} in vain: {reason}", during(*timeout))]
     Timeout {
         /// The timeout, if it was given as a duration.
@@ -193,14 +193,14 @@ pub enum WaitError {
         /// The reason for which there is no transform yet.
         reason: TransformError,
     },
-    /// There will never be such a transform: a frame's name is invalid, or the time is so long ago that no transform of that time would be
-    /// kept.
+    /// There will never be such a transform: a frame's name is invalid, or the time is so long ago that the buffer would drop a
+    /// transform of that time.
     #[error("there will be no such transform: {0}")]
     Never(TransformError),
     /// The node's [`Ros`](rospin_node::Ros) was dropped, so nothing measures the timeout.
     #[error(transparent)]
     GroupGone(#[from] GroupGone),
-    /// The timeout ended early.
+    /// The sleep that measures the timeout failed.
     #[error(transparent)]
     Sleep(#[from] SleepError),
 }

@@ -18,13 +18,13 @@ use crate::when::When;
 /// The depth of both queues, as in `tf2_ros`.
 const DEPTH: usize = 100;
 
-/// Fills a [`Buffer`] from `/tf` and `/tf_static`, for as long as it lives.
+/// Keeps a [`Buffer`] filled from `/tf` and `/tf_static` until it is dropped.
 ///
-/// Its entities are two subscriptions, `tf` and `tf_static` of their group, and a jump callback: when ROS time jumps back, or changes
-/// its source, the buffer is [cleared](Buffer::clear). No thread of its own is involved. A transform is in the buffer once the executor
-/// has picked the subscription.
+/// It adds to its group the subscriptions `<group>/tf` and `<group>/tf_static`, and a jump callback that
+/// [clears](Buffer::clear) the buffer when ROS time jumps back or changes its source. It starts no thread: a transform is in
+/// the buffer once an executor has run the subscription's callback.
 ///
-/// Transforms that the buffer refuses are [counted](Self::refused), and told of in the log, once for each frame and reason.
+/// Transforms that the buffer refuses are [counted](Self::refused), and logged once for each frame and reason.
 #[must_use = "the buffer gets no more transforms when it is dropped"]
 pub struct TransformListener {
     buffer: Buffer,
@@ -79,12 +79,12 @@ impl TransformListener {
         &self.buffer
     }
 
-    /// Returns the subscription of `/tf`, for its losses.
+    /// Returns the subscription of `/tf`, which counts lost messages.
     pub const fn dynamic(&self) -> &Subscription {
         &self.dynamic
     }
 
-    /// Returns the subscription of `/tf_static`, for its losses.
+    /// Returns the subscription of `/tf_static`, which counts lost messages.
     pub const fn fixed(&self) -> &Subscription {
         &self.fixed
     }
@@ -127,7 +127,7 @@ impl TransformListener {
         when: impl Into<When>,
         timeout: Duration,
     ) -> WaitForTransform {
-        // The time counts from the call on.
+        // The timeout counts from this call, not from the first poll.
         let sleep = self.node.sleep(timeout);
         self.buffer.wait_for_transform(target, source, when).timeout_after(sleep, timeout)
     }

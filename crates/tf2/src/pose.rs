@@ -9,7 +9,7 @@ use rospin_msgs::geometry_msgs::msg::{Quaternion, Transform, Vector3};
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Pose {
     pub(crate) translation: DVec3,
-    /// Of length one.
+    /// Rotation as a quaternion of length one.
     pub(crate) rotation: DQuat,
 }
 

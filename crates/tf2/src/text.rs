@@ -10,8 +10,8 @@ use crate::when::Seconds;
 const LEAST_SPAN_NS: i64 = 100_000;
 
 impl Buffer {
-    /// Returns all frames that have a parent, with their rate and the times of their transforms, as YAML. It has the form of tf2's
-    /// `allFramesAsYAML`, which `view_frames` draws. Without frames it is `[]`.
+    /// Returns all frames that have a parent, with their rates and the times of their transforms, as YAML. Its form is that of
+    /// tf2's `allFramesAsYAML`, which the tool `view_frames` reads. Without frames it is `[]`.
     #[must_use]
     pub fn all_frames_as_yaml(&self) -> String {
         let state = self.lock();
@@ -57,7 +57,7 @@ impl Buffer {
         let parents: Vec<_> = tree.frames.iter().map(|frame| parent_of(tree, frame.history.as_ref())).collect();
         let mut out = String::new();
         let mut is_shown = vec![false; parents.len()];
-        // Roots first; what is left then is above or below a loop, and is cut open at its first frame.
+        // Roots come first. The remaining frames are in a loop or below one, and are printed from the first of them on.
         let roots = (0..parents.len()).filter(|at| parents[*at].is_none()).chain(0..parents.len());
         for root in roots {
             let mut stack = vec![(root, 0)];

@@ -18,7 +18,7 @@ pub(crate) struct FrameId(pub(crate) u32);
 pub(crate) struct Frame {
     pub(crate) name: Arc<str>,
     pub(crate) history: Option<History>,
-    /// Who set the last transform.
+    /// Origin of the last transform.
     pub(crate) authority: String,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Creates a tree that keeps transforms for that long.
+    /// Creates a tree that keeps transforms for `keep_ns` nanoseconds.
     pub(crate) fn new(keep_ns: i64) -> Self {
         Self { frames: Vec::new(), ids: HashMap::new(), keep_ns }
     }
@@ -109,14 +109,14 @@ impl Tree {
             return Ok((Pose::IDENTITY, time));
         }
         let time = if time == 0 { self.latest_common_time(target, source)? } else { time };
-        // From the source towards its root.
+        // From the source up to its root.
         let (mut source_in_top, mut top, mut gap) = (Pose::IDENTITY, source, None);
         let mut depth = 0;
         while let Some(history) = self.history(top) {
             match history.at(time) {
                 Ok(_) if top == target => return Ok((source_in_top, time)),
                 Ok(sample) => (source_in_top, top) = (sample.pose * source_in_top, sample.parent),
-                // Perhaps the target is below this frame.
+                // The target may be below this frame.
                 Err(found) => {
                     gap = Some(found);
                     break;
@@ -127,7 +127,7 @@ impl Tree {
                 return Err(Failure::Loop(source));
             }
         }
-        // From the target to where the way from the source ended.
+        // From the target up to the frame where the way from the source ended.
         let (mut target_in_top, mut frame) = (Pose::IDENTITY, target);
         let mut depth = 0;
         while frame != top {
@@ -139,7 +139,7 @@ impl Tree {
                 Ok(_) if frame == source => return Ok((target_in_top.inverse(), time)),
                 Ok(sample) => (target_in_top, frame) = (sample.pose * target_in_top, sample.parent),
                 Err(found) => {
-                    // Of two gaps, that of the frame with the newer data is told of, as in tf2.
+                    // If data is missing on both ways, the error names the frame with the newer data, as in tf2.
                     return Err(match gap {
                         Some(gap) if self.latest_of(top) >= self.latest_of(frame) => {
                             Failure::Gap { frame: top, time, gap, other: Some(frame) }

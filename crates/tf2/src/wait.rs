@@ -40,7 +40,7 @@ impl Buffer {
     }
 }
 
-/// A future of a transform, which [`Buffer::wait_for_transform`] returns. Dropping it ends the wait.
+/// Future of a transform, which [`Buffer::wait_for_transform`] returns. Dropping it ends the wait.
 #[must_use = "it waits only while it is awaited"]
 pub struct WaitForTransform {
     buffer: Buffer,
@@ -75,7 +75,7 @@ impl WaitForTransform {
 
     /// Looks the transform up, or enters the waiters. Returns the reason for which there is none, and true if there never will be.
     fn look(&mut self, cx: &Context<'_>) -> Result<TransformStamped, (TransformError, bool)> {
-        // Wakers are cloned and dropped without the lock, which is user code.
+        // Wakers are cloned and dropped outside the lock, because both run user code.
         let (mut left, mut wakers) = ([None, None], [Some(cx.waker().clone()), Some(cx.waker().clone())]);
         let mut state = self.buffer.lock();
         for (waits, left) in self.waits.iter_mut().zip(&mut left) {
@@ -83,7 +83,7 @@ impl WaitForTransform {
         }
         let obstacle = match state.tree.try_pose(&self.target, &self.source, self.when) {
             Ok((pose, time)) => {
-                // Without the lock: the result's strings and the wakers are the caller's.
+                // The result's strings are allocated, and wakers are called, outside the lock.
                 drop(state);
                 drop((left, wakers));
                 return Ok(stamped(pose, time_of(time), &self.target, &self.source));
@@ -96,7 +96,7 @@ impl WaitForTransform {
             Obstacle::Name(_) | Obstacle::Way(Failure::Loop(_) | Failure::NotConnected) => {
                 ([Some(Change::Structure), None], false)
             }
-            // The latest common time lies before the data of a frame. It moves on with any other frame.
+            // The latest common time is before the data of one frame. New data of any other frame may move it.
             Obstacle::Way(_) if self.when == When::Latest => ([Some(Change::Any), None], false),
             Obstacle::Way(Failure::Gap { frame, time, other, .. }) => {
                 // Data of either frame may help, unless it would be too old.
@@ -151,7 +151,7 @@ impl Drop for WaitForTransform {
                 *left = waits.take().and_then(|waits| state.waiters.remove(waits));
             }
         }
-        // Without the lock: a waker's drop is user code.
+        // Outside the lock, because dropping a waker runs user code.
         drop(left);
     }
 }

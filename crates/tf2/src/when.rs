@@ -13,7 +13,7 @@ pub enum When {
     /// The latest time for which all frames on the way have data.
     #[default]
     Latest,
-    /// That time.
+    /// The given time.
     At(Time),
 }
 

@@ -51,14 +51,14 @@ impl Naive {
     fn set(&mut self, set: &Set) {
         let frame = self.0.entry(set.child).or_default();
         if set.second == 0 || frame.contains_key(&0) {
-            // Static replaces dynamic, and the other way round.
+            // A static transform replaces dynamic ones, and a dynamic one replaces static ones.
             frame.retain(|second, _| (*second == 0) == (set.second == 0));
         }
         let newest = frame.keys().max().copied().unwrap_or(set.second);
         if set.second >= newest - KEPT_SECONDS {
             frame.insert(set.second, set.clone());
         }
-        // Only what was the newest before counts: tf2 prunes before it inserts.
+        // Ages are compared with the newest transform before this one, because tf2 prunes before it inserts.
         frame.retain(|second, _| *second + KEPT_SECONDS >= newest || set.second == 0);
     }
 
@@ -77,7 +77,7 @@ impl Naive {
         let ratio = (time - f64::from(before.second)) / f64::from(after.second - before.second);
         let (_, one, from) = before.affine().to_scale_rotation_translation();
         let (_, two, to) = after.affine().to_scale_rotation_translation();
-        // The rotation between the two, of which that part is done about its axis.
+        // The rotation from one to the other, of which a part is applied about its axis.
         let mut turn = one.inverse() * two;
         if turn.w < 0.0 {
             turn = -turn;
@@ -123,7 +123,7 @@ fn distinct(mut sets: Vec<Set>) -> Vec<Set> {
 fn sets() -> impl Strategy<Value = Set> {
     let second = prop_oneof![8 => 1..30_i32, 1 => Just(0)];
     let numbers = || [-9.0..9.0, -9.0..9.0, -9.0..9.0];
-    // The parent's number is smaller, so there are no loops.
+    // A parent has a smaller number than its child, so there are no loops.
     (1..FRAMES).prop_flat_map(move |child| {
         (Just(child), child.saturating_sub(2)..child, second.clone(), numbers(), numbers(), -3.0..3.0).prop_map(
             |(child, parent, second, translation, axis, angle)| Set { child, parent, second, translation, axis, angle },
@@ -166,7 +166,7 @@ proptest! {
                     prop_assert!(ours.abs_diff_eq(expected, 1e-6), "{target} {source} {tenths}: {ours:?} is not {expected:?}");
                 }
                 (Err(error), None) => prop_assert_eq!(error.kind() == TransformErrorKind::Lookup, !all_known),
-                // A frame that nobody knows has no ancestors either, and is its own only.
+                // A frame that the buffer does not know has no ancestors and no relatives.
                 (Err(error), Some(_)) => prop_assert!(!all_known && error.kind() == TransformErrorKind::Lookup, "{error}"),
                 (Ok(_), None) => prop_assert!(false, "{target} {source} {tenths}: {found:?} {sets:?}"),
             }
@@ -201,7 +201,7 @@ proptest! {
     /// Going there and back, at one time or at two, is going nowhere.
     #[test]
     fn a_transform_and_its_inverse_cancel(sets in prop::collection::vec(sets(), 1..80).prop_map(distinct), target in 0..FRAMES, source in 0..FRAMES) {
-        // A frame in itself needs no transform, and is there even if nobody knows it.
+        // The transform from a frame to itself needs no data, and exists even for unknown frames.
         prop_assume!(target != source);
         let buffer = Buffer::new();
         sets.iter().for_each(|set| drop(buffer.set_transform(&set.message(), "inverse")));

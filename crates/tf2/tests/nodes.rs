@@ -19,7 +19,7 @@ use rospin::{Instant, LossCause, ManualClock};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A transform along x, by its second.
+/// Returns a transform along x whose length is `sec` metres, with the stamp `sec`.
 fn transform(parent: &str, child: &str, sec: i32) -> TransformStamped {
     let mut transform = TransformStamped { child_frame_id: child.to_owned(), ..TransformStamped::default() };
     transform.header.frame_id = parent.to_owned();
@@ -238,7 +238,7 @@ fn frames_that_do_not_exist_or_are_not_connected_yet_are_waited_for() {
     set("odom", "base", 1);
     assert_eq!(wakes.0.load(Ordering::Relaxed), 3);
     assert!(poll(&mut wait, &wakes).is_ready());
-    // Dropping a future that waits leaves nothing behind that could be woken.
+    // A dropped future leaves no waker behind.
     let mut dropped = Box::pin(buffer.wait_for_transform("map", "nowhere", Latest));
     assert!(poll(&mut dropped, &wakes).is_pending());
     drop(dropped);
@@ -399,7 +399,7 @@ fn frames_are_shown_as_yaml_and_as_a_tree() {
     assert_eq!(buffer.frame_names(), ["base", "map", "camera"]);
     assert_eq!(buffer.latest_common_time("map", "camera"), Ok(Some(at(12))));
     assert_eq!(buffer.latest_common_time("base", "camera"), Ok(None));
-    // A loop is shown, too, once.
+    // The tree shows a loop, too, and each of its frames once.
     buffer.set_transform(&transform("camera", "map", 12), "").unwrap();
     assert_eq!(buffer.all_frames_as_tree().lines().count(), 3);
     let error = buffer.lookup_transform("map", "nobody", Latest).unwrap_err();

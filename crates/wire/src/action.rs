@@ -29,18 +29,19 @@ use serde::de::DeserializeOwned;
 /// }
 /// ```
 pub trait Action: Send + Sync + 'static {
-    /// The request of a client.
+    /// Type of the goal, which a client sends.
     type Goal: Serialize + DeserializeOwned + Clone + Send + Sync + 'static;
-    /// The result. Its default is sent if there is none: for a goal that is unknown, or whose handle was dropped.
+    /// Type of the result. The server sends its default if there is no result: for a goal that is unknown, or whose handle was
+    /// dropped.
     type Result: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static;
-    /// The progress that the server reports.
+    /// Type of the feedback: the progress that the server reports.
     type Feedback: Serialize + DeserializeOwned + Clone + Send + Sync + 'static;
-    /// The type's name as `ros2 interface list` shows it: package, `action`, name.
+    /// Name of the type as `ros2 interface list` shows it: package, `action`, name.
     const TYPE: &'static str;
-    /// The hash of the service `_SendGoal`, `RIHS01_` and 64 digits. Zenoh matches endpoints by it; DDS does not.
+    /// Hash of the service `_SendGoal`, `RIHS01_` and 64 digits. Zenoh matches endpoints by it; DDS does not.
     const SEND_GOAL_HASH: Option<&'static str> = None;
-    /// The hash of the service `_GetResult`.
+    /// Hash of the service `_GetResult`.
     const GET_RESULT_HASH: Option<&'static str> = None;
-    /// The hash of the message `_FeedbackMessage`.
+    /// Hash of the message `_FeedbackMessage`.
     const FEEDBACK_MESSAGE_HASH: Option<&'static str> = None;
 }

@@ -19,12 +19,12 @@ use serde::de::DeserializeOwned;
 /// }
 /// ```
 pub trait Message: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {
-    /// The type's name as `ros2 interface list` shows it: package, `msg`, name.
+    /// Name of the type as `ros2 interface list` shows it: package, `msg`, name.
     const TYPE: &'static str;
-    /// The type's hash as `ros2 topic info --verbose` shows it, `RIHS01_` and 64 digits. Zenoh matches endpoints by
-    /// it; DDS does not.
+    /// Hash of the type as `ros2 topic info --verbose` shows it, `RIHS01_` and 64 digits. Zenoh matches endpoints by it; DDS
+    /// does not.
     const TYPE_HASH: Option<&'static str> = None;
-    /// The suffix of the type's name, for messages that are part of an action.
+    /// Suffix of the type's name, for messages that are part of an action.
     #[doc(hidden)]
     const TYPE_SUFFIX: &'static str = "";
 }
@@ -47,8 +47,8 @@ pub trait Message: Serialize + DeserializeOwned + Clone + Send + Sync + 'static 
 /// }
 /// ```
 pub trait Stamped {
-    /// Returns the stamp in nanoseconds. Stamps of messages that are compared with each other count from the same moment, for ROS
-    /// time from the epoch.
+    /// Returns the stamp in nanoseconds. Stamps that are compared with each other must count from the same moment; ROS time
+    /// counts from the epoch of its clock.
     fn stamp_ns(&self) -> i64;
 }
 
@@ -84,15 +84,15 @@ impl<M: Stamped + ?Sized> Stamped for std::sync::Arc<M> {
 /// }
 /// ```
 pub trait Service: Send + Sync + 'static {
-    /// The request of a client.
+    /// Type of the request, which a client sends.
     type Request: Serialize + DeserializeOwned + Clone + Send + Sync + 'static;
-    /// The response of a server.
+    /// Type of the response, which a server sends.
     type Response: Serialize + DeserializeOwned + Clone + Send + Sync + 'static;
-    /// The type's name as `ros2 interface list` shows it: package, `srv`, name.
+    /// Name of the type as `ros2 interface list` shows it: package, `srv`, name.
     const TYPE: &'static str;
-    /// The type's hash, `RIHS01_` and 64 digits. Zenoh matches endpoints by it; DDS does not.
+    /// Hash of the type, `RIHS01_` and 64 digits. Zenoh matches endpoints by it; DDS does not.
     const TYPE_HASH: Option<&'static str> = None;
-    /// The suffix of the type's name, for services that are part of an action.
+    /// Suffix of the type's name, for services that are part of an action.
     #[doc(hidden)]
     const TYPE_SUFFIX: &'static str = "";
 }

@@ -1,4 +1,4 @@
-//! Results of an analysis, and what they say.
+//! Results of an analysis, and the sentences about them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,10 +24,10 @@ const ADVICE_MAX: usize = 8;
 pub(super) struct Analyzed {
     pub(super) machine: Machine,
     pub(super) file: PathBuf,
-    /// With the priorities and cores that were analysed.
+    /// Scenario with the priorities and cores that were analysed.
     pub(super) scenario: Scenario,
     pub(super) assigned: Option<Rule>,
-    /// A change that was made before.
+    /// Change that was applied before the analysis.
     pub(super) applied: Option<Change>,
     pub(super) overheads: Overheads,
     pub(super) reservations: BTreeMap<String, Reservation>,
@@ -45,7 +45,7 @@ impl Analyzed {
         if self.scenario.name.is_empty() { self.file.display().to_string() } else { self.scenario.name.clone() }
     }
 
-    /// One line: under which circumstances.
+    /// Returns a line that describes the conditions of the analysis.
     pub(super) fn describe(&self) -> String {
         let executors = self.scenario.executors.iter();
         let executors: Vec<_> = executors.map(|executor| format!("{} ({})", executor.name, executor.policy)).collect();
@@ -64,7 +64,7 @@ impl Analyzed {
 
     /// Draws the critical instants of what was asked for and, if `failing`, of what is not proven to hold.
     pub(super) fn draw(&mut self, asked: Option<&str>, failing: bool) {
-        // The simulator knows no reservations.
+        // The simulator has no reservations.
         if !self.reservations.is_empty() {
             return;
         }
@@ -149,7 +149,7 @@ impl Analyzed {
             let because = if causes.is_empty() { "its own execution".to_owned() } else { causes.join(", ") };
             format!("{by}, because of {because}.")
         };
-        // A deadline that is missed no more often than is tolerated needs no cause.
+        // A deadline whose misses are all tolerated needs no explanation.
         let failing: Vec<String> = self.failing().into_iter().map(|row| row.name).collect();
         sensitivity.late.iter().filter(|late| failing.contains(&late.name)).map(line).collect()
     }

@@ -1,4 +1,4 @@
-//! `--apply N`: one of the changes that are told, made.
+//! `--apply N`: applies one of the changes that the analysis proposes.
 
 use rospin_analysis::{Analysis, AnalysisError, Change};
 

@@ -74,7 +74,7 @@ fn horizon(scenario: &Scenario, bound: Option<Duration>) -> Duration {
 
 /// The longest response of a callback, or the longest latency of a chain, with its release.
 fn longest_of(scenario: &Scenario, outcome: &Outcome, name: &str) -> Option<(Duration, Instant)> {
-    // Of several as long as each other, the first.
+    // Of several equally long responses, the first one is shown.
     let first_longest = |one: &(Duration, Instant), other: &(Duration, Instant)| {
         if other.0 > one.0 || other.0 == one.0 && other.1 < one.1 { *other } else { *one }
     };
@@ -92,7 +92,7 @@ fn pieces(scenario: &Scenario, outcome: &Outcome) -> Vec<Piece> {
         firsts
     });
     let count = firsts.last().copied().unwrap_or(0);
-    // By thread: the activation, and since when it has a core.
+    // For each thread, the activation that it runs, and the time since when it has a core.
     let mut running: Vec<Option<(usize, Instant)>> = vec![None; count];
     let mut since: Vec<Option<Instant>> = vec![None; count];
     let mut pieces = Vec::new();

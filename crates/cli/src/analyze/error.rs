@@ -1,4 +1,4 @@
-//! Errors in what `rospin analyze` is given, with their places.
+//! Errors in the input of `rospin analyze`, with their places.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use rospin_analysis::AnalysisError;
 use rospin_scenario::{CheckError, Scenario, ScenarioError};
 use rospin_sim::SimulationError;
 
-/// The reason that a scenario cannot be analysed.
+/// Reasons for which a scenario cannot be analysed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum InputError {
     #[error("{}{}: {error}", path.display(), place(path, error).unwrap_or_default())]

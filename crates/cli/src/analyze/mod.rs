@@ -1,4 +1,4 @@
-//! `rospin analyze`: will every deadline of a scenario hold, and if not, what to change.
+//! `rospin analyze`: tells if every deadline of a scenario holds, and if not, what to change.
 
 mod analyzed;
 mod apply;
@@ -42,7 +42,7 @@ pub(crate) fn command() -> Command {
     Options::augment_args(Command::new(NAME)).mut_arg("quiet", |argument| argument.help(quiet))
 }
 
-/// Runs it; `out` is stdout.
+/// Runs the command. `out` is stdout.
 pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
     let options = Options::from_arg_matches(matches).map_err(Failure::input)?;
     let files = options.outputs.files(None).map_err(Failure::input)?;
@@ -61,7 +61,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
     let mut analyzed = analyze(&options, scenario, overheads, watch.monitor())?;
     let mut silent = io::sink();
     let out: &mut dyn Write = if options.outputs.quiet { &mut silent } else { out };
-    // Before anything that may take longer: whoever stops it then has this.
+    // Bounds are printed before the steps that may take long, so that a user who interrupts those has them.
     print_bounds(&analyzed, out)?;
     out.flush()?;
     if !options.no_sensitivity {
@@ -88,7 +88,7 @@ fn analyze(
     let refused = |error| {
         let error = InputError::Analysis { path: path.clone(), error };
         match error {
-            // The scenario is fine, its deadlines are not.
+            // The input is valid, but its deadlines do not hold.
             InputError::Analysis { error: AnalysisError::NoFeasiblePriorities { .. }, .. } => Failure::run(error),
             _ => Failure::input(error),
         }

@@ -74,7 +74,7 @@ pub(crate) struct Options {
     pub(crate) outputs: OutputOptions,
 }
 
-// No doc comment: flattened, it would be taken for what the command is about.
+// No doc comment here: clap would show it as the description of the command that includes these options.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct OverheadOptions {
     /// Takes the machine's overheads from this file, which `rospin doctor --json` wrote; none unless given
@@ -94,7 +94,7 @@ pub(crate) struct OverheadOptions {
     pub(crate) receive_us: Option<f64>,
 }
 
-/// A rule that assigns priorities.
+/// Rule that assigns priorities.
 #[derive(ValueEnum, Serialize, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Rule {
@@ -123,7 +123,7 @@ impl Rule {
 /// More than a second is no overhead.
 const US_MAX: f64 = 1e6;
 
-/// A number of microseconds that an overhead can be.
+/// Checks that a number of microseconds is a valid overhead.
 pub(super) fn check_us(us: f64) -> Result<f64, String> {
     if (0.0..=US_MAX).contains(&us) { Ok(us) } else { Err(format!("give microseconds from 0 to {US_MAX}")) }
 }

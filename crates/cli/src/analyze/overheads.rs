@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::options::{OverheadOptions, check_us};
 
-/// The reason that overheads cannot be used.
+/// Reasons for which overheads cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum OverheadError {
     #[error("--overheads {}: cannot be read ({reason}); `rospin doctor --json FILE` writes one", path.display())]

@@ -1,4 +1,4 @@
-//! Bounds against deadlines: bars for a page, and bars of letters for a terminal.
+//! Plots of bounds against deadlines: bars for a page, and bars of letters for a terminal.
 
 use std::fmt::Write;
 
@@ -14,9 +14,9 @@ const ROW_HEIGHT: u32 = 22;
 const AXIS_HEIGHT: u32 = 44;
 /// Width of the names, in pixels.
 const NAMES: u32 = 210;
-/// Letters of a name that fit there.
+/// Number of letters of a name that fit beside a bar.
 const NAME_LENGTH: usize = 28;
-/// No bar is longer than so many deadlines.
+/// Length of the longest bar, in deadlines.
 const SHARE_MAX: f64 = 2.0;
 
 pub(super) const HOLDS: RGBColor = RGBColor(30, 125, 200);

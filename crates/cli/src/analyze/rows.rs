@@ -1,4 +1,4 @@
-//! Callbacks and chains alike: a bound, a deadline, and what is between them.
+//! Rows for callbacks and chains alike: bound, deadline, and the ratio of the two.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub(super) struct Row {
     /// From release to end; of a chain, from the release of the first callback to the end of the last one.
     pub(super) bound: Option<Duration>,
     pub(super) deadline: Option<Duration>,
-    /// The longest time that a simulation saw.
+    /// Longest time in a simulation.
     pub(super) seen: Option<Duration>,
     pub(super) holds: bool,
     /// The most misses of so many activations in a row, where some are tolerated and the bound is beyond the deadline.

@@ -1,4 +1,4 @@
-//! The longest times that simulations of a system see, to be put beside the bounds.
+//! Longest times in simulations of a system, which are shown beside the bounds.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub(super) struct Seen {
     pub(super) chains: Vec<Option<Duration>>,
 }
 
-/// Simulates with the scenario's seed and those that follow.
+/// Simulates with the scenario's seed and those after it.
 pub(super) fn simulate(
     scenario: &Scenario,
     seeds: u64,

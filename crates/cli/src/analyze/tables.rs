@@ -41,7 +41,7 @@ Times in ms. bound: from release to end at most, whatever the phases. slack: fro
     text
 }
 
-/// One row a callback.
+/// Returns a table with a row for each callback.
 pub(super) fn callbacks(analyzed: &Analyzed) -> Figures {
     let row = |(row, callback): (Row, &rospin_analysis::CallbackBound)| {
         let mut cells = vec![row.name.clone(), callback.executor.clone(), callback.priority.to_string()];
@@ -85,7 +85,7 @@ may come every: the shortest period of that kind. -: none does."
     text
 }
 
-/// One row a chain.
+/// Returns a table with a row for each chain.
 pub(super) fn chains(analyzed: &Analyzed) -> Figures {
     let row = |(row, chain): (Row, &rospin_analysis::ChainBound)| {
         let mut cells = vec![row.name.clone()];
@@ -101,7 +101,7 @@ pub(super) fn chains(analyzed: &Analyzed) -> Figures {
     Figures { header, rows: rows::chains(analyzed).into_iter().zip(&analyzed.report.chains).map(row).collect() }
 }
 
-/// One row a core.
+/// Returns a table with a row for each core.
 pub(super) fn cores(analyzed: &Analyzed) -> Figures {
     let row = |core: &rospin_analysis::CoreLoad| {
         vec![core.core.to_string(), format!("{:.1} %", core.utilization * 100.0), core.executors.join(", ")]

@@ -1,4 +1,4 @@
-//! Progress of an analysis that takes long, and Ctrl-C, which ends it with what is known.
+//! Progress of a long analysis, and Ctrl-C, which ends it with the bounds that it has so far.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ const EVERY: Duration = Duration::from_millis(20);
 /// The exit code that a shell reports for a program that Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
 
-/// A thread that looks on.
+/// Thread that shows the progress.
 pub(super) struct Watch {
     monitor: Monitor,
     over: Arc<AtomicBool>,
@@ -26,7 +26,8 @@ impl Watch {
     pub(super) fn begin(quiet: bool) -> Self {
         let (over, interrupted) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let monitor = Monitor::default();
-        // In this order, so that the second one finds the first. Without them, Ctrl-C ends the program as ever.
+        // In this order, so that a second Ctrl-C finds the flag that the first one set. If a handler cannot be installed,
+        // Ctrl-C ends the program as usual.
         let _ = signal_hook::flag::register_conditional_shutdown(SIGINT, INTERRUPTED, Arc::clone(&interrupted));
         let _ = signal_hook::flag::register(SIGINT, Arc::clone(&interrupted));
         let (watched, ended) = (monitor.clone(), Arc::clone(&over));

@@ -1,4 +1,4 @@
-//! The cores: how fast they are, who else is on them.
+//! Checks of the cores: their speed, and the other users of each.
 
 use rospin_engine::os::CoreSet;
 
@@ -26,7 +26,7 @@ pub(crate) fn governors(read: Read<'_>, online: &CoreSet) -> Finding {
     Finding::limits(NAME, slow.join(", "), meaning, "`cpupower frequency-set -g performance` (as root)")
 }
 
-/// How long the core takes to get up from the deepest sleep that it is allowed.
+/// Judges the time that the core takes to leave the deepest sleep that it may enter.
 pub(crate) fn idle_states(read: Read<'_>, core: u16) -> Finding {
     const NAME: &str = "idle states";
     let of = |state: u32, file: &str| read(&format!("{CPUS}/cpu{core}/cpuidle/state{state}/{file}"));
@@ -45,7 +45,7 @@ pub(crate) fn idle_states(read: Read<'_>, core: u16) -> Finding {
     Finding::limits(NAME, value, "an idle core is late by that for every wake-up", fix)
 }
 
-/// Whether cores are kept for real-time threads.
+/// Judges if cores are reserved for real-time threads.
 pub(crate) fn isolation(read: Read<'_>, core: u16) -> Finding {
     const NAME: &str = "isolated cores";
     let list = |file| read(&format!("{CPUS}/{file}")).filter(|text| !text.is_empty() && text != "(null)");
@@ -65,7 +65,7 @@ pub(crate) fn isolation(read: Read<'_>, core: u16) -> Finding {
     Finding::limits(NAME, value, meaning, fix)
 }
 
-/// Whose interrupts the core handles; each with the cores that may.
+/// Judges the interrupts that the core may handle. `affinities` has the cores of each interrupt.
 pub(crate) fn interrupts(affinities: &[(u32, String)], core: u16) -> Finding {
     const NAME: &str = "interrupts";
     let here = |text: &String| text.parse::<CoreSet>().is_ok_and(|set| set.as_slice().contains(&core));
@@ -84,7 +84,7 @@ pub(crate) fn interrupts(affinities: &[(u32, String)], core: u16) -> Finding {
     Finding::limits(NAME, value, "a device's interrupt handler runs before every thread, of any priority", fix)
 }
 
-/// Cores that are two halves of one.
+/// Judges if two logical cores share a physical one.
 pub(crate) fn smt(read: Read<'_>) -> Finding {
     const NAME: &str = "hyper-threading";
     if read(&format!("{CPUS}/smt/active")).as_deref() != Some("1") {
@@ -94,7 +94,7 @@ pub(crate) fn smt(read: Read<'_>) -> Finding {
     Finding::limits(NAME, "on", meaning, format!("boot with nosmt, or `echo off > {CPUS}/smt/control` (as root)"))
 }
 
-/// The cores that this process may use.
+/// Judges the set of cores that this process may use.
 pub(crate) fn cpuset(allowed: &CoreSet, online: &CoreSet) -> Finding {
     const NAME: &str = "cores";
     if online.as_slice().iter().all(|core| allowed.as_slice().contains(core)) {

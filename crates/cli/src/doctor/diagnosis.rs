@@ -1,11 +1,11 @@
-//! All that a diagnosis found, as text and JSON file show it.
+//! Content of a diagnosis, for the text and the JSON file.
 
 use rospin_measure::machine::Machine;
 
 use super::finding::Finding;
 use super::measure::Measured;
 
-/// Everything that text and JSON file show.
+/// Everything that the text and the JSON file show.
 #[derive(Clone, Debug)]
 pub(crate) struct Diagnosis {
     pub(crate) machine: Machine,

@@ -1,15 +1,15 @@
-//! What was found out, and what it means.
+//! Findings about the machine, with their meaning.
 
 use serde::Serialize;
 
-/// Whether something stands in the way of real time.
+/// Verdict on one property of the machine: the degree to which it hinders real time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Verdict {
     Good,
-    /// It works, with less than the machine could do.
+    /// Real time works, but with less than the machine could do.
     LimitsYou,
-    /// Real time is not to be had with it.
+    /// Real time does not work with it.
     Broken,
 }
 
@@ -28,11 +28,11 @@ impl Verdict {
 pub(crate) struct Finding {
     pub(crate) name: &'static str,
     pub(crate) verdict: Verdict,
-    /// How it is.
+    /// State that was found.
     pub(crate) value: String,
-    /// What that means for a real-time program.
+    /// Consequence for a real-time program.
     pub(crate) meaning: String,
-    /// The command or boot parameter that helps.
+    /// Command or boot parameter that improves it.
     pub(crate) fix: Option<String>,
 }
 

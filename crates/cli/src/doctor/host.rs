@@ -1,4 +1,4 @@
-//! What is around the process: container, virtual machine, memory.
+//! Checks of the process's surroundings: container, virtual machine, memory.
 
 use super::finding::{Finding, Read};
 
@@ -9,7 +9,7 @@ pub(crate) const SWAPS: &str = "/proc/swaps";
 const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 const MOUNT: &str = "/sys/fs/cgroup";
 
-/// Whether the process's control group limits its processor time.
+/// Judges if the process's control group limits its processor time.
 pub(crate) fn cgroup(read: Read<'_>) -> Finding {
     const NAME: &str = "cgroup CPU limit";
     let groups = read(CGROUP).unwrap_or_default();
@@ -32,7 +32,7 @@ fn quota(read: Read<'_>, controllers: &str, path: &str) -> Option<(f64, String)>
         return None;
     }
     let mount = if is_second_version { MOUNT.to_owned() } else { format!("{MOUNT}/{controllers}") };
-    // A container may see itself as the root, so that is looked at, too.
+    // A container may see itself as the root, so the root is read, too.
     let around = path.trim_end_matches('/').split('/').scan(mount, |folder, name| {
         if !name.is_empty() {
             folder.push('/');
@@ -63,7 +63,7 @@ fn old_quota(read: Read<'_>, folder: &str) -> Option<f64> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Ticks {
     pub(crate) all: u64,
-    /// Wanted, while the host gave it to others.
+    /// Time that this machine wanted while the host gave it to others.
     pub(crate) stolen: u64,
 }
 
@@ -71,20 +71,20 @@ impl Ticks {
     /// From the first line of `/proc/stat`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let numbers = text.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
-        // What guests got is part of the first ones already.
+        // The time of guests is part of the first numbers already.
         let numbers: Option<Vec<u64>> = numbers.take(8).map(|number| number.parse().ok()).collect();
         let numbers = numbers?;
         Some(Self { all: numbers.iter().sum(), stolen: numbers.get(7).copied().unwrap_or(0) })
     }
 
-    /// Share that was stolen since `before`, in percent.
+    /// Returns the share of time that the host took away since `before`, in percent.
     pub(crate) fn stolen_percent(self, before: Self) -> f64 {
         let all = self.all.saturating_sub(before.all).max(1);
         self.stolen.saturating_sub(before.stolen) as f64 / all as f64 * 100.0
     }
 }
 
-/// Whether there is another scheduler below the kernel's.
+/// Judges if a hypervisor schedules this machine below the kernel.
 pub(crate) fn virtualization(read: Read<'_>) -> Finding {
     const NAME: &str = "virtualization";
     let flags = rospin_measure::machine::field(&read(CPUINFO).unwrap_or_default(), "flags").unwrap_or_default();
@@ -100,7 +100,7 @@ pub(crate) fn virtualization(read: Read<'_>) -> Finding {
     Finding::limits(NAME, format!("virtual machine; {percent:.2} % of its time since boot was stolen"), meaning, fix)
 }
 
-/// Whether memory may be put on a disk.
+/// Judges if memory may be swapped out to a disk.
 pub(crate) fn swap(read: Read<'_>, can_lock: bool) -> Finding {
     const NAME: &str = "swap";
     let swaps = read(SWAPS).unwrap_or_default().lines().skip(1).filter(|line| !line.trim().is_empty()).count();
@@ -119,7 +119,7 @@ pub(crate) fn swap(read: Read<'_>, can_lock: bool) -> Finding {
     }
 }
 
-/// Whether the kernel rearranges memory into large pages by itself.
+/// Judges if the kernel rearranges memory into large pages by itself.
 pub(crate) fn huge_pages(read: Read<'_>) -> Finding {
     const NAME: &str = "transparent huge pages";
     if !read(HUGE_PAGES).is_some_and(|text| text.contains("[always]")) {

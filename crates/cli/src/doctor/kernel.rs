@@ -1,4 +1,4 @@
-//! The kernel: how soon it lets go, how it measures time.
+//! Checks of the kernel: its preemption and its measurement of time.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ pub(crate) const RT_RUNTIME: &str = "/proc/sys/kernel/sched_rt_runtime_us";
 pub(crate) const RT_PERIOD: &str = "/proc/sys/kernel/sched_rt_period_us";
 pub(crate) const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
-/// How soon the kernel leaves a core to a more urgent thread.
+/// Preemption model: the time after which the kernel leaves a core to a more urgent thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Preemption {
     /// `PREEMPT_RT`.
     RealTime,
-    /// Another model, as the kernel calls it.
+    /// Another model, by the kernel's name for it.
     Model(String),
     /// It can be chosen at boot (`PREEMPT_DYNAMIC`), and what was chosen cannot be read.
     Dynamic,
@@ -42,7 +42,7 @@ pub(crate) fn preemption(read: Read<'_>) -> Preemption {
     }
 }
 
-/// What it was built with, where distributions leave a note of it.
+/// Returns the option that the kernel was built with, where a distribution has a file about it.
 fn built_in(read: Read<'_>) -> Option<String> {
     let config = read(&format!("/boot/config-{}", read(RELEASE)?))?;
     let has = |option: &str| config.lines().any(|line| line.trim() == format!("CONFIG_PREEMPT{option}=y"));
@@ -98,7 +98,7 @@ pub(crate) fn kernel(read: Read<'_>) -> Finding {
     }
 }
 
-/// How much of a core real-time threads may take.
+/// Judges the share of a core that real-time threads may take.
 pub(crate) fn throttling(read: Read<'_>) -> Finding {
     const NAME: &str = "RT throttling";
     let number = |path| read(path).and_then(|text| text.parse::<i64>().ok());
@@ -134,7 +134,7 @@ pub(crate) fn throttling(read: Read<'_>) -> Finding {
     }
 }
 
-/// What the kernel reads the time from.
+/// Judges the hardware from which the kernel reads the time.
 pub(crate) fn clock_source(read: Read<'_>) -> Finding {
     const NAME: &str = "clock source";
     match read(CLOCK_SOURCE) {
@@ -156,7 +156,7 @@ pub(crate) fn clock_source(read: Read<'_>) -> Finding {
     }
 }
 
-/// How finely the kernel can wake a thread.
+/// Judges the resolution with which the kernel can wake a thread.
 pub(crate) fn timer_resolution(resolution: Duration) -> Finding {
     const NAME: &str = "timer resolution";
     if resolution < Duration::from_micros(1) {
@@ -167,7 +167,7 @@ pub(crate) fn timer_resolution(resolution: Duration) -> Finding {
     Finding::limits(NAME, format!("{resolution:?}"), meaning, fix).broken()
 }
 
-/// How late the kernel may wake an ordinary thread.
+/// Judges the delay that the kernel may add to wake-ups of an ordinary thread.
 pub(crate) fn timer_slack(slack: Duration, has_real_time: bool) -> Finding {
     const NAME: &str = "timer slack";
     let value = format!("{slack:?} for ordinary threads");

@@ -1,4 +1,4 @@
-//! What is measured: how late threads wake up, and what rospin adds to it.
+//! Measurements: the lateness of threads that wake up, and the time that rospin adds.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,14 +20,14 @@ use super::host::{STAT, Ticks};
 
 /// Between wake-ups.
 const PERIOD: Duration = Duration::from_millis(1);
-/// Messages that are dispatched one after the other.
+/// Number of messages that are dispatched one after the other in each burst.
 const BURST: usize = 1000;
-/// How often that is done.
+/// Number of bursts.
 const BURSTS: usize = 50;
 /// So many bursts, or messages, come first and do not count.
 const WARM_UP: usize = 5;
 
-/// Why something could not be measured.
+/// Reasons for which a measurement failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MeasureError {
     #[error(transparent)]
@@ -81,7 +81,7 @@ pub(crate) struct Measured {
     pub(crate) stolen_percent: f64,
 }
 
-/// Measures all of it, each for so long.
+/// Runs all measurements, each for `duration`.
 pub(crate) fn measure(setup: &Setup, duration: Duration, progress: &dyn Fn(f64)) -> Result<Measured, MeasureError> {
     let before = ticks();
     let count = (duration.as_secs_f64() / PERIOD.as_secs_f64()).ceil() as u64;
@@ -110,16 +110,16 @@ pub(crate) fn measure(setup: &Setup, duration: Duration, progress: &dyn Fn(f64))
 }
 
 impl Measured {
-    /// What the analysis adds to execution times, in microseconds: of dispatch and publication the 99th percentiles, of
-    /// wake-ups the longest but for one in a thousand. The longest of all is that of the machine's stalls, which would make
-    /// every bound useless.
+    /// Returns the overheads that the analysis adds to execution times, in microseconds. Those of dispatch and publication are
+    /// 99th percentiles. That of wake-ups is the 99.9th percentile, because the largest value is a stall of the machine, which
+    /// would make every bound useless.
     pub(crate) const fn overheads_us(&self) -> [(&'static str, f64); 3] {
-        // What interrupts a dispatch is the same as what delays a wake-up, and counted there.
+        // The same interruptions delay a dispatch and a wake-up. They are counted in the wake-up.
         let wake_up = self.timer.p999.max(self.notification.p999);
         [("dispatch", self.dispatch.p99), ("wake_up", wake_up), ("receive", self.publish.p99)]
     }
 
-    /// What the floor says about the machine.
+    /// Judges the machine by the lateness of a bare loop.
     pub(crate) fn finding(&self) -> Finding {
         const NAME: &str = "measured wake-up";
         let floor = self.floor_real_time.unwrap_or(self.floor_plain);
@@ -182,11 +182,11 @@ fn notifications(setup: &Setup, count: u64) -> Result<Vec<f64>, MeasureError> {
         is_over.store(number == count, Ordering::Relaxed);
         publisher.publish(now_ns());
     }
-    // The payload is there as long as the executor is.
+    // The group's payload exists as long as the executor, so the executor is kept.
     let (spun, _executor) = spinning.join().map_err(|_| MeasureError::Panicked("the notification"))?;
     spun?;
     let mut late_us = group.into_payload().unwrap_or_default();
-    // The first ones may have waited for the thread to be set up.
+    // The first values may include the time in which the thread was set up.
     late_us.drain(..WARM_UP.min(late_us.len().saturating_sub(1)));
     Ok(late_us)
 }

@@ -64,7 +64,7 @@ fn judge_one(known: ForeignThreads, threads: &[&Thread]) -> Option<Finding> {
     const NAME: &str = "middleware threads";
     let kind = |thread: &Thread| known.kinds.iter().find(|kind| kind.is(&thread.name));
     let carries = |thread: &&&Thread| kind(thread).is_some_and(|kind| kind.role == ThreadRole::Carries);
-    // Others have threads of one such name, too.
+    // One common name does not identify a middleware: other programs have threads of such a name, too.
     let kinds = known.kinds.iter().filter(|kind| threads.iter().any(|thread| kind.is(&thread.name))).count();
     if kinds < 2 {
         return None;
@@ -98,7 +98,7 @@ fn threads() -> Vec<Thread> {
     for process in numbers("/proc") {
         let Some(program) = read_file(&format!("/proc/{process}/comm")) else { continue };
         for thread in numbers(&format!("/proc/{process}/task")) {
-            // It may have ended.
+            // The thread may have ended meanwhile.
             let Some(stat) = read_file(&format!("/proc/{process}/task/{thread}/stat")) else { continue };
             let Some((name, priority)) = parse(&stat) else { continue };
             threads.push(Thread { process, program: program.clone(), name, priority });
@@ -109,7 +109,7 @@ fn threads() -> Vec<Thread> {
 
 /// Reads name and real-time priority of a thread. A reservation runs before every priority.
 fn parse(stat: &str) -> Option<(String, Option<u32>)> {
-    // The name may have brackets and blanks in it. Behind it comes the third field.
+    // The name may contain brackets and blanks. The third field comes after it.
     let (head, fields) = stat.rsplit_once(") ")?;
     let name = head.split_once('(')?.1.to_owned();
     let mut fields = fields.split_ascii_whitespace().skip(37);
@@ -157,7 +157,7 @@ mod tests {
     fn middlewares_above_executors_are_good_and_others_are_not_looked_at() {
         let found = judge(&program(&[("control", Some(20)), ("recv", Some(21)), ("tev", Some(21))]));
         assert_eq!(found[0].verdict, Verdict::Good);
-        // No executor, no middleware, or no more than a name in common.
+        // These are no executor, no middleware, or share only one name with a middleware.
         for threads in [&[("recv", None), ("tev", None)][..], &[("control", Some(20))], &[("x", Some(1)), ("gc", None)]]
         {
             assert_eq!(judge(&program(threads)), []);

@@ -1,7 +1,8 @@
-//! `rospin doctor`: what this machine can promise to a real-time program, and what would help.
+//! `rospin doctor`: tells what this machine can promise to a real-time program, and what would help.
 //!
-//! `kernel`, `cores` and `host` judge what the kernel says, from texts; `rights` tries what the process may have; `measure` looks
-//! at the clock, `middleware` at the threads of programs that run now, and at their receive buffers. `text` and `json` say what came out.
+//! `kernel`, `cores` and `host` judge texts of the kernel. `rights` tries what the process may do. `measure` measures wake-ups,
+//! and `middleware` looks at the threads of programs that run now, and at their receive buffers. `text` and `json` show the
+//! results.
 
 mod cores;
 mod diagnosis;
@@ -43,7 +44,7 @@ pub(crate) fn command() -> Command {
     Options::augment_args(Command::new(NAME))
 }
 
-/// Runs it; `out` is stdout.
+/// Runs the command. `out` is stdout.
 pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
     let options = Options::from_arg_matches(matches).map_err(Failure::input)?;
     let files = Files::check(options.json.as_deref(), None, None).map_err(Failure::input)?;
@@ -53,7 +54,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
     })?;
     let diagnosis = diagnose(&options, &setup)?;
     writeln!(out, "{}", text::render_for_terminal(&diagnosis))?;
-    // Nobody asked for a report, so the last one is never called.
+    // There is no HTML report here, so the last closure is never called.
     files.write(out, || json::render(&diagnosis), || json::render(&diagnosis))?;
     let bad = diagnosis.findings.iter().filter(|finding| finding.verdict != Verdict::Good).count();
     if options.strict && bad > 0 {
@@ -76,7 +77,7 @@ fn diagnose(options: &Options, setup: &Setup) -> Result<Diagnosis, Failure> {
     Ok(Diagnosis { machine, core, duration_s, findings, measured })
 }
 
-/// What the kernel says of itself and of what is around.
+/// Returns the findings from the kernel's files about itself and the machine.
 fn findings_of_files(core: u16, rights: &Rights) -> Vec<Finding> {
     let read = &read_file;
     let allowed = CoreSet::of_current_thread().unwrap_or_default();
@@ -104,7 +105,7 @@ fn findings_of_files(core: u16, rights: &Rights) -> Vec<Finding> {
     ]
 }
 
-/// Which cores each interrupt may come to; none where that cannot be read.
+/// Returns the cores that may handle each interrupt; none where that cannot be read.
 fn affinities() -> Vec<(u32, String)> {
     let Ok(folder) = fs::read_dir("/proc/irq") else { return Vec::new() };
     let numbers = folder.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
@@ -137,7 +138,7 @@ mod tests {
         for overhead in ["dispatch", "wake_up", "receive"] {
             assert!(document["overheads_us"][overhead].is_number(), "{document}");
         }
-        // Whatever is not good says what helps.
+        // Every finding that is not good has a remedy.
         let findings = document["findings"].as_array().unwrap();
         assert!(
             findings.iter().all(|finding| finding["verdict"] == "good" || finding["fix"].is_string()),

@@ -1,4 +1,4 @@
-//! What this process may have: tried, and read back.
+//! Rights of this process: each is tried, and its effect is read back.
 
 use std::num::NonZeroU8;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use rustix::process::{Resource, getrlimit};
 
 use super::finding::{Finding, read_file};
 
-/// What the process may have, as far as it got it when it tried.
+/// Rights of the process, as far as attempts succeeded.
 #[derive(Clone, Debug)]
 pub(crate) struct Rights {
     pub(crate) fifo: Right,
@@ -18,7 +18,7 @@ pub(crate) struct Rights {
     pub(crate) deadline: Right,
     pub(crate) nice: Right,
     pub(crate) memory: Right,
-    /// The highest priority that `SCHED_FIFO` was had with.
+    /// Highest `SCHED_FIFO` priority that a thread could get.
     pub(crate) priority: Option<NonZeroU8>,
     pub(crate) limits: Limits,
 }
@@ -26,7 +26,7 @@ pub(crate) struct Rights {
 /// Had, or why not, with what would help.
 pub(crate) type Right = Result<(), String>;
 
-/// What the process may have without `CAP_SYS_NICE` and `CAP_IPC_LOCK`; `None` for no limit.
+/// Limits of the process without `CAP_SYS_NICE` and `CAP_IPC_LOCK`; `None` for no limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Limits {
     pub(crate) rtprio: Option<u64>,
@@ -35,7 +35,7 @@ pub(crate) struct Limits {
 }
 
 impl Rights {
-    /// Tries everything, on threads that are gone afterwards.
+    /// Tries every right, on threads that end afterwards.
     pub(crate) fn find() -> Self {
         let limits = Limits {
             rtprio: getrlimit(Resource::Rtprio).current,
@@ -57,7 +57,7 @@ impl Rights {
         }
     }
 
-    /// One finding for each.
+    /// Returns a finding for each right.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         vec![self.real_time(), self.reservations(), self.niceness(), self.locking()]
     }
@@ -154,7 +154,7 @@ fn attempt(scheduling: OsScheduling) -> Right {
 fn lock_memory() -> Right {
     mlockall(MlockAllFlags::CURRENT | MlockAllFlags::ONFAULT).map_err(|error| error.to_string())?;
     let status = read_file("/proc/self/status").unwrap_or_default();
-    // Nothing was locked before, so letting go of everything changes nothing.
+    // No memory was locked before, so unlocking all of it restores the former state.
     let _ = munlockall();
     match field(&status, "VmLck").as_deref() {
         Some("0 kB") => Err("the kernel took it and says that nothing is locked".to_owned()),

@@ -19,7 +19,7 @@ pub(crate) fn measured() -> Measured {
     }
 }
 
-/// One finding of each verdict.
+/// Returns a diagnosis with one finding of each verdict.
 pub(crate) fn diagnosis() -> Diagnosis {
     let findings = vec![
         Finding::good("clock source", "tsc", "the clock is read without a system call"),

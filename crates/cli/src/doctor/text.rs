@@ -1,4 +1,4 @@
-//! The diagnosis for people.
+//! Diagnosis as text for people.
 
 use rospin_report::text_table::{self, Side, terminal_width};
 
@@ -6,7 +6,7 @@ use super::diagnosis::Diagnosis;
 use super::finding::{Finding, Verdict};
 use super::measure::Microseconds;
 
-/// Findings first, then what helps, then what was measured.
+/// Returns the findings, then the remedies, then the measurements.
 pub(crate) fn render(diagnosis: &Diagnosis, width: usize) -> String {
     let mut text = format!("{}\n\n", diagnosis.machine.describe());
     let longest = diagnosis.findings.iter().map(|finding| finding.name.len()).max().unwrap_or(0);
@@ -20,7 +20,7 @@ pub(crate) fn render(diagnosis: &Diagnosis, width: usize) -> String {
 
 fn what_helps(diagnosis: &Diagnosis, width: usize) -> String {
     let mut findings: Vec<&Finding> = diagnosis.findings.iter().filter(|f| f.verdict != Verdict::Good).collect();
-    // What is broken first.
+    // The worst findings come first.
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.verdict));
     let paragraph = |finding: &&Finding| {
         let fix = finding.fix.as_deref().map_or(String::new(), |fix| wrap(&format!("-> {fix}"), "     ", width));

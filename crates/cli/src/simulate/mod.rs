@@ -27,7 +27,7 @@ use self::simulated::Simulated;
 
 pub(crate) use self::options::NAME;
 
-/// The reason that a scenario cannot be simulated.
+/// Error of a scenario that cannot be simulated.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {error}", path.display())]
 struct InputError {
@@ -41,7 +41,7 @@ pub(crate) fn command() -> Command {
     Options::augment_args(Command::new(NAME)).mut_arg("quiet", |argument| argument.help(quiet))
 }
 
-/// Runs it; `out` is stdout.
+/// Runs the command. `out` is stdout.
 pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
     let options = Options::from_arg_matches(matches).map_err(Failure::input)?;
     let files = options.outputs.files(None).map_err(Failure::input)?;
@@ -54,7 +54,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
     simulated.judge()
 }
 
-/// The scenario, with what the options change in it.
+/// Returns the scenario, with the changes that the options ask for.
 fn read(options: &Options) -> Result<Scenario, ScenarioFileError> {
     scenario_file::read_to_simulate(&options.file, |scenario| {
         if let Some(seed) = options.seed {
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn broken_rule_is_told_with_the_command_that_replays_it() {
         let (options, scenario) = (options("chain.toml"), Scenario::parse(CHAIN).unwrap());
-        // The scenario says by priority.
+        // The scenario's own policy is fixed priority.
         let fifo = policy::by_name("fifo").unwrap();
         let simulated = simulate(&options, &scenario, vec![("main", fifo)]).unwrap();
         let violations = simulated.violations.expect("first in, first out is not by priority");

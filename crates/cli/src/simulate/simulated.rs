@@ -21,7 +21,7 @@ pub(super) struct Simulated<'a> {
     pub(super) outcome: Outcome,
     /// In the order of the starts.
     pub(super) activations: Vec<Activation>,
-    /// The activations that the JSON file lists.
+    /// Activations that the JSON file lists.
     pub(super) listed: Listed,
     /// The violations that the oracles found, with the command that replays them.
     pub(super) violations: Option<String>,
@@ -33,7 +33,7 @@ impl Simulated<'_> {
         if self.scenario.name.is_empty() { self.file.display().to_string() } else { self.scenario.name.clone() }
     }
 
-    /// One line: what was simulated.
+    /// Returns a line that describes the simulation.
     pub(super) fn describe(&self) -> String {
         let policies: Vec<_> = self
             .scenario
@@ -57,11 +57,11 @@ impl Simulated<'_> {
     pub(super) fn shown_ns(&self) -> u64 {
         let end_ns = self.outcome.end.as_nanos();
         let shown_ns = self.activations.get(SHOWN).map_or(end_ns, |first_left_out| first_left_out.start_ns);
-        // Many at the very beginning that take no time: show something all the same.
+        // If all the shown activations begin and end at 0 s, the diagram shows the whole duration.
         if shown_ns == 0 { end_ns } else { shown_ns }
     }
 
-    /// The activations that the JSON file lists.
+    /// Returns the activations that the JSON file lists.
     pub(super) fn listed(&self) -> &[Activation] {
         match self.listed {
             Listed::All => &self.activations,
@@ -101,7 +101,7 @@ impl Simulated<'_> {
         self.outcome.callbacks.iter().filter(|callback| callback.is_starved(simulated)).map(line).collect()
     }
 
-    /// What the exit code says.
+    /// Returns an error if the exit code must report a failure.
     pub(super) fn judge(&self) -> Result<(), Failure> {
         if let Some(text) = &self.violations {
             return Err(Failure::Run(text.clone().into()));

@@ -24,7 +24,7 @@ impl Figures {
     }
 }
 
-/// One row a callback.
+/// Returns a table with a row for each callback.
 pub(super) fn callbacks(scenario: &Scenario, outcome: &Outcome) -> Figures {
     let header = ["runs", "min", "mean", "p99", "max", "misses", "overflow", "overrun", "queued", "empty"];
     let row = |(callback, plan): (&rospin_sim::CallbackOutcome, &rospin_scenario::Callback)| {
@@ -46,7 +46,7 @@ pub(super) fn callbacks(scenario: &Scenario, outcome: &Outcome) -> Figures {
     Figures { header: titles("callback", &header), rows }
 }
 
-/// One row a chain.
+/// Returns a table with a row for each chain.
 pub(super) fn chains(scenario: &Scenario, outcome: &Outcome) -> Figures {
     let row = |(chain, plan): (&rospin_sim::ChainOutcome, &rospin_scenario::Chain)| {
         let mut row = vec![chain.name.clone()];

@@ -1,4 +1,4 @@
-//! What tests of the `rospin` command have in common.
+//! Helpers that tests of the `rospin` command share.
 
 #![allow(dead_code, reason = "not every test uses all of it")]
 

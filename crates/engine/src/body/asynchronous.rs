@@ -55,11 +55,11 @@ struct Lent<P> {
 }
 
 impl<P> Payload<P> {
-    /// Runs `f` on the payload. Never waits.
+    /// Runs `f` on the payload. Never blocks.
     ///
     /// # Panics
-    /// If it is called outside of the callback (on another thread, or from a future that was handed to another runtime), or within
-    /// `f`.
+    /// If it is called outside of the callback (on another thread, or from a future that was handed to another runtime), or
+    /// within `f`.
     pub fn with<R>(&self, f: impl FnOnce(&mut P) -> R) -> R {
         /// Puts the payload back, also after a panic.
         struct InUse<'a, P>(&'a Payload<P>, Option<Lent<P>>);
@@ -75,7 +75,7 @@ impl<P> Payload<P> {
         match &mut in_use.1 {
             Some(lent) => f(&mut lent.payload),
             None => {
-                // Another call of `with` has the payload and puts it back: this one must not.
+                // Another call of `with` has the payload and puts it back, so this one must not.
                 std::mem::forget(in_use);
                 panic!("a payload is only there while its own callback is polled, and for one `with` at a time");
             }
@@ -135,7 +135,7 @@ where
 
 /// The source and the callback, shared by the bodies of one entity.
 struct Shared<T, C> {
-    /// One body takes at a time.
+    /// Lock that lets one body take an item at a time.
     take: Mutex<T>,
     callback: C,
 }
@@ -175,7 +175,7 @@ impl<P, T: Take, C: Invoke<P, T::Item>> AsyncBody<P, T, C> {
     }
 
     fn step(&mut self, cx: &mut RunContext) -> Ran {
-        // The item is taken before the callback counts as running: the source's code holds no group.
+        // The item is taken before the callback counts as running, because the source's code must not hold the group.
         let item = if self.future.is_none() {
             let taken = take_into(&mut *self.shared.take.lock(), cx);
             match taken {
@@ -213,7 +213,7 @@ where
     C: Invoke<P, T::Item>,
 {
     fn run(&mut self, cx: &mut RunContext) -> Ran {
-        // The payload is lent for this poll only, and is given back after a panic, too.
+        // The payload is lent for this poll only, and is returned after a panic, too.
         let payload = cx.payload.take().and_then(|payload| payload.downcast().ok());
         *self.payload.lock() = payload.map(|payload| Lent { payload, to: thread::current().id() });
         let ran = catch_unwind(AssertUnwindSafe(|| self.step(cx)));

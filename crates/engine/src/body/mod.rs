@@ -82,7 +82,7 @@ pub(crate) trait Take: Send + 'static {
 pub(crate) struct Attached<S: Source> {
     pub(crate) source: S,
     is_over: Cell<bool>,
-    // Dropped after the source: detaching comes last.
+    // The last field, so that it is dropped, and the notifier detached, after the source is dropped.
     _attachment: S::Attachment,
 }
 
@@ -96,12 +96,12 @@ impl<S: Source> Take for Attached<S> {
     type Item = S::Item;
 
     fn take(&mut self, _: Instant) -> Result<Option<S::Item>, TakeError> {
-        // The flag stays set if the source panics: a panic ends the source.
+        // The flag stays set if the source panics, because a panic ends the source.
         if self.is_over.replace(true) {
             return Err(TakeError::Closed);
         }
         match self.source.try_take() {
-            // The flag stays set until `pending`, which follows and may panic, too.
+            // The flag stays set until `pending` has returned, which may panic, too.
             Ok(Some(item)) => Ok(Some(item)),
             Err(TakeError::Closed) => Err(TakeError::Closed),
             other => {
@@ -143,7 +143,7 @@ impl Take for Due {
 
 /// Takes an item and notes in `cx` what the source has left, or returns the outcome of a run without an item.
 fn take_into<T: Take>(take: &mut T, cx: &mut RunContext) -> Result<T::Item, Ran> {
-    // If the source panics, this remains, and the next take finds that the source has ended.
+    // If the source panics, this value remains, and the next take finds that the source has ended.
     cx.pending = Pending::Unknown;
     match take.take(cx.release) {
         Ok(Some(item)) => {
@@ -151,7 +151,7 @@ fn take_into<T: Take>(take: &mut T, cx: &mut RunContext) -> Result<T::Item, Ran>
             Ok(item)
         }
         Ok(None) => {
-            // A source that was empty notifies of the next item.
+            // A source that was empty will notify of its next item.
             cx.pending = Pending::Empty;
             Err(Ran::Nothing)
         }

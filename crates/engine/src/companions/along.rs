@@ -57,7 +57,7 @@ impl Along {
 
 impl Drop for Along {
     fn drop(&mut self) {
-        // The spin unwinds: its panic counts, and not an error of the companions.
+        // This spin unwinds. Its panic is passed on, and an error of the companions is not.
         let _ = self.leave();
     }
 }

@@ -48,7 +48,7 @@ impl Companions {
             return Some(ExecutorHandle { core: Arc::clone(core), context: context.clone(), threads: *threads });
         }
         if program.iter().all(|(core, _)| core.is_closed()) {
-            // No executor of the program is left to own a companion.
+            // No executor of the program is left that could own a companion.
             return None;
         }
         Some(companions.get(&name, || Solo::new(deployed.adjust(ExecutorOptions::new(&name)), context)))
@@ -96,7 +96,7 @@ impl Companions {
         let Companion { executor, thread, .. } = state.companions.swap_remove(number);
         self.common.changed.notify_all();
         drop(state);
-        // The thread only waits for a round. It finds that its companion is gone, and ends.
+        // The thread only waits for a round. It finds that its companion was removed, and ends.
         if let Some(thread) = thread {
             let _ = thread.join();
         }
@@ -171,7 +171,7 @@ impl Companions {
         if panic.is_some() {
             leader.shared().halt.store(false, Ordering::Release);
         }
-        // The engine itself panicked: passes that on, unless this thread is panicking already.
+        // The engine itself panicked in a companion. The panic is passed on, unless this thread is panicking already.
         if let Some(panic) = panic.filter(|_| !std::thread::panicking()) {
             resume_unwind(panic);
         }

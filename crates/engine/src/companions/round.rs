@@ -27,9 +27,9 @@ pub(super) struct Common {
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) companions: Vec<Companion>,
-    /// The number of companions that there have been.
+    /// Number of companions that have been created so far.
     pub(super) created: u64,
-    /// The program's executors that spin.
+    /// Executors of the program that spin.
     pub(super) leaders: Vec<ExecutorHandle>,
     /// The number of the round.
     pub(super) round: u64,
@@ -49,12 +49,12 @@ pub(super) struct State {
 #[derive(Default)]
 pub(super) struct Panic(pub(super) Option<Box<dyn Any + Send>>);
 
-/// An executor that only the deployment file names.
+/// Executor that only the deployment file names.
 #[derive(Debug)]
 pub(super) struct Companion {
     pub(super) id: u64,
     pub(super) executor: Arc<Solo>,
-    /// The last round that it was to spin in.
+    /// Last round in which the companion should spin.
     pub(super) round: u64,
     /// True until its thread has come to the end of that round.
     pub(super) is_spinning: bool,
@@ -125,7 +125,7 @@ impl Common {
     ) -> PlainMutexGuard<'a, State> {
         let spin = |options| catch_unwind(AssertUnwindSafe(|| executor.spin(options)));
         let mut is_well = true;
-        // The leaders may have left already.
+        // The leaders may have left the round already.
         if !state.leaders.is_empty() {
             drop(state);
             let spun = spin(SpinOptions::new());
@@ -136,7 +136,7 @@ impl Common {
             // The last leader halted the spin, which may have ended by itself before it saw that.
             executor.handle().shared().halt.store(false, Ordering::Release);
         }
-        // If the leaders only spin for a moment, the companion might otherwise never run anything.
+        // If the leaders only spin for a moment, the companion could otherwise never run anything.
         if let Some(rest) = state.rest.filter(|_| is_well && state.leaders.is_empty()) {
             drop(state);
             let spun = spin(rest);
@@ -147,7 +147,7 @@ impl Common {
     }
 
     pub(super) fn lock(&self) -> PlainMutexGuard<'_, State> {
-        // A panic leaves the lists whole, so a poisoned lock is as good as any.
+        // A panic leaves the lists consistent, so a poisoned lock is used like any other.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -182,7 +182,7 @@ impl State {
     /// Keeps the failure of a companion's spin; returns true if it did not fail.
     fn note(&mut self, spun: thread::Result<Result<SpinEnd, SpinError>>) -> bool {
         match spun {
-            // The leader's timeout passed.
+            // The timeout of the leader's spin passed.
             Ok(Ok(_) | Err(SpinError::Timeout)) => return true,
             Ok(Err(error)) => self.fail(error),
             Err(panic) => {

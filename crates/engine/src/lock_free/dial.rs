@@ -30,7 +30,7 @@ struct Face {
 pub(crate) struct Reading {
     /// The number of jumps so far that timers must be told of.
     pub(crate) turn: u64,
-    /// The time; `None` if it is the system clock's.
+    /// ROS time in nanoseconds; `None` if it follows the system clock.
     pub(crate) time_ns: Option<u64>,
     /// The sum of all shifts of the time line.
     pub(crate) shift_ns: i64,

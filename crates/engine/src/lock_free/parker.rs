@@ -50,7 +50,7 @@ impl Parker {
         Ticket(epoch)
     }
 
-    /// Withdraws the announcement: there is work after all.
+    /// Withdraws the announcement, because there is work.
     pub(crate) fn cancel(&self, _ticket: Ticket) {
         self.waiting.fetch_sub(1, Ordering::Relaxed);
     }

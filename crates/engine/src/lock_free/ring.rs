@@ -40,7 +40,7 @@ unsafe impl<T> OwningPointer for Box<T> {
         Box::into_raw(self)
     }
     unsafe fn from_raw(raw: *mut T) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that `raw` came from `into_raw` and is used once.
         unsafe { Box::from_raw(raw) }
     }
 }
@@ -52,7 +52,7 @@ unsafe impl<T> OwningPointer for std::sync::Arc<T> {
         Self::into_raw(self).cast_mut()
     }
     unsafe fn from_raw(raw: *mut T) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that `raw` came from `into_raw` and is used once.
         unsafe { Self::from_raw(raw.cast_const()) }
     }
 }
@@ -79,7 +79,7 @@ struct Shared<P: OwningPointer> {
 
 // SAFETY: the slots own values of `P`, which is `Send`; each is handed to exactly one thread, which claimed it.
 unsafe impl<P: OwningPointer + Send> Send for Shared<P> {}
-// SAFETY: as above; nobody gets a reference to a value that is still in the ring.
+// SAFETY: as for `Send`. No thread gets a reference to a value that is still in the ring.
 unsafe impl<P: OwningPointer + Send> Sync for Shared<P> {}
 
 impl<P: OwningPointer> Shared<P> {
@@ -218,7 +218,7 @@ impl<P: OwningPointer> Consumer<P> {
     pub(crate) fn len(&self) -> usize {
         let head = self.ring.head.0.load(Ordering::Acquire);
         let tail = self.ring.tail.0.load(Ordering::Acquire);
-        // The producer keeps no more than the depth, but a consumer may have taken some since the head was read.
+        // The producer keeps at most `depth` messages, but consumers may have taken some since the head was read.
         tail.saturating_sub(head).min(self.ring.depth) as usize
     }
 

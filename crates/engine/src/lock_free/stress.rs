@@ -15,7 +15,7 @@ use super::ring::{Consumer, ring};
 struct Desk {
     number: usize,
     letter: UnsafeCell<usize>,
-    /// The number of letters that the consumer has read.
+    /// Number of letters that the consumer has read.
     read: AtomicUsize,
 }
 
@@ -69,7 +69,7 @@ fn letters_are_delivered() {
     const COUNT: usize = 2_000;
     let office = (Parker::new(), Inbox::new());
     let books = [Book::new(), Book::new()];
-    // Two flags on one page, one on another page, one in another book.
+    // Two flags are on one page, one is on another page, and one is in another book.
     let desks =
         [0, 1, BOOK - 1, BOOK + 7].map(|number| Desk { number, letter: UnsafeCell::new(0), read: AtomicUsize::new(0) });
     thread::scope(|scope| {
@@ -91,7 +91,7 @@ fn letters_are_delivered() {
 fn take_all(consumer: &Consumer<Box<[usize; 2]>>, count: usize, pushed: &AtomicUsize) -> Vec<usize> {
     let mut taken = Vec::new();
     loop {
-        // Read before the pop, so that the pop finds all messages that are left.
+        // The flag is read before the pop, so that the pop finds all messages that are left.
         let over = pushed.load(Ordering::Acquire) == count;
         match consumer.pop() {
             Some(message) => {

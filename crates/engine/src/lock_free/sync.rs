@@ -149,7 +149,7 @@ mod shuttle_futex {
         }
 
         pub(crate) fn wake(&self, threads: u32) -> u32 {
-            // The load is a step of the model.
+            // This load is a step of the model.
             self.0.load(Ordering::Relaxed);
             self.wake_sleepers(threads)
         }

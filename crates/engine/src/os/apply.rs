@@ -14,7 +14,7 @@ use super::options::ThreadOptions;
 use super::report::{Shortfall, ThreadReport};
 use super::threads::ThreadId;
 
-/// Returns how the kernel schedules a thread of this process.
+/// Returns the kernel's scheduling of a thread of this process.
 ///
 /// # Errors
 /// If the thread has ended.
@@ -55,7 +55,7 @@ impl ThreadOptions {
         let before = Before {
             scheduling: self.scheduling.and_then(|_| Saved::new().ok()),
             cores: self.cores.as_ref().and_then(|_| CoreSet::of(None).ok()),
-            // A thread that becomes a real-time one loses its slack.
+            // A thread loses its timer slack when it becomes a real-time thread.
             slack_ns: (self.scheduling.is_some() || self.timer_slack.is_some())
                 .then(current_timer_slack)
                 .and_then(Result::ok),
@@ -169,12 +169,12 @@ fn report(thread: ThreadId, shortfalls: Vec<Shortfall>) -> ThreadReport {
     }
 }
 
-/// Keeps options applied to the calling thread until it is dropped.
+/// Guard that keeps options applied to the calling thread until it is dropped.
 #[derive(Debug)]
 pub struct Applied {
     report: ThreadReport,
     before: Before,
-    /// The settings belong to one thread.
+    /// Marker that keeps the guard on its thread, whose settings it restores.
     _not_send: std::marker::PhantomData<*const ()>,
 }
 
@@ -197,7 +197,7 @@ struct Before {
 impl Drop for Applied {
     fn drop(&mut self) {
         let Before { scheduling, cores, slack_ns } = &self.before;
-        // Without rights a thread cannot lower its nice value again, and keeps the one that it was given.
+        // Without rights a thread cannot lower its nice value again, and keeps the applied one.
         if let Some(Err(error)) = scheduling.as_ref().map(Saved::give_back) {
             log::warn!(target: "rospin", "a thread stays as it is instead of as it was: {error}; {}", self.report);
         }

@@ -71,11 +71,11 @@ impl CoreSet {
     }
 }
 
-/// The text is no set of cores.
+/// Error of a text that is no set of cores.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("`{text}` is no set of cores; write numbers and ranges, as in 0-2,5")]
 pub struct CoreSetError {
-    /// The text.
+    /// The invalid text.
     pub text: String,
 }
 

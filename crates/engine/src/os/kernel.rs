@@ -117,7 +117,7 @@ fn set(thread: Option<Pid>, attr: &libc::sched_attr) -> io::Result<()> {
 pub(crate) fn in_forked_child(run: extern "C" fn()) {
     // SAFETY: `run` is a function, so it is valid for as long as the process lives.
     let status = unsafe { libc::pthread_atfork(None, None, Some(run)) };
-    // Fails only for lack of memory. Then a fork is not noticed, which matters only to programs that fork.
+    // The call fails only if memory is exhausted. Then forks are not noticed, which matters only to programs that fork.
     debug_assert_eq!(status, 0);
 }
 

@@ -36,7 +36,7 @@ pub fn prefault_stack(bytes: usize) -> usize {
 /// The bytes at the end of a stack that are not touched. The last call needs them, and perhaps a signal handler.
 const RESERVE: usize = 64 * 1024;
 
-/// The bytes that one call touches.
+/// Number of bytes that one call touches.
 const FRAME: usize = 4096;
 
 /// Touches the stack down to the address `end`, in at most `calls` calls. The limit is for sanitizers, which may keep frames
@@ -60,7 +60,7 @@ mod tests {
         let touched = |bytes| std::thread::Builder::new().stack_size(1024 * 1024).spawn(move || prefault_stack(bytes));
         let touched = |bytes| touched(bytes).unwrap().join().unwrap();
         assert_eq!((touched(0), touched(768 * 1024)), (0, 768 * 1024));
-        // The thread's stack may be rounded up.
+        // The system may round the size of the thread's stack up.
         assert!((768 * 1024..2048 * 1024).contains(&touched(usize::MAX)));
     }
 }

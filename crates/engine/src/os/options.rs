@@ -7,7 +7,7 @@ use rospin_scenario::deployment::ExecutorPlan;
 
 use super::cores::CoreSet;
 
-/// The reaction to settings that a thread cannot have.
+/// Reaction to settings that the kernel refuses to a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum OnShortfall {
@@ -52,7 +52,7 @@ impl ThreadOptions {
         self
     }
 
-    /// Sets the cores that the thread may run on. Threads that it creates inherit them.
+    /// Sets the cores that the thread may run on. Threads that it creates inherit the cores.
     #[must_use]
     pub fn cores(mut self, cores: CoreSet) -> Self {
         self.cores = Some(cores);
@@ -68,7 +68,7 @@ impl ThreadOptions {
         self
     }
 
-    /// Sets the number of bytes of the thread's stack that are touched before it begins; see
+    /// Sets the number of bytes of the stack that the thread touches before its first callback; see
     /// [`prefault_stack`](super::prefault_stack).
     #[must_use]
     pub const fn stack_prefault(mut self, bytes: usize) -> Self {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// The number of forks that led to this process, counted from the first call of [`Process::this`].
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
-/// The process that this value was created in.
+/// Number of the process that the value was created in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Process(u32);
 

@@ -19,19 +19,19 @@ pub struct ThreadReport {
     pub scheduling: Option<OsScheduling>,
     /// The cores that it may run on; empty if the kernel does not tell.
     pub cores: CoreSet,
-    /// The settings that it was to have and could not have.
+    /// The settings that were asked for and that the thread does not have.
     pub shortfalls: Vec<Shortfall>,
 }
 
-/// A setting that a thread was to have and could not have.
+/// A setting that was asked for and that a thread does not have.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Shortfall {
     /// The setting that was asked for.
     pub asked: String,
-    /// The reason why the thread does not have it.
+    /// The reason for which the thread does not have it.
     pub reason: String,
-    /// Advice on how to get it.
+    /// Advice on how to get the setting.
     pub fix: String,
 }
 

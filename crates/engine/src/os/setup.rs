@@ -30,7 +30,7 @@ impl ThreadSetup {
         Self { options, reports: Mutex::default() }
     }
 
-    /// Returns the scheduling that the threads are to have.
+    /// Returns the scheduling that the threads should have.
     pub(crate) fn scheduling(&self) -> Option<rospin_core::OsScheduling> {
         self.options.scheduling
     }
@@ -107,7 +107,7 @@ impl Drop for Here {
 #[derive(Debug)]
 struct Named {
     before: CString,
-    /// The name belongs to one thread.
+    /// Marker that keeps the guard on its thread, whose name it restores.
     _not_send: PhantomData<*const ()>,
 }
 

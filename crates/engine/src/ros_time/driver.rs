@@ -19,11 +19,11 @@ pub(crate) struct Driver {
     books: Mutex<Books>,
 }
 
-/// A time that ROS time is asked to show.
+/// Request for ROS time to show a time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Target {
     pub(super) is_active: bool,
-    /// The time to show while it is active.
+    /// Time to show while ROS time is active.
     pub(super) time: Instant,
 }
 
@@ -35,7 +35,7 @@ struct Books {
     queued: Option<(Target, u64)>,
     /// The number of jump callbacks that have to run before `next` is shown.
     waiting: usize,
-    /// The ticket that was given out last.
+    /// Last ticket that was issued.
     tickets: u64,
     /// The last ticket whose request is over: time has moved.
     over: u64,
@@ -119,7 +119,7 @@ impl Driver {
     pub(crate) fn leave(&self, executor: &dyn TimeListener) {
         let mut books = self.open();
         if executor.is_spinning() {
-            // The executor spins again: its jump callbacks will run. The end of that spin comes here, too.
+            // The executor spins again, so its jump callbacks will run. This method is called at the end of that spin, too.
             return;
         }
         let is_executor = |listener: &Listener| std::ptr::addr_eq(Arc::as_ptr(&listener.executor), executor);
@@ -172,7 +172,7 @@ impl Driver {
         let at = books.hooks.iter().position(|hook| hook.number == number);
         let hook = at.map(|at| books.hooks.remove(at));
         drop(books);
-        // Dropping a hook may open the books again.
+        // Dropping a hook may lock the books again.
         drop(hook);
     }
 
@@ -183,7 +183,7 @@ impl Driver {
     }
 
     pub(super) fn poll_over(&self, ticket: u64, waker: &Waker) -> Poll<()> {
-        // Cloned and dropped while the books are closed: wakers are foreign code.
+        // The waker is cloned and dropped outside the lock, because wakers are foreign code.
         let waker = waker.clone();
         let mut books = self.open();
         if ticket <= books.over {

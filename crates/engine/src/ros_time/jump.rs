@@ -46,16 +46,17 @@ impl TimeJump {
     }
 }
 
-/// The jumps that a callback is told of. The default is no jumps at all.
+/// Threshold beyond which a jump of ROS time runs a callback. The default is no jump at all.
 ///
 /// As in rcl, only `on_clock_change` matters for a change of the source, however far apart the two times are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct JumpThreshold {
-    /// The least jump forward. Every message of `/clock` is a small jump forward, so choose more than that.
+    /// Smallest jump forward that the callback is told of, inclusive; `None` for no jump forward. Every message of `/clock` is
+    /// a small jump, so choose more than the period of `/clock`.
     pub min_forward: Option<Duration>,
-    /// The least jump back.
+    /// Smallest jump back that the callback is told of, inclusive; `None` for no jump back.
     pub min_backward: Option<Duration>,
-    /// True for changes between driven time and the system clock.
+    /// True if the callback is told of changes between driven time and the system clock.
     pub on_clock_change: bool,
 }
 

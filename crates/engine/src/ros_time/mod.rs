@@ -73,13 +73,13 @@ impl RosTime {
         Self { clock }
     }
 
-    /// Returns the time that it shows now. Neither blocks nor allocates.
+    /// Returns the present ROS time. Neither blocks nor allocates.
     #[must_use]
     pub fn now(&self) -> Instant {
         self.clock.read(ClockKind::Ros)
     }
 
-    /// Returns true if it is driven, and false if it follows the system clock. Neither blocks nor allocates.
+    /// Returns true if ROS time is driven, and false if it follows the system clock. Neither blocks nor allocates.
     #[must_use]
     pub fn is_active(&self) -> bool {
         self.clock.driver().dial.read().time_ns.is_some()

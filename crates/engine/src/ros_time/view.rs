@@ -41,7 +41,7 @@ impl Follower {
         if turn != self.told.turn {
             let shift_ns = shift_ns.wrapping_sub(self.told.shift_ns);
             let base = Instant::from_nanos(base_ns);
-            // If ROS time follows the system clock now, that may have been set back since the turn.
+            // ROS time follows the system clock now, which may have been set back since the turn.
             let follows = current.reading.time_ns.is_none();
             let to = if follows { base.min(current.now) } else { base };
             let back_ns = base.saturating_since(to).as_nanos() as i64;

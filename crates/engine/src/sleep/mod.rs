@@ -21,17 +21,17 @@ use queue::Ticket;
 pub use rate::{Rate, RateError};
 use sleeps::{Asked, Wish};
 
-/// Reasons why a sleep ends early.
+/// Reasons for which a sleep ends early.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SleepError {
-    /// The executor that was to wake the sleeper was dropped.
+    /// The executor that should wake the sleeper was dropped.
     #[error("executor `{executor}` was dropped, and nobody else would wake who sleeps on it")]
     ExecutorDropped {
         /// The executor.
         executor: String,
     },
-    /// A synchronous callback blocks the only thread of the executor that was to wake it.
+    /// A synchronous callback blocks the only thread of the executor that should wake it.
     #[error(
         "a synchronous callback waits for executor `{executor}`, whose only thread it blocks; make the callback asynchronous and \
          await the sleep, or use a timer"
@@ -57,7 +57,7 @@ pub enum SleepError {
 #[must_use = "it sleeps only while it is awaited"]
 pub struct Sleep {
     wish: Wish,
-    /// The executor of the handle that created the sleep.
+    /// Executor of the handle that created the sleep.
     asked_of: Arc<Shared>,
     bed: Option<Bed>,
     is_over: bool,

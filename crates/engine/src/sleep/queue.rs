@@ -45,7 +45,7 @@ pub(super) struct Queue {
     free: Vec<usize>,
     /// A binary heap of slot numbers.
     heap: Vec<usize>,
-    /// The number of sleepers so far.
+    /// Number of sleepers so far.
     numbers: u64,
 }
 
@@ -122,7 +122,7 @@ impl Queue {
 
     fn key(&self, slot: usize) -> (Instant, u64) {
         let Slot { number, sleeper, .. } = &self.slots[slot];
-        // Slots in the heap are not free.
+        // Slots that are in the heap are not free.
         (sleeper.as_ref().map_or(Instant::ZERO, |sleeper| sleeper.due), *number)
     }
 

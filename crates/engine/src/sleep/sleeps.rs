@@ -75,7 +75,7 @@ pub(super) struct Wish {
 pub(super) enum Asked {
     Asleep,
     Woken,
-    /// The executor was dropped while it slept.
+    /// The executor was dropped while the task slept.
     Closed,
 }
 
@@ -241,7 +241,7 @@ impl Sleeps {
         }
         let former = std::mem::replace(&mut sleeper.waker, waker);
         drop(book);
-        // Dropping a waker is foreign code, so it happens after the unlock.
+        // The waker is dropped after the unlock, because that runs foreign code.
         drop(former);
         Asked::Asleep
     }
@@ -254,7 +254,7 @@ impl Sleeps {
         self.note(&book);
         let ros = book.ros.told();
         drop(book);
-        // The waker is dropped after the unlock, since that is foreign code.
+        // The waker is dropped after the unlock, because that runs foreign code.
         Some((sleeper.due, ros))
     }
 

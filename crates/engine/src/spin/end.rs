@@ -4,7 +4,7 @@ use crate::deployed::DeployError;
 use crate::incident::Incident;
 use crate::os::ThreadReport;
 
-/// The ways a spin ends without an error.
+/// Ways in which a spin ends without an error.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum SpinEnd {
@@ -36,7 +36,7 @@ pub enum SpinError {
     /// A thread could not be started.
     #[error("could not start a thread of the executor: {0}")]
     Thread(#[source] std::io::Error),
-    /// A thread cannot have the settings that it is to have, and the options say that this is an error.
+    /// A thread could not get the settings that the options demand.
     #[error("a thread of the executor lacks what it should have: {0}")]
     Shortfall(Box<ThreadReport>),
     /// The Tokio runtime could not be started.

@@ -65,7 +65,7 @@ impl Spin<'_> {
         }
         let due = executor.sleeps.earlier(state.scheduler.next_due());
         let now = if due.is_none() && self.deadline.is_none() && !state.scheduler.is_traced() {
-            // Nothing depends on the time, and reading the clock is the most expensive part of this way.
+            // Nothing depends on the time here, and reading the clock is the most expensive part of this path.
             run.activation.release
         } else {
             executor.now()
@@ -73,7 +73,7 @@ impl Spin<'_> {
         due.is_none_or(|due| now < due) && !self.is_late(now) && state.go_on(now, seat.thread, run)
     }
 
-    /// Gives back the run, if there is one.
+    /// Returns the run to the state, if there is one.
     #[inline]
     pub(super) fn finish(&self, state: &mut State, seat: &mut Seat, now: Instant) {
         if let Some(finished) = seat.run.take() {

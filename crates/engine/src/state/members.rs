@@ -78,7 +78,7 @@ impl State {
             None => (self.scheduler.add_entity(spec), None),
         };
         let Ok(id) = added else {
-            // The options were checked before, and the group exists: there is no other reason to fail.
+            // The options were checked before, and the group exists, so adding cannot fail for another reason.
             self.leftovers.garbage.push(body);
             return;
         };

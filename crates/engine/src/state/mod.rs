@@ -160,7 +160,7 @@ impl State {
         inbox.drain(&books, |signal, arrival_ns| {
             let arrival = arrival_ns.map_or(now, Instant::from_nanos);
             match self.targets.get(signal).copied().flatten() {
-                // The entity is not added yet, and adding it will look at the source; or it was removed.
+                // The entity is not added yet, and adding it will look at the source; or the entity was removed.
                 None => {}
                 Some(Target::Source(id)) => {
                     self.scheduler.release(arrival, id);
@@ -200,7 +200,7 @@ impl State {
             let slot = &mut entity.slots[run.callback.slot];
             // If the entity is removed meanwhile, its slot knows the activation that runs.
             slot.sequence = Some(run.activation.sequence);
-            // A wake-up of the activation that ended is not for the next one.
+            // A wake-up of the activation that ended does not count for the next one.
             slot.woken = false;
         }
         goes_on
@@ -240,12 +240,12 @@ impl State {
         let result = std::mem::replace(&mut callback.result, Ok(Ran::Nothing));
         let suspended = matches!(result, Ok(Ran::Suspended));
         let ran = !matches!(result, Ok(Ran::Nothing | Ran::Failed(_)));
-        // The label is needed only after a failure.
+        // The label is needed only if the callback failed.
         let failed = matches!(result, Err(_) | Ok(Ran::Failed(_))).then(|| Arc::clone(&callback.label));
-        // Before the calls of the scheduler, whose policy and trace may be user code and panic.
+        // This precedes the calls of the scheduler, whose policy and trace may be user code and panic.
         let PutBack { woken, closing } = self.put_back(&activation, callback, suspended);
-        // Before the end of the activation: items that arrived while it ran were released already, and must not count as older than
-        // the items that were there.
+        // This precedes the end of the activation. Items that arrived while it ran were released already, and must not count as
+        // older than the items that were left.
         self.release_pending(id, pending, now);
         if suspended {
             self.scheduler.suspend(now, &activation);

@@ -26,7 +26,7 @@ const YIELDS: u32 = 16;
 /// The kernel's bit for a lock that threads sleep for (`FUTEX_WAITERS`). The kernel hands such a lock over, so it is never free.
 const HAS_WAITERS: u32 = 1 << 31;
 
-/// The lock, without the data that it protects.
+/// Lock without the data that it protects.
 #[derive(Debug)]
 pub struct Inheriting(AtomicU32);
 
@@ -82,7 +82,7 @@ impl Inheriting {
                 // A signal interrupted the call, or the owner is just ending.
                 Err(Errno::INTR | Errno::AGAIN) => {}
                 Err(Errno::DEADLK) => panic!("a lock of the engine was locked twice by one thread; please report this"),
-                // The owner has ended without unlocking: nobody ever will.
+                // The owner has ended without unlocking, so nobody will ever unlock.
                 Err(Errno::SRCH) => panic!("a lock of the engine was left locked by a thread that has ended"),
                 // The kernel, or an emulation of it, has no priority inheritance (`CONFIG_FUTEX_PI`).
                 Err(_) => std::thread::sleep(Duration::from_micros(50)),

@@ -51,24 +51,24 @@ impl TopicEnds {
         Self(Arc::clone(topic) as _)
     }
 
-    /// Returns the number of publishers at this moment.
+    /// Returns the number of the topic's publishers at this moment.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
         self.0.counts().publishers
     }
 
-    /// Returns the number of subscriptions at this moment.
+    /// Returns the number of the topic's subscriptions at this moment.
     #[must_use]
     pub fn subscription_count(&self) -> usize {
         self.0.counts().subscriptions
     }
 
-    /// Waits until there is a publisher.
+    /// Returns a future that resolves once the topic has a publisher.
     pub fn wait_for_publisher(&self) -> impl Future<Output = ()> + Send + use<> {
         self.clone().wait(|counts| counts.publishers > 0)
     }
 
-    /// Waits until there is a subscription.
+    /// Returns a future that resolves once the topic has a subscription.
     pub fn wait_for_subscription(&self) -> impl Future<Output = ()> + Send + use<> {
         self.clone().wait(|counts| counts.subscriptions > 0)
     }

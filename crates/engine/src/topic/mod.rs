@@ -39,7 +39,7 @@ use crate::waiters::Waiters;
 struct Topic<T> {
     name: Name,
     process: Process,
-    /// How many queues there are, to be read without the lock.
+    /// Number of queues, which is read without the lock.
     subscriptions: AtomicUsize,
     state: Mutex<TopicState<T>>,
     /// The tasks that wait for a publisher or a subscription. They check the state under this lock, and are woken after it changed.
@@ -65,7 +65,7 @@ struct Queue<T> {
     losses: Arc<LossCounters>,
 }
 
-/// The call that tells a subscription of a message.
+/// Function that tells a subscription that it has a message.
 enum Alarm<T> {
     /// Notifies the executor, unless it is muted: then it takes further messages anyway.
     Executor(Notifier, MuteOf<Arc<T>>),

@@ -21,7 +21,7 @@ use crate::sync::atomic::Ordering;
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("topic `{topic}` has no subscription (any more); the message is returned")]
 pub struct NoSubscription<T> {
-    /// The topic.
+    /// The name of the topic.
     pub topic: String,
     /// The message.
     pub message: Arc<T>,
@@ -33,13 +33,13 @@ impl<T> fmt::Debug for NoSubscription<T> {
     }
 }
 
-/// The delivery of a published message.
+/// The result of publishing a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Delivery {
     /// The number of subscriptions that got the message.
     pub queued: usize,
-    /// The number of older messages that had to make room for it. Each is counted as a loss of its subscription.
+    /// The number of older messages that were displaced by this one. Each is counted as a loss of its subscription.
     pub displaced: usize,
 }
 
@@ -54,7 +54,7 @@ fn raise<T>(alarms: Option<&Alarms<T>>, stamp: Instant) {
     }
 }
 
-/// A message that has been published, without what needs no lock: see [`Publisher::begin`].
+/// A message that is in its queues, while the rest of publishing is still to be done: see [`Publisher::begin`].
 #[must_use = "its drop notifies the subscriptions"]
 pub struct Published<T> {
     delivery: Delivery,
@@ -84,7 +84,7 @@ impl<T> fmt::Debug for Published<T> {
     }
 }
 
-/// Publishes messages of type `T` on an in-process topic. Cheap to clone; clones are the same publisher.
+/// Publisher of messages of type `T` on an in-process topic. Cheap to clone; clones are the same publisher.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -156,7 +156,8 @@ impl<T: Send + Sync + 'static> Publisher<T> {
         self.0.topic.subscriptions.load(Ordering::Acquire)
     }
 
-    /// Returns the messages that it keeps for [late subscriptions](PublisherOptions::transient_local), the oldest first. Allocates.
+    /// Returns the messages that the publisher keeps for [late subscriptions](PublisherOptions::transient_local), the oldest
+    /// first. Allocates.
     #[must_use]
     pub fn kept(&self) -> Vec<Arc<T>> {
         let Some(id) = self.0.history else { return Vec::new() };
@@ -230,7 +231,8 @@ impl<T: Send + Sync + 'static> Publisher<T> {
     /// Publishes the message like [`publish`](Self::publish), and returns it if the topic has no subscription.
     ///
     /// # Errors
-    /// [`NoSubscription`] with the message. A latched publisher keeps the message nevertheless.
+    /// [`NoSubscription`] with the message. A [transient local](PublisherOptions::transient_local) publisher keeps the message
+    /// nevertheless.
     pub fn try_publish(&self, message: impl Into<Arc<T>>) -> Result<Delivery, NoSubscription<T>> {
         let message = message.into();
         match self.publish(Arc::clone(&message)) {

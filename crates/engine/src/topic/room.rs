@@ -15,7 +15,7 @@ pub(super) struct Room<T> {
     queues: Vec<Queue<T>>,
     alarms: Arc<[Option<Alarm<T>>]>,
     histories: Vec<History<T>>,
-    /// Place for the messages that publishers keep.
+    /// Memory for the messages that publishers keep.
     pub(super) kept: Vec<(u64, Arc<T>)>,
 }
 
@@ -89,7 +89,7 @@ impl<T: Send + Sync + 'static> Topic<T> {
     pub(super) fn lock_to_push(&self, displaced: &mut SmallVec<[Arc<T>; INLINE]>) -> MutexGuard<'_, TopicState<T>> {
         loop {
             let state = self.lock();
-            // One place more is for the message that a latched publisher stops keeping.
+            // One more place is for the message that a transient local publisher stops keeping.
             let fits = |queues: usize| queues < displaced.capacity();
             if fits(state.queues.len()) || fits(state.queues.iter().filter(|queue| queue.producer.is_full()).count()) {
                 return state;
@@ -115,7 +115,7 @@ impl<T> TopicState<T> {
     /// Updates the list of alarms after a queue or its alarm has come or gone.
     pub(super) fn update_alarms(&mut self, room: &mut Room<T>) {
         let alarms = self.queues.iter().filter_map(|queue| queue.alarm.clone());
-        // The room's list has no other owner yet.
+        // The new list has no other owner yet.
         if let Some(places) = Arc::get_mut(&mut room.alarms) {
             places.iter_mut().zip(alarms).for_each(|(place, alarm)| *place = Some(alarm));
         }

@@ -53,7 +53,7 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
             // Kept messages arrive now, in their old order, so that a late subscription's first messages are not overdue.
             let now = context.clock().now().as_nanos();
             let pushed = room.kept.drain(..).map(|(_, message)| producer.push(message, now));
-            // Kept messages beyond the depth are no loss: they were never this subscription's.
+            // Kept messages beyond the depth are no loss, because this subscription never had them.
             too_old.extend(pushed.flatten());
         }
         let queue = Queue { id, demands, producer, alarm: None, losses: Arc::clone(&losses) };

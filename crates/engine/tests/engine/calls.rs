@@ -104,7 +104,8 @@ fn a_timeout_is_watched_wherever_the_call_is_awaited() {
 #[test]
 fn a_synchronous_callback_that_blocks_its_service_is_told() {
     watchdog(|| {
-        // The cases: the same executor with one thread, the same group on two threads, another group on two threads, another executor.
+        // The cases are the same executor with one thread, the same group on two threads, another group on two threads, and
+        // another executor.
         let hopeless = CallError::InCallback { service: "echo".into() };
         for (count, is_same_group, expected) in
             [(1, false, Err(hopeless.clone())), (2, true, Err(hopeless.clone())), (2, false, Ok(7))]

@@ -52,7 +52,7 @@ fn every_leader_of_a_companion_that_fails_has_its_error() {
         let context = context();
         let leaders = [0, 1].map(|number| context.create_executor(ExecutorOptions::new(format!("leader{number}"))));
         let group = leaders[0].create_group(GroupOptions::new("moved").on_panic(OnPanic::Halt), ());
-        // Fails only when both leaders spin.
+        // The callback fails only when both leaders spin.
         let (fail, told) = channel();
         let fails = move |(): &mut (), _| {
             told.recv().unwrap();
@@ -208,7 +208,7 @@ fn a_companions_callback_may_drop_the_programs_last_executor() {
         let handle = main.handle();
         let drop_them = move |_: &mut OnDrop, _| {
             let leader = expect(&given);
-            // Waits for the end of the other leader's spin, so that this leader is the last one.
+            // This leader waits for the end of the other leader's spin, so that it is the last one.
             let other = async {
                 handle.halt();
                 expect(&given)

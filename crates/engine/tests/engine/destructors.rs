@@ -73,7 +73,7 @@ fn on_several_threads_a_panic_in_a_drop_is_contained() {
         let (handle, ended) = (executor.handle(), Count::new());
         let counter = ended.clone();
         let _bad = group.create_stream("bad", futures::stream::iter(0..40), move |n| {
-            // Without a break the calling thread would do all of it.
+            // Without this pause, the calling thread would run all destructors.
             std::thread::sleep(ms(1));
             if counter.up() == 40 {
                 handle.halt();

@@ -105,7 +105,7 @@ fn most_at_once(options: SubscriptionOptions, meet: usize) -> usize {
         *most = now.max(*most);
         drop(most);
         meeting.wait();
-        // Gives a thread too many the time to come in.
+        // Yielding gives a second thread the time to enter, if exclusion fails.
         (0..50).for_each(|_| thread::yield_now());
         inside.down();
         if ended.up() == MESSAGES {

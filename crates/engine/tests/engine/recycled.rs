@@ -84,7 +84,7 @@ fn a_waker_that_outlived_its_entity_does_not_fire_a_timer_that_a_callback_create
         spin_all(&executor);
         drop(silent);
         spin_all(&executor);
-        // The waker is all that is left of the entity.
+        // Only the waker is left of the entity.
         let mut stale = notifier.lock().unwrap().take().map(Waker::from);
         let fired = Count::new();
         let publisher = context.create_publisher::<u32>("topic").unwrap();
@@ -161,7 +161,7 @@ fn an_urgent_callback_waits_neither_for_thousands_of_removals_nor_for_the_drops(
         let busy = executor.create_group("busy", ());
         let start = SubscriptionOptions::new("start").priority(Priority(50));
         let _busy = busy.create_subscription(start, move |(), _: Arc<u32>| {
-            // All of them are due, and their handles are dropped.
+            // All timers are due, and their handles are dropped.
             clock.advance(ms(1));
             all.publish(1);
             drop(once.take());

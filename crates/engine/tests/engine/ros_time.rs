@@ -236,7 +236,7 @@ fn an_asynchronous_callback_sleeps_on_ros_time() {
         let _sleeps = group.create_timer_async(start, move |seen, _| {
             let (handle, shown) = (handle.clone(), shown.clone());
             async move {
-                // The callback holds its group meanwhile.
+                // The callback holds its group while it sleeps.
                 handle.sleep(ClockKind::Ros, ms(100)).await.unwrap();
                 seen.with(|seen: &mut Vec<_>| seen.push(shown.now()));
                 handle.sleep_until(ClockKind::Ros, at(5_000)).await.unwrap();
@@ -246,7 +246,7 @@ fn an_asynchronous_callback_sleeps_on_ros_time() {
             }
         });
         spin_all(&executor);
-        // Back, with 100 ms left from there on. Then far ahead, and back before the due time.
+        // Time goes back, with 100 ms left from there on; then far ahead, and back before the due time.
         for millis in [1_099, 500, 599, 600, 4_999, 0, 5_000] {
             time.set(at(millis));
             spin_all(&executor);

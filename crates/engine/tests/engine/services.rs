@@ -231,7 +231,7 @@ fn a_callback_replaces_a_service() {
         let log = Log::new();
         let (server, results) = (group, log.clone());
         let _replace = root.create_stream("replace", futures::stream::iter([first]), move |(), first| {
-            // Drops the first service, as the error of a second one advises.
+            // The test drops the first service, as the error of the second one advises.
             drop(first);
             let second = server.create_service("name", |(), _: u32| 2);
             results.push(second.map(rospin_engine::Service::detach));

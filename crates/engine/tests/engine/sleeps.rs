@@ -78,7 +78,7 @@ fn what_is_due_when_the_awaited_future_returns_goes_on_at_its_priority() {
         let _other = executor.create_group("other", ()).create_timer(TimerOptions::one_shot(ms(6)), move |(), _| {
             noted.push("other");
         });
-        // Another sleep is over first, so that there is a round of wake-ups between the two polls.
+        // Another sleep ends first, so that there is a round of wake-ups between the two polls.
         let mut early = pin!(executor.handle().sleep(STEADY, ms(2)));
         assert!(early.as_mut().poll(&mut TaskContext::from_waker(Waker::noop())).is_pending());
         let mut moves = [ms(5), ms(2), ms(0), ms(0)].into_iter();

@@ -82,7 +82,7 @@ fn no_notification_is_lost() {
                                 tally.add();
                                 notifier.notify();
                             }
-                            // Lets the executor park now and then.
+                            // This pause lets the executor park now and then.
                             if number % 16 == 0 {
                                 thread::yield_now();
                             }

@@ -197,7 +197,7 @@ fn nor_do_they_inside_of_a_runtime_that_somebody_else_entered() {
     watchdog(|| {
         for runtime in [current_thread(), multi_thread()] {
             let (received, segments) = runtime.block_on(async {
-                // The budget of this task is used up before.
+                // The budget of this task was used up before.
                 let mut receiver = full_channel();
                 for _ in 0..127 {
                     receiver.recv().await;

@@ -1,4 +1,4 @@
-//! In-process topics: queues, latching, and the fate of every message.
+//! In-process topics: queues, transient local publishers, and the fate of every message.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -76,7 +76,7 @@ fn the_queue_is_filled_anew_after_it_was_emptied() {
         }
         let seen = group.into_payload().unwrap();
         assert!(seen.is_sorted());
-        // Rounds of 4 messages lose one, rounds of 5 lose two.
+        // A round of 4 messages loses one, and a round of 5 loses two.
         assert_eq!(ear.lost(LossCause::QueueFull), 20 + 40);
         assert_eq!(seen.len(), 20 * (1 + 2 + 3 + 3 + 3));
     });
@@ -166,7 +166,7 @@ fn a_type_mismatch_names_the_topic_and_both_types() {
         assert_eq!(publisher.publish("all the same".to_owned()).queued, 0);
         drop(publisher);
         assert!(context.create_publisher::<u64>("chatter").is_ok(), "nobody uses it as text any more");
-        // Contexts share nothing.
+        // Two contexts share nothing.
         assert!(Context::new(ContextOptions::new()).create_publisher::<u8>("chatter").is_ok());
     });
 }
@@ -202,7 +202,7 @@ fn a_callback_publishes_to_its_own_topic() {
 #[test]
 fn a_message_that_publishes_when_it_is_dropped_blocks_nobody() {
     watchdog(|| {
-        // The slot is emptied in the end: a message that owns its latched publisher would never be dropped.
+        // The slot is emptied in the end, because a message that owns its transient local publisher would never be dropped.
         type Slot = Arc<Mutex<Option<Publisher<Echo>>>>;
         struct Echo(Slot, Count, u32);
         impl Drop for Echo {

@@ -55,7 +55,7 @@ fn the_trace_tells_what_the_scheduler_did() {
             [
                 stream(26, "released", 0),
                 stream(26, "dispatched", 0),
-                // A stream may have more items, so it is released again.
+                // The stream may have more items, so its entity is released again.
                 stream(26, "released", 0),
                 stream(26, "suspended", 0),
             ]

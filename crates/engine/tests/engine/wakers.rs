@@ -120,7 +120,7 @@ fn several_wakes_are_one_poll() {
         assert_eq!(peek.len(), 0, "the group is held");
         let (polls, waker) = group.into_payload().unwrap();
         assert_eq!(polls, 1);
-        // The entity is gone, so this does nothing.
+        // The entity was removed, so this call does nothing.
         waker.unwrap().wake();
         spin_all(&executor);
     });

@@ -11,7 +11,7 @@ use super::search::Jobs;
 /// The way in which the next thread is chosen.
 #[derive(Clone, Copy, Debug)]
 enum Style {
-    /// Any thread that can go on.
+    /// Any thread that can continue.
     Random,
     /// The same thread, in this number of a hundred cases.
     Sticky(u64),
@@ -31,7 +31,7 @@ impl Quiet {
     }
 }
 
-/// Chooses the steps of one program after the other.
+/// Source of the steps of one program after the other.
 pub(crate) struct Steps {
     jobs: Arc<Jobs>,
     quiet: Arc<Quiet>,
@@ -64,7 +64,7 @@ impl Steps {
         if let Some(current) = current
             && (is_yielding || self.rng.below(150) == 0)
         {
-            // The thread goes behind all others for now.
+            // The thread goes behind all that were never put back, and to a random place among those that were.
             let priority = self.rng.next() >> 40;
             self.priorities[usize::from(current)] = priority;
         }

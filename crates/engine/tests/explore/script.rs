@@ -63,7 +63,7 @@ pub(crate) fn act(world: &Arc<World>, run: Option<usize>, action: &Action) -> Op
         Action::AwaitRos(to) if world.spend() => return Some(Waiting::Barrier(set_ros(world, Some(to), None))),
         Action::RemoveGroup(group) => remove_group(world, group),
         Action::Spin(executor, plan) => spin_spare(world, executor, plan),
-        // Touching needs the payload, which the caller has. The other actions do nothing once the budget is spent.
+        // `Touch` needs the payload, so the caller handles it. Other actions do nothing once the budget is spent.
         _ => {}
     }
     None

@@ -25,7 +25,7 @@ pub(crate) struct Job {
     pub(crate) schedule: u64,
 }
 
-/// The jobs that are still to be run.
+/// Jobs that are still to be run.
 pub(crate) struct Jobs {
     source: Mutex<Box<dyn FnMut() -> Option<Job> + Send>>,
     current: Mutex<Option<Job>>,
@@ -49,7 +49,7 @@ impl Jobs {
     }
 }
 
-/// A program that broke a rule.
+/// Program that broke a rule.
 #[derive(Clone)]
 pub(crate) struct Failure {
     pub(crate) job: Job,
@@ -84,7 +84,7 @@ fn run_here(jobs: &Arc<Jobs>) -> Option<Failure> {
     let job = jobs.current()?;
     let text = panic.downcast_ref::<String>().cloned();
     let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-    // The panic may have a value that only the model can drop.
+    // The panic may carry a value that only the model can drop.
     std::mem::forget(panic);
     let broken = verdict.take().unwrap_or_else(|| {
         let message = text.unwrap_or_else(|| "a panic without text".to_owned());

@@ -152,7 +152,7 @@ fn a_stuck_notifier_hides_no_other() {
             let model = Arc::clone(&model);
             move || notice(&model, 1)
         });
-        // `stuck` is not joined: it may go on at any time.
+        // `stuck` is not joined: that notifier may continue at any time.
         urgent.join().unwrap();
         let early = consumer.join().unwrap();
         assert!(early[0] || notice(&model, 1)[0]);

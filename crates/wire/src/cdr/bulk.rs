@@ -78,7 +78,7 @@ impl Serializer for BulkEncoder<'_, '_> {
         if counted {
             encoder.put_length(bytes.len() / size)?;
         }
-        // Without a number there is no alignment.
+        // An empty array has no alignment.
         if !bytes.is_empty() {
             encoder.align(size);
             encoder.put(bytes);

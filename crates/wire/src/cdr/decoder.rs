@@ -9,7 +9,7 @@ use serde::de::{
 use super::bulk::{Bulk, BulkDecoder};
 use super::{ByteOrder, CdrError};
 
-/// Decodes values from bytes.
+/// Decoder of values from bytes.
 #[derive(Debug)]
 pub struct Decoder<'de> {
     bytes: &'de [u8],
@@ -71,7 +71,7 @@ impl<'de> Decoder<'de> {
     /// Reads the length of a sequence.
     #[inline]
     pub(super) fn get_length(&mut self) -> Result<usize, CdrError> {
-        // On machines with less than 32 bits, the bytes of so many elements cannot be there.
+        // On machines with less than 32 bits, no input can hold so many elements.
         Ok(usize::try_from(self.get_u32()?).unwrap_or(usize::MAX))
     }
 

@@ -5,7 +5,7 @@ use serde::{Serialize, ser};
 use super::CdrError;
 use super::bulk::{Bulk, BulkEncoder};
 
-/// Appends values to a vector, little-endian.
+/// Encoder that appends values to a vector, little-endian.
 #[derive(Debug)]
 pub struct Encoder<'a> {
     bytes: &'a mut Vec<u8>,

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use serde::{de, ser};
 
-/// A value that CDR cannot represent, or bytes that are not a value of the type.
+/// Errors of encoding and decoding: a value that CDR cannot represent, or bytes that are not a value of the type.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CdrError {
@@ -16,19 +16,19 @@ pub enum CdrError {
         /// The number of bytes that are missing.
         missing: usize,
     },
-    /// A Boolean is neither 0 nor 1.
+    /// A Boolean's byte is neither 0 nor 1. The number is that byte.
     #[error("a Boolean is 0 or 1, not {0}")]
     Bool(u8),
-    /// A character is not Unicode.
+    /// A number is no Unicode character.
     #[error("{0:#x} is not a Unicode character")]
     Char(u32),
-    /// An optional value is neither absent nor present.
+    /// The number in front of an optional value is neither 0 (absent) nor 1 (present).
     #[error("an optional value begins with 0 or 1, not with {0}")]
     Option(u32),
     /// A string is not UTF-8.
     #[error("a string is not UTF-8: {0}")]
     Utf8(#[from] std::str::Utf8Error),
-    /// A sequence has more elements than fit into its 32-bit length.
+    /// A sequence or string is longer than a 32-bit length can say.
     #[error("a sequence has {0} elements, and CDR counts up to 4294967295")]
     Long(usize),
     /// The length of a sequence is not known in advance.

@@ -14,7 +14,7 @@ pub const HEADER: [u8; 4] = [0, 1, 0, 0];
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PayloadError {
-    /// It is shorter than a header.
+    /// The payload is shorter than the header's four bytes.
     #[error("the payload has no CDR header; {length} bytes are too few")]
     Short {
         /// The number of bytes.
@@ -23,7 +23,7 @@ pub enum PayloadError {
     /// The header names another encoding.
     #[error("the payload is in encoding {0:#06x}, not in CDR")]
     Encoding(u16),
-    /// The rest is not a value of this type.
+    /// The bytes after the header are not a value of the type.
     #[error("the payload is not of this type: {0}")]
     Type(#[from] CdrError),
 }

@@ -11,9 +11,9 @@ use super::{As, Read, Written};
 /// A message as a list of its fields. Generated types implement it, and implement serde's traits with [`serialize`]
 /// and [`deserialize`].
 pub trait Fields: Default {
-    /// The name of the Rust type.
+    /// Name of the Rust type.
     const NAME: &'static str;
-    /// The names of the fields, in order.
+    /// Names of the fields, in order.
     const FIELDS: &'static [&'static str];
 
     /// Writes all fields, in order.
@@ -35,7 +35,7 @@ pub trait Fields: Default {
     fn set<'de, A: MapAccess<'de>>(&mut self, index: usize, value: Entry<'_, A>) -> Result<(), A::Error>;
 }
 
-/// Writes the fields of a message.
+/// Writer of a message's fields, in order.
 #[derive(Debug)]
 pub struct Writer<S>(S);
 
@@ -50,7 +50,7 @@ impl<S: SerializeStruct> Writer<S> {
     }
 }
 
-/// Reads the fields of a message, in order.
+/// Reader of a message's fields, in order.
 #[derive(Debug)]
 pub struct Reader<A> {
     access: A,
@@ -75,7 +75,7 @@ impl<'de, A: SeqAccess<'de>> Reader<A> {
     }
 }
 
-/// The value of a named field.
+/// Value of a named field.
 #[derive(Debug)]
 pub struct Entry<'a, A>(&'a mut A);
 

@@ -80,7 +80,7 @@ impl Clocks {
     /// Returns all times that ROS time may have shown since all threads were last blocked, or may show now.
     fn ros_candidates(&self) -> impl Iterator<Item = Ms> + '_ {
         let recent = self.asked.iter().rev().take_while(|asked| asked.at > self.quiet).filter_map(|asked| asked.time);
-        // A request may have been under way before.
+        // An earlier request may still have been under way.
         let before = self.asked.iter().filter_map(|asked| asked.time);
         let may_follow_system = !self.ros_was_active || self.asked.iter().any(|asked| asked.at > self.quiet);
         let system = may_follow_system.then_some([self.system.min, self.system.max]);
@@ -161,7 +161,7 @@ impl Model {
     }
 
     pub(crate) fn sets_system(&mut self, task: usize, to: Ms) {
-        // Noted before the clock is set: from now on it may show either time.
+        // This is noted before the clock is set: from now on the clock may show either time.
         let at = self.note(task, Event::SetsSystem { to });
         let clocks = &mut self.clocks;
         clocks.system_steps.push((at, clocks.system.max.max(to)));
@@ -220,9 +220,9 @@ impl Model {
     fn follow_ros(&mut self, ros: Ms, ros_active: bool) {
         let (since, now) = (self.clocks.quiet, self.notes.len());
         let changed = ros_active != self.clocks.ros_was_active;
-        // If it shows less than before, it jumped back, and the last jump led to no more than this time.
+        // If ROS time is less than before, it jumped back, and the last jump led to no more than this time.
         let back = ros < self.clocks.ros_quiet;
-        // It may have jumped back and forward again, with timers that were reset in between.
+        // ROS time may have jumped back and forward again, with timers that were reset in between.
         let maybe = self.clocks.ros_activity_asked_since(since) || (!back && self.clocks.ros_was_back_since(since));
         let follow = |due_by: Ms, longest: Ms| {
             if changed {
@@ -235,7 +235,7 @@ impl Model {
                 due_by
             }
         };
-        // A busy executor looks later, and sees several jumps as one.
+        // A busy executor reads ROS time later, and sees several jumps as one.
         let looks: Vec<bool> = (0..self.executors.len()).map(|executor| self.idle(executor) > 0).collect();
         let has_missed: Vec<bool> = self.executors.iter().map(|executor| executor.looked_at < since).collect();
         for life in &mut self.lives {

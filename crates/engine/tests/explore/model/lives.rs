@@ -7,7 +7,7 @@ use super::{At, Event, Model};
 /// The life of an entity, from one creation to its end.
 #[derive(Clone, Debug)]
 pub(crate) struct Life {
-    /// The number of its plan.
+    /// Number of the entity's plan.
     pub(crate) entity: usize,
     pub(crate) group: usize,
     pub(crate) executor: usize,
@@ -20,7 +20,7 @@ pub(crate) struct Life {
     pub(crate) closed: Option<At>,
     /// True if its callback and its source were surely dropped.
     pub(crate) gone: bool,
-    /// The numbers of the items that it took.
+    /// Numbers of the items that the entity took.
     pub(crate) taken: Vec<usize>,
     pub(crate) timer: Option<TimerModel>,
     /// True if its source has panicked or ended, so that nothing is known of it.

@@ -40,7 +40,7 @@ impl Model {
                     .any(|other| (other.is_companion || std::ptr::eq(other, state)) && has_panicked(other))
         };
         if state.is_companion {
-            // Beside short spins, a companion's threads come and go.
+            // While spins are short, a companion's threads come and go.
             let short = |spin: &super::spins::Spin| spin.plan.until != Until::Halted;
             let mut leaders = self.executors.iter().flat_map(|other| &other.spins);
             // The last spin waits for its callbacks.
@@ -50,7 +50,7 @@ impl Model {
         // A spin that begins while companions end waits for them.
         let mut companions = (0..self.executors.len()).filter(|other| self.executors[*other].is_companion);
         let waits = companions.any(|companion| self.busy(companion) > 0);
-        // So does a spin that found nothing ready any more.
+        // A spin that found nothing ready any more waits for companions, too.
         let waits_for_them = |spin: &super::spins::Spin| spin.started == 0 || spin.plan.until == Until::All;
         state.spins.iter().any(|spin| ends(spin) || (waits && waits_for_them(spin)))
     }

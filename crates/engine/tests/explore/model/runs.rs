@@ -19,11 +19,11 @@ pub(crate) struct Run {
     /// The number of times that it went on after it had waited.
     pub(crate) segments: usize,
     pub(crate) waits_on: Option<WaitOn>,
-    /// The note at which it was last suspended.
+    /// Note at which the run was last suspended.
     pub(crate) suspended: At,
-    /// The note at which its thread last left it.
+    /// Note at which the run's thread last left it.
     pub(crate) left: At,
-    /// The request that it answers.
+    /// Request that the run answers.
     pub(crate) item: Option<usize>,
 }
 
@@ -220,7 +220,7 @@ impl Model {
     /// Notes that a stream is about to panic.
     pub(crate) fn stream_panics(&mut self, task: usize, life: usize) {
         let at = self.note(task, Event::Did("a stream panics"));
-        // The thread has the group until it gives it back.
+        // The thread has the group until the activation is completed.
         let (state, waits_on, item) = (RunState::Ended, None, None);
         self.runs.push(Run { life, task, state, segments: 0, waits_on, suspended: 0, left: at, item });
         self.panics += 1;
