@@ -49,7 +49,7 @@ fn main() {
     }
 }
 
-/// The first tool that does not run.
+/// Returns the first tool that is missing or does not run.
 fn missing_tool() -> Option<String> {
     let runs = |program: &str| {
         let mut command = Command::new(program);
@@ -72,14 +72,14 @@ fn has_openssl() -> bool {
         return false;
     }
     let mut compiler = cc::Build::new();
-    // CMake looks there, too.
+    // CMake uses this variable, too.
     if let Some(root) = env::var_os("OPENSSL_ROOT_DIR") {
         compiler.include(Path::new(&root).join("include"));
     }
     compiler.file(probe).cargo_output(false).try_expand().is_ok()
 }
 
-/// Has the OpenSSL linked that CMake found.
+/// Links the OpenSSL that CMake found.
 fn link_openssl(built: &Path) {
     let cache = std::fs::read_to_string(built.join("CMakeCache.txt")).unwrap_or_default();
     for (variable, library) in [("OPENSSL_SSL_LIBRARY:", "ssl"), ("OPENSSL_CRYPTO_LIBRARY:", "crypto")] {
@@ -113,9 +113,9 @@ fn compile_ours(source: &Path, built: &Path, is_secure: bool) {
     if env::var_os("CARGO_FEATURE_BARE").is_some() {
         ours.file("c/bare.c");
     }
-    // Its own warnings are not ours.
+    // `-isystem` hides warnings in the library's own headers.
     headers.iter().for_each(|folder| _ = ours.flag("-isystem").flag(folder.display().to_string()));
-    // Structures of the library have other sizes without it.
+    // Without `NDEBUG`, structures of the library have other sizes.
     ours.define("NDEBUG", None).std("gnu11").opt_level(3).warnings(true).extra_warnings(true);
     ours.compile("rospin_dds");
 }

@@ -1,6 +1,7 @@
 //! Measures how long the analysis of 10,000 random systems and of some large ones takes: bounds, then sensitivity. Fails if a
 //! system takes longer than its limit, or gets no answer. Times are processor time, so other programs on the machine do not
 //! count.
+//!
 //! `cargo bench -p rospin-analysis --bench always`, or with a first seed and how many: `... --bench always -- 0 1000`.
 
 #![expect(clippy::print_stdout, reason = "the figures are what it is for")]

@@ -1,4 +1,4 @@
-//! Messages as bytes: CDR with the four bytes before it that say so, and the header of requests and responses.
+//! Messages as bytes: CDR behind an encapsulation header of four bytes, and the header of requests and responses.
 
 use rospin_wire::cdr::ByteOrder;
 
@@ -8,7 +8,7 @@ const ENCAPSULATION: usize = 4;
 /// The length of a [`Header`] in bytes. Nothing is aligned to more than half of it, so the message behind it stays aligned.
 const HEADER: usize = 16;
 
-/// A payload that is not what its type says.
+/// Errors of a payload that is not a value of its type.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DecodeError {
     #[error("the payload is cut short; {length} bytes are too few")]
@@ -34,7 +34,7 @@ pub(crate) fn insert(payload: &mut Vec<u8>, Header { client, number }: Header) {
     payload.splice(at..at, header);
 }
 
-/// The payload behind the encapsulation header.
+/// Returns the byte order and the payload behind the encapsulation header.
 fn payload(bytes: &[u8]) -> Result<(ByteOrder, &[u8]), DecodeError> {
     let short = DecodeError::Short { length: bytes.len() };
     let ([high, low, _, _], payload) = bytes.split_first_chunk().ok_or(short)?;
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(bytes.len(), 4 + 16 + 16);
         assert_eq!(header(&bytes).unwrap(), Header { client: 7, number: -2 });
         assert_eq!(from_payload(&body(&bytes).unwrap()), Ok((3_u8, 4_i64)));
-        // As rmw_cyclonedds_cpp sees it: one message, whose first fields are the header.
+        // To rmw_cyclonedds_cpp, this is one message whose first fields are the header.
         assert_eq!(from_payload(&bytes), Ok((7_u64, -2_i64, 3_u8, 4_i64)));
     }
 

@@ -1,7 +1,7 @@
 //! Clients: calls that can be awaited.
 //!
-//! A response goes straight to the future that awaits it, and is decoded there: no entity takes it, and no executor's thread is in
-//! between.
+//! A response goes straight to the future that awaits it, and is decoded there, without an entity and without an executor's
+//! thread.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ struct State {
     calls: Calls<Sample>,
     /// The number that marks requests as this client's; zero, and nothing is heard, until it is known.
     client: AtomicU64,
-    /// The number of responses that could not be decoded.
+    /// Number of responses that could not be decoded.
     unreadable: AtomicU64,
 }
 
@@ -71,7 +71,7 @@ impl Receive for Responses {
 /// A client of a service over DDS.
 pub(crate) struct DdsClient {
     service: String,
-    // First out of the graph, then gone.
+    // Dropped before reader and writer, so that the client leaves the graph first.
     _listed: Listed,
     writer: Writer<Ear>,
     _reader: Reader<Ear>,
@@ -92,7 +92,7 @@ impl DdsClient {
         });
         let user_data = endpoint_data(Some(&Pair::Client(domain.next_pair())), service_type);
         let qos = entity_qos(qos, &user_data);
-        // The reader first: when a server sees the writer, it may answer.
+        // The reader is created first, because a server may answer as soon as it sees the writer.
         let (name, dds_type) = (names::responses(service), names::dds_type(service_type, "_Response"));
         let (ear, responses) = (Ear::new(&bond, End::Second), Responses(Arc::clone(&state)));
         let reader = Reader::create(domain.participant(), &name, &dds_type, &qos, &ear, responses).map_err(refused)?;
@@ -117,7 +117,7 @@ impl DdsClient {
             return Err(CallError::NotSent { service: self.service.clone(), reason: code.to_string() });
         }
         if self.count() == 0 {
-            // The last server went meanwhile, perhaps before this call was known.
+            // The last server went meanwhile, perhaps before this call was registered.
             self.state.calls.forget(number);
         }
         Ok((number, receiver))

@@ -1,4 +1,4 @@
-//! A DDS domain, as a process takes part in it.
+//! A process's participation in a DDS domain.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,16 +16,16 @@ use crate::ready::{Ready, Watch};
 use crate::security::{Missing, Security};
 use crate::user_data;
 
-/// A process' part in a DDS domain: one participant with its sockets and threads, which its nodes share.
+/// Participation of a process in a DDS domain: one participant with its sockets and threads, which its nodes share.
 ///
-/// Cheap to clone; it is left when the last clone and the last node are dropped.
+/// Cheap to clone. The process leaves the domain when the last clone and the last node are dropped.
 #[derive(Clone)]
 pub struct Domain(Arc<Inner>);
 
 struct Inner {
     domain_id: u16,
     feed: Arc<Feed>,
-    // First it has no nodes any more, then it is deaf, and then it is gone.
+    // These are dropped in order: others learn that it has no nodes, then it stops listening, and then it leaves.
     announced: Announced,
     ready: Ready,
     _discovery: Discovery<Feed>,
@@ -47,7 +47,7 @@ impl Number {
     fn take(domain_id: u16) -> Self {
         let mut taken = numbers();
         let free = |number: &u32| !taken.contains(number);
-        // Beyond all ids.
+        // Numbers from 1000 on are no ids of domains.
         let number = [u32::from(domain_id)].into_iter().chain(1000..).find(free).unwrap_or_default();
         taken.insert(number);
         Self(number)
@@ -61,14 +61,15 @@ impl Drop for Number {
 }
 
 impl Domain {
-    /// Joins the domain. A program does that once; if it does again, that is as if another process did. With security it cannot.
+    /// Joins the domain. A program usually does that once. A second participant appears to others as another process, and is
+    /// not possible with security.
     ///
     /// Cyclone DDS starts its threads here. They get the scheduling and the cores of the calling thread, see
-    /// [`Context::start_threads`](rospin_engine::Context::start_threads).
+    /// [`Context::start_threads`](rospin_engine::Context::start_threads). Blocks for a moment.
     ///
     /// # Errors
-    /// If there is no such domain, its sockets cannot be had, what Cyclone DDS is configured with is faulty, or security cannot be
-    /// had.
+    /// If the domain's number or a static peer is invalid, if Cyclone DDS cannot open its sockets or rejects its configuration,
+    /// or if security is asked for and cannot be set up.
     pub fn join(options: DomainOptions) -> Result<Self, JoinError> {
         let domain_id = options.domain_id;
         let number = Number::take(domain_id);
@@ -94,13 +95,13 @@ impl Domain {
         Ok(Self(Arc::new(inner)))
     }
 
-    /// Returns what creates nodes of this domain, whose callbacks run on executors of `context`.
+    /// Returns a [`Ros`] that creates nodes of this domain, whose callbacks run on executors of `context`.
     #[must_use]
     pub fn ros(&self, context: &Context) -> Ros {
         Ros::over(context, self.clone())
     }
 
-    /// The domain's number.
+    /// Returns the domain's number.
     #[must_use]
     pub fn domain_id(&self) -> u16 {
         self.0.domain_id

@@ -1,4 +1,4 @@
-//! Quality of service, user data and errors, from the words of ROS to those of DDS.
+//! Conversion of quality of service, user data and errors between ROS and DDS.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
-//! The graph and the list of all readers and writers, as discovery tells of them.
+//! The graph, and the list of all readers and writers, from discovery.
 //!
-//! The library calls this on its threads. What is heard of this process' own participant is known here, too, and left out of the
-//! graph, where it is already.
+//! The library calls this on its threads. Entities of this process's own participant are left out of the graph, because they
+//! are entered elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -81,7 +81,7 @@ struct State {
     peers: BTreeMap<Handle, Arc<Peer>>,
 }
 
-/// The nodes of a participant, as it said last.
+/// Nodes of a participant, as its last message lists them.
 #[derive(Clone, Default)]
 struct Said {
     nodes: BTreeSet<String>,
@@ -91,7 +91,7 @@ struct Said {
 
 impl Feed {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Code under this lock leaves nothing half done, so a panic there does no harm.
+        // Code under this lock leaves nothing half done, so its poison is ignored.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -111,7 +111,7 @@ impl Feed {
         handles.into_iter().filter_map(|handle| state.peers.get(handle).cloned()).collect()
     }
 
-    /// Complains about something, unless it has been before.
+    /// Logs a complaint, unless it was logged before.
     pub(crate) fn tell(&self, complaint: &str) {
         self.complaints.tell(complaint, complaint);
     }
@@ -133,7 +133,7 @@ impl Feed {
         if state.own == Some(prefix) {
             return;
         }
-        // A participant that has gone says nothing any more.
+        // Messages of a participant that has gone are ignored.
         let Some(entry) = state.participants.get_mut(&prefix) else { return };
         let before = std::mem::replace(entry, said);
         let now = entry.clone();
@@ -191,7 +191,7 @@ impl Discover for Feed {
         let said = state.participants.get(&prefix).map(|said| said.owners.get(&found.guid).cloned());
         drop(state);
         complaints.iter().for_each(|complaint| self.tell(complaint));
-        // A participant that has gone has nothing any more.
+        // Readers and writers of a participant that has gone are ignored.
         let (Some(node), false) = (said, is_own) else { return };
         let Some((kind, name)) = names::of_topic(end, found.topic) else { return };
         let mut endpoint = Endpoint::new(kind, name, names::of_type(kind, found.type_name));
@@ -251,7 +251,7 @@ pub(crate) struct Nodes(pub(crate) Arc<Feed>);
 
 impl Receive for Nodes {
     fn arrived(&self, sample: Sample, writer: Handle, _id: &Guid) {
-        // A message that cannot be read tells nothing, and there is nobody to complain to.
+        // A message that cannot be decoded is ignored: there is no subscription to count it.
         let Ok(message) = from_payload(sample.bytes()) else { return };
         if let Some(peer) = self.0.peer(writer) {
             self.0.said(&peer.guid, message);

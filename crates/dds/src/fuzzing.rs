@@ -1,4 +1,4 @@
-//! The private parts that the fuzz targets reach; this module exists under `--cfg fuzzing` only.
+//! Private functions for the fuzz targets. This module exists under `--cfg fuzzing` only.
 
 use rospin_wire::cdr::from_payload;
 
@@ -8,7 +8,7 @@ use crate::feed::Feed;
 use crate::names::{self, End};
 use crate::user_data;
 
-/// Returns what a DDS topic and its type are called in ROS, if they are of ROS.
+/// Returns the ROS names of a DDS topic and its type; `None` if they are not of ROS.
 #[must_use]
 pub fn endpoint(is_writer: bool, topic: &str, dds_type: &str) -> Option<(String, String)> {
     let end = if is_writer { End::Writers } else { End::Readers };
@@ -16,19 +16,20 @@ pub fn endpoint(is_writer: bool, topic: &str, dds_type: &str) -> Option<(String,
     Some((name.to_owned(), names::of_type(kind, dds_type)))
 }
 
-/// Returns the client and the number of a request or a response, and what comes behind them as a payload of its own.
+/// Returns the client's id and the number in the header of a request or response, and the payload behind the header; `None` if
+/// the bytes are invalid.
 #[must_use]
 pub fn request(bytes: &[u8]) -> Option<(u64, i64, Vec<u8>)> {
     let Header { client, number } = cdr::header(bytes).ok()?;
     Some((client, number, cdr::body(bytes).ok()?))
 }
 
-/// Puts the client and the number of a request before its payload.
+/// Inserts a header with the client's id and the number of a request before the payload.
 pub fn insert(payload: &mut Vec<u8>, client: u64, number: i64) {
     cdr::insert(payload, Header { client, number });
 }
 
-/// Returns the hash of a type and the name of a pair in what a reader or writer says of itself.
+/// Returns the type hash and the name of the client or server in the user data of a reader or writer.
 #[must_use]
 pub fn said(bytes: &[u8]) -> (Option<String>, Option<String>) {
     let pair = user_data::pair(bytes).map(|pair| match pair {
@@ -37,12 +38,12 @@ pub fn said(bytes: &[u8]) -> (Option<String>, Option<String>) {
     (user_data::type_hash(bytes).map(str::to_owned), pair)
 }
 
-/// Discovery, fed with what others say of themselves and of their nodes.
+/// Discovery that is fed with arbitrary data about participants, nodes and endpoints.
 #[derive(Default)]
 pub struct Discovery(Feed);
 
 impl Discovery {
-    /// A participant that was just found says which nodes it has. True if that can be read.
+    /// Enters the nodes of a participant that was just found, from its message. Returns true if the message can be decoded.
     pub fn nodes(&self, participant: [u8; 12], bytes: &[u8]) -> bool {
         let mut writer = [0; 16];
         writer[..12].copy_from_slice(&participant);
@@ -51,14 +52,14 @@ impl Discovery {
         message.map(|message| self.0.said(&writer, message)).is_ok()
     }
 
-    /// One of its readers or writers is found.
+    /// Enters a reader or a writer that was just found.
     pub fn endpoint(&self, guid: [u8; 16], is_writer: bool, topic: &str, type_name: &str, user_data: &[u8]) {
         let handle = u64::from_le_bytes(std::array::from_fn(|at| guid[8 + at]));
         let (is_reliable, durability, depth) = (guid[12] % 2 == 0, i32::from(guid[13]), i32::from(guid[14]));
         self.0.came(&Found { handle, guid, is_writer, topic, type_name, is_reliable, durability, depth, user_data });
     }
 
-    /// Returns the nodes that there are now.
+    /// Returns the names of the nodes that are known now.
     #[must_use]
     pub fn node_names(&self) -> Vec<String> {
         self.0.graph.node_names()

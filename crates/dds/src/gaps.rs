@@ -27,7 +27,7 @@ impl Gaps {
             self.last.pop_first();
         }
         let last = self.last.entry(writer).or_insert(number);
-        // A message that comes late, or twice, makes no gap.
+        // A message that arrives late or twice makes no gap.
         let gap = number.saturating_sub(*last).saturating_sub(1);
         *last = number.max(*last);
         gap

@@ -1,4 +1,4 @@
-//! Matches of publishers, subscriptions, servers and clients, made of what the library tells of each reader and writer.
+//! Matches of publishers, subscriptions, servers and clients, from the library's reports about each reader and writer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,7 +46,7 @@ pub(crate) struct Bond {
     watch: Watch,
     /// The writer of the first end, if that is one.
     probe: OnceLock<Probe>,
-    /// Called after each change, on the library's threads.
+    /// Function that is called after each change, on the library's threads.
     changed: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
@@ -58,7 +58,7 @@ struct State {
     unsure: BTreeMap<Handle, Instant>,
     /// The number of matches that these make. Discovery knows of ends before they are matched.
     count: usize,
-    /// Those that wait for the first match.
+    /// Tasks that wait for the first match.
     waiters: Waiters,
 }
 
@@ -100,7 +100,7 @@ impl Bond {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Code under this lock leaves nothing half done, so a panic there does no harm.
+        // Code under this lock leaves nothing half done, so its poison is ignored.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -151,16 +151,16 @@ impl Bond {
     /// Counts those that are sure to listen by now; returns whether all are.
     pub(crate) fn prove(&self) -> bool {
         let Some(probe) = self.probe.get() else {
-            // `writes` asks once more, when the writer is there.
+            // `writes` tries again when the writer exists.
             return true;
         };
         let unsure = self.lock().unsure.clone();
-        // The library has locks of its own: not under ours.
+        // The library is called outside this lock, because it has locks of its own.
         let is_sure = |(peer, came): &(Handle, Instant)| came.elapsed() > UNSURE_MAX || probe.is_heard(*peer);
         let sure: Vec<_> = unsure.into_iter().filter(is_sure).collect();
         let mut state = self.lock();
         for (peer, _) in &sure {
-            // Unless it has gone meanwhile.
+            // The peer may have gone meanwhile.
             if state.unsure.remove(peer).is_some() {
                 state.first.insert(*peer);
             }
@@ -229,7 +229,7 @@ fn pairs(first: &[Arc<Peer>], second: &[Arc<Peer>]) -> usize {
     first.iter().filter(is_whole).count()
 }
 
-/// One end, as the library tells of it.
+/// Listener of one end, which the library calls.
 pub(crate) struct Ear {
     bond: Arc<Bond>,
     end: End,

@@ -5,9 +5,9 @@ use rospin_node::{EndpointKind, FullName, TypeName};
 /// A side of a topic of DDS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
-    /// Those that send.
+    /// Ends that send.
     Writers,
-    /// Those that receive.
+    /// Ends that receive.
     Readers,
 }
 

@@ -1,4 +1,4 @@
-//! This process' nodes, as others are told of them: on a topic that is for it.
+//! Nodes of this process, which are announced to others on a topic of their own.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +21,7 @@ impl Listen for Unheard {
     fn incompatible(&self, _: u32) {}
 }
 
-/// The nodes that others are told of.
+/// Nodes that are announced to others.
 pub(crate) struct Announced {
     nodes: Mutex<List>,
     /// Tells of others' nodes.
@@ -36,11 +36,11 @@ struct List {
 }
 
 impl List {
-    /// Says all anew, as it is done there.
+    /// Sends the whole list, as `rmw_cyclonedds_cpp` does after each change.
     fn say(&self) {
         let nodes = self.nodes.values().cloned().collect();
         let message = ParticipantEntitiesInfo { gid: self.participant, nodes };
-        // It is made of texts and bytes, which can be encoded.
+        // The message consists of texts and bytes, which can always be encoded.
         let Ok(mut bytes) = to_payload(&message) else { return };
         self.writer.write(&mut bytes).unwrap_or_else(|error| {
             log::warn!(target: "rospin", "other processes were not told of nodes: {error}");
@@ -61,13 +61,14 @@ impl Announced {
         let heard = Reader::create(participant, TOPIC, TYPE, &qos, &unheard, Nodes(Arc::clone(feed)))?;
         let writer = Writer::create(participant, TOPIC, TYPE, &qos, &unheard)?;
         let list = List { participant: participant.guid(), writer, nodes: BTreeMap::new(), last: 0 };
-        // A process without nodes says so, too.
+        // A process without nodes announces an empty list.
         list.say();
         Ok(Self { nodes: Mutex::new(list), _heard: heard })
     }
 
     fn change<R>(&self, change: impl FnOnce(&mut List) -> R) -> R {
-        // Said under the lock, so that the last word is said last. What is called there is the library, and a feed that ignores it.
+        // The list is sent under the lock, so that the last change is sent last. Only the library is called there, and a feed
+        // that ignores this message.
         let mut list = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
         let result = change(&mut list);
         list.say();

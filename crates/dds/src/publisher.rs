@@ -13,7 +13,7 @@ use crate::nodes::{DdsNode, Listed};
 /// A publisher of a DDS topic.
 pub(crate) struct DdsPublisher {
     topic: String,
-    // First out of the graph, then gone.
+    // Dropped before the writer, so that the publisher leaves the graph first.
     _listed: Listed,
     writer: Writer<Ear>,
     bond: Arc<Bond>,

@@ -1,9 +1,9 @@
 //! Readers that are matched and may not listen yet.
 //!
-//! Discovery tells both ends of each other at different moments. A reader elsewhere takes nothing of a reliable writer before
-//! it has got a heartbeat; it asks for what it missed, but a writer that keeps the last few does not have all that was written
-//! meanwhile. So nobody is told of a match before the reader has answered a heartbeat. Cyclone DDS calls nobody when that
-//! happens: a thread looks, for the few milliseconds that it takes, and sleeps at all other times.
+//! Discovery reports a match to both ends at different moments. A remote reader ignores a reliable writer until it has got a
+//! heartbeat. It then asks for what it missed, but a writer that keeps the last few messages does not have all of them. So a
+//! match is not reported before the reader has answered a heartbeat. Cyclone DDS calls nobody when that happens: a thread
+//! polls, for the few milliseconds that it takes, and sleeps at all other times.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
@@ -34,7 +34,7 @@ struct State {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Code under this lock leaves nothing half done, so a panic there does no harm.
+        // Code under this lock leaves nothing half done, so its poison is ignored.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -89,7 +89,8 @@ impl Drop for Ready {
         self.shared.lock().is_over = true;
         self.shared.changed.notify_one();
         if let Some(thread) = self.thread.take() {
-            // It may be this one: the last entity of a bond that it looked at can have the last clone of the domain.
+            // The dropping thread may be this thread itself: the last entity of a bond that it looked at can own the last clone
+            // of the domain.
             if thread.thread().id() != thread::current().id() {
                 let _ = thread.join();
             }

@@ -36,7 +36,7 @@ const PLUGINS: [(&str, &str); 9] = [
 /// A name and a value that a participant is created with.
 pub(crate) type Property = (String, String);
 
-/// The security that a participant is to have.
+/// Security that a participant should have.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Security {
     #[default]

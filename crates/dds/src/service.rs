@@ -1,4 +1,4 @@
-//! Servers: requests as a source, and where responses go.
+//! Servers: requests as a source, and the ways of their responses.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +20,7 @@ use crate::user_data::Pair;
 /// The most responses that wait for their clients to be matched; beyond that, the oldest are lost. Only a client's first few wait.
 const OWED_MAX: usize = 64;
 
-/// How many requests are kept where the quality of service has no limit: nothing grows without bound.
+/// Number of requests that are kept where the quality of service has no limit, so that memory is bounded.
 const KEEP_ALL: usize = 8192;
 
 /// A request, and whose it is. That is looked up at once: the client may be gone when it is taken.
@@ -60,7 +60,7 @@ struct Owed {
 
 impl Responses {
     fn send(&self, requester: Handle, bytes: &mut Vec<u8>) -> Result<(), Refused> {
-        // Under the lock: whoever is matched meanwhile is paid later.
+        // The response is queued under this lock: if the client's reader is matched meanwhile, it gets the response afterwards.
         let mut owed = self.owed.lock().unwrap_or_else(PoisonError::into_inner);
         match self.bond.reaches(requester) {
             // The client has gone.
@@ -104,14 +104,14 @@ impl Responses {
 
 /// The requests of a service.
 pub(crate) struct DdsRequests {
-    // First out of the graph, then deaf.
+    // Dropped before reader and writer, so that the server leaves the graph first.
     _listed: Listed,
     _reader: Reader<Ear>,
     inbox: Inbox<Asked>,
     responses: Arc<Responses>,
 }
 
-/// A request that is none.
+/// Errors of an invalid request.
 #[derive(Debug, thiserror::Error)]
 enum RequestError {
     #[error(
@@ -132,7 +132,7 @@ impl DdsRequests {
         let user_data = endpoint_data(Some(&Pair::Server(domain.next_pair())), service_type);
         let (inbox, delivery) = Inbox::new(qos.depth().unwrap_or(KEEP_ALL));
         let qos = entity_qos(qos, &user_data);
-        // The writer first: a client whose request comes can be answered.
+        // The writer is created first, so that a client whose request arrives can be answered.
         let (name, dds_type) = (names::responses(service), names::dds_type(service_type, "_Response"));
         let ear = Ear::new(&bond, End::Second);
         let writer = Writer::create(domain.participant(), &name, &dds_type, &keeps_all(&qos), &ear).map_err(refused)?;
@@ -152,7 +152,7 @@ impl DdsRequests {
         let service = || self.responses.service.clone();
         let peer = asked.peer.as_ref().ok_or_else(|| RequestError::Unknown { service: service() })?;
         let header = cdr::header(asked.sample.bytes())?;
-        // RustDDS has another number for it than Cyclone DDS: half of the writer's id, as it is in memory.
+        // RustDDS identifies the client by another number than Cyclone DDS: half of the writer's id, as it is in memory.
         let half = u64::from_le_bytes(std::array::from_fn(|at| peer.guid[8 + at]));
         if !peer.has_headers() && header.client != half {
             return Err(RequestError::Foreign { service: service(), vendor: Vendor::of(&peer.guid) });
@@ -198,6 +198,6 @@ impl ReplyEnd for DdsReply {
     }
 
     fn refuse(self: Box<Self>, _reason: &str) {
-        // DDS has no word for it: the client waits for as long as it likes.
+        // DDS has no message for a refusal, so the client waits as long as it likes.
     }
 }

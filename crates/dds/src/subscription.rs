@@ -15,7 +15,7 @@ use crate::nodes::{DdsNode, Listed};
 
 /// A subscription of a DDS topic.
 struct DdsSubscription {
-    // First out of the graph, then deaf.
+    // Dropped before the reader, so that the subscription leaves the graph first.
     _listed: Listed,
     _reader: Reader<Ear>,
 }

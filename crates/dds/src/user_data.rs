@@ -1,5 +1,5 @@
-//! `USER_DATA`, in which participants, readers and writers say something of themselves as in `rmw_cyclonedds_cpp`: settings,
-//! each ended by a semicolon.
+//! `USER_DATA`, which participants, readers and writers announce about themselves as in `rmw_cyclonedds_cpp`: settings, each
+//! ended by a semicolon.
 
 use std::fmt::Write;
 
@@ -21,7 +21,7 @@ impl Pair {
         bytes[12..].copy_from_slice(&number.to_be_bytes());
         let mut name = String::new();
         for (at, byte) in bytes.iter().enumerate() {
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = write!(name, "{}{byte:x}", if at == 0 { "" } else { "." });
         }
         name

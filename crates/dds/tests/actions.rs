@@ -1,4 +1,4 @@
-//! Actions over the wire: what they do is tested without one; here, that their parts find each other.
+//! Actions over the network. Their behaviour is tested without one; here their parts find each other.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! With a peer that shares no code: Eclipse Cyclone DDS under Python, with the names that ROS 2 uses on the wire.
+//! A peer that shares no code with ours: Eclipse Cyclone DDS under Python, with the names that ROS 2 uses on the wire.
 //!
 //! See `common/peer.rs` for what it wants.
 
@@ -38,7 +38,7 @@ fn strings_go_there_and_back() {
         .unwrap();
     wait(&executor, "the peer hears", publisher.wait_for_subscription());
     wait(&executor, "the peer is heard", subscription.wait_for_publisher());
-    // The peer ignores a writer that it knows until it has heard its first heartbeat, and what was written before for good.
+    // The peer ignores a new writer until it gets the writer's first heartbeat, and never gets what was written before.
     wait(&executor, "the peer is there", async {
         while pings.load(Ordering::Relaxed) == 0 {
             publisher.publish(text("ping")).unwrap();
@@ -79,7 +79,7 @@ impl Message for Image {
 }
 
 impl Image {
-    /// A grey one of that size.
+    /// Returns a grey image of that size.
     fn new(height: u32, width: u32) -> Self {
         let header = Header { sec: 12, nanosec: 34, frame_id: "camera".to_owned() };
         let data = (0..height * width).map(|pixel| u8::try_from(pixel % 251).unwrap_or(0)).collect();
@@ -188,7 +188,7 @@ fn the_peer_answers_calls() {
     let client = node.create_client::<AddTwoInts>("add_two_ints").unwrap();
     wait(&executor, "the server is matched", client.wait_for_service());
     for (a, b) in [(1, 2), (i64::MAX - 1, 1), (-7, 5), (0, 0)] {
-        // A server that does not know its client yet answers to nobody: ask again.
+        // A server that does not know its client yet cannot answer, so the request is repeated.
         let patience = SpinOptions::new().timeout(Duration::from_secs(2));
         let mut calls = (0..15).map(|_| executor.spin_until(client.call(AddRequest { a, b }), patience));
         let response = calls.find_map(Result::ok).expect("the peer answers");
@@ -224,7 +224,7 @@ fn the_peers_calls_are_answered() {
 
 #[test]
 fn the_peer_brings_a_lifecycle_node_up_and_down() {
-    /// Halts the executor once it is shut down.
+    /// Device that halts the executor once it is shut down.
     struct Device(ExecutorHandle);
     impl Lifecycle for Device {
         fn on_shutdown(&mut self, _: &LifecycleHandle<Self>, previous: State) -> Result<(), Fault> {
@@ -241,7 +241,7 @@ fn the_peer_brings_a_lifecycle_node_up_and_down() {
     let node =
         LifecycleNode::new(&domain.ros(&context), &executor.handle(), "device", Device(executor.handle())).unwrap();
     spin(&executor, "it is shut down");
-    // The response is on its way: the transition ends before the executor does.
+    // The peer still gets its response: the transition ends before the executor does.
     peer.assert_success();
     assert_eq!(node.state(), State::Finalized);
 }

@@ -19,7 +19,7 @@ fn the_peer_reaches_goals() {
     let node = Domain::join(options(id)).unwrap().ros(&context).create_node("client").unwrap();
     let client = node.on(&executor.create_group("client", ())).create_action_client::<Fibonacci>("fibonacci").unwrap();
     wait(&executor, "the server is there", client.wait_for_server());
-    // A server that does not know its client yet answers to nobody: send the goal again.
+    // A server that does not know its client yet cannot answer, so the goal is sent again.
     let patience = SpinOptions::new().timeout(Duration::from_secs(2));
     let mut goals = (0..15).map(|_| executor.spin_until(client.send_goal(Order { order: 6 }), patience));
     let goal = goals.find_map(Result::ok).expect("the peer answers").unwrap();

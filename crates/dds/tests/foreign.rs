@@ -31,10 +31,10 @@ fn a_request_without_a_header_is_refused() {
     let client = node.create_client::<AddTwoInts>("add").unwrap();
     let stranger = Stranger::new(id);
     let requests = stranger.writer(&executor, "rq/addRequest", REQUEST);
-    // Of them, the second is as long as if it had a header.
+    // The second request is as long as if it had a header.
     let pair = [2_i64.to_le_bytes(), 3_i64.to_le_bytes()].concat();
     let twice = [pair.clone(), pair.clone()].concat();
-    // The first ones may come before their sender is known, and are nothing then.
+    // The first requests may arrive before their sender is known, and are ignored then.
     wait(&executor, "both are refused", async {
         while server.lost(LossCause::TakeFailed) < 4 {
             requests.write(pair.clone(), None).unwrap();
@@ -45,7 +45,7 @@ fn a_request_without_a_header_is_refused() {
     let said = incidents.lock().unwrap().iter().map(ToString::to_string).collect::<Vec<_>>();
     assert!(said.iter().all(|said| said.contains("RMW_IMPLEMENTATION=rmw_cyclonedds_cpp")), "{said:?}");
     assert!(take_failures(&incidents) >= 4);
-    // A client that does it right is answered.
+    // A client with a correct header is answered.
     wait(&executor, "the server is matched", client.wait_for_service());
     let response = wait(&executor, "it answers", client.call(AddRequest { a: 5, b: 6 }));
     assert_eq!(response, Ok(AddResponse { sum: 0 }));
@@ -67,7 +67,7 @@ fn a_server_that_would_misunderstand_requests_is_none() {
         while node.count_servers("/add") != Ok(1) {
             let _ = executor.handle().sleep(ClockKind::Steady, Duration::from_millis(1)).await;
         }
-        // Matched, and still none.
+        // The server is in the graph, and even 300 ms later it does not count as ready.
         let _ = executor.handle().sleep(ClockKind::Steady, Duration::from_millis(300)).await;
     });
     assert!(!client.service_is_ready());

@@ -38,7 +38,7 @@ impl Other {
 
 impl Drop for Other {
     fn drop(&mut self) {
-        // Nothing to do if it has ended.
+        // The process may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -68,13 +68,13 @@ fn the_other_process() {
     let latched = PublisherOptions::new("/chatter").transient_local();
     let _publisher = node.create_publisher::<Text>(latched).unwrap();
     let group = executor.create_group("ends", ());
-    // Both ends of a topic: it hears itself.
+    // The node has both ends of the topic, and receives its own messages.
     let _subscription = node.on(&group).create_subscription("/chatter", |_: Text| ()).unwrap();
     let _server =
         node.on(&group).create_service::<AddTwoInts, _, _>("add", |AddRequest { a, b }| AddResponse { sum: a + b });
     let handle = executor.handle();
     std::thread::spawn(move || {
-        // Until it is told to end, or the test has ended.
+        // Returns when the test sends a line, or closes the pipe because it has ended.
         let _ = std::io::stdin().read_line(&mut String::new());
         handle.halt();
     });
@@ -95,7 +95,7 @@ fn is_gone(node: &Node) -> bool {
     node.node_names() == ["/observer"]
         && node.count_publishers("/chatter") == Ok(0)
         && node.count_subscriptions("/chatter") == Ok(0)
-        // Its own parameter services are left.
+        // Only the observer's own parameter services are left.
         && node.service_names_and_types().keys().all(|name| name.starts_with("/observer/"))
 }
 
@@ -124,7 +124,7 @@ fn a_process_that_is_killed_is_missed_when_its_lease_is_over() {
     let mut other = start(id, "victim");
     wait_until(&executor, "it has come", common::PATIENCE, || is_known(&node, "/other/victim"));
     other.kill();
-    // Nobody told us: nothing is missed yet.
+    // The killed process said no goodbye, so it is still in the graph.
     wait(&executor, "time passes", executor.handle().sleep(ClockKind::Steady, Duration::from_millis(500))).unwrap();
     assert!(is_known(&node, "/other/victim"));
     let took = wait_until(&executor, "it is missed", LEASE + common::PATIENCE, || is_gone(&node));
@@ -140,7 +140,7 @@ fn a_peer_that_is_killed_is_missed_when_the_lease_that_it_asked_for_is_over() {
     let executor = executor(&context, "main");
     let node = join(id).ros(&context).create_node("observer").unwrap();
     wait_until(&executor, "it has come", common::PATIENCE, || node.node_names() == ["/observer", "/robot/talker"]);
-    // Kills it.
+    // Dropping the peer kills its process.
     drop(peer);
     let took = wait_until(&executor, "it is missed", common::PATIENCE, || {
         node.node_names() == ["/observer"] && node.count_publishers("chatter") == Ok(0)
@@ -164,7 +164,7 @@ fn a_peer_of_another_make_is_seen_with_its_node() {
     assert_eq!(info.type_name, "std_msgs/msg/String");
     assert_eq!(info.type_hash, Some(format!("RIHS01_{}", "7".repeat(64))));
     assert_eq!((info.reliability, info.durability), (Some(Reliability::Reliable), Some(Durability::Volatile)));
-    // It sees this node in the same way, and ends once it does; its goodbye is heard.
+    // The peer sees this node in the same way, and ends once it does. Its goodbye removes it from the graph.
     peer.assert_success();
     wait_until(&executor, "it has gone", common::PATIENCE, || {
         node.node_names() == ["/observer"] && node.count_publishers("chatter") == Ok(0)

@@ -47,7 +47,7 @@ fn a_blocked_callback_does_not_delay_another_executors_topic() {
         scope.spawn(|| spin(&quick, "the test ends"));
         images.publish(text("an image")).unwrap();
         let began = blocks.recv_timeout(common::PATIENCE).unwrap();
-        // One after the other, all while the camera blocks.
+        // One message after the other arrives while the camera's callback blocks.
         let mut latest = began;
         for _ in 0..10 {
             commands.publish(text("a command")).unwrap();

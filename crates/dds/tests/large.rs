@@ -39,7 +39,7 @@ fn ten_mebibytes_arrive() {
     let begin = Instant::now();
     for number in 0..COUNT {
         let image = UInt8MultiArray { data: vec![number; SIZE], ..UInt8MultiArray::default() };
-        // Too far ahead: the network is slower than that.
+        // The publisher is too far ahead of the network.
         while let Err(error) = publisher.publish(image.clone()) {
             assert!(matches!(error, PublishError::Full { .. }), "{error}");
         }

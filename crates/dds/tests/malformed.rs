@@ -29,7 +29,7 @@ fn no_strings() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Noise that is the same on every run.
+/// Returns random bytes that are the same on every run.
 fn noise(count: usize) -> impl Iterator<Item = Vec<u8>> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = move || {
@@ -157,14 +157,14 @@ fn what_is_no_request_or_response_is_counted() {
     let failed = || server.lost(LossCause::TakeFailed);
     let early = Stranger::introduce(&executor, &requests, failed);
     let early_responses = Stranger::introduce(&executor, &responses, || client.undecodable());
-    // Longer ones are made whole on their way: payloads are filled up to four bytes.
+    // A payload of 29 bytes and more would be complete again, because payloads are padded to a multiple of four.
     for length in 0..29 {
         requests.write(vec![0; length], None).unwrap();
     }
     for length in 0..5 {
         responses.write(vec![0; length], None).unwrap();
     }
-    // Whole, but somebody else's.
+    // A complete response to another client.
     responses.write(vec![0; 24], None).unwrap();
     wait(&executor, "all is counted", async {
         while failed() < early + 29 || client.undecodable() < early_responses + 5 {

@@ -35,7 +35,7 @@ impl Message for Number {
 /// Pulls the cable for that long, and checks the counts; they are exact if nobody is given up meanwhile.
 #[expect(clippy::print_stderr, reason = "it says that the test is skipped, and what it measured")]
 fn fall_apart(outage: Duration, is_exact: bool) {
-    // Both tests have the same names for their hosts.
+    // Both tests use the same names for their hosts.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _alone = ONE_AT_A_TIME.lock();
     let network = match Network::new() {
@@ -48,7 +48,7 @@ fn fall_apart(outage: Duration, is_exact: bool) {
     network.set("down");
     thread::sleep(outage);
     network.set("up");
-    // Neither process was told of anything.
+    // Neither process knew that the network was down.
     talker.tell();
     let [published, talker_ticks @ ..] = &talker.expect("TALKED")[..] else { panic!("figures") };
     let [heard, missed, in_order, listener_ticks @ ..] = &listener.expect("HEARD")[..] else { panic!("figures") };
@@ -100,7 +100,7 @@ fn talk(context: &Context, executor: &Executor, node: &Node) {
         let told = Arc::clone(&told);
         move || {
             let mut line = String::new();
-            // The end of the pipe ends it, too.
+            // Returns when the test sends a line, or closes the pipe because it has ended.
             let _ = std::io::stdin().read_line(&mut line);
             told.store(true, Ordering::Relaxed);
         }
@@ -122,16 +122,16 @@ fn talk(context: &Context, executor: &Executor, node: &Node) {
             handle.halt();
         }
     });
-    // No patience here: it ends when it is told to.
+    // This spin has no timeout: it ends when the test tells the process to.
     executor.spin(rospin_engine::SpinOptions::new()).unwrap();
     assert_eq!(publisher.subscription_count(), 1, "it is matched still, or again");
-    // Matching goes on: this topic is new.
+    // A topic that is new after the outage is matched.
     let published = group.into_payload().unwrap();
     let end = node.create_publisher::<Number>("end").unwrap();
     wait(executor, "the new topic is matched", end.wait_for_subscription());
     end.publish(Number { data: published }).unwrap();
     println!("TALKED {published} {}", ticks.figures());
-    // Threads that end with the process send, and send again: the test ends it.
+    // The library's threads send lost messages again, so the process must live until the test ends it.
     wait(executor, "the test ends", std::future::pending())
 }
 
@@ -140,7 +140,7 @@ fn hear(context: &Context, executor: &Executor, node: &Node) {
     let ticks = Ticks::start(context, executor);
     let (group, handle) = (executor.create_group("hear", ()), executor.handle());
     let (heard, published) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(None)));
-    // Whichever comes later: the last number, or how many there are.
+    // Either may come last: the last number, or the number of published messages.
     let halt_at_end = {
         let (heard, published) = (Arc::clone(&heard), Arc::clone(&published));
         move || {

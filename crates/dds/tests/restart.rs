@@ -10,7 +10,7 @@ use std::time::Duration;
 use common::{Text, context, domain_id, executor, join, spin, text};
 use rospin_engine::LossCause;
 
-/// The domain that the other process is to join.
+/// Variable with the domain that the other process should join.
 const PEER_DOMAIN: &str = "ROSPIN_TEST_PEER_DOMAIN";
 
 /// A talker in a process of its own, which is killed when this is dropped.
@@ -26,7 +26,7 @@ impl Talker {
 
 impl Drop for Talker {
     fn drop(&mut self) {
-        // SIGKILL: it can tell nobody.
+        // SIGKILL: the process cannot tell others that it ends.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -49,7 +49,7 @@ fn a_talker_that_was_killed_is_heard_again_when_it_is_back() {
             }
         })
         .unwrap();
-    // A timer that has nothing to do with it goes on all the while.
+    // A timer that is independent of the network keeps running all the time.
     let ticks = Arc::new(AtomicU64::new(0));
     let ticked = Arc::clone(&ticks);
     let others = executor.create_group("others", ());

@@ -37,7 +37,7 @@ fn command(program: impl AsRef<std::ffi::OsStr>, domain_id: u16) -> Command {
     command
 }
 
-/// A process that is killed when it is dropped.
+/// Process that is killed when this value is dropped.
 struct Demo(Child);
 
 impl Demo {
@@ -48,7 +48,7 @@ impl Demo {
 
 impl Drop for Demo {
     fn drop(&mut self) {
-        // Nothing to do if it has ended.
+        // The process may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -132,7 +132,7 @@ impl Authority {
 
 impl Drop for Authority {
     fn drop(&mut self) {
-        // A folder that stays is in the directory for temporary files.
+        // If this fails, the folder stays in the directory for temporary files.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -183,7 +183,7 @@ impl Other {
 
 impl Drop for Other {
     fn drop(&mut self) {
-        // Nothing to do if it has ended.
+        // The process may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -236,13 +236,13 @@ fn only_those_with_a_certificate_of_the_domain_hear() {
         });
     wait(&executor, "the listener is matched", publisher.wait_for_subscription());
     let sleep = |seconds| executor.handle().sleep(ClockKind::Steady, Duration::from_secs(seconds));
-    // Time enough for the others, who would have been as fast.
+    // The other processes would be matched by then if they could be: they are as fast as the listener.
     wait(&executor, "time passes", sleep(2)).unwrap();
-    // Encryption pads none of them to a multiple of four bytes.
+    // Encryption must not pad messages to a multiple of four bytes, whatever their lengths.
     let said = ["", "s", "se", "sec", "secret"];
     said.into_iter().for_each(|data| publisher.publish(text(data)).unwrap());
     wait(&executor, "time passes", sleep(1)).unwrap();
-    // Nor do they see each other in the graph.
+    // The processes do not see each other in the graph, either.
     assert_eq!((publisher.subscription_count(), talker.node_names()), (1, vec!["/listener".into(), "/talker".into()]));
     let [forger, plain, listener] = others;
     assert_eq!(listener.end(), format!("{said:?} 1 [\"/listener\", \"/talker\"]"));

@@ -59,7 +59,7 @@ fn calls_are_awaited_inside_callbacks() {
             async move {
                 let both = [caller.call(AddRequest { a: 1, b: 2 }), caller.call(AddRequest { a: 3, b: 4 })];
                 let [first, second] = both;
-                // Out of order: both responses find their calls.
+                // The responses arrive out of order, and both find their calls.
                 let second = second.await.unwrap().sum;
                 let first = first.await.unwrap().sum;
                 sums.with(|sums| sums.extend([first, second]));

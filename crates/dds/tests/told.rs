@@ -37,7 +37,7 @@ impl log::Log for Kept {
 fn log() -> &'static Kept {
     static LOG: OnceLock<Kept> = OnceLock::new();
     let kept = LOG.get_or_init(Kept::default);
-    // The other test may have set it.
+    // The other test may have set the logger.
     let _ = log::set_logger(kept);
     log::set_max_level(log::LevelFilter::Warn);
     kept
@@ -57,7 +57,7 @@ fn a_topic_of_two_types_is_told_of() {
         let types = "topic `/two_types` has type `std_msgs/msg/Int64` in ";
         log.with(&[types, " and `std_msgs/msg/String` in ", "give both the same type"])
     };
-    // Each of the two participants tells of it, as two processes would.
+    // Each of the two participants reports the mismatch, as two processes would.
     wait_until(&executor, "both are told", || told().len() >= 2);
     assert_eq!((told().len(), publishers.len()), (2, 2));
 }

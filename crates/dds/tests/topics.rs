@@ -124,13 +124,13 @@ fn what_the_queue_drops_is_counted() {
     for n in 0..100 {
         publisher.publish(text(n.to_string())).unwrap();
     }
-    // Same sender, same way: when this is heard, the others are in the queue.
+    // This message takes the same way from the same sender. When it arrives, the others are in the queue.
     all_acknowledged.publish(text("")).unwrap();
     spin(&main, "all have arrived");
     spin(&slow, "the last one is heard");
     let heard = group.into_payload().unwrap();
     assert_eq!(heard.len() as u64 + subscription.missed(), 101, "{heard:?}");
-    // The depth, and one for each take that left something in the middleware.
+    // The last five messages fill the queue. A few earlier ones were taken while the others arrived.
     let (before, last) = heard.split_last_chunk::<5>().unwrap();
     assert_eq!(last.each_ref().map(String::as_str), ["95", "96", "97", "98", "99"]);
     assert!(before.len() <= 1 + 100 / 16, "{heard:?}");
@@ -199,6 +199,6 @@ fn the_other_process() {
     wait(&executor, "the subscription is matched", subscription.wait_for_publisher());
     publisher.publish(text("from afar: 0")).unwrap();
     spin(&executor, "the echo is heard");
-    // Threads that end with the process acknowledge what is on its way.
+    // The library's threads acknowledge the messages that are on their way, and end with the process.
     assert_eq!(group.into_payload().unwrap(), MESSAGES);
 }

@@ -30,7 +30,7 @@ fn the_other_process() {
     let Ok(part) = std::env::var(PART) else { return };
     let (context, _) = context();
     let executor = executor(&context, "main");
-    // All networks, found by multicast.
+    // The defaults: all networks, and discovery by multicast.
     let domain = Domain::join(DomainOptions::new().domain_id(11)).unwrap();
     let node = domain.ros(&context).create_node(part.as_str()).unwrap();
     match part.as_str() {
@@ -62,7 +62,7 @@ fn talk(executor: &rospin_engine::Executor, node: &Node) {
     let response = wait(executor, "the answer comes", client.call(AddRequest { a: 20, b: 22 }));
     assert_eq!(response, Ok(AddResponse { sum: 42 }));
     println!("ANSWERED");
-    // Until it is told to end, or the test has ended.
+    // Returns when the test sends a line, or closes the pipe because it has ended.
     let _ = std::io::stdin().read_line(&mut String::new());
 }
 
@@ -79,11 +79,11 @@ fn listen(executor: &rospin_engine::Executor, node: &Node) {
     });
     let subscription = subscription.unwrap();
     executor.spin(SpinOptions::new()).unwrap();
-    // A node is heard of apart from its topics, and maybe after them.
+    // Discovery reports a node apart from its topics, and maybe after them.
     until(executor, node, &["/listener", "/talker"]);
     println!("HEARD");
     drop(subscription);
-    // It serves until the other one has gone.
+    // The server runs until the other process has gone.
     until(executor, node, &["/listener"]);
     println!("ALONE");
 }

@@ -83,7 +83,7 @@ impl<P: Send + 'static> CallbackGroup<P> {
         Ok(Draft::timer(&self.core, options.into())?.into_timer(|draft| draft.exclusive_async(callback)))
     }
 
-    /// Creates a callback that runs before ROS time jumps by more than the threshold: see
+    /// Creates a callback that runs before ROS time jumps, if the jump reaches the threshold: see
     /// [`RosTime::set`](crate::RosTime::set).
     ///
     /// It precedes everything that the policy picks from, and runs as soon as no callback of its group runs. It does not wait for an

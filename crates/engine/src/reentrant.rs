@@ -73,7 +73,7 @@ impl ReentrantGroup {
         Ok(Draft::timer(&self.core, options.into())?.into_timer(|draft| draft.reentrant_async(callback)))
     }
 
-    /// Creates a callback that runs before ROS time jumps by more than the threshold: see
+    /// Creates a callback that runs before ROS time jumps, if the jump reaches the threshold: see
     /// [`RosTime::set`](crate::RosTime::set).
     ///
     /// It precedes everything that the policy picks from. There is no callback after a jump: the new time is known before it.

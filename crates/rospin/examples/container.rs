@@ -11,7 +11,7 @@ use rospin::container::{ComponentFile, Components, Container, Setup};
 use rospin::msgs::std_msgs::msg::String as Text;
 use rospin::prelude::*;
 
-/// A component that says hello, `rate` times a second.
+/// Component that says hello, `rate` times a second.
 fn talker(setup: &Setup) -> rospin::Result<Timer> {
     let node = setup.create_node()?;
     let rate = node.declare_parameter("rate", ParameterOptions::from(1.0).range(0.1..=1000.0))?.get();

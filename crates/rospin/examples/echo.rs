@@ -23,7 +23,7 @@ fn main() -> rospin::Result<()> {
         Some(name) => MessageType::find(name)?,
         None => learn(&ros, &node, topic)?,
     };
-    // Best effort, to receive from best-effort publishers, too.
+    // A best-effort subscription also receives from best-effort publishers.
     let options = SubscriptionOptions::new(topic).best_effort();
     let show = |message: DynamicMessage| println!("{message}\n---");
     let _subscription = node.create_dynamic_subscription(options, &message_type, show)?;

@@ -24,13 +24,13 @@ fn main() -> rospin::Result<()> {
                 let mut sequence = vec![0, 1];
                 for n in 1..goal.goal().order.max(1) as usize {
                     if goal.is_cancel_requested() {
-                        // Only fails if nobody asked to cancel.
+                        // This fails only if no client asked to cancel the goal.
                         let _ = goal.canceled(FibonacciResult { sequence });
                         return;
                     }
                     sequence.push(sequence[n] + sequence[n - 1]);
                     println!("Publishing feedback: {sequence:?}");
-                    // Only fails if there is no room for it.
+                    // This fails only if the queue has no room for the feedback.
                     let _ = goal.publish_feedback(FibonacciFeedback { sequence: sequence.clone() });
                     if executor.sleep(ClockKind::Steady, Duration::from_millis(500)).await.is_err() {
                         // The executor was dropped. Dropping the goal aborts it.

@@ -19,7 +19,7 @@ impl Lifecycle for Talker {
         let (publisher, mut count) = (chatter.clone(), 0);
         let timer = node.group().create_timer(Duration::from_secs(1), move |_, _| {
             count += 1;
-            // Dropped while the node is not active.
+            // The publisher drops the message while the node is not active.
             let _ = publisher.publish(Text { data: format!("Lifecycle HelloWorld #{count}") });
         })?;
         self.chatter = Some((timer, chatter));

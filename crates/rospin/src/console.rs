@@ -1,4 +1,4 @@
-//! The program's logger: log records on the console, as rclcpp writes them.
+//! Logger of a program: it writes log records to the console, in rclcpp's format.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
@@ -86,7 +86,8 @@ impl Log for Console {
         }
         let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let line = self.line(record, time);
-        // Nobody is left to tell if the console is gone. The line is written at once, so lines of threads do not mix.
+        // If the console is closed, the error cannot be reported. A record is written with one call, so records of several
+        // threads do not mix.
         let _ = match self.to_stdout {
             true => io::stdout().write_all(line.as_bytes()),
             false => io::stderr().write_all(line.as_bytes()),

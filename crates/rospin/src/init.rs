@@ -11,7 +11,7 @@ use crate::{console, signals};
 /// The environment variable that selects the middleware, as for every ROS 2 program.
 const VARIABLE: &str = "RMW_IMPLEMENTATION";
 
-/// The middlewares that a program can use.
+/// Middlewares that a program can use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Middlewares {
@@ -92,7 +92,7 @@ pub enum InitError {
     NotBuilt {
         /// The middleware.
         middleware: Middlewares,
-        /// The feature of `rospin` that has it.
+        /// Feature of the crate `rospin` that builds in the middleware.
         feature: &'static str,
     },
     /// The middleware could not be started.
@@ -122,7 +122,7 @@ pub enum InitError {
 /// signal handlers cannot be installed.
 pub fn init() -> Result<Ros, InitError> {
     let arguments = RosArguments::from_env()?;
-    // First, because what follows may log.
+    // The console comes first, because the following steps may log.
     console::install(&arguments);
     init_with(ContextOptions::from_env()?, Middlewares::from_env()?, arguments)
 }

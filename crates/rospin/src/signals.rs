@@ -21,7 +21,7 @@ pub(crate) fn halt_on_signal(ros: &Ros) -> io::Result<()> {
         for signal in &mut signals {
             let since = halted_at.get_or_insert_with(Instant::now).elapsed();
             if since > SAME_REQUEST {
-                // The user does not want to wait for callbacks.
+                // A second signal means that the user does not want to wait for callbacks.
                 let _ = emulate_default_handler(signal);
             }
             context.halt_all();

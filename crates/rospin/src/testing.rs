@@ -43,7 +43,7 @@ const CALLBACKS_AT_ONCE_MAX: usize = 100_000;
 /// The most messages that a recording takes between two steps.
 const RECORDED_MAX: usize = CALLBACKS_AT_ONCE_MAX;
 
-/// Reasons for which a test could not go on.
+/// Reasons for which a test could not continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HarnessError {
@@ -64,15 +64,15 @@ pub enum HarnessError {
         /// Time since the beginning.
         at: Duration,
     },
-    /// What was waited for did not come in time.
+    /// The future did not resolve, or the condition did not become true, within this time.
     #[error("it has not come after {0:?}")]
     TooLate(Duration),
-    /// What was waited for cannot come: nothing is ready, and no timer is due.
+    /// The future or the condition can never be fulfilled, after this time: nothing is ready, and no timer is due.
     #[error("it cannot come: {0:?} since the beginning, nothing is ready and nothing is due any more")]
     Nothing(Duration),
 }
 
-/// Runs nodes under a clock of its own. The [module](self) has an example.
+/// Harness that runs nodes under a clock of its own. The [module](self) has an example.
 pub struct Harness {
     clock: ManualClock,
     begin: Instant,
@@ -93,14 +93,14 @@ impl Harness {
         Self::with_arguments(RosArguments::default())
     }
 
-    /// Creates a harness as [`new`](Self::new) does, whose nodes have these arguments: names, parameters.
+    /// Creates a harness as [`new`](Self::new) does, whose nodes get `arguments`, such as names and parameters.
     ///
     /// # Panics
     /// If the arguments give all nodes an invalid name.
     #[must_use]
     pub fn with_arguments(arguments: RosArguments) -> Self {
         let clock = ManualClock::new();
-        // A time stamp of zero means no time in ROS.
+        // The clock starts at one second, because a time stamp of zero means "no time" in ROS.
         clock.advance(Duration::from_secs(1));
         let context = Context::new(ContextOptions::new().manual_clock(clock.clone()));
         let ros = Ros::in_process(&context).with_arguments(arguments);
@@ -111,7 +111,7 @@ impl Harness {
         Self { clock, begin, ros, node, others: Vec::new(), recordings }
     }
 
-    /// Returns what creates nodes.
+    /// Returns the [`Ros`] on which the harness creates nodes.
     #[must_use]
     pub const fn ros(&self) -> &Ros {
         &self.ros
@@ -137,8 +137,8 @@ impl Harness {
         self.ros.create_node(options)
     }
 
-    /// Has the harness spin one more executor besides [`Ros::executor`]. Executors take turns, a callback at a time, in
-    /// the order in which they were added.
+    /// Makes the harness spin `executor` besides [`Ros::executor`]. Executors take turns, a callback at a time, in the order in
+    /// which they were added.
     pub fn add_executor(&mut self, executor: Executor) {
         self.others.push(executor);
     }
@@ -159,10 +159,10 @@ impl Harness {
         Ok(Recording { heard, _subscription: subscription })
     }
 
-    /// Runs everything that is ready now, and what it triggers. The clock stands still.
+    /// Runs all callbacks that are ready now, and those that become ready meanwhile. The clock stands still.
     ///
     /// # Errors
-    /// If an executor cannot go on, or callbacks trigger each other without end.
+    /// If an executor's spin fails, or callbacks trigger each other without end.
     pub fn run(&mut self) -> Result<(), HarnessError> {
         let mut ran = 0;
         loop {
@@ -187,7 +187,8 @@ impl Harness {
         }
     }
 
-    /// Runs for that long, from due time to due time, and ends at the end of it: what is due exactly then has run.
+    /// Runs for `duration` of the harness's clock, from due time to due time. A timer that is due exactly at the end still
+    /// runs.
     ///
     /// # Errors
     /// Those of [`run`](Self::run).
@@ -209,7 +210,7 @@ impl Harness {
         let end = clock_now(self.ros.context()) + limit;
         let mut future = pin!(future);
         loop {
-            // It is polled after every step, so it need not wake anybody.
+            // The future is polled after every step, so its waker need not do anything.
             if let Poll::Ready(output) = future.as_mut().poll(&mut TaskContext::from_waker(Waker::noop())) {
                 return Ok(output);
             }
@@ -266,32 +267,32 @@ impl fmt::Debug for Harness {
 /// Messages, with the time since the harness began.
 type Heard<M> = Vec<(Duration, Arc<M>)>;
 
-/// The messages that were heard on a topic, with the time since the harness began. [`Harness::record`] creates it.
+/// Messages that arrived on a topic, with the time since the harness began. [`Harness::record`] creates it.
 pub struct Recording<M> {
     heard: Arc<Mutex<Heard<M>>>,
     _subscription: Subscription,
 }
 
 impl<M> Recording<M> {
-    /// Returns the messages that were heard since the last call, with their times, and forgets them.
+    /// Returns the messages that arrived since the last call, with their times, and empties the recording.
     #[must_use]
     pub fn take(&self) -> Vec<(Duration, Arc<M>)> {
         std::mem::take(&mut lock(&self.heard))
     }
 
-    /// Returns the last message.
+    /// Returns the last message; `None` if there is none.
     #[must_use]
     pub fn last(&self) -> Option<Arc<M>> {
         lock(&self.heard).last().map(|(_, message)| Arc::clone(message))
     }
 
-    /// Returns the number of messages.
+    /// Returns the number of recorded messages.
     #[must_use]
     pub fn len(&self) -> usize {
         lock(&self.heard).len()
     }
 
-    /// Returns true if there are no messages.
+    /// Returns true if there are no recorded messages.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -309,6 +310,6 @@ fn clock_now(context: &Context) -> Instant {
 }
 
 fn lock<T>(list: &Mutex<T>) -> MutexGuard<'_, T> {
-    // The list is consistent between any two operations.
+    // A panic leaves the list consistent, so its poison is ignored.
     list.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! The table of command lines in the book: what a node called `talker` is after each of them.
+//! The table of command lines in the book: names and parameters of a node called `talker` after each of them.
 
 use std::path::Path;
 

@@ -54,7 +54,7 @@ fn futures_are_driven_and_time_moves_for_them() {
     let mut test = Harness::new();
     let server = test.create_node("server").unwrap();
     let handle = test.ros().executor().handle();
-    // Takes 30 ms for an answer.
+    // The callback takes 30 ms to answer.
     let add = move |AddTwoIntsRequest { a, b }| {
         let pause = handle.sleep(ClockKind::Steady, 30 * MS);
         async move {
@@ -66,7 +66,7 @@ fn futures_are_driven_and_time_moves_for_them() {
     let client = test.node().create_client::<AddTwoInts>("add").unwrap();
     let response = test.wait(client.call(AddTwoIntsRequest { a: 2, b: 3 }), SECOND).unwrap().unwrap();
     assert_eq!((response.sum, test.elapsed()), (5, 30 * MS));
-    // It waits on a clock of the executor's, too.
+    // This future also waits for a sleep on the executor's clock.
     let pause = test.ros().executor().handle().sleep(ClockKind::Steady, 70 * MS);
     test.wait(pause, SECOND).unwrap().unwrap();
     assert_eq!(test.elapsed(), 100 * MS);

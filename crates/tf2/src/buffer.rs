@@ -81,6 +81,7 @@ impl Buffer {
 
     /// Adds a transform of a frame at a time. `authority` is the name of the transform's origin, for
     /// [`all_frames_as_yaml`](Self::all_frames_as_yaml).
+    ///
     /// Transforms may come in any order. Those that are older than the frame's newest one by more than the cache time are forgotten. A
     /// slash at the beginning of a frame's name is dropped, as in tf2.
     ///

@@ -18,7 +18,7 @@ use rospin_zenoh::zenoh::{self, Wait};
 use rospin_zenoh::{Message, Publisher, PublisherOptions, Session, SessionOptions, SubscriptionOptions};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// The number of messages that may be under way.
+/// Largest number of messages that may be in flight.
 const IN_FLIGHT: u64 = 100;
 /// The period of 10 kHz.
 const PERIOD: Duration = Duration::from_micros(100);
@@ -45,7 +45,7 @@ fn sleeps() -> u64 {
 #[derive(Default)]
 struct Ear {
     count: AtomicU64,
-    /// Nanoseconds, of each message by its number.
+    /// Latency of each message in nanoseconds, by the message's number.
     latencies: Vec<AtomicU64>,
 }
 
@@ -119,7 +119,7 @@ fn latency(ear: &Ear, mut send: impl FnMut(u64)) -> Latency {
     Latency { p50: at(0.5), p99: at(0.99), cpu: cpu * 100.0, sleeps: asleep as f64 / all.len() as f64 }
 }
 
-/// A session that meets nobody.
+/// Returns a session that connects to no other.
 fn session() -> Session {
     Session::open(SessionOptions::new().connect([]).listen([])).expect("a session")
 }
@@ -193,7 +193,7 @@ fn bytes(data: Vec<u8>) -> UInt8MultiArray {
     UInt8MultiArray { data, ..UInt8MultiArray::default() }
 }
 
-/// The payload of that message.
+/// Returns the message as a payload.
 fn encoded(message: &impl serde::Serialize) -> Vec<u8> {
     let mut bytes = vec![0, 1, 0, 0];
     rospin_wire::cdr::append(&mut bytes, message).expect("a message");

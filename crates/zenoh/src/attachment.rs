@@ -36,7 +36,7 @@ impl Attachment {
 
     /// Decodes an attachment. Returns `None` if the bytes are none of `rmw_zenoh_cpp`'s.
     pub(crate) fn decode(bytes: &ZBytes) -> Option<Self> {
-        // Later versions may append more.
+        // Later versions of `rmw_zenoh_cpp` may append more fields.
         if bytes.len() < LENGTH {
             return None;
         }

@@ -52,13 +52,14 @@ impl ZenohClient {
         let (followed, grace) = (Arc::downgrade(&calls), Arc::clone(session.grace()));
         let matched = Matched::observe(&session, &endpoint, move |token| note(&followed, &grace, token))?;
         let token = endpoint.announce(&session)?;
-        // The result of an action may take any time. There is one such call a goal, and Zenoh remembers little of each.
+        // The result of an action may take any time. There is one such call for each goal, and Zenoh keeps little memory for
+        // each.
         let timeout = if service_type.kind == TypeKind::Action { FOREVER } else { session.call_timeout() };
         let (service, matched) = (service.to_string(), Arc::new(matched));
         Ok(Self { service, session, endpoint, timeout, calls, _token: token, matched })
     }
 
-    /// Sends a request; returns its number and its response.
+    /// Sends a request. Returns its number, and a receiver of its response.
     fn send(&self, payload: Vec<u8>) -> Result<(i64, oneshot::Receiver<Outcome>), CallError> {
         let (number, receiver) = self.calls.begin();
         if self.calls.server_count() == 0 {
@@ -83,8 +84,8 @@ fn note(calls: &Weak<Calls<Outcome>>, grace: &Arc<Grace>, token: &Sample) {
     match token.kind() {
         SampleKind::Put => live.server_came(id),
         SampleKind::Delete => {
-            // Zenoh 1.10 ends the queries of a session that dies, but for one that is routed to it at that moment. That
-            // one would wait for its timeout.
+            // Zenoh 1.10 ends the queries that a session has received when the session dies, except for a query that is routed
+            // to it at that very moment. That one would wait for its timeout.
             if let Some(number) = live.server_went(id) {
                 let calls = Weak::clone(calls);
                 grace.then(move || _ = calls.upgrade().map(|calls| calls.end_until(number)));
@@ -107,7 +108,7 @@ impl Query {
         match reply.into_result() {
             Ok(sample) => self.calls.respond(self.number, Ok(sample.payload().clone())),
             Err(error) => {
-                // Another server may still answer.
+                // Another server may still answer the call.
                 let reason = error.payload().try_to_string().map_or_else(|_| "an error".to_owned(), Into::into);
                 *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
             }

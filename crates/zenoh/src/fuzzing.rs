@@ -4,13 +4,13 @@ use crate::attachment::Attachment;
 use crate::graph::{Says, Token};
 use crate::options::SessionOptions;
 
-/// Decodes an attachment and encodes it again. Returns `None` if the bytes are no attachment.
+/// Decodes an attachment and encodes it again; `None` if the bytes are no attachment.
 #[must_use]
 pub fn attachment(bytes: &[u8]) -> Option<Vec<u8>> {
     Attachment::decode(&bytes.into()).map(|attachment| attachment.encode().to_vec())
 }
 
-/// Returns the name of the node, topic or service that a token tells of. Returns `None` if the key is no token.
+/// Returns the name of the node, topic or service that a liveliness token describes; `None` if the key is no token.
 #[must_use]
 pub fn token(key: &str) -> Option<String> {
     Some(match Token::parse(key)?.says {
@@ -19,7 +19,7 @@ pub fn token(key: &str) -> Option<String> {
     })
 }
 
-/// Sets a session up from these values of the environment variables.
+/// Creates session options from these values of the environment variables.
 ///
 /// # Errors
 /// If a value is invalid.

@@ -20,7 +20,7 @@ impl Gaps {
             self.last.pop_first();
         }
         let last = self.last.entry(publisher).or_insert(number);
-        // A message that comes late or twice makes no gap.
+        // A message that arrives late or twice makes no gap.
         let gap = u64::try_from(number.saturating_sub(*last).saturating_sub(1)).unwrap_or(0);
         *last = number.max(*last);
         gap

@@ -1,7 +1,7 @@
 //! Time for the last responses of servers that have gone.
 //!
-//! Zenoh sends tokens ahead of data, so that a server's end may be heard before its last responses. A call whose servers
-//! have gone ends a moment later.
+//! Zenoh sends tokens ahead of data, so the end of a server may become known before its last responses arrive. A call whose
+//! servers have all gone therefore ends a second later.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,14 +20,14 @@ pub(crate) struct Grace(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// In the order in which they are due.
+    /// Actions, in the order in which they are due.
     acts: VecDeque<(Instant, Act)>,
     has_thread: bool,
 }
 
 impl Grace {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Every change under the lock is complete before anything can panic.
+        // Every change under the lock is complete before anything can panic, so its poison is ignored.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -42,7 +42,7 @@ impl Grace {
         let grace = Arc::clone(self);
         let thread = thread::Builder::new().name("zenoh-grace".to_owned()).spawn(move || grace.run());
         if thread.is_err() {
-            // Better early than never.
+            // Without a thread that waits, the calls end now rather than never.
             self.run_now();
         }
     }

@@ -1,4 +1,4 @@
-//! Matches: the other ends of a topic or service, as their tokens in the graph tell.
+//! Matches: the other ends of a topic or service, which are known by their tokens in the graph.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,12 +24,12 @@ pub(crate) struct Matched {
 #[derive(Default)]
 struct State {
     tokens: BTreeSet<String>,
-    /// Those that wait for the first match.
+    /// Tasks that wait for the first match.
     waiters: Waiters,
 }
 
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    // Every change under the lock is complete before anything can panic.
+    // Every change under the lock is complete before anything can panic, so its poison is ignored.
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

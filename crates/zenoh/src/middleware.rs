@@ -1,4 +1,4 @@
-//! The middleware of nodes: a session.
+//! A session as the middleware of nodes.
 
 use std::sync::Arc;
 

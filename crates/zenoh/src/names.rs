@@ -46,7 +46,7 @@ impl ZenohNode {
 
 /// A publisher, subscription, server or client as the graph knows it.
 pub(crate) struct Endpoint {
-    /// The key of its messages or requests.
+    /// Key of the endpoint's messages or requests.
     pub(crate) key: KeyExpr<'static>,
     pub(crate) gid: Gid,
     /// The key expression of the tokens that it can be matched with.
@@ -66,7 +66,8 @@ impl Endpoint {
             Some(text) => (parse_hash(type_name, text)?, text),
             None => (TypeHash::zero(), NO_HASH),
         };
-        // The library always writes a hash, zeros if it has none. They are replaced by the text that rmw_zenoh_cpp writes.
+        // The library always writes a hash, and zeros if there is none. The zeros are replaced by the text that rmw_zenoh_cpp
+        // writes.
         let zeros = TypeHash::zero().to_rihs_string();
         let shown = |key: &str| -> Result<KeyExpr<'static>, Refused> {
             let key = if type_name.hash.is_none() { key.replacen(&zeros, NO_HASH, 1) } else { key.to_owned() };
@@ -84,11 +85,11 @@ impl Endpoint {
         let token = FORMAT.liveliness_key_expr(&entity, &node.entity.z_id).map_err(refused)?;
         let token = shown(token.as_str())?;
         let (domain, other, topic) = (node.entity.domain_id, counterpart(kind), name.as_str().replace('/', "%"));
-        // The quality of service comes last. Later versions may append more.
+        // The quality of service is the last part. Later versions of `rmw_zenoh_cpp` may append more.
         let others = format!("@ros2_lv/{domain}/*/*/*/{other}/*/*/*/{topic}/{dds_type}/{shown_hash}/**");
         Ok(Self {
             key: shown(FORMAT.topic_key_expr(&entity).map_err(refused)?.as_str())?,
-            // Derived from the token, as in rmw_zenoh_cpp: a message names its publisher by it.
+            // The identifier is derived from the token, as in rmw_zenoh_cpp. Messages name their publisher by it.
             gid: xxh3_128(token.as_bytes()).to_le_bytes(),
             others: KeyExpr::try_from(others).map_err(refused)?,
             token,

@@ -23,7 +23,7 @@ const DEFAULTS: &str = r#"{
             autoconnect_strategy: { peer: { to_router: "always", to_peer: "greater-zid" } },
         },
     },
-    // Latched messages are kept by their time stamps.
+    // Zenoh's cache for transient local publishers tells messages apart by their time stamps, so every mode sets them.
     timestamping: { enabled: { router: true, peer: true, client: true } },
     queries_default_timeout: 600000,
     transport: {
@@ -56,7 +56,7 @@ const DOMAIN_ID: &str = "ROS_DOMAIN_ID";
 const CONFIG_FILE: &str = "ZENOH_SESSION_CONFIG_URI";
 const OVERRIDES: &str = "ZENOH_CONFIG_OVERRIDE";
 
-/// The reason why a session could not be opened.
+/// Reasons for which a session could not be opened.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -78,18 +78,19 @@ pub enum OpenError {
         /// The reason, in Zenoh's words.
         reason: String,
     },
-    /// A setting that Zenoh does not have, or with a value that it does not take.
+    /// A setting has a name that Zenoh does not know, or an invalid value.
     #[error("Zenoh's configuration has no `{key}` that could be `{value}`: {reason}")]
     Setting {
-        /// The setting, its parts with slashes between them.
+        /// Name of the setting, with slashes between its parts.
         key: String,
-        /// The value that it was given, as JSON5.
+        /// Value of the setting, as JSON5.
         value: String,
         /// The reason, in Zenoh's words.
         reason: String,
     },
-    /// An endpoint with TLS over TCP. Zenoh 1.10 reads and writes such a connection on two threads without a lock: under load
-    /// it breaks, messages are lost, and the process may crash. QUIC encrypts with TLS, too, and takes the same keys.
+    /// An endpoint uses TLS over TCP. Zenoh 1.10 reads and writes such a connection on two threads without a lock: under load
+    /// the connection breaks, messages are lost, and the process may crash. QUIC encrypts with TLS, too, and takes the same
+    /// keys.
     #[error(
         "`{endpoint}` is not safe with Zenoh 1.10; `quic/` with `?multistream=0` encrypts, too, with the same keys"
     )]
@@ -97,7 +98,7 @@ pub enum OpenError {
         /// The endpoint.
         endpoint: String,
     },
-    /// Zenoh could not open it.
+    /// Zenoh could not open the session.
     #[error("could not open the session: {reason}")]
     Zenoh {
         /// The reason, in Zenoh's words.
@@ -105,12 +106,12 @@ pub enum OpenError {
     },
 }
 
-/// The role of a session in the network.
+/// Role of a session in the network.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Mode {
-    /// Connected directly with all peers that it learns of. The default, as in ROS 2.
+    /// The session connects directly to all peers that it learns of. This is the default, as in ROS 2.
     Peer,
-    /// Connected with one router only, through which it reaches all others.
+    /// The session connects to one router only, and reaches all others through it.
     Client,
 }
 
@@ -132,11 +133,11 @@ impl SessionOptions {
         Self { domain_id: 0, call_timeout: Duration::from_secs(600), config_file: None, settings: Vec::new() }
     }
 
-    /// Returns the options that the environment asks for, by the variables of `rmw_zenoh_cpp`:
+    /// Returns options from the environment, by the variables of `rmw_zenoh_cpp`:
     ///
     /// - `ROS_DOMAIN_ID`: the [domain](Self::domain_id).
     /// - `ZENOH_SESSION_CONFIG_URI`: the [configuration file](Self::config_file).
-    /// - `ZENOH_CONFIG_OVERRIDE`: settings that go before those of the file, such as
+    /// - `ZENOH_CONFIG_OVERRIDE`: settings that override those of the file, such as
     ///   `mode="client";connect/endpoints=["tcp/192.168.0.2:7447"]`.
     ///
     /// `ZENOH_ROUTER_CONFIG_URI` is for routers, and is not read.
@@ -171,14 +172,14 @@ impl SessionOptions {
         Ok(options)
     }
 
-    /// Sets the domain: nodes of other domains share the network, and do not hear one another.
+    /// Sets the number of the domain. Nodes of different domains can share a network without seeing each other.
     #[must_use]
     pub const fn domain_id(mut self, id: u32) -> Self {
         self.domain_id = id;
         self
     }
 
-    /// Sets how the session takes part in the network; [`Mode::Peer`] unless told otherwise.
+    /// Sets the role of the session in the network. The default is [`Mode::Peer`].
     #[must_use]
     pub fn mode(self, mode: Mode) -> Self {
         let mode = match mode {
@@ -188,19 +189,22 @@ impl SessionOptions {
         self.setting("mode", mode)
     }
 
-    /// Sets which routers and peers it connects to, such as `tcp/192.168.0.2:7447`; instead of the router of this machine.
+    /// Sets the endpoints of routers and peers that the session connects to, such as `tcp/192.168.0.2:7447`. The default is the
+    /// router of this machine.
     #[must_use]
     pub fn connect<'a>(self, endpoints: impl IntoIterator<Item = &'a str>) -> Self {
         self.setting("connect/endpoints", list(endpoints))
     }
 
-    /// Sets where it listens for others, such as `tcp/0.0.0.0:7450`; instead of a free port of the loopback interface.
+    /// Sets the endpoints on which the session listens for others, such as `tcp/0.0.0.0:7450`. The default is a free port of
+    /// the loopback interface.
     #[must_use]
     pub fn listen<'a>(self, endpoints: impl IntoIterator<Item = &'a str>) -> Self {
         self.setting("listen/endpoints", list(endpoints))
     }
 
-    /// Sets whether it looks for others by multicast. ROS 2 does not: its nodes learn of each other from the router.
+    /// Enables or disables the search for other sessions by multicast. The default is disabled, as in ROS 2, whose nodes learn
+    /// of each other from the router.
     #[must_use]
     pub fn scouting(self, enabled: bool) -> Self {
         self.setting("scouting/multicast/enabled", if enabled { "true" } else { "false" })
@@ -224,45 +228,44 @@ impl SessionOptions {
         self.setting("transport/shared_memory/enabled", if enabled { "true" } else { "false" })
     }
 
-    /// Sets how long a publisher waits for room on a connection before it drops a message for that connection; 100 ms unless told
-    /// otherwise, as over DDS. `rmw_zenoh_cpp` waits 1 ms. Publishers that are reliable and keep [all](crate::History::KeepAll) wait
-    /// for as long as the connection lives.
+    /// Sets the time for which a publisher waits for room on a connection before it drops a message for that connection. The
+    /// default is 100 ms, as over DDS; `rmw_zenoh_cpp` waits 1 ms. Publishers that are reliable and keep
+    /// [all](crate::History::KeepAll) wait for as long as the connection lives.
     ///
-    /// A message of more than 64 KiB goes in several packets, and may wait ten times as long for all others together. After a
-    /// message was dropped, publishers do not wait until the connection has sent a packet, so a stuck subscriber makes them wait once.
-    /// Subscriptions count dropped messages as [missed](crate::Subscription::missed).
+    /// A message of more than 64 KiB goes in several packets, and may wait ten times as long for all packets after the first
+    /// together. After a message was dropped, publishers do not wait until the connection has sent a packet, so a stuck
+    /// subscriber makes them wait once. Subscriptions count dropped messages as [missed](crate::Subscription::missed).
     ///
-    /// All publishers of a session share the queue of a connection: while one waits, so do the others. With a time of zero, none of them
-    /// blocks, and a burst of large messages is dropped that is faster than the machine can send it.
+    /// All publishers of a session share the queue of a connection: while one waits, the others wait, too. With a time of zero,
+    /// no publisher blocks, and a burst of large messages that is faster than the machine can send it is dropped.
     #[must_use]
     pub fn max_blocking_time(self, time: Duration) -> Self {
         let times = [time, time.saturating_mul(LONGER)];
-        // Zenoh has signed numbers of microseconds.
+        // Zenoh takes signed numbers of microseconds.
         let micros = times.map(|time| i64::try_from(time.as_micros()).unwrap_or(i64::MAX).to_string());
         WAITS.into_iter().zip(micros).fold(self, |options, (key, micros)| options.setting(key, micros))
     }
 
-    /// Sets the file that Zenoh's configuration is read from, in the place of what `rmw_zenoh_cpp` would have. What is
-    /// set here goes before it.
+    /// Sets the file that Zenoh's configuration is read from, in place of the defaults of `rmw_zenoh_cpp`. Settings of these
+    /// options take precedence over the file.
     #[must_use]
     pub fn config_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.config_file = Some(path.into());
         self
     }
 
-    /// Sets something of [Zenoh's configuration](zenoh::Config): its name, with slashes between its parts, and its value as
-    /// JSON5. Of two for the same name, the later one counts.
+    /// Sets an entry of [Zenoh's configuration](zenoh::Config): its name, with slashes between the parts, and its value as
+    /// JSON5. Of two settings with the same name, the later one counts.
     #[must_use]
     pub fn setting(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.settings.push((key.into(), value.into()));
         self
     }
 
-    /// Sets after which time a call without a response ends, with
-    /// [`CallError::Unanswered`](crate::CallError::Unanswered); 10 minutes unless told otherwise. Calls of actions have no
-    /// end, since results may take any time.
+    /// Sets the time after which a call without a response ends, with [`CallError::Unanswered`](crate::CallError::Unanswered).
+    /// The default is 10 minutes. Calls of actions have no limit, because results may take any time.
     ///
-    /// Zenoh remembers a call that long, not quite a kilobyte of it, even if it was answered at once.
+    /// Zenoh remembers a call for that long, with almost a kilobyte of memory, even if it was answered at once.
     #[must_use]
     pub const fn call_timeout(mut self, timeout: Duration) -> Self {
         self.call_timeout = timeout;
@@ -297,7 +300,7 @@ impl SessionOptions {
         let is_alone = info.routers_zid().wait().next().is_none() && info.peers_zid().wait().next().is_none();
         let config = self.config().ok().filter(|_| is_alone)?;
         let get = |key| config.get_json(key).unwrap_or_default();
-        // They may differ by mode, so that this is a list, or a list for each mode.
+        // Endpoints may differ by mode, so the value is a list, or a list for each mode.
         let endpoints = get("connect/endpoints");
         let endpoints: Vec<_> = endpoints.split('"').filter(|part| part.contains('/')).collect();
         if endpoints.is_empty() || get("mode") == "\"router\"" {
@@ -317,7 +320,7 @@ impl SessionOptions {
 /// writes, each under a lock of its own. So it is not compiled in; but another crate of the program may have it compiled
 /// in.
 fn tls_endpoint(config: &Config) -> Option<String> {
-    // They may differ by mode, so that this is a list, or a list for each mode.
+    // Endpoints may differ by mode, so the value is a list, or a list for each mode.
     let tls = |key| {
         let endpoints = config.get_json(key).ok()?;
         let tls = endpoints.split('"').find(|part| part.starts_with("tls/"))?;

@@ -12,7 +12,7 @@ pub(crate) fn contiguous(bytes: ZBytes) -> Bytes {
     }
 }
 
-/// Bytes that are in one piece.
+/// Bytes that are contiguous.
 struct OnePiece(ZBytes);
 
 impl AsRef<[u8]> for OnePiece {

@@ -22,10 +22,10 @@ use crate::names::{Endpoint, ZenohNode, refused};
 use crate::session::Session;
 use crate::spare::Spare;
 
-/// How much is kept where the quality of service has no limit: nothing grows without bound.
+/// Number of messages or requests that are kept where the quality of service has no limit, so that memory is bounded.
 pub(crate) const KEEP_ALL: usize = 8192;
 
-/// The period of a latched, reliable publisher's heartbeats, which tell the number of its last message. It sends none
+/// Period of the heartbeats of a transient local, reliable publisher, which tell the number of its last message. It sends none
 /// while there is no new message.
 const HEARTBEAT: Duration = Duration::from_millis(500);
 
@@ -42,7 +42,7 @@ pub(crate) struct ZenohPublisher {
     /// losses.
     output: Mutex<Output>,
     spare: Arc<Spare>,
-    // Dropped first: the publisher leaves the graph.
+    // The first field with an effect when it is dropped: the publisher leaves the graph.
     _token: LivelinessToken,
     matched: Matched,
 }
@@ -118,7 +118,7 @@ impl PublisherEnd for ZenohPublisher {
     fn publish(&self, payload: &mut Vec<u8>) -> Result<(), PublishError> {
         let failed =
             |reason: &dyn fmt::Display| PublishError::Failed { topic: self.topic.clone(), reason: reason.to_string() };
-        // No other lock is taken under it, and no user code runs.
+        // No other lock is taken under this one, and no user code runs.
         let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         output.last += 1;
         let attachment = Attachment::now(output.last, self.gid);

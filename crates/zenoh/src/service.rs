@@ -1,4 +1,4 @@
-//! Servers: requests as a source, each with the way back for its response.
+//! Servers: requests as a source, each with a way back for its response.
 
 use bytes::Bytes;
 use hiroz_protocol::EndpointKind;
@@ -17,8 +17,8 @@ use crate::publisher::KEEP_ALL;
 
 /// The requests of a service.
 pub(crate) struct ZenohRequests {
-    // Dropped in this order: the token leaves the graph, the queryable hears no more, and the clients of the requests
-    // left are told.
+    // These are dropped in order: the token leaves the graph, the queryable gets no more requests, and the clients of the
+    // remaining requests are told.
     _token: LivelinessToken,
     _queryable: Queryable<()>,
     inbox: Inbox<Query>,
@@ -45,7 +45,7 @@ impl ZenohRequests {
         let endpoint = Endpoint::new(node, EndpointKind::Service, service, service_type, qos)?;
         let key = session.remembered(endpoint.key.clone())?;
         let (inbox, delivery) = Inbox::new(qos.depth().unwrap_or(KEEP_ALL));
-        // Clients only ask queryables that are complete.
+        // Clients only query queryables that are complete.
         let builder = session.zenoh().declare_queryable(key.clone()).complete(true);
         let queryable = builder.callback(move |query| delivery.push(query, 0)).wait().map_err(refused)?;
         let token = endpoint.announce(session)?;
@@ -97,7 +97,7 @@ pub(crate) struct ZenohReply {
 
 impl ReplyEnd for ZenohReply {
     fn send(self: Box<Self>, payload: Vec<u8>) -> Result<(), Refused> {
-        // A response carries the client and the number of its request.
+        // A response carries the request's number and the client's identifier, by which the client recognizes it.
         let attachment = Attachment::now(self.request.number, self.request.source);
         self.query.reply(&self.key, payload).attachment(attachment.encode()).wait().map_err(refused)
     }
@@ -109,6 +109,6 @@ impl ReplyEnd for ZenohReply {
 
 /// Tells the client that its request is invalid.
 fn refuse(query: &Query, reason: &str) {
-    // If this fails, the client still hears that its query has ended.
+    // If this fails, the client still learns that its query has ended.
     let _ = query.reply_err(reason).wait();
 }

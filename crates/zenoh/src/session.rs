@@ -18,15 +18,15 @@ use crate::graph;
 use crate::names::refused;
 use crate::options::{OpenError, SessionOptions};
 
-/// A connection to a Zenoh network, with its sockets and threads, and to one domain of ROS 2 in it. A process usually has
-/// one, which its nodes share. Cheap to clone; clones are the same session. It is closed when the last clone and the last
-/// node are dropped, which blocks for a moment.
+/// Connection of a process to a Zenoh network and to one ROS 2 domain in it, with sockets and threads. A process usually has
+/// one session, which its nodes share. Cheap to clone; clones are the same session. It is closed when the last clone and the
+/// last node are dropped, which blocks for a moment.
 #[derive(Clone)]
 pub struct Session(Arc<Inner>);
 
 struct Inner {
     graph: Arc<Graph>,
-    // Dropped before the session is closed.
+    // This field is dropped before the session is closed.
     _tokens: Subscriber<()>,
     zenoh: zenoh::Session,
     domain_id: usize,
@@ -78,7 +78,7 @@ impl Session {
         })))
     }
 
-    /// Returns what creates nodes of this session, whose callbacks run on executors of `context`.
+    /// Returns a [`Ros`] that creates nodes of this session, whose callbacks run on executors of `context`.
     #[must_use]
     pub fn ros(&self, context: &Context) -> Ros {
         Ros::over(context, self.clone())

@@ -1,7 +1,7 @@
-//! Memory of large payloads: it comes back to the publisher that it was lent by.
+//! Memory of large payloads, which returns to the publisher that lent it.
 //!
-//! A payload is allocated by the thread that publishes and freed by the thread that decodes it. For large ones that costs
-//! more than the copy of the message.
+//! A payload is allocated by the thread that publishes, and freed by the thread that decodes it. For large payloads that costs
+//! more than copying the message.
 
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -11,9 +11,9 @@ use zenoh::bytes::ZBytes;
 
 /// The shortest payload whose memory is used again: the way back costs about as much as a small allocation.
 const LENGTH_MIN: usize = 4 << 10;
-/// The longest one: no publisher keeps much memory.
+/// Length of the longest buffer that is kept, so that no publisher keeps much memory.
 const LENGTH_MAX: usize = 1 << 20;
-/// The number of buffers that a publisher keeps.
+/// Number of buffers that a publisher keeps.
 const SPARE_MAX: usize = 4;
 
 /// The buffers of a publisher that are not under way.
@@ -22,7 +22,7 @@ pub(crate) struct Spare(Mutex<Vec<Vec<u8>>>);
 
 impl Spare {
     fn lock(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
-        // Every change under the lock is complete before anything can panic.
+        // Every change under the lock is complete before anything can panic, so its poison is ignored.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -23,7 +23,7 @@ use crate::session::Session;
 
 /// A subscription of a Zenoh key.
 struct ZenohSubscription {
-    // Dropped in this order: the token leaves the graph, and then the subscriber hears no more.
+    // These are dropped in order: the token leaves the graph, and then the subscriber gets no more messages.
     _token: LivelinessToken,
     _subscriber: Ears,
 }
@@ -72,7 +72,7 @@ fn deliver(delivery: Delivery<Packet>, latched_in: Option<Session>) -> impl FnMu
     let mut gaps = Gaps::default();
     move |sample| {
         if sample.kind() == SampleKind::Put {
-            // Samples without an attachment come from publishers that are not of ROS 2. They are heard, too.
+            // Samples without an attachment come from publishers that are not of ROS 2. They are accepted, too.
             let attachment = sample.attachment().and_then(Attachment::decode);
             let is_own = |session: &Session| attachment.is_some_and(|attachment| session.publishes(attachment.source));
             if latched_in.as_ref().is_some_and(is_own) {

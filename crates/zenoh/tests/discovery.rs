@@ -23,7 +23,7 @@ struct Other(Child);
 
 impl Drop for Other {
     fn drop(&mut self) {
-        // Nothing to do if it has ended.
+        // The process may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -45,7 +45,7 @@ fn the_other_process() {
         node.on(&group).create_service::<AddTwoInts, _, _>("add", |AddRequest { a, b }| AddResponse { sum: a + b });
     let handle = executor.handle();
     std::thread::spawn(move || {
-        // Until it is told to end, or the test has ended.
+        // Returns when the test sends a line, or closes the pipe because it has ended.
         let _ = std::io::stdin().read_line(&mut String::new());
         handle.halt();
     });
@@ -82,7 +82,7 @@ fn another_process_is_seen_until_it_ends_or_is_killed() {
         assert_eq!((info.type_name.as_str(), info.node.as_deref()), ("std_msgs/msg/String", Some("/other/node")));
         assert_eq!((info.durability, info.history), (Some(Durability::TransientLocal), Some(History::KeepLast(3))));
         if is_killed {
-            // Its connections end with it, so there is no lease to wait for.
+            // The process's connections end with it, so there is no lease to wait for.
             other.0.kill().unwrap();
         } else {
             writeln!(other.0.stdin.as_mut().unwrap(), "end").unwrap();

@@ -44,7 +44,7 @@ fn a_call_ends_when_its_last_server_goes() {
     wait(&executor, "the server is matched", client.wait_for_service());
     let call = client.call(AddRequest { a: 1, b: 2 });
     let kept = first.requests.recv().unwrap();
-    // One that comes later was never asked.
+    // A server that starts later does not get the first call's request.
     let second = Silent::start(guest.zenoh(), 2);
     let seen = || caller.count_servers("add_two_ints").unwrap();
     wait_until(&executor, "the second one is there", || seen() == 2);
@@ -53,7 +53,7 @@ fn a_call_ends_when_its_last_server_goes() {
     let outcome = wait(&executor, "the first call ends", call);
     let Err(CallError::Unanswered { reason, .. }) = outcome else { panic!("{outcome:?}") };
     assert!(reason.contains("gone"), "{reason}");
-    // The other one asked both, of which one is left.
+    // The second call asked both servers, of which one is left.
     let also_kept = second.requests.recv().unwrap();
     second.token.undeclare().wait().unwrap();
     let outcome = wait(&executor, "the second call ends", asks_both);

@@ -18,7 +18,7 @@ fn kills() -> u32 {
     std::env::var("ROSPIN_TEST_KILLS").map_or(4, |kills| kills.parse().expect("a number"))
 }
 
-/// A process that is killed when this is dropped.
+/// Process that is killed when this value is dropped.
 struct Peer(Child);
 
 impl Peer {
@@ -31,7 +31,7 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // SIGKILL: it can tell nobody.
+        // SIGKILL: the process cannot tell others that it ends.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -118,7 +118,7 @@ fn a_server_outlives_its_clients() {
     let group = executor.create_reentrant_group("server");
     let handle = executor.handle();
     let _server = node.on(&group).create_service::<AddTwoInts, _, _>("add_two_ints", move |request: AddRequest| {
-        // The client has died by the time of some of the responses.
+        // The client has died before some of the responses are sent.
         let pause = handle.sleep(ClockKind::Steady, std::time::Duration::from_millis(5));
         async move {
             let _ = pause.await;

@@ -24,7 +24,7 @@ fn add_two_ints() -> String {
     key("add_two_ints", "example_interfaces::srv::dds_::AddTwoInts_", AddTwoInts::TYPE_HASH.unwrap())
 }
 
-/// Little-endian CDR with its header.
+/// Returns `body` as little-endian CDR with its header.
 fn cdr(body: &[u8]) -> Vec<u8> {
     [&[0, 1, 0, 0], body].concat()
 }
@@ -46,13 +46,13 @@ fn no_strings() -> Vec<Vec<u8>> {
         cdr(&[&u32::MAX.to_le_bytes()[..], b"much longer than it is\0"].concat()),
         cdr(&[&6_u32.to_le_bytes()[..], &[0xff, 0xfe, 0xc0, 0x80, 0xf5, 0]].concat()),
         cdr(&[9_i32; 3].map(i32::to_le_bytes).concat()),
-        // A good one, but for what encoding it says it is in.
+        // A valid string, except that its header names another encoding.
         [&[0, 9, 0, 0], &string("XCDR")[4..]].concat(),
         b"{ data: 'JSON' }".to_vec(),
     ]
 }
 
-/// Noise that is the same on every run.
+/// Returns random bytes that are the same on every run.
 fn noise(count: usize) -> impl Iterator<Item = Vec<u8>> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = move || {
@@ -75,7 +75,7 @@ fn host_and_stranger() -> (Session, zenoh::Session) {
 
 /// A publisher of a stranger's that the subscription of our node hears.
 fn publisher(executor: &Executor, stranger: &zenoh::Session) -> zenoh::pubsub::Publisher<'static> {
-    // Nothing is to be dropped for want of room.
+    // No message may be dropped because a connection has no room.
     let builder = stranger.declare_publisher(chatter()).congestion_control(CongestionControl::Block);
     let publisher = builder.wait().unwrap();
     wait_until(executor, "the stranger is heard", || publisher.matching_status().wait().unwrap().matching());
@@ -101,7 +101,7 @@ fn what_is_no_message_is_counted_and_the_callback_does_not_run() {
     for payload in &bad {
         publisher.put(payload.clone()).wait().unwrap();
     }
-    // Attachments are no part of the message: whatever they are, it is one.
+    // An attachment is no part of the message: with an invalid one, the message is still valid.
     publisher.put(string("still there")).attachment(vec![1, 2, 3]).wait().unwrap();
     spin(&executor, "the good one is heard");
     assert_eq!(subscription.lost(LossCause::TakeFailed), bad.len() as u64);
@@ -149,7 +149,7 @@ fn noise_is_survived() {
     .map(Result::unwrap);
     let publisher = publisher(&executor, &stranger);
     for (number, payload) in noise(PAYLOADS).enumerate() {
-        // Half of it looks like CDR at first sight.
+        // Half of the messages begin with a valid header.
         publisher.put(if number % 2 == 0 { cdr(&payload) } else { payload }).wait().unwrap();
     }
     publisher.put(string("the end")).wait().unwrap();
@@ -183,7 +183,7 @@ fn what_is_no_request_is_counted_and_its_client_told() {
     let server = server.unwrap();
     let attachment = |number: i64| [&number.to_le_bytes()[..], &0_i64.to_le_bytes(), &[16], &[7; 16]].concat();
     let request = cdr(&[2_i64, 3].map(i64::to_le_bytes).concat());
-    // Every one of these is no request: a payload cut short, then an attachment cut short, then neither at all.
+    // None of these is a valid request: first the payload is cut short, then the attachment, then one or both are missing.
     let cut = (0..request.len()).map(|length| (Some(request[..length].to_vec()), Some(attachment(1))));
     let nameless = (0..33).map(|length| (Some(request.clone()), Some(attachment(1)[..length].to_vec())));
     let bare = [(None, Some(attachment(1))), (Some(request.clone()), None), (None, None)];
@@ -202,7 +202,7 @@ fn what_is_no_request_is_counted_and_its_client_told() {
         let error = reply.recv().unwrap().into_result().unwrap_err();
         assert!(error.payload().try_to_string().unwrap().contains("the "), "a reason: {error:?}");
     }
-    // A good one, with the answer that rmw_zenoh_cpp expects.
+    // A valid request, and the attachment of its response as rmw_zenoh_cpp expects it.
     let replies = querier.get().payload(request).attachment(attachment(42)).wait().unwrap();
     let reply = wait(&executor, "the answer comes", replies.recv_async()).unwrap().into_result().unwrap();
     assert_eq!(reply.payload().to_bytes()[..], cdr(&5_i64.to_le_bytes()));

@@ -29,7 +29,7 @@ const ROOM: usize = 65_536;
 /// A talker and a listener, with a connection of their own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Pair {
-    /// The publisher keeps all: it waits for room.
+    /// The publisher keeps all messages, and waits for room.
     Waits,
     /// It keeps the last ones: it drops what finds no room.
     Drops,
@@ -66,7 +66,7 @@ fn what_is_published_is_heard_or_counted_and_timers_go_on() {
     both_say("GONE");
     network.set("up");
     both_say("BACK");
-    // The others were told of nothing.
+    // The talkers did not know that the network was down.
     talkers.iter_mut().for_each(Part::tell);
     for (pair, (talker, listener)) in PAIRS.into_iter().zip(talkers.iter().zip(&listeners)) {
         let [published, longest_ms, talker_ticks @ ..] = &talker.expect("TALKED")[..] else { panic!("figures") };
@@ -111,7 +111,7 @@ fn the_other_process() {
     let (context, _) = context();
     let main = executor(&context, "main");
     let node = Session::open(options).unwrap().ros(&context).create_node(part).unwrap();
-    // Not on the executor that waits for the network; it publishes what keeps the last ones.
+    // This executor does not wait for the network. Its publisher keeps the last messages only.
     let apart = executor(&context, "apart");
     let ticks = Ticks::start(&context, &apart);
     let (group, publisher) = (apart.create_group("beside", ()), node.create_publisher::<Numbered>("beside").unwrap());
@@ -147,7 +147,7 @@ fn talk(context: &Context, executor: &Executor, node: &Node, pair: Pair, ticks: 
         let told = Arc::clone(&told);
         move || {
             let mut line = String::new();
-            // The end of the pipe ends it, too.
+            // The end of the pipe ends the wait, too.
             let _ = std::io::stdin().read_line(&mut line);
             told.store(true, Ordering::Relaxed);
         }
@@ -171,16 +171,16 @@ fn talk(context: &Context, executor: &Executor, node: &Node, pair: Pair, ticks: 
     executor.spin(SpinOptions::new()).unwrap();
     let (published, longest) = *said.lock().unwrap();
     assert_eq!(publisher.subscription_count(), 1, "it is matched still, or again");
-    // Matching goes on: this topic is new.
+    // A topic that is new after the outage is matched.
     let end = node.create_publisher::<Numbered>(PublisherOptions::new("end").qos(keep_all())).unwrap();
     wait(executor, "the new topic is matched", end.wait_for_subscription());
     end.publish(Numbered { number: published, load: String::new() }).unwrap();
     println!("TALKED {published} {} {}", longest.as_millis(), ticks.figures());
-    // It talks on, since the last message may be among those that are dropped: the test ends it.
+    // The talker keeps publishing until the test ends it, because the last message may be among those that are dropped.
     wait(executor, "the test ends", std::future::pending())
 }
 
-/// The messages that a listener heard.
+/// Messages that a listener got.
 #[derive(Default)]
 struct Heard {
     numbers: Vec<i64>,

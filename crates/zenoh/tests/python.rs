@@ -67,7 +67,7 @@ fn its_client_is_answered() {
     let executor = executor(&context, "main");
     let node = place.host().ros(&context).create_node("adder").unwrap();
     let group = executor.create_group("server", 0);
-    // The peer asks eleven times at once.
+    // The peer sends eleven requests at once.
     let options = ServiceOptions::new("add_two_ints").keep_last(20);
     let handle = executor.handle();
     let server = node.on(&group).create_service::<AddTwoInts, _, _>(

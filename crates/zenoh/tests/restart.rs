@@ -29,7 +29,7 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // SIGKILL: it can tell nobody.
+        // SIGKILL: the process cannot tell others that it ends.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -51,7 +51,7 @@ fn a_peer_that_was_killed_is_met_again_when_it_is_back() {
     });
     let subscription = subscription.unwrap();
     let client = node.create_client::<AddTwoInts>("add_two_ints").unwrap();
-    // A timer that has nothing to do with it goes on all the while.
+    // A timer that is independent of the network keeps running all the time.
     let ticks = Arc::new(AtomicU64::new(0));
     let ticked = Arc::clone(&ticks);
     let others = executor.create_group("others", ());
@@ -64,7 +64,7 @@ fn a_peer_that_was_killed_is_met_again_when_it_is_back() {
         spin(&executor, "the talker is heard");
         wait(&executor, "the server is matched", client.wait_for_service());
         assert_eq!(wait(&executor, "the server answers", client.call(AddRequest { a: n, b: 1 })).unwrap().sum, n + 1);
-        // A call that is never answered, and a server that dies over it.
+        // A call that is never answered, because its server dies.
         let call = client.call(AddRequest { a: 0, b: 0 });
         drop(peer);
         let outcome = wait(&executor, "the call ends", call);

@@ -147,7 +147,7 @@ fn calls_go_both_ways() {
     for n in 0..5 {
         let answered = wait(&executor, "they have the response", async {
             loop {
-                // Nobody tells them of servers: a call that finds none is made again.
+                // ros2-client does not learn of servers, so a call that finds none is repeated.
                 match client.async_call(Summands { a: n, b: 2 }).await {
                     Ok(response) => break response,
                     Err(_) => executor.handle().sleep(ClockKind::Steady, Duration::from_millis(5)).await.unwrap(),
@@ -196,7 +196,7 @@ fn types_that_they_do_not_know_have_a_hash_of_zeros_there() {
         peer.create_subscription::<String>(&topic(&peer, "back", "test_interfaces", "Unknown"), None).unwrap();
     let publisher: Publisher<Unknown> = node.create_publisher("back").unwrap();
     wait(&executor, "they know of us", subscription.wait_for_publisher(&peer));
-    // Their token does not tell us: we may know of them later than they of us.
+    // Their token does not tell if they know our node: we may see them first.
     wait_until(&executor, "they hear it", || {
         publisher.publish(Unknown("without a hash".to_owned())).unwrap();
         subscription.try_take().unwrap().is_some_and(|(data, _)| data == "without a hash")
@@ -252,7 +252,7 @@ fn their_client_has_its_goal_executed_by_our_server() {
     let client = peer.create_action_client::<Order, Sequence, Sequence>(&name("fibonacci"), &action).unwrap();
     let (rejected, status, result, feedback) = blocking(&executor, "they have the result", move || {
         let (goal, accepted) = loop {
-            // Nobody tells them of servers.
+            // ros2-client does not learn of servers, so the goal is sent until one takes it.
             if let Ok(sent) = client.send_goal(Order { order: 4 }) {
                 break sent;
             }
@@ -317,7 +317,7 @@ fn parameters_go_both_ways() {
     let ours = peer.create_parameter_client(&NodeName::new("/", "ours").unwrap()).unwrap();
     let values = blocking(&executor, "they have our value", move || {
         loop {
-            // Nobody tells them of servers.
+            // ros2-client does not learn of servers, so the request is repeated.
             if let Ok(values) = ours.get_parameters(&["gain"]) {
                 break values;
             }

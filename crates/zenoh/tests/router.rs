@@ -18,7 +18,7 @@ fn peers_and_clients_meet_through_a_router() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let place = Place::new();
-    // A peer waits for its router, and goes on meanwhile.
+    // A peer continues without its router, and connects when the router is there.
     let early = Session::open(guest_options(&place.endpoint).listen(["tcp/127.0.0.1:0"])).unwrap();
     let _router = router(&place);
     let client = Session::open(guest_options(&place.endpoint).mode(Mode::Client)).unwrap();
@@ -69,7 +69,7 @@ fn who_cannot_begin_says_why() {
     assert!(reason.contains(&place.endpoint), "{reason}");
 }
 
-/// The endpoint that another process is to connect to.
+/// Variable with the endpoint that another process should connect to.
 const ENDPOINT: &str = "ROSPIN_TEST_ENDPOINT";
 
 #[test]
@@ -91,7 +91,7 @@ fn who_finds_no_router_is_told_how_to_start_one() {
 #[test]
 fn the_lonely_process() {
     let Ok(endpoint) = std::env::var(ENDPOINT) else { return };
-    // Patient, as far as a busy machine needs it.
+    // A long delay, as a busy machine may need.
     let options = guest_options(&endpoint).setting("scouting/delay", "2000");
     let session = Session::open(options).unwrap();
     let (context, _) = context();

@@ -29,7 +29,7 @@ impl Authority {
         Self { directory, issuer: Issuer::new(params, key) }
     }
 
-    /// Issues a certificate for this machine, under that name.
+    /// Issues a certificate for this machine, under the name `name`.
     fn issue(&self, name: &str) {
         let mut params = CertificateParams::new(vec!["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
         params.distinguished_name.push(DnType::CommonName, name);
@@ -59,7 +59,7 @@ impl Authority {
 
 impl Drop for Authority {
     fn drop(&mut self) {
-        // If this fails, the files stay in the directory for temporary ones.
+        // If this fails, the files stay in the directory for temporary files.
         let _ = fs::remove_dir_all(&self.directory);
     }
 }
@@ -93,7 +93,8 @@ fn only_those_with_a_certificate_join() {
     let host = host.ros(&context).create_node("host").unwrap();
     let client = || guest_options(&place.endpoint).mode(Mode::Client);
 
-    // It trusts the host, and shows what another authority issued; it shows nothing; it does not even encrypt.
+    // Three intruders: the first trusts the host, but its certificate is from another authority; the second has no certificate;
+    // the third does not even encrypt.
     let forged = authority.secure(client(), "guest");
     let forged =
         forged.setting("transport/link/tls/connect_certificate", format!("{:?}", stranger.file("guest", "pem")));
@@ -154,13 +155,14 @@ fn a_router_denies_a_topic() {
         let name = node.fully_qualified_name();
         let secret_publisher = node.create_publisher::<Text>("secret").unwrap();
         let publisher = node.create_publisher::<Text>("chatter").unwrap();
-        // Tokens are not denied: they are matched, as far as they can tell.
+        // Access control denies no tokens, so the ends are matched as far as they can tell.
         wait_until(&executor, "they are matched", || {
             publisher.subscription_count() == 1 && chatter.publisher_count() == 1 && secret.publisher_count() == 1
         });
         secret_publisher.publish(text(format!("secret of {name}"))).unwrap();
         publisher.publish(text(format!("chat of {name}"))).unwrap();
-        // On the same way, after the other one.
+        // The chat takes the same path as the secret and was sent after it. Once the chat arrives, a secret that is not there
+        // was denied.
         wait_until(&executor, "it is heard", || chats.lock().unwrap().contains(&format!("chat of {name}")));
         if is_heard {
             wait_until(&executor, "so is the other one", || secrets.lock().unwrap().len() == 1);

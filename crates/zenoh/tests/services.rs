@@ -64,7 +64,7 @@ fn calls_are_awaited_inside_callbacks() {
         async move {
             let both = [caller.call(AddRequest { a: 1, b: 2 }), caller.call(AddRequest { a: 3, b: 4 })];
             let [first, second] = both;
-            // Out of order: both responses find their calls.
+            // The responses arrive out of order, and both find their calls.
             let second = second.await.unwrap().sum;
             let first = first.await.unwrap().sum;
             sums.with(|sums| sums.extend([first, second]));
@@ -90,7 +90,7 @@ fn many_calls_of_many_clients_are_in_flight() {
     let handle = executor.handle();
     let options = ServiceOptions::new("add_two_ints").keep_last(1000).max_in_flight(8);
     let server = adder.on(&group).create_service::<AddTwoInts, _, _>(options, move |request: AddRequest| {
-        // The later ones are answered first.
+        // Later requests are answered first.
         let pause = handle.sleep(ClockKind::Steady, Duration::from_millis(5 - request.b.cast_unsigned() % 5));
         async move {
             assert!(pause.await.is_ok());
@@ -141,7 +141,7 @@ fn who_gets_no_answer_is_told() {
         }
         other => panic!("{other:?}"),
     };
-    // Nobody spins the server: the oldest of three makes room.
+    // The server's executor does not spin, so the oldest of three requests makes room.
     let calls = [1, 2, 3].map(|a| client.call(AddRequest { a, b: 0 }));
     let [displaced, second, third] = calls;
     assert!(unanswered(wait(&executor, "the first one is displaced", displaced)).contains("displaced"));
@@ -198,7 +198,7 @@ fn a_call_ends_with_its_timeout() {
     let guest = Session::open(guest_options(&place.endpoint).call_timeout(Duration::from_millis(100))).unwrap();
     let (adder, caller) =
         (host.ros(&context).create_node("adder").unwrap(), guest.ros(&context).create_node("caller").unwrap());
-    // Its executor never spins.
+    // The executor of this server never spins.
     let idle = context.create_executor(ExecutorOptions::new("idle"));
     let _server = serve(&idle, &adder);
     let client = client(&caller);

@@ -96,7 +96,7 @@ fn the_peers_process() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let session = Session::open(guest_options(&endpoint).shared_memory(wants)).unwrap();
-    // A subscriber of Zenoh's own sees how the last message came.
+    // A plain Zenoh subscriber sees if the last message came through shared memory.
     let by_memory = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&by_memory);
     let key = "0/large/**";

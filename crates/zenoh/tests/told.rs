@@ -70,7 +70,7 @@ fn ends_that_do_not_fit_are_told_once_on_each_side() {
     wait_until(&executor, "both sides are told of each", || {
         ["`/words`", "`/versions`", "`/kept`"].iter().all(|topic| told(topic) >= 2)
     });
-    // Changes of the graph are heard in their order: when the mark is told of, all before it has been.
+    // Changes of the graph arrive in order: when the mark is reported, all earlier changes have been.
     let mark = talker.create_publisher::<Text>("mark").unwrap();
     let marked = listener.on(&group).create_subscription("mark", |_: UInt8MultiArray| ()).unwrap();
     wait_until(&executor, "both sides are told of the mark", || told("`/mark`") >= 2);

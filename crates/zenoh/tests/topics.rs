@@ -77,7 +77,7 @@ fn whatever_is_offered_and_asked_for_both_ends_meet() {
     };
     let pairs = all().flat_map(|offered| all().map(move |asked| (offered, asked)));
     for (n, (offered, asked)) in pairs.enumerate() {
-        // Those of the last round may still be known.
+        // The ends of the last round may still be in the graph.
         let topic = format!("chatter_{n}");
         let publisher = talker.create_publisher::<Text>(PublisherOptions::new(topic.as_str()).qos(offered)).unwrap();
         let group = executor.create_group("listener", Vec::new());
@@ -103,7 +103,7 @@ fn what_makes_room_is_counted() {
     let subscription = listener.on(&group).create_subscription(options, hear(&executor)).unwrap();
     matched(&executor, &publisher, &subscription);
     (0..10).for_each(|number| publisher.publish(text(number.to_string())).unwrap());
-    // Nobody spins meanwhile: the queue fills up on Zenoh's threads.
+    // The executor does not spin meanwhile, so the queue fills up on Zenoh's threads.
     let began = std::time::Instant::now();
     while subscription.missed() < 7 && began.elapsed() < common::PATIENCE {
         std::thread::yield_now();
@@ -198,7 +198,7 @@ fn the_last_word_of_a_latched_talker_that_comes_late_is_heard() {
         let subscription = listener.on(&group).create_subscription(options, hear(&executor)).unwrap();
         let options = PublisherOptions::new(topic).qos(latched(1, Reliability::Reliable));
         let publisher = talker.create_publisher::<Text>(options).unwrap();
-        // Not a moment is waited for the subscription.
+        // The test publishes at once, without waiting for the subscription.
         ["0", "1", "the end"].iter().for_each(|data| publisher.publish(text(*data)).unwrap());
         spin(&executor, "it is heard");
         drop(subscription);
@@ -221,7 +221,7 @@ fn nodes_of_one_session_hear_each_other_and_themselves() {
     let publisher = node.create_publisher::<Text>("chatter").unwrap();
     let handle = executor.handle();
     let echo = publisher.clone();
-    // Each message is answered on the same topic, from inside the callback.
+    // The callback answers each message on the same topic.
     let callback = move |heard: &mut Vec<usize>, message: Text| {
         let count = message.data.len();
         heard.push(count);

@@ -22,7 +22,7 @@ fn network() -> Option<Network> {
 fn a_talker_here_and_a_listener_there() {
     let Some(network) = network() else { return };
     for kind in ["session", "peer"] {
-        // Routers need not come first; here they do, so that nobody waits for a second try.
+        // Routers need not start first. Here they do, so that no connection has to be tried twice.
         let routers: Vec<_> = (0..2).filter(|_| kind == "session").map(|host| network.start(host, "router")).collect();
         routers.iter().for_each(|router| _ = router.expect("ROUTES"));
         let listener = network.start(0, &format!("listener {kind}"));
@@ -55,7 +55,7 @@ fn the_other_process() {
     let executor = executor(&context, "main");
     let at_first = format!("tcp/{FIRST}:7450");
     let options = match (kind, is_first) {
-        // As it is unless told otherwise: with the router of its host.
+        // The default: the router of the own host.
         ("session", _) => SessionOptions::new(),
         (_, true) => SessionOptions::new().connect([]).listen([at_first.as_str()]),
         (_, false) => SessionOptions::new().connect([at_first.as_str()]),
@@ -87,7 +87,7 @@ fn talk(executor: &Executor, node: &Node) {
     let response = wait(executor, "the answer comes", client.call(AddRequest { a: 20, b: 22 }));
     assert_eq!(response, Ok(AddResponse { sum: 42 }));
     println!("ANSWERED");
-    // Until it is told to end, or the test has ended.
+    // Returns when the test sends a line, or closes the pipe because it has ended.
     let _ = std::io::stdin().read_line(&mut String::new());
 }
 
@@ -105,7 +105,7 @@ fn listen(executor: &Executor, node: &Node) {
     executor.spin(SpinOptions::new()).unwrap();
     println!("HEARD");
     drop(subscription);
-    // It serves until the other one has gone.
+    // The server runs until the other process has gone.
     until(executor, node, &["/listener"]);
     println!("ALONE");
 }

@@ -66,6 +66,7 @@ impl EntityState {
 }
 
 /// Scheduler, which decides which activation runs next. It has entities, groups, timers, and a [`Policy`] with the ready set.
+///
 /// It is pure: it never reads a clock, blocks or starts a thread. Once entities are added, [`release`](Self::release),
 /// [`next`](Self::next) and [`complete`](Self::complete) do not allocate.
 ///

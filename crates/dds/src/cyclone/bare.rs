@@ -46,7 +46,8 @@ unsafe extern "C" {
 /// # Safety
 /// The library calls it with the target that [`Bare::start`] gave it, and bytes that are there meanwhile.
 unsafe extern "C" fn heard(target: *const c_void, bytes: *const u8, size: usize) {
-    // SAFETY: it is dropped after the thread that calls this has ended.
+    // SAFETY: `target` is the `Heard` that `Bare::start` passed. It is dropped after the thread that calls this function has
+    // ended.
     let heard = unsafe { &*target.cast::<Heard>() };
     // SAFETY: so many bytes are there for as long as this call takes.
     let bytes = unsafe { slice::from_raw_parts(bytes, size) };

@@ -12,7 +12,7 @@ use super::{Code, EntityQos, Guid, Handle, check, sample, text};
 pub(super) struct Entity(i32);
 
 impl Entity {
-    /// Returns its number in the library.
+    /// Returns the entity's number in the library.
     #[cfg(feature = "bare")]
     pub(super) const fn number(&self) -> i32 {
         self.0
@@ -20,14 +20,14 @@ impl Entity {
 
     fn guid(&self) -> Result<Guid, Code> {
         let mut guid = Guid::default();
-        // SAFETY: there is room for it.
+        // SAFETY: `guid` has the size that the function writes.
         check(unsafe { ffi::rospin_dds_guid(self.0, &raw mut guid) })?;
         Ok(guid)
     }
 
     fn handle(&self) -> Result<Handle, Code> {
         let mut handle = 0;
-        // SAFETY: there is room for it.
+        // SAFETY: `handle` has the size that the function writes.
         check(unsafe { ffi::rospin_dds_instance_handle(self.0, &raw mut handle) })?;
         Ok(handle)
     }
@@ -35,7 +35,7 @@ impl Entity {
 
 impl Drop for Entity {
     fn drop(&mut self) {
-        // SAFETY: the library knows which numbers are entities.
+        // SAFETY: the library checks if a number is that of an entity.
         let code = unsafe { ffi::rospin_dds_delete(self.0) };
         debug_assert!(code >= 0, "{}", Code(code));
     }
@@ -45,7 +45,7 @@ impl Drop for Entity {
 pub(crate) struct Participant {
     participant: Entity,
     guid: Guid,
-    // After the participant.
+    // Declared after `participant`, so that it is dropped, and the domain deleted, after it.
     _domain: Entity,
 }
 
@@ -62,10 +62,10 @@ impl Participant {
         let texts = texts.collect::<Result<Vec<_>, Code>>()?;
         let raw = texts.iter().map(|(name, value)| RawProperty { name: name.as_ptr(), value: value.as_ptr() });
         let raw: Vec<_> = raw.collect();
-        // SAFETY: the text ends with a zero, and is copied.
+        // SAFETY: the text ends with a zero, and the library copies it.
         let domain = Entity(check(unsafe { ffi::rospin_dds_create_domain(domain_id, config.as_ptr()) })?);
         let (data, size) = (user_data.as_ptr().cast(), user_data.len());
-        // SAFETY: so many bytes and so many properties are there, and are copied.
+        // SAFETY: data and properties have the lengths that are passed, and the library copies them.
         let code = unsafe { ffi::rospin_dds_create_participant(domain_id, data, size, raw.as_ptr(), raw.len()) };
         let participant = Entity(check(code)?);
         Ok(Self { guid: participant.guid()?, participant, _domain: domain })
@@ -75,7 +75,7 @@ impl Participant {
         self.guid
     }
 
-    /// Returns its number in the library.
+    /// Returns the participant's number in the library.
     #[cfg(feature = "bare")]
     pub(super) const fn number(&self) -> i32 {
         self.participant.0
@@ -86,7 +86,7 @@ impl Participant {
         let (name, type_name) = (text(name)?, text(type_name)?);
         let mut sertype = ptr::null();
         let (name, type_name) = (name.as_ptr(), type_name.as_ptr());
-        // SAFETY: the texts end with zeros and are copied, and there is room for the type.
+        // SAFETY: the texts end with zeros and are copied, and `sertype` has the size that the function writes.
         let code = unsafe { ffi::rospin_dds_create_topic(self.participant.0, name, type_name, &raw mut sertype) };
         Ok((Entity(check(code)?), sertype))
     }
@@ -109,9 +109,9 @@ struct Told<L> {
     _listen: Arc<L>,
 }
 
-// SAFETY: the pointer in it is only the library's, to something that may be shared and sent.
+// SAFETY: only the library uses the pointer in it, and what it points to is `Send` and `Sync`.
 unsafe impl<L: Send + Sync> Send for Told<L> {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl<L: Send + Sync> Sync for Told<L> {}
 
 impl<L: Listen> Told<L> {
@@ -127,13 +127,13 @@ pub(crate) struct Writer<L> {
     sertype: *const SerType,
     guid: Guid,
     handle: Handle,
-    // After the writer.
+    // Declared after `writer`, so that the listener is dropped after it.
     _told: Told<L>,
 }
 
 // SAFETY: the library may be called on any thread, and the type's pointer is only passed back to it.
 unsafe impl<L: Send + Sync> Send for Writer<L> {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl<L: Send + Sync> Sync for Writer<L> {}
 
 impl<L: Listen> Writer<L> {
@@ -147,7 +147,7 @@ impl<L: Listen> Writer<L> {
         let (topic, sertype) = participant.topic(topic, type_name)?;
         let (told, qos) = (Told::new(listen), raw_qos(qos));
         let (participant, listener) = (participant.participant.0, &raw const *told.raw);
-        // SAFETY: the listener is dropped after the writer; all else is copied.
+        // SAFETY: the listener is dropped after the writer. The library copies everything else.
         let code = unsafe { ffi::rospin_dds_create_writer(participant, topic.0, &raw const qos, listener) };
         let writer = Entity(check(code)?);
         let (guid, handle) = (writer.guid()?, writer.handle()?);
@@ -169,7 +169,7 @@ impl<L: Listen> Writer<L> {
     /// Sends a message, encapsulation header first, and leaves the vector empty. What is in this process gets it on this
     /// thread. A reliable writer that is far ahead of its readers waits for a tenth of a second, and times out.
     pub(crate) fn write(&self, bytes: &mut Vec<u8>) -> Result<(), Code> {
-        // SAFETY: the type is the one of its topic.
+        // SAFETY: `sertype` is the type of the writer's topic.
         unsafe { sample::write(self.writer.0, self.sertype, bytes) }
     }
 }
@@ -182,7 +182,7 @@ impl Probe {
     /// Returns false if that reader is reliable, elsewhere, and has not answered the writer yet. It asks later for what is written
     /// before it does, as far as the writer still has it.
     pub(crate) fn is_heard(self, reader: Handle) -> bool {
-        // SAFETY: the library knows which numbers are entities.
+        // SAFETY: the library checks if a number is that of an entity.
         unsafe { ffi::rospin_dds_is_heard(self.0, reader) != 0 }
     }
 }
@@ -191,7 +191,7 @@ impl Probe {
 pub(crate) struct Reader<L> {
     _reader: Entity,
     guid: Guid,
-    // After the reader.
+    // Declared after the reader, so that the listener is dropped after it.
     _told: Told<L>,
 }
 
@@ -209,7 +209,7 @@ impl<L: Listen> Reader<L> {
         let (told, qos) = (Told::new(listen), raw_qos(qos));
         let receiver = listener::receiver(receive);
         let (participant, listener) = (participant.participant.0, &raw const *told.raw);
-        // SAFETY: the listener is dropped after the reader, the receiver is the library's; all else is copied.
+        // SAFETY: the listener is dropped after the reader, and the library owns the receiver. It copies everything else.
         let code = unsafe {
             ffi::rospin_dds_create_reader(participant, topic.0, &raw const qos, listener, &raw const receiver)
         };
@@ -225,21 +225,21 @@ impl<L: Listen> Reader<L> {
 /// Tells of what discovery finds, for as long as it lives.
 pub(crate) struct Discovery<D> {
     _readers: Vec<Entity>,
-    // After the readers.
+    // Declared after the readers, so that it is dropped after them.
     _raw: Box<RawDiscovery>,
     _discover: Arc<D>,
 }
 
-// SAFETY: the pointer in it is only the library's, to something that may be shared and sent.
+// SAFETY: only the library uses the pointer in it, and what it points to is `Send` and `Sync`.
 unsafe impl<D: Send + Sync> Send for Discovery<D> {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl<D: Send + Sync> Sync for Discovery<D> {}
 
 impl<D: Discover> Discovery<D> {
     pub(crate) fn start(participant: &Participant, discover: &Arc<D>) -> Result<Self, Code> {
         let raw = Box::new(listener::discovery(&**discover));
         let mut readers = [0; 3];
-        // SAFETY: it is dropped after the readers, and there is room for those.
+        // SAFETY: `raw` is dropped after the readers, and `readers` has room for all that the function writes.
         let code = unsafe { ffi::rospin_dds_discover(participant.participant.0, &raw const *raw, &raw mut readers) };
         let readers = readers.into_iter().filter(|reader| *reader > 0).map(Entity).collect();
         check(code)?;

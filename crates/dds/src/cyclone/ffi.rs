@@ -1,14 +1,14 @@
-//! The declarations of `c/rospin_dds.h`, once more for Rust; that file explains each.
+//! Declarations of `c/rospin_dds.h` for Rust. That file explains each of them.
 
 use std::ffi::{c_char, c_void};
 
-/// A type of messages as the library knows it.
+/// Type of messages in the library.
 #[repr(C)]
 pub(super) struct SerType {
     _private: [u8; 0],
 }
 
-/// A message as it travels.
+/// Encoded message in the library.
 #[repr(C)]
 pub(super) struct RawSample {
     _private: [u8; 0],

@@ -1,4 +1,4 @@
-//! Traits whose methods the library calls, on its own threads and on those that are in a call of it.
+//! Traits whose methods the library calls, on its own threads and on threads that are in a call of the library.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::NonNull;
@@ -17,7 +17,7 @@ pub(crate) trait Listen: Send + Sync + 'static {
 
 /// The receiver of a reader's messages.
 pub(crate) trait Receive: Send + Sync + 'static {
-    /// A message came from that writer.
+    /// Handles a message of the writer `writer`.
     fn arrived(&self, sample: Sample, writer: Handle, id: &Guid);
 }
 
@@ -32,12 +32,12 @@ pub(crate) struct Found<'a> {
     pub(crate) is_reliable: bool,
     /// As in the standard: 0 volatile, 1 transient local.
     pub(crate) durability: i32,
-    /// Zero keeps all, negative if it is not known.
+    /// Depth of the history; 0 for keep all, negative if unknown.
     pub(crate) depth: i32,
     pub(crate) user_data: &'a [u8],
 }
 
-/// Something that is told of what discovery finds.
+/// Receiver of discovery's findings.
 pub(crate) trait Discover: Send + Sync + 'static {
     /// A reader or writer is there; perhaps it was before.
     fn came(&self, found: &Found<'_>);
@@ -77,9 +77,9 @@ pub(super) fn receiver<R: Receive>(receive: R) -> RawReceiver {
 /// The library calls it with the target that [`receiver`] gave it, a sample that is the receiver's, and an id that is there meanwhile.
 unsafe extern "C" fn arrived<R: Receive>(target: *const c_void, sample: *mut RawSample, writer: u64, id: *const Guid) {
     let Some(sample) = NonNull::new(sample) else { return };
-    // SAFETY: the count of it is ours.
+    // SAFETY: the library passed one reference count of the sample to this function.
     let sample = unsafe { Sample::from_raw(sample) };
-    // SAFETY: `forget` is not called before the last call of this has returned.
+    // SAFETY: `forget` is not called before the last call of this function has returned.
     let receive = unsafe { &*target.cast::<R>() };
     // SAFETY: it is there for as long as this call takes.
     receive.arrived(sample, writer, unsafe { &*id });
@@ -88,7 +88,7 @@ unsafe extern "C" fn arrived<R: Receive>(target: *const c_void, sample: *mut Raw
 /// # Safety
 /// The library calls it once, as the last one.
 unsafe extern "C" fn forget<R: Receive>(target: *const c_void) {
-    // SAFETY: it was boxed, and nobody else has it.
+    // SAFETY: the target came from a box, and nobody else has it.
     drop(unsafe { Box::from_raw(target.cast_mut().cast::<R>()) });
 }
 
@@ -100,23 +100,23 @@ pub(super) fn discovery<D: Discover>(discover: &D) -> RawDiscovery {
 /// # Safety
 /// The library calls it with the target that [`discovery`] gave it, and an endpoint that is there meanwhile.
 unsafe extern "C" fn endpoint<D: Discover>(target: *const c_void, endpoint: *const RawEndpoint) {
-    // SAFETY: whoever listens is kept until the library has deleted the readers of discovery.
+    // SAFETY: `Discovery` keeps the target until the library has deleted the readers of discovery.
     let discover = unsafe { &*target.cast::<D>() };
-    // SAFETY: it is there for as long as this call takes.
+    // SAFETY: the endpoint is valid during this call.
     let raw = unsafe { &*endpoint };
     if raw.is_alive == 0 {
         return discover.went(raw.guid, raw.handle);
     }
-    // SAFETY: an endpoint that is alive has one, for as long as this call takes.
+    // SAFETY: an endpoint that is alive has a topic name, which is valid during this call.
     let topic = unsafe { borrow(raw.topic_name) };
-    // SAFETY: as above.
+    // SAFETY: as for the topic name.
     let type_name = unsafe { borrow(raw.type_name) };
-    // Names that are not Unicode are none of ROS.
+    // Names that are not Unicode are not of ROS.
     let (Some(topic), Some(type_name)) = (topic, type_name) else { return };
     let user_data = if raw.user_data.is_null() {
         &[]
     } else {
-        // SAFETY: so many bytes are there for as long as this call takes.
+        // SAFETY: the user data has the length that is passed, and is valid during this call.
         unsafe { slice::from_raw_parts(raw.user_data.cast(), raw.user_data_size) }
     };
     discover.came(&Found {
@@ -140,7 +140,7 @@ unsafe fn borrow<'a>(from: *const c_char) -> Option<&'a str> {
     if from.is_null() {
         return None;
     }
-    // SAFETY: the caller promises it.
+    // SAFETY: the caller guarantees that the text ends with a zero and is valid.
     let text = unsafe { CStr::from_ptr(from) };
     text.to_str().ok()
 }
@@ -150,7 +150,7 @@ unsafe fn borrow<'a>(from: *const c_char) -> Option<&'a str> {
 unsafe extern "C" fn participant<D: Discover>(target: *const c_void, guid: *const [u8; 16], is_alive: i32) {
     // SAFETY: as in `endpoint`.
     let discover = unsafe { &*target.cast::<D>() };
-    // SAFETY: it is there for as long as this call takes.
+    // SAFETY: the identifier is valid during this call.
     let guid = unsafe { *guid };
     discover.participant(guid, is_alive != 0);
 }

@@ -57,9 +57,9 @@ impl Code {
 
 impl std::fmt::Display for Code {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // SAFETY: it is a function of any number.
+        // SAFETY: the function accepts any number.
         let text = unsafe { ffi::rospin_dds_error(self.0) };
-        // SAFETY: what it returns is a text that is part of the program.
+        // SAFETY: the function returns a text that is part of the program.
         let text = unsafe { CStr::from_ptr(text) };
         f.write_str(&text.to_string_lossy())
     }

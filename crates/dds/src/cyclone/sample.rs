@@ -1,4 +1,4 @@
-//! Messages as they travel.
+//! Encoded messages.
 
 use std::ptr::NonNull;
 use std::slice;
@@ -11,9 +11,9 @@ use super::ffi::{self, RawSample, SerType};
 #[derive(Debug)]
 pub(crate) struct Sample(NonNull<RawSample>);
 
-// SAFETY: nothing is changed in it but its count, which is atomic.
+// SAFETY: only the sample's reference count ever changes, and it is atomic.
 unsafe impl Send for Sample {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl Sync for Sample {}
 
 impl Sample {
@@ -25,9 +25,9 @@ impl Sample {
 
     pub(crate) fn bytes(&self) -> &[u8] {
         let mut size = 0;
-        // SAFETY: it lives as long as this has its count.
+        // SAFETY: the sample lives as long as this value has a reference count of it.
         let bytes = unsafe { ffi::rospin_dds_sample_bytes(self.0.as_ptr(), &raw mut size) };
-        // SAFETY: so many bytes are there for as long as the sample lives, and nobody writes to them any more.
+        // SAFETY: the bytes have that size, live as long as the sample, and do not change any more.
         unsafe { slice::from_raw_parts(bytes, size) }
     }
 }
@@ -42,7 +42,7 @@ impl Sample {
     /// Its number among those of its writer, which leave nothing out. `None` if it did not come over the network: nothing is
     /// missing there.
     pub(crate) fn number(&self) -> Option<u64> {
-        // SAFETY: it lives as long as this has its count.
+        // SAFETY: the sample lives as long as this value has a reference count of it.
         let number = unsafe { ffi::rospin_dds_sample_number(self.0.as_ptr()) };
         (number > 0).then_some(number)
     }
@@ -57,7 +57,7 @@ impl Sample {
 
 impl Drop for Sample {
     fn drop(&mut self) {
-        // SAFETY: the count is this value's.
+        // SAFETY: this value owns the reference count that is released.
         unsafe { ffi::rospin_dds_sample_drop(self.0.as_ptr()) }
     }
 }
@@ -88,7 +88,7 @@ const COPIED_MAX: usize = 2048;
 /// The writer makes its samples with that type.
 pub(super) unsafe fn write(writer: i32, sertype: *const SerType, bytes: &mut Vec<u8>) -> Result<(), Code> {
     if bytes.len() <= COPIED_MAX {
-        // SAFETY: the type is the writer's, and so many bytes are there.
+        // SAFETY: `sertype` is the writer's type, and the bytes have the length that is passed.
         let code = unsafe { ffi::rospin_dds_write_copy(writer, sertype, bytes.as_ptr(), bytes.len()) };
         bytes.clear();
         return super::check(code).map(drop);
@@ -96,11 +96,11 @@ pub(super) unsafe fn write(writer: i32, sertype: *const SerType, bytes: &mut Vec
     let spare = SPARE.try_lock().ok().and_then(|mut kept| kept.pop()).unwrap_or_default();
     let mut bytes = std::mem::replace(bytes, spare);
     let size = bytes.len();
-    // It may be sent up to the next multiple of four.
+    // The library may send the bytes up to the next multiple of four.
     bytes.resize(size.next_multiple_of(4), 0);
     let mut bytes = std::mem::ManuallyDrop::new(bytes);
     let (start, capacity) = (bytes.as_mut_ptr(), bytes.capacity());
-    // SAFETY: the type is the writer's, and the bytes are the library's from now on.
+    // SAFETY: `sertype` is the writer's type, and the library owns the bytes from now on.
     let code = unsafe { ffi::rospin_dds_write_adopt(writer, sertype, start, size, capacity, free) };
     super::check(code).map(drop)
 }
@@ -110,6 +110,6 @@ pub(super) unsafe fn write(writer: i32, sertype: *const SerType, bytes: &mut Vec
 /// # Safety
 /// Only the library calls it, once for each.
 unsafe extern "C" fn free(start: *mut u8, capacity: usize) {
-    // SAFETY: it was a vector with that capacity, which nobody else has.
+    // SAFETY: the pointer came from a vector with that capacity, and nobody else has it.
     keep(unsafe { Vec::from_raw_parts(start, 0, capacity) });
 }

@@ -17,7 +17,7 @@ use rustdds::{
 
 use super::wait;
 
-/// Sends bytes as they are, as little-endian CDR.
+/// Adapter that sends bytes as they are, as little-endian CDR.
 pub(crate) struct Raw;
 
 impl SerializerAdapter<Vec<u8>> for Raw {
@@ -37,7 +37,7 @@ fn qos() -> QosPolicies {
     QosPolicyBuilder::new().reliability(reliable).history(History::KeepLast { depth: 1000 }).build()
 }
 
-/// A participant that knows nothing of ROS.
+/// Participant that knows nothing of ROS.
 pub(crate) struct Stranger(DomainParticipant);
 
 impl Stranger {

@@ -25,7 +25,7 @@ impl Place {
         Self { endpoint: format!("tcp/127.0.0.1:{port}") }
     }
 
-    /// A session that the others find.
+    /// Returns a session that others can connect to.
     pub(crate) fn host(&self) -> Session {
         Session::open(isolated().listen([self.endpoint.as_str()])).expect("a session")
     }
