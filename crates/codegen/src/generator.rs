@@ -84,8 +84,8 @@ impl Generator {
         self
     }
 
-    /// Sets the distribution of ROS 2 for which types are generated, such as `humble`. By default that of `ROS_DISTRO`, or else
-    /// Jazzy. It decides about the definitions of shipped packages, and for Humble types have no hash.
+    /// Sets the distribution of ROS 2 for which types are generated, such as `humble`. The default is the one that `ROS_DISTRO`
+    /// names, or Jazzy. Shipped packages get the definitions of that distribution. Types for Humble have no hash.
     #[must_use]
     pub fn distribution(mut self, name: impl Into<String>) -> Self {
         self.distribution = Some(name.into());

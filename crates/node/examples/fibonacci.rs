@@ -59,7 +59,7 @@ async fn execute(goal: GoalHandle<Fibonacci>, executor: ExecutorHandle, pace: Du
     let mut numbers = vec![0, 1];
     for n in 1..goal.goal().order.max(1) as usize {
         if goal.is_cancel_requested() {
-            // Only fails if nobody asked to cancel.
+            // This fails only if no client asked to cancel the goal.
             let _ = goal.canceled(Sequence { sequence: numbers });
             return;
         }

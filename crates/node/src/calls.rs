@@ -1,4 +1,5 @@
-//! Calls under way, for middlewares: which response belongs to which call, and which calls no server is left for.
+//! Calls that wait for responses, for middlewares: finds the call of each response, and ends the calls for which no server is
+//! left.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,17 +7,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures_channel::oneshot;
 
-/// The calls of one client that wait for a response, and the servers that may answer them.
+/// Calls of one client that wait for a response, and the servers that may answer them.
 ///
-/// Not every middleware tells a client that a server died with its request. But each tells that the server has gone: a
-/// call ends when all servers that were there when it was sent have gone.
+/// Not every middleware tells a client that a server died with its request. But each of them reports that the server has gone.
+/// A call ends when all servers that existed when it was sent have gone.
 pub struct Calls<T>(Mutex<State<T>>);
 
 struct State<T> {
     waiting: BTreeMap<i64, Waiting<T>>,
     /// The number of the last call.
     last: i64,
-    /// The servers, each with the number of its arrival.
+    /// Servers, each with the number of its arrival.
     servers: BTreeMap<Vec<u8>, u64>,
     arrivals: u64,
     is_closed: bool,
@@ -38,15 +39,14 @@ impl<T> Default for Calls<T> {
 
 impl<T> Calls<T> {
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        // Every change under the lock is complete before anything can panic.
+        // Every change under the lock is complete before anything can panic, so its poison is ignored.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a call: returns its number, counted from 1, and the future of its response. The future fails if the call
-    /// ends without one.
+    /// Begins a call. Returns its number, from 1, and a future of its response, which fails if the call ends without one.
     ///
-    /// To be called before the request is sent: the response may be faster than whoever sends. If no server is known after
-    /// this, the call is to be forgotten: no server's end would end it.
+    /// Call it before sending the request, because the response may arrive before the sending method has returned. If no server
+    /// is known after that, [forget](Self::forget) the call: no server's end would end it.
     pub fn begin(&self) -> (i64, oneshot::Receiver<T>) {
         let (sender, receiver) = oneshot::channel();
         let mut state = self.lock();
@@ -58,22 +58,22 @@ impl<T> Calls<T> {
         (number, receiver)
     }
 
-    /// Hands a response to its call, unless that has ended.
+    /// Passes a response to its call, unless the call has ended.
     pub fn respond(&self, number: i64, response: T) {
         let waiting = self.lock().waiting.remove(&number);
         if let Some(waiting) = waiting {
-            // The caller may have lost interest meanwhile.
+            // The caller may have dropped the future meanwhile.
             let _ = waiting.sender.send(response);
         }
     }
 
-    /// Forgets a call that nobody waits for any more.
+    /// Forgets a call whose caller does not wait any more.
     pub fn forget(&self, number: i64) {
         let forgotten = self.lock().waiting.remove(&number);
         drop(forgotten);
     }
 
-    /// Notes that a server is there. Nothing happens if it was there before.
+    /// Notes that a server appeared. Does nothing if the server is known already.
     pub fn server_came(&self, id: &[u8]) {
         let mut state = self.lock();
         if !state.servers.contains_key(id) {
@@ -83,8 +83,8 @@ impl<T> Calls<T> {
         }
     }
 
-    /// Notes that a server has gone. Returns the number of the newest call that no server is left for, if there is one:
-    /// it and those before it are to be [ended](Self::end_until), at once or after the time that the last responses may
+    /// Notes that a server has gone. Returns the number of the newest call for which no server is left; `None` if every call
+    /// still has one. [End](Self::end_until) that call and all earlier ones, at once or after the time that last responses may
     /// need.
     pub fn server_went(&self, id: &[u8]) -> Option<i64> {
         let mut state = self.lock();
@@ -95,7 +95,7 @@ impl<T> Calls<T> {
         orphan.map(|(number, _)| *number)
     }
 
-    /// Returns how many servers are there.
+    /// Returns the number of servers that are known.
     pub fn server_count(&self) -> usize {
         self.lock().servers.len()
     }
@@ -106,11 +106,11 @@ impl<T> Calls<T> {
         let later = state.waiting.split_off(&number.saturating_add(1));
         let ended = std::mem::replace(&mut state.waiting, later);
         drop(state);
-        // Wakes the callers.
+        // Dropping the senders wakes the callers.
         drop(ended);
     }
 
-    /// Ends all calls, and those to come: the client is gone.
+    /// Ends all calls, and all that begin later, because the client was dropped.
     pub fn close(&self) {
         let mut state = self.lock();
         state.is_closed = true;
@@ -119,7 +119,7 @@ impl<T> Calls<T> {
         drop(ended);
     }
 
-    /// Returns true if the client is gone.
+    /// Returns true if [`close`](Self::close) was called.
     pub fn is_closed(&self) -> bool {
         self.lock().is_closed
     }

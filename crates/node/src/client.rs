@@ -13,7 +13,7 @@ use crate::names::TypeName;
 use crate::node::Node;
 use crate::options::ClientOptions;
 
-/// Calls a service. Cheap to clone; clones are the same client.
+/// Client of a service. Cheap to clone; clones are the same client.
 pub struct Client<S: Service>(Arc<Inner<S>>);
 
 struct Inner<S: Service> {
@@ -64,12 +64,12 @@ impl<S: Service> Client<S> {
         self.0.link.count() > 0
     }
 
-    /// Waits until a server is matched.
+    /// Returns a future that resolves once a server is matched.
     pub fn wait_for_service(&self) -> impl Future<Output = ()> + Send + 'static {
         self.0.link.wait()
     }
 
-    /// Returns how many responses could not be decoded. Their calls never end.
+    /// Returns the number of responses that could not be decoded. Their calls never end, unless they have a timeout.
     #[must_use]
     pub fn undecodable(&self) -> u64 {
         self.0.link.undecodable()

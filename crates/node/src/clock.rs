@@ -11,11 +11,10 @@ use crate::node::Node;
 use crate::options::SubscriptionOptions;
 use crate::subscription::Subscription;
 
-/// Makes ROS time follow `/clock` for as long as this lives. After its drop ROS time stands still until somebody sets
-/// it.
+/// Guard that makes ROS time follow `/clock` until it is dropped. ROS time then stands still until it is set again.
 ///
-/// If several nodes of a context follow `/clock`, only one of them sets the time: each of them gets the same message.
-/// When that one or its executor is dropped, another one takes over.
+/// If several nodes of a context follow `/clock`, only one of them sets the time, because each of them gets the same messages.
+/// When that node's guard or its executor is dropped, another node takes over.
 #[derive(Debug)]
 #[must_use = "time stands still when it is dropped"]
 pub struct SimTime {
@@ -33,7 +32,7 @@ impl SimTime {
         let is_followed = || Follower::all().iter().any(|other| other.time == time);
         if !is_followed() {
             drop(time.set_active(false));
-            // Another thread may have activated it between the check and the call.
+            // Another thread may have activated ROS time between the check and the call.
             if is_followed() {
                 drop(time.set_active(true));
             }
@@ -60,7 +59,7 @@ impl Node {
         let subscription =
             self.on(&group).create_subscription(options, move |time: &mut RosTime, message: Clock| {
                 if of_callback.leads() {
-                    // Not awaited: the jump callbacks may be on this executor, and then waiting would deadlock.
+                    // The barrier is not awaited: the jump callbacks may be on this executor, and then waiting would deadlock.
                     drop(time.set(message.clock.into()));
                 }
             })?;

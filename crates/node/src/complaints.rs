@@ -1,4 +1,4 @@
-//! Complaints: what keeps a network from doing what its programs want, told once.
+//! Complaints: problems of a network that its programs should know of, each logged once.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,15 +7,15 @@ use std::sync::{Mutex, PoisonError};
 /// The number of complaints after which nothing is told any more. Memory stays bounded, and so does the log.
 const TOLD_MAX: usize = 1000;
 
-/// Tells of each matter once, as a warning to the log. In a program without a logger it goes to stderr, where `ros2`
-/// tools have their warnings, too.
+/// Log of complaints. Each matter is logged once, as a warning. In a program without a logger it goes to stderr, as the
+/// warnings of `ros2` tools do.
 #[derive(Default)]
 pub struct Complaints(Mutex<BTreeSet<String>>);
 
 impl Complaints {
-    /// Tells `text`, unless something was told of the matter before. Returns true if it was told now.
+    /// Logs `text`, unless something was logged about `matter` before. Returns true if it was logged now.
     ///
-    /// Calls the program's logger, so no lock may be held that the logger could want.
+    /// It calls the program's logger, so the caller must hold no lock that the logger could need.
     pub fn tell(&self, matter: impl Into<String>, text: &str) -> bool {
         let is_new = {
             let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);

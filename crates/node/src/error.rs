@@ -4,7 +4,7 @@ use rospin_engine::SourceError;
 
 use crate::names::NameError;
 
-/// A middleware's refusal, in its own words.
+/// Error of a middleware, as the text that the middleware gives.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Refused(pub String);
@@ -16,7 +16,7 @@ pub enum TopicError {
     /// The topic's or the type's name is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The middleware refused.
+    /// The middleware could not create the publisher or subscription.
     #[error("could not create an entity of topic `{topic}`: {reason}")]
     Refused {
         /// The topic.
@@ -34,13 +34,13 @@ pub enum TopicError {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PublishError {
-    /// Subscriptions are so far behind, or the network is so slow, that there is no room for the message.
+    /// There is no room for the message, because a subscription is far behind or the network is slow.
     #[error("topic `{topic}` has too many messages on their way; this one was not published")]
     Full {
         /// The topic.
         topic: String,
     },
-    /// It is of another type than its topic, which only [dynamic](crate::dynamic) messages can be.
+    /// The message has another type than its topic. That is possible only with [dynamic](crate::dynamic) messages.
     #[error("topic `{topic}` is of type {expected}; a message of type {found} was not published")]
     WrongType {
         /// The topic.
@@ -50,7 +50,7 @@ pub enum PublishError {
         /// The type of the message.
         found: String,
     },
-    /// The middleware could not encode or send it.
+    /// The middleware could not encode or send the message.
     #[error("could not publish on topic `{topic}`: {reason}")]
     Failed {
         /// The topic.
@@ -67,7 +67,7 @@ pub enum ServiceError {
     /// The service's or the type's name is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The middleware could not create it.
+    /// The middleware could not create the server or client.
     #[error("could not create an entity of service `{service}`: {reason}")]
     Refused {
         /// The service's name.
@@ -99,8 +99,8 @@ pub enum CallError {
         /// The middleware's reason.
         reason: String,
     },
-    /// The server got the request, and will not answer it: it ended, its callback panicked, or newer requests made it forget
-    /// this one. Not every middleware tells.
+    /// The server got the request and will not answer it: the server ended, its callback panicked, or newer requests displaced
+    /// this one. Not every middleware reports that.
     #[error("service `{service}` will not answer this call: {reason}")]
     Unanswered {
         /// The service.

@@ -9,7 +9,7 @@ use rospin_engine::{
     ReentrantGroup, Source, SourceError, TimeJump, Timer, TimerError, TimerOptions,
 };
 
-/// A node's own group: mutually exclusive, without a payload, on the main executor of its [`Ros`](crate::Ros).
+/// Own group of a node: mutually exclusive, without a payload, on the main executor of its [`Ros`](crate::Ros).
 pub struct OwnGroup(pub(crate) CallbackGroup<()>);
 
 impl fmt::Debug for OwnGroup {
@@ -48,7 +48,7 @@ pub trait Group {
     ) -> Result<Timer, TimerError>
     where
         Self: Sized;
-    /// Creates a callback that is told when ROS time jumps back, or to another source.
+    /// Creates a callback that runs when ROS time jumps back, or changes its source.
     #[doc(hidden)]
     fn create_reset_callback(
         &self,
@@ -62,9 +62,9 @@ pub trait Group {
 const RESET: JumpThreshold =
     JumpThreshold { min_forward: None, min_backward: Some(Duration::from_nanos(1)), on_clock_change: true };
 
-/// A group that runs at most one callback at a time.
+/// Callback group that runs at most one callback at a time.
 pub trait Exclusive: Group {
-    /// The state that the group's callbacks share.
+    /// Type of the payload, which the group's callbacks share.
     type Payload: Send + 'static;
 
     #[doc(hidden)]

@@ -5,11 +5,11 @@ use std::pin::Pin;
 /// A future that a middleware returns.
 pub type Awaited<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// The other ends that a subscription, a publisher or a client is matched with.
+/// Matches of a subscription, a publisher or a client: the ends in other processes that it is connected with.
 pub trait Matches: Send + Sync + 'static {
-    /// Returns their number, as far as it is known at this moment.
+    /// Returns the number of matches that are known at this moment.
     fn count(&self) -> usize;
 
-    /// Waits until there is at least one.
+    /// Returns a future that resolves once there is at least one match.
     fn wait(&self) -> Awaited<()>;
 }

@@ -1,8 +1,8 @@
-//! The seam to a middleware: publishers, subscriptions, services and clients, and nothing else.
+//! The interface between nodes and a middleware: publishers, subscriptions, services and clients, and nothing else.
 //!
-//! What travels through it are payloads: CDR behind its header, as [`rospin_wire::cdr::to_payload`] makes it. So a middleware knows
-//! nothing of types but their names, and its code is compiled once. What arrives is a [`Source`]: the middleware's threads notify,
-//! an executor's thread takes and decodes. None of them calls a callback.
+//! Payloads pass it: CDR behind its header, as [`rospin_wire::cdr::to_payload`] encodes it. So a middleware knows only the
+//! names of types, and its code is compiled once. Messages and requests arrive at a [`Source`]: the middleware's threads
+//! notify, and an executor's thread takes and decodes them. The middleware's threads never call a callback.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ use crate::matches::{Awaited, Matches};
 use crate::names::{FullName, NodeName, TypeName};
 use crate::qos::Qos;
 
-/// The threads of Cyclone DDS: those that read the network, hand messages on, and send what is due; its garbage collector, and the one
-/// that looks after new matches.
+/// Threads of Cyclone DDS. Some read the network, hand messages on, or send what is due. Others collect garbage, or look after
+/// new matches.
 pub const CYCLONE_DDS_THREADS: ForeignThreads = ForeignThreads {
     middleware: "DDS",
     kinds: &[
@@ -34,8 +34,8 @@ pub const CYCLONE_DDS_THREADS: ForeignThreads = ForeignThreads {
     ],
 };
 
-/// The threads of Zenoh's runtimes: those that read and write the network; and those that accept links, find others and run what is
-/// Zenoh's own.
+/// Threads of Zenoh's runtimes. Some read and write the network. Others accept connections, find other processes, or run
+/// Zenoh's own tasks.
 pub const ZENOH_THREADS: ForeignThreads = ForeignThreads {
     middleware: "Zenoh",
     kinds: &[
@@ -47,35 +47,36 @@ pub const ZENOH_THREADS: ForeignThreads = ForeignThreads {
     ],
 };
 
-/// Moves payloads between nodes.
+/// Middleware that moves payloads between nodes.
 ///
-/// Programs choose one for their [`Ros`](crate::Ros) and call [nodes](crate::Node). An implementation starts what threads it needs
-/// by itself; they only move bytes and notify.
+/// Programs choose one for their [`Ros`](crate::Ros), and use [nodes](crate::Node) only. An implementation starts the threads
+/// that it needs. These only move bytes and notify.
 ///
-/// Losses that only the middleware sees it counts with [`Notifier::count_lost`](rospin_engine::Notifier::count_lost).
+/// The middleware counts losses that only it notices with [`Notifier::count_lost`](rospin_engine::Notifier::count_lost).
 pub trait Middleware: Send + Sync + 'static {
-    /// Returns the graph of the network. The middleware enters what belongs to other processes, on whichever thread hears of it;
-    /// what belongs to this one is entered above.
+    /// Returns the graph of the network. The middleware enters nodes and endpoints of other processes, on any thread. This
+    /// crate enters those of this process.
     fn graph(&self) -> &Arc<Graph>;
 
-    /// Returns the threads that it starts, which are raised above real-time executors; none unless it says so.
+    /// Returns the kinds of threads that the middleware starts, which are raised above real-time executors. The default is
+    /// none.
     fn threads(&self) -> Option<ForeignThreads> {
         None
     }
 
-    /// Makes a node known. It is in the graph as long as what is returned lives.
+    /// Announces a node, which is in the graph until the returned value is dropped.
     ///
     /// # Errors
-    /// If it cannot.
+    /// If the middleware cannot announce the node. The text is the reason.
     fn create_node(&self, name: &NodeName) -> Result<Box<dyn NodeEnd>, Refused>;
 }
 
-/// A node as a middleware has it.
+/// The middleware's side of a node.
 pub trait NodeEnd: Send + Sync + 'static {
     /// Creates a publisher of payloads of that type.
     ///
     /// # Errors
-    /// If it cannot.
+    /// If the middleware cannot create it. The text is the reason.
     fn create_publisher(
         &self,
         topic: &FullName,
@@ -83,12 +84,12 @@ pub trait NodeEnd: Send + Sync + 'static {
         qos: &Qos,
     ) -> Result<Box<dyn PublisherEnd>, Refused>;
 
-    /// Creates a subscription: messages go to `delivery`, on any thread, in the order of their arrival. Only messages that are sent
-    /// from then on, unless `qos` asks for those that were latched; and none that was published through the same middleware object,
-    /// since those are delivered without it.
+    /// Creates a subscription, which passes payloads to `delivery`, on any thread, in the order of their arrival. It receives
+    /// messages that are sent from then on; those that publishers kept only if `qos` is transient local. It must leave out
+    /// messages that were published through the same middleware object, because this crate delivers those itself.
     ///
     /// # Errors
-    /// If it cannot.
+    /// If the middleware cannot create it. The text is the reason.
     fn create_subscription(
         &self,
         topic: &FullName,
@@ -97,17 +98,17 @@ pub trait NodeEnd: Send + Sync + 'static {
         delivery: Delivery<Packet>,
     ) -> Result<SubscriptionEnd, Refused>;
 
-    /// Creates a server: the requests, each with where its response goes, and none that was sent to a server before it. No more
-    /// than the depth of `qos` is kept, as for [subscriptions](Self::create_subscription).
+    /// Creates a server. The returned source has its requests, each with the way of its response. It has no requests that were
+    /// sent to an earlier server, and keeps no more than the depth of `qos`.
     ///
     /// # Errors
-    /// If it cannot.
+    /// If the middleware cannot create it. The text is the reason.
     fn create_service(&self, service: &FullName, service_type: &TypeName, qos: &Qos) -> Result<RequestSource, Refused>;
 
-    /// Creates a client. Its responses go to the futures that await them; no executor takes them.
+    /// Creates a client. Its responses go straight to the futures that await them, without an executor.
     ///
     /// # Errors
-    /// If it cannot.
+    /// If the middleware cannot create it. The text is the reason.
     fn create_client(
         &self,
         service: &FullName,
@@ -116,11 +117,11 @@ pub trait NodeEnd: Send + Sync + 'static {
     ) -> Result<Box<dyn ClientEnd>, Refused>;
 }
 
-/// A subscription as a middleware has it.
+/// The middleware's side of a subscription.
 pub struct SubscriptionEnd {
-    /// Receives until it is dropped.
+    /// Reader that receives messages until it is dropped.
     pub reader: Box<dyn Send>,
-    /// The publishers of other processes that it is matched with.
+    /// Publishers of other processes that the subscription is matched with.
     pub matches: Box<dyn Matches>,
 }
 
@@ -130,13 +131,14 @@ impl fmt::Debug for SubscriptionEnd {
     }
 }
 
-/// The requests of a server, each with where its response goes.
+/// Requests of a server, each with the way of its response.
 pub type RequestSource = Box<dyn Source<Item = (Bytes, Box<dyn ReplyEnd>), Attachment = ()>>;
 
-/// A publisher as a middleware has it. It is matched with subscriptions of other processes, as [`NodeEnd::create_subscription`]
-/// says.
+/// The middleware's side of a publisher. It is [matched](Matches) with subscriptions of other processes, as
+/// [`NodeEnd::create_subscription`] describes them.
 pub trait PublisherEnd: Matches {
-    /// Returns true if anybody may get the next message, now or later; otherwise it is not even encoded. Neither blocks nor locks.
+    /// Returns true if any subscription may get the next message, now or later. Otherwise the message is not even encoded.
+    /// Neither blocks nor locks.
     fn is_heard(&self) -> bool;
 
     /// Returns its id: the same as subscriptions of other processes see in the [publication](crate::Publication) of each message.
@@ -146,15 +148,15 @@ pub trait PublisherEnd: Matches {
     /// been matched, and is matched again later, tells from the numbers how many it missed.
     fn pass_over(&self) {}
 
-    /// Sends a message, without waiting for subscriptions. It may take the bytes out of `payload`; what it leaves there is the memory
-    /// that the next one is encoded into.
+    /// Sends a message, without waiting for subscriptions. It may take the bytes out of `payload`, and leaves there the memory
+    /// that the next message is encoded into.
     ///
     /// # Errors
     /// If the message is lost.
     fn publish(&self, payload: &mut Vec<u8>) -> Result<(), PublishError>;
 }
 
-/// Where a response goes.
+/// Way of a response to its client.
 pub trait ReplyEnd: Send + 'static {
     /// Sends the response, without waiting for the client.
     ///
@@ -162,15 +164,17 @@ pub trait ReplyEnd: Send + 'static {
     /// If the response is lost.
     fn send(self: Box<Self>, payload: Vec<u8>) -> Result<(), Refused>;
 
-    /// Tells the client, where that is possible, that its request could not be decoded.
+    /// Tells the client, where the middleware can do that, that its request is not answered, with the reason.
     fn refuse(self: Box<Self>, reason: &str);
 }
 
-/// A client as a middleware has it. It is matched once a server can answer.
+/// The middleware's side of a client: it sends requests and returns the responses. It is [matched](Matches) while a server can
+/// answer.
 pub trait ClientEnd: Matches {
-    /// Sends a request, without waiting for the server. Dropping what is returned gives the call up.
+    /// Sends a request, without waiting for the server. Returns a future of the response. Dropping the future abandons the
+    /// call.
     fn call(&self, payload: Vec<u8>) -> Awaited<Result<Bytes, CallError>>;
 
-    /// Returns how many responses could not be told apart from others, and were lost.
+    /// Returns the number of responses that were lost because their calls could not be identified.
     fn unreadable(&self) -> u64;
 }

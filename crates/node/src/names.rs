@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-/// An invalid name.
+/// Errors of invalid names.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameError {
@@ -58,7 +58,7 @@ fn check_absolute(name: &str) -> Result<(), String> {
     parts.split('/').try_for_each(check_part)
 }
 
-/// The name of a node with its namespace.
+/// Name of a node, with its namespace.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct NodeName {
     namespace: String,

@@ -19,7 +19,7 @@ use crate::qos::Qos;
 use crate::rosout::queue::RecordQueue;
 use crate::standard::Standard;
 
-/// What is between an action's name and the name of its part.
+/// Text between the name of an action and the name of one of its parts.
 const ACTION: &str = "/_action/";
 
 /// Options of a node. A plain `&str` is its name.
@@ -106,24 +106,24 @@ impl NodeOptions {
         self
     }
 
-    /// Sets whether the program's [arguments for ROS](RosArguments) change the node's names and parameters, as they do
-    /// by default. The rules and values of these options precede them.
+    /// Enables or disables the program's [arguments for ROS](RosArguments) for this node. The default is enabled: they change
+    /// the node's names and parameters. The rules and values of these options take precedence over them.
     #[must_use]
     pub const fn use_global_arguments(mut self, yes: bool) -> Self {
         self.uses_arguments = yes;
         self
     }
 
-    /// Sets whether the [main executor](crate::Ros::executor) serves the node's parameters to others, as it does by
-    /// default. [`serve_parameters`](Node::serve_parameters) has another executor do it.
+    /// Enables or disables the parameter services of the node on the [main executor](crate::Ros::executor). The default is
+    /// enabled. [`serve_parameters`](Node::serve_parameters) starts them on another executor.
     #[must_use]
     pub const fn start_parameter_services(mut self, yes: bool) -> Self {
         self.serves_parameters = yes;
         self
     }
 
-    /// Sets whether the [main executor](crate::Ros::executor) publishes the node's log records on `/rosout`, as it
-    /// does by default. [`publish_rosout`](Node::publish_rosout) has another executor do it.
+    /// Enables or disables the publication of the node's log records on `/rosout` by the [main executor](crate::Ros::executor).
+    /// The default is enabled. [`publish_rosout`](Node::publish_rosout) publishes them on another executor.
     #[must_use]
     pub const fn enable_rosout(mut self, yes: bool) -> Self {
         self.publishes_rosout = yes;
@@ -153,7 +153,7 @@ pub enum NodeError {
         #[source]
         reason: Refused,
     },
-    /// The services for its parameters, or the publisher of its log records, could not be created.
+    /// The services for the node's parameters, or the publisher of its log records, could not be created.
     #[error("node `{node}` could not offer its parameters or its log to others: {reason}")]
     Offer {
         /// The node's name.
@@ -187,7 +187,7 @@ struct Core {
     own: OnceLock<OwnGroup>,
     _presence: Presence,
     link: Link,
-    // Declared after the link, so dropped after it: the link says goodbye through the network.
+    // Declared after the link, so that it is dropped after it: the link says goodbye through the network.
     network: Arc<Network>,
     /// The main executor. Weak, because its callbacks may own the node.
     main: Weak<MainExecutor>,
@@ -289,7 +289,7 @@ impl Node {
     fn resolve(&self, name: &str, kind: NameKind) -> Result<FullName, NameError> {
         let remapped = |name: &str| Ok(self.core.remaps.apply(self.name().resolve(name)?, kind));
         match name.split_once(ACTION) {
-            // A rule for an action is a rule for all of its parts.
+            // A rule for an action applies to all of its parts.
             Some((action, part)) => remapped(&format!("{}{ACTION}{part}", remapped(action)?)),
             None => remapped(name),
         }

@@ -20,7 +20,7 @@ use crate::options::{ServiceOptions, SubscriptionOptions};
 use crate::service::{self, Server};
 use crate::subscription::{self, Subscription};
 
-/// Creates a node's entities on one group. [`Node::on`] returns it.
+/// Creator of a node's entities on one group. [`Node::on`] returns it.
 pub struct On<'a, G> {
     node: &'a Node,
     group: &'a G,
@@ -218,8 +218,8 @@ impl Node {
         self.on(self.own_group()?).create_timer(options, callback)
     }
 
-    /// Returns a sleep on the node's clock, which is ROS time. Whoever polls it on an executor is woken by that executor, and otherwise
-    /// by that of the node's own group.
+    /// Returns a sleep on the node's clock, which is ROS time. If a thread of an executor polls it, that executor wakes it;
+    /// otherwise, that of the node's own group does.
     ///
     /// # Errors
     /// If the node's [`Ros`](crate::Ros) was dropped.

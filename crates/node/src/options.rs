@@ -129,15 +129,16 @@ impl SubscriptionOptions {
         self
     }
 
-    /// Accepts that the network loses messages. Only so does the subscription receive from best-effort publishers.
+    /// Makes the subscription best effort: the network may lose messages. Only such subscriptions receive from best-effort
+    /// publishers.
     #[must_use]
     pub const fn best_effort(mut self) -> Self {
         self.qos.reliability = Reliability::BestEffort;
         self
     }
 
-    /// Also receives the messages that [transient local](PublisherOptions::transient_local) publishers kept. Such a
-    /// subscription receives from no other publishers.
+    /// Makes the subscription also receive the messages that [transient local](PublisherOptions::transient_local) publishers
+    /// kept. Such a subscription receives from no other publishers.
     #[must_use]
     pub const fn transient_local(mut self) -> Self {
         self.qos.durability = Durability::TransientLocal;
@@ -168,7 +169,7 @@ impl PublisherOptions {
         Self { topic: topic.into(), qos: Qos::default() }
     }
 
-    /// Sets how many messages are kept for [late subscriptions](Self::transient_local). At least 1. Messages on their
+    /// Sets the number of messages that are kept for [late subscriptions](Self::transient_local). At least 1. Messages on their
     /// way to subscriptions that are matched already are kept besides, within the limits of the middleware.
     #[must_use]
     pub fn keep_last(mut self, depth: usize) -> Self {
@@ -176,14 +177,14 @@ impl PublisherOptions {
         self
     }
 
-    /// Sends each message once. Messages that the network loses are not sent again.
+    /// Makes the publisher best effort: it sends each message once, and not again if the network loses it.
     #[must_use]
     pub const fn best_effort(mut self) -> Self {
         self.qos.reliability = Reliability::BestEffort;
         self
     }
 
-    /// Keeps the last messages for [subscriptions that come later and ask for
+    /// Makes the publisher keep its last messages for [later subscriptions that ask for
     /// them](SubscriptionOptions::transient_local).
     #[must_use]
     pub const fn transient_local(mut self) -> Self {
@@ -247,7 +248,8 @@ impl ClientOptions {
         Self { service: service.into(), qos: Qos::keep_last(100) }
     }
 
-    /// Sets how many requests and responses the middleware keeps while they are on their way. At least 1, by default 100.
+    /// Sets the number of requests and responses that the middleware keeps while they are on their way. At least 1. The default
+    /// is 100.
     #[must_use]
     pub fn keep_last(mut self, depth: usize) -> Self {
         self.qos = self.qos.with_depth(depth);

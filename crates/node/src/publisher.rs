@@ -14,7 +14,7 @@ use crate::names::TypeName;
 use crate::node::Node;
 use crate::options::PublisherOptions;
 
-/// Publishes messages on a topic. Cheap to clone; clones are the same publisher.
+/// Publisher of messages on a topic. Cheap to clone; clones are the same publisher.
 pub struct Publisher<M: Encode>(Arc<Inner<M>>);
 
 struct Inner<M: Encode> {
@@ -71,13 +71,13 @@ impl<M: Encode> Publisher<M> {
         self.0.link.publish(message)
     }
 
-    /// Returns the number of subscriptions that it is matched with, as far as discovery knows at this moment.
+    /// Returns the number of subscriptions that the publisher is matched with, as far as discovery knows at this moment.
     #[must_use]
     pub fn subscription_count(&self) -> usize {
         self.0.link.count()
     }
 
-    /// Waits until it is matched with a subscription.
+    /// Returns a future that resolves once the publisher is matched with a subscription.
     pub fn wait_for_subscription(&self) -> impl Future<Output = ()> + Send + 'static {
         self.0.link.wait()
     }

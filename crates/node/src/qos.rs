@@ -1,6 +1,6 @@
 //! Quality of service, in the terms of ROS 2.
 
-/// Quality of service that a publisher offers, or that a subscription requests.
+/// Quality of service that a publisher offers, or that a subscription demands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct Qos {
@@ -63,21 +63,21 @@ pub enum Reliability {
     Reliable,
 }
 
-/// Treatment of subscriptions that come after a message was published.
+/// Treatment of subscriptions that are created after a message was published.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Durability {
-    /// They do not get the message.
+    /// Later subscriptions do not get the message.
     Volatile,
-    /// They get the message if they ask for it, and if its publisher still exists and still keeps it.
+    /// Later subscriptions get the message if they ask for it, and if its publisher still exists and still keeps it.
     TransientLocal,
 }
 
 /// Messages that are kept until they are taken, or acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum History {
-    /// The newest ones, as many as this; at least one.
+    /// The newest messages, as many as this number; at least one.
     KeepLast(usize),
-    /// All of them, within the limits of the middleware.
+    /// All messages, within the limits of the middleware.
     KeepAll,
 }
 

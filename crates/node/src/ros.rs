@@ -11,7 +11,7 @@ use crate::network::{MainExecutor, Network};
 use crate::node::{Node, NodeError, NodeOptions};
 use crate::standard::Offers;
 
-/// Creates nodes. It has a [`Context`] and the middleware through which its nodes communicate, if any. Cheap to clone.
+/// Creator of nodes. It has a [`Context`], and the middleware through which its nodes communicate, if any. Cheap to clone.
 ///
 /// The type [`Node`] is the same for every middleware.
 ///
@@ -32,8 +32,8 @@ pub struct Ros {
 }
 
 impl Ros {
-    /// Returns one whose nodes reach only nodes of the same context, without a network. Suits tests, and programs of
-    /// one process.
+    /// Returns a `Ros` whose nodes reach only nodes of the same context, without a network. It suits tests, and programs of one
+    /// process.
     #[must_use]
     pub fn in_process(context: &Context) -> Self {
         Self::new(Network {
@@ -45,7 +45,7 @@ impl Ros {
         })
     }
 
-    /// Returns one whose nodes communicate through `middleware`, and whose callbacks run on executors of `context`.
+    /// Returns a `Ros` whose nodes communicate through `middleware`, and whose callbacks run on executors of `context`.
     #[must_use]
     pub fn over(context: &Context, middleware: impl Middleware) -> Self {
         let graph = Arc::clone(middleware.graph());
@@ -83,7 +83,7 @@ impl Ros {
     /// Creates a node. A plain `&str` is its name.
     ///
     /// # Errors
-    /// If its name or a name in its remapping rules is invalid, or the middleware refuses.
+    /// If the node's name or a name in its remapping rules is invalid, or the middleware refuses.
     pub fn create_node(&self, options: impl Into<NodeOptions>) -> Result<Node, NodeError> {
         let options = options.into();
         let offers = Offers::new(&options, &self.arguments);

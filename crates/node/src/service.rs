@@ -18,10 +18,10 @@ use crate::options::ServiceOptions;
 
 use serde::Serialize;
 
-/// Answers the requests of a service.
+/// Server of a service, which answers requests.
 ///
-/// Dropping the handle removes the entity: its callback does not run again, from the executor's next pick on. A
-/// callback that is running is not waited for.
+/// Dropping the handle removes the entity: its callback does not run again, from the executor's next pick on. A callback that
+/// is running is not waited for.
 #[must_use = "the server is removed when its handle is dropped"]
 pub struct Server {
     entity: Entity,
@@ -42,13 +42,13 @@ impl Server {
         self.entity.name()
     }
 
-    /// Returns how many requests were lost for that cause.
+    /// Returns the number of requests that were lost for that cause.
     #[must_use]
     pub fn lost(&self, cause: LossCause) -> u64 {
         self.entity.lost(cause)
     }
 
-    /// Returns how many responses could not be sent, because they could not be encoded or there was no room for them.
+    /// Returns the number of responses that could not be sent, because they could not be encoded or there was no room for them.
     /// Each one is logged.
     #[must_use]
     pub fn unsent_responses(&self) -> u64 {
@@ -93,7 +93,7 @@ where
     }
 }
 
-/// A server without its callback.
+/// Server without its callback.
 pub(crate) struct Draft<S: Service> {
     options: EntityOptions,
     requests: Requests<S>,

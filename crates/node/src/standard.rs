@@ -1,4 +1,4 @@
-//! What a node offers to others by default: its parameters, and its log records.
+//! Default services of a node for others: its parameters, and its log records.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +10,7 @@ use crate::node::{Node, NodeError, NodeOptions};
 use crate::parameters::{ParameterServer, ServeParametersError};
 use crate::rosout::Rosout;
 
-/// What the main executor does for a node, until the node is dropped or another executor does it.
+/// Entities that the main executor has for a node, until the node is dropped or another executor takes them over.
 #[derive(Default)]
 pub(crate) struct Standard(Mutex<Held>);
 
@@ -22,7 +22,7 @@ struct Held {
 
 impl Standard {
     fn lock(&self) -> MutexGuard<'_, Held> {
-        // A panic leaves nothing half changed.
+        // A panic leaves nothing half changed, so the lock's poison is ignored.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -39,7 +39,7 @@ impl Standard {
     }
 }
 
-/// What a new node offers.
+/// Default services that a new node has.
 pub(crate) struct Offers {
     parameters: bool,
     rosout: bool,
@@ -63,7 +63,7 @@ impl Node {
         let rosout = offers.rosout.then(|| node.publish_rosout(executor)).transpose();
         let rosout = rosout.map_err(|error| failed(error.to_string()))?;
         let parameters = match offers.parameters.then(|| node.serve_parameters(executor)).transpose() {
-            // Most likely a node of the same name serves its own. ROS tolerates such nodes.
+            // Another node of the same name probably serves its own parameters. ROS tolerates such nodes.
             Err(ServeParametersError::Service(error @ ServiceError::Refused { .. })) => {
                 log::warn!(target: "rospin", "node `{}` does not serve its parameters: {error}", self.name());
                 None

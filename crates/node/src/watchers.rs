@@ -13,7 +13,7 @@ pub(crate) struct Watchers<T> {
 #[derive(Debug)]
 pub(crate) struct Watcher<T> {
     number: u64,
-    /// The changes that it has not taken yet.
+    /// Changes that the watcher has not taken yet.
     pub(crate) news: T,
     /// `None` until the watcher is the source of an entity.
     pub(crate) notifier: Option<Notifier>,

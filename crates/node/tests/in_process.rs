@@ -141,7 +141,7 @@ fn an_invalid_type_is_refused_and_another_type_is_not_heard() {
     let node = ros.create_node("node").unwrap();
     let error = node.create_publisher::<Nameless>("numbers").unwrap_err();
     assert!(error.to_string().contains("std_msgs/msg/String"), "{error}");
-    // As over any middleware, what has another type is another topic.
+    // As over any middleware, a topic with another type is another topic.
     let numbers = node.create_publisher::<Number>("numbers").unwrap();
     let group = executor.create_group("group", Vec::<String>::new());
     let texts =

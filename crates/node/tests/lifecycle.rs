@@ -184,7 +184,7 @@ fn an_error_and_a_panic_are_for_on_error_to_put_right() {
         for panics in [false, true] {
             let mut device = Device::acting("activate", move |_| {
                 assert!(!panics, "sparks");
-                // The conversion that `?` uses.
+                // `?` uses the same conversion.
                 Err(std::io::Error::other("sparks").into())
             });
             device.recover = recover;

@@ -30,7 +30,7 @@ fn misspelt_parameters_are_told_of_at_the_first_spin() {
     let arguments = RosArguments::parse(parameters.chain(["-p", "qos_overrides./tf.publisher.depth:=5"])).unwrap();
     let ros = Ros::in_process(&Context::new(ContextOptions::new())).with_arguments(arguments);
     let (arm, leg) = (ros.create_node("arm").unwrap(), ros.create_node("leg").unwrap());
-    // One of the nodes has it, and the value was for all of them.
+    // One of the nodes has the parameter, and the value was for all nodes.
     arm.declare_parameter("gain", 0).unwrap();
     arm.declare_parameter("speed", 0).unwrap();
     ros.executor().handle().halt();

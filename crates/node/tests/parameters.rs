@@ -275,7 +275,7 @@ fn a_change_is_checked_again_if_others_came_first() {
             let lows = settings.iter().filter(|setting| setting.name == "low");
             let checked = lows.clone().all(|low| ParameterValue::from(high.get()) != low.value);
             if lows.count() > 0 && !std::mem::replace(&mut *interfered.lock().unwrap(), true) {
-                // Another thread is always faster than the check.
+                // Another thread always changes a parameter before the check ends.
                 let node = node.clone();
                 std::thread::spawn(move || node.set_parameter("high", 3).unwrap()).join().unwrap();
             }

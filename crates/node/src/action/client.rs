@@ -34,7 +34,7 @@ use crate::qos::{Durability, Qos};
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendGoalError {
-    /// The server rejected it.
+    /// The server rejected the goal.
     #[error("the server of action `{action}` rejected the goal; send one that it accepts, or send it later")]
     Rejected {
         /// The action.
@@ -49,7 +49,7 @@ pub enum SendGoalError {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CancelError {
-    /// The server refuses to cancel them.
+    /// The server refuses to cancel the goals.
     #[error("the server of action `{action}` refuses to cancel; wait for the result")]
     Rejected {
         /// The action.
@@ -80,7 +80,7 @@ pub enum CancelError {
     Call(#[from] CallError),
 }
 
-/// Sends goals to an action server. Cheap to clone; clones are the same client. It ends when its last clone and the
+/// Client that sends goals to an action server. Cheap to clone; clones are the same client. It ends when its last clone and the
 /// last handle of its goals are dropped.
 ///
 /// ```
@@ -194,7 +194,8 @@ impl<G: Group> On<'_, G> {
         let depth = qos.depth().unwrap_or(feedback_depth);
         let router = Router::<A> { goals: goals.clone(), depth, lost: lost.clone() };
         let source = Merged::new(feedback, status, depth, lost);
-        // One at a time also on a reentrant group, where the order of the news would be lost otherwise.
+        // On a reentrant group, too, one message is handled at a time: otherwise the order of feedback and status would be
+        // lost.
         let (kind, options) = (EntityKind::Subscription, options.max_in_flight(1));
         let entity = group.create_inner(kind, options, source, move |news| router.deliver(news))?;
         let departed = Departed::watch(node, group, &action, &name, priority, &goals)?;
@@ -315,7 +316,7 @@ impl<A: Action> ActionClient<A> {
     pub fn wait_for_server(&self) -> impl Future<Output = ()> + Send + use<A> {
         let client = self.clone();
         async move {
-            // One part may disappear while the next one is waited for.
+            // Another part may disappear while this one is waited for.
             while !client.server_is_ready() {
                 let inner = &*client.0;
                 inner.send_goal.wait_for_service().await;
@@ -327,9 +328,9 @@ impl<A: Action> ActionClient<A> {
         }
     }
 
-    /// Returns how many feedback messages were lost for that cause. That includes those that the middleware lost,
-    /// whatever goal they were for, and those that a [`FeedbackStream`](super::FeedbackStream) displaced because it
-    /// was not taken from in time.
+    /// Returns the number of feedback messages that were lost for that cause. That includes messages that the middleware lost,
+    /// whatever goal they were for, and those that a [`FeedbackStream`](super::FeedbackStream) displaced because it was not
+    /// taken from in time.
     #[must_use]
     pub fn lost(&self, cause: LossCause) -> u64 {
         self.0.entity.lost(cause)

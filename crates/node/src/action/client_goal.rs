@@ -102,7 +102,7 @@ impl<A: Action> ClientGoalHandle<A> {
         self.tracked.id()
     }
 
-    /// Returns when the server accepted the goal, in the server's ROS time.
+    /// Returns the time at which the server accepted the goal, in the server's ROS time.
     #[must_use]
     pub fn stamp(&self) -> Time {
         self.stamp
@@ -115,7 +115,7 @@ impl<A: Action> ClientGoalHandle<A> {
     }
 
     /// Returns the feedback of this goal, from the first message on, as far as it was
-    /// [kept](super::ActionClientOptions::keep_feedback). `None` while another stream of it exists.
+    /// [kept](super::ActionClientOptions::keep_feedback). Returns `None` while another stream of this goal's feedback exists.
     #[must_use]
     pub fn take_feedback(&self) -> Option<FeedbackStream<A>> {
         self.tracked.take_feedback()
@@ -129,7 +129,7 @@ impl<A: Action> ClientGoalHandle<A> {
     pub fn result(&self) -> impl Future<Output = Result<GoalOutcome<A::Result>, ResultError>> + Send + use<A> {
         let (action, goal) = (self.client.action().to_owned(), self.id());
         let call = self.client.result_client().call(GetResultRequest { goal_id: goal.into() });
-        // Keeps the client until then.
+        // The future keeps the client alive until it resolves.
         let (client, tracked) = (self.client.clone(), Arc::clone(&self.tracked));
         async move {
             let GetResultResponse { status, result } = match call.await {

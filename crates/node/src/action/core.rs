@@ -19,7 +19,7 @@ use crate::link::Reply;
 use crate::publisher::Publisher;
 use crate::service::Responder;
 
-/// A client that waits for a result.
+/// Client that waits for a result.
 pub(crate) struct Waiting<A: Action> {
     pub(crate) responder: Responder,
     pub(crate) reply: Reply<GetResultResponse<A::Result>>,
@@ -67,7 +67,7 @@ impl<A: Action> Core<A> {
     }
 
     pub(crate) fn set_timer(&self, timer: &Arc<Timer>) {
-        // The server's constructor sets it, and nobody else.
+        // Only the server's constructor sets this value.
         let _ = self.expiry.set(Arc::downgrade(timer));
     }
 
@@ -99,7 +99,7 @@ impl<A: Action> Core<A> {
             if state.is_closed {
                 return None;
             }
-            // Read under the lock of the book, so that later goals have later stamps.
+            // The clock is read under the lock of the book, so that later goals have later stamps.
             let stamp = Time::from(self.clock.read(ClockKind::Ros));
             let accepted = state.book.accept(id, stamp, Arc::clone(&kept));
             state.news |= accepted.is_ok();
@@ -125,8 +125,8 @@ impl<A: Action> Core<A> {
             };
             goals.iter().map(cancel).collect()
         });
-        // The others are dropped here, not under the lock: theirs may be the last reference, if the book has forgotten
-        // them.
+        // The other references are dropped here, outside the lock: they may be the last ones, if the book has forgotten their
+        // goals.
         let canceling =
             goals.into_iter().zip(is_canceling).filter_map(|(goal, is_canceling)| is_canceling.then_some(goal));
         let canceling: Vec<_> = canceling.collect();
@@ -136,7 +136,7 @@ impl<A: Action> Core<A> {
 
     /// Answers a request for a result, now or when the goal has ended.
     pub(crate) fn ask(&self, id: GoalId, who: Waiting<A>) {
-        // In a statement of its own, so that the lock is released before other code runs.
+        // A statement of its own, so that the lock is released before other code runs.
         let asked = self.lock().book.ask(id, who);
         match asked {
             Asked::Unknown(who) => who.answer(GoalStatus::STATUS_UNKNOWN, A::Result::default()),

@@ -57,7 +57,7 @@ impl<A: Action> Desk<A> {
                 let is_any = !goals.is_empty();
                 let mut agreed = Vec::new();
                 for (id, stamp, state, kept) in goals {
-                    // The user is asked only once for each goal.
+                    // The user's callback is asked only once for each goal.
                     if state == GoalState::Canceling || decide(id, &kept.goal) == CancelResponse::Accept {
                         agreed.push((GoalInfo { goal_id: id.into(), stamp }, kept));
                     } else {
@@ -67,7 +67,7 @@ impl<A: Action> Desk<A> {
                 let canceling = self.core.cancel(agreed);
                 let code = match (canceling.is_empty(), is_rejected) {
                     (true, true) => CancelGoalResponse::ERROR_REJECTED,
-                    // The goals ended on another thread while the user was asked.
+                    // The goals ended on another thread while the user's callback decided.
                     (true, false) if is_any => CancelGoalResponse::ERROR_GOAL_TERMINATED,
                     _ => CancelGoalResponse::ERROR_NONE,
                 };

@@ -79,7 +79,7 @@ where
     }
 
     fn pending(&self) -> Pending {
-        // Both must be asked: a source that answers `Empty` notifies from then on.
+        // Both are called, because a source that answers `Empty` notifies of its next item.
         match (self.feedback.pending(), self.status.pending()) {
             _ if self.held.is_some() => Pending::Unknown,
             (Pending::Empty, other) | (other, Pending::Empty) => other,

@@ -9,13 +9,13 @@ use super::signal::Signal;
 use super::state::{GoalEvent, GoalState};
 use crate::error::PublishError;
 
-/// The data that a server keeps of a goal.
+/// Data that a server keeps of a goal.
 pub(crate) struct Kept<A: Action> {
     pub(crate) id: GoalId,
     pub(crate) goal: A::Goal,
     /// Given when the execution should end: the goal is canceling, or the server was dropped.
     pub(crate) stop: Arc<Signal>,
-    /// True if the execution itself says when it begins.
+    /// True if the execution itself reports its beginning.
     pub(crate) is_deferred: bool,
 }
 
@@ -39,9 +39,9 @@ pub(crate) trait Outlet<A: Action>: Send + Sync {
      `is_cancel_requested` before, or call `abort`"
 )]
 pub struct NotCanceling {
-    /// The action.
+    /// The name of the action.
     pub action: String,
-    /// The goal.
+    /// The id of the goal.
     pub goal: GoalId,
 }
 
@@ -110,14 +110,14 @@ impl<A: Action> GoalHandle<A> {
         self.outlet.publish_feedback(self.id(), feedback)
     }
 
-    /// Returns true if the execution should end: a client asked to cancel and the server agreed, or the server was
+    /// Returns true if the execution should end: a client asked to cancel the goal and the server agreed, or the server was
     /// dropped. Does not lock.
     #[must_use]
     pub fn is_cancel_requested(&self) -> bool {
         self.kept.stop.is_given()
     }
 
-    /// Waits until the execution should end, see [`is_cancel_requested`](Self::is_cancel_requested).
+    /// Returns a future that resolves once the execution should end, see [`is_cancel_requested`](Self::is_cancel_requested).
     pub fn cancel_requested(&self) -> impl Future<Output = ()> + Send + 'static {
         self.kept.stop.wait()
     }
@@ -135,7 +135,7 @@ impl<A: Action> GoalHandle<A> {
     /// Ends the goal as canceled.
     ///
     /// # Errors
-    /// If nobody asked to cancel the goal. It then ends as aborted, with this result.
+    /// If no client asked to cancel the goal. The goal then ends as aborted, with this result.
     pub fn canceled(self, result: A::Result) -> Result<(), NotCanceling> {
         let (action, goal) = (self.outlet.action().to_owned(), self.id());
         match self.finish(GoalEvent::Cancel, result) {

@@ -32,32 +32,33 @@ impl ActionServerOptions {
         }
     }
 
-    /// Sets the prefix of its entities' names in messages, traces, chains and deployment files. The default is group
-    /// and action. The entities are `arm/fibonacci/send_goal`, and likewise `cancel_goal`, `get_result`, `execute` and
-    /// `expire`.
+    /// Sets the prefix of the names that the server's entities have in messages, traces, chains and deployment files. The
+    /// default is the names of group and action. The entities are `arm/fibonacci/send_goal`, and likewise `cancel_goal`,
+    /// `get_result`, `execute` and `expire`.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Sets the priority of all of its entities. A deployment file can set them one by one, by their names.
+    /// Sets the priority of all entities of the server. A deployment file can set the priorities one by one, by the entities'
+    /// names.
     #[must_use]
     pub const fn priority(mut self, priority: Priority) -> Self {
         self.priority = Some(priority);
         self
     }
 
-    /// Sets how many goals are executed at once: at least 1, at most 1024. Other accepted goals wait, even if they are
-    /// asked to cancel meanwhile. With 1, goals are executed one after the other.
+    /// Sets the number of goals that are executed at once: at least 1, at most 1024. Other accepted goals wait, even if a
+    /// client asks to cancel them meanwhile. With 1, goals are executed one after the other.
     #[must_use]
     pub fn max_executing(mut self, count: u32) -> Self {
         self.max_executing = Some(count);
         self
     }
 
-    /// Sets how many goals the server remembers; at least 1. If all of them are active, a new goal is rejected.
-    /// Otherwise a new goal takes the place of the one that ended first, even if that one's result may still be
+    /// Sets the number of goals that the server remembers; at least 1. If all of them are active, a new goal is rejected.
+    /// Otherwise a new goal takes the place of the goal that ended first, even if the result of that goal may still be
     /// requested.
     #[must_use]
     pub fn max_goals(mut self, count: usize) -> Self {
@@ -65,7 +66,7 @@ impl ActionServerOptions {
         self
     }
 
-    /// Sets how long results can be requested after their goals ended, on the steady clock. [`Duration::MAX`] keeps
+    /// Sets the time for which results can be requested after their goals ended, on the steady clock. [`Duration::MAX`] keeps
     /// them as long as there is [room](Self::max_goals).
     #[must_use]
     pub const fn result_timeout(mut self, timeout: Duration) -> Self {
@@ -96,25 +97,25 @@ impl ActionClientOptions {
         Self { action: action.into(), name: None, priority: None, feedback_depth: 10 }
     }
 
-    /// Sets the prefix of its entities' names in messages, traces, chains and deployment files. The entities are
-    /// `feedback`, `server_gone` and `grace`, such as `arm/fibonacci/feedback`. The default is group and action. A client
-    /// without a given group has one of that name, by default `action_client/` and the action.
+    /// Sets the prefix of the names that the client's entities have in messages, traces, chains and deployment files. The
+    /// entities are `feedback`, `server_gone` and `grace`, such as `arm/fibonacci/feedback`. The default is the names of group
+    /// and action. A client without a given group creates a group of that name, by default `action_client/` and the action.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Sets how urgent feedback and status are.
+    /// Sets the priority of feedback and status.
     #[must_use]
     pub const fn priority(mut self, priority: Priority) -> Self {
         self.priority = Some(priority);
         self
     }
 
-    /// Sets how many feedback messages are kept, at least 1: by the middleware for all goals of the action, those of
-    /// other clients included, and again for each goal of this client. The oldest message makes room for a new one,
-    /// and is counted as lost.
+    /// Sets the number of feedback messages that are kept, at least 1: by the middleware for all goals of the action, including
+    /// those of other clients, and again for each goal of this client. If there is no room, the oldest message is displaced,
+    /// and counted as lost.
     #[must_use]
     pub fn keep_feedback(mut self, depth: usize) -> Self {
         self.feedback_depth = depth.max(1);

@@ -31,13 +31,13 @@ use crate::service::{Draft, Server};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ActionError {
-    /// One of its services could not be created.
+    /// One of the action's services could not be created.
     #[error(transparent)]
     Service(#[from] ServiceError),
-    /// One of its topics could not be created.
+    /// One of the action's topics could not be created.
     #[error(transparent)]
     Topic(#[from] TopicError),
-    /// Its timer could not be created.
+    /// The timer that forgets old results could not be created.
     #[error(transparent)]
     Timer(#[from] TimerError),
     /// The group was removed, or its executor dropped.
@@ -45,7 +45,7 @@ pub enum ActionError {
     Source(#[from] SourceError),
 }
 
-/// The decision about a goal that a client sent.
+/// Decision about a goal that a client sent.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum GoalResponse {
     /// The goal is not executed.
@@ -57,16 +57,16 @@ pub enum GoalResponse {
     AcceptAndDefer,
 }
 
-/// The decision about a request to cancel a goal.
+/// Decision about a request to cancel a goal.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum CancelResponse {
-    /// The goal continues as if nobody had asked.
+    /// The goal continues as if no client had asked.
     Reject,
-    /// The goal is canceling. Its execution is told, and should end soon.
+    /// The goal's state becomes canceling. Its execution is told, and should end soon.
     Accept,
 }
 
-/// Executes the goals of an action. It has three services, two topics, a timer and the executions, all of them
+/// Server that executes the goals of an action. It has three services, two topics, a timer and the executions, all of them
 /// ordinary entities of its group.
 ///
 /// Dropping the handle ends the server. Goals that have not ended are aborted, clients that wait for their results are
@@ -151,19 +151,19 @@ impl ActionServer {
         &self.action
     }
 
-    /// Returns how many accepted goals have not ended. Locks for a moment.
+    /// Returns the number of accepted goals that have not ended. Locks for a moment.
     #[must_use]
     pub fn active_goals(&self) -> usize {
         self.core.active()
     }
 
-    /// Returns how many requests were lost for that cause.
+    /// Returns the number of requests that were lost for that cause.
     #[must_use]
     pub fn lost(&self, cause: LossCause) -> u64 {
         [&self.send_goal, &self.cancel_goal, &self.get_result].into_iter().map(|server| server.lost(cause)).sum()
     }
 
-    /// Returns how many responses could not be sent, because they could not be encoded or there was no room for them.
+    /// Returns the number of responses that could not be sent, because they could not be encoded or there was no room for them.
     /// Each one is logged.
     #[must_use]
     pub fn unsent_responses(&self) -> u64 {
@@ -183,7 +183,7 @@ impl fmt::Debug for ActionServer {
     }
 }
 
-/// A server without its callbacks.
+/// Server without its callbacks.
 struct Parts<A: Action> {
     action: String,
     desk: Desk<A>,

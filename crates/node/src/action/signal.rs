@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// A signal. Once given, it stays given.
+/// Signal that stays given once it was given.
 #[derive(Default)]
 pub(crate) struct Signal {
     is_given: AtomicBool,
@@ -44,7 +44,7 @@ impl Signal {
 /// Future that resolves when the signal is given.
 pub(crate) struct Given {
     signal: Arc<Signal>,
-    /// The number of its waker.
+    /// Number of the future's waker.
     number: Option<u64>,
 }
 
@@ -54,7 +54,7 @@ impl Future for Given {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let waker = cx.waker().clone();
         let mut waiting = self.signal.lock();
-        // Checked under the lock, so that a signal given later finds the waker.
+        // The flag is checked under the lock, so that a signal given later finds the waker.
         if self.signal.is_given() {
             return Poll::Ready(());
         }

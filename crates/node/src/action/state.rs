@@ -17,17 +17,17 @@ use crate::interfaces::action_msgs::GoalStatus;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum GoalState {
-    /// Accepted; its execution has not begun.
+    /// The server has accepted the goal, and its execution has not begun.
     Accepted,
-    /// Being executed.
+    /// The goal is being executed.
     Executing,
-    /// The server agreed to cancel it. Its execution goes on until it notices.
+    /// The server agreed to cancel the goal. The execution continues until it notices.
     Canceling,
-    /// Succeeded. A terminal state.
+    /// The goal succeeded. A terminal state.
     Succeeded,
-    /// Canceled because a client asked for it. A terminal state.
+    /// The goal was canceled because a client asked for it. A terminal state.
     Canceled,
-    /// Ended by the server without success. A terminal state.
+    /// The server ended the goal without success. A terminal state.
     Aborted,
 }
 
@@ -35,20 +35,20 @@ pub enum GoalState {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum GoalEvent {
-    /// Its execution begins.
+    /// The execution begins.
     Execute,
-    /// The server agrees to cancel it.
+    /// The server agrees to cancel the goal.
     RequestCancel,
-    /// It succeeded.
+    /// The goal succeeds.
     Succeed,
-    /// The server gives it up.
+    /// The server gives the goal up.
     Abort,
-    /// It ended because it was canceled.
+    /// The execution ends because the goal was canceled.
     Cancel,
 }
 
 impl GoalState {
-    /// All states.
+    /// All states of a goal.
     pub const ALL: [Self; 6] =
         [Self::Accepted, Self::Executing, Self::Canceling, Self::Succeeded, Self::Canceled, Self::Aborted];
 
@@ -71,7 +71,7 @@ impl GoalState {
         matches!(self, Self::Succeeded | Self::Canceled | Self::Aborted)
     }
 
-    /// Returns the state as [`GoalStatus::status`] has it.
+    /// Returns the number of the state in [`GoalStatus::status`].
     #[must_use]
     pub const fn status(self) -> i8 {
         match self {
@@ -84,7 +84,7 @@ impl GoalState {
         }
     }
 
-    /// Returns the state of a [`GoalStatus::status`], or `None` if it is unknown.
+    /// Returns the state with that number in [`GoalStatus::status`], or `None` if the number is unknown.
     #[must_use]
     pub fn from_status(status: i8) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.status() == status)

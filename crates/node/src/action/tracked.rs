@@ -26,7 +26,7 @@ struct Progress<F> {
     feedback: VecDeque<F>,
     waker: Option<Waker>,
     state: GoalState,
-    /// True if the server has reported it.
+    /// True if the server has reported the goal.
     is_known: bool,
     /// The time at which the server accepted it, if the server said so.
     accepted: Option<Time>,
@@ -235,8 +235,8 @@ impl<A: Action> Drop for Router<A> {
     }
 }
 
-/// The feedback of one goal, in the order in which it came: a stream that ends once the server told that the goal has ended,
-/// the server has gone for a second, or the client was dropped.
+/// Feedback of one goal, in the order of arrival. The stream ends once the server reported the end of the goal, once the server
+/// has been gone for a second, or once the client was dropped.
 ///
 /// Await it, or give it to a group as an entity with a callback of its own, by
 /// [`CallbackGroup::create_stream`](rospin_engine::CallbackGroup::create_stream). Taking from it locks for a moment.

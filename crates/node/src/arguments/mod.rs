@@ -11,16 +11,16 @@ use crate::parameters::{ParameterFile, ParameterFileError};
 use levels::LogLevels;
 pub(crate) use rule::{NameKind, RemapRule, Remaps, node_name};
 
-/// The option that begins the arguments for ROS.
+/// Option at which the arguments for ROS begin.
 const BEGIN: &str = "--ros-args";
-/// The argument that ends them.
+/// Argument at which they end.
 const END: &str = "--";
 
-/// An argument of a program that is for ROS, and is invalid.
+/// Errors of arguments that are for ROS.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RosArgumentsError {
-    /// The last argument wants a value.
+    /// The last argument is an option without its value.
     #[error("`{option}` is the last argument; it wants {wanted} behind it")]
     NoValue {
         /// The option.
@@ -184,7 +184,7 @@ impl RosArguments {
             "--disable-rosout-logs" => self.is_rosout_disabled = true,
             "--enable-stdout-logs" => self.is_console_disabled = false,
             "--disable-stdout-logs" => self.is_console_disabled = true,
-            // There are no log files, so there is nothing to disable either.
+            // rospin writes no log files, so this option has no effect.
             "--disable-external-lib-logs" => {}
             "--enable-external-lib-logs" => {
                 self.remarks.push(format!("`{option}` has no effect: there are no log files"));
@@ -200,7 +200,7 @@ impl RosArguments {
         &self.others
     }
 
-    /// Returns the enclave of `--enclave`.
+    /// Returns the name that `--enclave` gives; `None` without that option.
     #[must_use]
     pub fn enclave(&self) -> Option<&str> {
         self.enclave.as_deref()
@@ -220,13 +220,13 @@ impl RosArguments {
         self.levels.most_verbose()
     }
 
-    /// Returns true unless `--disable-stdout-logs` was given: log records shall go to the console.
+    /// Returns true unless `--disable-stdout-logs` was given: log records should go to the console.
     #[must_use]
     pub const fn logs_to_console(&self) -> bool {
         !self.is_console_disabled
     }
 
-    /// Returns true unless `--disable-rosout-logs` was given: nodes shall publish their log records.
+    /// Returns true unless `--disable-rosout-logs` was given: nodes should publish their log records.
     #[must_use]
     pub const fn logs_to_rosout(&self) -> bool {
         !self.is_rosout_disabled

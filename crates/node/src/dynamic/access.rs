@@ -22,7 +22,7 @@ pub enum GetFieldError {
         path: String,
         /// The type that was requested.
         expected: &'static str,
-        /// The type that it has.
+        /// The type of the field.
         found: String,
     },
 }

@@ -33,7 +33,7 @@ pub enum AskTypeError {
     /// The topic's name is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// Its publishers have several types.
+    /// The topic's publishers have several types.
     #[error("topic `{topic}` has publishers of several types: {}", .types.join(", "))]
     SeveralTypes {
         /// The topic.
@@ -41,7 +41,7 @@ pub enum AskTypeError {
         /// Their types.
         types: Vec<String>,
     },
-    /// No publisher's node is known, so none can be asked.
+    /// The nodes of the publishers are unknown, so none can be asked.
     #[error(
         "topic `{topic}` is of type {type_name}, and no node is known to publish it, so nobody can be asked what that is; use \
          `MessageType::find` where the type is installed"

@@ -187,7 +187,7 @@ impl FieldType {
             Self::Int32 | Self::UInt32 | Self::Float32 => 4,
             Self::Int64 | Self::UInt64 | Self::Float64 => 8,
             Self::String { .. } => size_of::<String>(),
-            // Their own size includes it.
+            // `size` of the element's type includes this memory.
             Self::Message(_) | Self::Array { .. } | Self::Sequence { .. } => 0,
         }
     }

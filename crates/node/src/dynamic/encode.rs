@@ -45,7 +45,7 @@ macro_rules! of_scalars {
         impl Serialize for Encoded<'_> {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 match self.value {
-                    // Bytes are copied at once. Images consist of them.
+                    // Bytes are copied as a whole, because images consist of them.
                     Value::UInt8Array(values) if !self.is_array => serializer.serialize_bytes(values),
                     $(
                         Value::$one(value) => value.serialize(serializer),

@@ -80,7 +80,7 @@ pub enum MessageTypeError {
         /// The kind.
         what: String,
     },
-    /// The type has another hash than expected, so it is another version of the type.
+    /// The type's hash is not the expected one, so it is another version of the type.
     #[error("{name} should have hash {expected}, and has {hash}: these are two versions of it")]
     Hash {
         /// The type.

@@ -64,7 +64,7 @@ pub enum FindTypeError {
     Other {
         /// The file.
         file: String,
-        /// The type that it describes.
+        /// The name of the type that the file describes.
         found: String,
     },
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use super::message_type::MessageType;
 use super::value::Value;
 
-/// A message of a [`MessageType`]. It has the fields of the type, with values that fit them.
+/// Message of a [`MessageType`]. It has the fields of the type, with values that fit them.
 ///
 /// Fields are found by paths: `linear.x`, `poses[2].position`, `ranges[7]`. `{}` formats the message as `ros2 topic
 /// echo` does, with at most 128 elements or bytes of each field; `{:#}` formats all of them.
@@ -34,7 +34,7 @@ pub struct DynamicMessage {
 }
 
 impl DynamicMessage {
-    /// Returns a message whose fields have their defaults: those of the type, or else zero, empty or false.
+    /// Returns a message whose fields have their default values: those of the type, or else zero, empty or false.
     #[must_use]
     pub fn new(message_type: &MessageType) -> Self {
         let fields = message_type.fields().iter().enumerate();

@@ -11,7 +11,7 @@ use crate::interfaces::HAVE_HASHES;
 use crate::interfaces::type_description_interfaces::{self as wire, IndividualTypeDescription, TypeDescription};
 use crate::names::TypeName;
 
-/// The type of a message, checked once: the types of all fields are known. Cheap to clone.
+/// Type of a message, checked once: the types of all fields are known. Cheap to clone.
 ///
 /// Two types are equal if their names and hashes are, whether they announce these or not.
 ///
@@ -104,16 +104,16 @@ pub enum FieldType {
         /// The maximum number of bytes.
         max: Option<usize>,
     },
-    /// A message of that type.
+    /// A message of this type.
     Message(MessageType),
-    /// A fixed number of elements.
+    /// An array: a fixed number of elements.
     Array {
         /// The elements' type, which is neither an array nor a sequence.
         of: Box<FieldType>,
         /// The number of elements.
         length: usize,
     },
-    /// A variable number of elements.
+    /// A sequence: a variable number of elements.
     Sequence {
         /// The elements' type, which is neither an array nor a sequence.
         of: Box<FieldType>,

@@ -10,7 +10,7 @@ use crate::node::Node;
 use crate::options::PublisherOptions;
 use crate::publisher::Publisher;
 
-/// Publishes messages whose type is known only at run time. Cheap to clone; clones are the same publisher.
+/// Publisher of messages whose type is known only at run time. Cheap to clone; clones are the same publisher.
 ///
 /// [`Node::create_dynamic_publisher`] creates it.
 pub struct DynamicPublisher {
@@ -83,7 +83,7 @@ impl DynamicPublisher {
         self.publisher.subscription_count()
     }
 
-    /// Waits until a subscription is matched.
+    /// Returns a future that resolves once a subscription is matched.
     pub fn wait_for_subscription(&self) -> impl Future<Output = ()> + Send + 'static {
         self.publisher.wait_for_subscription()
     }

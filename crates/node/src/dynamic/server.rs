@@ -19,7 +19,7 @@ pub(super) const SERVICE: &str = "get_type_description";
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeTypesError {
-    /// They are served already.
+    /// The node's types are served already.
     #[error("the types of node `{node}` are served already; keep what the first call returned")]
     AlreadyServed {
         /// The node.
@@ -30,7 +30,7 @@ pub enum ServeTypesError {
     Service(#[from] ServiceError),
 }
 
-/// Describes the types that a node [knows](Node::add_message_type) to other nodes. Ends when it is dropped.
+/// Server that describes the types that a node [knows](Node::add_message_type) to other nodes. Ends when it is dropped.
 #[must_use = "the service is removed when it is dropped"]
 pub struct TypeDescriptionServer {
     server: Server,
@@ -38,7 +38,7 @@ pub struct TypeDescriptionServer {
 }
 
 impl TypeDescriptionServer {
-    /// Returns how many requests newer ones displaced before the executor could answer them.
+    /// Returns the number of requests that newer ones displaced before the executor could answer them.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.server.lost(LossCause::QueueFull)

@@ -342,7 +342,7 @@ impl Random {
                 let length = self.below(max.unwrap_or(6) + 1);
                 self.values(of, length)
             }
-            // The value fits every type of field, which decides what it becomes.
+            // 0 to 127 fits every number type. The field's type decides which one the value becomes.
             _ => i64::try_from(self.next() % 128).unwrap().into(),
         }
     }
@@ -373,7 +373,7 @@ proptest! {
         let message = Random(seed).message(&of);
         let bytes = encode(&message);
         prop_assert_eq!(decode(&of, &bytes), Ok(message.clone()));
-        // The description contains everything that the type consists of.
+        // The description contains all types that the type consists of.
         let again = MessageType::from_description(&of.description()).unwrap();
         prop_assert_eq!(&again, &of);
         prop_assert_eq!(decode(&again, &bytes), Ok(message));
@@ -382,7 +382,7 @@ proptest! {
     #[test]
     fn noise_is_an_error_at_worst(plan in plans(), noise: Vec<u8>) {
         if let Ok(message) = decode(&built(&plan), &noise) {
-            // An empty string may come without its final zero, and is sent with it.
+            // A received empty string may lack its final zero, and is encoded with one.
             prop_assert!(encode(&message).len() <= 2 * noise.len() + 16);
         }
     }

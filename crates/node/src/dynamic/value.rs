@@ -24,7 +24,7 @@ macro_rules! scalars {
 }
 pub(super) use scalars;
 
-/// The value of a field. Arrays and sequences share variants; the type has their lengths and bounds.
+/// Value of a field. Arrays and sequences share variants; the type has their lengths and bounds.
 ///
 /// ```
 /// use rospin::dynamic::Value;
@@ -93,13 +93,13 @@ pub enum Value {
     MessageArray(Vec<DynamicMessage>),
 }
 
-/// A value has another type than requested.
+/// Error of a conversion: the value's type is not the one that was requested.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("this is {found}, not {expected}")]
 pub struct WrongValue {
     /// The type that was requested.
     pub expected: &'static str,
-    /// The type that it has.
+    /// The type of the value.
     pub found: String,
 }
 
@@ -152,7 +152,7 @@ macro_rules! of_scalars {
         conversions! { $($one $many $rust, $name, concat!($name, "[]");)* }
 
         impl Value {
-            /// Returns the ROS name of the value's type: `float64`, or `float64[]` for several.
+            /// Returns the ROS name of the value's type, such as `float64` or, for arrays and sequences, `float64[]`.
             #[must_use]
             pub fn kind(&self) -> String {
                 match self {
@@ -181,7 +181,7 @@ macro_rules! of_scalars {
                 })
             }
 
-            /// Returns one element.
+            /// Returns the element with this index, or `None` if there is none.
             #[must_use]
             pub fn element(&self, index: usize) -> Option<Self> {
                 Some(match self {

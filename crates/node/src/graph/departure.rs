@@ -9,7 +9,7 @@ use super::{EndpointKind, Graph, GraphChange};
 /// Those who are told of departures.
 pub(super) type Watchers = crate::watchers::Watchers<Watched>;
 
-/// The endpoints that one watches, by kind and name.
+/// Endpoints that a watcher watches, by kind and name.
 #[derive(Default, Debug)]
 pub(super) struct Watched {
     of: Option<(EndpointKind, String)>,

@@ -3,44 +3,44 @@
 use crate::names::{FullName, TypeName};
 use crate::qos::{Durability, History, Qos, Reliability};
 
-/// The kind of an [`Endpoint`].
+/// Kind of an [`Endpoint`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum EndpointKind {
-    /// Publishes on a topic.
+    /// Publisher of a topic.
     Publisher,
-    /// Subscribes to a topic.
+    /// Subscription of a topic.
     Subscription,
-    /// Answers the requests of a service.
+    /// Server of a service.
     Server,
-    /// Calls a service.
+    /// Client of a service.
     Client,
 }
 
-/// A publisher, subscription, server or client of any node in the network. A field is `None` if the middleware does
-/// not tell it of other processes.
+/// Publisher, subscription, server or client of any node in the network. A field is `None` if the middleware does not know it
+/// for other processes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Endpoint {
-    /// Its kind.
+    /// Kind of the endpoint.
     pub kind: EndpointKind,
-    /// The full name of its topic or service, such as `/robot/scan`.
+    /// Full name of its topic or service, such as `/robot/scan`.
     pub name: String,
-    /// The name of its type, such as `std_msgs/msg/String`.
+    /// Name of its type, such as `std_msgs/msg/String`.
     pub type_name: String,
-    /// The hash of its type, `RIHS01_` and 64 digits.
+    /// Hash of its type, `RIHS01_` and 64 digits.
     pub type_hash: Option<String>,
-    /// The fully qualified name of its node.
+    /// Fully qualified name of its node.
     pub node: Option<String>,
-    /// Its reliability.
+    /// Reliability that it offers or demands.
     pub reliability: Option<Reliability>,
-    /// Its durability.
+    /// Durability that it offers or demands.
     pub durability: Option<Durability>,
-    /// Its history.
+    /// History that it keeps.
     pub history: Option<History>,
 }
 
 impl Endpoint {
-    /// Returns an endpoint of which nothing else is known.
+    /// Returns an endpoint with a kind, a name and a type, whose other fields are `None`.
     #[must_use]
     pub fn new(kind: EndpointKind, name: impl Into<String>, type_name: impl Into<String>) -> Self {
         let (name, type_name) = (name.into(), type_name.into());

@@ -1,4 +1,4 @@
-//! Two ends of one topic or service that do not fit: told once, with what differs and how to fix it.
+//! Mismatches: two ends of one topic or service that cannot communicate. Each is logged once, with the difference and the fix.
 
 use super::{Endpoint, EndpointKind};
 use crate::qos::{Durability, Reliability};
@@ -29,7 +29,7 @@ pub(super) fn find(one: &Endpoint, other: &Endpoint, matching: Matching, both_ou
     if one.name != other.name {
         return None;
     }
-    // The end that asks, and the end that offers.
+    // `asks` is the end that demands quality of service, `offers` the end that offers it.
     let (kind, asks, offers) = match (one.kind, other.kind) {
         (EndpointKind::Subscription, EndpointKind::Publisher) => ("topic", one, other),
         (EndpointKind::Publisher, EndpointKind::Subscription) => ("topic", other, one),
@@ -60,7 +60,7 @@ fn of_types(kind: &str, asks: &Endpoint, offers: &Endpoint, matching: Matching) 
     let effect = match (matching, &asks.type_hash, &offers.type_hash) {
         (_, one, other) if one == other => return None,
         (Matching::ByHash, ..) => DEAF,
-        // Not all that speak DDS tell of hashes, nor do they all agree on which one a service has.
+        // Not all implementations over DDS announce hashes, and they disagree on the hash of a service.
         (Matching::ByName, Some(_), Some(_)) if kind == "topic" => "messages may be misread",
         (Matching::ByName, ..) => return None,
     };
@@ -125,7 +125,7 @@ mod tests {
 
     fn text(one: &Endpoint, other: &Endpoint, matching: Matching) -> Option<String> {
         let found = find(one, other, matching, false);
-        // The order does not matter.
+        // The result does not depend on the order of the ends.
         assert_eq!(find(other, one, matching, false), found);
         found.map(|mismatch| mismatch.text)
     }

@@ -26,11 +26,11 @@ use crate::complaints::Complaints;
 use crate::local_topics::LocalTopics;
 use crate::names::TypeName;
 
-/// A change of the graph.
+/// Change of the graph.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum GraphChange {
-    /// A node of that name appeared, and no other one had it.
+    /// A node appeared, and no other node had its name.
     NodeCame(String),
     /// The last node of that name disappeared.
     NodeWent(String),
@@ -41,8 +41,8 @@ pub enum GraphChange {
     EndpointWent(Endpoint),
 }
 
-/// The nodes of a network and their endpoints, as far as the middleware has discovered them. Those of this process are
-/// there at once.
+/// Nodes of a network and their endpoints, as far as the middleware has discovered them. Those of this process are there at
+/// once.
 ///
 /// Where an end of this process does not fit another end of its topic or service, that is told once, as a warning.
 ///
@@ -70,7 +70,7 @@ struct State {
     last: u64,
     watchers: Watchers,
     departures: departure::Watchers,
-    /// Futures that wait for the next change.
+    /// Tasks that wait for the next change.
     waiters: Waiters,
 }
 
@@ -80,7 +80,7 @@ enum Id {
     Others(Vec<u8>),
 }
 
-/// The process that a change is of.
+/// Process that a change belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Whose {
     Ours,
@@ -118,7 +118,7 @@ impl State {
     fn endpoint_came(&mut self, id: Id, endpoint: Endpoint) -> [Option<GraphChange>; 2] {
         let before = self.endpoints.insert(id, endpoint.clone());
         match before {
-            // The endpoint is the same; only more is known of it.
+            // It is the same endpoint, of which more is known now.
             Some(before) if before.is_same(&endpoint) => [None, None],
             before => [before.map(GraphChange::EndpointWent), Some(GraphChange::EndpointCame(endpoint))],
         }
@@ -150,23 +150,23 @@ impl Graph {
         self.change(|state| state.node_came(id, name));
     }
 
-    /// Removes a node of another process. Does nothing if it is not there.
+    /// Removes a node of another process. Does nothing if the graph has no such entry.
     pub fn node_went(&self, id: &[u8]) {
         self.change(|state| [state.node_went(&Id::Others(id.to_vec()))]);
     }
 
-    /// Enters a publisher, subscription, server or client of another process. Replaces the entry with the same id. It
-    /// is no change if only the node, the type hash or the quality of service differ.
+    /// Enters a publisher, subscription, server or client of another process. Replaces the entry with the same id. Watchers are
+    /// not notified if only the node, the type hash or the quality of service differ.
     pub fn endpoint_came(&self, id: &[u8], endpoint: Endpoint) {
         self.change(|state| state.endpoint_came(Id::Others(id.to_vec()), endpoint));
     }
 
-    /// Removes a publisher, subscription, server or client of another process. Does nothing if it is not there.
+    /// Removes a publisher, subscription, server or client of another process. Does nothing if the graph has no such entry.
     pub fn endpoint_went(&self, id: &[u8]) {
         self.change(|state| [state.endpoint_went(&Id::Others(id.to_vec()))]);
     }
 
-    /// Sets the node of a publisher, subscription, server or client of another process. It is no change.
+    /// Sets the node of a publisher, subscription, server or client of another process. Watchers are not notified.
     pub fn endpoint_belongs_to(&self, id: &[u8], node: &str) {
         let id = Id::Others(id.to_vec());
         let mut state = self.lock();
@@ -264,7 +264,7 @@ impl Graph {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes changes that are told of another process.
+    /// Makes changes about another process.
     fn change<C>(&self, make: impl FnOnce(&mut State) -> C)
     where
         C: IntoIterator<Item = Option<GraphChange>>,
@@ -304,7 +304,7 @@ impl Graph {
         let mut mismatches = Vec::new();
         for change in changes {
             let GraphChange::EndpointCame(endpoint) = change else { continue };
-            // Those of this process come first. What is of other processes is not compared with each other.
+            // Entries of this process come first. Entries of other processes are not compared with each other.
             let others = state.endpoints.iter().take_while(|(id, _)| whose == Whose::Ours || matches!(id, Id::Ours(_)));
             for (id, other) in others {
                 let both_ours = whose == Whose::Ours && matches!(id, Id::Ours(_));
@@ -331,7 +331,7 @@ pub(crate) struct Presence {
 
 impl Drop for Presence {
     fn drop(&mut self) {
-        // The id belongs to an endpoint or to a node.
+        // The id is that of an endpoint or of a node.
         self.graph.change(|state| [state.endpoint_went(&self.id), state.node_went(&self.id)]);
     }
 }

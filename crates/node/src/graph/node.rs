@@ -34,7 +34,7 @@ impl Node {
         self.graph().names_and_types([EndpointKind::Server, EndpointKind::Client])
     }
 
-    /// Returns how many publishers a topic has, whatever their type and quality of service. The name is resolved and
+    /// Returns the number of publishers of a topic, whatever their type and quality of service. The name is resolved and
     /// remapped as for a publisher of this node.
     ///
     /// # Errors
@@ -43,8 +43,7 @@ impl Node {
         self.count(EndpointKind::Publisher, topic)
     }
 
-    /// Returns how many subscriptions a topic has. The name is treated as in
-    /// [`count_publishers`](Self::count_publishers).
+    /// Returns the number of subscriptions of a topic. The name is treated as in [`count_publishers`](Self::count_publishers).
     ///
     /// # Errors
     /// If the topic's name is invalid.
@@ -52,7 +51,7 @@ impl Node {
         self.count(EndpointKind::Subscription, topic)
     }
 
-    /// Returns how many servers a service has. The name is treated as in [`count_publishers`](Self::count_publishers).
+    /// Returns the number of servers of a service. The name is treated as in [`count_publishers`](Self::count_publishers).
     ///
     /// # Errors
     /// If the service's name is invalid.
@@ -60,7 +59,7 @@ impl Node {
         self.count(EndpointKind::Server, service)
     }
 
-    /// Returns how many clients a service has. The name is treated as in [`count_publishers`](Self::count_publishers).
+    /// Returns the number of clients of a service. The name is treated as in [`count_publishers`](Self::count_publishers).
     ///
     /// # Errors
     /// If the service's name is invalid.
@@ -84,8 +83,8 @@ impl Node {
         self.endpoints(EndpointKind::Subscription, topic)
     }
 
-    /// Waits for the next change of the graph after this call, not after the first poll. A caller that takes the
-    /// future first and looks at the graph then misses no change.
+    /// Returns a future that resolves at the next change of the graph after this call, not after the first poll. A caller that
+    /// takes the future first and reads the graph then misses no change.
     pub fn wait_for_graph_change(&self) -> impl Future<Output = ()> + Send + use<> {
         // The future also resolves when the middleware ends.
         self.graph().next_change()
@@ -148,10 +147,10 @@ impl Node {
     }
 }
 
-/// A callback that runs with each change of the graph. [`Node::create_graph_callback`] creates it.
+/// Callback that runs with each change of the graph. [`Node::create_graph_callback`] creates it.
 ///
-/// Dropping the handle removes the entity: its callback does not run again, from the executor's next pick on. A
-/// callback that is running is not waited for.
+/// Dropping the handle removes the entity: its callback does not run again, from the executor's next pick on. A callback that
+/// is running is not waited for.
 #[must_use = "the callback is removed when its handle is dropped"]
 pub struct GraphCallback {
     entity: Entity,
@@ -165,7 +164,7 @@ impl GraphCallback {
         self.entity.name()
     }
 
-    /// Returns how many changes were dropped before the callback could run with them. If it is not zero, query the
+    /// Returns the number of changes that were dropped before the callback could run with them. If it is not zero, query the
     /// [node](Node::node_names) for the current state.
     #[must_use]
     pub fn missed(&self) -> u64 {

@@ -6,8 +6,8 @@ use super::machine::State;
 /// Errors of a transition's callback.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// The transition is not possible, and nothing is broken. The node goes back to its previous state; after a
-    /// shutdown it is finalized nevertheless. The text is the reason.
+    /// The transition is not possible, but nothing is broken. The node returns to its previous state; after a shutdown it is
+    /// finalized nevertheless. The text is the reason.
     Failure(String),
     /// Something is broken. [`Lifecycle::on_error`] runs next. The text is the reason; `?` converts any error to this
     /// variant.
@@ -62,19 +62,19 @@ pub trait Lifecycle: Sized + Send + 'static {
         Ok(())
     }
 
-    /// Prepares for the end of the node, from any state. The node is not dropped by it.
+    /// Prepares for the end of the node, from any state. The node itself is not dropped.
     ///
     /// # Errors
-    /// The node is finalized even if it fails.
+    /// The node is finalized even if this fails.
     fn on_shutdown(&mut self, node: &LifecycleHandle<Self>, previous: State) -> Result<(), Fault> {
         Ok(())
     }
 
-    /// Cleans up after an error in another transition, so that the node can be configured again. The default
-    /// implementation fails.
+    /// Cleans up after an error in another transition, so that the node can be configured again. The default implementation
+    /// fails.
     ///
     /// # Errors
-    /// If it returns any fault, the node is finalized.
+    /// Any fault makes the node finalized.
     fn on_error(&mut self, node: &LifecycleHandle<Self>, previous: State) -> Result<(), Fault> {
         Err(Fault::Failure("there is no way back from an error".to_owned()))
     }

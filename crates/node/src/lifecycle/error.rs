@@ -34,11 +34,11 @@ pub enum TransitionError {
     Refused {
         /// The node.
         node: String,
-        /// The transition that was requested.
+        /// The name or the number of the transition that was requested.
         asked: String,
         /// The state that the node is in.
         state: State,
-        /// The transitions that were possible instead, in words.
+        /// The transitions that were possible instead, as text.
         allowed: String,
     },
     /// The transition's callback failed.
@@ -53,7 +53,7 @@ pub enum TransitionError {
         /// The state that the node is in now.
         state: State,
     },
-    /// The transition's callback broke something or panicked. `on_error` has run.
+    /// The transition's callback returned an error or panicked. `on_error` has run.
     #[error("node `{node}` broke when asked to {transition}: {reason}; it is {state}")]
     Broke {
         /// The node.

@@ -18,7 +18,7 @@ use crate::node::Node;
 use crate::options::PublisherOptions;
 use crate::publisher::Publisher;
 
-/// A managed node for users who do not own it: its callbacks, and callers that request transitions. Cheap to clone.
+/// Handle of a managed node, for its callbacks and for callers that request transitions. Cheap to clone.
 pub struct LifecycleHandle<P: Send + 'static>(Arc<Inner<P>>);
 
 struct Inner<P: Send + 'static> {

@@ -22,15 +22,15 @@ use crate::interfaces::lifecycle_msgs as msgs;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum State {
-    /// State of a node that tools know nothing of. No node is in it.
+    /// A state that rospin's nodes never have. ROS 2 defines it for tools.
     Unknown = 0,
-    /// Nothing is set up. The first state.
+    /// The first state: nothing is set up.
     Unconfigured = 1,
-    /// Set up, and idle.
+    /// The node is set up, and does not work.
     Inactive = 2,
-    /// Working.
+    /// The node works.
     Active = 3,
-    /// Ended. No transition leads out of it.
+    /// The node has ended. No transition leads out of this state.
     Finalized = 4,
     /// `on_configure` runs.
     Configuring = 10,
@@ -100,7 +100,7 @@ impl State {
 }
 
 impl State {
-    /// Returns the state as messages have it.
+    /// Returns the state as a message.
     pub(super) fn message(self) -> msgs::State {
         msgs::State { id: self.id(), label: self.label().to_owned() }
     }
@@ -159,13 +159,13 @@ pub(crate) enum End {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct Edge {
-    /// Its number.
+    /// Number of the transition.
     pub id: u8,
-    /// Its name. It is not unique: the three shutdowns share one, and so do equal results of different callbacks.
+    /// Name of the transition. It is not unique: the three shutdowns share one, and so do equal results of different callbacks.
     pub label: &'static str,
-    /// The state that it starts in.
+    /// State in which the transition starts.
     pub start: State,
-    /// The state that it leads to.
+    /// State to which the transition leads.
     pub goal: State,
 }
 
@@ -184,7 +184,7 @@ const fn end(id: u8, start: State, goal: State) -> Edge {
 }
 
 impl Edge {
-    /// Returns the transition as messages have it.
+    /// Returns the transition as a message.
     pub(super) fn message(&self) -> msgs::Transition {
         msgs::Transition { id: self.id, label: self.label.to_owned() }
     }
@@ -201,7 +201,7 @@ impl Edge {
     }
 }
 
-/// All edges.
+/// All transitions between two states.
 pub const EDGES: [Edge; 25] = {
     use State::{
         Activating, Active, CleaningUp, Configuring, Deactivating, ErrorProcessing, Finalized, Inactive, ShuttingDown,

@@ -14,7 +14,7 @@ use super::services::{self, Services};
 use crate::node::NodeOptions;
 use crate::ros::Ros;
 
-/// A managed node: a [`Node`](crate::Node), and a callback group of its own whose payload implements [`Lifecycle`].
+/// Managed node: a [`Node`](crate::Node), and a callback group of its own whose payload implements [`Lifecycle`].
 ///
 /// The node starts unconfigured, before any callback has run. Transitions are requested through the services that ROS
 /// 2's tools use, and through [`request`](LifecycleHandle::request). They run one after the other on the group. The

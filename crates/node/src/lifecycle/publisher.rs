@@ -11,8 +11,8 @@ use crate::error::PublishError;
 use crate::message::Message;
 use crate::publisher::Publisher;
 
-/// Publishes messages on a topic while its [`LifecycleNode`](crate::LifecycleNode) is active. In every other state it
-/// drops them, also in `on_activate` and `on_deactivate`. Cheap to clone; clones are the same publisher.
+/// Publisher that sends messages while its [`LifecycleNode`](crate::LifecycleNode) is active. In every other state it drops
+/// them, also in `on_activate` and `on_deactivate`. Cheap to clone; clones are the same publisher.
 ///
 /// [`LifecycleHandle::create_publisher`](super::LifecycleHandle::create_publisher) creates it.
 pub struct LifecyclePublisher<M: Message> {
@@ -47,7 +47,7 @@ impl<M: Message> LifecyclePublisher<M> {
         self.stage.get() == State::Active
     }
 
-    /// Returns how many messages were dropped because the node was not active. Neither blocks nor allocates.
+    /// Returns the number of messages that were dropped because the node was not active. Neither blocks nor allocates.
     #[must_use]
     pub fn silenced(&self) -> u64 {
         self.silenced.load(Ordering::Relaxed)

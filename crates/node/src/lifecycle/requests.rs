@@ -58,7 +58,7 @@ impl Requests {
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        // No operation under the lock can leave the queue half changed.
+        // No operation under the lock can leave the queue half changed, so its poison is ignored.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -92,7 +92,7 @@ impl Drop for RequestSource {
             queue.notifier = None;
             mem::take(&mut queue.waiting)
         };
-        // Dropping the senders wakes those who wait, which must not happen under the lock.
+        // Dropping the senders wakes the waiting tasks, which must not happen under the lock.
         drop(waiting);
     }
 }

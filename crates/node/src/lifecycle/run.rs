@@ -47,7 +47,7 @@ fn call<P: Lifecycle>(payload: &mut P, node: &LifecycleHandle<P>, previous: Stat
         State::ShuttingDown => P::on_shutdown,
         _ => P::on_error,
     };
-    // The payload stays as the panic left it; `on_error` must repair it.
+    // The payload stays as the panic left it, and `on_error` must repair it.
     let called = catch_unwind(AssertUnwindSafe(|| callback(payload, node, previous)));
     called.unwrap_or_else(|panic| Err(Fault::Error(format!("its callback panicked: {}", message(&*panic)))))
 }

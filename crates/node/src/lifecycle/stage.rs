@@ -13,7 +13,7 @@ impl Stage {
     }
 
     pub(super) fn get(&self) -> State {
-        // Acquire: a thread that sees a state also sees what the callback that led to it has done.
+        // Acquire: a thread that sees a state also sees the effects of the callback that led to it.
         State::from_id(self.0.load(Ordering::Acquire)).unwrap_or(State::Unknown)
     }
 

@@ -63,7 +63,7 @@ impl InsideCallback {
     pub(super) fn run<R>(callback: impl FnOnce() -> R) -> Result<R, SetParameterError> {
         IS_INSIDE.set(true);
         let _until_its_end = Self(());
-        // A panic may leave the user's own state half changed, but none of ours.
+        // A panic may leave the user's own state half changed, but none of rospin's.
         catch_unwind(AssertUnwindSafe(callback)).map_err(|panic| {
             let message = message_of(panic.as_ref());
             log::error!(target: "rospin", "a callback that checks parameters panicked: {message}");

@@ -55,7 +55,7 @@ pub enum ParameterClientError {
         node: String,
         /// The parameter.
         name: String,
-        /// The type that it has.
+        /// The type of the parameter.
         found: String,
     },
     /// The response has a type number that ROS 2 does not define.
@@ -63,7 +63,7 @@ pub enum ParameterClientError {
     UnknownType(#[from] UnknownType),
 }
 
-/// Reads and sets the parameters of another node. Cheap to clone.
+/// Client that reads and sets the parameters of another node. Cheap to clone.
 ///
 /// Requests can be awaited anywhere, also inside callbacks. Give them a timeout, as [calls](Client::call) of any
 /// service.
@@ -103,7 +103,7 @@ impl Node {
     /// Creates a client of the parameters of `node`, such as `/robot/motor`. The node need not exist yet.
     ///
     /// # Errors
-    /// If that is no name of a node, or the middleware refuses.
+    /// If `node` is no valid name of a node, or the middleware refuses.
     pub fn create_parameter_client(&self, node: &str) -> Result<ParameterClient, ServiceError> {
         Ok(ParameterClient {
             node: node.to_owned(),
@@ -145,7 +145,7 @@ impl ParameterClient {
         &self.node
     }
 
-    /// Returns true if all of the node's parameter services are there, as far as discovery knows at this moment.
+    /// Returns true if all parameter services of the node exist, as far as discovery knows at this moment.
     #[must_use]
     pub fn service_is_ready(&self) -> bool {
         let reading = self.get.service_is_ready() && self.types.service_is_ready() && self.list.service_is_ready();
@@ -153,7 +153,7 @@ impl ParameterClient {
         reading && setting && self.describe.service_is_ready()
     }
 
-    /// Waits until all of the node's parameter services are there.
+    /// Returns a future that resolves once all parameter services of the node exist.
     pub fn wait_for_service(&self) -> impl Future<Output = ()> + Send + 'static {
         let reading = (self.get.wait_for_service(), self.types.wait_for_service(), self.list.wait_for_service());
         let setting = (self.set.wait_for_service(), self.set_atomically.wait_for_service());
@@ -221,7 +221,7 @@ impl ParameterClient {
         }
     }
 
-    /// Sets parameters one by one. Returns for each that it was set, or the node's reason why it was not.
+    /// Sets parameters one by one. Returns a result for each of them, with the node's reason if it was not set.
     ///
     /// # Errors
     /// If the call fails, or the response does not fit the request.

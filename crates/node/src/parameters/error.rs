@@ -2,7 +2,7 @@
 
 use super::value::{ParameterKind, UnknownType};
 
-/// Reasons for which parameters were not set. Of several that are set together, none was.
+/// Reasons for which parameters were not set. If one of several that are set together fails, none is set.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetParameterError {
@@ -59,10 +59,10 @@ pub enum SetParameterError {
          post-set callback react"
     )]
     InsideCallback,
-    /// Other threads changed parameters each time that the on-set callbacks checked these values.
+    /// Other threads changed parameters again and again while the on-set callbacks checked these values.
     #[error("other parameters change too often for these to be checked; set them again")]
     Contended,
-    /// The value came from another node, and its type number is not one of ROS 2's.
+    /// The value came from another node, and ROS 2 does not define its type number.
     #[error(transparent)]
     UnknownType(#[from] UnknownType),
 }
@@ -96,7 +96,7 @@ pub enum DeclareError {
         /// The problem with the range.
         reason: &'static str,
     },
-    /// The initial value is not allowed.
+    /// The initial value does not have the parameter's type, is out of its range, or was rejected by a callback.
     #[error("parameter `{name}` cannot start with its {origin}: {reason}")]
     Initial {
         /// The parameter.
@@ -107,7 +107,7 @@ pub enum DeclareError {
         #[source]
         reason: SetParameterError,
     },
-    /// A pre-set or on-set callback tried to declare it.
+    /// A pre-set or on-set callback tried to declare the parameter.
     #[error("parameter `{name}` cannot be declared by a callback that checks parameters; declare it before")]
     InsideCallback {
         /// The parameter.
@@ -131,7 +131,7 @@ pub enum UndeclareError {
         /// The parameter.
         name: String,
     },
-    /// A pre-set or on-set callback tried to undeclare it.
+    /// A pre-set or on-set callback tried to undeclare the parameter.
     #[error("parameter `{name}` cannot be undeclared by a callback that checks parameters; do it elsewhere")]
     InsideCallback {
         /// The parameter.

@@ -77,7 +77,7 @@ impl Outbox {
 }
 
 impl Change {
-    /// Returns the event that reports it.
+    /// Returns the change as an event.
     pub(super) fn into_event(self, node: String) -> ParameterEvent {
         let parameters = |settings: Vec<ParameterSetting>| settings.into_iter().map(Parameter::from).collect();
         ParameterEvent {

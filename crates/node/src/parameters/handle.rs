@@ -13,7 +13,7 @@ use super::store::{State, Store};
 use super::value::{ParameterSetting, ParameterValue};
 use super::variant::ParameterVariant;
 
-/// A parameter of a node, with the type that it was [declared](crate::Node::declare_parameter) with.
+/// Parameter of a node, with the type that it was [declared](crate::Node::declare_parameter) with.
 ///
 /// Cheap to clone; clones are the same parameter. Dropping it leaves the parameter declared.
 ///
@@ -48,10 +48,10 @@ impl<T: ParameterVariant> Parameter<T> {
         &self.name
     }
 
-    /// Returns its current value, or its last one if it was undeclared.
+    /// Returns the current value of the parameter, or its last one if it was undeclared.
     ///
-    /// Reading a `bool`, `i64` or `f64` neither locks nor allocates, so a real-time callback may do it. Other types
-    /// lock for a moment and allocate.
+    /// Reading a `bool`, `i64` or `f64` neither locks nor allocates, so a real-time callback may do it. Other types lock for a
+    /// moment and allocate.
     #[must_use]
     pub fn get(&self) -> T {
         self.slot.get()
@@ -78,7 +78,7 @@ impl<T: ParameterVariant> Parameter<T> {
     /// Removes the parameter from the node. Publishes an event as [`set`](Self::set) does.
     ///
     /// # Errors
-    /// If it is read-only, or not declared any more.
+    /// If the parameter is read-only, or not declared any more.
     pub fn undeclare(self) -> Result<(), UndeclareError> {
         self.store.undeclare(&self.name, Some(&self.slot))
     }
@@ -104,7 +104,7 @@ impl<T: ParameterVariant + fmt::Debug> fmt::Debug for Parameter<T> {
 /// The callback that was removed. The caller drops it after it has released the lock.
 type Removed = Option<Box<dyn Any>>;
 
-/// A pre-set or on-set callback. Dropping this removes the callback.
+/// Handle of a pre-set or on-set callback. Dropping the handle removes the callback.
 ///
 /// A callback that is running is not waited for.
 #[must_use = "the callback is removed when its handle is dropped"]

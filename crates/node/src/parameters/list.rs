@@ -5,7 +5,7 @@ use crate::interfaces::rcl_interfaces::ListParametersResult;
 /// Separator of the parts of a name.
 const SEPARATOR: char = '.';
 
-/// Depth without a limit.
+/// Value that stands for an unlimited depth.
 pub const DEPTH_RECURSIVE: u64 = 0;
 
 /// Returns the names that are equal to one of the prefixes, or at most `depth` parts below it. Without prefixes, all

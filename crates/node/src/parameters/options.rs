@@ -32,7 +32,7 @@ pub(super) struct Spec {
     pub(super) range: Option<RangeSpec>,
 }
 
-/// The range of a parameter, by type.
+/// Range of a parameter, by type.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum RangeSpec {
     Integer { from: i64, to: i64, step: u64 },
@@ -58,7 +58,7 @@ impl<T: ParameterVariant> ParameterOptions<T> {
         Self { default: None, spec: Spec::default() }
     }
 
-    /// Sets the initial value that it has unless it is [overridden](crate::NodeOptions::parameter_override).
+    /// Sets the initial value of the parameter, unless it is [overridden](crate::NodeOptions::parameter_override).
     #[must_use]
     pub fn default_value(mut self, value: T) -> Self {
         self.default = Some(value);
@@ -135,7 +135,7 @@ impl From<&str> for ParameterOptions<String> {
     }
 }
 
-/// The range of a parameter, ends included. Converted from a range of Rust.
+/// Range of a parameter, ends included. Converted from a range of Rust.
 #[derive(Clone, Copy, Debug)]
 pub struct ParameterRange<T: Ranged> {
     from: T::End,
@@ -268,7 +268,7 @@ mod tests {
         {
             assert_eq!(allowed(value), expected, "{value}");
         }
-        // Rounding: a tenth has no exact binary representation.
+        // The comparison allows for rounding: a tenth has no exact binary representation.
         assert!((0..=1000).all(|n| doubles(0.0, 100.0, 0.1)(f64::from(n) * 0.1)));
     }
 

@@ -30,7 +30,7 @@ const REQUESTS_MAX: usize = 1000;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeParametersError {
-    /// They are served already.
+    /// The node's parameters are served already.
     #[error("the parameters of node `{node}` are served already; keep what the first call returned")]
     AlreadyServed {
         /// The node.
@@ -53,7 +53,7 @@ pub enum ServeParametersError {
     Source(#[from] SourceError),
 }
 
-/// Lets other nodes, and `ros2 param`, read and set the parameters of a node. Ends when it is dropped.
+/// Server that lets other nodes, and `ros2 param`, read and set the parameters of a node. Ends when it is dropped.
 #[must_use = "the services are removed when it is dropped"]
 pub struct ParameterServer {
     servers: Vec<Server>,
@@ -62,13 +62,13 @@ pub struct ParameterServer {
 }
 
 impl ParameterServer {
-    /// Returns how many requests newer ones displaced before the executor could answer them.
+    /// Returns the number of requests that newer ones displaced before the executor could answer them.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.servers.iter().map(|server| server.lost(LossCause::QueueFull)).sum()
     }
 
-    /// Returns how many events newer ones displaced before they could be published.
+    /// Returns the number of events that newer ones displaced before they could be published.
     #[must_use]
     pub fn missed_events(&self) -> u64 {
         self.events.0.lock().outbox.missed()

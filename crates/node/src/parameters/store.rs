@@ -41,9 +41,9 @@ pub(super) struct State {
 /// A declared parameter.
 struct Entry {
     spec: Spec,
-    /// The type, or `None` if it is dynamic.
+    /// Type of the parameter, or `None` if it is dynamic.
     kind: Option<ParameterKind>,
-    /// True if it may be without a value.
+    /// True if the parameter may have no value.
     is_optional: bool,
     slot: Arc<Slot>,
 }

@@ -91,7 +91,7 @@ use crate::node::Node;
     label = "it needs `#[derive(Parameters)]`"
 )]
 pub trait Parameters: Sized + Send + 'static {
-    /// The handles of the fields' parameters.
+    /// Type of the handles of the fields' parameters.
     #[doc(hidden)]
     type Handles: Send + Sync + 'static;
 
@@ -105,7 +105,7 @@ pub trait Parameters: Sized + Send + 'static {
     fn write(self, handles: &Self::Handles, changes: &mut ParameterChanges);
 }
 
-/// Declares the fields of a struct. Used by the derive macro.
+/// Helper of the derive macro that declares the fields of a struct.
 #[doc(hidden)]
 pub struct Declarer<'a> {
     store: &'a Arc<Store>,
@@ -113,7 +113,7 @@ pub struct Declarer<'a> {
 }
 
 impl Declarer<'_> {
-    /// Returns `name` with `prefix` before it.
+    /// Returns `name` behind `prefix` and a dot, or `name` alone if the prefix is empty.
     #[must_use]
     pub fn join(prefix: &str, name: &str) -> String {
         if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") }
@@ -134,7 +134,7 @@ impl Declarer<'_> {
     }
 }
 
-/// The changes that make parameters equal to a struct's fields. Used by the derive macro.
+/// Helper of the derive macro: the changes that make parameters equal to a struct's fields.
 #[doc(hidden)]
 #[derive(Default)]
 pub struct ParameterChanges(Vec<(ParameterSetting, Arc<Slot>)>);
@@ -149,7 +149,7 @@ impl ParameterChanges {
     }
 }
 
-/// Declared parameters that are a struct in Rust, see [`Parameters`]. Cheap to clone; clones are the same parameters.
+/// Handle of declared parameters that are a struct in Rust, see [`Parameters`]. Cheap to clone; clones are the same parameters.
 ///
 /// For a real-time callback that must not lock, use a [`Parameter`] for each value that it reads.
 pub struct ParameterSet<S: Parameters> {
@@ -159,7 +159,7 @@ pub struct ParameterSet<S: Parameters> {
 }
 
 impl<S: Parameters> ParameterSet<S> {
-    /// Returns all values at one moment. Locks for a moment, and allocates unless all values are plain numbers.
+    /// Returns the values of all fields at one moment. Locks for a moment, and allocates unless all values are plain numbers.
     #[must_use]
     pub fn get(&self) -> S {
         self.store.at_once(|| S::read(&self.handles))

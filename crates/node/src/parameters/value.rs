@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use crate::interfaces::rcl_interfaces::{self as wire, ParameterType};
 
-/// The type of a parameter.
+/// Type of a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum ParameterKind {
@@ -16,15 +16,15 @@ pub enum ParameterKind {
     Double,
     /// A string.
     String,
-    /// Bytes.
+    /// An array of bytes.
     ByteArray,
-    /// Booleans.
+    /// An array of Booleans.
     BoolArray,
-    /// Integers.
+    /// An array of integers.
     IntegerArray,
-    /// Floating-point numbers.
+    /// An array of floating-point numbers.
     DoubleArray,
-    /// Strings.
+    /// An array of strings.
     StringArray,
 }
 
@@ -107,15 +107,15 @@ pub enum ParameterValue {
     Double(f64),
     /// A string.
     String(String),
-    /// Bytes.
+    /// An array of bytes.
     ByteArray(Vec<u8>),
-    /// Booleans.
+    /// An array of Booleans.
     BoolArray(Vec<bool>),
-    /// Integers.
+    /// An array of integers.
     IntegerArray(Vec<i64>),
-    /// Floating-point numbers.
+    /// An array of floating-point numbers.
     DoubleArray(Vec<f64>),
-    /// Strings.
+    /// An array of strings.
     StringArray(Vec<String>),
 }
 
@@ -202,7 +202,7 @@ impl fmt::Display for Quoted<'_> {
             let escape = c.escape_debug();
             match u32::from(c) {
                 _ if c == '\'' => f.write_char(c)?,
-                // Longer than a backslash and a letter: an escape by number.
+                // An escape longer than a backslash and a letter is written by its number.
                 code if escape.len() > 2 => write!(f, "\\U{code:08x}")?,
                 _ => write!(f, "{escape}")?,
             }
@@ -262,17 +262,17 @@ pub(super) struct Change {
     pub(super) deleted: Vec<ParameterSetting>,
 }
 
-/// A parameter's name and its new value.
+/// Parameter's name and its new value.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ParameterSetting {
-    /// The parameter.
+    /// Name of the parameter.
     pub name: String,
-    /// Its new value.
+    /// New value of the parameter.
     pub value: ParameterValue,
 }
 
 impl ParameterSetting {
-    /// Returns the setting of that parameter to that value.
+    /// Returns a setting of the parameter called `name` to `value`.
     #[must_use]
     pub fn new(name: impl Into<String>, value: impl Into<ParameterValue>) -> Self {
         Self { name: name.into(), value: value.into() }

@@ -19,14 +19,14 @@ pub(crate) mod sealed {
     use super::{ParameterKind, ParameterValue};
 
     pub trait Variant: Sized {
-        /// The type, or `None` if it is dynamic.
+        /// Type of the parameter, or `None` if it is dynamic.
         const KIND: Option<ParameterKind>;
         /// True if the parameter may have no value.
         const OPTIONAL: bool;
 
         fn into_value(self) -> ParameterValue;
 
-        /// Returns `None` if the value has another type.
+        /// Converts `value`; returns `None` if it has another type.
         fn from_value(value: ParameterValue) -> Option<Self>;
 
         /// Converts from a word, for types that fit into one. Such types are read without a lock.
@@ -139,9 +139,9 @@ pub(crate) mod sealed_range {
     use super::RangeSpec;
 
     pub trait Ranged {
-        /// The type of the range's ends.
+        /// Type of the range's ends.
         type End: Copy;
-        /// The type of the step.
+        /// Type of the step.
         type Step: Copy;
         const LEAST: Self::End;
         const GREATEST: Self::End;

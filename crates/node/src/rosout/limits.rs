@@ -1,4 +1,4 @@
-//! When the lines of code of a node have logged last.
+//! Times at which the lines of code of a node have logged last.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use log::Record;
 
-/// Where in the code a record was made.
+/// Place in the code where a record was made.
 type Place = (Option<String>, Option<u32>);
 
 /// The last time that a record of each place was logged, by the kind of limit.
@@ -26,7 +26,7 @@ impl Limits {
     /// place.
     pub(super) fn passes(&self, record: &Record<'_>, limit: Limit, interval: Duration, now: Instant) -> bool {
         let place = ((record.file().map(str::to_owned), record.line()), limit);
-        // The map is consistent between any two operations.
+        // A panic leaves the map consistent, so its poison is ignored.
         let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let last = places.get(&place).copied();
         let passes = match last {

@@ -9,7 +9,7 @@ use log::{LevelFilter, Log, Metadata, Record};
 use super::limits::Limits;
 use super::{Quiet, RecordQueue};
 
-/// Logs in the name of a node: to the program's logger, and to `/rosout` if the node's log is
+/// Logger of a node, which passes records to the program's logger, and to `/rosout` if the node's log is
 /// [published](crate::Node::publish_rosout).
 ///
 /// For one record, write `log::info!(logger: node.logger(), "hello")`. For all records of a program, install a
@@ -26,7 +26,7 @@ impl Logger {
         Self(queue)
     }
 
-    /// Returns its name: the node's fully qualified name, with dots for slashes.
+    /// Returns the logger's name: the node's fully qualified name, with dots for slashes.
     #[must_use]
     pub fn name(&self) -> &str {
         self.0.name()
@@ -135,7 +135,7 @@ pub struct RosoutLog<L> {
 }
 
 impl<L: Log> RosoutLog<L> {
-    /// Returns a logger that publishes in the name of that node and hands on to `inner`.
+    /// Returns a logger that publishes records in the name of `logger`'s node, and passes them to `inner`.
     #[must_use]
     pub const fn new(logger: Logger, inner: L) -> Self {
         Self { logger, inner, level: LevelFilter::Info, without: Vec::new() }
@@ -149,7 +149,7 @@ impl<L: Log> RosoutLog<L> {
         self
     }
 
-    /// Excludes records of that target, such as a crate or a module, and of those below it.
+    /// Excludes records of the target `target`, such as a crate or a module, and of those below it.
     #[must_use]
     pub fn without(mut self, target: impl Into<String>) -> Self {
         self.without.push(target.into());

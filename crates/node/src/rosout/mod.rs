@@ -41,7 +41,7 @@ pub enum RosoutError {
     Source(#[from] SourceError),
 }
 
-/// Publishes the log records of a node on `/rosout` until it is dropped.
+/// Publisher of the log records of a node on `/rosout`, until it is dropped.
 #[must_use = "log records are no longer published when it is dropped"]
 pub struct Rosout {
     entity: Entity,
@@ -59,7 +59,7 @@ impl Drop for Open {
 }
 
 impl Rosout {
-    /// Returns how many records newer ones displaced before the executor could publish them.
+    /// Returns the number of records that newer ones displaced before the executor could publish them.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.entity.lost(LossCause::QueueFull)

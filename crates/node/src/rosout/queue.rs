@@ -23,7 +23,7 @@ pub(crate) struct RecordQueue {
     name: String,
     /// Records above this level are dropped.
     level: LevelFilter,
-    /// When limited loggers logged last.
+    /// Times at which limited loggers logged last.
     limits: Limits,
     state: Mutex<State>,
 }

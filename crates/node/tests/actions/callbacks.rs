@@ -175,7 +175,7 @@ fn feedback_can_be_an_entity_of_a_group() {
 fn a_new_goal_can_preempt_the_one_before() {
     watchdog(|| {
         let world = World::without_server();
-        // The payload can stop the execution that runs.
+        // Through the payload, a callback can stop the execution that runs.
         let group = world.executor.create_group("server", None::<oneshot::Sender<()>>);
         let _server = world.node.on(&group).create_action_server(
             "fibonacci",

@@ -119,7 +119,7 @@ fn a_request_to_cancel_gets_through_while_the_execution_waits() {
 fn a_goal_whose_execution_has_not_begun_can_be_canceled() {
     on_both_kinds(|world| {
         let sent = world.client.send_goal(crate::set_up::Goal { order: 5 });
-        // The request's callback runs, the execution's does not.
+        // The callback of the request runs, and the execution does not.
         world.executor.spin(rospin_engine::SpinOptions::spin_once()).unwrap();
         let goal = Box::pin(sent).now_or_never().expect("it was answered").unwrap();
         assert_eq!(goal.state(), GoalState::Accepted);

@@ -86,7 +86,7 @@ fn a_server_that_goes_aborts_its_goals_and_tells() {
         let outcome = world.poll(&mut result).unwrap().unwrap();
         assert_eq!((outcome.state, outcome.result), (GoalState::Aborted, seq([])));
         assert_eq!(world.heard(&mut feedback), (vec![seq([0])], false));
-        // None of these calls has an effect any more.
+        // None of these calls has an effect after the end.
         handle.publish_feedback(seq([1])).unwrap();
         assert_eq!(handle.canceled(seq([1])), Ok(()));
         drop(world.wait(queued));

@@ -1,4 +1,4 @@
-//! Results: who gets them, how long they are kept, and the status of all goals.
+//! Results: their receivers, the time for which they are kept, and the status of all goals.
 
 use std::time::Duration;
 

@@ -39,11 +39,11 @@ pub(crate) fn seq<const N: usize>(numbers: [i32; N]) -> Sequence {
     Sequence { sequence: numbers.to_vec() }
 }
 
-/// A goal that the server rejects.
+/// Order of a goal that the server rejects.
 pub(crate) const REJECTED: i32 = -1;
-/// A goal that is deferred.
+/// Order of a goal that is deferred.
 pub(crate) const DEFERRED: i32 = 100;
-/// A goal that the server does not cancel.
+/// Order of a goal that the server does not cancel.
 pub(crate) const STUBBORN: i32 = 13;
 
 fn decide(asked: &Log<(&'static str, i32)>, goal: &Goal) -> GoalResponse {
@@ -94,7 +94,7 @@ impl<T> Log<T> {
     }
 }
 
-/// The kind of group that the server is on.
+/// Kind of group that the server is on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     Exclusive,
@@ -111,7 +111,7 @@ pub(crate) fn on_both_kinds(test: fn(World)) {
 pub(crate) type Handle = GoalHandle<Fibonacci>;
 pub(crate) type Boxed = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A server and a client on one thread.
+/// Server and client on one thread.
 pub(crate) struct World {
     pub(crate) clock: ManualClock,
     pub(crate) context: Context,

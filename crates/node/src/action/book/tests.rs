@@ -65,7 +65,7 @@ proptest! {
     fn the_book_does_what_a_list_of_all_histories_does(ops in vec(op(), 1..80)) {
         let mut book = Book::<u8, String, usize>::new(ROOM, RETENTION);
         let mut all: Vec<Naive> = Vec::new();
-        // Never zero, which means no stamp.
+        // The time is never zero, which would mean "no stamp".
         let mut now_s = 1;
         for (sequence, op) in ops.into_iter().enumerate() {
             for goal in all.iter_mut().filter(|goal| goal.ended_s.is_some_and(|end_s| end_s + 10 <= now_s)) {
@@ -222,7 +222,7 @@ fn a_stamp_from_the_wire_need_not_be_normalized() {
     assert_eq!(selected(GoalId::ZERO, -1, 3_500_000_000), [1, 2]);
     assert_eq!(selected(GoalId::ZERO, i32::MAX, u32::MAX), [1, 2, 3]);
     assert_eq!(selected(GoalId::ZERO, i32::MIN, 0), [0; 0]);
-    // Both stamps sum up to zero, which means no time, however it is written.
+    // The parts of both stamps add up to zero, which means "no time", however it is written.
     assert_eq!(selected(id(3), -1, 1_000_000_000), [3]);
     assert_eq!(selected(GoalId::ZERO, -4, 4_000_000_000), [1, 2, 3]);
 }

@@ -10,7 +10,7 @@ use yaml::Yaml;
 use super::value::ParameterValue;
 use crate::names::NodeName;
 
-/// The key between a node's name and its parameters.
+/// Key between the name of a node and its parameters.
 const PARAMETERS: &str = "ros__parameters";
 
 /// Reasons for which a parameter file cannot be used.
