@@ -15,29 +15,29 @@ use serde::{Deserialize, Serialize};
 
 /// The hidden option of a child process.
 pub(crate) const CHILD_OPTION: &str = "--order-on-stdin";
-/// How often the parent looks whether its children are done, at most and at least.
+/// Intervals at which the parent checks if its children are done: the shortest and the longest.
 const POLL: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(50)];
-/// How long children may take beyond their run before they count as stuck.
+/// Time that children may take beyond their run before they count as stuck.
 const OVERTIME: Duration = Duration::from_secs(30);
 
-/// Why a child gave no result.
+/// Reasons for which a child gave no result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ChildError {
-    /// It could not be started or talked to.
+    /// The child could not be started, or its pipes failed.
     #[error("its process cannot be used: {0}")]
     Process(#[from] io::Error),
-    /// It ended without a result.
+    /// The child ended without a result.
     #[error("its process ended without a result ({status}){said}")]
     Ended {
-        /// How it ended.
+        /// Exit status of the child.
         status: ExitStatus,
         /// The last line that it wrote to stderr, with what introduces it.
         said: String,
     },
-    /// It did not end in time and was stopped.
+    /// The child did not end in time and was stopped.
     #[error("no result {} s after the run should have ended; its process was stopped", OVERTIME.as_secs())]
     Stuck,
-    /// What came back is no result.
+    /// The child's answer is no valid result.
     #[error("its result cannot be read: {0}")]
     Malformed(serde_json::Error),
 }
@@ -70,13 +70,13 @@ pub(crate) fn run_commands<O: Serialize, A: DeserializeOwned>(
     }
     let pipes: Vec<_> = children.0.iter_mut().map(|child| (child.stdout.take(), child.stderr.take())).collect();
     thread::scope(|scope| {
-        // All pipes have to be emptied while the children run, or they block once these are full.
+        // All pipes are emptied while the children run, because a child blocks once its pipe is full.
         let readers: Vec<_> = pipes
             .into_iter()
             .map(|(stdout, stderr)| (scope.spawn(move || read_all(stdout)), scope.spawn(move || read_all(stderr))))
             .collect();
         let ended = children.wait(duration, progress);
-        // Whatever is left holds on to its pipes.
+        // Children that still run keep their pipes open.
         children.stop();
         let left: Vec<_> = readers
             .into_iter()
@@ -101,14 +101,14 @@ pub(crate) fn run_program<O: Serialize, A: DeserializeOwned>(
     run_commands(&|_| Command::new(program), experiment, orders, duration, progress)
 }
 
-/// How a family ended.
+/// End of a family of children.
 enum End {
     Good,
     Failed(usize, ExitStatus),
     Late,
 }
 
-/// Children that do not outlive this.
+/// Children that do not outlive this value.
 struct Family(Vec<Child>);
 
 impl Family {
@@ -139,7 +139,7 @@ impl Family {
 
     fn stop(&mut self) {
         for child in &mut self.0 {
-            // Those that have ended are only waited for, which is remembered.
+            // For a child that has ended, this only waits, and the standard library remembers its status.
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -160,7 +160,7 @@ fn spawn(mut command: Command, experiment: &str, order: &impl Serialize) -> io::
         .stderr(Stdio::piped())
         .spawn()?;
     let mut stdin = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
-    // Dropping the handle closes the pipe, which ends the order.
+    // Dropping the handle closes the pipe, which marks the end of the order.
     stdin.write_all(&serde_json::to_vec(order)?)?;
     Ok(child)
 }
@@ -168,7 +168,7 @@ fn spawn(mut command: Command, experiment: &str, order: &impl Serialize) -> io::
 fn read_all(pipe: Option<impl Read>) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(mut pipe) = pipe {
-        // What came before an error is still worth having.
+        // The text before an error is still useful.
         let _ = pipe.read_to_end(&mut bytes);
     }
     bytes
@@ -186,7 +186,7 @@ fn last_line(complaint: &[u8]) -> String {
     }
 }
 
-/// Why a child did not understand its order.
+/// Error of a child that did not understand its order.
 #[derive(Debug, thiserror::Error)]
 #[error("{CHILD_OPTION} is for this program's own use: it expects an order on stdin ({0})")]
 pub(crate) struct OrderError(#[from] serde_json::Error);

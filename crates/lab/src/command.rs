@@ -7,13 +7,13 @@ use rospin_report::Failure;
 
 use crate::experiments::{self, EXPERIMENTS};
 
-/// The name of the subcommand.
+/// Name of the subcommand.
 pub const NAME: &str = "lab";
 
-/// The experiment that a plain `rospin` runs.
+/// Experiment that `rospin` without arguments runs.
 pub const DEFAULT_EXPERIMENT: &str = "reference-system";
 
-/// Returns `rospin lab`, with one subcommand an experiment.
+/// Returns the command `rospin lab`, with a subcommand for each experiment.
 #[must_use]
 pub fn command() -> Command {
     Command::new(NAME)
@@ -26,10 +26,10 @@ pub fn command() -> Command {
         .subcommands(EXPERIMENTS.iter().map(|experiment| experiment.command()))
 }
 
-/// Runs what `matches` of [`command`] ask for; `out` is stdout.
+/// Runs the experiment that `matches` of [`command`] name. `out` is stdout.
 ///
 /// # Errors
-/// If the experiment cannot be run as asked, fails, or its results cannot be written.
+/// If the experiment cannot be run with these options, fails, or its results cannot be written.
 ///
 /// # Panics
 /// If the matches are those of another command.
@@ -62,7 +62,7 @@ mod tests {
         command().debug_assert();
         for experiment in EXPERIMENTS {
             let text = command().try_get_matches_from(["lab", experiment.name(), "--help"]).unwrap_err().to_string();
-            // However its lines are broken.
+            // The comparison ignores line breaks.
             let help = text.split_whitespace().collect::<Vec<_>>().join(" ");
             for expected in ["--json <FILE>", "-q, --quiet", "Shows no progress"] {
                 assert!(help.contains(expected), "{help}");

@@ -21,7 +21,7 @@ const CALIBRATION_DIVISIONS: u64 = 200_000;
 const PIECE_MIN_NS: f64 = 2_000.0;
 const PIECE_MAX_NS: f64 = 1_000_000.0;
 
-/// How fast this machine divides.
+/// Calibration: the speed of this machine's divisions.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Calibration {
     /// Trial divisions in a nanosecond of thread CPU time.
@@ -108,7 +108,7 @@ mod tests {
         while search.candidate <= 30 {
             search.step();
         }
-        // 2 3 5 7 11 13 17 19 23 29
+        // The primes 2, 3, 5, 7, 11, 13, 17, 19, 23 and 29.
         assert_eq!(search.primes, 10);
     }
 
@@ -127,7 +127,8 @@ mod tests {
             })
             .collect();
         overshoots.sort_unstable();
-        // The median, since interrupts are charged to whoever runs; 20 us plus what the clock costs.
+        // The median counts, because an interrupt is charged to the thread that runs. The limit is 20 us plus the cost of
+        // reading the clock.
         assert!(overshoots[4] < Duration::from_micros(30), "{overshoots:?}");
     }
 

@@ -1,4 +1,4 @@
-//! The table of experiments. To add one: a new file or folder that implements [`Experiment`], and one line in [`EXPERIMENTS`].
+//! Table of experiments. To add one: a new file or folder that implements [`Experiment`], and one line in [`EXPERIMENTS`].
 
 use crate::callback_order::CallbackOrder;
 use crate::experiment::Experiment;

@@ -26,7 +26,7 @@ pub use command::{DEFAULT_EXPERIMENT, NAME, command, run};
 /// Set only in the program whose allocator counts.
 static ALLOCATIONS: OnceLock<fn() -> u64> = OnceLock::new();
 
-/// Tells the experiments that this program's allocator counts: `allocations` returns how many there have been.
+/// Sets the function that returns the number of allocations so far, in a program whose allocator counts.
 pub fn count_allocations_by(allocations: fn() -> u64) {
     let _ = ALLOCATIONS.set(allocations);
 }

@@ -1,4 +1,5 @@
-//! The middlewares under an experiment's nodes, and how processes of one run find each other: on this machine, or between two hosts.
+//! Middlewares of an experiment's nodes, and the settings by which processes of one run find each other: on this machine, or
+//! between two hosts.
 
 use clap::ValueEnum;
 use rospin_engine::Context;
@@ -25,7 +26,7 @@ const FIRST_PORT: u16 = 17_000;
 const PORTS: u16 = 32;
 
 impl Middleware {
-    /// All of them.
+    /// All middlewares.
     pub(crate) const ALL: [Self; 3] = [Self::InProcess, Self::Dds, Self::Zenoh];
 
     /// Returns its name on the command line and in results.
@@ -42,7 +43,7 @@ impl Middleware {
         matches!(self, Self::Dds | Self::Zenoh)
     }
 
-    /// True if this program was built with it.
+    /// True if this program was built with the middleware.
     pub(crate) const fn is_built(self) -> bool {
         match self {
             Self::InProcess => true,
@@ -70,7 +71,7 @@ impl Middleware {
     }
 }
 
-/// One of the processes of a run.
+/// Process of a run.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Process {
     /// A number that no other run on this machine has; below 233.

@@ -1,4 +1,4 @@
-//! Plots of the tail: which share of the starts was later than so much, one curve a contender, both axes logarithmic.
+//! Plots of the tail: the share of starts that were later than a time, with a curve for each contender, both axes logarithmic.
 
 use plotters::prelude::*;
 use rospin_report::number;

@@ -1,4 +1,4 @@
-//! What the paper shows, and whether a run shows the same, cell by cell.
+//! The paper's results, and their comparison with those of a run, cell by cell.
 
 use super::cases::{E1, E2};
 use super::runs::CaseResult;
@@ -36,7 +36,7 @@ pub(super) static TABLES: [ReadySets; 4] = [
     },
 ];
 
-/// What a reader of the paper should know.
+/// Remarks for readers of the paper.
 pub(super) const NOTES: [&str; 2] = [
     "The paper prints T0 in the last ready set of Exp1 under E2; the timer that is due there is T1, which is what is \
      compared.",
@@ -66,7 +66,7 @@ pub(super) struct Cell {
     pub(super) agrees: bool,
 }
 
-/// Stands for a value that is not there.
+/// Text in place of a missing value.
 const NOTHING: &str = "-";
 
 /// Every cell; times agree if they differ by at most `tolerance_ns`.
@@ -154,7 +154,7 @@ fn own_group(cells: &mut Vec<Cell>, result: &CaseResult, tolerance_ns: u64) {
     }
 }
 
-/// How many agree, in one sentence.
+/// Returns a sentence with the number of cells that agree.
 pub(super) fn summary(cells: &[Cell]) -> String {
     let agree = cells.iter().filter(|cell| cell.agrees).count();
     if agree == cells.len() {

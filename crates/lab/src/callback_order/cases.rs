@@ -1,4 +1,4 @@
-//! What is run: four experiments, each under several policies.
+//! Cases: four experiments, each under several policies.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub(super) const OWN: [&str; 3] = ["fifo", "fixed-priority", "edf"];
 pub(super) struct Published {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
-    /// The executors that the paper shows.
+    /// Executors that the paper shows.
     pub(super) executors: &'static [&'static str],
     text: &'static str,
 }
@@ -49,7 +49,7 @@ pub(super) static EXPERIMENTS: [Published; 4] = [
     },
 ];
 
-/// One run: an experiment under a policy.
+/// Case of a run: an experiment under a policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Case {
     pub(super) experiment: &'static Published,
@@ -64,7 +64,7 @@ impl Case {
         EXPERIMENTS.iter().flat_map(case).collect()
     }
 
-    /// Whether the paper shows it.
+    /// Returns true if the paper shows this case.
     pub(super) fn is_published(self) -> bool {
         self.experiment.executors.contains(&self.policy)
     }
@@ -73,7 +73,7 @@ impl Case {
         format!("{} {}", self.experiment.name, self.policy)
     }
 
-    /// The system that runs.
+    /// Returns the system of this case.
     pub(super) fn scenario(self, real: bool) -> Scenario {
         let mut scenario = Scenario::parse(self.experiment.text).expect("a test reads all of them");
         for executor in &mut scenario.executors {
@@ -106,7 +106,7 @@ fn prioritize(scenario: &mut Scenario) {
     }
 }
 
-/// How much earlier messages come in real time that virtual time releases at the very instant of a polling point.
+/// Time by which messages come earlier in real time, where virtual time releases them at the very instant of a polling point.
 pub(super) const AHEAD: Duration = Duration::from_millis(100);
 
 /// In real time, which of two things at one instant comes first is a race of microseconds. Callbacks run 500 ms each, so
@@ -121,7 +121,7 @@ fn release_ahead(scenario: &mut Scenario) {
     }
 }
 
-/// How much later timers are due in real time that virtual time starts and makes due again at one instant.
+/// Time by which timers are due later in real time, where virtual time starts them and makes them due again at one instant.
 pub(super) const BEHIND: Duration = Duration::from_millis(100);
 
 /// Under policies that keep the timer of Exp2 waiting, its instance of 5.2 s starts at 6.5 s, when it is due again. In

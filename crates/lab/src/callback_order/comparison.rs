@@ -1,4 +1,4 @@
-//! All results of a run, as tables, JSON file and report show them, and the time in which they came about.
+//! All results of a run, for tables, JSON file and report, and the kind of time in which they were measured.
 
 use rospin_measure::machine::Machine;
 
@@ -8,12 +8,12 @@ use super::options::Options;
 use super::runs::{self, CaseResult};
 use super::verdict;
 
-/// How long a real run takes in all, unless told otherwise.
+/// Default duration of all real-time runs together, in seconds.
 pub(super) const REAL_TIME_S: f64 = 20.0;
 /// In real time: a good part of a callback's 500 ms, and less than lies between two things in an order that matters.
 const REAL_TOLERANCE_NS: u64 = 200_000_000;
 
-/// How time passes.
+/// Kind of time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Time {
     Virtual,
@@ -26,7 +26,7 @@ impl Time {
         if options.real { Self::Real { scale: options.scale.unwrap_or_else(default) } } else { Self::Virtual }
     }
 
-    /// How far apart two times may be that agree.
+    /// Returns the largest difference between two times that count as equal.
     pub(super) fn tolerance_ns(self) -> u64 {
         match self {
             Self::Virtual => 0,
@@ -49,7 +49,7 @@ impl Time {
         }
     }
 
-    /// The command that does the same again.
+    /// Returns the command that repeats the run.
     pub(super) fn replay(self) -> String {
         match self {
             Self::Virtual => "rospin lab callback-order".to_owned(),
@@ -72,7 +72,7 @@ impl Comparison {
         Self { machine: Machine::read(), time, results, cells }
     }
 
-    /// What rospin's policies change.
+    /// Returns a sentence about the effect of rospin's policies.
     pub(super) fn sentence(&self) -> String {
         verdict::sentence(&self.results, self.time.tolerance_ns())
     }

@@ -1,6 +1,6 @@
-//! `rospin lab callback-order`: in which order executors run callbacks, by experiments 1 to 4 of Dust et al. (2023).
+//! `rospin lab callback-order`: the order in which executors run callbacks, in experiments 1 to 4 of Dust et al. (2023).
 //!
-//! `cases` says what is run and `runs` runs it, in virtual or in real time; `agreement` knows what the paper shows.
+//! `cases` defines the cases, and `runs` runs them, in virtual or in real time. `agreement` has the paper's results.
 
 mod agreement;
 mod cases;

@@ -3,7 +3,7 @@
 use clap::Args;
 use rospin_report::output_options::OutputOptions;
 
-/// Where the report goes unless told otherwise.
+/// Default path of the report.
 pub(super) const DEFAULT_REPORT: &str = "rospin-callback-order.html";
 
 const SCALE_MIN: f64 = 0.01;

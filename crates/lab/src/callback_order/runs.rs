@@ -8,7 +8,7 @@ use rospin_synthetic::{self as synthetic, SyntheticError};
 
 use super::cases::Case;
 
-/// Why a case could not be run to its end.
+/// Reasons for which a case could not be run to its end.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RunError {
     #[error("{case}: {reason}")]
@@ -25,7 +25,7 @@ pub(super) struct PollingPoint {
     pub(super) ready_set: Vec<usize>,
 }
 
-/// What came of a case.
+/// Results of a case.
 #[derive(Clone, Debug)]
 pub(super) struct CaseResult {
     pub(super) case: Case,
@@ -51,12 +51,12 @@ impl CaseResult {
         callbacks.iter().map(|callback| self.name(*callback)).collect::<Vec<_>>().join(" ")
     }
 
-    /// What ran of a callback, in the order of the starts.
+    /// Returns the activations of a callback, in the order of their starts.
     pub(super) fn runs_of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Activation> {
         self.activations.iter().filter(move |activation| self.name(activation.callback) == name)
     }
 
-    /// When the last callback had ended.
+    /// Returns the time at which the last callback had ended.
     pub(super) fn end_ns(&self) -> u64 {
         self.activations.iter().map(|activation| activation.end_ns).max().unwrap_or(0)
     }

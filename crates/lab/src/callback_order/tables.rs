@@ -26,7 +26,7 @@ impl Figures {
     }
 }
 
-/// Everything that is printed before the sentence.
+/// Returns the text that is printed before the sentence.
 pub(super) fn render(results: &[CaseResult], cells: &[Cell], width: usize) -> String {
     let mut text = String::new();
     for figures in polling_points(results) {
@@ -66,7 +66,7 @@ pub(super) fn polling_points(results: &[CaseResult]) -> Vec<Figures> {
     vec![table("IV"), table("V")]
 }
 
-/// Times in seconds, and the sets below them.
+/// Returns times in seconds, and the ready sets below them.
 fn two_rows(result: &CaseResult, points: usize) -> [Vec<String>; 2] {
     let row = |what: &str, value: &dyn Fn(&super::runs::PollingPoint) -> String| {
         let mut row = vec![format!("{} {what}", result.case.label())];
@@ -77,7 +77,7 @@ fn two_rows(result: &CaseResult, points: usize) -> [Vec<String>; 2] {
     [row("time, s", &|point| seconds(point.at_ns)), row("ready set", &|point| result.names(&point.ready_set))]
 }
 
-/// What ran when: one row a callback.
+/// Returns the timeline of the run, with a row for each callback.
 pub(super) fn timeline(result: &CaseResult) -> Timeline {
     timeline::by_callback(&result.scenario, &result.activations, result.end_ns())
 }

@@ -1,4 +1,4 @@
-//! What rospin's own policies change, in one sentence that is generated from the runs.
+//! Effect of rospin's own policies, in one sentence that is generated from the runs.
 
 use rospin_engine::EntityKind;
 
@@ -89,7 +89,7 @@ impl CaseResult {
     }
 }
 
-/// What starts later than under the wait set.
+/// Callback that starts later than under the wait set.
 struct Delay<'a> {
     ns: u64,
     entity: &'a str,

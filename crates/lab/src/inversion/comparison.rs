@@ -1,4 +1,4 @@
-//! All results of a run, as table, plots, JSON file and report show them.
+//! All results of a run, for table, plots, JSON file and report.
 
 use rospin_measure::machine::Machine;
 use rospin_measure::setup::Setup;
@@ -6,14 +6,14 @@ use rospin_measure::setup::Setup;
 use super::figures::Row;
 use super::interference::{Case, Turn};
 
-/// Everything that table, plots, JSON file and report show.
+/// All results and settings of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Comparison {
     pub(crate) machine: Machine,
     pub(crate) setup: Setup,
-    /// Which share of a second real-time threads may have; `None` if it is not limited.
+    /// Share of a second that real-time threads may use; `None` if it is not limited.
     pub(crate) throttle: Option<f64>,
-    /// Whether the process's memory is kept in RAM.
+    /// True if the process's memory is kept in RAM.
     pub(crate) is_memory_locked: bool,
     pub(crate) turn: Turn,
     /// In the order of the cases.

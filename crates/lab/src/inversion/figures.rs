@@ -1,4 +1,4 @@
-//! What came of the cases: one row each.
+//! Results of the cases: a row for each.
 
 use rospin_measure::stats::percentile;
 
@@ -21,7 +21,7 @@ impl Waits {
     }
 }
 
-/// What came of a case.
+/// Results of a case.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) case: Case,
@@ -29,7 +29,7 @@ pub(crate) struct Row {
     /// From due time to start of the timer's callback, ascending, in microseconds.
     pub(crate) timer_us: Vec<f64>,
     pub(crate) timer: Option<Waits>,
-    /// What the callback took for the calls that ordinary threads make, too.
+    /// Time that the urgent callback itself takes for the calls that ordinary threads make.
     pub(crate) own: Option<Waits>,
     /// From before its publication to the start of the subscription's callback.
     pub(crate) message: Option<Waits>,

@@ -7,7 +7,7 @@ use rospin_measure::wake_up::now_ns;
 
 use super::interference::Turn;
 
-/// Runs and pauses until it is told to stop.
+/// Runs and pauses in turns until `stop` is set.
 pub(super) fn run(turn: Turn, stop: &AtomicBool, bursts: &AtomicU64) {
     while !stop.load(Ordering::Relaxed) {
         thread::sleep(turn.pause);

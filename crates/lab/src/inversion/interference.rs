@@ -1,4 +1,4 @@
-//! What ordinary threads do beside the urgent executor, on its core.
+//! Work of ordinary threads beside the urgent executor, on its core.
 
 use std::io;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use rospin_engine::{ServiceError, SpinError, TimerError, TopicError};
 
 use super::hog;
 
-/// What an ordinary thread does before anything is measured.
+/// Number of operations of an ordinary thread before anything is measured.
 const WARM_UP: u32 = 10;
-/// How long it is waited for.
+/// Longest time to wait for these operations.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Why a row has no figures.
+/// Reasons for which a row has no figures.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TurnError {
     #[error("cannot start a thread: {0}")]
@@ -49,7 +49,7 @@ pub(crate) enum Case {
     Entities,
     /// They call a service of the urgent executor.
     Service,
-    /// All of it, on a thread each.
+    /// All operations, each on a thread of its own.
     All,
     /// No executor: an urgent loop and an ordinary thread with a `std::sync::Mutex` between them.
     StdMutex,
@@ -59,7 +59,7 @@ impl Case {
     pub(crate) const ALL: [Self; 7] =
         [Self::Nothing, Self::Publish, Self::Reset, Self::Entities, Self::Service, Self::All, Self::StdMutex];
 
-    /// What one ordinary thread can do.
+    /// Operations that one ordinary thread can do.
     pub(super) const SINGLE: [Self; 4] = [Self::Publish, Self::Reset, Self::Entities, Self::Service];
 
     pub(crate) const fn name(self) -> &'static str {
@@ -91,12 +91,12 @@ impl Case {
         }
     }
 
-    /// Whether rospin is in it.
+    /// Returns true if the operation uses rospin.
     pub(crate) const fn is_rospin(self) -> bool {
         !matches!(self, Self::StdMutex)
     }
 
-    /// Whether that is among it.
+    /// Returns true if this case includes the operation `single`.
     pub(super) fn has(self, single: Self) -> bool {
         self == single || (self == Self::All && Self::SINGLE.contains(&single))
     }
@@ -112,12 +112,12 @@ impl clap::ValueEnum for Case {
     }
 }
 
-/// How a row is run.
+/// Settings of a row.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Turn {
     pub(crate) period: Duration,
     pub(crate) firings: u64,
-    /// How long the hog runs at a time, and how long it pauses then.
+    /// Time for which the hog runs at a stretch. Its pauses are one and a half times as long.
     pub(crate) burst: Duration,
     pub(crate) pause: Duration,
 }
@@ -125,7 +125,7 @@ pub(crate) struct Turn {
 /// The hog and the ordinary threads, until they are stopped.
 pub(super) struct Others {
     stop: Arc<AtomicBool>,
-    /// How many ordinary threads are.
+    /// Number of ordinary threads that work already.
     at_work: Arc<AtomicU64>,
     operations: Arc<AtomicU64>,
     bursts: Arc<AtomicU64>,
@@ -147,7 +147,7 @@ impl Others {
         Ok(others)
     }
 
-    /// An ordinary thread, that does `operation` again and again.
+    /// Runs `operation` again and again on an ordinary thread.
     pub(super) fn repeat(
         &mut self,
         options: &ThreadOptions,
@@ -183,7 +183,7 @@ impl Others {
         }
     }
 
-    /// How often they did what they do, and how often the hog ran.
+    /// Stops the threads. Returns the number of operations of ordinary threads, and of the hog's runs.
     pub(super) fn stop(mut self) -> Result<(u64, u64), TurnError> {
         self.stop.store(true, Ordering::Relaxed);
         for thread in std::mem::take(&mut self.threads) {

@@ -1,8 +1,9 @@
-//! `rospin lab inversion`: whether an urgent callback waits for ordinary threads that something in between keeps from running.
+//! `rospin lab inversion`: measures if an urgent callback waits for ordinary threads that a thread of a priority in between
+//! keeps from running.
 //!
-//! On one core there are an urgent executor, a hog of a priority below it, and ordinary threads that use what is the urgent
-//! executor's: `interference` says what they do, `urgent` is the executor, `std_mutex` the same with an ordinary lock, `hog` the
-//! rest of the core's load. `verdict`, `table`, `plots`, `json` and `report` say what came out.
+//! One core has an urgent executor, a hog of a lower priority, and ordinary threads that use the urgent executor's topics,
+//! timers and services. `interference` is the work of the ordinary threads, `urgent` the executor, `std_mutex` the same with an
+//! ordinary lock, and `hog` the remaining load of the core. `verdict`, `table`, `plots`, `json` and `report` show the results.
 
 mod comparison;
 mod figures;
@@ -63,11 +64,12 @@ impl Experiment for Inversion {
             error => Failure::run(error),
         })?;
         if !setup.is_real_time() {
-            // Among ordinary threads nobody is urgent, and nothing is inverted.
+            // Without real-time priorities there is no urgent thread, and so no priority inversion.
             writeln!(out, "SKIPPED for want of real-time priorities: {}", setup.missing.join("; "))?;
             return Ok(());
         }
-        // The kernel's own locks inherit nothing either: who takes a page fault waits for who changes the memory map.
+        // The kernel's lock of the memory map has no inheritance: a thread with a page fault waits for a thread that changes
+        // the map.
         let is_memory_locked = lock_memory().is_ok();
         let rows = run_all(&options, &setup).map_err(Failure::run)?;
         let (machine, throttle, turn) = (Machine::read(), throttle(), options.turn());
@@ -98,7 +100,7 @@ fn run_all(options: &Options, setup: &Setup) -> Result<Vec<Row>, TurnError> {
         let (setup, turn) = (setup.clone(), options.turn());
         let run =
             move || if case == Case::StdMutex { std_mutex::run(&setup, turn) } else { urgent::run(case, &setup, turn) };
-        // On a thread of its own, which has nothing from what ran before.
+        // Each case has a thread of its own, which inherits nothing from earlier cases.
         let running = thread::Builder::new().name(case.name().to_owned()).spawn(run)?;
         let begun = std::time::Instant::now();
         while !running.is_finished() {

@@ -9,10 +9,10 @@ use rospin_report::output_options::OutputOptions;
 
 use super::interference::{Case, Turn};
 
-/// Where the report goes unless told otherwise.
+/// Default path of the report.
 pub(crate) const DEFAULT_REPORT: &str = "rospin-inversion.html";
 
-/// How often the urgent timer fires.
+/// Period of the urgent timer.
 const PERIOD: Duration = Duration::from_millis(1);
 /// The hog leaves the core for so many times as long as it ran. Where real-time threads take nearly all of a core, the kernel
 /// gives it to ordinary ones for up to 50 ms a second, however urgent the others are (`sched_rt_runtime_us`, and the fair server
@@ -53,7 +53,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// What is run, in the order of the table.
+    /// Returns the cases to run, in the order of the table.
     pub(crate) fn cases(&self) -> Vec<Case> {
         choice::in_own_order(&self.cases, &Case::ALL)
     }

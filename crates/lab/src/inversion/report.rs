@@ -40,7 +40,7 @@ fn legend(body: &mut String, comparison: &Comparison) -> fmt::Result {
     writeln!(body, "</ul>")
 }
 
-/// What the figures depend on, in words.
+/// Returns the settings that the figures depend on.
 fn settings(comparison: &Comparison) -> Vec<(&'static str, String)> {
     let Comparison { setup, turn, throttle, rows, .. } = comparison;
     let mut settings: Vec<_> = rows

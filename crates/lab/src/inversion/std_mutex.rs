@@ -8,7 +8,7 @@ use rospin_measure::wake_up::{Grid, Lateness, now_ns, sleep_until};
 use super::figures::Row;
 use super::interference::{Case, Others, Turn, TurnError};
 
-/// How long the lock is held, about as long as rospin holds one to publish to nine subscriptions.
+/// Time for which the lock is held: about as long as rospin holds a lock to publish to nine subscriptions.
 const HELD_NS: u64 = 1000;
 
 /// An urgent loop at the timer's rate, which locks first thing.

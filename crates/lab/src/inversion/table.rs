@@ -19,7 +19,7 @@ pub(crate) const HEADER: [(&str, Side); 10] = [
     ("max", Side::Right),
 ];
 
-/// The whole table, with what it means below it.
+/// Returns the whole table, with explanations below it.
 pub(crate) fn render(comparison: &Comparison) -> String {
     let table = text_table::render(&HEADER, &cells(comparison));
     format!(
@@ -33,7 +33,7 @@ pub(crate) fn render(comparison: &Comparison) -> String {
     )
 }
 
-/// One line a case.
+/// Returns the cells: a line for each case.
 pub(crate) fn cells(comparison: &Comparison) -> Vec<Vec<String>> {
     let winner = winner(comparison);
     let line = |row: &Row| {

@@ -1,5 +1,5 @@
-//! The urgent executor: a timer, and a subscription to what its callback publishes; and the ordinary threads that use what is
-//! its.
+//! The urgent executor, with a timer and a subscription to the messages of the timer's callback; and the ordinary threads that
+//! use its entities.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,28 +20,28 @@ const CATCH_UP: u32 = 100_000;
 const QUEUES: usize = 8;
 const FAR: Duration = Duration::from_secs(3600);
 
-/// When the urgent executor published it; 0 if an ordinary thread did.
+/// Time at which the urgent executor published the message; 0 if an ordinary thread did.
 struct Message {
     sent_ns: u64,
 }
 
-/// What the callbacks of the urgent executor write down.
+/// Record of the urgent executor's callbacks.
 struct Record {
     lateness: Lateness,
-    /// How long the timer's callback took for what ordinary threads do, too.
+    /// Time that the timer's callback took for the operations that ordinary threads do, too.
     own_ns: Vec<u64>,
     /// From before its publication to the start of the subscription's callback.
     message_ns: Vec<u64>,
 }
 
-/// What urgent and ordinary threads have in common.
+/// Data that urgent and ordinary threads share.
 struct Common {
     context: Context,
     publisher: Publisher<Message>,
     _queues: Vec<Queue<Message>>,
     /// Never due; reset by everyone.
     timer: Timer,
-    /// Where entities come and go.
+    /// Group on which entities are created and dropped.
     group: ReentrantGroup,
     client: Client<u64, u64>,
     _service: Service,
@@ -49,12 +49,12 @@ struct Common {
 
 /// Runs the case on the calling thread.
 pub(super) fn run(case: Case, setup: &Setup, turn: Turn) -> Result<Row, TurnError> {
-    // Before the grid begins: an ordinary thread may have to wait long until it is set up.
+    // Done before the grid begins, because an ordinary thread may have to wait long until it is set up.
     let _set_up = setup.timer.apply_for_now();
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("urgent").thread(setup.timer.clone()));
     let common = Arc::new(Common::new(&context, &executor)?);
-    // What a first spin does once: Tokio's thread is an ordinary one, which may be waited for.
+    // The first spin starts Tokio's thread, an ordinary one, and may have to wait for it.
     executor.spin(SpinOptions::spin_all())?;
     let mut others = Others::start(&setup.busy, turn)?;
     for single in Case::SINGLE.into_iter().filter(|single| case.has(*single)) {
@@ -123,7 +123,7 @@ impl Common {
         })
     }
 
-    /// Does it once.
+    /// Runs the operation once.
     fn disturb(&self, single: Case, sent_ns: u64) {
         match single {
             Case::Publish => {
@@ -131,7 +131,7 @@ impl Common {
             }
             Case::Reset => self.timer.reset(),
             Case::Entities => {
-                // Neither can fail: the topic has this type, and the group is there.
+                // This cannot fail: the topic has this type, and the group exists.
                 let _ = self.group.create_timer(TimerOptions::one_shot(FAR), |_| {});
                 let _ = self.context.create_queue::<Message>("shared");
                 let _ = self.group.create_subscription("shared", |_: Arc<Message>| {});

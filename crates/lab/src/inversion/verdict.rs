@@ -1,13 +1,13 @@
-//! Who won, and whether rospin keeps what it promises, in a few honest words.
+//! The result in a few sentences: which contender is best, and if rospin keeps its promises.
 
 use super::comparison::Comparison;
 use super::figures::Row;
 use super::interference::Case;
 
-/// How long an urgent callback may wait for ordinary threads, at the 99.9th percentile, in microseconds.
+/// Longest time that an urgent callback may wait for ordinary threads, at the 99.9th percentile, in microseconds.
 pub(crate) const LIMIT_US: f64 = 1000.0;
 
-/// What was promised, and what came of it.
+/// Promise of rospin, and the measured result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Promise {
     pub(crate) text: String,
@@ -21,7 +21,7 @@ pub(crate) fn winner(comparison: &Comparison) -> Option<Case> {
     Some(if rospin <= lock { Case::All } else { Case::StdMutex })
 }
 
-/// What the terminal and the report say below the table.
+/// Returns the sentences below the table, in the terminal and the report.
 pub(crate) fn sentences(comparison: &Comparison) -> Vec<String> {
     let mut said: Vec<String> = who_won(comparison).into_iter().collect();
     said.extend(promises(comparison).into_iter().map(|Promise { text, kept }| {
@@ -63,12 +63,12 @@ pub(crate) fn promises(comparison: &Comparison) -> Vec<Promise> {
     rows.filter_map(promise).collect()
 }
 
-/// Whether the kernel stopped the real-time threads.
+/// Returns a remark if the kernel throttled the real-time threads.
 fn throttled(comparison: &Comparison) -> Option<String> {
     let share = comparison.throttle?;
     let turn = &comparison.turn;
     let hog = turn.burst.as_secs_f64() / (turn.burst + turn.pause).as_secs_f64();
-    // The urgent executor needs something, too.
+    // The urgent executor needs a part of the share, too.
     (hog > share - 0.1).then(|| {
         format!(
             "The hog takes {:.0} % of the core, and the kernel stops real-time threads at {:.0} % (sched_rt_runtime_us): some \

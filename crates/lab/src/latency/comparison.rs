@@ -1,4 +1,4 @@
-//! All results of a run, as table, plots, JSON file and report show them.
+//! All results of a run, for table, plots, JSON file and report.
 
 use rospin_measure::machine::Machine;
 
@@ -8,14 +8,14 @@ use super::settings::Settings;
 
 /// Everything that the table, the JSON file and the report show.
 pub(crate) struct Comparison {
-    /// Where it was measured.
+    /// Machine of the measurement.
     pub(crate) machine: Machine,
-    /// What the kernel there allows.
+    /// Limits of the kernel for real-time threads.
     pub(crate) kernel: Kernel,
-    /// How.
+    /// Settings of the runs.
     pub(crate) settings: Settings,
-    /// How often each variant ran.
+    /// Number of runs of each variant.
     pub(crate) runs: u32,
-    /// What came out, in the order of the runs.
+    /// Results, in the order of the runs.
     pub(crate) results: Vec<RunResult>,
 }

@@ -29,12 +29,12 @@ pub(crate) fn wait_set(parts: Parts) -> Outcome {
     run(parts, &|| Box::new(WaitSet::new(Timers::Inside)), &[SAMPLING_PRIORITY])
 }
 
-/// One executor, the most urgent callback first.
+/// Runs all callbacks on one executor, the most urgent callback first.
 pub(crate) fn single(parts: Parts) -> Outcome {
     run(parts, &|| Box::new(FixedPriority::new()), &[CALLBACK_PRIORITY])
 }
 
-/// One executor, the earliest deadline first.
+/// Runs all callbacks on one executor, the earliest deadline first.
 pub(crate) fn edf(parts: Parts) -> Outcome {
     run(parts, &|| Box::new(Edf::new()), &[CALLBACK_PRIORITY])
 }
@@ -81,7 +81,7 @@ fn run(parts: Parts, policy: &dyn Fn() -> Box<dyn Policy>, priorities: &[u8]) ->
         receiver.start(&crew)?;
     }
     spin(executors, &crew, &all_closed, || invitation.send())?;
-    // Nothing on the way to a callback has an end that messages could be dropped at.
+    // No message can be dropped on its way to a callback here.
     Ok([0; TOPICS])
 }
 
@@ -132,7 +132,7 @@ fn spin(
     });
     let threads = threads.collect::<io::Result<Vec<_>>>()?;
     ready()?;
-    // Nothing is ever sent: it ends when the last source is dropped.
+    // No message is ever sent on this channel. The wait ends when the last source is dropped.
     let _ = all_closed.recv();
     for handle in &handles {
         handle.halt();
@@ -158,7 +158,7 @@ impl Source for TopicSource {
     type Attachment = ();
 
     fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
-        // A source is attached once.
+        // A source is attached only once.
         let _ = self.notifier.set(notifier);
         Ok(())
     }
@@ -203,7 +203,7 @@ impl ReceiverThread {
 
     /// Starts it; it ends by itself when the publisher is gone.
     fn start(self, crew: &Crew) -> io::Result<()> {
-        // Nobody waits for it: what it has to say, it says to the executors.
+        // The thread reports to the executors, so no other thread waits for it.
         crew.spawn("receiver", SAMPLING_PRIORITY, move || self.run()).map(drop)
     }
 

@@ -1,4 +1,4 @@
-//! What is shown of the runs.
+//! Figures of the runs, for table, plots and sentences.
 
 use rospin_measure::stats::Summary;
 
@@ -8,10 +8,10 @@ use super::topics;
 use super::topics::{PERIODS_MS, TOPICS};
 use super::variant::Variant;
 
-/// The percentile that is compared with deadlines.
+/// Percentile that is compared with deadlines.
 pub(crate) const PERCENT: f64 = 99.0;
 
-/// One topic in one run of one variant.
+/// Figures of one topic in one run of one variant.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
     pub(crate) variant: Variant,
@@ -19,7 +19,7 @@ pub(crate) struct Row {
     /// From 0.
     pub(crate) topic: usize,
     pub(crate) wcet_ms: f64,
-    /// What analysis says; `None` where that is more than the period.
+    /// Bound of the analysis; `None` if it exceeds the period.
     pub(crate) bound_ms: Option<f64>,
     /// Percentiles over all that was sent; a lost message never arrives. `None` if the percentile is such a one.
     pub(crate) p50_ms: Option<f64>,
@@ -55,7 +55,7 @@ impl Row {
         }
     }
 
-    /// Whether the percentile keeps the deadline.
+    /// Returns true if the percentile is within the deadline.
     pub(crate) fn meets(&self) -> bool {
         self.p99_ms.is_some_and(|ms| ms <= deadline_ms(self.topic))
     }
@@ -81,12 +81,12 @@ pub(crate) fn rows(comparison: &Comparison) -> Vec<Row> {
     comparison.results.iter().flat_map(of).collect()
 }
 
-/// What analysis says of every topic.
+/// Returns the bounds of the analysis, by topic.
 pub(crate) fn bounds_ms(comparison: &Comparison) -> [Option<f64>; TOPICS] {
     topics::bounds(topics::work(comparison.settings.load_percent)).map(|bound| bound.map(|b| b.as_secs_f64() * 1e3))
 }
 
-/// How a variant did over all of its runs.
+/// Summary of a variant over all of its runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Standing {
     pub(crate) variant: Variant,

@@ -65,7 +65,7 @@ fn settings(comparison: &Comparison) -> Value {
     })
 }
 
-/// What every figure is, for those who meet the file without this program.
+/// Returns the unit and the meaning of every figure, for readers who only have the file.
 fn units() -> Value {
     json!({
         "period_ms": "milliseconds between publications; the deadline of a message",

@@ -1,4 +1,4 @@
-//! What the kernel allows real-time threads altogether.
+//! Limits of the kernel for real-time threads.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 /// Settings of the kernel that matter for the experiment, as far as it tells.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Kernel {
-    /// What real-time threads may use of a core in each period, microseconds; -1 for all of it.
+    /// Time that real-time threads may use of a core in each period, in microseconds; -1 for no limit.
     pub(crate) rt_runtime_us: Option<i64>,
     /// That period, microseconds.
     pub(crate) rt_period_us: Option<i64>,
@@ -16,7 +16,7 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
-    /// Reads them.
+    /// Reads the limits.
     pub(crate) fn read() -> Self {
         let text = |path| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
         let number = |path| text(path).and_then(|text| text.parse().ok());
@@ -41,7 +41,7 @@ impl Kernel {
         format!("{share}; {isolated}; measured on core {core}")
     }
 
-    /// What a user has to know who wants that load.
+    /// Returns a remark if the kernel's limit affects that load.
     pub(crate) fn remark(&self, load_percent: f64) -> Option<String> {
         let percent = self.rt_percent().filter(|percent| load_percent > *percent)?;
         Some(format!(

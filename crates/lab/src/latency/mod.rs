@@ -86,7 +86,7 @@ fn compare(options: &Options, runner: &dyn Runner, out: &mut dyn Write) -> Resul
     let allowed = CoreSet::of_current_thread().map_err(Failure::run)?;
     let core = choose_core(options.core, &allowed).map_err(Failure::input)?;
     let kernel = Kernel::read();
-    // The parent keeps off the experiment's core, if there is another one.
+    // The parent stays away from the experiment's core, if there is another one.
     let others = CoreSet::new(allowed.as_slice().iter().copied().filter(|other| *other != core));
     let apart = if others.is_empty() { ThreadOptions::new() } else { ThreadOptions::new().cores(others) };
     let apart = apart.apply_for_now();
@@ -119,7 +119,7 @@ fn run_all(options: &Options, settings: &Settings, runner: &dyn Runner) -> Resul
     Ok(results)
 }
 
-/// What the reader of the table has to know, each once.
+/// Returns the remarks of all runs, each once.
 fn remarks(comparison: &Comparison) -> Vec<String> {
     let settings = &comparison.settings;
     let mut remarks = vec![format!("Kernel: {}.", comparison.kernel.describe(settings.core))];

@@ -13,7 +13,7 @@ use super::topics::{FULL_LOAD_PERCENT, TOPICS, period};
 use super::variant::Variant;
 use super::wire::Wire;
 
-/// Where the report goes unless told otherwise.
+/// Default path of the report.
 pub(crate) const DEFAULT_REPORT: &str = "rospin-latency.html";
 
 /// Twice the longest period.
@@ -84,7 +84,7 @@ pub(crate) enum Transport {
 }
 
 impl Transport {
-    /// Returns its middleware; `None` for sockets.
+    /// Returns the middleware of the transport; `None` for sockets.
     pub(crate) const fn middleware(self) -> Option<Middleware> {
         match self {
             Self::Socket => None,
@@ -94,7 +94,7 @@ impl Transport {
     }
 }
 
-/// The program lacks the middleware that was asked for.
+/// Error of a middleware that the program was built without.
 #[derive(Debug, thiserror::Error)]
 #[error("--transport {name}: {reason}", name = .0.name(), reason = .0.missing())]
 pub(crate) struct NotBuilt(Middleware);
@@ -109,7 +109,7 @@ impl Options {
         if !middleware.is_built() {
             return Err(NotBuilt(middleware));
         }
-        // Robots on the network have no part in it, nor has a run beside this one.
+        // A domain of its own keeps the run apart from robots on the network, and from a run beside it.
         let domain_id = 101 + (std::process::id() % 100) as u16;
         Ok(Some(Wire { middleware, domain_id }))
     }

@@ -19,11 +19,11 @@ const MARGIN: u32 = 8;
 const LABEL_WIDTH: u32 = 186;
 const COUNT_WIDTH: u32 = 84;
 
-/// What is drawn in colour: told apart with any colour vision, and on light and dark ground.
+/// Colours of the plot, which differ for any colour vision, on light and dark ground.
 pub(crate) const KEPT: RGBColor = RGBColor(30, 125, 200);
 pub(crate) const MISSED: RGBColor = RGBColor(213, 94, 0);
 
-/// What is drawn of a variant: latencies of all runs in milliseconds.
+/// Data of a variant: latencies of all runs in milliseconds.
 struct Whiskers {
     variant: Variant,
     p50_ms: f64,

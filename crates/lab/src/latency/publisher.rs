@@ -15,16 +15,16 @@ use super::wire::WireOutlets;
 /// From the subscriber's word that it is ready to the first publications: whatever it still starts is there then.
 const LEAD_NS: u64 = 200_000_000;
 
-/// What the publisher did.
+/// Results of the publisher.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Published {
     /// Messages published, a topic.
     pub(crate) sent: [u64; TOPICS],
     /// Messages of these for which the transport had no room.
     pub(crate) refused: [u64; TOPICS],
-    /// What the machine itself did meanwhile.
+    /// Stalls of the machine during the run.
     pub(crate) stalls: Stalls,
-    /// What its threads had.
+    /// Settings that its threads had.
     pub(crate) threads: Vec<ThreadFacts>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn run(settings: &Settings, meeting: &str) -> io::Result<Published> {
         stalls::watch(core, end_ns)
     })?;
     let publisher = crew.spawn("publisher", PUBLISHER_PRIORITY, move || publish(&outlets, start_ns, end_ns))?;
-    // A panic here is a bug: let it through.
+    // A panic here is a bug, and is passed on.
     let (sent, refused) = publisher.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     let stalls = meter.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     Ok(Published { sent, refused, stalls, threads: crew.facts() })

@@ -112,7 +112,7 @@ fn variants(page: &mut String, comparison: &Comparison) -> fmt::Result {
     writeln!(page, "</dl>")
 }
 
-/// What the threads of each variant had in its first run.
+/// Appends the settings that the threads of each variant had in its first run.
 fn threads(page: &mut String, comparison: &Comparison) -> fmt::Result {
     writeln!(page, "<h2>Threads, as the kernel says</h2>\n<dl>")?;
     for result in comparison.results.iter().filter(|result| result.run == 1) {

@@ -1,4 +1,4 @@
-//! What a run is told and what comes of it, and the seam behind which it happens.
+//! Orders and results of a run, and the interface behind which it happens.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,26 +13,26 @@ use super::variant::Variant;
 /// The name of the experiment, on the command line and in its result files.
 pub(crate) const NAME: &str = "latency";
 
-/// One run of one variant.
+/// Results of one run of one variant.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RunResult {
     /// The variant.
     pub(crate) variant: Variant,
     /// The number of the run, from 1.
     pub(crate) run: u32,
-    /// What its subscriber did.
+    /// Results of the subscriber.
     pub(crate) subscribed: Subscribed,
-    /// What the publisher did.
+    /// Results of the publisher.
     pub(crate) published: Published,
 }
 
 impl RunResult {
-    /// What the threads of both processes had.
+    /// Returns the settings that the threads of both processes had.
     pub(crate) fn threads(&self) -> impl Iterator<Item = &ThreadFacts> {
         self.published.threads.iter().chain(&self.subscribed.threads)
     }
 
-    /// Whether a thread has not what it is to have.
+    /// Returns true if a thread lacks a setting that was asked for.
     pub(crate) fn lacks_something(&self) -> bool {
         self.threads().any(|thread| !thread.shortfalls.is_empty())
     }
@@ -50,17 +50,17 @@ pub(crate) trait Runner {
     ) -> Result<RunResult, RunError>;
 }
 
-/// Why a variant gave no result.
+/// Error of a variant that gave no result.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {reason}", variant.name())]
 pub(crate) struct RunError {
     /// The variant.
     pub(crate) variant: Variant,
-    /// Why not.
+    /// Reason of the error.
     pub(crate) reason: ChildError,
 }
 
-/// What a child is told. Both meet under that name.
+/// Order to a child. Both children find each other under its name.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) enum Order {
     /// Be the subscriber.
@@ -69,7 +69,7 @@ pub(crate) enum Order {
     Publish(Settings, String),
 }
 
-/// What a child answers.
+/// Answer of a child.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) enum Answer {
     /// As subscriber.
@@ -101,7 +101,7 @@ impl Runner for TwoProcesses {
         settings: &Settings,
         progress: &dyn Fn(f64),
     ) -> Result<RunResult, RunError> {
-        // No other run on this machine has that name.
+        // The name is unique on this machine.
         let name = format!("rospin-latency-{}-{}-{run}", std::process::id(), variant.name());
         let orders = [Order::Subscribe(variant, *settings, name.clone()), Order::Publish(*settings, name)];
         let answers = children::run(NAME, &orders, settings.duration, progress);

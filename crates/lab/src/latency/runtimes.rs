@@ -1,4 +1,4 @@
-//! The variants of R2R: who samples, and which runtime runs the callbacks on which thread.
+//! The variants of R2R: the thread that samples, and the runtime that runs the callbacks.
 
 use std::io;
 use std::thread::available_parallelism;
@@ -16,7 +16,7 @@ use super::threads::{CALLBACK_PRIORITY, Crew, SAMPLING_PRIORITY, callback_priori
 use super::topics::TOPICS;
 use super::transport::{Inlet, Message};
 
-/// How long a sampling waits at most, as in the paper's listings.
+/// Longest time that a sampling waits, as in the paper's listings.
 const SPIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// Threads of a futures thread pool.
 const POOL_THREADS: usize = 2;
@@ -36,7 +36,7 @@ pub(crate) fn futures(parts: Parts) -> Outcome {
     }
 }
 
-/// All callbacks as one task of a thread pool.
+/// Runs all callbacks as one task of a thread pool.
 pub(crate) fn futures_join(parts: Parts) -> Outcome {
     let (node, tasks) = subscribe(parts.messages.into_sockets()?, parts.callbacks);
     let done = thread_pool(&parts.crew)?.spawn_with_handle(join_all(tasks))?;
@@ -71,7 +71,7 @@ pub(crate) fn futures_rt(parts: Parts) -> Outcome {
     dropped(&node)
 }
 
-/// All callbacks on one other thread.
+/// Runs all callbacks on one other thread.
 pub(crate) fn futures_two_threads(parts: Parts) -> Outcome {
     let (node, tasks) = subscribe(parts.messages.into_sockets()?, parts.callbacks);
     let thread = parts.crew.spawn("callbacks", CALLBACK_PRIORITY, move || run_local(tasks))?;
@@ -94,7 +94,7 @@ pub(crate) fn tokio_rt(parts: Parts) -> Outcome {
 fn on_tokio(parts: Parts, worker_priority: u8) -> Outcome {
     let (node, tasks) = subscribe(parts.messages.into_sockets()?, parts.callbacks);
     let crew = parts.crew.clone();
-    // Tokio's own default: one worker a core that the process may use, which is one.
+    // Tokio's default: one worker for each core that the process may use, which is one core here.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(available_parallelism().map_or(1, usize::from))
         .on_thread_start(move || crew.enlist("tokio-worker", worker_priority))
@@ -129,7 +129,7 @@ async fn task(mut messages: Receiver<Message>, mut callback: Callback) {
 /// Samples until there will be no more.
 fn sample(mut node: Node) -> io::Result<Node> {
     while node.spin_once(SPIN_TIMEOUT)? {}
-    // The channels are closed: what is in them is still dealt with.
+    // The channels are closed, and the messages that are left in them are still handled.
     Ok(node)
 }
 

@@ -13,9 +13,9 @@ use super::wire::Wire;
 pub(crate) struct Settings {
     /// Length of publishing.
     pub(crate) duration: Duration,
-    /// The core that everything measured runs on.
+    /// Core that everything measured runs on.
     pub(crate) core: u16,
-    /// The share of it that the callbacks take together.
+    /// Share of the core that all callbacks together take, in percent.
     pub(crate) load_percent: f64,
     /// Speed of the machine; measured once for all runs.
     pub(crate) calibration: Calibration,

@@ -1,7 +1,7 @@
-//! How long the machine itself did not run what it should have run.
+//! Stalls: times for which the machine did not run a thread that was ready.
 //!
-//! A thread before everything else sleeps until absolute times on the experiment's core. What it wakes up late, nobody
-//! on that core ran: the hypervisor took the core away, or an interrupt did. A latency cannot be better than that.
+//! A thread of the highest priority sleeps until absolute times on the experiment's core. If it wakes up late, nothing on that
+//! core ran meanwhile: the hypervisor took the core away, or an interrupt did. No latency can be better than that.
 
 use std::fs;
 
@@ -11,18 +11,18 @@ use serde::{Deserialize, Serialize};
 
 use super::topics::{PERIODS_MS, TOPICS};
 
-/// How often the meter looks: often enough to meet every stall that endangers a deadline of 10 ms, seldom enough not to
-/// be one itself.
+/// Period of the meter: short enough to see every stall that endangers a deadline of 10 ms, and long enough to be no load
+/// itself.
 const PERIOD_NS: u64 = 2_000_000;
-/// What counts as a stall, milliseconds.
+/// Shortest lateness that counts as a stall, in milliseconds.
 pub(crate) const STALL_MS: f64 = 1.0;
 /// `/proc/stat` counts in hundredths of a second.
 const STEAL_TICK_MS: f64 = 10.0;
 
-/// What the meter saw.
+/// Results of the meter.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Stalls {
-    /// How often it looked.
+    /// Number of looks.
     pub(crate) looks: usize,
     /// Median lateness in milliseconds.
     pub(crate) p50_ms: f64,
@@ -30,17 +30,17 @@ pub(crate) struct Stalls {
     pub(crate) p99_ms: f64,
     /// Largest lateness in milliseconds.
     pub(crate) max_ms: f64,
-    /// How often it was later than [`STALL_MS`].
+    /// Number of looks that were later than [`STALL_MS`].
     pub(crate) stalls: usize,
-    /// How late it was then, summed up, in milliseconds.
+    /// Sum of the lateness of these looks, in milliseconds.
     pub(crate) stalled_ms: f64,
-    /// What stalls took of a topic's period, in milliseconds: the 99th percentile over its periods, a topic.
+    /// Time that stalls took of a topic's periods, in milliseconds, by topic: the 99th percentile over the periods.
     pub(crate) taken_p99_ms: [f64; TOPICS],
-    /// What the hypervisor took away, as the kernel counts it, in milliseconds; in steps of 10.
+    /// Time that the hypervisor took away, by the kernel's count, in milliseconds; in steps of 10.
     pub(crate) stolen_ms: Option<f64>,
 }
 
-/// Measures until then, on the calling thread.
+/// Measures until `until_ns`, on the calling thread.
 pub(crate) fn watch(core: u16, until_ns: u64) -> Stalls {
     let stolen = stolen_ms(core);
     let begin_ns = now_ns();
@@ -57,7 +57,7 @@ pub(crate) fn watch(core: u16, until_ns: u64) -> Stalls {
     Stalls { stolen_ms: stolen, ..summary(&looks) }
 }
 
-/// When the meter looked, after it began, and how late.
+/// Time of a look since the meter began, and its lateness.
 #[derive(Clone, Copy)]
 struct Look {
     at_ms: u64,
@@ -92,7 +92,7 @@ fn stolen_ms(core: u16) -> Option<f64> {
     parse_stolen_ms(&fs::read_to_string("/proc/stat").ok()?, core)
 }
 
-/// The eighth number behind the core's name.
+/// Returns the eighth number behind the core's name.
 fn parse_stolen_ms(text: &str, core: u16) -> Option<f64> {
     let name = format!("cpu{core}");
     let line = text.lines().find(|line| line.split_whitespace().next() == Some(&name))?;

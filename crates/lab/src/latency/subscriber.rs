@@ -1,4 +1,4 @@
-//! The subscriber process: what all variants have in common.
+//! The subscriber process: the part that all variants share.
 
 use std::error::Error;
 use std::io;
@@ -20,16 +20,16 @@ use super::variant::{Structure, Variant};
 use super::wire::{Bridge, Wire};
 use super::{engine, runtimes};
 
-/// What a subscriber did.
+/// Results of a subscriber.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Subscribed {
     /// From publication to the end of the callback in nanoseconds, a message, a topic.
     pub(crate) latencies_ns: [Vec<u64>; TOPICS],
     /// Messages that a channel between sampling and callback had no room for, a topic.
     pub(crate) dropped: [u64; TOPICS],
-    /// What its threads had.
+    /// Settings that its threads had.
     pub(crate) threads: Vec<ThreadFacts>,
-    /// What the reader has to know besides.
+    /// Remarks for the reader.
     pub(crate) remarks: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Subscribed {
 pub(crate) enum Messages {
     /// A socket a topic.
     Sockets([Inlet; TOPICS]),
-    /// A middleware, from which rospin's executors take them.
+    /// A middleware, from which rospin's executors take the messages.
     Wire(Wire),
 }
 
@@ -51,13 +51,13 @@ impl Messages {
     }
 }
 
-/// What a variant is built of.
+/// Parts of a variant.
 pub(crate) struct Parts {
-    /// Where messages come from.
+    /// Source of the messages.
     pub(crate) messages: Messages,
-    /// What is to be done with them.
+    /// Callbacks, by topic.
     pub(crate) callbacks: [Callback; TOPICS],
-    /// Whose threads do it.
+    /// Settings for the threads.
     pub(crate) crew: Crew,
     /// Sent when all is ready.
     pub(crate) invitation: Invitation,
@@ -74,7 +74,7 @@ pub(crate) fn run(
 ) -> Result<Subscribed, Box<dyn Error + Send + Sync>> {
     let remarks = prepare_process(variant);
     let crew = Crew::new(settings.core, variant.real_time);
-    // Before anything else is started, as `chrt` would.
+    // Done before any thread starts, as the command `chrt` does it.
     crew.enlist("main", SAMPLING_PRIORITY);
     let records = Records::default();
     let work = topics::work(settings.load_percent);
@@ -119,10 +119,10 @@ fn build(structure: Structure) -> fn(Parts) -> Outcome {
     }
 }
 
-/// What holds for all variants; says what could not be had.
+/// Makes the settings that all variants share. Returns remarks about those that failed.
 fn prepare_process(variant: Variant) -> Vec<String> {
     let mut remarks = Vec::new();
-    // In place of the published experiment's isolated core.
+    // This replaces the isolated core of the published experiment.
     if !put_before_others() && !variant.real_time {
         let load = "ran without the right to go before other programs, whose load shows in the figures";
         remarks.push(load.to_owned());
@@ -133,7 +133,7 @@ fn prepare_process(variant: Variant) -> Vec<String> {
     remarks
 }
 
-/// What a topic's messages are for: to keep a core busy.
+/// Callback of a topic, which keeps a core busy.
 pub(crate) struct Callback {
     /// The topic.
     pub(crate) topic: usize,
@@ -159,7 +159,7 @@ impl Drop for Callback {
     }
 }
 
-/// The figures of callbacks that are done.
+/// Latencies of callbacks that have ended.
 #[derive(Clone, Default)]
 struct Records(Arc<Mutex<[Vec<u64>; TOPICS]>>);
 

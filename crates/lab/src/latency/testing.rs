@@ -67,7 +67,7 @@ pub(crate) fn results() -> Vec<RunResult> {
     (1..=2).flat_map(of).collect()
 }
 
-/// All of it.
+/// Returns a whole comparison.
 pub(crate) fn comparison() -> Comparison {
     let kernel = Kernel { rt_runtime_us: Some(950_000), rt_period_us: Some(1_000_000), isolated_cores: String::new() };
     Comparison { machine: Machine::made_up(), kernel, settings: settings(), runs: 2, results: results() }

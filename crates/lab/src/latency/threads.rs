@@ -1,4 +1,4 @@
-//! What the threads of the experiment have of the operating system: asked for here, and told as the kernel says it is.
+//! Settings of the experiment's threads in the operating system: asked for, and read back from the kernel.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) const METER_PRIORITY: u8 = 99;
 /// The main thread of the publisher.
 pub(crate) const PUBLISHER_MAIN_PRIORITY: u8 = 25;
-/// The thread that publishes.
+/// Priority of the thread that publishes.
 pub(crate) const PUBLISHER_PRIORITY: u8 = 24;
 /// The main thread of a subscriber, and whatever stands for the middleware in it.
 pub(crate) const SAMPLING_PRIORITY: u8 = 21;
@@ -28,16 +28,16 @@ pub(crate) const CALLBACK_PRIORITY: u8 = 20;
 /// The kernel may delay what has no real-time priority by its slack, 50 us unless told otherwise.
 const TIMER_SLACK: Duration = Duration::from_nanos(1);
 
-/// What a thread had, as read back from the kernel.
+/// Settings of a thread, as read back from the kernel.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub(crate) struct ThreadFacts {
     /// Its name.
     pub(crate) name: String,
     /// Scheduling class and priority.
     pub(crate) scheduling: String,
-    /// The cores that it may use.
+    /// Cores that the thread may use.
     pub(crate) cores: String,
-    /// What it was to have and has not, with the fix.
+    /// Settings that the thread should have and lacks, with the fixes.
     pub(crate) shortfalls: Vec<String>,
 }
 
@@ -55,13 +55,13 @@ impl Crew {
         Self { core, real_time, facts: Arc::default() }
     }
 
-    /// What a thread of this priority is to have. Without real-time threads, all have what the process has.
+    /// Returns the settings of a thread of this priority. Without real-time threads, all have those of the process.
     pub(crate) fn options(&self, priority: u8) -> ThreadOptions {
         let options = ThreadOptions::new().cores(CoreSet::new([self.core])).timer_slack(TIMER_SLACK);
         if self.real_time { options.scheduling(OsScheduling::Fifo { priority }) } else { options }
     }
 
-    /// Gives the calling thread what it is to have.
+    /// Applies the settings to the calling thread.
     pub(crate) fn enlist(&self, name: &str, priority: u8) {
         self.add(name, &self.options(priority).apply());
     }
@@ -91,7 +91,7 @@ impl Crew {
         })
     }
 
-    /// What all of them had, by name.
+    /// Returns the settings that all threads had, by name.
     pub(crate) fn facts(&self) -> Vec<ThreadFacts> {
         let mut facts = self.lock().clone();
         facts.sort_by(|a, b| a.name.cmp(&b.name));

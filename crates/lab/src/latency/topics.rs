@@ -1,17 +1,17 @@
-//! The five topics of the benchmark, and what analysis says about them.
+//! The five topics of the benchmark, and their bounds by the analysis.
 
 use std::time::Duration;
 
 use rospin_analysis::Analysis;
 use rospin_scenario::{ExecutionTime, Scenario};
 
-/// How many topics there are.
+/// Number of topics.
 pub(crate) const TOPICS: usize = 5;
 /// Periods in milliseconds; a message's deadline is the next one's publication.
 pub(crate) const PERIODS_MS: [u64; TOPICS] = [10, 20, 50, 100, 200];
 /// Execution times of the callbacks in milliseconds, at [`FULL_LOAD_PERCENT`].
 const WORK_MS: [u64; TOPICS] = [2, 4, 5, 15, 50];
-/// What these periods and execution times take of one core.
+/// Load of one core by these periods and execution times, in percent.
 pub(crate) const FULL_LOAD_PERCENT: f64 = 90.0;
 
 /// How long after the one below it a topic is published first. With the least urgent topic first, publications meet in
@@ -19,7 +19,7 @@ pub(crate) const FULL_LOAD_PERCENT: f64 = 90.0;
 /// all of the more urgent ones still fall into the response of the least urgent one.
 const STAGGER: Duration = Duration::from_micros(250);
 
-/// When a topic is published first, after the start.
+/// Returns the time of the topic's first publication after the start.
 pub(crate) const fn phase(topic: usize) -> Duration {
     Duration::from_micros(STAGGER.as_micros() as u64 * (TOPICS - 1 - topic) as u64)
 }

@@ -1,7 +1,7 @@
-//! A message's way from process to process: a Unix socket a topic.
+//! Way of a message between processes: a Unix socket for each topic.
 //!
-//! It is the cheapest transport between processes that keeps messages apart, can be waited for, and has a queue. The
-//! kernel wakes a receiver as soon as a message is there, as a middleware's thread would.
+//! It is the cheapest transport between processes that keeps messages apart, can be waited for, and has a queue. The kernel
+//! wakes a receiver as soon as a message has arrived, as a middleware's thread would.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -20,25 +20,25 @@ use serde::{Deserialize, Serialize};
 
 use super::topics::TOPICS;
 
-/// How many messages a topic's queue has room for, at least: what the paper keeps.
+/// Smallest number of messages that a topic's queue has room for: that of the paper.
 pub(crate) const KEEP_LAST: usize = 100;
-/// What the kernel counts for a small message at most.
+/// Largest number of bytes that the kernel counts for a small message.
 const BYTES_A_MESSAGE: usize = 1024;
-/// How long the processes wait for each other.
+/// Longest time that the processes wait for each other.
 const MEET_WITHIN: Duration = Duration::from_secs(10);
 const MESSAGE_BYTES: usize = 16;
 
 /// A publication.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub(crate) struct Message {
-    /// When it was published, on the monotonic clock.
+    /// Time of publication, on the monotonic clock.
     pub(crate) published_ns: u64,
     /// The topic's data: a 64-bit integer, here the number of the message.
     pub(crate) number: u64,
 }
 
 impl Message {
-    /// Returns it as it travels.
+    /// Returns the message as bytes.
     pub(super) fn encode(self) -> [u8; MESSAGE_BYTES] {
         let mut bytes = [0; MESSAGE_BYTES];
         bytes[..8].copy_from_slice(&self.published_ns.to_ne_bytes());
@@ -46,14 +46,14 @@ impl Message {
         bytes
     }
 
-    /// Reads it.
+    /// Returns the message that these bytes encode.
     pub(super) fn decode(bytes: [u8; MESSAGE_BYTES]) -> Self {
         let half = |at: usize| u64::from_ne_bytes(std::array::from_fn(|index| bytes[at + index]));
         Self { published_ns: half(0), number: half(8) }
     }
 }
 
-/// What a look into a queue finds.
+/// Content of a queue.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Found {
     /// A message.
@@ -79,7 +79,7 @@ impl Inlet {
         self.look(RecvFlags::DONTWAIT | RecvFlags::PEEK)
     }
 
-    /// What to wait on.
+    /// Returns the file descriptor to wait on.
     pub(crate) const fn fd(&self) -> &OwnedFd {
         &self.0
     }
@@ -111,11 +111,11 @@ impl Outlet {
     }
 }
 
-/// Where the subscriber waits for the publisher.
+/// Socket at which the subscriber waits for the publisher.
 pub(crate) struct Meeting(OwnedFd);
 
 impl Meeting {
-    /// Opens one of that name, which nobody else has.
+    /// Opens a socket with this name, which no other process uses.
     pub(crate) fn open(name: &str) -> io::Result<Self> {
         let socket = socket()?;
         bind(&socket, &address(name)?)?;
@@ -134,7 +134,7 @@ impl Meeting {
     }
 }
 
-/// The subscriber's word that it is ready.
+/// Message of the subscriber that it is ready.
 pub(crate) struct Invitation(OwnedFd);
 
 impl Invitation {
@@ -165,7 +165,7 @@ pub(crate) fn meet(name: &str) -> io::Result<[Outlet; TOPICS]> {
     Ok(outlets)
 }
 
-/// Returns two ends that belong together.
+/// Returns the two ends of a socket.
 pub(crate) fn pair() -> io::Result<(Outlet, Inlet)> {
     let (one, other) = rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     set_socket_send_buffer_size(&one, KEEP_LAST * BYTES_A_MESSAGE)?;

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use serde::{Deserialize, Serialize};
 
-/// How a subscriber is built.
+/// Structure of a subscriber.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Structure {
@@ -26,11 +26,11 @@ pub(crate) enum Structure {
     TokioRt,
     /// rclcpp's single-threaded executor, emulated.
     WaitSet,
-    /// rospin, one executor with priorities.
+    /// rospin: one executor with priorities.
     RospinSingle,
-    /// rospin, one executor a callback.
+    /// rospin: an executor for each callback.
     RospinRt,
-    /// rospin, one executor with earliest deadline first.
+    /// rospin: one executor with earliest deadline first.
     RospinEdf,
 }
 
@@ -67,12 +67,12 @@ impl Structure {
         }
     }
 
-    /// True if rospin's engine runs it.
+    /// True if rospin's engine runs the callbacks.
     pub(crate) const fn is_on_rospin(self) -> bool {
         matches!(self, Self::WaitSet | Self::RospinSingle | Self::RospinRt | Self::RospinEdf)
     }
 
-    /// What it is, in one sentence.
+    /// Returns a description in one sentence.
     pub(crate) const fn describe(self) -> &'static str {
         match self {
             Self::Futures => {
@@ -113,9 +113,9 @@ impl Structure {
 /// A structure with or without real-time threads.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub(crate) struct Variant {
-    /// How it is built.
+    /// Structure of the subscriber.
     pub(crate) structure: Structure,
-    /// Whether its threads are `SCHED_FIFO`.
+    /// True if its threads are `SCHED_FIFO`.
     pub(crate) real_time: bool,
 }
 

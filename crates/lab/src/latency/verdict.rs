@@ -1,4 +1,4 @@
-//! What the table shows, in sentences, whoever wins.
+//! The table's result in sentences, whichever contender is best.
 
 use super::comparison::Comparison;
 use super::figures::{Row, Standing, rows, standings};
@@ -6,11 +6,11 @@ use super::runner::RunResult;
 use super::topics::TOPICS;
 use super::variant::{Structure, Variant};
 
-/// Whose latencies are held against the analysis and the paper's proposal.
+/// Variant that is compared with the analysis and the paper's proposal.
 const OURS: Variant = Variant::real_time(Structure::RospinRt);
 /// The paper's proposal.
 const PROPOSED: Variant = Variant::real_time(Structure::FuturesRt);
-/// How far above the analysis a latency may be to agree with it: a tenth of it, or this.
+/// Largest excess over the analysis with which a latency agrees with it, in milliseconds, or a tenth of it if that is more.
 const AGREES_WITHIN_MS: f64 = 0.3;
 /// Two latencies are the same if they differ by less than this share, or by less than the machine itself was late to
 /// wake threads up or took of the topic's periods, at the same percentile of the same runs.
@@ -53,7 +53,7 @@ fn deadlines(ours: &Standing) -> String {
     )
 }
 
-/// How far the first four topics are above the analysis, in the worst run.
+/// Returns a sentence about the excess of the first four topics over the analysis, in the worst run.
 fn analysis(rows: &[Row]) -> String {
     let own = rows.iter().filter(|row| row.variant == OURS && row.topic + 1 < TOPICS);
     let known: Vec<_> = own.clone().filter_map(|row| Some((row.p99_ms? - row.bound_ms?, row))).collect();
@@ -75,7 +75,7 @@ fn signed(ms: f64) -> String {
     if ms < 0.0 { format!("at least {:.2} ms below", -ms) } else { format!("at most {ms:.2} ms above") }
 }
 
-/// How much longer ours is than the proposal in the same run, at worst.
+/// Returns a sentence about the largest excess of our latency over the proposal's in the same run.
 fn proposed(rows: &[Row], comparison: &Comparison) -> Option<String> {
     let of_theirs = |row: &Row| {
         rows.iter().find(|other| other.variant == PROPOSED && other.run == row.run && other.topic == row.topic)
@@ -103,15 +103,15 @@ fn proposed(rows: &[Row], comparison: &Comparison) -> Option<String> {
     ))
 }
 
-/// How late the machine was to wake up its most urgent thread, or what its stalls took of the topic's periods, at the 99th
-/// percentile, in that run of both.
+/// Returns the larger one, over both variants of that run, of the lateness with which the machine woke its most urgent thread
+/// and of the time that stalls took of the topic's periods, both at the 99th percentile.
 fn machine_ms(comparison: &Comparison, row: &Row) -> f64 {
     let ours_or_theirs = |result: &&RunResult| [OURS, PROPOSED].contains(&result.variant) && result.run == row.run;
     let both = comparison.results.iter().filter(ours_or_theirs).map(|result| &result.published.stalls);
     both.map(|stalls| stalls.p99_ms.max(stalls.taken_p99_ms[row.topic])).fold(0.0, f64::max)
 }
 
-/// Who else keeps the deadlines, and who does not.
+/// Returns a sentence about the other variants that keep the deadlines, and those that do not.
 fn others(standings: &[Standing]) -> Option<String> {
     let others: Vec<_> = standings.iter().filter(|standing| standing.variant != OURS).collect();
     let (good, bad): (Vec<_>, Vec<_>) = others.into_iter().partition(|standing| standing.missing.is_empty());
@@ -135,7 +135,7 @@ fn by_topics(standings: &[&Standing]) -> String {
         }
     }
     let group = |(missing, names): &(&[usize], Vec<&str>)| {
-        // The table marks them all; here they are only to be read.
+        // The table marks all of them. The sentence names a few.
         let who = if names.len() > NAMED { format!("{} variants", names.len()) } else { names.join(", ") };
         format!("{who} ({})", topics(missing))
     };

@@ -19,7 +19,7 @@ use super::threads::{Crew, SAMPLING_PRIORITY};
 use super::topics::TOPICS;
 use super::transport::{Inlet, KEEP_LAST, Message, Outlet, pair};
 
-/// The number of the message that ends a topic.
+/// Number of the message that ends a topic.
 const END: u64 = u64::MAX;
 /// Time within which the processes have to find each other.
 const MATCH_WITHIN: Duration = Duration::from_secs(10);
@@ -27,7 +27,7 @@ const MATCH_WITHIN: Duration = Duration::from_secs(10);
 /// An error in words.
 type Failed = Box<dyn Error + Send + Sync>;
 
-/// What a process has of the wire.
+/// Side of a process on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Wire {
     pub(crate) middleware: Middleware,
@@ -86,7 +86,7 @@ impl WireOutlets {
         Ok(())
     }
 
-    /// Sends a message. Returns false if it was refused.
+    /// Sends a message. Returns false if the middleware refused it.
     pub(crate) fn send(&self, topic: usize, message: Message) -> bool {
         let message = UInt8MultiArray { data: message.encode().to_vec(), ..UInt8MultiArray::default() };
         self.publishers[topic].publish(message).is_ok()
@@ -97,7 +97,7 @@ impl WireOutlets {
         for topic in 0..TOPICS {
             self.send(topic, Message { published_ns: 0, number: END });
         }
-        // What is under way arrives before the goodbye.
+        // The pause lets messages on their way arrive before the goodbye.
         thread::sleep(Duration::from_millis(500));
     }
 }
@@ -115,7 +115,7 @@ pub(crate) struct Hearing {
 }
 
 impl Hearing {
-    /// Opens it.
+    /// Opens this side of the wire.
     pub(crate) fn open(wire: Wire, crew: &Crew) -> Result<Self, Failed> {
         let context = Context::new(ContextOptions::new());
         let node = wire.node(&context, "subscriber", 1, crew.options(SAMPLING_PRIORITY))?;
@@ -128,7 +128,7 @@ impl Hearing {
     }
 }
 
-/// A thread that hands messages on to sockets.
+/// Thread that passes messages to sockets.
 pub(crate) struct Bridge {
     thread: Option<JoinHandle<()>>,
     executor: rospin_engine::ExecutorHandle,
@@ -136,7 +136,7 @@ pub(crate) struct Bridge {
 }
 
 impl Bridge {
-    /// Starts it, with the sockets' other ends.
+    /// Starts the thread. Returns it with the sockets' other ends.
     pub(crate) fn start(wire: Wire, crew: &Crew) -> Result<(Self, [Inlet; TOPICS]), Failed> {
         let Hearing { context, node } = Hearing::open(wire, crew)?;
         let options = ExecutorOptions::new("bridge").thread(crew.options(SAMPLING_PRIORITY));
@@ -147,9 +147,9 @@ impl Bridge {
             inlets.push(inlet);
             let group = executor.create_group(topic_name(topic), Some(outlet));
             let hand_on = |outlet: &mut Option<Outlet>, message: &UInt8MultiArray| match (read(message), &outlet) {
-                // A socket without room loses it, as a queue does.
+                // A socket without room drops the message, as a queue does.
                 (Some(message), Some(open)) => drop(open.send(message)),
-                // The socket ends with its sender.
+                // The socket ends when its sender is dropped.
                 _ => *outlet = None,
             };
             subscriptions.push(node.on(&group).create_subscription(Hearing::options(topic), hand_on)?);
@@ -172,7 +172,7 @@ impl Drop for Bridge {
 
 fn spin(executor: Executor, name: &str) -> io::Result<JoinHandle<()>> {
     thread::Builder::new().name(name.to_owned()).spawn(move || {
-        // It ends when it is halted.
+        // The spin ends when the executor is halted.
         let _ = executor.spin(SpinOptions::new());
     })
 }

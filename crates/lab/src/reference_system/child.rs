@@ -10,41 +10,42 @@ use crate::children;
 use super::kpi::Recording;
 use super::runner::{RunError, RunResult, Runner, Settings, Variant};
 
-/// How long processes get to start and to find each other before the run begins, and how long each of them takes longer.
+/// Time that processes get to start and to find each other before the run begins, and the time that each further process adds.
 const DISCOVERY: [Duration; 2] = [Duration::from_secs(3), Duration::from_millis(250)];
 
 /// Domains that participants have ports for beside those that the kernel gives away by itself.
 const DOMAINS: u32 = 100;
 
-/// What a child is told.
+/// Order to a child.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Order {
     /// The executor.
     pub(crate) variant: Variant,
-    /// How to run it.
+    /// Settings of the run.
     pub(crate) settings: Settings,
-    /// Which one of the processes it is.
+    /// Number of the process.
     pub(crate) process: u16,
-    /// When the run begins, in nanoseconds of the steady clock, which all processes of a machine share; at once if not given.
+    /// Time at which the run begins, in nanoseconds of the steady clock, which all processes of a machine share. `None`: at
+    /// once.
     pub(crate) start_ns: Option<u64>,
     /// The DDS domain of this run.
     pub(crate) domain_id: u16,
 }
 
-/// What a child answers.
+/// Answer of a child.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Part {
-    /// Threads that ran callbacks.
+    /// Number of threads that ran callbacks.
     pub(crate) threads: usize,
-    /// What its nodes saw.
+    /// Recording of its nodes.
     pub(crate) recording: Recording,
-    /// How long the run was.
+    /// Duration of the run in nanoseconds.
     pub(crate) end_ns: u64,
     /// CPU use in percent of one core.
     pub(crate) cpu_percent: f64,
     /// Resident memory at the end.
     pub(crate) memory_mib: Option<f64>,
-    /// What the reader has to know.
+    /// Remarks for the reader.
     pub(crate) remarks: Vec<String>,
 }
 
@@ -61,10 +62,10 @@ impl Runner for ChildProcess {
             settings: *settings,
             process,
             start_ns: discovers.then(|| steady_ns() + lead.as_nanos() as u64),
-            // Another run on this machine is to have another one.
+            // Another run on this machine should have another domain.
             domain_id: (1 + std::process::id() % DOMAINS) as u16,
         };
-        // All of one run begin at the same time.
+        // All processes of a run begin at the same time.
         let first = order(0);
         let orders: Vec<_> = (0..processes).map(|process| Order { process, ..first.clone() }).collect();
         let parts = children::run("reference-system", &orders, settings.duration + lead, progress);
@@ -75,7 +76,7 @@ impl Runner for ChildProcess {
 
 fn steady_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
-    // Neither is ever negative.
+    // Neither part of the time is ever negative.
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 

@@ -1,4 +1,4 @@
-//! All results of a run, as table, plots, JSON file and report show them.
+//! All results of a run, for table, plots, JSON file and report.
 
 use rospin_measure::machine::Machine;
 
@@ -6,10 +6,10 @@ use super::runner::{RunResult, Settings};
 
 /// Everything that the table, the JSON file and the report show.
 pub(crate) struct Comparison {
-    /// Where it was measured.
+    /// Machine of the measurement.
     pub(crate) machine: Machine,
-    /// How.
+    /// Settings of the runs.
     pub(crate) settings: Settings,
-    /// What came out, in the order of the runs.
+    /// Results, in the order of the runs.
     pub(crate) results: Vec<RunResult>,
 }

@@ -33,8 +33,8 @@ const fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
 }
 
-/// Where data comes from and where it ends, with the deadline if there is one: the hot path is over before the next scan,
-/// the actuator has its command before the planner plans anew. Of the fusions, the path through the input that completes
+/// Paths of data from a source to its end, with the deadline if there is one. The hot path ends before the next scan, and the
+/// actuator gets its command before the planner plans again. Of the fusions, this is the path through the input that completes
 /// the pair.
 const PATHS: [(&str, Option<Duration>, &[&str]); 8] = [
     (
@@ -134,7 +134,7 @@ fn callback(group: &GroupSpec, port: Port) -> Callback {
     match port {
         Port::Timer => {
             callback.period = group.period;
-            // The planner, too, begins with the others: one period after the start.
+            // The planner also begins with the others: one period after the start.
             callback.offset = group.period;
         }
         Port::Input(input) => {
@@ -150,7 +150,7 @@ fn callback(group: &GroupSpec, port: Port) -> Callback {
     callback
 }
 
-/// How long a callback runs, and whether it publishes then.
+/// Returns the execution time of a callback, and true if it publishes.
 fn does(group: &GroupSpec, port: Port) -> (Duration, bool) {
     match (&NODES[usize::from(group.node)].kind, port) {
         (Kind::Sensor { .. }, _) => (PUBLISHES, true),
@@ -188,7 +188,7 @@ mod on_the_nodes {
         callbacks: Vec<(u32, usize, Port, VecDeque<Arc<Message>>)>,
         due_ns: BTreeMap<usize, u64>,
         now_ns: u64,
-        /// How often each input of each group published.
+        /// Number of publications of each input of each group.
         published: BTreeMap<(&'static str, usize), u32>,
     }
 
@@ -230,7 +230,7 @@ mod on_the_nodes {
             if port == Port::Timer {
                 let period_ns = self.groups[group].spec.period.unwrap().as_nanos() as u64;
                 let due_ns = self.due_ns.get_mut(&group).unwrap();
-                // Skips what it missed.
+                // The timer skips due times that it missed.
                 *due_ns += period_ns * ((now_ns - *due_ns) / period_ns + 1);
             }
             let Some(message) = output.map(Arc::new) else { return };

@@ -1,4 +1,4 @@
-//! The columns that table and report show, and which value of a column is the best.
+//! Columns of table and report, and the best value of each column.
 
 use rospin_measure::stats::{Summary, percentile};
 
@@ -50,7 +50,7 @@ pub(crate) enum Section {
     Latency,
     /// Period of the planner.
     Planner,
-    /// What was lost and what it cost.
+    /// Losses and costs.
     Cost,
 }
 
@@ -59,24 +59,24 @@ impl Section {
     pub(crate) const ALL: [Self; 3] = [Self::Latency, Self::Planner, Self::Cost];
 }
 
-/// What makes a value better than another one.
+/// Rule by which one value is better than another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Better {
-    /// The lower one is.
+    /// The lower value is better.
     Lower,
-    /// The one nearer to this is.
+    /// The value that is nearer to this aim is better.
     Near(f64),
 }
 
-/// One column.
+/// Column of the table.
 pub(crate) struct Column {
-    /// Where it goes.
+    /// Section of the table that has the column.
     pub(crate) section: Section,
-    /// What is measured.
+    /// Measured quantity.
     pub(crate) quantity: &'static str,
     /// The same over two lines, to keep the column narrow.
     pub(crate) lines: [&'static str; 2],
-    /// Which statistic of it, and the unit.
+    /// Statistic of the quantity, and its unit.
     pub(crate) statistic: &'static str,
     decimals: usize,
     better: Better,
@@ -142,12 +142,12 @@ const fn cost(
     Column { section, quantity, lines, statistic, decimals, better, value }
 }
 
-/// A value as it is shown.
+/// Value as it is shown.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Shown {
     /// The rounded number, or a dash.
     pub(crate) text: String,
-    /// Whether no other value of its column is better.
+    /// True if no other value of its column is better.
     pub(crate) best: bool,
 }
 
@@ -161,7 +161,7 @@ impl Column {
             let value: f64 = text.parse().unwrap_or(f64::INFINITY);
             match self.better {
                 Better::Lower => value,
-                // The text has few decimals, the difference may not: compare in the text's own steps.
+                // The text has fewer decimals than the value, so values are compared in the text's steps.
                 Better::Near(aim) => ((value - aim) * 10_f64.powi(self.decimals as i32)).round().abs(),
             }
         };

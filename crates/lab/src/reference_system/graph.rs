@@ -13,21 +13,21 @@ pub(crate) const DEPTH: usize = 1;
 /// Samples that the subscription of a command node keeps.
 pub(crate) const COMMAND_DEPTH: usize = 10;
 
-/// One node of the graph.
+/// Node of the graph.
 #[derive(Debug)]
 pub(crate) struct NodeSpec {
     /// Its name.
     pub(crate) name: &'static str,
-    /// What it does.
+    /// Kind of the node.
     pub(crate) kind: Kind,
 }
 
-/// What a node does; `inputs` are topics.
+/// Kinds of nodes; `inputs` are topics.
 #[derive(Debug)]
 pub(crate) enum Kind {
     /// Publishes every `period_ms`.
     Sensor { period_ms: u64 },
-    /// Works on every sample and passes it on.
+    /// Works on every sample, and passes it on.
     Transform { input: &'static str },
     /// Works once it has a sample of each input.
     Fusion { inputs: [&'static str; 2] },
@@ -110,9 +110,9 @@ pub(crate) const PLANNER_PERIOD_MS: u64 = 100;
 pub(crate) const PLANNER: &str = "BehaviorPlanner";
 /// The lidar whose samples are counted as missed when they do not reach [`SINK`].
 pub(crate) const FRONT_LIDAR: &str = "FrontLidarDriver";
-/// Where the hot path begins.
+/// Nodes at which the hot path begins.
 pub(crate) const ROOTS: [&str; 2] = [FRONT_LIDAR, "RearLidarDriver"];
-/// Where the hot path ends.
+/// Node at which the hot path ends.
 pub(crate) const SINK: &str = "ObjectCollisionEstimator";
 /// The nodes of the hot path.
 pub(crate) const HOT_PATH: [&str; 8] = [
@@ -138,7 +138,7 @@ pub(crate) fn index_of(name: &str) -> NodeIndex {
     NodeIndex::try_from(index).expect("24 nodes fit")
 }
 
-/// What makes a callback of a group run.
+/// Event that makes a callback of a group run.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Port {
     /// The group's timer.
@@ -150,22 +150,22 @@ pub(crate) enum Port {
 /// One mutually exclusive callback group: a whole node, or one connection of an intersection.
 #[derive(Clone, Debug)]
 pub(crate) struct GroupSpec {
-    /// The node it belongs to.
+    /// Node that the group belongs to.
     pub(crate) node: NodeIndex,
     /// A name that no other group has: the node's, or that of the connection's output.
     pub(crate) name: &'static str,
-    /// Topics it subscribes to, in order of registration.
+    /// Topics that the group subscribes to, in the order of registration.
     pub(crate) inputs: Vec<&'static str>,
-    /// Samples each of its subscriptions keeps.
+    /// Number of samples that each of its subscriptions keeps.
     pub(crate) depth: usize,
-    /// Period of its timer.
+    /// Period of the group's timer.
     pub(crate) period: Option<Duration>,
-    /// Topic it publishes to.
+    /// Topic that the group publishes to.
     pub(crate) output: Option<&'static str>,
 }
 
 impl GroupSpec {
-    /// Its callbacks: timer first, then subscriptions.
+    /// Returns the callbacks of the group: the timer first, then subscriptions.
     pub(crate) fn ports(&self) -> impl Iterator<Item = Port> + '_ {
         let timer = self.period.map(|_| Port::Timer);
         timer.into_iter().chain((0..self.inputs.len()).map(Port::Input))
@@ -349,7 +349,7 @@ mod tests {
             topic = next.output.unwrap();
             steps += 1;
         }
-        // The sink's own work comes after its start, where the latency ends.
+        // The sink's own work comes after its start, and the latency ends at its start.
         assert_eq!(steps - 1, HOT_PATH_WORK);
     }
 

@@ -50,7 +50,7 @@ fn settings(settings: &Settings, results: &[RunResult]) -> Value {
     })
 }
 
-/// What every figure is, for those who meet the file without this program.
+/// Returns the unit and the meaning of every figure, for readers who only have the file.
 fn units() -> Value {
     json!({
         "hot_path_latency_ms": "milliseconds from the start of the callback of the later lidar to the \

@@ -57,7 +57,7 @@ struct HotPathSample {
 }
 
 impl Recorder {
-    /// An empty recorder with its memory allocated.
+    /// Returns an empty recorder with its memory allocated.
     pub(crate) fn new() -> Self {
         Self {
             nodes: Nodes {
@@ -108,7 +108,7 @@ impl Recorder {
         Some(HotPathSample { sink_ns, latency_ns, drops })
     }
 
-    /// What was recorded so far.
+    /// Returns the recording so far.
     pub(crate) fn recording(&self) -> Recording {
         Recording {
             lidar: lock(&self.lidar).clone(),
@@ -119,7 +119,7 @@ impl Recorder {
     }
 }
 
-/// What a process saw of a run.
+/// Recording of a process.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Recording {
     lidar: Vec<LidarSample>,
@@ -132,7 +132,7 @@ impl Recording {
     /// Adds what another process saw of the same run.
     pub(crate) fn merge(&mut self, other: Self) {
         let Self { lidar, sink, planner_starts_ns, hot_path } = other;
-        // Each of these has one node that writes it, and so one process.
+        // Each of these is recorded by one node, and so by one process.
         self.lidar.extend(lidar);
         self.sink.extend(sink);
         self.planner_starts_ns.extend(planner_starts_ns);
@@ -155,7 +155,7 @@ impl Recording {
     }
 }
 
-/// The raw figures of one run, without its warm-up.
+/// Raw figures of one run, without its warm-up.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Kpis {
     /// Later lidar sample to start of the sink, one value a sample that reached a command node.
@@ -166,14 +166,14 @@ pub(crate) struct Kpis {
     pub(crate) planner_periods: Vec<PlannerPeriod>,
     /// Front lidar samples that had the time to reach the sink.
     pub(crate) front_lidar_counted: usize,
-    /// How many of them did not.
+    /// Number of these samples that did not arrive.
     pub(crate) missed_front_lidar: usize,
 }
 
 /// Distance between two starts of the planner's timer callback.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct PlannerPeriod {
-    /// When the later one started, in seconds since the run began.
+    /// Start of the later one, in seconds since the run began.
     pub(crate) at_s: f64,
     /// The distance.
     pub(crate) period_ms: f64,
@@ -327,7 +327,7 @@ mod tests {
     #[test]
     fn overtaken_samples_are_missed_even_in_the_tail() {
         let kpis = lidar_run(|sequence| sequence % 3 == 0);
-        // 10 to 48 are decided: 39 samples, of which 12, 15, .. 48 arrived.
+        // Samples 10 to 48 are decided: 39 samples, of which 12, 15, .. 48 arrived.
         assert_eq!((kpis.front_lidar_counted, kpis.missed_front_lidar), (39, 26));
     }
 

@@ -15,7 +15,7 @@ pub(crate) const STATS_CAPACITY: usize = 63;
 const HEADER_BYTES: usize = 8;
 const PAYLOAD_BYTES: usize = MESSAGE_BYTES - HEADER_BYTES - STATS_CAPACITY * size_of::<Stat>();
 
-/// What one node wrote into a message.
+/// Record that one node wrote into a message.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[repr(C)]
 pub(crate) struct Stat {
@@ -83,7 +83,7 @@ impl fmt::Debug for Message {
 }
 
 impl Message {
-    /// A message that passed no node yet.
+    /// Returns a message that has passed no node yet.
     pub(crate) fn new() -> Self {
         Self { len: 0, stats: [Stat::default(); STATS_CAPACITY], _payload: [0; PAYLOAD_BYTES] }
     }
@@ -98,7 +98,7 @@ impl Message {
         self.stats().iter().find(|stat| stat.node == node)
     }
 
-    /// The record of the node that published the message.
+    /// Returns the record of the node that published the message.
     pub(crate) fn last(&self) -> Option<&Stat> {
         self.stats().last()
     }
@@ -113,7 +113,7 @@ impl Message {
 
     /// Appends the records of `source` whose nodes are not in this message yet.
     pub(crate) fn merge_history(&mut self, source: &Self) {
-        // Only what was here before counts as known.
+        // Only records that were here before count as known.
         let known = self.len as usize;
         for stat in source.stats() {
             if !self.stats[..known].iter().any(|mine| mine.node == stat.node) {

@@ -1,21 +1,21 @@
-//! What the nodes do, as state machines without clock, thread or transport.
+//! Behaviour of the nodes, as state machines without clock, thread or transport.
 //!
-//! A callback is told when it started and how to burn its work; it returns what it publishes.
+//! A callback gets its start time and a function that burns its work. It returns the message that it publishes.
 
 use std::sync::Arc;
 
 use super::graph::{GroupSpec, Kind, NODES, NodeIndex, Port};
 use super::message::{Message, Stat};
 
-/// What a callback gets besides its input.
+/// Arguments of a callback besides its input.
 pub(crate) struct Activation<'a> {
     /// Start of the callback in nanoseconds since the run began.
     pub(crate) start_ns: u64,
-    /// Burns the processor time of one node.
+    /// Function that burns the processor time of one node.
     pub(crate) crunch: &'a mut dyn FnMut(),
 }
 
-/// The state of one callback group.
+/// State of one callback group.
 #[derive(Debug)]
 pub(crate) enum Node {
     /// Publishes on its timer, without work.
@@ -210,7 +210,7 @@ mod tests {
         let (out, crunched) = run(&mut fusion, Port::Input(1), rear(0));
         assert_eq!((dropped(&out), crunched), (0, 1));
         assert_eq!(out.unwrap().stats().len(), 3);
-        // Both caches are empty again; a sample that is overwritten while it waits is dropped.
+        // Both caches are empty again. A sample that is overwritten while it waits is dropped.
         assert!(run(&mut fusion, Port::Input(1), rear(1)).0.is_none());
         assert!(run(&mut fusion, Port::Input(1), rear(2)).0.is_none());
         assert_eq!(dropped(&run(&mut fusion, Port::Input(0), front(1)).0), 1);
@@ -224,7 +224,7 @@ mod tests {
         assert!(out.is_none() && crunched == 0);
         let (out, crunched) = run(&mut planner, Port::Timer, None);
         assert_eq!((out.unwrap().stats().len(), crunched), (2, 1));
-        // What was published is gone; the timer publishes all the same.
+        // The published samples are removed, and the timer publishes nevertheless.
         let (out, _) = run(&mut planner, Port::Timer, None);
         assert_eq!(out.unwrap().stats().len(), 1);
         let input = Some(sample("ObjectCollisionEstimator", 3));

@@ -11,7 +11,7 @@ use crate::middleware::Middleware;
 use super::kpi::{TAIL, WARM_UP};
 use super::runner::Variant;
 
-/// Where the report goes unless told otherwise.
+/// Default path of the report.
 pub(crate) const DEFAULT_REPORT: &str = "rospin-reference-system.html";
 
 const DURATION_MAX_S: f64 = 3600.0;
@@ -60,10 +60,10 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Whether this program can do what the options say together.
+    /// Checks that this program can do everything that the options ask for together.
     ///
     /// # Errors
-    /// What is in the way, and what to do about it.
+    /// If it cannot. The error names the obstacle and the fix.
     pub(crate) fn check(&self) -> Result<(), Conflict> {
         if let Some(transport) = self.transport.filter(|transport| !transport.is_built()) {
             return Err(Conflict::NotBuilt { name: transport.name() });
@@ -94,15 +94,15 @@ pub(crate) enum Conflict {
         "--transport {name}: this program was built without it; build with --features {name}, as in `cargo run --release --features {name} -- lab reference-system --transport {name}`"
     )]
     NotBuilt {
-        /// Its name, which is the feature's, too.
+        /// Name of the middleware, which is also that of the feature.
         name: &'static str,
     },
-    /// Nothing reaches from one process to another.
+    /// Several processes are asked for without a transport between processes.
     #[error(
         "--processes {processes}: nodes of several processes need a transport that reaches them; add --transport dds or zenoh"
     )]
     Unreachable {
-        /// How many.
+        /// Number of processes.
         processes: u16,
     },
     /// The executor is not for several processes.
@@ -130,7 +130,7 @@ fn parse_number(text: &str, unit: &str, min: f64, max: f64) -> Result<f64, Strin
         Ok(number) if (min..=max).contains(&number) => Ok(number),
         Ok(number) if number > max => Err(format!("too large; {expected}")),
         Ok(number) if number < min => Err(format!("too small; {expected}")),
-        // Left over: not a number at all, in words or as NaN.
+        // The remaining texts are not a number: words, or NaN.
         Ok(_) | Err(_) => Err(format!("not a number; {expected}")),
     }
 }

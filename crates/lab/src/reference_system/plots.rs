@@ -30,7 +30,7 @@ pub(crate) fn latency(comparison: &Comparison) -> Result<String, PlotError> {
     let shortest_ms = comparison.settings.shortest_hot_path_ms();
     let values = comparison.results.iter().flat_map(|r| r.kpis.hot_path_latency_ms.iter());
     let max_ms = values.copied().fold(shortest_ms * 2.0, f64::max) * 1.1;
-    // Nothing is faster than the shortest path, so the axis starts a little below.
+    // No latency is below the shortest path, so the axis starts a little below that.
     let range = (shortest_ms * 0.8)..max_ms;
     let ticks = ticks(&range);
     draw("the hot path latency", LATENCY_SIZE, |area| {

@@ -166,13 +166,13 @@ fn measured(page: &mut String, comparison: &Comparison) -> fmt::Result {
     page::how_it_was_run(page, machine, &entries)
 }
 
-/// What goes behind the description of a run that is not the usual one.
+/// Returns the text behind the description of a run with an unusual transport.
 fn transport(settings: &Settings) -> String {
     let transport = settings.describe_transport();
     if transport.is_empty() { transport } else { format!(". {transport}") }
 }
 
-/// The executor's name with its colour before it.
+/// Returns the executor's name with its colour before it.
 fn name(variant: Variant) -> String {
     let RGBColor(r, g, b) = plots::colour(variant);
     format!("<span class=\"chip\" style=\"background:rgb({r},{g},{b})\"></span>{}", escape(variant.name()))

@@ -1,4 +1,4 @@
-//! The executors to compare, and the seam behind which one of them runs the graph.
+//! Executors to compare, and the interface behind which one of them runs the graph.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ impl Variant {
         }
     }
 
-    /// What it is, in one sentence.
+    /// Returns a description in one sentence.
     pub(crate) fn describe(self) -> &'static str {
         match self {
             Self::WaitSetSingle => {
@@ -70,23 +70,23 @@ impl Variant {
     }
 }
 
-/// How to run every executor.
+/// Settings of the run of every executor.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Settings {
     /// Length of a run, warm-up included.
     pub(crate) duration: Duration,
     /// Work of a node.
     pub(crate) crunch: Duration,
-    /// How fast the machine does that work; measured once for all runs.
+    /// Calibration of this machine's work, measured once for all runs.
     pub(crate) calibration: Calibration,
-    /// What the nodes talk through; the engine's own topics if there is none.
+    /// Middleware between the nodes; `None` for the engine's own topics.
     pub(crate) transport: Option<Middleware>,
     /// Over how many processes the nodes are distributed, each with an executor.
     pub(crate) processes: u16,
 }
 
 impl Settings {
-    /// What the nodes talk through, and in how many processes, in words; empty for what is usual.
+    /// Returns a description of transport and number of processes; empty for the usual ones.
     pub(crate) fn describe_transport(&self) -> String {
         let Some(transport) = self.transport else {
             return String::new();
@@ -109,12 +109,12 @@ impl Settings {
     }
 }
 
-/// What one executor did.
+/// Results of one executor.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct RunResult {
     /// The executor.
     pub(crate) variant: Variant,
-    /// Threads that ran callbacks, over all executors and processes.
+    /// Number of threads that ran callbacks, over all executors and processes.
     pub(crate) threads: usize,
     /// The raw figures.
     pub(crate) kpis: Kpis,
@@ -122,7 +122,7 @@ pub(crate) struct RunResult {
     pub(crate) cpu_percent: f64,
     /// Resident memory of its processes at the end of the run.
     pub(crate) memory_mib: Option<f64>,
-    /// What the reader has to know, as real-time settings that could not be had.
+    /// Remarks for the reader, such as real-time settings that failed.
     pub(crate) remarks: Vec<String>,
 }
 
@@ -132,7 +132,7 @@ pub(crate) trait Runner {
     fn run(&self, variant: Variant, settings: &Settings, progress: &dyn Fn(f64)) -> Result<RunResult, RunError>;
 }
 
-/// Why an executor gave no result.
+/// Reasons for which an executor gave no result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RunError {
     /// The process of the executor gave no result.
@@ -140,7 +140,7 @@ pub(crate) enum RunError {
     Child {
         /// Name of the executor.
         executor: &'static str,
-        /// Why not.
+        /// Reason of the error.
         reason: ChildError,
     },
 }

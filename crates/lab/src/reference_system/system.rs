@@ -93,7 +93,7 @@ mod tests {
             let message = match port {
                 Port::Timer => None,
                 Port::Input(_) => match self.waiting.get_mut(&(index, port)).unwrap().pop_front() {
-                    // Overwritten since it was announced.
+                    // The sample was overwritten after it was announced.
                     None => return,
                     taken => taken,
                 },

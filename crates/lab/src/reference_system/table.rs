@@ -13,12 +13,12 @@ const BLANK: char = '\u{a0}';
 /// Width up to which a title, with its blank, may be no wider than numbers.
 const NARROW: usize = 7;
 
-/// How the table may look.
+/// Layout of the table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
     /// Columns of the terminal; unlimited if unknown.
     width: Option<u16>,
-    /// Whether the best values are coloured as well as marked.
+    /// True if the best values are coloured as well as marked.
     colour: bool,
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn render(comparison: &Comparison, layout: Layout) -> String {
     text + &legend(comparison)
 }
 
-/// One narrower table a section, one below the other.
+/// Returns a narrower table for each section, one below the other.
 fn sections(names: &[&str], rows: &[Figures], layout: Layout) -> Vec<Table> {
     let columns = |section| COLUMNS.iter().filter(|c| c.section == section).collect::<Vec<_>>();
     Section::ALL.map(|section| build(names, rows, &columns(section), layout)).into()
@@ -65,7 +65,7 @@ fn plain_width(names: &[&str], rows: &[Figures]) -> usize {
 
 fn build(names: &[&str], rows: &[Figures], columns: &[&Column], layout: Layout) -> Table {
     let mut table = Table::new();
-    // One line below the header is all that a row of numbers needs.
+    // A row of numbers needs only one line, below the header.
     table.load_preset(presets::NOTHING).set_style(TableComponent::HeaderLines, '─');
     if layout.colour {
         table.enforce_styling();
@@ -80,7 +80,7 @@ fn build(names: &[&str], rows: &[Figures], columns: &[&Column], layout: Layout) 
         table.add_row(std::iter::once(Cell::new(name)).chain(cells));
     }
     for (drawn, column) in table.column_iter_mut().skip(1).zip(columns) {
-        // The mark's place keeps columns apart, but for those whose numbers can be as wide as the title.
+        // The place of the mark separates columns, except those whose numbers can be as wide as the title.
         let narrow = title(column).lines().all(|line| line.chars().count() <= NARROW);
         drawn.set_padding((u16::from(narrow), 0));
     }

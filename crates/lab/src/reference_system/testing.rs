@@ -30,7 +30,7 @@ pub(crate) fn result(variant: Variant) -> RunResult {
         Variant::PrioritySingle => (28.2, 1.5, 0, 4.0, 0, 1, 99.5),
         Variant::PriorityMulti => (28.1, 0.9, 0, 1.0, 0, 2, 137.0),
     };
-    // In steps of 1/64, which every decimal notation can carry exactly.
+    // The values are multiples of 1/64, which every decimal notation can represent exactly.
     let wave = |index: u32| ((f64::from(index) * 0.7).sin() * 64.0).round() / 64.0;
     let drops = |index: u32| u32::from(drop_every > 0 && index.is_multiple_of(drop_every));
     RunResult {
@@ -51,12 +51,12 @@ pub(crate) fn result(variant: Variant) -> RunResult {
     }
 }
 
-/// One result a variant.
+/// Returns a result for each variant.
 pub(crate) fn results() -> Vec<RunResult> {
     Variant::ALL.map(result).to_vec()
 }
 
-/// All of it.
+/// Returns a whole comparison.
 pub(crate) fn comparison() -> Comparison {
     Comparison { machine: Machine::made_up(), settings: settings(), results: results() }
 }

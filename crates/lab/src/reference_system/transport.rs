@@ -16,10 +16,10 @@ use super::system::Group;
 
 /// Publishes a sample.
 pub(super) type Publish = Arc<dyn Fn(Message) + Send + Sync>;
-/// What a subscription does with a sample.
+/// Function that a subscription calls with a sample.
 pub(super) type Receive = Box<dyn FnMut(&mut Group, Arc<Message>) + Send>;
 
-/// What connects groups; its ends live as long as it does.
+/// Connection between groups. Its ends live as long as it does.
 pub(super) trait Wires {
     /// A publisher of the group's node.
     fn publisher(&mut self, group: &GroupSpec, topic: &str) -> Result<Publish, String>;
@@ -34,12 +34,12 @@ pub(super) trait Wires {
         receive: Receive,
     ) -> Result<(), String>;
 
-    /// How many ends have not found the other one yet.
+    /// Returns the number of ends that have not found the other one yet.
     fn unmatched(&self) -> usize {
         0
     }
 
-    /// How many samples could not be sent.
+    /// Returns the number of samples that could not be sent.
     fn unsent(&self) -> u64 {
         0
     }
@@ -67,7 +67,7 @@ impl Wires for Topics {
     fn publisher(&mut self, _: &GroupSpec, topic: &str) -> Result<Publish, String> {
         let publisher = self.context.create_publisher(topic).map_err(|error| error.to_string())?;
         Ok(Arc::new(move |message| {
-            // What it displaces shows as drops.
+            // Displaced samples show as drops.
             publisher.publish(message);
         }))
     }

@@ -1,4 +1,4 @@
-//! One sentence that says what the table shows, whoever wins.
+//! The table's result in one sentence, whichever executor is best.
 
 use super::comparison::Comparison;
 use super::figures::Figures;
@@ -13,7 +13,7 @@ fn peers(variant: Variant) -> [Variant; 3] {
     }
 }
 
-/// One executor with what the sentence needs of it.
+/// Executor with the figures that the sentence needs.
 struct Contender {
     variant: Variant,
     mean_ms: f64,
@@ -66,7 +66,7 @@ fn compare(rospin: &Contender, peer: &Contender, contenders: &[Contender], short
     let change = 100.0 * (rospin.mean_ms / peer.mean_ms - 1.0);
     let (name, than) = (rospin.variant.name(), peer.variant.name());
     let verdict = match change {
-        // What rounds to nothing is nothing.
+        // A change that rounds to zero counts as none.
         change if change.abs() < 0.5 => {
             format!("{name} has the same mean hot path latency as {than}")
         }
@@ -104,7 +104,7 @@ fn losses(rospin: &Contender, peer: &Contender) -> String {
 /// Names who is the fastest, unless it is the variant spoken of, and whose planner is the steadiest.
 fn leaders(rospin: &Contender, contenders: &[Contender]) -> String {
     let fastest = contenders.iter().min_by(|a, b| a.mean_ms.total_cmp(&b.mean_ms));
-    // A tenth of a millisecond is what the table shows.
+    // The table shows tenths of a millisecond.
     let fastest = fastest.filter(|best| rospin.mean_ms - best.mean_ms >= 0.1);
     let sd = |c: &Contender| c.planner_sd_ms.map(|sd| (sd, c.variant));
     let steadiest = contenders.iter().filter_map(sd).min_by(|a, b| a.0.total_cmp(&b.0));

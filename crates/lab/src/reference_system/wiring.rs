@@ -1,4 +1,4 @@
-//! Hangs the groups of the graph into rospin's executors.
+//! Assembly of the graph's groups on rospin's executors.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -24,7 +24,7 @@ use super::runner::{Settings, Variant};
 use super::system::{self, Group};
 use super::transport::{self, Publish, Wires};
 
-/// How often it is looked whether an executor has ended before its time.
+/// Interval at which the loop checks if an executor has ended before its time.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// Until then everything is created and spinning: no timer is late at the start.
@@ -135,7 +135,7 @@ fn executors(context: &Context, variant: Variant) -> Vec<Executor> {
     }
 }
 
-/// What becomes of due times that a timer missed: rclcpp's events executor queues every one of them, all others skip.
+/// Returns the treatment of due times that a timer missed: rclcpp's events executor queues every one of them, all others skip.
 fn overrun(variant: Variant) -> Overrun {
     match variant {
         Variant::FifoSingle => Overrun::CatchUp(u32::MAX),
@@ -153,7 +153,7 @@ fn executor_of(group: &GroupSpec, executors: usize) -> usize {
     usize::from(executors > 1 && !FIRST_EXECUTOR.contains(&group.name))
 }
 
-/// What a callback of the graph needs besides its group.
+/// Data of a callback besides its group.
 #[derive(Clone)]
 struct Callback {
     port: Port,
@@ -174,7 +174,7 @@ impl Callback {
     }
 }
 
-/// What groups are hung up with.
+/// Objects that the groups are created with.
 struct Hung<'a> {
     context: &'a Context,
     wires: &'a mut dyn Wires,
@@ -213,7 +213,7 @@ impl Hung<'_> {
     }
 }
 
-/// Which cores a run uses, and which of them this process begins with.
+/// Cores that a run uses, and the ones at which this process begins.
 struct Cores {
     first: usize,
     used: usize,
@@ -250,7 +250,7 @@ fn spin(
         for executor in executors {
             executor.halt();
         }
-        // A panic of the engine itself is a bug: let it through.
+        // A panic of the engine itself is a bug, and is passed on.
         spun.into_iter()
             .try_for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map(|_| ()))
     })

@@ -146,7 +146,7 @@ fn run_all(options: &Options, middlewares: &[Middleware]) -> Result<Vec<Row>, Ch
     for middleware in middlewares {
         for raised in [true, false] {
             progress.begin(&format!("{}, {}", middleware.name(), report::threads(raised)));
-            // No run beside this one hears it.
+            // A domain of its own keeps the run apart from a run beside it.
             let domain_id = (110 + std::process::id() % 100) as u16;
             let order = |part, number| Order {
                 part,

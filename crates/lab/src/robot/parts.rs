@@ -46,7 +46,7 @@ pub(crate) enum Part {
     Controller,
 }
 
-/// What a process is told.
+/// Order to a process.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Order {
     pub(crate) part: Part,
@@ -58,7 +58,7 @@ pub(crate) struct Order {
     pub(crate) raised: bool,
 }
 
-/// What a process answers.
+/// Answer of a process.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Answer {
     /// Messages published.
@@ -108,14 +108,14 @@ fn imu(order: &Order, context: &Context, executor: Executor) -> Result<Answer, F
     let _timer = group.create_timer(PERIOD, move |sent: &mut u64, _| {
         let mut data = vec![0; IMU_BYTES];
         data[..8].copy_from_slice(&now_ns().to_le_bytes());
-        // What is lost shows in the counts.
+        // Lost messages show in the counts.
         if publisher.publish(UInt8MultiArray { data, ..UInt8MultiArray::default() }).is_ok() {
             *sent += 1;
         }
     })?;
-    // The payload is there as long as the executor is.
+    // The group's payload exists as long as the executor, so the executor is kept.
     let _executor = spin_for(executor, order.duration)?;
-    // What is under way arrives before the goodbye.
+    // The pause lets messages on their way arrive before the goodbye.
     thread::sleep(Duration::from_millis(300));
     Ok(Answer { sent: group.into_payload().unwrap_or_default(), ..Answer::default() })
 }
@@ -140,7 +140,7 @@ fn control(order: &Order, context: &Context, executor: Executor) -> Result<Answe
             }
         }
     })?;
-    // A little longer than the other one, which first looks for this one.
+    // This process spins a little longer than the other one, which first looks for this one.
     let spun = spin_for(executor, order.duration + Duration::from_secs(2));
     is_over.store(true, Ordering::Relaxed);
     let _ = detecting.join();

@@ -1,4 +1,4 @@
-//! All results of a run, as tables, plots, JSON file and report show them.
+//! All results of a run, for tables, plots, JSON file and report.
 
 use std::time::Duration;
 
@@ -14,6 +14,6 @@ pub(crate) struct Throughput {
     pub(crate) window: Duration,
     pub(crate) busy_poll: Duration,
     pub(crate) figures: Figures,
-    /// What the reader has to know.
+    /// Remarks for the reader.
     pub(crate) remarks: Vec<String>,
 }

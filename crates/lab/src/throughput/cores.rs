@@ -1,4 +1,4 @@
-//! Where publisher and executor run: not on one core, or the kernel's choice of whether they share it is what is measured.
+//! Cores of publisher and executor. They differ: on one core, the kernel's placement would be what is measured.
 
 use rospin_engine::os::{CoreSet, ThreadOptions};
 
@@ -21,9 +21,9 @@ impl Cores {
         separate.then(|| Self { publisher: on(&[*last]), executor: on(others) })
     }
 
-    /// For the thread that publishes.
+    /// Applies the settings of the thread that publishes.
     pub(crate) fn enter_as_publisher(&self) {
-        // Where it is refused, the kernel places the thread.
+        // If the setting is refused, the kernel places the thread.
         let _ = self.publisher.apply();
     }
 

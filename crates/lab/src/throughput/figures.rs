@@ -37,7 +37,7 @@ pub(crate) struct Latency {
     pub(crate) max: f64,
 }
 
-/// What came out for one contender in one cell.
+/// Figures of one contender in one cell.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
     pub(crate) contender: Contender,
@@ -103,7 +103,7 @@ impl Figures {
         self.rows.iter().find(|row| row.contender == contender && row.cell == *cell)
     }
 
-    /// The cells that were run, in order.
+    /// Returns the cells that were run, in order.
     pub(crate) fn cells(&self) -> Vec<Cell> {
         let mut cells = Vec::new();
         for row in &self.rows {
@@ -118,7 +118,7 @@ impl Figures {
         self.rows.iter().filter(move |row| row.cell == *cell)
     }
 
-    /// The cell of the workload that has these properties.
+    /// Returns the cell of the workload for which `is_it` returns true.
     pub(crate) fn cell(&self, workload: Workload, is_it: impl Fn(&Cell) -> bool) -> Option<Cell> {
         self.cells().into_iter().find(|cell| cell.workload == workload && is_it(cell))
     }

@@ -1,4 +1,4 @@
-//! One contender in one cell, in this process: a run, and what was counted in its window.
+//! Measurement of one contender in one cell, in this process: a run, and the counts in its window.
 
 use std::fs;
 use std::sync::mpsc::Receiver;
@@ -19,7 +19,7 @@ use super::publisher::Source;
 use super::system::{self, Tallies};
 use super::workload::{Cell, RATE_HZ, Workload};
 
-/// What a child is told.
+/// Order to a child.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Order {
     pub(crate) contender: Contender,
@@ -31,11 +31,11 @@ pub(crate) struct Order {
     pub(crate) busy_poll: Duration,
 }
 
-/// What was counted in one window.
+/// Counts in one window.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Sample {
     pub(crate) seconds: f64,
-    /// Callbacks that ran.
+    /// Number of callbacks that ran.
     pub(crate) runs: u64,
     /// Messages, times subscriptions.
     pub(crate) published: u64,
@@ -45,15 +45,15 @@ pub(crate) struct Sample {
     pub(crate) cpu_s: f64,
     /// The same without the publishing thread.
     pub(crate) executor_cpu_s: f64,
-    /// Of all threads but the publishing one.
+    /// Number of context switches of all threads except the publishing one.
     pub(crate) context_switches: u64,
-    /// Only if somebody counts them.
+    /// Number of allocations; `None` if the program's allocator does not count.
     pub(crate) allocations: Option<u64>,
     /// From publication to the start of the callback.
     pub(crate) latencies_ns: Vec<u32>,
 }
 
-/// Runs it.
+/// Runs the measurement.
 pub(crate) fn run(order: &Order) -> Result<Sample, Failed> {
     let Order { contender, cell, warm_up, window, calibration, busy_poll } = *order;
     let threads = contender.threads(&cell).ok_or("it has one thread only")?;
@@ -93,13 +93,13 @@ fn observe(
     source.run(Instant::now() + order.warm_up);
     let before = Reading::take(source, tallies, control);
     source.run(before.at + order.window);
-    // Taking a reading allocates.
+    // Taking a reading allocates, so allocations are counted before that.
     let allocations = allocations(source);
     let after = Reading { allocations, ..Reading::take(source, tallies, control) };
     Some(after.since(&before, tallies))
 }
 
-/// All counters at one moment.
+/// Values of all counters at one moment.
 struct Reading {
     at: Instant,
     runs: u64,
@@ -114,7 +114,7 @@ struct Reading {
 
 impl Reading {
     fn take(source: &Source, tallies: &Tallies, control: &Control) -> Self {
-        // Reading the files takes long, and allocates: once it is done, the window begins.
+        // Reading the files takes long, and allocates. The window begins after it.
         let context_switches = context_switches();
         Self {
             context_switches,

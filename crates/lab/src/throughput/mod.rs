@@ -64,10 +64,10 @@ impl Experiment for ThroughputExperiment {
     }
 }
 
-/// The child's part: one measurement, in this process.
+/// Runs the child's part: one measurement, in this process.
 fn obey_order(out: &mut dyn Write) -> Result<(), Failure> {
     let order: Order = children::read_order(io::stdin().lock()).map_err(Failure::input)?;
-    // All contenders do; where it is not allowed, none of them does.
+    // This applies to all contenders, or to none if it is not allowed.
     process::put_before_others();
     let sample = measure::run(&order).map_err(Failure::Run)?;
     Ok(children::write_answer(out, &sample)?)

@@ -10,7 +10,7 @@ use rospin_report::output_options::OutputOptions;
 use super::contenders::Contender;
 use super::workload::Workload;
 
-/// Where the report goes unless told otherwise.
+/// Default path of the report.
 pub(crate) const DEFAULT_REPORT: &str = "rospin-throughput.html";
 
 /// Measures what an executor costs: messages a second, CPU, latency, allocations and context switches of a dozen designs.

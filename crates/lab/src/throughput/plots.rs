@@ -1,4 +1,4 @@
-//! The plots of the report: bars, one a contender.
+//! Plots of the report: bars, one for each contender.
 
 use plotters::prelude::*;
 use rospin_report::svg::{FONT, INK, PlotError, draw};

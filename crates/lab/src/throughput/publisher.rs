@@ -1,4 +1,4 @@
-//! The publishing thread, which is also the one that measures: the window is between two of its messages.
+//! The publishing thread, which also measures: the window is between two of its messages.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ struct Pool {
     bytes: usize,
     messages: Vec<Arc<Message>>,
     next: usize,
-    /// That making more of them took.
+    /// Number of allocations for further messages.
     allocations: u64,
 }
 
@@ -34,7 +34,7 @@ impl Pool {
         Self { bytes, messages, next: 0, allocations: 0 }
     }
 
-    /// A message that nobody has, written anew.
+    /// Returns a message that no subscription holds any more, with new content.
     fn message(&mut self, number: u64, clock: Option<&Clock>) -> Arc<Message> {
         self.next = (self.next + 1) % self.messages.len();
         let at = self.next;
@@ -94,9 +94,9 @@ impl Source {
         self.pool.allocations
     }
 
-    /// Before the first message, on the thread that publishes.
+    /// Prepares the publishing thread, before the first message.
     pub(crate) fn begin(&mut self) {
-        // The shortest there is; without it, sleeping is less exact, which shows in the figures.
+        // The shortest slack that exists. Without it, sleeping is less exact, which shows in the figures.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         self.due = Instant::now();
         if self.workload == Workload::TwoThreads {
@@ -104,7 +104,7 @@ impl Source {
         }
     }
 
-    /// Publishes until then.
+    /// Publishes until `end`.
     pub(crate) fn run(&mut self, end: Instant) {
         match self.workload {
             Workload::Saturation | Workload::FanIn => {
@@ -124,7 +124,7 @@ impl Source {
                 thread::sleep(self.due - now);
             } else {
                 self.publish(true);
-                // What it missed it does not make up for: bursts are another workload.
+                // Missed due times are skipped, because bursts are another workload.
                 self.due = now.max(self.due + Duration::from_secs(1) / RATE_HZ);
             }
         }

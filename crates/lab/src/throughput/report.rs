@@ -76,7 +76,7 @@ fn contenders(body: &mut String) -> std::fmt::Result {
     writeln!(body, "</dl>")
 }
 
-/// What the figures depend on, in words.
+/// Returns the settings that the figures depend on.
 fn settings(throughput: &Throughput) -> Vec<(&'static str, String)> {
     let mut settings = vec![
         (
@@ -120,7 +120,7 @@ mod tests {
         let page = render(&throughput).unwrap();
         page::assert_self_contained(&page);
         let cells = throughput.figures.cells().len();
-        // Two plots at a fixed rate; one table for the aims.
+        // The cells at a fixed rate have two plots, and the aims have one table.
         assert_eq!((page.matches("<svg").count(), page.matches("<table>").count()), (cells + 1, cells + 1));
         for contender in Contender::ALL {
             assert!(page.contains(&escape(contender.describe())));

@@ -1,4 +1,4 @@
-//! All measurements of a run: contenders in turns, rounds after each other.
+//! All measurements of a run: contenders in turns, round after round.
 
 use std::env;
 use std::io;
@@ -16,14 +16,14 @@ use super::measure::{Order, Sample};
 use super::options::Options;
 use super::workload::{Cell, Workload};
 
-/// What a contender does before it is measured.
+/// Time for which a contender runs before it is measured.
 const WARM_UP: Duration = Duration::from_millis(30);
-/// The program beside this one whose allocator counts.
+/// Program beside this one whose allocator counts.
 const COUNTING: &str = "rospin-counting";
-/// How long allocations are counted.
+/// Time for which allocations are counted.
 const COUNTED: Duration = Duration::from_millis(20);
 
-/// Takes one measurement.
+/// Runner that takes one measurement.
 pub(crate) trait Runner {
     fn run(&self, order: &Order) -> Result<Sample, MeasureError>;
 
@@ -31,7 +31,7 @@ pub(crate) trait Runner {
     fn run_counting(&self, order: &Order) -> Result<Option<Sample>, MeasureError>;
 }
 
-/// Why there is no measurement.
+/// Error of a measurement that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{contender} ({cell}): {reason}")]
 pub(crate) struct MeasureError {
@@ -76,7 +76,7 @@ impl Runner for ChildProcess {
     }
 }
 
-/// Runs everything that the options ask for.
+/// Runs all measurements that the options ask for.
 pub(crate) fn run(options: &Options, runner: &dyn Runner) -> Result<Figures, MeasureError> {
     let calibration = Calibration::measure();
     let cells: Vec<Cell> = options.workloads().into_iter().flat_map(Workload::cells).collect();
@@ -114,7 +114,7 @@ fn run_cell(
     let mut samples: Vec<Vec<Sample>> = able.iter().map(|_| Vec::new()).collect();
     for round in 0..options.rounds as usize {
         for number in 0..able.len() {
-            // Each round begins with another one: nobody always runs after the same neighbour's load.
+            // Each round begins with another contender, so that none always runs after the same one.
             let number = (number + round) % able.len();
             samples[number].push(runner.run(&order(able[number], window))?);
         }

@@ -1,4 +1,4 @@
-//! What every contender is given to run: subscriptions, timers, and callbacks that count.
+//! The system that every contender runs: subscriptions, timers, and callbacks that count.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use crate::crunch::{Calibration, crunch};
 
 use super::workload::{Cell, DEPTH, TIMERS_HZ, WORK, Workload};
 
-/// What is published.
+/// Published message.
 pub(crate) struct Message {
     pub(crate) sent: Instant,
     pub(crate) payload: Box<[u64]>,
@@ -28,7 +28,7 @@ pub(crate) type OnTick = Box<dyn FnMut() + Send>;
 /// A subscription to be had.
 pub(crate) struct Subscription {
     pub(crate) topic: String,
-    /// Callbacks of one group exclude each other.
+    /// Number of the group. Callbacks of one group exclude each other.
     pub(crate) group: usize,
     pub(crate) callback: OnMessage,
 }
@@ -42,7 +42,7 @@ pub(crate) struct Timer {
     pub(crate) callback: OnTick,
 }
 
-/// What a contender runs.
+/// System that a contender runs.
 pub(crate) struct System {
     pub(crate) context: Context,
     pub(crate) groups: usize,
@@ -50,11 +50,11 @@ pub(crate) struct System {
     pub(crate) timers: Vec<Timer>,
     /// That run callbacks.
     pub(crate) threads: usize,
-    /// How long rospin's look for something to do before they sleep.
+    /// Time for which rospin's threads look for work before they sleep.
     pub(crate) busy_poll: Duration,
 }
 
-/// What callbacks leave behind, for whoever measures.
+/// Counts and latencies of callbacks, for the measurement.
 #[derive(Clone)]
 pub(crate) struct Tallies {
     runs: Vec<Arc<AtomicU64>>,
@@ -62,7 +62,7 @@ pub(crate) struct Tallies {
 }
 
 impl Tallies {
-    /// How many callbacks have run.
+    /// Returns the number of callbacks that have run.
     pub(crate) fn runs(&self) -> u64 {
         self.runs.iter().map(|runs| runs.load(Ordering::Relaxed)).sum()
     }
@@ -111,12 +111,12 @@ fn count(runs: &AtomicU64) {
     runs.store(runs.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
 }
 
-/// The topic with that number.
+/// Returns the name of the topic with that number.
 pub(crate) fn topic(number: usize) -> String {
     format!("topic{number}")
 }
 
-/// A system for the cell, and its tallies.
+/// Returns a system for the cell, and its tallies.
 pub(crate) fn build(
     cell: &Cell,
     threads: usize,
@@ -163,7 +163,7 @@ fn reads(runs: Arc<AtomicU64>) -> OnMessage {
     })
 }
 
-/// Notes how long the message was on its way.
+/// Returns a callback that records the latency of each message.
 fn times(runs: Arc<AtomicU64>, context: &Context, latencies: Arc<Latencies>) -> OnMessage {
     let clock = context.clock().clone();
     Box::new(move |message| {
@@ -185,7 +185,7 @@ fn ticks(runs: Arc<AtomicU64>) -> OnTick {
     Box::new(move || count(&runs))
 }
 
-/// What every subscription asks for.
+/// Returns the options of every subscription.
 pub(crate) fn options(topic: &str) -> rospin_engine::SubscriptionOptions {
     rospin_engine::SubscriptionOptions::new(topic).keep_last(DEPTH)
 }

@@ -1,4 +1,4 @@
-//! The tables: one a cell, one row a contender.
+//! Tables: one for each cell, with a row for each contender.
 
 use rospin_report::text_table::{Side, render};
 
@@ -13,7 +13,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// With its title, ending in a line break.
+    /// Returns the table with its title, ending in a line break.
     pub(crate) fn text(&self) -> String {
         let sides = self.header.iter().enumerate();
         let header: Vec<_> = sides.map(|(n, name)| (*name, if n == 0 { Side::Left } else { Side::Right })).collect();
@@ -21,7 +21,7 @@ impl Table {
     }
 }
 
-/// One table a cell.
+/// Returns a table for each cell.
 pub(crate) fn tables(figures: &Figures) -> Vec<Table> {
     figures.cells().iter().map(|cell| table(figures, cell)).collect()
 }

@@ -38,7 +38,7 @@ pub(crate) fn figures() -> Figures {
     Figures { rows }
 }
 
-/// All of it.
+/// Returns a whole result.
 pub(crate) fn throughput() -> Throughput {
     Throughput {
         machine: Machine::made_up(),

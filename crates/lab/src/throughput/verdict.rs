@@ -1,10 +1,10 @@
-//! Sentences that say what the tables show: who won, and what was aimed at and how much of it was reached.
+//! The tables' results in sentences: the best contenders, and the aims with the values that were reached.
 
 use super::contenders::Contender;
 use super::figures::{Figures, Row};
 use super::workload::{Cell, Workload};
 
-/// Rospin's policies that aims are about.
+/// Policies of rospin that have aims.
 const OURS: [Contender; 2] = [Contender::RospinFifo, Contender::RospinFixedPriority];
 
 /// One aim: what was asked for, what came out, and whether that is enough.
@@ -16,7 +16,7 @@ pub(crate) struct Aim {
     pub(crate) wanted: Wanted,
 }
 
-/// What a value should be.
+/// Aim for a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Wanted {
     AtLeast(f64),

@@ -1,4 +1,4 @@
-//! What is measured: four workloads, and the cells of each.
+//! Workloads: four, and the cells of each.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Workload {
-    /// A publisher as fast as it can.
+    /// A publisher that publishes as fast as it can.
     Saturation,
     /// A publisher at 10 kHz.
     FixedRate,
@@ -21,11 +21,11 @@ pub(crate) enum Workload {
 
 /// Rate of the publisher under [`Workload::FixedRate`], in messages a second.
 pub(crate) const RATE_HZ: u32 = 10_000;
-/// What a callback works under [`Workload::TwoThreads`].
+/// Work of a callback under [`Workload::TwoThreads`].
 pub(crate) const WORK: Duration = Duration::from_micros(20);
-/// How often all timers of [`Workload::FanIn`] fire together, in a second.
+/// Number of times per second that all timers of [`Workload::FanIn`] fire together.
 pub(crate) const TIMERS_HZ: u32 = 1_000;
-/// Messages that a subscription keeps.
+/// Number of messages that a subscription keeps.
 pub(crate) const DEPTH: usize = 1_000;
 
 const PAYLOADS: [usize; 3] = [0, 4 << 10, 64 << 10];
@@ -40,7 +40,7 @@ pub(crate) struct Cell {
     pub(crate) subscriptions: usize,
     /// Subscriptions and timers.
     pub(crate) entities: usize,
-    /// Threads that run callbacks.
+    /// Number of threads that run callbacks.
     pub(crate) threads: usize,
 }
 
@@ -58,7 +58,7 @@ impl Workload {
         }
     }
 
-    /// What it is, for people.
+    /// Returns a description for people.
     pub(crate) const fn describe(self) -> &'static str {
         match self {
             Self::Saturation => {
@@ -96,7 +96,7 @@ impl Workload {
         }
     }
 
-    /// How much longer than the shortest window its window is: percentiles want samples.
+    /// Returns the length of its window in units of the shortest one: percentiles need samples.
     pub(crate) const fn window_factor(self) -> u32 {
         match self {
             Self::FixedRate => 5,
@@ -106,7 +106,7 @@ impl Workload {
 }
 
 impl Cell {
-    /// What tells it from other cells of its workload.
+    /// Returns the property that distinguishes it from other cells of its workload.
     pub(crate) fn title(&self) -> String {
         let plural = |count: usize| if count == 1 { "" } else { "s" };
         match self.workload {

@@ -1,4 +1,4 @@
-//! All results of a run, as table, plots, JSON file and report show them.
+//! All results of a run, for table, plots, JSON file and report.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use rospin_measure::setup::Setup;
 use super::contender::{Contender, Load};
 use super::figures::Row;
 
-/// Everything that table, plots, JSON file and report show.
+/// All results and settings of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Comparison {
     pub(crate) machine: Machine,
@@ -32,7 +32,7 @@ impl Comparison {
         rates
     }
 
-    /// How many times as late as the floor, at the 99th percentile.
+    /// Returns the ratio of the row's lateness to that of the floor, at the 99th percentile.
     pub(crate) fn to_floor(&self, row: &Row) -> Option<f64> {
         let floor = self.row(Contender::Floor, row.load, row.rate_hz)?.p99()?;
         Some(row.p99()? / floor)

@@ -1,9 +1,9 @@
-//! Who is compared: one timer, four ways to run it.
+//! Contenders: one timer, four ways to run it.
 
 use clap::builder::PossibleValue;
 use plotters::style::RGBColor;
 
-/// What a timer runs on.
+/// Runtime of the timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Contender {
     /// A loop of `clock_nanosleep` with absolute due times: nothing in user space is faster.
@@ -60,7 +60,7 @@ impl clap::ValueEnum for Contender {
     }
 }
 
-/// What else the core has to do.
+/// Load of the core besides the timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Load {
     Idle,

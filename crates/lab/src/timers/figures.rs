@@ -1,4 +1,4 @@
-//! What came of the turns: one row for each contender, load and rate.
+//! Results of the turns: a row for each contender, load and rate.
 
 use rospin_measure::stats::percentile;
 
@@ -20,7 +20,7 @@ impl Jitter {
     }
 }
 
-/// What came of all turns of one contender at one rate.
+/// Results of all turns of one contender at one rate.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) contender: Contender,
@@ -28,7 +28,7 @@ pub(crate) struct Row {
     pub(crate) rate_hz: u32,
     pub(crate) fired: u64,
     pub(crate) expected: u64,
-    /// One a turn in which it fired.
+    /// Jitter of each turn in which the timer fired.
     pub(crate) turns: Vec<Jitter>,
     /// Of all turns, ascending.
     pub(crate) late_us: Vec<f64>,

@@ -10,15 +10,15 @@ use rospin_engine::{Context, ContextOptions, ExecutorHandle, ExecutorOptions, Sp
 use rospin_measure::timer::LoopError;
 use rospin_measure::wake_up::now_ns;
 
-/// How often it gets work.
+/// Period of the busy executor's work.
 pub(crate) const PERIOD: Duration = Duration::from_micros(500);
-/// How long that takes. Not all of the period: the kernel takes the core from real-time threads that leave nothing of it,
-/// and what else runs on the machine needs its share.
+/// Duration of that work in each period. It leaves a part of the period: the kernel takes the core from real-time threads that
+/// use all of it, and other programs on the machine need their share.
 pub(crate) const WORK: Duration = Duration::from_micros(400);
-/// How much memory it goes through: enough to push others out of a core's own caches.
+/// Number of bytes that the work reads: enough to displace other data from a core's own caches.
 pub(crate) const MEMORY: usize = 1 << 20;
 
-/// A busy executor, until it is dropped.
+/// Executor that is busy until it is dropped.
 pub(crate) struct BusyExecutor {
     handle: ExecutorHandle,
     thread: Option<JoinHandle<Result<(), LoopError>>>,

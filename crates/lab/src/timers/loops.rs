@@ -48,7 +48,7 @@ fn tokio_interval(lateness: &mut Lateness) -> io::Result<()> {
     Ok(())
 }
 
-/// What a timer's task posts to its worker.
+/// Mail from a timer's task to its worker.
 struct Post {
     due_ns: u64,
     /// Told when to fire next, once the callback ran.
@@ -65,7 +65,7 @@ fn task_per_timer(lateness: &mut Lateness) -> io::Result<()> {
             if !lateness.start(due_ns) {
                 return;
             }
-            // Its task is gone only with the runtime.
+            // The timer's task ends only with the runtime.
             let _ = ran.send(grid.next_ns(due_ns, now_ns()));
         }
     });

@@ -98,8 +98,9 @@ fn run_all(options: &Options, setup: &Setup) -> Result<Vec<Row>, LoopError> {
     Ok(all)
 }
 
-/// Whose turn it is. The order moves on by one each round and runs back every other one: who follows the busy executor has the
-/// core to itself for a moment, since the kernel moved others away from it, and nobody is always to have that.
+/// Returns the contender of a turn. The order moves on by one in each round, and is reversed in every other one. The contender
+/// after the busy executor has the core to itself for a moment, because the kernel moved other threads away from it. No
+/// contender should always have that advantage.
 const fn place(number: usize, of: usize) -> usize {
     let (round, step) = (number / of, number % of);
     let step = if round % 2 == 0 { step } else { of - 1 - step };

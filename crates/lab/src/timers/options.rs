@@ -10,7 +10,7 @@ use rospin_report::output_options::OutputOptions;
 
 use super::contender::Contender;
 
-/// Where the report goes unless told otherwise.
+/// Default path of the report.
 pub(crate) const DEFAULT_REPORT: &str = "rospin-timers.html";
 
 /// Runs one timer at several rates under several executors: whether it fires every time, and how late its callback starts.
@@ -51,7 +51,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Who takes part, in the order of the tables.
+    /// Returns the contenders, in the order of the tables.
     pub(crate) fn contenders(&self) -> Vec<Contender> {
         choice::in_own_order(&self.contenders, &Contender::ALL)
     }
@@ -64,7 +64,7 @@ impl Options {
         rates
     }
 
-    /// What a timer of that rate does in a round. The rounds begin in different places of a millisecond.
+    /// Returns the turn of a timer of that rate in a round. Rounds begin in different places of a millisecond.
     pub(crate) fn turn(&self, rate_hz: u32, round: u32) -> Turn {
         let seconds = self.duration.as_secs_f64() / f64::from(self.rounds);
         Turn {

@@ -49,7 +49,7 @@ fn contenders(comparison: &Comparison) -> impl Iterator<Item = Contender> {
     Contender::ALL.into_iter().filter(takes_part)
 }
 
-/// What the figures depend on, in words.
+/// Returns the settings that the figures depend on.
 fn settings(comparison: &Comparison) -> Vec<(&'static str, String)> {
     let setup = &comparison.setup;
     let turn = comparison.duration / comparison.rounds;

@@ -18,7 +18,7 @@ pub(crate) const HEADER: [(&str, Side); 9] = [
     ("p99/floor", Side::Right),
 ];
 
-/// The whole table, with what it means below it.
+/// Returns the whole table, with explanations below it.
 pub(crate) fn render(comparison: &Comparison) -> String {
     let table = text_table::render(&HEADER, &cells(comparison));
     format!(
@@ -28,7 +28,7 @@ pub(crate) fn render(comparison: &Comparison) -> String {
     )
 }
 
-/// One line a row.
+/// Returns the cells: a line for each row.
 pub(crate) fn cells(comparison: &Comparison) -> Vec<Vec<String>> {
     let mut before = None;
     let line = |row: &Row| {

@@ -1,17 +1,17 @@
-//! Who won, and whether rospin keeps what it promises, in a few honest words.
+//! The result in a few sentences: which contender is best, and if rospin keeps its promises.
 
 use super::comparison::Comparison;
 use super::contender::{Contender, Load};
 use super::figures::Row;
 
-/// How many times the floor's jitter rospin's may be, at the 99th percentile.
+/// Largest ratio of rospin's jitter to the floor's, at the 99th percentile.
 pub(crate) const FLOOR_FACTOR: f64 = 1.3;
-/// How much worse a busy executor of lower priority may make it.
+/// Largest share by which a busy executor of lower priority may increase rospin's jitter.
 pub(crate) const BUSY_WORSE: f64 = 0.2;
 /// At which rate the two are promised.
 const PROMISED_HZ: u32 = 1000;
 
-/// What was promised, and what came of it.
+/// Promise of rospin, and the measured result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Promise {
     pub(crate) text: String,
@@ -26,7 +26,7 @@ pub(crate) fn winner(comparison: &Comparison, load: Load, rate_hz: u32) -> Optio
     runs.min_by(|one, other| one.1.total_cmp(&other.1)).map(|(contender, _)| contender)
 }
 
-/// What the terminal and the report say below the table.
+/// Returns the sentences below the table, in the terminal and the report.
 pub(crate) fn sentences(comparison: &Comparison) -> Vec<String> {
     let mut said = vec![who_won(comparison)];
     said.extend(incomplete(comparison));
@@ -58,7 +58,7 @@ fn who_won(comparison: &Comparison) -> String {
     )
 }
 
-/// Who did not fire as often as asked for.
+/// Returns a sentence about contenders that did not fire at their full rate.
 fn incomplete(comparison: &Comparison) -> Option<String> {
     let rows = comparison.rows.iter().filter(|row| !row.is_complete());
     let said = rows.map(|row| {

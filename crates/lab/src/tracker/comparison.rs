@@ -1,4 +1,4 @@
-//! All results of a run, as grids, JSON file and report show them.
+//! All results of a run, for grids, JSON file and report.
 
 use std::time::Duration;
 
@@ -22,13 +22,13 @@ impl Tracker {
         CONTENDERS.into_iter()
     }
 
-    /// The modes that were run, real time first.
+    /// Returns the modes that were run, real time first.
     pub(super) fn modes(&self) -> Vec<Mode> {
         let modes = [Mode::Real, Mode::Virtual].into_iter();
         modes.filter(|mode| self.rows.iter().any(|row| row.mode == *mode)).collect()
     }
 
-    /// How long the list is to take.
+    /// Returns the execution time that the list should have.
     pub(super) fn list(&self, robots: usize) -> Duration {
         Duration::from_secs_f64(self.list_pair_ns * (robots * robots) as f64 / 1e9)
     }

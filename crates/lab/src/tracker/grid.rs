@@ -1,4 +1,4 @@
-//! Table VI of the paper, once for each policy: what the terminal and the report show.
+//! Table VI of the paper, once for each policy, for the terminal and the report.
 
 use rospin_measure::stats::percentile;
 
@@ -6,7 +6,7 @@ use super::comparison::Tracker;
 use super::measure::{Mode, Row};
 use super::setup::{Cell, Contender, PERIOD, PerTopic};
 
-/// How far off a period may be that counts as held.
+/// Largest relative error of a period that counts as held.
 const TOLERANCE: f64 = 0.02;
 
 /// A table of text.
@@ -16,7 +16,7 @@ pub(crate) struct Grid {
     pub(crate) rows: Vec<Vec<String>>,
 }
 
-/// One for each policy, and one for the utilization.
+/// Returns a grid for each policy, and one for the utilization.
 pub(crate) fn grids(tracker: &Tracker) -> Vec<Grid> {
     let periods = tracker.contenders().map(|contender| periods(tracker, contender));
     periods.chain(std::iter::once(utilization(tracker))).collect()
@@ -96,7 +96,7 @@ fn text(grid: &Grid) -> String {
     format!("{}\n{}{rows}", grid.title, line(&grid.header))
 }
 
-/// What came out, in a few honest words.
+/// Returns the result in a few sentences.
 pub(crate) fn sentence(tracker: &Tracker) -> String {
     let mut said: Vec<String> = tracker.modes().into_iter().map(|mode| held(tracker, mode)).collect();
     let starved = tracker.rows.iter().filter(|row| row.contender.policy == "fixed-priority" && !fits(row));

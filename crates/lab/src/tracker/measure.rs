@@ -18,7 +18,7 @@ pub(crate) enum Mode {
     Virtual,
 }
 
-/// What came of a cell.
+/// Results of a cell.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) contender: Contender,
@@ -28,7 +28,7 @@ pub(crate) struct Row {
     pub(crate) period_ms: Option<Summary>,
     /// Measured means in real time, what was simulated in virtual time.
     pub(crate) times: Times,
-    /// Share of the robots' messages that were taken.
+    /// Share of the robots' messages that callbacks took.
     pub(crate) taken: f64,
 }
 
@@ -38,7 +38,7 @@ impl Row {
     }
 }
 
-/// Why a cell could not be measured.
+/// Reasons for which a cell could not be measured.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MeasureError {
     #[error(transparent)]
@@ -47,7 +47,7 @@ pub(crate) enum MeasureError {
     Virtual(#[from] SimulationError),
 }
 
-/// What is to be measured.
+/// Order of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Order {
     pub(crate) contender: Contender,
@@ -75,7 +75,7 @@ impl Order {
         };
         let mut times = Times { message: of(false), list: of(true) };
         if times.message.is_zero() {
-            // Not a single one ran, so there is nothing to go by but what was asked for.
+            // No callback ran, so the requested time is used in place of a measured one.
             times.message = self.times.message;
         }
         let runs = outcome.runs.iter().map(|run| (run.callback, run.start_ns));

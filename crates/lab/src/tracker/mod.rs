@@ -129,7 +129,7 @@ mod tests {
         let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
         let rows = document["rows"].as_array().unwrap();
         assert_eq!(rows.len(), CONTENDERS.len() * PerTopic::ROWS.len() * 2);
-        // Not one cell without periods; how many there are in real time, and how long, is the machine's business.
+        // Every simulated cell has periods. Their number and length in real time depend on the machine.
         let mut simulated = rows.iter().filter(|row| row["mode"] == "virtual");
         assert!(simulated.all(|row| row["periods"].as_u64().unwrap() >= 2), "{text}");
         std::fs::remove_dir_all(&folder).unwrap();

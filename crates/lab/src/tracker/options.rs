@@ -8,7 +8,7 @@ use rospin_report::output_options::OutputOptions;
 
 use super::setup::Times;
 
-/// Where the report goes unless told otherwise.
+/// Default path of the report.
 pub(crate) const DEFAULT_REPORT: &str = "rospin-tracker.html";
 
 /// Runs the multi-robot tracker of Dust et al. (2023): how far apart the lists are that should come every millisecond.
@@ -56,7 +56,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// How long callbacks are to run, with so many robots.
+    /// Returns the execution times of callbacks for this number of robots.
     pub(crate) fn times(&self, robots: usize) -> Times {
         Times {
             message: Duration::from_secs_f64(self.message_us / 1e6),

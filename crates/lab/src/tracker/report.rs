@@ -8,7 +8,7 @@ use super::comparison::Tracker;
 use super::grid;
 use super::setup::{PERIOD, ROBOT_PERIOD};
 
-/// Where the default times come from.
+/// Origin of the default times.
 pub(crate) const ORIGIN: &str = "the paper publishes no execution times: the defaults, 25 us and 457 ns, are inferred from \
                                  its Table VI, as those that its periods follow from under E2, after several set-ups \
                                  were tried";
@@ -33,7 +33,7 @@ pub(crate) fn render(tracker: &Tracker) -> Result<String, ReportError> {
     Ok(page::frame("multi-robot tracker", &body))
 }
 
-/// What the figures depend on, in words.
+/// Returns the settings that the figures depend on.
 pub(crate) fn settings(tracker: &Tracker) -> Vec<(&'static str, String)> {
     let Tracker { message_us, list_pair_ns, iterations, .. } = tracker;
     vec![

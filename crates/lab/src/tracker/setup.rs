@@ -5,20 +5,20 @@ use std::time::Duration;
 use rospin_engine::EntityKind;
 use rospin_scenario::{Callback, ExecutionTime, Executor, Group, Pattern, Release, Scenario};
 
-/// How often the list is to be sent.
+/// Period at which the list should be sent.
 pub(crate) const PERIOD: Duration = Duration::from_millis(1);
-/// How often each robot sends its state: as often as the list is sent, so that every topic of an overloaded tracker always
-/// has a message, which is what the paper's periods follow from. The paper does not say how often.
+/// Period at which each robot sends its state. It is that of the list, so that every topic of an overloaded tracker always has
+/// a message: the paper's periods follow from that. The paper does not give this period.
 pub(crate) const ROBOT_PERIOD: Duration = PERIOD;
 /// Number of the timer among the callbacks.
 pub(crate) const LIST: usize = 0;
 
-/// Who decides what runs next.
+/// Contender: a policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Contender {
     /// The policy's name.
     pub(crate) policy: &'static str,
-    /// What it is.
+    /// Description of the policy.
     pub(crate) about: &'static str,
 }
 
@@ -32,12 +32,12 @@ pub(crate) const CONTENDERS: [Contender; 3] = [
     Contender { policy: "fixed-priority", about: "rospin, timer more urgent: it waits for the running callback only" },
 ];
 
-/// How many robots share a topic.
+/// Number of robots that share a topic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PerTopic {
     /// So many.
     Robots(usize),
-    /// There is one topic.
+    /// All robots share one topic.
     All,
 }
 
@@ -60,7 +60,7 @@ impl PerTopic {
     }
 }
 
-/// One cell of a table.
+/// Cell of a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Cell {
     pub(crate) robots: usize,
@@ -72,8 +72,8 @@ impl Cell {
         self.robots.div_ceil(self.per_topic.of(self.robots))
     }
 
-    /// What the paper measured, in ms. Its cell for 10 robots on one topic is empty; the text says that 10 robots are always
-    /// on time.
+    /// Returns the paper's measurement, in ms. Its cell for 10 robots on one topic is empty; the text says that 10 robots are
+    /// always on time.
     pub(crate) fn paper_ms(self) -> Option<f64> {
         const ROBOTS: [usize; 4] = [10, 30, 50, 70];
         const PERIODS_MS: [[f64; 4]; 5] = [
@@ -89,7 +89,7 @@ impl Cell {
     }
 }
 
-/// How long callbacks run.
+/// Execution times of callbacks.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Times {
     /// For a message.
@@ -99,7 +99,7 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    /// Share of a core that the list alone needs.
+    /// Returns the share of a core that the list alone needs.
     pub(crate) fn list_utilization(self) -> f64 {
         self.list.as_secs_f64() / PERIOD.as_secs_f64()
     }
@@ -109,7 +109,7 @@ impl Times {
         self.list_utilization() + robots as f64 * self.message.as_secs_f64() / ROBOT_PERIOD.as_secs_f64()
     }
 
-    /// How far apart lists are at most once everything waits: all other work of a round lies between two of them.
+    /// Returns the longest time between two lists when every topic has messages: all other work of a round lies between them.
     pub(crate) fn round(self, contender: Contender, cell: Cell) -> Duration {
         let messages = match contender.policy {
             "fixed-priority" => 1,
@@ -120,7 +120,7 @@ impl Times {
     }
 }
 
-/// The tracker under a policy, for so long.
+/// Returns the tracker under a policy, as a scenario of that duration.
 pub(crate) fn scenario(contender: Contender, cell: Cell, times: Times, duration: Duration) -> Scenario {
     let mut scenario = Scenario::default();
     scenario.name = format!("tracker, {} robots, {} a topic", cell.robots, cell.per_topic.label());
@@ -140,7 +140,7 @@ pub(crate) fn scenario(contender: Contender, cell: Cell, times: Times, duration:
         let topic = format!("/state{number}");
         let mut state = Callback::new(format!("state{number}"), EntityKind::Subscription, "tracker");
         state.subscribes = Some(topic.clone());
-        // Room for the last two states of each of its robots.
+        // The queue has room for the last two states of each of its robots.
         state.depth = 2 * per_topic as u32;
         state.execution = ExecutionTime::Fixed(times.message);
         scenario.callbacks.push(state);

@@ -1,4 +1,4 @@
-//! The middlewares as they are, with a listener that wakes a thread and nothing else: the limit of what an executor can reach.
+//! Middlewares without an executor, with a listener that wakes a thread: the limit of what an executor can reach.
 
 #[cfg(feature = "dds")]
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::end::{End, Hear};
 #[cfg(feature = "dds")]
 const HEAD: usize = 16;
 
-/// Opens an end that is Cyclone DDS alone.
+/// Opens an end that uses Cyclone DDS alone.
 #[cfg(feature = "dds")]
 pub(super) fn open_dds(process: &Process, [written, read]: [&str; 2], hear: Hear) -> End {
     use std::sync::Mutex;
@@ -50,7 +50,7 @@ pub(super) fn open_zenoh(process: &Process, [written, read]: [&str; 2], hear: He
     let session = rospin_zenoh::Session::open(process.zenoh_options()).map_err(said)?;
     let (inbox, outbox) = channel::<zenoh::bytes::ZBytes>();
     let listen = move |sample: zenoh::sample::Sample| {
-        // Nobody takes it any more once the end is dropped.
+        // This fails once the end is dropped.
         let _ = inbox.send(sample.payload().clone());
     };
     let subscriber = session.zenoh().declare_subscriber(read.to_owned()).callback(listen).wait().map_err(said)?;
@@ -59,7 +59,7 @@ pub(super) fn open_zenoh(process: &Process, [written, read]: [&str; 2], hear: He
             hear(&payload.to_bytes());
         }
     };
-    // It ends with the subscriber.
+    // The thread ends with the subscriber.
     std::thread::Builder::new().name("bare".to_owned()).spawn(take).map_err(said)?;
     let publisher = session.zenoh().declare_publisher(written.to_owned());
     let publisher = publisher.congestion_control(CongestionControl::Block).wait().map_err(said)?;

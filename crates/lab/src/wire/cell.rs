@@ -1,4 +1,4 @@
-//! The cells of the table: where the two ends are, how large messages are, over which middleware, and who measures.
+//! Cells of the table: place of the two ends, size of messages, middleware, and contender.
 
 use std::fmt;
 use std::str::FromStr;
@@ -49,7 +49,7 @@ impl Place {
     }
 }
 
-/// The one who sends and listens.
+/// Contender that sends and listens.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Contender {
@@ -77,7 +77,7 @@ impl Contender {
 pub(crate) struct Size(pub(crate) usize);
 
 impl Size {
-    /// The sizes that are measured unless told otherwise.
+    /// Default sizes of messages.
     pub(crate) const ALL: [Self; 5] = [Self(0), Self(4 << 10), Self(64 << 10), Self(1 << 20), Self(10 << 20)];
 
     /// Returns how many messages of it may be under way.
@@ -93,7 +93,7 @@ impl Size {
             262_145..=2_097_152 => 10_000,
             _ => 100_000,
         };
-        // There and back takes longer, and a second process wants its share of the cores.
+        // A round trip takes longer, and a second process needs its share of the cores.
         let is_small = self.0 <= 16_384;
         Duration::from_micros(match place {
             Place::Process => one_way_us,
@@ -133,7 +133,7 @@ impl FromStr for Size {
     }
 }
 
-/// One measurement.
+/// Measurement.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Cell {
     /// The places of the two ends.
@@ -142,7 +142,7 @@ pub(crate) struct Cell {
     pub(crate) size: Size,
     /// The middleware between the ends.
     pub(crate) middleware: Middleware,
-    /// The one who sends and listens.
+    /// Contender that sends and listens.
     pub(crate) contender: Contender,
 }
 

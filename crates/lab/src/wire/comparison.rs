@@ -1,4 +1,4 @@
-//! All results of a run, as table, JSON file and report show them.
+//! All results of a run, for table, JSON file and report.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub(crate) struct Comparison {
     /// The command of the other end; `None` if it was our own.
     pub(crate) peer: Option<String>,
     pub(crate) rows: Vec<Row>,
-    /// Sentences that the reader has to know.
+    /// Remarks for the reader.
     pub(crate) remarks: Vec<String>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Row {
     pub(crate) figures: Option<Figures>,
 }
 
-/// The figures of one measurement, or medians of several.
+/// Figures of one measurement, or medians of several.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Figures {
     pub(crate) messages_per_s: f64,

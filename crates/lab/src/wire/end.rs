@@ -1,4 +1,4 @@
-//! One end of a wire: sends bytes, and hears those of the other end, as a node on an executor or through the bare middleware.
+//! End of a wire: sends bytes, and receives those of the other end, as a node on an executor or through the bare middleware.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::cell::Contender;
 pub(super) const THERE: &str = "wire_ping";
 /// The topic on which messages come back.
 pub(super) const BACK: &str = "wire_pong";
-/// Messages that a subscription keeps.
+/// Number of messages that a subscription keeps.
 pub(super) const DEPTH: usize = 1000;
 
 /// Sends a message with these bytes.
@@ -24,7 +24,7 @@ pub(super) type Sender = Arc<dyn Fn(&[u8]) -> Result<(), String> + Send + Sync>;
 /// Hears the bytes of a message.
 pub(super) type Hear = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
-/// One end; it is deaf once it is dropped.
+/// End of a wire, which receives messages until it is dropped.
 pub(super) struct End {
     send: Sender,
     _kept: Box<dyn Any + Send>,
@@ -90,7 +90,7 @@ fn open_node(middleware: Middleware, process: &Process, [written, read]: [&str; 
     let subscription = node.on(&group).create_subscription(subscription, listen).map_err(said)?;
     let handle = executor.handle();
     let spin = move || {
-        // It ends when it is halted; a panic in the callback has been reported.
+        // The spin ends when the executor is halted. A panic in the callback has been reported.
         let _ = executor.spin(SpinOptions::new());
     };
     let thread = thread::Builder::new().name("wire".to_owned()).spawn(spin).map_err(said)?;
@@ -98,6 +98,6 @@ fn open_node(middleware: Middleware, process: &Process, [written, read]: [&str; 
         let message = UInt8MultiArray { data: data.to_vec(), ..UInt8MultiArray::default() };
         publisher.publish(message).map_err(said)
     };
-    // The thread ends before what it serves.
+    // The thread ends before the entities that it serves.
     Ok(End::new(Arc::new(send), (Spinning(handle, Some(thread)), subscription, group, node)))
 }

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 /// The addresses of the two hosts.
 const ADDRESSES: [&str; 2] = ["10.213.77.1", "10.213.77.2"];
 
-/// Two hosts; they are gone when this is dropped.
+/// Two hosts, which are removed when this value is dropped.
 pub(super) struct Hosts {
     names: [String; 2],
 }
@@ -18,7 +18,7 @@ impl Hosts {
     pub(super) fn make() -> Result<Self, String> {
         let id = std::process::id();
         let hosts = Self { names: [format!("rospin-{id}-a"), format!("rospin-{id}-b")] };
-        // At most 15 bytes.
+        // The kernel allows 15 bytes for a name.
         let cables = [format!("rs{id}a"), format!("rs{id}b")];
         for name in &hosts.names {
             ip(&["netns", "add", name])?;
@@ -51,7 +51,7 @@ impl Hosts {
 impl Drop for Hosts {
     fn drop(&mut self) {
         for name in &self.names {
-            // The cable goes with them. One that could not be made cannot be removed.
+            // The cable is removed with its hosts. Hosts that could not be created cannot be removed.
             let _ = ip(&["netns", "del", name]);
         }
     }

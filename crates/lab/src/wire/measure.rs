@@ -1,4 +1,4 @@
-//! One measurement in this process: the driving end, which sends and measures, or the other end, which sends back what it hears.
+//! Measurement in this process: the driving end, which sends and measures, or the other end, which sends back what it receives.
 
 use std::error::Error;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,7 +26,7 @@ const HELLO_EVERY: Duration = Duration::from_millis(50);
 /// Messages that are sent before one looks how many came.
 const BATCH: u64 = 16;
 
-/// What a process is told.
+/// Order to a process.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Order {
     pub(crate) cell: Cell,
@@ -37,7 +37,7 @@ pub(crate) struct Order {
     pub(crate) duration: Duration,
 }
 
-/// What a process answers.
+/// Answer of a process.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) enum Answer {
     Drove(Sample),
@@ -49,15 +49,15 @@ pub(crate) enum Answer {
 pub(crate) struct Sample {
     /// Messages a second, with a bounded number under way.
     pub(crate) per_s: f64,
-    /// Messages that were sent at a fixed rate.
+    /// Number of messages that were sent at a fixed rate.
     pub(crate) sent: u64,
-    /// Seconds in which they were.
+    /// Seconds for which they were sent.
     pub(crate) seconds: f64,
     /// Microseconds from sending to hearing, ascending.
     pub(crate) latencies_us: Vec<f64>,
-    /// Messages of both measurements that did not come.
+    /// Number of messages of both measurements that did not arrive.
     pub(crate) lost: u64,
-    /// The cost of those at a fixed rate.
+    /// Cost of the messages at a fixed rate.
     pub(crate) usage: Usage,
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn run(order: &Order) -> Result<Answer, Box<dyn Error + Send + Sync>>
     Ok(if order.echoes { Answer::Echoed(echo(order)?) } else { Answer::Drove(drive(order)?) })
 }
 
-/// The messages that were heard.
+/// Messages that arrived.
 struct Ear {
     count: AtomicU64,
     hellos: AtomicU64,
@@ -95,7 +95,7 @@ impl Ear {
         {
             latency.store(now.saturating_sub(sent_ns).max(1), Ordering::Relaxed);
         }
-        // Only this thread counts.
+        // Only this thread writes the count.
         self.count.store(self.count.load(Ordering::Relaxed) + 1, Ordering::Release);
     }
 
@@ -138,7 +138,7 @@ fn drive(order: &Order) -> Result<Sample, String> {
     let (per_s, lost) = throughput(&ear, &send, &mut bytes, size.under_way(), order.duration)?;
     tell(&ear, &send, &mut bytes, BEGIN)?;
     let mut sample = latency(&ear, &send, &mut bytes, period)?;
-    // Who sends back is told several times, since what is told may be lost; it ends at the first one.
+    // The end is sent several times, because a message may be lost. The other end stops at the first one.
     let _ = tell(&ear, &send, &mut bytes, END);
     sample.per_s = per_s;
     sample.lost += lost;
@@ -158,11 +158,11 @@ fn meet(ear: &Ear, send: &Sender, bytes: &mut [u8]) -> Result<(), String> {
                  std_msgs/msg/UInt8MultiArray and reliable, in the same domain"
             ));
         }
-        // It may be refused as long as nobody is there.
+        // The middleware may refuse the message while it has no subscription.
         sent += u64::from(send(bytes).is_ok());
         thread::sleep(HELLO_EVERY);
     }
-    // The others that arrive are not to be taken for answers to what is told next.
+    // Late messages must not be taken for answers to the next ones.
     let quiet = Instant::now();
     while ear.hellos() < sent && quiet.elapsed() < Duration::from_millis(300) {
         thread::sleep(Duration::from_millis(1));
@@ -205,7 +205,7 @@ fn throughput(
             if now != heard {
                 (heard, at) = (now, Instant::now());
             }
-            // Messages were lost, and whoever waits for them would wait for ever.
+            // Messages were lost, and a wait for them would never end.
             stalled = at.elapsed() > PATIENCE;
         }
         for _ in 0..if stalled { 0 } else { batch } {
@@ -214,7 +214,7 @@ fn throughput(
         }
     }
     let lost = if stalled { sent - ear.count() } else { ear.wait_for(sent) };
-    // Patience is not part of it.
+    // The time of waiting in vain does not count.
     let waited = if lost > 0 { PATIENCE } else { Duration::ZERO };
     let took = begin.elapsed().saturating_sub(waited).as_secs_f64().max(1e-9);
     Ok(((sent - first - lost) as f64 / took, lost))
@@ -249,11 +249,11 @@ fn echo(order: &Order) -> Result<Usage, String> {
         move |bytes: &[u8]| {
             let number = message::read_stamp(bytes).map(|(number, _)| number);
             if matches!(number, Some(BEGIN | END)) {
-                // The other one waits for the answer.
+                // The other thread waits for this answer.
                 let _ = told.send((number == Some(END), Reading::of_all()));
             }
             if let Some(send) = sender.get() {
-                // What cannot be sent back is lost, and counted at the other end.
+                // A message that cannot be sent back is lost, and counted at the other end.
                 let _ = send(bytes);
             }
         }
@@ -266,7 +266,7 @@ fn echo(order: &Order) -> Result<Usage, String> {
         match telling.recv_timeout(limit) {
             Ok((false, reading)) => begin = Some(reading),
             Ok((true, reading)) => {
-                // The answer to the last message has to get out.
+                // The pause lets the answer to the last message leave.
                 thread::sleep(Duration::from_millis(100));
                 return begin.map(|begin| reading.since(&begin)).ok_or_else(|| "it was not told to begin".to_owned());
             }

@@ -1,6 +1,6 @@
-//! The messages: a number and the time of sending at the end of the bytes, whatever stands before them.
+//! Messages: a number and the time of sending at the end of the bytes, whatever precedes them.
 
-/// Bytes that every message has.
+/// Number of bytes that every message has.
 const STAMP: usize = 16;
 
 /// The number of a message that only finds out whether somebody is there.

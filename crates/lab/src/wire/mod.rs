@@ -65,10 +65,10 @@ impl Experiment for Wire {
     }
 }
 
-/// The child's part: one end, in this process.
+/// Runs the child's part: one end, in this process.
 fn obey_order(out: &mut dyn Write) -> Result<(), Failure> {
     let order: Order = children::read_order(io::stdin().lock()).map_err(Failure::input)?;
-    // All do; where it is not allowed, none does.
+    // This applies to all contenders, or to none if it is not allowed.
     process::put_before_others();
     let answer = measure::run(&order).map_err(Failure::Run)?;
     Ok(children::write_answer(out, &answer)?)

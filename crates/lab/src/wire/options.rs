@@ -13,7 +13,7 @@ use super::cell::{Cell, Contender, Place, Size};
 
 /// The name of the experiment, on the command line and in its result files.
 pub(crate) const NAME: &str = "wire";
-/// Where the report goes unless told otherwise.
+/// Default path of the report.
 pub(crate) const DEFAULT_REPORT: &str = "rospin-wire.html";
 
 /// Measures the wire: messages a second, latency, CPU, wake-ups and allocations over each middleware, beside the middleware alone.
@@ -102,7 +102,7 @@ impl Options {
         sizes.sort_unstable();
         sizes.dedup();
         let contenders = match (&self.peer, &self.contenders[..]) {
-            // A bare end over Zenoh hears no node.
+            // A bare end over Zenoh does not receive a node's messages.
             (Some(_), []) => vec![Contender::Rospin],
             (_, given) => choice::in_own_order(given, &Contender::ALL),
         };

@@ -1,4 +1,4 @@
-//! Somebody else's node as the other end: a command that the user names, which sends back what it hears.
+//! Foreign node as the other end: a command that the user names, which sends back what it receives.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -25,7 +25,7 @@ impl Peer {
             Middleware::Dds => "rmw_cyclonedds_cpp",
             Middleware::Zenoh => "rmw_zenoh_cpp",
         };
-        // A peer over another DDS names its own before its command.
+        // For a peer over another DDS, the user sets the variable in the command.
         shell.env("RMW_IMPLEMENTATION", implementation);
         #[cfg(feature = "zenoh")]
         if middleware == Middleware::Zenoh {

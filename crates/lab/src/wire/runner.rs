@@ -18,7 +18,7 @@ use super::options::NAME;
 use super::options::Options;
 use super::peer::Peer;
 
-/// The program beside this one whose allocator counts.
+/// Program beside this one whose allocator counts.
 const COUNTING: &str = "rospin-counting";
 /// Length of the run in which allocations are counted.
 const COUNTED: Duration = Duration::from_millis(100);
@@ -95,7 +95,7 @@ struct Bench<'a> {
 
 impl Bench<'_> {
     fn measure(&mut self, cell: Cell, duration: Duration) -> Result<Sample, ChildError> {
-        // So that none hears the one before it, which may not have ended yet.
+        // Another domain for each measurement, because the previous one may not have ended yet.
         self.number = (self.number + 1) % 40;
         let domain_id = 60 + self.number;
         let hosts = (cell.place == Place::Hosts).then(Hosts::addresses);

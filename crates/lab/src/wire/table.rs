@@ -19,7 +19,7 @@ pub(crate) const HEADER: [(&str, Side); 11] = [
     ("lost", Side::Right),
 ];
 
-/// Renders the table, with what it means below it.
+/// Returns the table, with explanations below it.
 pub(crate) fn render(comparison: &Comparison) -> String {
     let table = text_table::render(&HEADER, &cells(comparison));
     let ends = comparison.measured_ends();
@@ -29,7 +29,7 @@ pub(crate) fn render(comparison: &Comparison) -> String {
     )
 }
 
-/// Returns one line a row.
+/// Returns the cells: a line for each row.
 pub(crate) fn cells(comparison: &Comparison) -> Vec<Vec<String>> {
     let mut before = None;
     let line = |row: &Row| {

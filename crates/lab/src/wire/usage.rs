@@ -26,7 +26,7 @@ impl Usage {
     }
 }
 
-/// All counters at one moment.
+/// Values of all counters at one moment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reading {
     wake_ups: u64,
@@ -42,7 +42,7 @@ impl Reading {
         Self { wake_ups, allocations: crate::allocations(), process: process_cpu_time(), own: thread_cpu_time() }
     }
 
-    /// Takes that of all threads.
+    /// Returns the values of all threads together.
     pub(super) fn of_all() -> Self {
         let (wake_ups, own) = (wake_ups(true), Duration::ZERO);
         Self { wake_ups, allocations: crate::allocations(), process: process_cpu_time(), own }
@@ -60,7 +60,7 @@ impl Reading {
 
     /// Returns the cost since then, of all threads but the calling one.
     pub(super) fn cost(&self) -> Usage {
-        // Before the files are read, which allocates.
+        // Read before the files, because reading those allocates.
         let (process, own, allocations) = (process_cpu_time(), thread_cpu_time(), crate::allocations());
         Self { wake_ups: wake_ups(false), allocations, process, own }.since(self)
     }

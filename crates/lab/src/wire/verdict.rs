@@ -25,7 +25,7 @@ pub(crate) fn sentences(comparison: &Comparison) -> Vec<String> {
             ratio(rospin.cpu_percent, bare.cpu_percent),
         )
     };
-    // The smallest messages show what an executor costs; the table has the others.
+    // The smallest messages show the cost of an executor. The table has the others.
     let mut places = Vec::new();
     let mut sentences: Vec<String> = comparison
         .beside_bare()

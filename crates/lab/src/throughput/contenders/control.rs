@@ -1,10 +1,10 @@
-//! How a contender says that it runs, and is told to end.
+//! Control of a contender: it reports that it runs, and is told to end.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 
-/// What ends a thread's waiting.
+/// Function that ends a thread's waiting.
 type Wake = Box<dyn Fn() + Send>;
 
 pub(crate) struct Control {
@@ -25,7 +25,7 @@ impl Control {
     /// The contender's part: from now on messages are received. `wake` has it look whether it is over.
     pub(super) fn running(&self, wake: impl Fn() + Send + 'static) {
         self.wakes.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(wake));
-        // Several threads of one contender say so; one is enough.
+        // Several threads of one contender report that they run. One report is enough.
         let _ = self.running.try_send(());
     }
 

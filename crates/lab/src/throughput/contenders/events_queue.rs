@@ -17,7 +17,7 @@ enum Event {
     Look,
 }
 
-/// As rclcpp's simple events queue: it has no bound.
+/// Queue without a bound, as rclcpp's simple events queue.
 #[derive(Default)]
 struct Events {
     state: Mutex<State>,
@@ -59,7 +59,7 @@ impl Events {
     }
 }
 
-/// What a subscription's reader calls on a new message.
+/// Function that a subscription's reader calls on a new message.
 struct OnNewMessage {
     number: usize,
     events: Arc<Events>,

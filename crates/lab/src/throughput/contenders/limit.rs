@@ -31,7 +31,7 @@ pub(super) fn spin(system: System, control: &Control) -> Result<(), Failed> {
     for taken in Taken::all(&context, subscriptions)? {
         shares[taken.group % threads].push(taken);
     }
-    // The last one is this thread's, with the timers; the others run before it says so.
+    // The last share is this thread's, with the timers. The other threads run before this one reports that it runs.
     let own = shares.pop().unwrap_or_default();
     thread::scope(|scope| {
         for share in shares {

@@ -16,13 +16,13 @@ use super::super::system::{OnTick, System, Timer};
 use super::taken::Taken;
 use super::{Control, Failed};
 
-/// What a mail is about: an entity of the group, by number.
+/// Subject of a mail: an entity of the group, by number.
 enum Mail {
     Subscription(usize),
     Timer(usize),
 }
 
-/// A subscription's way into its group's mailbox.
+/// Way of a subscription's mails into its group's mailbox.
 struct Slip {
     number: usize,
     arrived: AtomicUsize,
@@ -36,13 +36,13 @@ impl Wake for Slip {
 
     fn wake_by_ref(self: &Arc<Self>) {
         if self.arrived.fetch_add(1, Ordering::AcqRel) == 0 {
-            // Fails once the run is over.
+            // This fails once the run is over.
             let _ = self.mailbox.send(Mail::Subscription(self.number));
         }
     }
 }
 
-/// A group: what its task runs.
+/// Group, whose task runs its callbacks.
 struct Worker {
     subscriptions: Vec<(Taken, Arc<Slip>)>,
     timers: Vec<OnTick>,
@@ -64,7 +64,7 @@ impl Worker {
     }
 
     async fn work(mut self) {
-        // Ends when the runtime does: the worker has a sender of its own.
+        // The loop ends with the runtime, because the worker has a sender of its own.
         while let Some(mail) = self.mails.recv().await {
             match mail {
                 Mail::Timer(number) => (self.timers[number])(),

@@ -1,5 +1,5 @@
-//! The designs that are compared, each a file. Those of other executors are models: they do what the design has to do for a
-//! message on the same rings, and leave out what their middleware does beside it.
+//! Designs that are compared, a file each. Those of other executors are models: they do the work of the design for a message on
+//! the same rings, and leave out the work of the middleware.
 
 mod control;
 mod engine;
@@ -21,7 +21,7 @@ pub(crate) use self::control::Control;
 use super::system::System;
 use super::workload::{Cell, Workload};
 
-/// Why a contender did not run.
+/// Reason for which a contender did not run.
 pub(crate) type Failed = Box<dyn Error + Send + Sync>;
 
 /// A design.
@@ -29,11 +29,11 @@ pub(crate) type Failed = Box<dyn Error + Send + Sync>;
 #[serde(rename_all = "kebab-case")]
 #[value(rename_all = "kebab-case")]
 pub(crate) enum Contender {
-    /// A thread that pops the rings.
+    /// The limit: a thread that pops the rings.
     Limit,
     /// A task and a mailbox a worker.
     TokioMailbox,
-    /// Channels, on one thread.
+    /// R2R: channels, on one thread.
     R2rLocal,
     /// Channels, on a pool of threads.
     R2rPool,
@@ -41,7 +41,7 @@ pub(crate) enum Contender {
     R2rTokio,
     /// A wait set.
     WaitSetSingle,
-    /// A wait set that threads share.
+    /// rclcpp: a wait set that threads share.
     WaitSetMulti,
     /// A queue of events.
     EventsQueue,
@@ -58,7 +58,7 @@ pub(crate) enum Contender {
 }
 
 impl Contender {
-    /// All of them, the limit first.
+    /// All contenders, the limit first.
     pub(crate) const ALL: [Self; 13] = [
         Self::Limit,
         Self::TokioMailbox,
@@ -94,7 +94,7 @@ impl Contender {
         }
     }
 
-    /// What it is, for people.
+    /// Returns a description for people.
     pub(crate) const fn describe(self) -> &'static str {
         match self {
             Self::Limit => "no executor: a bare thread takes from the rings in turn, calls the closures, and parks",
@@ -117,7 +117,7 @@ impl Contender {
         }
     }
 
-    /// The policy, if it is rospin.
+    /// Returns the name of the policy, if the contender is rospin.
     pub(crate) const fn policy(self) -> Option<&'static str> {
         match self {
             Self::RospinFifo => Some("fifo"),
@@ -129,7 +129,7 @@ impl Contender {
         }
     }
 
-    /// Whether it is somebody else's design.
+    /// Returns true if the contender is the design of another project.
     pub(crate) const fn is_other(self) -> bool {
         self.policy().is_none() && !matches!(self, Self::Limit)
     }

@@ -14,10 +14,10 @@ use super::super::system::{Message, System};
 use super::wait_set::{Entities, Ready, WaitSet};
 use super::{Control, Failed};
 
-/// What a subscription's channel holds.
+/// Number of messages that a subscription's channel holds.
 const CHANNEL: usize = 10;
 
-/// Where the tasks run.
+/// Runtime of the tasks.
 #[derive(Clone, Copy)]
 pub(super) enum Tasks {
     Local,

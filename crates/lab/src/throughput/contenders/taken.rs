@@ -1,4 +1,4 @@
-//! A subscription's ring and its callback, as the models have them.
+//! Ring and callback of a subscription, for the models.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -7,7 +7,7 @@ use rospin_engine::{Context, Queue, TopicError};
 
 use super::super::system::{Message, OnMessage, Subscription, options};
 
-/// A subscription that is taken from by hand.
+/// Subscription that a model takes from.
 pub(super) struct Taken {
     pub(super) group: usize,
     pub(super) queue: Arc<Queue<Message>>,

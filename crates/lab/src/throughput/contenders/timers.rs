@@ -1,4 +1,4 @@
-//! Timers as the models have them.
+//! Timers of the models.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::super::system::Timer;
 
-/// When a timer is due.
+/// Due time of a timer.
 pub(super) struct Due {
     pub(super) at: Instant,
     period: Duration,
@@ -17,7 +17,7 @@ impl Due {
         Self { at: Instant::now() + timer.delay, period: timer.period }
     }
 
-    /// Whether it is due by `now`; if so, it is due a period later, or later still if it missed some.
+    /// Returns true if the timer is due by `now`. It is then due a period later, or later still if it missed due times.
     pub(super) fn fires(&mut self, now: Instant) -> bool {
         if now < self.at {
             return false;
@@ -41,7 +41,7 @@ impl Heap {
         Self { dues, order }
     }
 
-    /// When the next one is due.
+    /// Returns the next due time of all timers.
     pub(super) fn next(&self) -> Option<Instant> {
         self.order.peek().map(|Reverse((at, _))| *at)
     }

@@ -16,7 +16,7 @@ use super::taken::Taken;
 use super::timers::Due;
 use super::{Control, Failed};
 
-/// What a wait waits on: arrivals trigger it.
+/// Condition that a wait waits for. Arrivals trigger it.
 #[derive(Default)]
 pub(super) struct Condition {
     state: Mutex<Trigger>,
@@ -70,17 +70,17 @@ impl Wake for Condition {
     }
 }
 
-/// Something that is ready, by number.
+/// Ready entity, by number.
 #[derive(Clone, Copy)]
 pub(super) enum Ready {
     Timer(usize),
     Subscription(usize),
 }
 
-/// A timer that several threads may look at.
+/// Timer that several threads may use.
 type SharedDue = Arc<Mutex<Due>>;
 
-/// What wait sets are built of, with the groups.
+/// Entities and groups, of which wait sets are built.
 pub(super) struct Entities {
     pub(super) subscriptions: Vec<(Arc<Queue<Message>>, usize)>,
     timers: Vec<(SharedDue, usize)>,
@@ -107,7 +107,7 @@ impl Entities {
         }
     }
 
-    /// Whether the timer was still due, which it then is not any more.
+    /// Returns true if the timer was still due, and sets its next due time.
     pub(super) fn fires(&self, timer: usize) -> bool {
         lock(&self.timers[timer].0).fires(Instant::now())
     }
@@ -118,7 +118,7 @@ impl Entities {
 pub(super) struct WaitSet {
     timers: Vec<(usize, SharedDue)>,
     subscriptions: Vec<(usize, Arc<Queue<Message>>)>,
-    /// What the last wait found, in reverse: the next one is last.
+    /// Entities that the last wait found, in reverse: the next one is last.
     ready: Vec<Ready>,
 }
 
@@ -163,7 +163,7 @@ impl WaitSet {
         next
     }
 
-    /// The next one that is ready.
+    /// Returns the next ready entity.
     pub(super) fn next(&mut self) -> Option<Ready> {
         self.ready.pop()
     }
@@ -189,13 +189,13 @@ pub(super) fn spin_single(system: System, control: &Control) -> Result<(), Faile
     Ok(())
 }
 
-/// What the threads of a multi-threaded executor share.
+/// State that the threads of a multi-threaded executor share.
 struct Multi {
     entities: Entities,
     callbacks: Vec<Mutex<OnMessage>>,
     ticks: Vec<Mutex<OnTick>>,
     is_free: Vec<AtomicBool>,
-    /// One thread waits at a time, under this lock.
+    /// The wait set. One thread at a time waits, under this lock.
     set: Mutex<WaitSet>,
 }
 
@@ -226,11 +226,11 @@ impl Multi {
             if let Some(ready) = self.pick(control) {
                 self.run(ready);
                 self.is_free[self.entities.group(ready)].store(true, Ordering::Release);
-                // Whoever waits did so without this group.
+                // The thread that waits built its set without this group.
                 self.entities.condition.trigger();
             }
         }
-        // Each wakes the next one.
+        // Each thread wakes the next one.
         self.entities.condition.trigger();
     }
 
