@@ -76,7 +76,7 @@ struct Delays {
     first: u64,
     /// The longest segment that can run when one of its own is resumed.
     later: u64,
-    /// The longest segment that can run when a mate that holds the group is resumed.
+    /// Longest segment that can run when a callback of the same group, which holds the group, is resumed.
     mate: u64,
     /// Time that callbacks with inherited priority take, each time.
     inherited: u64,
@@ -107,8 +107,9 @@ fn delays(known: &Known<'_>, callback: usize) -> Option<Delays> {
 }
 
 impl Delays {
-    /// Returns how long a mate holds the group while the callback waits for it, without what comes before the callback: since the
-    /// mate is then at least as urgent as the callback, nothing else starts but while the mate is suspended.
+    /// Returns the longest time for which a callback of the same group holds the group while this one waits for it. It leaves
+    /// out the callbacks that come before this one. The holder is at least as urgent as this callback meanwhile, so others
+    /// start only while the holder is suspended.
     fn hold(&self, mate: &Callback) -> u64 {
         mate.cost() + mate.waits + (mate.segments.len() as u64 - 1) * (self.mate + self.inherited)
     }

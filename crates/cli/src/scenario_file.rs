@@ -26,7 +26,7 @@ fn key(error: &ScenarioError) -> String {
 /// Reads a scenario.
 ///
 /// # Errors
-/// What is wrong, with the file and the place.
+/// Description of the mistake, with the file and the place.
 pub(crate) fn read(path: &Path) -> Result<Scenario, ScenarioFileError> {
     let unreadable = |reason| ScenarioFileError::Unreadable { path: path.to_owned(), reason };
     let wrong = |error| ScenarioFileError::Text { path: path.to_owned(), error };

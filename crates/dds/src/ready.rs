@@ -38,7 +38,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for bonds that are to be looked at, and returns them, or `None` if it is over.
+    /// Waits for bonds that the thread must look at, and returns them, or `None` if it must end.
     fn next(&self) -> Option<Vec<Weak<Bond>>> {
         let waits = |state: &mut State| state.bonds.is_empty() && !state.is_over;
         let mut state = self.changed.wait_while(self.lock(), waits).unwrap_or_else(PoisonError::into_inner);

@@ -51,7 +51,7 @@ impl<S> Changes<S> {
         self.0.lock().changes.remove(&ticket)
     }
 
-    /// Takes out the change that is to be made next.
+    /// Removes and returns the change that must be made next.
     pub(crate) fn next(&self) -> Option<Change<S>> {
         self.0.lock().changes.pop_first().map(|(_, change)| change)
     }

@@ -110,7 +110,7 @@ impl Deployed {
     /// Returns the name of the executor that the file puts the group on, if it names one.
     pub(crate) fn executor_of(&self, node: &str, group: &str) -> Option<String> {
         self.plan.executor_of(node, group).unwrap_or_else(|contradiction| {
-            // When the program begins to spin, this is an error. Later than that, only this warning says it.
+            // At the beginning of the first spin, this is an error. Later, there is only this warning.
             log::warn!(target: "rospin", "{contradiction}; it stays where the program puts it");
             None
         })

@@ -174,7 +174,7 @@ pub enum NodeError {
 #[derive(Clone)]
 pub struct Node {
     core: Arc<Core>,
-    /// What the node offers to others by default. Its entities hold the core only, so they do not keep themselves alive.
+    /// Default services of the node for others. Their entities hold only the core, so they do not keep themselves alive.
     pub(crate) standard: Arc<Standard>,
 }
 

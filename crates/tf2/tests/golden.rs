@@ -7,10 +7,11 @@ use rospin::msgs::builtin_interfaces::msg::Time;
 use rospin::msgs::geometry_msgs::msg::{Quaternion, TransformStamped, Vector3};
 use rospin::tf2::{Buffer, TransformError, When};
 
-/// What the C++ core of ROS 2's `tf2`, version 0.41.7 of the distribution Kilted, answered: 10,024 random look-ups, among 5,054 random
-/// transforms. A small program called `BufferCore` without ROS: it set the transforms, looked up, and wrote all of it down, compressed
-/// by gzip. There are dynamic and static transforms, those that change from one to the other, other parents, loops, two trees,
-/// invalid names, rotations and numbers, transforms out of order and too old ones, and two cache times.
+/// Answers of the C++ core of ROS 2's `tf2`, version 0.41.7 of the distribution Kilted, to 10,024 random look-ups among 5,054
+/// random transforms. A small program without ROS, around its class `BufferCore`, set the transforms, looked up, and wrote the
+/// results to this file, which is compressed by gzip. There are dynamic and static transforms, transforms that change from one
+/// kind to the other, frames that change their parents, loops, two trees, invalid names, rotations and numbers, transforms that
+/// are out of order or too old, and two cache times.
 ///
 /// A record begins with a letter; numbers are little-endian. Times are in milliseconds, and 0 is the latest. A frame is a byte: `f` and
 /// its number, or one of three that are invalid or unknown.

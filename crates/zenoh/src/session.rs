@@ -36,7 +36,7 @@ struct Inner {
     next_id: AtomicUsize,
     /// The keys of all services that this session has had.
     keys: Mutex<BTreeMap<String, KeyExpr<'static>>>,
-    /// The session's own latched publishers.
+    /// Transient local publishers of this session.
     latched: Mutex<BTreeSet<Gid>>,
 }
 
@@ -112,17 +112,17 @@ impl Session {
         self.0.latched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a latched publisher of this session.
+    /// Adds a transient local publisher of this session.
     pub(crate) fn begins_to_publish(&self, gid: Gid) {
         self.latched().insert(gid);
     }
 
-    /// Forgets a latched publisher.
+    /// Removes a transient local publisher of this session.
     pub(crate) fn ends_to_publish(&self, gid: Gid) {
         self.latched().remove(&gid);
     }
 
-    /// Returns true if that is a latched publisher of this session.
+    /// Returns true if `gid` is that of a transient local publisher of this session.
     pub(crate) fn publishes(&self, gid: Gid) -> bool {
         self.latched().contains(&gid)
     }

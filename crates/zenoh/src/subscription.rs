@@ -28,7 +28,7 @@ struct ZenohSubscription {
     _subscriber: Ears,
 }
 
-/// The subscriber on Zenoh's side. Only latched topics need the advanced kind, which costs more.
+/// Zenoh's subscriber. Only transient local subscriptions need the advanced kind, which costs more.
 enum Ears {
     Plain { _subscriber: Subscriber<()> },
     Latched { _subscriber: AdvancedSubscriber<()> },
@@ -66,8 +66,9 @@ pub(crate) fn subscribe(
     Ok(SubscriptionEnd { reader, matches: Box::new(matched) })
 }
 
-/// Returns what Zenoh's threads do with a sample. A subscription that is `latched_in` a session asks all publishers for what they keep,
-/// those of the session itself included, whose messages it has already.
+/// Returns the function that Zenoh's threads call with a sample. A subscription that is `latched_in` a session asks all
+/// publishers for the messages that they keep. The publishers of that session itself answer, too, with messages that the
+/// subscription has already.
 fn deliver(delivery: Delivery<Packet>, latched_in: Option<Session>) -> impl FnMut(Sample) + Send + Sync + 'static {
     let mut gaps = Gaps::default();
     move |sample| {

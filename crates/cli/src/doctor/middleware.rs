@@ -27,7 +27,7 @@ pub(super) struct Thread {
     pub(super) priority: Option<u32>,
 }
 
-/// Returns what is to be said of the programs that run now; nothing if none of them has real-time threads beside a middleware.
+/// Returns findings about the programs that run now; nothing if none of them has real-time threads beside a middleware.
 pub(super) fn findings() -> Vec<Finding> {
     judge(&threads())
 }

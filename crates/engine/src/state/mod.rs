@@ -105,7 +105,7 @@ pub(crate) struct NewEntity {
     pub(crate) signal: Option<Arc<Signal>>,
 }
 
-/// A timer that is to be added.
+/// Timer that a change adds.
 pub(crate) struct NewTimer {
     pub(crate) spec: TimerSpec,
     pub(crate) shared: Arc<TimerShared>,

@@ -96,7 +96,7 @@ impl<T> Alarm<T> {
     }
 }
 
-/// The messages that a latched publisher keeps for late subscriptions.
+/// Messages that a transient local publisher keeps for late subscriptions.
 struct History<T> {
     id: u64,
     promises: Guarantees,

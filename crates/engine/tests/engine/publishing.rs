@@ -88,7 +88,8 @@ fn ends_that_come_while_the_last_ones_go_meet() {
     });
 }
 
-/// Subscriptions come while a latched publisher publishes. Each hears every message from some message on, in order and once.
+/// Subscriptions are created while a transient local publisher publishes. Each gets every message from some message on, in
+/// order and once.
 #[test]
 fn late_subscriptions_miss_nothing_while_a_latched_publisher_publishes() {
     const ROUNDS: u32 = 300;

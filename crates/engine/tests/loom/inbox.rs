@@ -130,7 +130,7 @@ fn entities_under_one_mark_are_each_found_once() {
     two_entities(1, BOOK + 1);
 }
 
-/// When a notification returns, the consumer can find it, although another notifier of the same entity is stuck halfway.
+/// Once a notification has returned, the consumer can find it, although another notifier of the same entity is stuck halfway.
 ///
 /// Fails with: any step that is left out because another notifier has done the step before.
 #[test]

@@ -77,7 +77,7 @@ impl Crew {
         });
     }
 
-    /// Starts a thread that has what it is to have before it does anything.
+    /// Starts a thread that gets its settings before it does anything.
     pub(crate) fn spawn<T: Send + 'static>(
         &self,
         name: &str,

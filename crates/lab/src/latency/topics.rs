@@ -14,9 +14,9 @@ const WORK_MS: [u64; TOPICS] = [2, 4, 5, 15, 50];
 /// Load of one core by these periods and execution times, in percent.
 pub(crate) const FULL_LOAD_PERCENT: f64 = 90.0;
 
-/// How long after the one below it a topic is published first. With the least urgent topic first, publications meet in
-/// the worst way for everyone: a callback that cannot be preempted has just begun the longest one, and under preemption
-/// all of the more urgent ones still fall into the response of the least urgent one.
+/// Time between the first publications of neighbouring topics, the least urgent topic first. Publications then meet in the
+/// worst way for every topic: a callback that cannot be preempted has just begun the longest one, and under preemption all more
+/// urgent ones still fall into the response of the least urgent one.
 const STAGGER: Duration = Duration::from_micros(250);
 
 /// Returns the time of the topic's first publication after the start.

@@ -22,9 +22,9 @@ const COMPLETED_BY: [(&str, usize); 5] = [
     ("Lanelet2MapLoader", 1),
 ];
 
-/// What was measured in `rospin lab reference-system --crunch 5` on a virtual machine with two cores: processor time of each
-/// callback, the largest 99th percentile of its kind (5.078 ms, 36.5 us, 3.1 us), rounded up. Rarely, when the host took
-/// the core away, it was longer: up to 6.5 ms in 15 s.
+/// Processor time of a callback, as measured by `rospin lab reference-system --crunch 5` on a virtual machine with two cores:
+/// the largest 99th percentile of its kind (5.078 ms, 36.5 us, 3.1 us), rounded up. Rarely, when the host took the core away,
+/// it was longer: up to 6.5 ms in 15 s.
 const WORKS: Duration = Duration::from_micros(5_100);
 const PUBLISHES: Duration = Duration::from_micros(40);
 const STORES: Duration = Duration::from_micros(5);
