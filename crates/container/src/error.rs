@@ -16,7 +16,7 @@ pub enum StartError {
     /// The component's constructor failed or panicked.
     #[error("{place}")]
     Failed {
-        /// The component's node.
+        /// The name of the component's node.
         component: String,
         /// The place in the file, with its text.
         place: Box<FileError>,

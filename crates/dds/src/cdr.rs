@@ -2,10 +2,10 @@
 
 use rospin_wire::cdr::ByteOrder;
 
-/// The encapsulation header of what we send: little-endian, no options.
+/// Length of the encapsulation header in bytes.
 const ENCAPSULATION: usize = 4;
 
-/// The length of a [`Header`] in bytes. Nothing is aligned to more than half of it, so the message behind it stays aligned.
+/// Length of a [`Header`] in bytes. No type is aligned to more than half of it, so the message behind it stays aligned.
 const HEADER: usize = 16;
 
 /// Errors of a payload that is not a value of its type.
@@ -17,15 +17,15 @@ pub(crate) enum DecodeError {
     Encoding(u16),
 }
 
-/// The header of requests and responses: the client, and the number of its request. Servers send it back as it is.
+/// Header of requests and responses: the client, and the number of its request. Servers return it unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Header {
     pub(crate) client: u64,
     pub(crate) number: i64,
 }
 
-/// Puts the header of a call behind the encapsulation header of its payload. The message behind it stays aligned: the header takes
-/// as many bytes as the largest alignment twice.
+/// Inserts the header of a call behind the encapsulation header of its payload. The message behind it stays aligned, because
+/// the header is twice as long as the largest alignment.
 pub(crate) fn insert(payload: &mut Vec<u8>, Header { client, number }: Header) {
     let mut header = [0; HEADER];
     header[..8].copy_from_slice(&client.to_le_bytes());

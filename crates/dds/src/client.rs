@@ -20,21 +20,21 @@ use crate::names;
 use crate::nodes::{DdsNode, Listed};
 use crate::user_data::Pair;
 
-/// The calls of a client, and how their responses are told from those of others.
+/// State of a client: its calls, and the number by which it recognizes its responses.
 #[derive(Default)]
 struct State {
     calls: Calls<Sample>,
-    /// The number that marks requests as this client's; zero, and nothing is heard, until it is known.
+    /// Number that marks requests as this client's. It is zero until it is known, and responses are ignored until then.
     client: AtomicU64,
     /// Number of responses that could not be decoded.
     unreadable: AtomicU64,
 }
 
-/// The servers are counted together: a call ends when the last one has gone.
+/// Id of all servers together: a call ends when the last server has gone.
 const SERVERS: &[u8] = b"";
 
 impl State {
-    /// Notes that there is a server, or none. Calls that wait for one that has gone end.
+    /// Notes if there is a server. If not, calls that wait for one end.
     fn served(&self, is_served: bool) {
         if is_served {
             self.calls.server_came(SERVERS);
@@ -52,7 +52,7 @@ impl State {
     }
 }
 
-/// The responses to all clients of the service come here.
+/// Receiver of the responses to all clients of the service.
 struct Responses(Arc<State>);
 
 impl Receive for Responses {
@@ -68,7 +68,7 @@ impl Receive for Responses {
     }
 }
 
-/// A client of a service over DDS.
+/// Client of a service over DDS.
 pub(crate) struct DdsClient {
     service: String,
     // Dropped before reader and writer, so that the client leaves the graph first.
@@ -139,7 +139,7 @@ impl ClientEnd for DdsClient {
 }
 
 impl Matches for DdsClient {
-    /// Returns the number of servers that are matched both ways.
+    /// Returns the number of servers whose reader and writer are both matched.
     fn count(&self) -> usize {
         self.bond.count()
     }
@@ -155,7 +155,7 @@ impl Drop for DdsClient {
     }
 }
 
-/// A call under way. The response is decoded where it is awaited.
+/// Call that waits for its response, which is decoded by the task that awaits it.
 struct DdsCall {
     service: String,
     state: CallState,

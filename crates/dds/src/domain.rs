@@ -31,11 +31,11 @@ struct Inner {
     _discovery: Discovery<Feed>,
     participant: Participant,
     _number: Number,
-    /// The number of the last service's or client's pair of ends.
+    /// Number of the last pair of ends of a service or client.
     pairs: AtomicU32,
 }
 
-/// The number of a domain in this process: its own id, unless that is taken already.
+/// Number of a domain in this process: the domain's own id, unless that number is taken already.
 struct Number(u32);
 
 fn numbers() -> MutexGuard<'static, BTreeSet<u32>> {
@@ -123,7 +123,7 @@ impl Domain {
         self.0.ready.watch()
     }
 
-    /// A name for the ends of a service or client.
+    /// Returns a name for the pair of ends of a service or client.
     pub(crate) fn next_pair(&self) -> String {
         user_data::Pair::name(&self.participant().guid(), self.0.pairs.fetch_add(1, Ordering::Relaxed) + 1)
     }

@@ -16,7 +16,7 @@ pub(crate) fn endpoint_data(pair: Option<&Pair>, type_name: &TypeName) -> String
     user_data::of_endpoint(pair, type_name.hash.as_deref())
 }
 
-/// The quality of service in the library's words.
+/// Returns the quality of service in the library's terms.
 pub(crate) fn entity_qos<'a>(qos: &Qos, user_data: &'a str) -> EntityQos<'a> {
     EntityQos {
         is_reliable: qos.reliability == Reliability::Reliable,
@@ -32,8 +32,8 @@ pub(crate) fn topic_qos<'a>(qos: &Qos, user_data: &'a str) -> EntityQos<'a> {
     EntityQos { ignores_own: true, ..entity_qos(qos, user_data) }
 }
 
-/// Returns the quality of service of a writer of requests or responses: none makes room for another one while it is on its way.
-/// The reader decides how many are kept.
+/// Returns the quality of service of a writer of requests or responses. It keeps all of them, so that none displaces another
+/// one on its way. The reader decides how many it keeps.
 pub(crate) fn keeps_all<'a>(qos: &EntityQos<'a>) -> EntityQos<'a> {
     EntityQos { depth: None, ..*qos }
 }

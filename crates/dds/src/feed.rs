@@ -14,14 +14,14 @@ use crate::cyclone::{Discover, Found, Guid, Handle, Receive, Sample};
 use crate::names::{self, End};
 use crate::user_data::{self, Pair};
 
-/// The part of an id that all have of a participant.
+/// Prefix of an id, which all ids of one participant share.
 pub(crate) type Prefix = [u8; 12];
 
 pub(crate) fn prefix_of(id: &Guid) -> Prefix {
     std::array::from_fn(|at| id[at])
 }
 
-/// An implementation of DDS. The first two bytes of every id say which one it is.
+/// Implementation of DDS. The first two bytes of every id identify it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Vendor([u8; 2]);
 
@@ -46,25 +46,25 @@ impl std::fmt::Display for Vendor {
     }
 }
 
-/// A reader or writer anywhere.
+/// Reader or writer of any process.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Peer {
     pub(crate) guid: Guid,
-    /// The pair of ends that it belongs to, if it says so.
+    /// Pair of ends that it belongs to, if its user data names one.
     pub(crate) pair: Option<Pair>,
     end: End,
     topic: String,
 }
 
 impl Peer {
-    /// Returns true if its requests and responses begin with a header, as those of `rmw_cyclonedds_cpp`. The name of a pair proves
-    /// that, too: only that mapping has pairs.
+    /// Returns true if its requests and responses begin with a header, as those of `rmw_cyclonedds_cpp` do. The name of a pair
+    /// proves that, too: no other mapping has pairs.
     pub(crate) fn has_headers(&self) -> bool {
         Vendor::of(&self.guid) == Vendor::CYCLONE || self.pair.is_some()
     }
 }
 
-/// Enters into the graph what discovery tells of other processes.
+/// Receiver of discovery that enters other processes into the graph.
 #[derive(Default)]
 pub(crate) struct Feed {
     pub(crate) graph: Arc<Graph>,
@@ -74,9 +74,9 @@ pub(crate) struct Feed {
 
 #[derive(Default)]
 struct State {
-    /// This process' own participant.
+    /// Participant of this process.
     own: Option<Prefix>,
-    /// The participants that are there, and what each said of its nodes.
+    /// Participants that exist, each with its nodes.
     participants: BTreeMap<Prefix, Said>,
     peers: BTreeMap<Handle, Arc<Peer>>,
 }
@@ -85,7 +85,7 @@ struct State {
 #[derive(Clone, Default)]
 struct Said {
     nodes: BTreeSet<String>,
-    /// The node of each reader and writer.
+    /// Node of each reader and writer.
     owners: BTreeMap<Guid, String>,
 }
 
@@ -95,17 +95,17 @@ impl Feed {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A participant is this process' own.
+    /// Notes that a participant is this process's own.
     pub(crate) fn own(&self, participant: &Guid) {
         self.lock().own = Some(prefix_of(participant));
     }
 
-    /// The reader or writer of that handle, if discovery knows it at this moment.
+    /// Returns the reader or writer of that handle, if discovery knows it at this moment.
     pub(crate) fn peer(&self, handle: Handle) -> Option<Arc<Peer>> {
         self.lock().peers.get(&handle).cloned()
     }
 
-    /// Returns those of the readers and writers that discovery knows at this moment.
+    /// Returns the readers and writers among `handles` that discovery knows at this moment.
     pub(crate) fn peers<'a>(&self, handles: impl IntoIterator<Item = &'a Handle>) -> Vec<Arc<Peer>> {
         let state = self.lock();
         handles.into_iter().filter_map(|handle| state.peers.get(handle).cloned()).collect()
@@ -116,7 +116,7 @@ impl Feed {
         self.complaints.tell(complaint, complaint);
     }
 
-    /// Enters the nodes that a participant says it has now. What one says of another one is not believed.
+    /// Enters the nodes that a participant has now, by its own message. A message about another participant is ignored.
     pub(crate) fn said(&self, writer: &Guid, message: ParticipantEntitiesInfo) {
         let prefix = prefix_of(writer);
         if prefix_of(&message.gid) != prefix {
@@ -151,8 +151,8 @@ impl Feed {
     }
 }
 
-/// Returns what keeps a client and a server apart, if anything does; one of the two is ours. The graph tells of types that differ, the
-/// library of quality of service.
+/// Returns the reason for which a client and a server cannot communicate, if there is one; one of the two is ours. The graph
+/// reports types that differ, and the library quality of service.
 fn complaint(ours: &Peer, theirs: &Peer) -> Option<String> {
     if ours.topic != theirs.topic {
         return None;
@@ -231,7 +231,7 @@ impl Discover for Feed {
     }
 }
 
-/// `rmw_dds_common/msg/ParticipantEntitiesInfo` of ROS 2 from Iron on: which nodes a participant has.
+/// `rmw_dds_common/msg/ParticipantEntitiesInfo` of ROS 2 from Iron on: the nodes of a participant.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct ParticipantEntitiesInfo {
     pub(crate) gid: Guid,
@@ -246,7 +246,7 @@ pub(crate) struct NodeEntitiesInfo {
     pub(crate) writers: Vec<Guid>,
 }
 
-/// The receiver of what others say of their nodes, on the topic `ros_discovery_info`.
+/// Receiver of other participants' nodes, on the topic `ros_discovery_info`.
 pub(crate) struct Nodes(pub(crate) Arc<Feed>);
 
 impl Receive for Nodes {

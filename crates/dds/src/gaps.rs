@@ -5,23 +5,23 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::cyclone::{Handle, Sample};
 
-/// The most writers that are followed; with more of them, those that are forgotten begin anew.
+/// Largest number of writers that are followed. With more of them, one is forgotten, and begins anew with its next message.
 const WRITERS_MAX: usize = 1024;
 
-/// Follows the numbers of each writer.
+/// Last message number of each writer.
 #[derive(Default)]
 pub(crate) struct Gaps {
     last: BTreeMap<Handle, u64>,
 }
 
 impl Gaps {
-    /// Returns how many messages are missing before that sample, as far as its number tells.
+    /// Returns the number of messages that are missing before that sample, as far as its number tells.
     pub(crate) fn before(gaps: &Mutex<Self>, sample: &Sample, writer: Handle) -> u64 {
         let Some(number) = sample.number() else { return 0 };
         gaps.lock().unwrap_or_else(PoisonError::into_inner).arrived(writer, number)
     }
 
-    /// A message came; returns how many are missing before it.
+    /// Notes a message. Returns the number of messages that are missing before it.
     pub(crate) fn arrived(&mut self, writer: Handle, number: u64) -> u64 {
         if self.last.len() == WRITERS_MAX && !self.last.contains_key(&writer) {
             self.last.pop_first();

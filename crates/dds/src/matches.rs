@@ -12,39 +12,39 @@ use crate::cyclone::{Handle, Listen, Probe};
 use crate::feed::{Feed, Peer, prefix_of};
 use crate::ready::Watch;
 
-/// After this long, whoever is matched is believed to listen: some implementations may never say so.
+/// Time after which a matched reader counts as listening, because some implementations never answer.
 const UNSURE_MAX: Duration = Duration::from_secs(1);
 
-/// The number of ends that an entity of ROS is made of: one of a topic, or two of a service.
+/// Number of ends that an entity of ROS has: one of a topic, or two of a service.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Made {
     OfOne,
-    /// Only both together can be of use.
+    /// Two ends, which work only together.
     OfTwo,
 }
 
-/// The place of a reader or writer in its entity.
+/// Role of a reader or writer in its entity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
-    /// The writer of a topic, or of a service's requests.
+    /// Writer of a topic, or of a service's requests.
     FirstWriter,
-    /// The reader of either.
+    /// Reader of a topic, or of a service's requests.
     FirstReader,
-    /// Of a service's responses.
+    /// Reader or writer of a service's responses.
     Second,
 }
 
-/// The matches of a publisher, subscription, server or client.
+/// Matches of a publisher, subscription, server or client.
 pub(crate) struct Bond {
     made: Made,
-    /// For complaints: the topic or service.
+    /// Name of the entity in complaints: its topic or service.
     label: String,
     feed: Arc<Feed>,
     state: Mutex<State>,
-    /// True while there is another end, sure to listen or not.
+    /// True while there is another end, whether or not it is sure to listen.
     is_heard: AtomicBool,
     watch: Watch,
-    /// The writer of the first end, if that is one.
+    /// Probe of the first end, if that is a writer.
     probe: OnceLock<Probe>,
     /// Function that is called after each change, on the library's threads.
     changed: OnceLock<Box<dyn Fn() + Send + Sync>>,
@@ -54,21 +54,21 @@ pub(crate) struct Bond {
 struct State {
     first: BTreeSet<Handle>,
     second: BTreeSet<Handle>,
-    /// Those that would be among the first if they were sure to listen, and when they came.
+    /// Ends that are matched and not yet sure to listen, each with the time of its match.
     unsure: BTreeMap<Handle, Instant>,
-    /// The number of matches that these make. Discovery knows of ends before they are matched.
+    /// Number of matches. Discovery knows of ends before they are matched.
     count: usize,
     /// Tasks that wait for the first match.
     waiters: Waiters,
 }
 
 impl Bond {
-    /// Of a publisher or subscription.
+    /// Creates the matches of a publisher or subscription.
     pub(crate) fn of_topic(label: String, feed: &Arc<Feed>, watch: Watch) -> Arc<Self> {
         Self::new(Made::OfOne, label, feed, watch)
     }
 
-    /// Of a server or client.
+    /// Creates the matches of a server or client.
     pub(crate) fn of_service(label: String, feed: &Arc<Feed>, watch: Watch) -> Arc<Self> {
         Self::new(Made::OfTwo, label, feed, watch)
     }
@@ -86,7 +86,7 @@ impl Bond {
         })
     }
 
-    /// The first end is a writer: from now on its matches count once they are sure to listen.
+    /// Sets the writer of the first end: from now on its matches count once they are sure to listen.
     pub(crate) fn writes(self: &Arc<Self>, probe: Probe) {
         let _ = self.probe.set(probe);
         if !self.prove() {
@@ -94,7 +94,7 @@ impl Bond {
         }
     }
 
-    /// Has that done about each change from now on. Once.
+    /// Sets the function that is called after each change from now on. Called once.
     pub(crate) fn on_change(&self, act: impl Fn() + Send + Sync + 'static) {
         let _ = self.changed.set(Box::new(act));
     }
@@ -115,7 +115,7 @@ impl Bond {
         self.lock().count
     }
 
-    /// Returns true if a writer's next message may get to somebody. Neither blocks nor locks.
+    /// Returns true if a reader may get a writer's next message. Neither blocks nor locks.
     pub(crate) fn is_heard(&self) -> bool {
         self.is_heard.load(Ordering::Acquire)
     }
@@ -148,7 +148,7 @@ impl Bond {
         }
     }
 
-    /// Counts those that are sure to listen by now; returns whether all are.
+    /// Counts the ends that are sure to listen by now. Returns true if all are.
     pub(crate) fn prove(&self) -> bool {
         let Some(probe) = self.probe.get() else {
             // `writes` tries again when the writer exists.
@@ -214,7 +214,8 @@ impl Bond {
     }
 }
 
-/// Returns true if both are ends of one client or server. Ends that do not tell belong together if they are one participant's.
+/// Returns true if both are ends of one client or server. Ends without the name of a pair belong together if they are of one
+/// participant.
 fn belong_together(one: &Peer, other: &Peer) -> bool {
     match (&one.pair, &other.pair) {
         (Some(one), Some(other)) => one == other,
@@ -223,7 +224,8 @@ fn belong_together(one: &Peer, other: &Peer) -> bool {
     }
 }
 
-/// Counts those of the first that belong to one of the second. An end that identifies requests in another way does not count.
+/// Returns the number of ends in `first` that belong to one in `second`. Ends that identify requests in another way do not
+/// count.
 fn pairs(first: &[Arc<Peer>], second: &[Arc<Peer>]) -> usize {
     let is_whole = |one: &&Arc<Peer>| one.has_headers() && second.iter().any(|other| belong_together(one, other));
     first.iter().filter(is_whole).count()
@@ -251,7 +253,7 @@ impl Listen for Ear {
     }
 }
 
-/// The matches of a subscription.
+/// Matches of a subscription.
 pub(crate) struct Matched(pub(crate) Arc<Bond>);
 
 impl Matches for Matched {

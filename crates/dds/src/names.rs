@@ -2,7 +2,7 @@
 
 use rospin_node::{EndpointKind, FullName, TypeName};
 
-/// A side of a topic of DDS.
+/// Side of a DDS topic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
     /// Ends that send.

@@ -13,7 +13,7 @@ use crate::feed::{Feed, NodeEntitiesInfo, Nodes, ParticipantEntitiesInfo};
 const TOPIC: &str = "ros_discovery_info";
 const TYPE: &str = "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_";
 
-/// Matches of the topic that nodes are told of on matter to nobody.
+/// Listener of the topic on which nodes are announced. Its matches are ignored.
 struct Unheard;
 
 impl Listen for Unheard {
@@ -24,7 +24,7 @@ impl Listen for Unheard {
 /// Nodes that are announced to others.
 pub(crate) struct Announced {
     nodes: Mutex<List>,
-    /// Tells of others' nodes.
+    /// Reader of the announcements of other processes.
     _heard: Reader<Unheard>,
 }
 
@@ -86,7 +86,7 @@ impl Announced {
     }
 }
 
-/// A node, in the graph for as long as this lives.
+/// Node that is in the graph until this value is dropped.
 pub(crate) struct DdsNode {
     pub(crate) domain: Domain,
     number: u64,
@@ -97,7 +97,7 @@ impl DdsNode {
         Self { domain: domain.clone(), number: domain.announced().node_came(name) }
     }
 
-    /// Has others know that those readers and writers are the node's, for as long as what it returns lives.
+    /// Announces that readers and writers belong to the node, until the returned value is dropped.
     pub(crate) fn list(&self, readers: &[Guid], writers: &[Guid]) -> Listed {
         let listed = Listed {
             domain: self.domain.clone(),
@@ -121,7 +121,7 @@ impl Drop for DdsNode {
     }
 }
 
-/// Readers and writers that others know to be a node's.
+/// Readers and writers that are announced as a node's.
 pub(crate) struct Listed {
     domain: Domain,
     node: u64,

@@ -10,14 +10,14 @@ use crate::matches::{Bond, Ear, End};
 use crate::names;
 use crate::nodes::{DdsNode, Listed};
 
-/// A publisher of a DDS topic.
+/// Publisher of a DDS topic.
 pub(crate) struct DdsPublisher {
     topic: String,
     // Dropped before the writer, so that the publisher leaves the graph first.
     _listed: Listed,
     writer: Writer<Ear>,
     bond: Arc<Bond>,
-    /// True if subscriptions that come later get what is published now.
+    /// True if subscriptions that are created later get messages that are published now.
     latched: bool,
 }
 

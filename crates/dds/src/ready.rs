@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use crate::matches::Bond;
 
-/// The time between two looks, while there is something to look at.
+/// Time between two looks, while there is a match to look at.
 const INTERVAL: Duration = Duration::from_millis(1);
 
-/// The thread that looks after the matches of a domain, for as long as this lives.
+/// Thread that looks after the matches of a domain, until this value is dropped.
 pub(crate) struct Ready {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -56,12 +56,12 @@ impl Shared {
     }
 }
 
-/// The list of bonds with matches that may not listen yet, for those who add to it.
+/// Handle that adds to the list of bonds with matches that may not listen yet.
 #[derive(Clone)]
 pub(crate) struct Watch(Weak<Shared>);
 
 impl Watch {
-    /// Has the bond look after itself until it is sure of all its matches.
+    /// Makes the thread look at the bond until all of its matches are sure to listen.
     pub(crate) fn add(&self, bond: &Arc<Bond>) {
         if let Some(shared) = self.0.upgrade() {
             shared.lock().bonds.push(Arc::downgrade(bond));

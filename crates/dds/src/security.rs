@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::options::EnvError;
 
-/// The files of an enclave, and the properties that name them to the library.
+/// Files of an enclave, with the library's properties that name them.
 const FILES: [(&str, &str); 6] = [
     ("dds.sec.auth.identity_ca", "identity_ca.cert.pem"),
     ("dds.sec.auth.identity_certificate", "cert.pem"),
@@ -17,10 +17,10 @@ const FILES: [(&str, &str); 6] = [
     ("dds.sec.access.permissions", "permissions.p7s"),
 ];
 
-/// Certificates that hold no longer; the file need not be there.
+/// File of revoked certificates, which may be missing.
 const REVOKED: (&str, &str) = ("org.eclipse.cyclonedds.sec.auth.crl", "crl.pem");
 
-/// The plugins, which are linked into the program.
+/// Properties that name the plugins, which are linked into the program.
 const PLUGINS: [(&str, &str); 9] = [
     ("dds.sec.auth.library.path", "dds_security_auth"),
     ("dds.sec.auth.library.init", "init_authentication"),
@@ -33,7 +33,7 @@ const PLUGINS: [(&str, &str); 9] = [
     ("dds.sec.access.library.finalize", "finalize_access_control"),
 ];
 
-/// A name and a value that a participant is created with.
+/// Name and value of a participant's property.
 pub(crate) type Property = (String, String);
 
 /// Security that a participant should have.
@@ -41,10 +41,10 @@ pub(crate) type Property = (String, String);
 pub(crate) enum Security {
     #[default]
     Off,
-    /// The files are in this folder, or nobody joins.
+    /// Security with the files in this folder, which must be there.
     #[cfg(feature = "security")]
     Enclave(PathBuf),
-    /// The files are in this keystore, in the folder of the enclave.
+    /// Security with the files of the enclave in this keystore.
     Keystore {
         keystore: Option<PathBuf>,
         /// False if the participant joins without security where files are missing: `ROS_SECURITY_STRATEGY`.
@@ -52,12 +52,12 @@ pub(crate) enum Security {
     },
 }
 
-/// The files of an enclave cannot be used.
+/// Error of files of an enclave that cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Missing(pub(crate) String);
 
 impl Security {
-    /// Reads what the environment says, in the words of rcl.
+    /// Reads the environment variables of rcl.
     pub(crate) fn from_variables(variable: &impl Fn(&'static str) -> Option<String>) -> Result<Self, EnvError> {
         if variable("ROS_SECURITY_ENABLE").as_deref() != Some("true") {
             return Ok(Self::Off);
@@ -97,7 +97,7 @@ impl Security {
     }
 }
 
-/// The folder of an enclave, whose name is that of a node: absolute, with slashes.
+/// Returns the folder of an enclave, whose name is absolute, with slashes, as that of a node.
 fn folder(keystore: &Path, enclave: &str) -> PathBuf {
     let mut folder = keystore.join("enclaves");
     folder.extend(enclave.split('/').filter(|part| !part.is_empty()));

@@ -17,13 +17,14 @@ use crate::names;
 use crate::nodes::{DdsNode, Listed};
 use crate::user_data::Pair;
 
-/// The most responses that wait for their clients to be matched; beyond that, the oldest are lost. Only a client's first few wait.
+/// Largest number of responses that wait for their clients to be matched. Beyond that, the oldest one is lost. Only the first
+/// few responses to a client wait.
 const OWED_MAX: usize = 64;
 
 /// Number of requests that are kept where the quality of service has no limit, so that memory is bounded.
 const KEEP_ALL: usize = 8192;
 
-/// A request, and whose it is. That is looked up at once: the client may be gone when it is taken.
+/// Request with its client, which is looked up on arrival because it may have gone when the request is taken.
 struct Asked {
     sample: Sample,
     requester: Handle,
@@ -44,7 +45,7 @@ impl Receive for Requests {
     }
 }
 
-/// The writer of responses, and the responses that cannot be sent yet.
+/// Writer of responses, with the responses that cannot be sent yet.
 struct Responses {
     service: String,
     writer: Writer<Ear>,
@@ -52,7 +53,7 @@ struct Responses {
     owed: Mutex<VecDeque<Owed>>,
 }
 
-/// A response whose client cannot be reached yet: discovery tells of its two ends apart from each other.
+/// Response whose client cannot be reached yet: discovery finds the client's two ends at different times.
 struct Owed {
     requester: Handle,
     bytes: Vec<u8>,
@@ -80,7 +81,7 @@ impl Responses {
         self.writer.write(bytes).map_err(refused)
     }
 
-    /// Sends what can be sent now.
+    /// Sends the waiting responses whose clients can be reached now.
     fn pay(&self) {
         let mut owed = self.owed.lock().unwrap_or_else(PoisonError::into_inner);
         let mut due = Vec::new();
@@ -102,7 +103,7 @@ impl Responses {
     }
 }
 
-/// The requests of a service.
+/// Source of a service's requests.
 pub(crate) struct DdsRequests {
     // Dropped before reader and writer, so that the server leaves the graph first.
     _listed: Listed,
@@ -182,11 +183,11 @@ impl Source for DdsRequests {
     }
 }
 
-/// The way back to the client that sent a request.
+/// Way of a response to the client that sent the request.
 pub(crate) struct DdsReply {
     responses: Arc<Responses>,
     header: Header,
-    /// The client's writer.
+    /// Writer of the client.
     requester: Handle,
 }
 

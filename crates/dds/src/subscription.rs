@@ -13,7 +13,7 @@ use crate::matches::{Bond, Ear, End, Matched};
 use crate::names;
 use crate::nodes::{DdsNode, Listed};
 
-/// A subscription of a DDS topic.
+/// Subscription of a DDS topic.
 struct DdsSubscription {
     // Dropped before the reader, so that the subscription leaves the graph first.
     _listed: Listed,

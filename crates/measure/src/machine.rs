@@ -65,10 +65,11 @@ pub struct CoreError {
     allowed: CoreSet,
 }
 
-/// Returns the core that was asked for, or the last one: interrupts and other programs tend to be on the first.
+/// Returns the core `asked`, or else the last core that the process may use: interrupts and other programs tend to be on the
+/// first one.
 ///
 /// # Errors
-/// If the process may not use it.
+/// If the process may not use the core that was asked for.
 pub fn choose_core(asked: Option<u16>, allowed: &CoreSet) -> Result<u16, CoreError> {
     let last = allowed.as_slice().last().copied().unwrap_or(0);
     match asked {

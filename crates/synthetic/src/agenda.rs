@@ -13,9 +13,9 @@ use super::{lock, nanos};
 /// Destination of a message.
 #[derive(Clone)]
 pub(super) enum Outlet {
-    /// To the subscriptions of an in-process topic.
+    /// The subscriptions of an in-process topic.
     Topic(Publisher<Message>),
-    /// To a service, a client or a waitable.
+    /// A service, a client or a waitable.
     Mailbox(Arc<Mailbox>),
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Message {
     pub(super) published: Instant,
 }
 
-/// A bounded queue that tells an entity of what is put into it: the oldest makes room for a new one.
+/// Bounded queue that notifies an entity of new messages. The oldest message makes room for a new one.
 pub(super) struct Mailbox {
     depth: usize,
     content: Mutex<Content>,
@@ -88,7 +88,7 @@ impl Source for MailboxSource {
     }
 }
 
-/// The messages of a release: where they go, and when the next ones do.
+/// Messages of a release: their destinations, and the times of the next ones.
 pub(super) struct Messages {
     arrivals: Arrivals,
     outlets: Arc<[Outlet]>,
@@ -109,7 +109,7 @@ pub(super) struct Agenda {
     end_ns: u64,
 }
 
-/// Something that is due; to be done without a lock.
+/// Entry that is due. It is handled without the agenda's lock.
 pub(super) enum Due {
     Message(Arc<[Outlet]>),
     Wake(Waker),

@@ -21,10 +21,10 @@ use super::{RealOutcome, RealPollingPoint, RealRun, SyntheticError, lock, nanos}
 pub(super) struct System {
     pub(super) executors: Vec<Executor>,
     pub(super) world: Arc<World>,
-    /// By executor.
+    /// Records, by executor.
     pub(super) records: Vec<Record>,
     runs: Arc<Mutex<Vec<RealRun>>>,
-    /// Entities live as long as their handles.
+    /// Handles of the entities, which live as long as these.
     _entities: Vec<Box<dyn Any>>,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct System {
 #[derive(Clone, Default)]
 pub(super) struct Record {
     pub(super) events: Arc<Mutex<Vec<(Instant, TraceEvent)>>>,
-    /// By the index of the entity.
+    /// Numbers of the callbacks, by the index of the entity.
     pub(super) callbacks: Vec<usize>,
 }
 
@@ -60,7 +60,7 @@ impl System {
     }
 }
 
-/// Builds the scenario's system; `pace` is asked for once, when the clock is there.
+/// Builds the scenario's system. It calls `pace` once, when the clock exists.
 pub(super) fn build(
     scenario: &Scenario,
     options: ContextOptions,
@@ -151,7 +151,7 @@ enum Inlet {
     Mailbox(Arc<Mailbox>),
 }
 
-/// By callback. A subscription that is sent messages by its own name has a topic to itself.
+/// Returns the inlets, by callback. A subscription that is sent messages by its own name has a topic of its own.
 fn inlets(scenario: &Scenario) -> Vec<Inlet> {
     let sent_to = scenario.callbacks.iter().flat_map(|callback| &callback.publishes);
     let sent_to: Vec<&String> = sent_to.chain(scenario.releases.iter().flat_map(|release| &release.to)).collect();

@@ -28,7 +28,7 @@ use rospin_scenario::{CheckError, Scenario};
 use self::build::System;
 use self::world::{Pace, World};
 
-/// Time to build the system before its zero; more only lets a slow machine begin late.
+/// Time for building the system before its zero. If it is too short, a slow machine begins late.
 const LEAD: Duration = Duration::from_millis(20);
 /// Time between two calls of the function that shows progress.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
@@ -127,7 +127,7 @@ fn spin(world: &World, executor: &Executor, plan: &rospin_scenario::Executor) ->
     executor.spin(SpinOptions::new()).map(|_| ())
 }
 
-/// Halts every executor at its time, tells the progress, and returns when all are halted.
+/// Halts every executor at its time, reports the progress, and returns when all are halted.
 fn watch(system: &System, scenario: &Scenario, progress: &dyn Fn(f64), one_returned: &dyn Fn() -> bool) {
     let world = &*system.world;
     let stop_ns = |plan: &rospin_scenario::Executor| plan.stop.map_or(world.end_ns, nanos).min(world.end_ns);
@@ -147,7 +147,7 @@ fn watch(system: &System, scenario: &Scenario, progress: &dyn Fn(f64), one_retur
     }
 }
 
-/// A panic of the engine itself is a bug: let it through.
+/// Returns the thread's result. A panic of the engine itself is a bug, and is passed on.
 fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

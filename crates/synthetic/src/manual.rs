@@ -19,7 +19,7 @@ use super::{RealOutcome, SyntheticError, lock, nanos};
 /// its epoch.
 const SYSTEM_START: Instant = Instant::from_millis(1_000_000_000_000);
 
-/// A pick of the scheduler's.
+/// Decision of a scheduler: a pick.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Decision {
     /// Number of the callback in the scenario.
@@ -90,7 +90,7 @@ struct Driver {
 }
 
 impl Driver {
-    /// Runs one callback after the other, each time the most urgent executor's that has one.
+    /// Runs one callback after the other, each time that of the most urgent executor that has one.
     fn run_above(&self, os_priority: Option<u8>) {
         loop {
             let plan = |executor: usize| &self.scenario.executors[executor];
@@ -114,7 +114,7 @@ impl Driver {
         (nanos(plan.start)..stop_ns).contains(&self.world.now_ns())
     }
 
-    /// Says whether there was a callback to run.
+    /// Runs a callback of the executor. Returns true if there was one to run.
     fn run_one(&self, executor: usize) -> bool {
         match self.executors[executor].spin(SpinOptions::spin_once().timeout(Duration::ZERO)) {
             Ok(_) => true,
@@ -158,9 +158,9 @@ fn decisions(system: &System) -> Vec<Decision> {
 /// Instants at which timers may be due next. The engine sleeps until them by itself, but under a manual clock the driver has to
 /// know them. At a superfluous instant the executor spins without any effect.
 struct Alarms {
-    /// By callback: the last due time that was served, and when it was.
+    /// For each callback, the last due time that was served, and the time at which it was.
     served: Vec<Option<(u64, u64)>>,
-    /// By executor, and how many of its events were seen.
+    /// For each executor, its record, and the number of its events that were read.
     records: Vec<(Record, usize)>,
 }
 

@@ -39,7 +39,7 @@ fn on_the_engine(scenario: &Scenario) -> Behaviour {
     Behaviour { decisions, polling_points: outcome.polling_points }
 }
 
-/// Notes what the simulator's schedulers pick, and in which executor.
+/// Record of the picks of the simulator's schedulers, with the executor of each.
 #[derive(Default)]
 struct Picks(Vec<(usize, Decision)>);
 
@@ -70,7 +70,7 @@ fn in_the_simulator(scenario: &Scenario) -> Behaviour {
     Behaviour { decisions, polling_points: points.collect() }
 }
 
-/// The first difference, in words.
+/// Returns the first difference in words; `None` if there is none.
 fn difference(scenario: &Scenario) -> Option<String> {
     let (engine, simulator) = (on_the_engine(scenario), in_the_simulator(scenario));
     if engine == simulator {
@@ -101,7 +101,8 @@ impl Generator {
         low + self.0.below(high - low + 1)
     }
 
-    /// So many steps, on a coarse grid half of the time: things that happen at one instant are the interesting ones.
+    /// Returns a random number of steps. Half of the numbers are multiples on a coarse grid, because events at the same instant
+    /// are the interesting ones.
     fn steps(&mut self, low: u64, high: u64) -> Duration {
         let steps = self.between(low, high);
         let steps = if self.chance(50) { steps.next_multiple_of(10).min(high.max(10)) } else { steps };
@@ -289,7 +290,7 @@ impl Generator {
     }
 }
 
-/// Leaves out whatever the difference does not need, one thing after the other.
+/// Removes parts of a scenario, one after the other, as long as the difference remains.
 fn shrink(mut scenario: Scenario) -> Scenario {
     let differs = |smaller: &Scenario| smaller.check().is_ok() && difference(smaller).is_some();
     loop {
@@ -345,7 +346,7 @@ fn smaller(scenario: &Scenario) -> Vec<Scenario> {
     candidates
 }
 
-/// The seed that was asked for, or all of them.
+/// Returns the requested seed, or all seeds.
 fn seeds() -> std::ops::Range<u64> {
     match std::env::var("ROSPIN_TEST_SEED").ok().and_then(|seed| seed.parse().ok()) {
         Some(seed) => seed..seed + 1,

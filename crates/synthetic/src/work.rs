@@ -73,14 +73,14 @@ impl Work {
         Self { callback, world, draws, awaits: plan.awaits.len(), os_priority, outlets, runs }
     }
 
-    /// The whole of a synchronous callback.
+    /// Runs a whole synchronous callback.
     pub(super) fn run(&self, release: Instant) {
         let start_ns = self.world.now_ns();
         self.first_segment();
         self.end(release, start_ns);
     }
 
-    /// The whole of an asynchronous callback.
+    /// Runs a whole asynchronous callback.
     pub(super) async fn run_async(self: Arc<Self>, release: Instant) {
         let start_ns = self.world.now_ns();
         self.first_segment();

@@ -13,7 +13,7 @@ use super::{lock, nanos};
 
 /// Way in which time passes.
 pub(super) enum Pace {
-    /// By itself: the scenario's zero, and how long one of its seconds is in seconds.
+    /// Time passes by itself. `start` is the scenario's zero, and `scale` the length of one of its seconds in seconds.
     Real { start: Instant, scale: f64 },
     /// Callbacks move the clock, which shows [`MANUAL_ZERO`] at the beginning.
     #[cfg_attr(not(test), expect(dead_code, reason = "for the test of parity"))]
@@ -26,7 +26,7 @@ pub(super) const MANUAL_ZERO: Instant = Instant::from_millis(1_000);
 
 /// Executors other than the one whose callback runs, under a manual clock.
 pub(super) trait Others: Send + Sync {
-    /// Runs whatever is ready in executors that are more urgent than that, until nothing is; that takes time.
+    /// Runs everything that is ready in executors that are more urgent than `os_priority`. That takes time on the clock.
     fn preempt(&self, os_priority: u8);
     /// Returns the next time after now at which one of the executors may have something to do.
     fn next_ns(&self) -> Option<u64>;
@@ -36,13 +36,13 @@ pub(super) trait Others: Send + Sync {
 pub(super) struct World {
     clock: Clock,
     pace: Pace,
-    /// Of the scenario; times in nanoseconds are the scenario's everywhere here.
+    /// End of the scenario. All times in nanoseconds in this file are the scenario's.
     pub(super) end_ns: u64,
     agenda: Mutex<Agenda>,
-    /// The agenda has a new first entry, or the run is over.
+    /// Signal that the agenda has a new first entry, or that the run is over.
     changed: Condvar,
     closed: Mutex<bool>,
-    /// With a manual clock, as long as it is driven.
+    /// The other executors, while a manual clock is driven.
     others: Mutex<Option<Arc<dyn Others>>>,
 }
 
@@ -59,7 +59,7 @@ impl World {
         }
     }
 
-    /// Now, on the engine's clock.
+    /// Returns the present time, on the engine's clock.
     pub(super) fn now(&self) -> Instant {
         self.clock.now()
     }
@@ -68,7 +68,7 @@ impl World {
         self.scenario_ns(self.now())
     }
 
-    /// A reading of the engine's steady clock as the scenario's time.
+    /// Converts a reading of the engine's steady clock to the scenario's time.
     pub(super) fn scenario_ns(&self, at: Instant) -> u64 {
         match &self.pace {
             Pace::Real { start, scale } => (at.saturating_since(*start).as_nanos() as f64 / scale) as u64,
@@ -84,7 +84,7 @@ impl World {
         }
     }
 
-    /// The scenario's zero, on the engine's steady clock.
+    /// Returns the scenario's zero, on the engine's steady clock.
     pub(super) fn zero(&self) -> Instant {
         match &self.pace {
             Pace::Real { start, .. } => *start,
@@ -94,7 +94,7 @@ impl World {
 
     // ---- for callbacks ----
 
-    /// Takes that long, by the scenario, on a thread of that priority.
+    /// Spends `time` of the scenario on a thread of priority `os_priority`.
     pub(super) fn spend(&self, time: Duration, os_priority: u8) {
         match &self.pace {
             Pace::Real { .. } => burn(self.scaled(time)),
@@ -102,15 +102,15 @@ impl World {
         }
     }
 
-    /// To be called when a segment of a callback ends, after it published. In manual time, what happens at this very instant
-    /// happens before the activation is handed back.
+    /// Handles the end of a callback's segment. Call it after the callback published. In manual time, events of this very
+    /// instant happen before the activation is completed.
     pub(super) fn segment_ends(&self) {
         if let Pace::Manual(_) = self.pace {
             self.fire_due(self.now_ns());
         }
     }
 
-    /// Has `waker` called after that time, by the scenario; says when that is.
+    /// Makes the agenda call `waker` after `wait` of the scenario's time. Returns the time of that call.
     pub(super) fn wake_after(&self, wait: Duration, waker: Waker) -> u64 {
         let at_ns = self.now_ns().saturating_add(nanos(wait));
         lock(&self.agenda).enter_wake(at_ns, waker);
@@ -143,8 +143,8 @@ impl World {
         *lock(&self.others) = others;
     }
 
-    /// Manual time: a callback runs for so long, and whatever is more urgent interrupts it. What happens when its time is
-    /// over is left: what it publishes then comes first.
+    /// Lets a callback run for `left_ns` in manual time, while more urgent executors interrupt it. Events at the very end are
+    /// left, so that the callback's own messages come before them.
     fn pass(&self, clock: &ManualClock, mut left_ns: u64, os_priority: u8) {
         let others = lock(&self.others).clone();
         loop {
@@ -194,15 +194,15 @@ impl World {
         thread::sleep(self.left_until(at_ns).min(at_most));
     }
 
-    /// Real time left until then; before the scenario's zero that is more than the scenario's time.
+    /// Returns the real time that is left until `at_ns`. Before the scenario's zero that is more than the scenario's time.
     fn left_until(&self, at_ns: u64) -> Duration {
         let at = self.zero() + self.scaled(Duration::from_nanos(at_ns));
         at.saturating_since(self.now())
     }
 }
 
-/// Burns that much of the calling thread's processor time: being preempted does not shorten it. Asks the clock all the
-/// time, so that it is exact for the short callbacks of a scaled scenario, too.
+/// Burns `work` of the calling thread's processor time, which is not shortened if the thread is preempted. It reads the clock
+/// all the time, so that it is exact even for the short callbacks of a scaled scenario.
 pub(crate) fn burn(work: Duration) {
     let used = || {
         let time = clock_gettime(ClockId::ThreadCPUTime);

@@ -30,7 +30,7 @@ mod sealed {
         fn apply(&self, pose: &Opaque, header: Header) -> Self;
     }
 
-    /// A transform.
+    /// Transform, in a form that only the buffer uses.
     #[derive(Debug)]
     pub struct Opaque(pub(crate) Pose);
 }

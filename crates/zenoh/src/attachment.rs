@@ -4,16 +4,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use zenoh::bytes::ZBytes;
 
-/// The identity of a publisher or client.
+/// Identity of a publisher or client.
 pub(crate) type Gid = [u8; 16];
 
 const LENGTH: usize = 8 + 8 + 1 + size_of::<Gid>();
 
-/// The attachment of `rmw_zenoh_cpp`: two little-endian integers, and the sender behind its length.
+/// Attachment of `rmw_zenoh_cpp`: two little-endian integers, and the sender behind its length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Attachment {
     pub(crate) number: i64,
-    /// Nanoseconds since 1970.
+    /// Time of sending, in nanoseconds since 1970.
     pub(crate) sent_ns: i64,
     pub(crate) source: Gid,
 }
@@ -34,7 +34,7 @@ impl Attachment {
         bytes
     }
 
-    /// Decodes an attachment. Returns `None` if the bytes are none of `rmw_zenoh_cpp`'s.
+    /// Decodes an attachment; `None` if the bytes are not an attachment of `rmw_zenoh_cpp`.
     pub(crate) fn decode(bytes: &ZBytes) -> Option<Self> {
         // Later versions of `rmw_zenoh_cpp` may append more fields.
         if bytes.len() < LENGTH {

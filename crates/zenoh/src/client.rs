@@ -22,13 +22,13 @@ use crate::names::{Endpoint, ZenohNode};
 use crate::payload::contiguous;
 use crate::session::Session;
 
-/// A timeout that never passes, the same as in rmw_zenoh_cpp.
+/// Timeout that never passes, the same as in rmw_zenoh_cpp.
 const FOREVER: Duration = Duration::from_millis(u64::MAX);
 
-/// The payload of a response, or the reason why there is none.
+/// Payload of a response, or the reason for which there is none.
 type Outcome = Result<ZBytes, String>;
 
-/// A client of a service.
+/// Client of a service.
 pub(crate) struct ZenohClient {
     service: String,
     session: Session,
@@ -77,7 +77,7 @@ impl ZenohClient {
     }
 }
 
-/// Notes the token of a server, on Zenoh's threads.
+/// Notes that a server's token appeared or disappeared. Zenoh's threads call it.
 fn note(calls: &Weak<Calls<Outcome>>, grace: &Arc<Grace>, token: &Sample) {
     let Some(live) = calls.upgrade() else { return };
     let id = token.key_expr().as_bytes();
@@ -94,16 +94,16 @@ fn note(calls: &Weak<Calls<Outcome>>, grace: &Arc<Grace>, token: &Sample) {
     }
 }
 
-/// A call on Zenoh's side: it lives until Zenoh has ended its query.
+/// Zenoh's side of a call, which lives until Zenoh has ended its query.
 struct Query {
     calls: Arc<Calls<Outcome>>,
     number: i64,
-    /// The reason that the last server gave which did not answer.
+    /// Reason that the last refusing server gave.
     refusal: Mutex<Option<String>>,
 }
 
 impl Query {
-    /// Takes the answer of a server. The first response counts; a service should have one server.
+    /// Handles the answer of a server. The first response counts; a service should have one server.
     fn hear(&self, reply: Reply) {
         match reply.into_result() {
             Ok(sample) => self.calls.respond(self.number, Ok(sample.payload().clone())),
@@ -151,13 +151,13 @@ impl Matches for ZenohClient {
     }
 }
 
-/// A call under way.
+/// Call that waits for its response.
 struct ZenohCall {
     service: String,
     number: i64,
     receiver: oneshot::Receiver<Outcome>,
     calls: Arc<Calls<Outcome>>,
-    /// Tells that the servers have gone, also when the client was dropped meanwhile.
+    /// Matches, which report the end of the servers even if the client was dropped meanwhile.
     _matched: Arc<Matched>,
 }
 

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use crate::attachment::Gid;
 
-/// The number of publishers that are followed. With more of them one is forgotten, and begins anew with its next message.
+/// Largest number of publishers that are followed. With more of them one is forgotten, and begins anew with its next message.
 const PUBLISHERS_MAX: usize = 1024;
 
-/// The last message number of each publisher.
+/// Last message number of each publisher.
 #[derive(Default)]
 pub(crate) struct Gaps {
     last: BTreeMap<Gid, i64>,
 }
 
 impl Gaps {
-    /// Notes a message, and returns how many are missing before it.
+    /// Notes a message. Returns the number of messages that are missing before it.
     pub(crate) fn arrived(&mut self, publisher: Gid, number: i64) -> u64 {
         if self.last.len() == PUBLISHERS_MAX && !self.last.contains_key(&publisher) {
             self.last.pop_first();

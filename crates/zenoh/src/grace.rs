@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The time between the end of the last server and the end of the calls that wait for it: longer than a response is under
-/// way on a busy machine.
+/// Time between the end of the last server and the end of the calls that wait for it: longer than a response is on its way on a
+/// busy machine.
 pub(crate) const GRACE: Duration = Duration::from_secs(1);
 
 type Act = Box<dyn FnOnce() + Send>;
 
-/// Things that are done after [`GRACE`], on a thread that is there while there are any.
+/// Actions that run after [`GRACE`], on a thread that exists while there are any.
 #[derive(Default)]
 pub(crate) struct Grace(Mutex<State>);
 
@@ -31,7 +31,7 @@ impl Grace {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has that done when the grace is over. It must neither block nor panic.
+    /// Runs `act` when the grace is over. It must neither block nor panic.
     pub(crate) fn then(self: &Arc<Self>, act: impl FnOnce() + Send + 'static) {
         let mut state = self.lock();
         state.acts.push_back((Instant::now() + GRACE, Box::new(act)));

@@ -9,8 +9,8 @@ use zenoh::Wait;
 use zenoh::pubsub::Subscriber;
 use zenoh::sample::SampleKind;
 
-/// Enters the tokens of a domain into the graph as long as the subscriber lives, on Zenoh's threads. Tokens of this
-/// session are left out: its nodes and endpoints are in the graph already.
+/// Enters the tokens of a domain into the graph until the subscriber is dropped, on Zenoh's threads. Tokens of this session are
+/// left out, because its nodes and endpoints are in the graph already.
 pub(crate) fn follow(session: &zenoh::Session, domain_id: u32, graph: &Arc<Graph>) -> zenoh::Result<Subscriber<()>> {
     let (own, graph) = (session.zid().to_string(), Arc::clone(graph));
     let tokens = session.liveliness().declare_subscriber(format!("@ros2_lv/{domain_id}/**")).history(true);
@@ -29,7 +29,7 @@ pub(crate) fn follow(session: &zenoh::Session, domain_id: u32, graph: &Arc<Graph
         .wait()
 }
 
-/// A token of the graph.
+/// Token of the graph.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Token<'a> {
     session: &'a str,

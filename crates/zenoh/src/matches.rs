@@ -13,10 +13,10 @@ use zenoh::sample::{Sample, SampleKind};
 use crate::names::{Endpoint, refused};
 use crate::session::Session;
 
-/// The other ends that a publisher, subscription or client is matched with.
+/// Matches of a publisher, subscription or client.
 pub(crate) struct Matched {
     state: Arc<Mutex<State>>,
-    /// True while there is one, to be read without the lock.
+    /// True while there is a match. It is read without the lock.
     is_any: Arc<AtomicBool>,
     _tokens: Subscriber<()>,
 }
@@ -34,7 +34,7 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl Matched {
-    /// Follows the tokens, and tells `observe` of each first, on Zenoh's threads.
+    /// Follows the tokens. Zenoh's threads call `observe` with each token first.
     pub(crate) fn observe(
         session: &Session,
         endpoint: &Endpoint,
@@ -86,7 +86,7 @@ fn note(state: &Mutex<State>, is_any: &AtomicBool, token: &Sample) {
 }
 
 impl Matched {
-    /// Returns true if there is one. Neither blocks nor locks.
+    /// Returns true if there is a match. Neither blocks nor locks.
     pub(crate) fn is_any(&self) -> bool {
         self.is_any.load(Ordering::Acquire)
     }

@@ -14,14 +14,14 @@ use crate::session::Session;
 
 const FORMAT: KeyExprFormat = KeyExprFormat::RmwZenoh;
 
-/// Stands for the hash of a type that has no hash. Humble's `rmw_zenoh_cpp` writes it for all types.
+/// Text in place of the hash of a type that has none. Humble's `rmw_zenoh_cpp` writes it for all types.
 const NO_HASH: &str = "TypeHashNotSupported";
 
 pub(crate) fn refused(error: impl std::fmt::Display) -> Refused {
     Refused(error.to_string())
 }
 
-/// A node of a session. It is in the graph as long as this lives.
+/// Node of a session, which is in the graph until this value is dropped.
 pub(crate) struct ZenohNode {
     pub(crate) session: Session,
     entity: NodeEntity,
@@ -44,12 +44,12 @@ impl ZenohNode {
     }
 }
 
-/// A publisher, subscription, server or client as the graph knows it.
+/// Publisher, subscription, server or client as an entry of the graph.
 pub(crate) struct Endpoint {
     /// Key of the endpoint's messages or requests.
     pub(crate) key: KeyExpr<'static>,
     pub(crate) gid: Gid,
-    /// The key expression of the tokens that it can be matched with.
+    /// Key expression of the tokens that it can be matched with.
     pub(crate) others: KeyExpr<'static>,
     token: KeyExpr<'static>,
 }
@@ -96,7 +96,7 @@ impl Endpoint {
         })
     }
 
-    /// Announces the endpoint to the network. It is in the graph as long as the token lives.
+    /// Announces the endpoint to the network. It is in the graph until the token is dropped.
     pub(crate) fn announce(&self, session: &Session) -> Result<LivelinessToken, Refused> {
         session.zenoh().liveliness().declare_token(&self.token).wait().map_err(refused)
     }

@@ -294,7 +294,7 @@ impl SessionOptions {
 }
 
 impl SessionOptions {
-    /// Returns a complaint if the session is to find others by itself and has found none.
+    /// Returns a complaint if the session should find others by itself and has found none.
     pub(crate) fn loneliness(&self, session: &zenoh::Session) -> Option<String> {
         let info = session.info();
         let is_alone = info.routers_zid().wait().next().is_none() && info.peers_zid().wait().next().is_none();
@@ -335,7 +335,7 @@ impl Default for SessionOptions {
     }
 }
 
-/// A list of texts as JSON5.
+/// Returns a list of texts as JSON5.
 fn list<'a>(items: impl IntoIterator<Item = &'a str>) -> String {
     format!("{:?}", items.into_iter().collect::<Vec<_>>())
 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use zenoh::bytes::ZBytes;
 
-/// Returns the bytes in one piece: without a copy, unless they arrived in several.
+/// Returns the bytes as one block, without a copy unless they arrived in several blocks.
 pub(crate) fn contiguous(bytes: ZBytes) -> Bytes {
     if bytes.slices().nth(1).is_some() {
         bytes.to_bytes().into_owned().into()

@@ -29,17 +29,17 @@ pub(crate) const KEEP_ALL: usize = 8192;
 /// while there is no new message.
 const HEARTBEAT: Duration = Duration::from_millis(500);
 
-/// A publisher of messages.
+/// Publisher of messages.
 pub(crate) struct ZenohPublisher {
     topic: String,
     gid: Gid,
-    /// True if subscriptions that come later get what is published now.
+    /// True if subscriptions that are created later get messages that are published now.
     latched: bool,
     /// True while Zenoh knows of a subscriber in another process, of ROS or not.
     has_subscribers: Arc<AtomicBool>,
     session: Session,
-    /// Locked while a message is sent, so that messages go out in the order of their numbers: subscriptions take gaps for
-    /// losses.
+    /// Output, which is locked while a message is sent, so that messages leave in the order of their numbers: subscriptions
+    /// take gaps for losses.
     output: Mutex<Output>,
     spare: Arc<Spare>,
     // The first field with an effect when it is dropped: the publisher leaves the graph.

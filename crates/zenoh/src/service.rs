@@ -15,7 +15,7 @@ use crate::names::{Endpoint, ZenohNode, refused};
 use crate::payload::contiguous;
 use crate::publisher::KEEP_ALL;
 
-/// The requests of a service.
+/// Source of a service's requests.
 pub(crate) struct ZenohRequests {
     // These are dropped in order: the token leaves the graph, the queryable gets no more requests, and the clients of the
     // remaining requests are told.
@@ -25,7 +25,7 @@ pub(crate) struct ZenohRequests {
     key: KeyExpr<'static>,
 }
 
-/// The reason why a request is invalid.
+/// Errors of an invalid request.
 #[derive(Debug, thiserror::Error)]
 enum RequestError {
     #[error("the request does not say which one it is and from whom")]
@@ -88,7 +88,7 @@ impl Source for ZenohRequests {
     }
 }
 
-/// The way back to the client of one request. If it is dropped, the client is told that there will be no response.
+/// Way of a response to the client of one request. If it is dropped, the client is told that there will be no response.
 pub(crate) struct ZenohReply {
     query: Query,
     request: Attachment,

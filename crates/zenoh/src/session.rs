@@ -32,9 +32,9 @@ struct Inner {
     domain_id: usize,
     call_timeout: Duration,
     grace: Arc<Grace>,
-    /// The number of the next node or entity.
+    /// Number of the next node or entity.
     next_id: AtomicUsize,
-    /// The keys of all services that this session has had.
+    /// Keys of all services that this session has had.
     keys: Mutex<BTreeMap<String, KeyExpr<'static>>>,
     /// Transient local publishers of this session.
     latched: Mutex<BTreeSet<Gid>>,

@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use bytes::Bytes;
 use zenoh::bytes::ZBytes;
 
-/// The shortest payload whose memory is used again: the way back costs about as much as a small allocation.
+/// Length of the shortest payload whose memory is used again. The way back costs about as much as a small allocation.
 const LENGTH_MIN: usize = 4 << 10;
 /// Length of the longest buffer that is kept, so that no publisher keeps much memory.
 const LENGTH_MAX: usize = 1 << 20;
 /// Number of buffers that a publisher keeps.
 const SPARE_MAX: usize = 4;
 
-/// The buffers of a publisher that are not under way.
+/// Buffers of a publisher that hold no payload.
 #[derive(Default)]
 pub(crate) struct Spare(Mutex<Vec<Vec<u8>>>);
 
@@ -26,7 +26,7 @@ impl Spare {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a payload to be sent, and leaves memory for the next one in its place.
+    /// Takes a payload to send, and leaves memory for the next one in its place.
     pub(crate) fn lend(self: &Arc<Self>, payload: &mut Vec<u8>) -> ZBytes {
         if (LENGTH_MIN..=LENGTH_MAX).contains(&payload.len()) {
             let next = self.lock().pop().unwrap_or_default();
@@ -41,7 +41,7 @@ impl Spare {
     }
 }
 
-/// A payload under way.
+/// Payload on its way.
 struct Lent {
     bytes: Vec<u8>,
     home: Weak<Spare>,

@@ -21,7 +21,7 @@ use crate::payload::contiguous;
 use crate::publisher::KEEP_ALL;
 use crate::session::Session;
 
-/// A subscription of a Zenoh key.
+/// Subscription of a Zenoh key.
 struct ZenohSubscription {
     // These are dropped in order: the token leaves the graph, and then the subscriber gets no more messages.
     _token: LivelinessToken,
@@ -34,7 +34,7 @@ enum Ears {
     Latched { _subscriber: AdvancedSubscriber<()> },
 }
 
-/// Creates a subscription: its messages, and the publishers that it is matched with.
+/// Creates a subscription. Returns its reader, and the publishers that it is matched with.
 pub(crate) fn subscribe(
     node: &ZenohNode,
     topic: &FullName,

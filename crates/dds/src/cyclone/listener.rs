@@ -39,11 +39,11 @@ pub(crate) struct Found<'a> {
 
 /// Receiver of discovery's findings.
 pub(crate) trait Discover: Send + Sync + 'static {
-    /// A reader or writer is there; perhaps it was before.
+    /// Handles a reader or writer that exists. It may have been reported before.
     fn came(&self, found: &Found<'_>);
-    /// A reader or writer has gone.
+    /// Handles the end of a reader or writer.
     fn went(&self, guid: Guid, handle: Handle);
-    /// A participant is there, or has gone with all it had.
+    /// Handles a participant that exists, or that has gone with all of its readers and writers.
     fn participant(&self, guid: Guid, is_alive: bool);
 }
 

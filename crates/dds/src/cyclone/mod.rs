@@ -21,25 +21,25 @@ pub(crate) use entity::{Discovery, Participant, Probe, Reader, Writer};
 pub(crate) use listener::{Discover, Found, Listen, Receive};
 pub(crate) use sample::Sample;
 
-/// The id of a participant, reader or writer: one in the whole network, and the first twelve bytes are the participant's.
+/// Id of a participant, reader or writer, unique in the network. The first twelve bytes are those of the participant.
 pub(crate) type Guid = [u8; 16];
 
-/// The number of a reader or writer in this process. One that is elsewhere has one, too.
+/// Number of a reader or writer in this process. Readers and writers of other processes have numbers, too.
 pub(crate) type Handle = u64;
 
-/// Quality of service that a reader asks for, or a writer offers.
+/// Quality of service that a reader demands, or a writer offers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EntityQos<'a> {
     pub(crate) is_reliable: bool,
     pub(crate) is_transient_local: bool,
-    /// `None` keeps all.
+    /// Depth of the history; `None` keeps all.
     pub(crate) depth: Option<usize>,
     /// True if ends of the same participant are not matched.
     pub(crate) ignores_own: bool,
     pub(crate) user_data: &'a [u8],
 }
 
-/// An error of the library.
+/// Error code of the library.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Code(i32);
 

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use super::Code;
 use super::ffi::{self, RawSample, SerType};
 
-/// A message that arrived: encapsulation header and payload, where the library or the writer left them.
+/// Message that arrived: encapsulation header and payload, in the memory of the library or the writer.
 #[derive(Debug)]
 pub(crate) struct Sample(NonNull<RawSample>);
 
@@ -39,8 +39,8 @@ impl AsRef<[u8]> for Sample {
 }
 
 impl Sample {
-    /// Its number among those of its writer, which leave nothing out. `None` if it did not come over the network: nothing is
-    /// missing there.
+    /// Returns its number among the samples of its writer, which are numbered without gaps; `None` if it did not come over the
+    /// network, where nothing gets lost.
     pub(crate) fn number(&self) -> Option<u64> {
         // SAFETY: the sample lives as long as this value has a reference count of it.
         let number = unsafe { ffi::rospin_dds_sample_number(self.0.as_ptr()) };
@@ -62,13 +62,13 @@ impl Drop for Sample {
     }
 }
 
-/// Memory of messages that were sent, for those that will be: fresh memory has to be filled with zeros by the operating system
-/// first. No more than so many, and none that is larger than that.
+/// Memory of messages that were sent, for later ones: the operating system would have to fill fresh memory with zeros first.
+/// The number of vectors and their lengths are limited.
 static SPARE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 const SPARE_MAX: usize = 32;
 const SPARE_SIZE_MAX: usize = 256 << 10;
 
-/// Keeps the vector's memory for later, if there is room. Waits for nobody.
+/// Keeps the vector's memory for later, if there is room. Never blocks.
 fn keep(mut spare: Vec<u8>) {
     if spare.capacity() <= SPARE_SIZE_MAX
         && let Ok(mut kept) = SPARE.try_lock()
@@ -79,7 +79,7 @@ fn keep(mut spare: Vec<u8>) {
     }
 }
 
-/// Up to here a message is copied behind what the library keeps of it: one allocation rather than two.
+/// Length up to which a message is copied behind the library's data about it, which saves an allocation.
 const COPIED_MAX: usize = 2048;
 
 /// Sends what is in `bytes`, and leaves the vector empty. Its memory is sent itself if there is much of it.

@@ -190,10 +190,11 @@ pub enum CheckFailed {
     Broken(String),
 }
 
-/// Simulates with all oracles.
+/// Simulates the scenario with all oracles.
 ///
 /// # Errors
-/// If a rule is broken. The report has the scenario and `replay`, the command that repeats it.
+/// If the scenario cannot be simulated, or a rule is broken. The report has the scenario and `replay`, the command that repeats
+/// it.
 pub fn check(scenario: &Scenario, seed: u64, replay: &str) -> Result<Outcome, CheckFailed> {
     let mut oracles = Oracles::new(scenario);
     let outcome = Simulation::new(scenario)?.seed(seed).observe(&mut oracles).run()?;
