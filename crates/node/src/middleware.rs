@@ -164,7 +164,8 @@ pub trait ReplyEnd: Send + 'static {
     /// If the response is lost.
     fn send(self: Box<Self>, payload: Vec<u8>) -> Result<(), Refused>;
 
-    /// Tells the client, where the middleware can do that, that its request is not answered, with the reason.
+    /// Tells the client, where the middleware can do that, that its request could not be decoded. `reason` is the decoder's
+    /// error.
     fn refuse(self: Box<Self>, reason: &str);
 }
 

@@ -23,7 +23,8 @@ const DEFAULTS: &str = r#"{
             autoconnect_strategy: { peer: { to_router: "always", to_peer: "greater-zid" } },
         },
     },
-    // Zenoh's cache for transient local publishers tells messages apart by their time stamps, so every mode sets them.
+    // Zenoh's publishers with a cache, which transient local ones are, number their messages by time stamps unless they are
+    // reliable. Without time stamps, Zenoh does not create them, so every mode sets them.
     timestamping: { enabled: { router: true, peer: true, client: true } },
     queries_default_timeout: 600000,
     transport: {

@@ -43,13 +43,15 @@ struct Inner {
 impl Session {
     /// Opens a session.
     ///
-    /// The first one of a process starts Zenoh's threads, which all of them share. They have the scheduling and the cores of
-    /// the calling thread, see [`Context::start_threads`](rospin_engine::Context::start_threads).
+    /// The first session of a process starts Zenoh's threads, which all sessions share. They have the scheduling and the cores
+    /// of the calling thread, see [`Context::start_threads`](rospin_engine::Context::start_threads).
     ///
-    /// Blocks until the endpoints that it connects to have been reached, or half a second has passed: a peer goes on
-    /// without them, and connects when they are there. A [client](crate::Mode::Client) fails at once if there is no
-    /// router. If a peer reaches nobody that it is to connect to, a warning says so.
+    /// Blocks until the session has reached the endpoints that it connects to, or half a second has passed. A peer then
+    /// continues without them, and connects when they appear. A [client](crate::Mode::Client) fails at once if there is no
+    /// router. If a peer reaches none of the endpoints that it should connect to, the log has a warning.
     ///
+    /// # Errors
+    /// If the configuration is invalid, an address to listen on is taken, or a client finds no router.
     /// # Errors
     /// If the configuration is invalid, an address to listen on is taken, or a client finds no router.
     ///
