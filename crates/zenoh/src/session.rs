@@ -52,8 +52,6 @@ impl Session {
     ///
     /// # Errors
     /// If the configuration is invalid, an address to listen on is taken, or a client finds no router.
-    /// # Errors
-    /// If the configuration is invalid, an address to listen on is taken, or a client finds no router.
     ///
     /// # Panics
     /// In a Tokio runtime of the kind `current_thread`, which Zenoh does not work in.
