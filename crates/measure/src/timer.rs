@@ -41,7 +41,8 @@ pub struct Turn {
     pub period: Duration,
     /// Number of due times.
     pub firings: u64,
-    /// Offset of the due times within Tokio's milliseconds, which decides how late its timers are.
+    /// Offset of the due times within a millisecond. The lateness of Tokio's timers depends on it, because they have a
+    /// resolution of 1 ms.
     pub phase: Duration,
 }
 
@@ -53,8 +54,8 @@ impl Turn {
     }
 }
 
-/// Fires as often as the turn says in a bare loop that sleeps to absolute due times, on a thread that has `options`. Returns how
-/// late each start was, in microseconds.
+/// Runs the turn in a bare loop that sleeps to absolute due times, on a thread with `options`. Returns the lateness of each
+/// start, in microseconds.
 #[must_use]
 pub fn run_bare(options: &ThreadOptions, turn: Turn) -> Vec<f64> {
     // Done before the grid begins, because an ordinary thread may have to wait long until it is set up.
@@ -64,8 +65,7 @@ pub fn run_bare(options: &ThreadOptions, turn: Turn) -> Vec<f64> {
     lateness.into_us()
 }
 
-/// Fires as often as the turn says with a timer of an executor that catches up. Returns the lateness of each start, in
-/// microseconds.
+/// Runs the turn with a timer of an executor that catches up. Returns the lateness of each start, in microseconds.
 ///
 /// # Errors
 /// If the timer cannot be created, or the executor's spin fails.
