@@ -120,7 +120,7 @@ impl Change {
     }
 }
 
-/// The split of a callback in the middle; `None` where the parts would not do what the whole does.
+/// Returns the split of a callback in the middle; `None` if the parts together would not behave as the whole.
 pub(crate) fn split(scenario: &Scenario, callback: &str) -> Option<Change> {
     let plan = scenario.callbacks.iter().find(|plan| plan.name == callback)?;
     let rest = format!("{callback} rest");
@@ -135,7 +135,7 @@ pub(crate) fn split(scenario: &Scenario, callback: &str) -> Option<Change> {
     (!first.is_zero()).then(|| Change::Split { callback: callback.to_owned(), rest, first, second: whole - first })
 }
 
-/// Puts the second part behind the first one, also in chains; the deadline is that of both together.
+/// Inserts the second part behind the first one, also in chains. The deadline is that of both parts together.
 fn divide(scenario: &mut Scenario, callback: &str, rest: &str) {
     let Some(place) = scenario.callbacks.iter().position(|plan| plan.name == callback) else { return };
     let plan = &mut scenario.callbacks[place];

@@ -15,11 +15,11 @@ use rospin_scenario::{ExecutionTime, Fault, Pattern, Release, Scenario};
 use crate::analysis::Analysis;
 use crate::lower::{extra, longest};
 
-/// The time of all first releases, except that of the callback which has begun before.
+/// Time of all first releases, except that of the callback that has begun before.
 const INSTANT: Duration = Duration::from_nanos(1);
-/// The number of callbacks that are tried as the one which has begun before.
+/// Largest number of callbacks that are tried as the one that has begun before.
 const FIRST_MAX: usize = 32;
-/// The number of arrivals that are listed for a release with jitter.
+/// Largest number of arrivals that are listed for a release with jitter.
 const ARRIVALS_MAX: u32 = 4_096;
 
 impl Analysis<'_> {

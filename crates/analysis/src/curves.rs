@@ -1,6 +1,6 @@
 //! Arrival curves of bursts, of limits and of measurements.
 
-/// The number of spans that a curve keeps; after them it repeats.
+/// Largest number of spans that a curve keeps. Behind them it repeats.
 const SPANS_MAX: usize = 1_000;
 
 /// A curve by its spans: the shortest interval lengths from the first to the last of 1, 2, 3... arrivals. Beyond them, `count`
@@ -105,7 +105,7 @@ impl Curve {
 mod tests {
     use super::*;
 
-    /// The most that a list of times has in an interval of this length.
+    /// Returns the largest number of times that lie in an interval of this length.
     fn densest(times: &[u64], length: u64) -> u64 {
         let within =
             |from: &u64| times.partition_point(|at| *at < from + length) - times.partition_point(|at| at < from);

@@ -21,9 +21,9 @@ use crate::system::System;
 const LATE_MAX: usize = 8;
 /// Largest number of causes that are named for each late deadline.
 const CAUSES_MAX: usize = 3;
-/// The number of changes of each kind that are tried.
+/// Largest number of changes of each kind that are tried.
 const TRIES_MAX: usize = 64;
-/// The number of callbacks for which a split is tried.
+/// Largest number of callbacks for which a split is tried.
 const SPLITS_MAX: usize = 8;
 
 /// Deadline that is not proven to hold.
@@ -39,7 +39,7 @@ pub struct Late {
     pub causes: Vec<(String, Option<Duration>)>,
 }
 
-/// Deadlines that are not proven to hold, and why; none if some core has too much to do.
+/// Returns deadlines that are not proven to hold, with their causes; none if a core is overloaded.
 pub(crate) fn late(analysis: &Analysis<'_>, system: &System, budget: &Budget) -> Vec<Late> {
     if system.check_load().is_err() {
         return Vec::new();
@@ -99,7 +99,7 @@ pub(crate) fn late(analysis: &Analysis<'_>, system: &System, budget: &Budget) ->
     places.into_iter().zip(causes).map(told).collect()
 }
 
-/// Single changes with which all deadlines hold, those that change least first.
+/// Returns single changes with which all deadlines hold, the smallest ones first.
 pub(crate) fn changes(analysis: &Analysis<'_>, late: &[Late], budget: &Budget) -> Vec<Change> {
     let scenario = analysis.scenario();
     let holds = |change: &Change| !budget.is_spent() && analysis.of(&change.apply(scenario)).holds(budget);
@@ -118,7 +118,8 @@ pub(crate) fn changes(analysis: &Analysis<'_>, late: &[Late], budget: &Budget) -
     found
 }
 
-/// Late callbacks, and those of late chains, above those of their executor, as little as possible.
+/// Returns changes that raise late callbacks, and callbacks of late chains, above others of their executor, as little as
+/// possible.
 fn priorities(analysis: &Analysis<'_>, late: &[Late]) -> Vec<(String, Change)> {
     let Ok(system) = analysis.unloaded_system() else { return Vec::new() };
     let chains = &analysis.scenario().chains;
@@ -167,7 +168,7 @@ fn cores(scenario: &Scenario) -> Vec<(String, Change)> {
     found
 }
 
-/// Groups to executors that are there, then to one of their own.
+/// Returns changes that move groups to existing executors, then changes that give a group an executor of its own.
 fn groups(scenario: &Scenario) -> Vec<(String, Change)> {
     let mut found = Vec::new();
     for group in &scenario.groups {

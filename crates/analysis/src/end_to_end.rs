@@ -21,8 +21,8 @@ use crate::search::Search;
 use crate::system::System;
 use crate::window::at_least;
 
-/// The longest time from the release of the first callback to the end of the last one; `None` if nothing is known beyond
-/// the bounds of the callbacks.
+/// Returns the longest time from the release of the first callback to the end of the last one; `None` if nothing better than
+/// the bounds of the callbacks is known.
 pub(crate) fn bound(known: &Known<'_>, members: &[usize]) -> Option<u64> {
     let system = known.system;
     let (&first, &last) = (members.first()?, members.last()?);
@@ -63,23 +63,23 @@ fn is_least(system: &System, first: usize, members: &[usize]) -> bool {
     members[1..].iter().all(|member| priority(*member) > priority(first))
 }
 
-/// All that is at least as urgent as a callback, and what preempts it.
+/// Callbacks that are at least as urgent as a given one, and those that preempt it.
 struct Window<'a> {
     known: &'a Known<'a>,
     executor: usize,
     blocking: u64,
-    /// The execution time of the chain's last callback.
+    /// Execution time of the chain's last callback.
     cost: u64,
-    /// The execution time of the callback itself, if that is not part of the work.
+    /// Execution time of the callback itself, if that is not part of the work.
     own: u64,
-    /// In the executor.
+    /// Work in the executor.
     work: Vec<(Arrivals, u64)>,
     /// Work above that level, which preempts.
     preempting: Vec<(Arrivals, u64)>,
 }
 
 impl<'a> Window<'a> {
-    /// With so many releases of one callback, if that is given.
+    /// Returns the window. `only` limits the releases of one callback to a number.
     fn new(known: &'a Known<'a>, least: usize, last: usize, only: Option<(usize, u64)>) -> Option<Self> {
         let system = known.system;
         let executor = system.callbacks[least].executor;
@@ -123,7 +123,7 @@ impl<'a> Window<'a> {
         self.solve(1, |length| fixed + demand(&self.preempting, length))
     }
 
-    /// The least length, from `start` on, that gives time for the demand in it.
+    /// Returns the least length, from `start` on, that gives enough time for the demand in it.
     fn solve(&self, start: u64, demand: impl Fn(u64) -> u64) -> Option<u64> {
         let weight = self.work.iter().chain(&self.preempting).map(|(arrivals, _)| arrivals.weight()).sum();
         self.known.fixed_point(self.executor, start, weight, demand)

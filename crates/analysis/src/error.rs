@@ -27,7 +27,7 @@ pub enum AnalysisError {
     /// Messages flow in a cycle: a callback receives what follows from its own messages.
     #[error("callbacks release each other in a circle: {}; break it where data is only cached, with a timer", .path.join(" -> "))]
     Cycle {
-        /// The cycle; its first callback is repeated at the end.
+        /// Names of the cycle's callbacks; the first one is repeated at the end.
         path: Vec<String>,
     },
     /// The load of the core exceeds 1.
@@ -36,9 +36,9 @@ pub enum AnalysisError {
          move an executor to another core", share(*.utilization), .executors.join(", ")
     )]
     Overloaded {
-        /// The core, or the first of those that a multi-threaded executor has.
+        /// Number of the core, or of the first core of a multi-threaded executor.
         core: u16,
-        /// Share of its time, above 1; averaged over the cores of a multi-threaded executor.
+        /// Load of the core, as a share of its time, above 1; averaged over the cores of a multi-threaded executor.
         utilization: f64,
         /// Executors on the core.
         executors: Vec<String>,
@@ -85,12 +85,12 @@ pub enum AnalysisError {
     NoFeasiblePriorities {
         /// A callback that misses its deadline at this level.
         callback: String,
-        /// The level at which the search ended; 1 is the lowest.
+        /// Priority at which the search ended; 1 is the lowest.
         level: u32,
     },
 }
 
-/// A load in words: nobody reads ten digits of a percentage.
+/// Formats a load with few digits.
 fn share(utilization: f64) -> String {
     if utilization < 10.0 { format!("{:.1} %", utilization * 100.0) } else { "more than ten times 100 %".to_owned() }
 }

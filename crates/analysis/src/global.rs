@@ -26,7 +26,7 @@ use crate::system::Policy;
 use crate::uniprocessor::{Order, order_of};
 use crate::window::{Ahead, Interferer, at_least};
 
-/// The smaller of both bounds; `None` if neither applies or is found.
+/// Returns the smaller of both bounds; `None` if neither applies or is found.
 pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Option<u64> {
     let system = known.system;
     let plan = &system.callbacks[callback];
@@ -54,7 +54,8 @@ pub(crate) fn at_once(known: &Known<'_>, callback: usize) -> Option<u64> {
     Some(known.arrivals[callback].as_ref()?.number(known.responses[callback]?))
 }
 
-/// By fixed priorities, whatever the groups of others are: an interval from the release on.
+/// Returns the bound by fixed priorities, for any groups of the other callbacks: it considers an interval that begins at the
+/// release.
 fn from_release(known: &Known<'_>, callback: usize) -> Option<u64> {
     let system = known.system;
     let plan = &system.callbacks[callback];
@@ -91,7 +92,7 @@ fn copies(known: &Known<'_>, callback: usize, time: u64, threads: u64) -> impl I
     std::iter::repeat_n(time, count as usize)
 }
 
-/// By the window since a thread was idle or took something less urgent.
+/// Returns the bound by the window since a thread was idle, or took a less urgent activation.
 fn from_window(known: &Known<'_>, callback: usize) -> Option<u64> {
     let system = known.system;
     let plan = &system.callbacks[callback];

@@ -78,7 +78,8 @@ pub(crate) fn arrivals(known: &Known<'_>, callback: usize, only: Option<(usize, 
     Some(found)
 }
 
-/// The callbacks whose ends release this one, if all of them are less urgent ones of its executor and nothing else does.
+/// Returns the callbacks whose ends release this one, if all of them are less urgent ones of its executor and nothing else
+/// releases it.
 pub(crate) fn releasers(system: &System, callback: usize) -> &[usize] {
     let plan = &system.callbacks[callback];
     let is_below = |publisher: &usize| {

@@ -5,10 +5,10 @@ use crate::arrivals::Arrivals;
 use crate::known::Known;
 use crate::system::{Callback, Executor, Policy, System};
 
-/// The order of another callback of an executor with respect to the one under analysis.
+/// Order of another callback of an executor with respect to the one under analysis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Relation {
-    /// Activations come before that are released no later than so long after the one under analysis; all if `None`.
+    /// Activations come before if they are released at most this long after the one under analysis. `None`: all of them.
     pub(crate) before: Option<i64>,
     /// True if some of it comes after, and can be running when the one under analysis becomes ready.
     pub(crate) after: bool,

@@ -14,15 +14,15 @@ use crate::window::{Supply, at_least};
 /// Work for each callback whose arrivals are gathered before a search begins.
 pub(crate) const GATHERING: u64 = 10;
 
-/// Knowledge in a round of the iteration.
+/// Values of one round of the iteration.
 pub(crate) struct Known<'a> {
     pub(crate) system: &'a System,
     pub(crate) budget: &'a Budget,
-    /// Arrivals of messages at the time they are sent, of timers when they are due.
+    /// Arrivals, by callback: of messages at the times at which they are sent, of timers at their due times.
     pub(crate) arrivals: Vec<Option<Arrivals>>,
-    /// From there to the end; `None` if there is no bound.
+    /// Bounds of the times from there to the end, by callback; `None` if there is no bound.
     pub(crate) responses: Vec<Option<u64>>,
-    /// Until a message is received, by core.
+    /// Bounds of the times until a message is received, by core.
     pub(crate) receiving: Vec<Option<u64>>,
     /// By callback: bounds up to this one need not be exact, since only longer ones are asked for. Empty if all must be exact.
     pub(crate) thresholds: Vec<u64>,
@@ -33,11 +33,11 @@ pub(crate) struct Known<'a> {
 pub(crate) struct Found {
     pub(crate) bound: Option<u64>,
     pub(crate) method: &'static str,
-    /// The reason why there is no bound; without meaning if there is one.
+    /// Reason for the missing bound; without a meaning if there is a bound.
     pub(crate) stop: Stop,
 }
 
-/// The result for all callbacks.
+/// Result for all callbacks.
 #[derive(Clone, Debug)]
 pub(crate) struct Solution {
     pub(crate) found: Vec<Found>,
@@ -54,7 +54,7 @@ impl<'a> Known<'a> {
         known
     }
 
-    /// Hands arrivals on, and says which callbacks have others than before.
+    /// Passes arrivals on to receivers. Returns the callbacks whose arrivals have changed.
     pub(crate) fn propagate(&mut self) -> Vec<usize> {
         let mut changed = Vec::new();
         for &callback in &self.system.order {
@@ -86,7 +86,7 @@ impl<'a> Known<'a> {
         Some(self.arrivals[publisher].as_ref()?.later(jitter))
     }
 
-    /// Releases of a join.
+    /// Returns the releases of a join.
     fn joined(&self, callback: usize) -> Option<Arrivals> {
         let plan = &self.system.callbacks[callback];
         let input = |input: usize| {
@@ -112,7 +112,8 @@ impl<'a> Known<'a> {
         self.arrivals[callback].as_ref().map(|arrivals| arrivals.later(delay))
     }
 
-    /// As long as an activation of this callback may be under way, its execution can be anywhere in that time.
+    /// Returns the arrivals of the callback's execution, which can be anywhere in the time for which an activation may be in
+    /// flight.
     pub(crate) fn spread(&self, callback: usize) -> Option<Arrivals> {
         let response = self.responses[callback]?;
         self.arrivals[callback].as_ref().map(|arrivals| arrivals.later(response))
@@ -123,7 +124,8 @@ impl<'a> Known<'a> {
         self.thresholds.get(callback).copied().unwrap_or(0)
     }
 
-    /// The least length, from `start` on, that gives an executor time for the demand in it; see [`Budget::fixed_point`].
+    /// Returns the least length, from `start` on, that gives an executor enough time for the demand in it; see
+    /// [`Budget::fixed_point`].
     pub(crate) fn fixed_point(
         &self,
         executor: usize,

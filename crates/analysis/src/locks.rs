@@ -25,7 +25,7 @@ fn contend(system: &System, one: usize, other: usize) -> bool {
     apart || parallel
 }
 
-/// Users of a lock that contend with others for it.
+/// Returns the users of a lock that contend with others for it.
 fn users(system: &System, lock: usize) -> Vec<usize> {
     let takes = |callback: &usize| system.callbacks[*callback].sections.iter().any(|(taken, _)| *taken == lock);
     let all: Vec<usize> = (0..system.callbacks.len()).filter(takes).collect();

@@ -60,7 +60,7 @@ pub(crate) fn executors(
     Ok(executors)
 }
 
-/// Some callback of an executor, to name in a refusal.
+/// Returns any callback of an executor, for an error.
 fn first_callback(scenario: &Scenario, executor: &str) -> String {
     let of = |plan: &&Plan| scenario.groups.iter().any(|group| group.name == plan.group && group.executor == executor);
     scenario.callbacks.iter().find(of).map(|plan| plan.name.clone()).unwrap_or_default()
@@ -142,7 +142,7 @@ fn shortest(time: &ExecutionTime) -> u64 {
     found.map_or(0, nanos)
 }
 
-/// A timer's due times. What an overrun policy skips or shifts only comes less often.
+/// Returns a timer's due times. An overrun policy that skips or shifts due times only makes them rarer.
 fn timer(plan: &Plan) -> (Arrivals, Option<Pace>) {
     match (plan.kind, plan.period) {
         (EntityKind::Timer, Some(period)) => {
@@ -208,7 +208,7 @@ pub(crate) fn lock(scenario: &Scenario, callbacks: &mut [Callback]) {
     }
 }
 
-/// Arrivals of a release, and when they are sure to come.
+/// Returns the arrivals of a release, and the times by which they are sure to come.
 fn outside(release: &Release) -> (Arrivals, Option<Pace>) {
     let (burst, spacing) = release.burst.map_or((1, 0), |burst| (u64::from(burst.count), nanos(burst.spacing)));
     let repeated = |gap: u64, jitter: u64| {
@@ -243,7 +243,7 @@ fn outside(release: &Release) -> (Arrivals, Option<Pace>) {
     }
 }
 
-/// Faults: what makes callbacks longer is counted, for others there is no bound.
+/// Applies the scenario's faults. Longer executions are counted; for other faults there is no bound.
 pub(crate) fn inject(scenario: &Scenario, callbacks: &mut [Callback]) -> Result<(), AnalysisError> {
     for fault in &scenario.faults {
         let (name, reason) = match fault {

@@ -37,15 +37,16 @@ pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
 /// Time that other callbacks can take from one.
 #[derive(Default)]
 struct Load {
-    /// Work of those that exclude it and come before it.
+    /// Work of callbacks that exclude this one and come before it.
     serial: Vec<Work>,
     /// Work of other callbacks that comes before this callback.
     parallel: Vec<Work>,
-    /// Work of those that come after it, but may take the threads while its group is held; where nothing bounds one, `None`.
+    /// Work of callbacks that come after this one, but may take the threads while its group is held; `None` for work without a
+    /// bound.
     later: Vec<Option<Work>>,
-    /// The longest time that a less urgent one of its group holds that.
+    /// Longest time for which a less urgent callback of its group holds the group.
     holding: u64,
-    /// The longest segment of what is less urgent.
+    /// Longest segment of a less urgent callback.
     blocking: u64,
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn place(
     Ok(cores)
 }
 
-/// Executors that share cores with `first`, directly or through others.
+/// Returns the executors that share cores with `first`, directly or through others.
 fn component(first: usize, open: &[usize], usable: &[Vec<u16>]) -> Vec<usize> {
     let mut members = vec![first];
     let mut cores = usable[first].clone();
@@ -106,7 +106,7 @@ fn place_component(
     Ok(vec![Core { numbers, executors: members.to_vec() }])
 }
 
-/// A core for each thread, if there is a way (augmenting paths, Kuhn 1955).
+/// Returns a core for each thread, if that is possible (augmenting paths, Kuhn 1955).
 fn fit(members: &[usize], usable: &[Vec<u16>], executors: &[Executor]) -> Option<Vec<Core>> {
     let threads: Vec<usize> =
         members.iter().flat_map(|member| (0..executors[*member].threads).map(move |_| *member)).collect();

@@ -11,21 +11,21 @@ use std::collections::BinaryHeap;
 
 use crate::budget::Budget;
 
-/// Offsets between which nothing was ruled out.
+/// Stretch of offsets that may still have a longer response.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Stretch {
     /// Upper limit of the responses in this stretch.
     ceiling: u64,
     from: u64,
     to: u64,
-    /// The end of an activation that is released at `to`.
+    /// End of an activation that is released at `to`.
     end: u64,
 }
 
 /// Parameters of a search.
 pub(crate) struct Search<'a> {
     pub(crate) budget: &'a Budget,
-    /// First and last offsets of stretches; in each, `end` grows with the offset.
+    /// First and last offsets of stretches. In each, `end` grows with the offset.
     pub(crate) stretches: Vec<(u64, u64)>,
     /// All that is asked, unless it is 0: whether a response is longer than this. The answer is this if none is, and
     /// something longer otherwise.

@@ -7,12 +7,12 @@ use crate::diagnosis::{self, Late};
 use crate::error::AnalysisError;
 use crate::trial::{Margin, Trial};
 
-/// Work for all of it, besides a share for each callback.
+/// Budget of work for all callbacks together, besides a share for each.
 const WORK: u64 = 5_000_000;
 const WORK_EACH: u64 = 60_000;
-/// The largest product of work and callbacks. A step takes longer the more callbacks there are, so large systems get fewer steps.
+/// Largest product of work and callbacks. A step takes longer the more callbacks there are, so large systems get fewer steps.
 const WORK_OF_ALL: u64 = 5_000_000_000;
-/// A single solution looks at each pair of callbacks at least so often.
+/// Smallest number of times that a single solution looks at each pair of callbacks.
 const LOOKS: u64 = 10;
 
 /// Margins of all callbacks, and changes with which all deadlines hold.

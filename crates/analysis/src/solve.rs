@@ -42,16 +42,16 @@ pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
     }
 }
 
-/// A manner of seeking bounds.
+/// Way in which bounds are sought.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Manner<'a> {
-    /// Ends as soon as a bound is beyond what it is judged by, without a solution.
+    /// True if the solver ends without a solution as soon as a bound exceeds its deadline.
     pub(crate) only_if_due: bool,
-    /// Bounds of a system of which no bound is longer than in this one.
+    /// Bounds of another system, from which the search begins. None of them is longer than in this system.
     pub(crate) from: Option<&'a [Option<u64>]>,
 }
 
-/// Bounds for all callbacks.
+/// Returns bounds for all callbacks.
 pub(crate) fn solve(system: &System, budget: &Budget) -> Solution {
     seek(system, budget, Manner::default()).unwrap_or_else(|| Solution { found: Vec::new(), arrivals: Vec::new() })
 }
@@ -138,13 +138,13 @@ pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Opti
     Some(Solution { found, arrivals: known.arrivals })
 }
 
-/// The dependencies between bounds, by core.
+/// Dependencies between bounds, by core.
 struct Links {
-    /// By callback.
+    /// Core of each callback.
     cores: Vec<usize>,
-    /// By callback, the cores of those that it publishes to.
+    /// For each callback, the cores of those that it publishes to.
     receivers: Vec<Vec<usize>>,
-    /// By core: whether bounds there depend on response times there, not only on arrivals.
+    /// For each core, true if bounds there depend on response times there, and not only on arrivals.
     entangled: Vec<bool>,
 }
 
@@ -169,12 +169,12 @@ impl Links {
         Self { cores, receivers, entangled }
     }
 
-    /// Cores on which these callbacks have other arrivals.
+    /// Adds the cores of callbacks whose arrivals changed to `open`.
     fn open(&self, changed: Vec<usize>, open: &mut [bool]) {
         changed.into_iter().for_each(|callback| open[self.cores[callback]] = true);
     }
 
-    /// Cores on which bounds may change since those of these callbacks did.
+    /// Adds the cores to `open` on which bounds may change because the bounds of these callbacks did.
     fn open_after(&self, changed: &[usize], open: &mut [bool]) {
         for callback in changed {
             open[self.cores[*callback]] |= self.entangled[self.cores[*callback]];

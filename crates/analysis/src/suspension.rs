@@ -24,7 +24,7 @@ pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
     Found { bound: response(known, callback), method: METHOD, stop: known.budget.stop() }
 }
 
-/// Other callbacks of the executor, with how they are ordered.
+/// Returns the other callbacks of the executor, with their order relative to this one.
 fn others<'a>(known: &'a Known<'_>, callback: usize) -> Option<impl Iterator<Item = (usize, Relation)> + 'a> {
     let system = known.system;
     let plan = &system.callbacks[callback];
@@ -70,11 +70,11 @@ fn is_passed_by(system: &System, callback: usize, relation: Relation) -> bool {
     relation.after || (system.is_late(callback) && relation.before.is_some())
 }
 
-/// Times that keep a callback waiting while those that come after it hold its group or the thread.
+/// Times for which a callback waits while callbacks that come after it hold its group or the thread.
 struct Delays {
-    /// The longest segment that can run when it is released.
+    /// Longest segment that can run when the callback is released.
     first: u64,
-    /// The longest segment that can run when one of its own is resumed.
+    /// Longest segment that can run when one of the callback's own segments is resumed.
     later: u64,
     /// Longest segment that can run when a callback of the same group, which holds the group, is resumed.
     mate: u64,

@@ -8,7 +8,7 @@ use crate::arrivals::Arrivals;
 use crate::error::AnalysisError;
 use crate::overheads::Reservation;
 
-/// Times are at most this, 36 years, so that sums of them fit.
+/// Largest time, 36 years, so that sums of times fit.
 pub(crate) const TIME_MAX: u64 = 1 << 60;
 
 /// Order in which an executor serves its callbacks.
@@ -27,7 +27,7 @@ pub(crate) struct Executor {
     pub(crate) threads: u64,
     pub(crate) os_priority: u8,
     pub(crate) callbacks: Vec<usize>,
-    /// Its place in [`System::cores`].
+    /// Place of the executor's core in [`System::cores`].
     pub(crate) core: usize,
     pub(crate) reservation: Option<Reservation>,
 }
@@ -38,37 +38,37 @@ pub(crate) struct Callback {
     pub(crate) executor: usize,
     pub(crate) kind: EntityKind,
     pub(crate) priority: u32,
-    /// The deadline by which EDF orders.
+    /// Deadline by which EDF orders.
     pub(crate) deadline: Option<u64>,
-    /// The deadline by which it is judged: the same one, unless a trial changes it.
+    /// Deadline by which the bound is judged. It is the same, unless a trial changes it.
     pub(crate) due: Option<u64>,
     /// Longest execution times of the segments, including overheads.
     pub(crate) segments: Vec<u64>,
     /// Longest time that the callback awaits something, in total.
     pub(crate) waits: u64,
-    /// The shortest time from start to end.
+    /// Shortest time from start to end.
     pub(crate) shortest: u64,
     /// True if some segment or wait may take no time: what comes of it then arrives after others have picked.
     pub(crate) instantaneous: bool,
-    /// Others that it excludes, being in one mutually exclusive group.
+    /// Other callbacks of the same mutually exclusive group.
     pub(crate) mates: Vec<usize>,
     pub(crate) releases_group: bool,
-    /// The number of its activations that may be under way at once.
+    /// Largest number of its activations in flight at once.
     pub(crate) in_flight: u32,
     pub(crate) depth: u64,
-    /// Timers and what comes from outside.
+    /// Arrivals of its timer, or from outside.
     pub(crate) source: Arrivals,
     /// Times by which releases are sure to come; `None` if the scenario does not say.
     pub(crate) pace: Option<Pace>,
-    /// Callbacks whose ends release it, as often as they do.
+    /// Callbacks whose ends release it, each as often as it publishes to it.
     pub(crate) publishers: Vec<usize>,
     /// Ways of messages, one for each publisher.
     pub(crate) ways: Vec<Way>,
-    /// For a join: arrivals from outside for each of its topics. It has no other source.
+    /// For a join: arrivals from outside for each of its topics. A join has no other source.
     pub(crate) joined: Vec<Outside>,
-    /// Locks that it takes, one after the other, and for how long.
+    /// Locks that it takes, one after the other, with the times for which it holds them.
     pub(crate) sections: Vec<(usize, u64)>,
-    /// Tolerated misses, and of how many deadlines in a row.
+    /// Number of tolerated misses, and number of consecutive deadlines that they are counted in.
     pub(crate) tolerates: Option<(u64, u64)>,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct Callback {
 pub(crate) struct Way {
     pub(crate) shortest: u64,
     pub(crate) longest: u64,
-    /// The topic of a join.
+    /// Number of the join's topic.
     pub(crate) input: usize,
 }
 
@@ -104,7 +104,7 @@ impl Callback {
         !self.joined.is_empty()
     }
 
-    /// Places in `publishers` of those that send to one topic of a join.
+    /// Returns the places in `publishers` of those that send to one topic of a join.
     pub(crate) fn of_input(&self, input: usize) -> impl Iterator<Item = usize> {
         self.ways.iter().enumerate().filter(move |(_, way)| way.input == input).map(|(place, _)| place)
     }
@@ -135,10 +135,11 @@ impl Pace {
     }
 }
 
-/// A core and its executors, or the cores of one multi-threaded executor, or cores that several executors share.
+/// Core with its executors, or the cores of one multi-threaded executor, or cores that several executors share.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Core {
-    /// Several for a multi-threaded executor, or for executors with one thread each that move between them.
+    /// Numbers of the cores; several for a multi-threaded executor, or for executors with one thread each that move between
+    /// them.
     pub(crate) numbers: Vec<u16>,
     pub(crate) executors: Vec<usize>,
 }
@@ -147,24 +148,24 @@ pub(crate) struct Core {
 pub(crate) struct System {
     pub(crate) executors: Vec<Executor>,
     pub(crate) callbacks: Vec<Callback>,
-    /// Callbacks, publishers before receivers.
+    /// Callbacks in an order in which publishers come before receivers.
     pub(crate) order: Vec<usize>,
     pub(crate) cores: Vec<Core>,
     /// For each core, true if executors on it share a lock.
     pub(crate) shares_locks: Vec<bool>,
-    /// Time of the middleware's receive thread for a message.
+    /// Processor time of the middleware's receive thread for a message.
     pub(crate) receive: u64,
-    /// Response times beyond this are given up.
+    /// Largest response time that is searched for.
     pub(crate) limit: u64,
 }
 
-/// In nanoseconds.
+/// Returns the duration in nanoseconds.
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).map_or(TIME_MAX, |nanos| nanos.min(TIME_MAX))
 }
 
 impl System {
-    /// Activations a nanosecond, by callback.
+    /// Returns the number of activations per nanosecond, by callback.
     pub(crate) fn rates(&self) -> Vec<f64> {
         let mut rates = vec![0.0; self.callbacks.len()];
         for &callback in &self.order {
@@ -181,7 +182,7 @@ impl System {
         rates
     }
 
-    /// Share of its cores' time that each core's callbacks take, receiving included.
+    /// Returns the loads of the cores: the share of their time that callbacks and receiving take.
     pub(crate) fn utilizations(&self) -> Vec<f64> {
         let rates = self.rates();
         let load = |callback: usize| {
@@ -232,14 +233,14 @@ impl System {
         Ok(())
     }
 
-    /// Callbacks of other executors on the callback's core that may run while it is ready.
+    /// Returns the callbacks of other executors on the callback's core that may run while it is ready.
     pub(crate) fn elsewhere(&self, callback: usize) -> impl Iterator<Item = usize> + '_ {
         let own = self.callbacks[callback].executor;
         let others = self.neighbours(own).filter(move |other| other.os_priority >= self.executors[own].os_priority);
         others.flat_map(|other| other.callbacks.iter().copied())
     }
 
-    /// Other executors that share its core, if it has no reservation to keep them apart.
+    /// Returns the other executors that share the executor's core, unless a reservation separates them.
     pub(crate) fn neighbours(&self, executor: usize) -> impl Iterator<Item = &Executor> {
         let apart = self.executors[executor].reservation.is_some();
         let core = &self.cores[self.executors[executor].core];
@@ -285,7 +286,7 @@ impl System {
         self.callbacks[callback].longest_segment().saturating_sub(u64::from(!instantaneous))
     }
 
-    /// Long enough for any response time of interest.
+    /// Returns a time that is longer than any response time of interest.
     pub(crate) fn divergence_limit(&self) -> u64 {
         let rates = self.rates();
         let longest = |rate: &f64| if *rate > 0.0 { (1.0 / rate) as u64 } else { 0 };

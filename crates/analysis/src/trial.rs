@@ -15,13 +15,13 @@ use crate::known::{Known, Solution};
 use crate::solve::{self, Manner, seek};
 use crate::system::{Callback, System};
 
-/// Nothing is made longer or more frequent than by this factor.
+/// Largest factor by which a callback is made longer or more frequent.
 const FACTOR_MAX: f64 = 64.0;
 /// Factors are found to this share of themselves, where one bound is looked at...
 const PRECISION_OF_ONE: f64 = 1e-9;
 /// ...and where the bounds of all callbacks are calculated.
 const PRECISION_OF_ALL: f64 = 1.0 / 4096.0;
-/// Halvings are never more than this; below the last of them nothing is left of a callback.
+/// Largest number of halvings. After the last one, almost nothing is left of a callback.
 const HALVINGS: u32 = 40;
 
 /// Margin of a callback: the largest change of it alone with which all deadlines hold.
@@ -44,19 +44,19 @@ pub struct Margin {
     pub unknown: bool,
 }
 
-/// The part of a callback that is changed by a factor.
+/// Part of a callback that a trial changes by a factor.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum What {
     Execution,
     Rate,
 }
 
-/// A system in which one callback is changed at a time.
+/// System in which one callback is changed at a time.
 pub(crate) struct Trial<'a> {
     scenario: &'a Scenario,
     system: System,
     budget: &'a Budget,
-    /// As it is, if no core has too much to do.
+    /// Solution of the unchanged system, if no core is overloaded.
     solution: Option<Solution>,
     holds: bool,
     /// Callbacks by core, the tightest deadline first; those whose bounds do not depend on each other only.
@@ -119,7 +119,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// The largest factor that holds, if any does; what holds for one holds for all smaller ones.
+    /// Returns the largest factor with which all deadlines hold, if there is one. They hold with all smaller factors, too.
     fn largest(&mut self, callback: usize, what: What) -> Option<f64> {
         let plan = self.system.callbacks[callback].clone();
         let core = self.system.executors[plan.executor].core;
@@ -257,12 +257,12 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// Shortens a time, but never to nothing.
+/// Shortens a time, to 1 ns at least. Zero stays zero.
 fn shrunk(nanos: u64, factor: f64) -> u64 {
     scaled(nanos, factor).max(nanos.min(1))
 }
 
-/// In whole nanoseconds.
+/// Returns the product in whole nanoseconds.
 fn scaled(nanos: u64, factor: f64) -> u64 {
     (nanos as f64 * factor) as u64
 }

@@ -18,24 +18,24 @@ use crate::overheads::Reservation;
 use crate::search::Search;
 use crate::system::{Executor, nanos};
 
-/// The number of offsets that are looked at one by one.
+/// Largest number of offsets that are examined one by one.
 const OFFSETS_MAX: usize = 2_000;
-/// The number of starts that a search remembers, as begins of others.
+/// Largest number of starts that a search remembers, from which others begin.
 const STARTS_MAX: usize = 64;
 
-/// The activations of another callback that run before the job under analysis, which is released at an offset A.
+/// Activations of another callback that run before the job under analysis, which is released at an offset A.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ahead {
-    /// All that arrives until the job starts: it is more urgent, but does not preempt.
+    /// All activations that arrive until the job starts: they are more urgent, but do not preempt it.
     UntilStart,
     /// All activations that arrive until the job ends: they preempt it.
     UntilEnd,
     /// All that arrives until the job starts and no later than `lead` after it; what arrived before it as well if it
     /// `overtakes`, having run before the job was there.
     ByKey { lead: i64, overtakes: bool },
-    /// All that arrived before it, and at most so many more: ready sets are served once around.
+    /// All activations that arrived before it, and at most this many more, because ready sets are served in rounds.
     Rounds(u64),
-    /// All that arrived before it: it runs only while the job is not there.
+    /// All activations that arrived before it: they run only while the job is not ready.
     BeforeRelease,
 }
 
@@ -81,11 +81,11 @@ impl Interferer {
     }
 }
 
-/// A less urgent activation that may have begun just before the busy window does.
+/// Less urgent activation that may have begun just before the busy window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blocker {
     pub(crate) cost: u64,
-    /// Only jobs with a smaller offset than this are more urgent than it.
+    /// Only jobs with a smaller offset than this are more urgent than the blocker.
     pub(crate) below: u64,
 }
 
@@ -205,7 +205,7 @@ impl Window<'_> {
         self.interferers.iter().filter_map(|other| other.next_offset(offset)).chain(own).min()
     }
 
-    /// The longest busy window: everything that arrives in it is done by its end.
+    /// Returns the length of the longest busy window: everything that arrives in it is done by its end.
     fn longest(&self) -> Option<u64> {
         let blocking = self.blockers.iter().map(|blocker| blocker.cost).max().unwrap_or(0);
         let all = || {

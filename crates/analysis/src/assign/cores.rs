@@ -29,23 +29,23 @@ const TRIALS: u64 = 10_000;
 const WORK_EACH: u64 = 400_000;
 /// Budget of work for all allocations together.
 const WORK: u64 = 600_000_000;
-/// The number of steps without a better allocation after which the search goes on from elsewhere.
+/// Number of steps without a better allocation after which the search continues from elsewhere.
 const PATIENCE: u64 = 250;
 
 /// Latencies may grow by this factor: some nanoseconds are not worth a search.
 const LONGER: f64 = 1.0 + 1e-6;
 
-/// An allocation: a core and a rank for each executor with one thread, the smallest rank most urgent.
+/// Allocation: a core and a rank for each executor with one thread. The smallest rank is the most urgent.
 #[derive(Clone)]
 struct Choice {
     cores: Vec<u16>,
     ranks: Vec<usize>,
 }
 
-/// The distance of an allocation from holding all deadlines; the smaller the better.
+/// Distance of an allocation from holding all deadlines. A smaller one is better.
 #[derive(Clone, PartialEq, PartialOrd, Debug)]
 struct Score {
-    /// The time that cores are asked for beyond what they have.
+    /// Load of the cores beyond what they have.
     excess: f64,
     /// By how much chains are longer than they may be, as shares of that, all together.
     longer: f64,
@@ -95,9 +95,9 @@ impl Score {
 struct Search<'a> {
     analysis: &'a Analysis<'a>,
     base: Scenario,
-    /// Executors with callbacks and one thread; the others keep what they have.
+    /// Executors with callbacks and one thread. The others keep their cores.
     movable: Vec<usize>,
-    /// By executor: share of a core that it asks for.
+    /// Load of each executor, as a share of a core.
     loads: Vec<f64>,
     /// By executor.
     system: System,

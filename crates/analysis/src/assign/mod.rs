@@ -14,7 +14,7 @@ use crate::analysis::Analysis;
 use crate::error::AnalysisError;
 use crate::system::System;
 
-/// Priority of the most urgent executor's threads; what is above is left to the middleware, which must not wait for
+/// OS priority of the most urgent executor's threads. Higher ones are left to the middleware, which must not wait for
 /// callbacks.
 const OS_PRIORITY_TOP: u8 = 80;
 
