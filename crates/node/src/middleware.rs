@@ -144,8 +144,8 @@ pub trait PublisherEnd: Matches {
     /// Returns its id: the same as subscriptions of other processes see in the [publication](crate::Publication) of each message.
     fn gid(&self) -> Gid;
 
-    /// Notes a message that is not sent, since nobody hears it. A middleware that numbers messages counts it: a subscription that had
-    /// been matched, and is matched again later, tells from the numbers how many it missed.
+    /// Notes a message that is not sent, because no subscription would get it. A middleware that numbers messages counts it. A
+    /// subscription that was matched before, and is matched again later, learns from the numbers how many messages it missed.
     fn pass_over(&self) {}
 
     /// Sends a message, without waiting for subscriptions. It may take the bytes out of `payload`, and leaves there the memory
