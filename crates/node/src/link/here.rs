@@ -2,8 +2,9 @@
 //! for those whose callbacks ask for a [`MessageInfo`](crate::MessageInfo).
 //!
 //! A message goes to the second one together with its origin, in an allocation of its own. So nothing is allocated, and no further
-//! clock is read, for messages whose subscriptions do not ask. Publishers that keep messages for late subscriptions keep them in both.
+//! clock is read, for messages whose subscriptions do not ask. It has one type for all messages, so it is compiled once. Publishers that keep messages for late subscriptions keep them in both.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,9 +20,16 @@ use crate::local_topics::{Address, LocalTopics};
 use crate::qos::{Durability, Qos};
 
 /// A message together with its origin.
-pub(super) struct WithOrigin<M> {
-    pub(super) message: Arc<M>,
+pub(super) struct WithOrigin {
+    message: Arc<dyn Any + Send + Sync>,
     pub(super) origin: Origin,
+}
+
+impl WithOrigin {
+    /// Returns the message; `None` if it has another type, which the name of the topic rules out.
+    pub(super) fn message<M: Send + Sync + 'static>(&self) -> Option<&M> {
+        self.message.downcast_ref()
+    }
 }
 
 /// Returns the engine's name of the topic of messages together with their origins.
@@ -47,7 +55,7 @@ fn queue_options(topics: &LocalTopics, topic: String, qos: &Qos) -> Subscription
 /// Publishes messages to subscriptions of the same form.
 pub(super) struct HerePublisher<M: Send + Sync + 'static> {
     plain: Publisher<M>,
-    with_origins: Publisher<WithOrigin<M>>,
+    with_origins: Publisher<WithOrigin>,
     /// True if late subscriptions get messages that were published before.
     is_latched: bool,
     gid: Gid,
@@ -77,7 +85,7 @@ impl<M: Send + Sync + 'static> HerePublisher<M> {
     }
 
     /// Returns a function that returns the messages that are kept for late subscriptions, the oldest first.
-    pub(super) fn keeper(&self) -> impl Fn() -> Vec<Arc<WithOrigin<M>>> + Send + Sync + 'static {
+    pub(super) fn keeper(&self) -> impl Fn() -> Vec<Arc<WithOrigin>> + Send + Sync + 'static {
         let publisher = self.with_origins.clone();
         move || publisher.kept()
     }
@@ -107,9 +115,9 @@ impl<M: Send + Sync + 'static> HerePublisher<M> {
     }
 
     /// Publishes a message, and leaves to the drop of the result what needs no lock of the caller's.
-    pub(super) fn begin(&self, message: Arc<M>, origin: Origin) -> (Published<M>, Option<Published<WithOrigin<M>>>) {
+    pub(super) fn begin(&self, message: Arc<M>, origin: Origin) -> (Published<M>, Option<Published<WithOrigin>>) {
         let is_wanted = self.is_latched || self.with_origins.subscription_count() > 0;
-        let with_origin = is_wanted.then(|| WithOrigin { message: Arc::clone(&message), origin });
+        let with_origin = is_wanted.then(|| WithOrigin { message: message.clone(), origin });
         (self.plain.begin(message), with_origin.map(|message| self.with_origins.begin(message)))
     }
 }
@@ -117,7 +125,7 @@ impl<M: Send + Sync + 'static> HerePublisher<M> {
 /// The messages of publishers of the same form.
 pub(super) enum HereQueue<M: Send + Sync + 'static> {
     Plain(Queue<M>),
-    WithOrigins(Queue<WithOrigin<M>>),
+    WithOrigins(Queue<WithOrigin>),
 }
 
 impl<M: Send + Sync + 'static> HereQueue<M> {
@@ -174,13 +182,14 @@ impl<M: Send + Sync + 'static> Source for HereQueue<M> {
     fn try_take(&mut self) -> Result<Option<Self::Item>, TakeError> {
         match self {
             Self::Plain(queue) => Ok(Source::try_take(queue)?.map(|message| (message, None))),
-            Self::WithOrigins(queue) => Ok(Source::try_take(queue)?.map(|taken| {
+            Self::WithOrigins(queue) => Ok(Source::try_take(queue)?.and_then(|taken| {
                 // The last subscription that holds it passes the message on as the only owner.
                 let (message, origin) = match Arc::try_unwrap(taken) {
                     Ok(WithOrigin { message, origin }) => (message, origin),
                     Err(shared) => (Arc::clone(&shared.message), shared.origin),
                 };
-                (message, Some(origin))
+                // The name of the topic has the type in it.
+                Some((message.downcast().ok()?, Some(origin)))
             })),
         }
     }

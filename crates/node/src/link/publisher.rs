@@ -72,8 +72,8 @@ impl<M: Encode> PublisherLink<M> {
         let name: Arc<str> = topic.as_str().into();
         let kept = Box::new(move || -> Kept {
             let (name, kept) = (Arc::clone(&name), keeper());
-            let packet = move |kept: &Arc<WithOrigin<M>>| {
-                encode(&name, &*kept.message).map(|payload| Packet::of_here(payload, kept.origin))
+            let packet = move |kept: &Arc<WithOrigin>| {
+                encode(&name, kept.message::<M>()?).map(|payload| Packet::of_here(payload, kept.origin))
             };
             Box::new(move || kept.iter().filter_map(packet).collect())
         });
