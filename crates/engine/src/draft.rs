@@ -28,43 +28,88 @@ const ASYNC_IN_FLIGHT: u32 = 16;
 
 /// An entity without its callback.
 pub(crate) struct Draft<'a, T> {
+    outline: Outline<'a>,
+    take: T,
+}
+
+/// The part of a draft that depends neither on the source's type nor on the callback's. Its functions are compiled once, and not
+/// again for each callback of each program.
+struct Outline<'a> {
     group: &'a Arc<GroupCore>,
     kind: EntityKind,
     common: Common,
     name: String,
     losses: Arc<LossCounters>,
-    /// `None` for a timer, which has no source that notifies.
-    signal: Option<Arc<Signal>>,
     timer: Option<NewTimer>,
     /// Ends the source's input as soon as the handle is dropped.
     closer: Option<Closer>,
-    take: T,
+    /// `None` for a timer, which has no source that notifies.
+    signal: Option<Arc<Signal>>,
 }
 
-/// Begins a draft: applies the deployment, and returns the entity's name and its loss counters.
-fn begin(
-    group: &Arc<GroupCore>,
-    common: &mut Common,
-    depth: Option<&mut usize>,
-    default_name: impl FnOnce() -> String,
-) -> Result<(String, Arc<LossCounters>), GroupGone> {
-    group.check()?;
-    let name = common.name.clone().unwrap_or_else(default_name);
-    deploy(&group.context, &name, common, depth);
-    let losses = group.context.open_counters(&name, common.name.as_ref().unwrap_or(&group.name));
-    Ok((name, losses))
-}
+impl<'a> Outline<'a> {
+    /// Begins an entity without a source: applies the deployment, and opens the loss counters.
+    fn new(
+        group: &'a Arc<GroupCore>,
+        kind: EntityKind,
+        mut common: Common,
+        depth: Option<&mut usize>,
+        default_name: &dyn Fn() -> String,
+    ) -> Result<Self, GroupGone> {
+        group.check()?;
+        let name = common.name.clone().unwrap_or_else(default_name);
+        deploy(&group.context, &name, &mut common, depth);
+        let losses = group.context.open_counters(&name, common.name.as_ref().unwrap_or(&group.name));
+        Ok(Self { group, kind, common, name, losses, timer: None, closer: None, signal: None })
+    }
 
-/// Begins a draft and also returns a signal to attach the source to.
-fn begin_with_source(
-    group: &Arc<GroupCore>,
-    common: &mut Common,
-    depth: Option<&mut usize>,
-    default_name: impl FnOnce() -> String,
-) -> Result<(String, Arc<LossCounters>, Arc<Signal>), GroupGone> {
-    let (name, losses) = begin(group, common, depth, default_name)?;
-    let signal = Signal::new(&group.executor.shared, Some(Arc::clone(&losses)));
-    Ok((name, losses, signal))
+    /// Begins an entity over a source, and also returns the signal to attach the source to.
+    fn with_source(
+        group: &'a Arc<GroupCore>,
+        kind: EntityKind,
+        common: Common,
+        depth: Option<&mut usize>,
+        default_name: &dyn Fn() -> String,
+    ) -> Result<(Self, Arc<Signal>), GroupGone> {
+        let mut outline = Self::new(group, kind, common, depth, default_name)?;
+        let signal = Signal::new(&group.executor.shared, Some(Arc::clone(&outline.losses)));
+        outline.signal = Some(Arc::clone(&signal));
+        Ok((outline, signal))
+    }
+
+    /// Returns the notifier that tells the executor of further items before the callback of the first one has ended; `None` if
+    /// only one activation may be under way.
+    fn more(&self, in_flight: u32) -> Option<Notifier> {
+        // A timer has no signal: the scheduler starts its next activation by itself.
+        let signal = self.signal.as_ref().filter(|_| in_flight > 1);
+        signal.map(|signal| Notifier(Arc::clone(signal)))
+    }
+
+    /// Hands the entity over to its executor.
+    fn finish(self, max_in_flight: u32, body: Box<dyn Body>) -> EntityHandle {
+        let Self { group, kind, common, name, losses, timer, closer, signal } = self;
+        let priority = common.priority.or_else(|| group.context.priority_of(&name)).unwrap_or_default();
+        let excludes = group.kind == GroupKind::MutuallyExclusive;
+        let membership = Membership::new(&group.executor.shared);
+        let (group_id, member) = (Arc::clone(&group.id), Arc::clone(&membership));
+        let (full_name, counters) = (name.clone(), Arc::clone(&losses));
+        let timer_shared = timer.as_ref().map(|timer| Arc::clone(&timer.shared));
+        let addition = group.executor.submit(move |state| {
+            let Some(group) = group_id.get() else {
+                // The group was removed meanwhile.
+                state.discard(body);
+                return;
+            };
+            let mut spec = EntitySpec::new(full_name, kind, *group)
+                .priority(priority)
+                .max_in_flight(max_in_flight)
+                .releases_group_at_await(excludes && common.releases_group_at_await)
+                .precedes_all(common.precedes_all);
+            spec.deadline = common.deadline;
+            state.add_entity(NewEntity { spec, timer, body, losses: counters, membership: member, signal });
+        });
+        EntityHandle { group: Arc::clone(group), name, losses, membership, addition, closer, timer: timer_shared }
+    }
 }
 
 /// Enters the entity into the catalog, and applies the settings of the deployment file, which take precedence.
@@ -101,12 +146,13 @@ fn attach_own<S: Source<Attachment = ()>>(mut source: S, signal: &Arc<Signal>) -
 
 impl<'a> Draft<'a, Due> {
     pub(crate) fn timer(group: &'a Arc<GroupCore>, options: TimerOptions) -> Result<Self, TimerError> {
-        let TimerOptions { mut common, period, delay, first_due, clock, overrun } = options;
-        let (name, losses) = begin(group, &mut common, None, || group.unnamed(EntityKind::Timer))?;
+        let TimerOptions { common, period, delay, first_due, clock, overrun } = options;
+        let kind = EntityKind::Timer;
+        let mut outline = Outline::new(group, kind, common, None, &|| group.unnamed(kind))?;
         if period.is_some_and(|period| period.is_zero()) {
-            return Err(TimerError::ZeroPeriod { timer: name });
+            return Err(TimerError::ZeroPeriod { timer: outline.name });
         }
-        group.context.catalog().timer(&name);
+        group.context.catalog().timer(&outline.name);
         let (now, turn) = group.context.clock().read_with_turn(clock);
         let reckoned = first_due.is_none().then_some((turn, delay));
         let first_due = first_due.unwrap_or(now + delay);
@@ -116,13 +162,13 @@ impl<'a> Draft<'a, Due> {
             None => TimerSpec::one_shot(first_due),
         };
         let shared = Arc::new(TimerShared::new(clock, period.is_some(), delay, first_due));
-        let timer = Some(NewTimer { spec: spec.clock(clock).overrun(overrun), shared, reckoned });
-        Ok(Self { group, kind: EntityKind::Timer, common, name, losses, signal: None, timer, closer: None, take: Due })
+        outline.timer = Some(NewTimer { spec: spec.clock(clock).overrun(overrun), shared, reckoned });
+        Ok(Self { outline, take: Due })
     }
 
     /// Creates the timer; `finish` adds the callback.
     pub(crate) fn into_timer(self, finish: impl FnOnce(Self) -> EntityHandle) -> Timer {
-        let shared = self.timer.as_ref().map(|timer| Arc::clone(&timer.shared));
+        let shared = self.outline.timer.as_ref().map(|timer| Arc::clone(&timer.shared));
         Timer::new(finish(self), shared.expect("a timer's draft has a timer"))
     }
 }
@@ -130,15 +176,15 @@ impl<'a> Draft<'a, Due> {
 impl<'a> Draft<'a, Attached<JumpSource>> {
     pub(crate) fn jump(group: &'a Arc<GroupCore>, threshold: JumpThreshold) -> Result<Self, GroupGone> {
         let kind = EntityKind::Waitable;
-        let mut common = Common { max_in_flight: Some(1), precedes_all: true, ..Common::default() };
-        let (name, losses, signal) = begin_with_source(group, &mut common, None, || group.unnamed(kind))?;
+        let common = Common { max_in_flight: Some(1), precedes_all: true, ..Common::default() };
+        let (mut outline, signal) = Outline::with_source(group, kind, common, None, &|| group.unnamed(kind))?;
         let driver = Arc::clone(group.context.clock().driver());
         let hook = driver.add_hook(threshold);
         let source = JumpSource::new(Arc::clone(&driver), hook);
         let take = attach_own(source, &signal);
         // Unhooks at once: time must not wait until the executor has removed the entity.
-        let closer = Some(Box::new(move || driver.unhook(hook)) as Closer);
-        Ok(Self { group, kind, common, name, losses, signal: Some(signal), timer: None, closer, take })
+        outline.closer = Some(Box::new(move || driver.unhook(hook)));
+        Ok(Self { outline, take })
     }
 }
 
@@ -147,51 +193,23 @@ impl<'a, T: Send + Sync + 'static> Draft<'a, Attached<TopicSource<T>>> {
         group: &'a Arc<GroupCore>,
         mut options: SubscriptionOptions,
     ) -> Result<Self, TopicError> {
-        let default_name = {
-            let topic = options.topic.clone();
-            move || format!("{}/{topic}", group.name)
-        };
-        let (name, losses, signal) =
-            begin_with_source(group, &mut options.common, Some(&mut options.depth), default_name)?;
-        let source = TopicSource::subscribe(&group.context, &options, Arc::clone(&losses))?;
-        let closer = Some(Box::new(source.closer()) as Closer);
-        let take = attach_own(source, &signal);
-        Ok(Self {
-            group,
-            kind: EntityKind::Subscription,
-            common: options.common,
-            name,
-            losses,
-            signal: Some(signal),
-            timer: None,
-            closer,
-            take,
-        })
+        let (kind, common) = (EntityKind::Subscription, std::mem::take(&mut options.common));
+        let default_name = || format!("{}/{}", group.name, options.topic);
+        let (mut outline, signal) = Outline::with_source(group, kind, common, Some(&mut options.depth), &default_name)?;
+        let source = TopicSource::subscribe(&group.context, &options, Arc::clone(&outline.losses))?;
+        outline.closer = Some(Box::new(source.closer()));
+        Ok(Self { outline, take: attach_own(source, &signal) })
     }
 }
 
 impl<'a, Req: Send + 'static, Resp: Send + 'static> Draft<'a, Attached<ServiceSource<Req, Resp>>> {
     pub(crate) fn service(group: &'a Arc<GroupCore>, mut options: ServiceOptions) -> Result<Self, ServiceError> {
-        let default_name = {
-            let service = options.service.clone();
-            move || format!("{}/{service}", group.name)
-        };
-        let (name, losses, signal) =
-            begin_with_source(group, &mut options.common, Some(&mut options.depth), default_name)?;
-        let source = ServiceSource::serve(&group.context, &options, Arc::clone(&losses), group.key())?;
-        let closer = Some(Box::new(source.closer()) as Closer);
-        let take = attach_own(source, &signal);
-        Ok(Self {
-            group,
-            kind: EntityKind::Service,
-            common: options.common,
-            name,
-            losses,
-            signal: Some(signal),
-            timer: None,
-            closer,
-            take,
-        })
+        let (kind, common) = (EntityKind::Service, std::mem::take(&mut options.common));
+        let default_name = || format!("{}/{}", group.name, options.service);
+        let (mut outline, signal) = Outline::with_source(group, kind, common, Some(&mut options.depth), &default_name)?;
+        let source = ServiceSource::serve(&group.context, &options, Arc::clone(&outline.losses), group.key())?;
+        outline.closer = Some(Box::new(source.closer()));
+        Ok(Self { outline, take: attach_own(source, &signal) })
     }
 }
 
@@ -202,11 +220,12 @@ impl<'a, S: Source> Draft<'a, Attached<S>> {
         options: EntityOptions,
         source: S,
     ) -> Result<Self, SourceError> {
-        let EntityOptions { mut common, mut depth } = options;
-        let (name, losses, signal) = begin_with_source(group, &mut common, depth.as_mut(), || group.unnamed(kind))?;
+        let EntityOptions { common, mut depth } = options;
+        let default_name = || group.unnamed(kind);
+        let (mut outline, signal) = Outline::with_source(group, kind, common, depth.as_mut(), &default_name)?;
         let take = attach(source, &signal)?;
-        let closer = take.source.closer();
-        Ok(Self { group, kind, common, name, losses, signal: Some(signal), timer: None, closer, take })
+        outline.closer = take.source.closer();
+        Ok(Self { outline, take })
     }
 }
 
@@ -217,8 +236,9 @@ impl<T: Take> Draft<'_, T> {
         P: Send + 'static,
         F: FnMut(&mut P, T::Item) + Send + 'static,
     {
-        let group = self.group.key();
-        self.finish(1, |take| Box::new(ExclusiveBody::new(take, callback, group)))
+        let Self { outline, take } = self;
+        let body = ExclusiveBody::new(take, callback, outline.group.key());
+        outline.finish(1, Box::new(body))
     }
 
     /// Creates the entity with an asynchronous callback of a mutually exclusive group.
@@ -228,14 +248,15 @@ impl<T: Take> Draft<'_, T> {
         F: FnMut(Payload<P>, T::Item) -> Fut + Send + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
-        let callback = Locked(Mutex::new(callback));
-        if self.common.releases_group_at_await {
-            let in_flight = self.common.max_in_flight.unwrap_or(ASYNC_IN_FLIGHT);
-            let more = self.more(in_flight);
-            return self.finish(in_flight, |take| Box::new(AsyncBody::new(take, callback, None, more)));
-        }
-        let held = self.group.key();
-        self.finish(1, |take| Box::new(AsyncBody::new(take, callback, held, None)))
+        let Self { outline, take } = self;
+        let (in_flight, held, more) = if outline.common.releases_group_at_await {
+            let in_flight = outline.common.max_in_flight.unwrap_or(ASYNC_IN_FLIGHT);
+            (in_flight, None, outline.more(in_flight))
+        } else {
+            (1, outline.group.key(), None)
+        };
+        let body = AsyncBody::new(take, Locked(Mutex::new(callback)), held, more);
+        outline.finish(in_flight, Box::new(body))
     }
 
     /// Creates the entity with a synchronous callback of a reentrant group.
@@ -243,10 +264,11 @@ impl<T: Take> Draft<'_, T> {
     where
         F: Fn(T::Item) + Send + Sync + 'static,
     {
-        let threads = u32::from(self.group.threads);
-        let in_flight = self.common.max_in_flight.unwrap_or(threads);
-        let more = self.more(in_flight);
-        self.finish(in_flight, |take| Box::new(SharedBody::new(take, callback, more)))
+        let Self { outline, take } = self;
+        let threads = u32::from(outline.group.threads);
+        let in_flight = outline.common.max_in_flight.unwrap_or(threads);
+        let body = SharedBody::new(take, callback, outline.more(in_flight));
+        outline.finish(in_flight, Box::new(body))
     }
 
     /// Creates the entity with an asynchronous callback of a reentrant group.
@@ -255,43 +277,9 @@ impl<T: Take> Draft<'_, T> {
         F: Fn(T::Item) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
-        let in_flight = self.common.max_in_flight.unwrap_or(ASYNC_IN_FLIGHT);
-        let more = self.more(in_flight);
-        self.finish(in_flight, |take| Box::new(AsyncBody::new(take, Direct(callback), None, more)))
-    }
-
-    /// Returns the notifier that tells the executor of further items before the callback of the first one has ended; `None` if
-    /// only one activation may be under way.
-    fn more(&self, in_flight: u32) -> Option<Notifier> {
-        // A timer has no signal: the scheduler starts its next activation by itself.
-        let signal = self.signal.as_ref().filter(|_| in_flight > 1);
-        signal.map(|signal| Notifier(Arc::clone(signal)))
-    }
-
-    /// Hands the entity over to its executor.
-    fn finish(self, max_in_flight: u32, body: impl FnOnce(T) -> Box<dyn Body>) -> EntityHandle {
-        let Self { group, kind, common, name, losses, signal, timer, closer, take } = self;
-        let body = body(take);
-        let priority = common.priority.or_else(|| group.context.priority_of(&name)).unwrap_or_default();
-        let excludes = group.kind == GroupKind::MutuallyExclusive;
-        let membership = Membership::new(&group.executor.shared);
-        let (group_id, member) = (Arc::clone(&group.id), Arc::clone(&membership));
-        let (full_name, counters) = (name.clone(), Arc::clone(&losses));
-        let timer_shared = timer.as_ref().map(|timer| Arc::clone(&timer.shared));
-        let addition = group.executor.submit(move |state| {
-            let Some(group) = group_id.get() else {
-                // The group was removed meanwhile.
-                state.discard(body);
-                return;
-            };
-            let mut spec = EntitySpec::new(full_name, kind, *group)
-                .priority(priority)
-                .max_in_flight(max_in_flight)
-                .releases_group_at_await(excludes && common.releases_group_at_await)
-                .precedes_all(common.precedes_all);
-            spec.deadline = common.deadline;
-            state.add_entity(NewEntity { spec, timer, body, losses: counters, membership: member, signal });
-        });
-        EntityHandle { group: Arc::clone(group), name, losses, membership, addition, closer, timer: timer_shared }
+        let Self { outline, take } = self;
+        let in_flight = outline.common.max_in_flight.unwrap_or(ASYNC_IN_FLIGHT);
+        let body = AsyncBody::new(take, Direct(callback), None, outline.more(in_flight));
+        outline.finish(in_flight, Box::new(body))
     }
 }

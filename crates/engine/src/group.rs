@@ -54,7 +54,7 @@ pub struct CallbackGroup<P: Send + 'static> {
 
 impl<P: Send + 'static> CallbackGroup<P> {
     pub(crate) fn new(executor: &ExecutorHandle, options: GroupOptions, payload: P) -> Self {
-        let core = GroupCore::create(executor, options, GroupKind::MutuallyExclusive, Some(payload));
+        let core = GroupCore::create(executor, options, GroupKind::MutuallyExclusive, Some(Box::new(payload)));
         Self { core, payload: PhantomData }
     }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use rospin_core::{EntityKind, GroupId, GroupKind};
 
+use crate::body::AnyPayload;
 use crate::changes::Ticket;
 use crate::context::Context;
 use crate::error::GroupGone;
@@ -29,16 +30,15 @@ pub(crate) struct GroupCore {
 }
 
 impl GroupCore {
-    pub(crate) fn create<P: Send + 'static>(
+    pub(crate) fn create(
         executor: &ExecutorHandle,
         options: GroupOptions,
         kind: GroupKind,
-        payload: Option<P>,
+        payload: Option<AnyPayload>,
     ) -> Arc<Self> {
         let id = Arc::new(OnceLock::new());
         let (name, added) = (options.name.as_str().into(), Arc::clone(&id));
         let addition = executor.core.submit(move |state| {
-            let payload = payload.map(|payload| Box::new(payload) as _);
             let _ = added.set(state.add_group(name, kind, payload, options.on_panic));
         });
         Arc::new(Self {

@@ -45,7 +45,7 @@ pub struct ReentrantGroup {
 
 impl ReentrantGroup {
     pub(crate) fn new(executor: &ExecutorHandle, options: GroupOptions) -> Self {
-        Self { core: GroupCore::create(executor, options, GroupKind::Reentrant, None::<()>) }
+        Self { core: GroupCore::create(executor, options, GroupKind::Reentrant, None) }
     }
 
     common_methods!();

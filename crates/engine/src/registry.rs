@@ -50,24 +50,35 @@ impl Registry {
         V: Send + Sync + 'static,
         T: ?Sized + 'static,
     {
+        let make = |name| -> Arc<dyn Any + Send + Sync> { Arc::new(make(name)) };
+        let Found { type_name: existing, value } = self.find_or_insert(name, type_name::<T>(), Box::new(make));
+        value.downcast().map_err(|_| TypeMismatch { name: name.to_owned(), existing, requested: type_name::<T>() })
+    }
+
+    /// Returns the value under `name`, whatever its type; `make` creates it if there is none.
+    fn find_or_insert(
+        self: &Arc<Self>,
+        name: &str,
+        type_name: &'static str,
+        make: Box<dyn FnOnce(Name) -> Arc<dyn Any + Send + Sync> + '_>,
+    ) -> Found {
         let found = find(&self.0.lock(), name);
         if let Some(found) = found {
-            return found.check::<V, T>(name);
+            return found;
         }
         let text = name.to_owned();
-        let value = Arc::new(make(Name { text, registry: Arc::clone(self), process: Process::this() }));
-        let weak: Weak<V> = Arc::downgrade(&value);
-        let (entry, name) = (Entry { type_name: type_name::<T>(), value: weak }, name.to_owned());
+        let value = make(Name { text, registry: Arc::clone(self), process: Process::this() });
+        let (entry, name) = (Entry { type_name, value: Arc::downgrade(&value) }, name.to_owned());
         let mut entries = self.0.lock();
         // Another thread may have created the value meanwhile.
         if let Some(found) = find(&entries, &name) {
             drop(entries);
-            return found.check::<V, T>(&name);
+            return found;
         }
         let before = entries.insert(name, entry);
         drop(entries);
         drop(before);
-        Ok(value)
+        Found { type_name, value }
     }
 
     /// Removes a name whose value has no owner any more. It may have a new value already, which stays.
@@ -101,13 +112,6 @@ impl Drop for Name {
 struct Found {
     type_name: &'static str,
     value: Arc<dyn Any + Send + Sync>,
-}
-
-impl Found {
-    fn check<V: Send + Sync + 'static, T: ?Sized + 'static>(self, name: &str) -> Result<Arc<V>, TypeMismatch> {
-        let Self { type_name: existing, value } = self;
-        value.downcast().map_err(|_| TypeMismatch { name: name.to_owned(), existing, requested: type_name::<T>() })
-    }
 }
 
 fn find(entries: &BTreeMap<String, Entry>, name: &str) -> Option<Found> {
