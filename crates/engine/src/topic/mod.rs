@@ -135,7 +135,7 @@ impl<T: Send + Sync + 'static> Topic<T> {
             return;
         }
         let mut room = Room::new();
-        let mut state = self.lock_with(&mut room, |_| 0);
+        let mut state = self.lock_with(&mut room, None);
         let at = state.queues.iter().position(|queue| queue.id == id);
         let queue = at.map(|at| state.queues.remove(at));
         self.subscriptions.store(state.queues.len(), Ordering::Release);
@@ -153,6 +153,19 @@ impl<T> TopicState<T> {
     fn next_id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id
+    }
+
+    /// Returns the number of messages that publishers keep for a late subscription with these demands.
+    fn count_kept_for(&self, demands: Guarantees) -> usize {
+        self.histories_for(demands).map(|history| history.messages.len()).sum()
+    }
+
+    /// Puts the messages that publishers keep for a late subscription with these demands into `room`, which has memory for them.
+    fn kept_for(&self, demands: Guarantees, room: &mut Room<T>) {
+        for (number, message) in self.histories_for(demands).flat_map(|history| &history.messages) {
+            room.order.add(*number, room.kept.len());
+            room.kept.push(Arc::clone(message));
+        }
     }
 
     /// Returns what publishers keep that promise all that a subscription demands.

@@ -132,7 +132,7 @@ impl<T: Send + Sync + 'static> Publisher<T> {
         let promises = options.promises;
         let messages = VecDeque::with_capacity(options.latched);
         let mut room = Room::new();
-        let mut state = topic.lock_with(&mut room, |_| 0);
+        let mut state = topic.lock_with(&mut room, None);
         let history = (options.latched > 0).then(|| state.next_id());
         if let Some(id) = history {
             state.add_history(History { id, promises, depth: options.latched, messages }, &mut room);

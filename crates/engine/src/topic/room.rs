@@ -5,6 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::{Alarm, History, Queue, Topic, TopicState};
+use crate::guarantees::Guarantees;
 use crate::sync::MutexGuard;
 
 /// The number of displaced messages for which no memory has to be allocated.
@@ -16,12 +17,38 @@ pub(super) struct Room<T> {
     alarms: Arc<[Option<Alarm<T>>]>,
     histories: Vec<History<T>>,
     /// Memory for the messages that publishers keep.
-    pub(super) kept: Vec<(u64, Arc<T>)>,
+    pub(super) kept: Vec<Arc<T>>,
+    /// Memory for the order of these messages.
+    pub(super) order: Order,
+}
+
+/// The numbers of messages, each with the message's place in a list. Its type is the same for all messages, so the sort is compiled
+/// once and not again for each type of messages.
+#[derive(Default)]
+pub(super) struct Order(Vec<(u64, usize)>);
+
+impl Order {
+    /// Adds the message with that number. There must be room for it.
+    pub(super) fn add(&mut self, number: u64, place: usize) {
+        self.0.push((number, place));
+    }
+
+    /// Returns the places, that of the lowest number first.
+    pub(super) fn sorted(&mut self) -> &[(u64, usize)] {
+        self.0.sort_unstable();
+        &self.0
+    }
 }
 
 impl<T> Room<T> {
     pub(super) fn new() -> Self {
-        Self { queues: Vec::new(), alarms: Arc::new([]), histories: Vec::new(), kept: Vec::new() }
+        Self {
+            queues: Vec::new(),
+            alarms: Arc::new([]),
+            histories: Vec::new(),
+            kept: Vec::new(),
+            order: Order::default(),
+        }
     }
 
     /// Returns true if there is room for one more of everything, and for the kept messages.
@@ -31,6 +58,7 @@ impl<T> Room<T> {
             && has(need.histories_full, self.histories.capacity())
             && self.alarms.len() > need.queues
             && self.kept.capacity() >= need.kept
+            && self.order.0.capacity() >= need.kept
     }
 
     fn make(&mut self, need: &Need) {
@@ -42,6 +70,7 @@ impl<T> Room<T> {
         }
         self.alarms = (0..=need.queues).map(|_| None).collect();
         self.kept.reserve(need.kept);
+        self.order.0.reserve(need.kept);
     }
 }
 
@@ -62,11 +91,12 @@ impl Need {
 }
 
 impl<T: Send + Sync + 'static> Topic<T> {
-    /// Locks the topic for a change of its lists, with enough room for it and for as many kept messages as `kept` says.
+    /// Locks the topic for a change of its lists, with enough room for it, and for the messages that publishers keep for a late
+    /// subscription with these demands.
     pub(super) fn lock_with(
         &self,
         room: &mut Room<T>,
-        kept: impl Fn(&TopicState<T>) -> usize,
+        late_demands: Option<Guarantees>,
     ) -> MutexGuard<'_, TopicState<T>> {
         loop {
             let state = self.lock();
@@ -75,7 +105,7 @@ impl<T: Send + Sync + 'static> Topic<T> {
                 queues_full: state.queues.len() == state.queues.capacity(),
                 histories: state.histories.len(),
                 histories_full: state.histories.len() == state.histories.capacity(),
-                kept: kept(&state),
+                kept: late_demands.map_or(0, |demands| state.count_kept_for(demands)),
             };
             if room.is_enough(&need) {
                 return state;

@@ -5,7 +5,7 @@ use std::task::Waker;
 
 use rospin_core::Instant;
 
-use super::{Alarm, Queue, Room, Topic, TopicEnds, TopicError, TopicState};
+use super::{Alarm, Queue, Room, Topic, TopicEnds, TopicError};
 use crate::context::Context;
 use crate::lock_free::ring::{Consumer, ring};
 use crate::loss::{LossCause, LossCounters};
@@ -32,35 +32,23 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
         let demands = options.demands;
         let (mut producer, consumer) = ring(options.depth);
         let mut room = Room::new();
-        let mut too_old = Vec::new();
-        let kept = |state: &TopicState<T>| {
-            let kept = || state.histories_for(demands).map(|history| history.messages.len()).sum();
-            if options.transient_local { kept() } else { 0 }
-        };
-        let mut state = loop {
-            let state = topic.lock_with(&mut room, kept);
-            if kept(&state) <= too_old.capacity() {
-                break state;
-            }
-            drop(state);
-            too_old.reserve(room.kept.capacity());
-        };
+        let mut state = topic.lock_with(&mut room, options.transient_local.then_some(demands));
         let id = state.next_id();
         if options.transient_local {
-            let messages = state.histories_for(demands).flat_map(|history| history.messages.iter());
-            room.kept.extend(messages.map(|(number, message)| (*number, Arc::clone(message))));
-            room.kept.sort_unstable_by_key(|(number, _)| *number);
+            state.kept_for(demands, &mut room);
             // Kept messages arrive now, in their old order, so that a late subscription's first messages are not overdue.
             let now = context.clock().now().as_nanos();
-            let pushed = room.kept.drain(..).map(|(_, message)| producer.push(message, now));
-            // Kept messages beyond the depth are no loss, because this subscription never had them.
-            too_old.extend(pushed.flatten());
+            for &(_, place) in room.order.sorted() {
+                // Kept messages beyond the depth are no loss: this subscription never had them. `room` still owns them, so that no
+                // message is dropped under the lock.
+                drop(producer.push(Arc::clone(&room.kept[place]), now));
+            }
         }
         let queue = Queue { id, demands, producer, alarm: None, losses: Arc::clone(&losses) };
         state.add_queue(queue, &mut room);
         topic.subscriptions.store(state.queues.len(), Ordering::Release);
         drop(state);
-        drop((room, too_old));
+        drop(room);
         topic.wake_waiters();
         Ok(Self { topic, id, consumer, losses })
     }
@@ -123,7 +111,7 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
 
     fn set_alarm(&self, alarm: Alarm<T>) {
         let mut room = Room::new();
-        let mut state = self.topic.lock_with(&mut room, |_| 0);
+        let mut state = self.topic.lock_with(&mut room, None);
         let queue = state.queues.iter_mut().find(|queue| queue.id == self.id);
         let before = queue.and_then(|queue| queue.alarm.replace(alarm));
         state.update_alarms(&mut room);
