@@ -106,31 +106,42 @@ impl Store {
         name: &str,
         options: ParameterOptions<T>,
     ) -> Result<Arc<Slot>, DeclareError> {
-        let name = name.to_owned();
+        let ParameterOptions { default, spec } = options;
+        self.declare_as(name.to_owned(), T::KIND, T::OPTIONAL, default.map(T::into_value), spec)
+    }
+
+    /// Declares a parameter of the type `kind`, or of any type if it is `None`.
+    fn declare_as(
+        &self,
+        name: String,
+        kind: Option<ParameterKind>,
+        is_optional: bool,
+        default: Option<ParameterValue>,
+        spec: Spec,
+    ) -> Result<Arc<Slot>, DeclareError> {
         if InsideCallback::is_here() {
             return Err(DeclareError::InsideCallback { name });
         }
         if name.is_empty() {
             return Err(DeclareError::EmptyName);
         }
-        let ParameterOptions { default, spec } = options;
         if let Some(Err(reason)) = spec.range.map(|range| range.check()) {
             return Err(DeclareError::Range { name, reason });
         }
         let overridden = self.lock().overrides.get(&name).filter(|_| !spec.ignore_override).cloned();
         let origin = if overridden.is_some() { "override" } else { "default" };
-        let value = overridden.or(default.map(T::into_value)).unwrap_or_default();
-        if value == ParameterValue::NotSet && !T::OPTIONAL {
+        let value = overridden.or(default).unwrap_or_default();
+        if value == ParameterValue::NotSet && !is_optional {
             return Err(DeclareError::NoValue { name });
         }
         let initial = |reason| DeclareError::Initial { name: name.clone(), origin, reason };
-        check_value(&name, T::KIND, T::OPTIONAL, &spec, &value).map_err(initial)?;
+        check_value(&name, kind, is_optional, &spec, &value).map_err(initial)?;
 
         let slot = Arc::new(Slot::new(value.clone()));
         let setting = ParameterSetting { name: name.clone(), value };
         // As in rclcpp, a declaration without a value is neither checked by callbacks nor reported.
         let settings = if setting.value == ParameterValue::NotSet { Vec::new() } else { vec![setting] };
-        let entry = Entry { spec, kind: T::KIND, is_optional: T::OPTIONAL, slot: Arc::clone(&slot) };
+        let entry = Entry { spec, kind, is_optional, slot: Arc::clone(&slot) };
         let check = |state: &State| match state.parameters.contains_key(&name) {
             true => Err(DeclareError::AlreadyDeclared { name: name.clone() }),
             false => Ok(()),
