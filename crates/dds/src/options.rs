@@ -8,22 +8,22 @@ use crate::security::Security;
 /// The highest domain id whose ports exist on every system.
 const DOMAIN_ID_MAX: u16 = 232;
 
-/// The number of processes of a machine that find each other without multicast, less one. As in `rmw_cyclonedds_cpp`: with fewer,
-/// some are deaf; with more, everybody announces himself to that many ports.
+/// The number of processes of a machine that find each other without multicast, as in `rmw_cyclonedds_cpp`. A further process cannot
+/// join. With a higher number, each process announces itself to that many more ports.
 const PARTICIPANT_INDEX_MAX: u8 = 32;
 
-/// The processes that are found without being named: `ROS_AUTOMATIC_DISCOVERY_RANGE`.
+/// The processes that are found, as with `ROS_AUTOMATIC_DISCOVERY_RANGE`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum DiscoveryRange {
-    /// Nobody, not even those that are named.
+    /// No processes, not even static peers.
     Off,
-    /// Processes of this machine.
+    /// Processes of this machine, and static peers.
     Localhost,
-    /// Processes that multicasts reach. The default.
+    /// Processes that multicast reaches, and static peers. The default.
     #[default]
     Subnet,
-    /// Those that Cyclone DDS finds unless told otherwise. Peers are not looked for.
+    /// Those that Cyclone DDS finds with its own configuration. Static peers are ignored.
     SystemDefault,
 }
 
@@ -39,7 +39,7 @@ pub struct EnvError {
     pub expected: &'static str,
 }
 
-/// The reason that a domain could not be joined.
+/// Reasons for which a domain could not be joined.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JoinError {
@@ -55,7 +55,7 @@ pub enum JoinError {
         /// The text that was given.
         peer: String,
     },
-    /// DDS security cannot be had, for want of a file for instance.
+    /// DDS security could not be set up, for instance because a file is missing.
     #[error("DDS domain {domain_id} was not joined, since its security cannot be had: {reason}")]
     Security {
         /// The domain's number.
@@ -65,7 +65,7 @@ pub enum JoinError {
     },
     /// Cyclone DDS could not be started.
     #[error(
-        "could not join DDS domain {domain_id}: {reason}; a faulty CYCLONEDDS_URI, no network interface, more than 33 \
+        "could not join DDS domain {domain_id}: {reason}; a faulty CYCLONEDDS_URI, no network interface, more than 32 \
          processes on this machine, or certificates and documents of security that do not hold are causes, and Cyclone DDS says \
          on standard error which one it is"
     )]
@@ -84,15 +84,15 @@ const LOOPBACK: &str = "<NetworkInterface address=\"127.0.0.1\"/>";
 const CHOSEN: &str = "<NetworkInterface autodetermine=\"true\"/>";
 
 /// The receive buffer that is asked for; the kernel gives at most `net.core.rmem_max`. A large message comes as a burst of packets, and
-/// those that the buffer has no room for are sent anew after a delay of milliseconds.
+/// those that the buffer has no room for are sent again after a delay of milliseconds.
 const RECEIVE_BUFFER: &str = "<SocketReceiveBufferSize max=\"32 MiB\"/>";
-/// Packets as long as the loopback interface takes, each with one fragment. Packets of a network are shorter, where a long one is lost
-/// with any of its parts.
+/// Packets of the greatest length that the loopback interface takes, with one fragment each. On a network they stay shorter, because a
+/// long packet is lost with any of its parts.
 const LOOPBACK_PACKETS: &str = "<MaxMessageSize>65500 B</MaxMessageSize><FragmentSize>65000 B</FragmentSize>";
-/// The part of the reader's receive buffer, in percent, that a message fills at first. The reader asks for the rest as it comes to it.
+/// The part of the reader's receive buffer, in percent, that a message fills at first. The reader requests the rest.
 const LOOPBACK_BURST: &str = "<BurstSize><MaxInitTransmit>40</MaxInitTransmit></BurstSize>";
 
-/// Options of a process' part in a domain.
+/// Options of a [`Domain`](crate::Domain), with which a process joins.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DomainOptions {
     pub(crate) domain_id: u16,
@@ -104,18 +104,18 @@ pub struct DomainOptions {
 }
 
 impl DomainOptions {
-    /// Domain 0, as far as multicasts reach. The environment is not looked at.
+    /// Returns the options of domain 0 with the range [`Subnet`](DiscoveryRange::Subnet). Reads no environment variables.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// As the environment says, in the words of ROS 2: `ROS_DOMAIN_ID`, `ROS_AUTOMATIC_DISCOVERY_RANGE` or
-    /// `ROS_LOCALHOST_ONLY`, `ROS_STATIC_PEERS`, and all that `CYCLONEDDS_URI` says, which goes before the rest.
+    /// Returns options from the environment variables of ROS 2: `ROS_DOMAIN_ID`, `ROS_AUTOMATIC_DISCOVERY_RANGE` or
+    /// `ROS_LOCALHOST_ONLY`, and `ROS_STATIC_PEERS`. The configuration in `CYCLONEDDS_URI` overrides them.
     ///
-    /// With `ROS_SECURITY_ENABLE=true`, [security](Self::security) with the files that `ROS_SECURITY_KEYSTORE` has for the
-    /// [enclave](Self::enclave), or for the one that `ROS_SECURITY_ENCLAVE_OVERRIDE` names. Where they are missing the log says
-    /// so, and there is no security; with `ROS_SECURITY_STRATEGY=Enforce` the domain is not joined then.
+    /// `ROS_SECURITY_ENABLE=true` enables [security](Self::security) with the files that `ROS_SECURITY_KEYSTORE` has for the
+    /// [enclave](Self::enclave), or for the one that `ROS_SECURITY_ENCLAVE_OVERRIDE` names. If files are missing, the log says so and
+    /// security is off; with `ROS_SECURITY_STRATEGY=Enforce`, joining fails.
     ///
     /// # Errors
     /// If `ROS_DOMAIN_ID` is not a number from 0 to 232, the range is invalid, or there should be security and this crate was
@@ -159,28 +159,30 @@ impl DomainOptions {
         self
     }
 
-    /// Sets which processes are found without being named.
+    /// Sets the range in which processes are found.
     #[must_use]
     pub const fn discovery_range(mut self, range: DiscoveryRange) -> Self {
         self.range = range;
         self
     }
 
-    /// Stays on this machine.
+    /// Finds only processes of this machine, and static peers: [`DiscoveryRange::Localhost`].
     #[must_use]
     pub const fn localhost(self) -> Self {
         self.discovery_range(DiscoveryRange::Localhost)
     }
 
-    /// Looks for processes on those machines, too: host names or addresses.
+    /// Sets the static peers, as `ROS_STATIC_PEERS` does: host names or addresses of machines where processes are looked for, too.
+    /// Ignored with the ranges `Off` and `SystemDefault`.
     #[must_use]
     pub fn static_peers(mut self, peers: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.peers = peers.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Sets the enclave that this process is in, such as `/robot/arm`, unless the environment overrides it. Without security it is
-    /// a name that tools show. By default `/`.
+    /// Sets the enclave of this process, such as `/robot/arm`; by default `/`. An enclave that is set already stays: by an earlier
+    /// call, or by `ROS_SECURITY_ENCLAVE_OVERRIDE` if [`from_env`](Self::from_env) found security enabled. Without security it is only
+    /// a name that tools show.
     #[must_use]
     pub fn enclave(mut self, name: impl Into<String>) -> Self {
         self.enclave.get_or_insert_with(|| name.into());
@@ -191,8 +193,8 @@ impl DomainOptions {
         self.enclave.as_deref().unwrap_or("/")
     }
 
-    /// Has the participant prove who it is, and talk only to those who can, as far as the domain's rules allow it: DDS security with
-    /// the files in `directory`, which `ros2 security create_enclave` makes: `identity_ca.cert.pem`, `cert.pem`, `key.pem`,
+    /// Enables DDS security: the participant authenticates itself, and communicates with others as governance and permissions allow.
+    /// The files are in `directory`, as `ros2 security create_enclave` makes: `identity_ca.cert.pem`, `cert.pem`, `key.pem`,
     /// `permissions_ca.cert.pem`, `governance.p7s` and `permissions.p7s`, and `crl.pem` if there is one. They are read when the
     /// domain is joined.
     ///
@@ -204,15 +206,17 @@ impl DomainOptions {
         self
     }
 
-    /// Sets a configuration that goes before everything else, as `CYCLONEDDS_URI` does: XML, or the URI of a file, or several of either with
-    /// commas between them. `<Internal><Watermarks><WhcHigh>` is how far a reliable publisher may be ahead, for instance.
+    /// Sets a configuration of Cyclone DDS, in place of that of `CYCLONEDDS_URI`: XML, the URI of a file, or several of either,
+    /// separated by commas. Its settings override all other options; its peers are added to theirs. For instance,
+    /// `<Internal><Watermarks><WhcHigh>` limits the bytes that a reliable publisher may have sent without confirmation.
     #[must_use]
     pub fn cyclonedds_uri(mut self, config: impl Into<String>) -> Self {
         self.config = config.into();
         self
     }
 
-    /// All of it in Cyclone DDS's words. `as_domain` is set if it is another one as far as this process goes.
+    /// Returns the configuration of Cyclone DDS. `as_domain` is the domain's id in the network, if this process knows the domain by
+    /// another number.
     pub(crate) fn xml(&self, as_domain: Option<u16>) -> Result<String, JoinError> {
         if self.domain_id > DOMAIN_ID_MAX {
             return Err(JoinError::DomainId { domain_id: self.domain_id });

@@ -184,7 +184,7 @@ impl<P: Send + 'static> CallbackGroup<P> {
         Ok(Service { handle })
     }
 
-    /// Creates an entity over any [`Source`].
+    /// Creates an entity that takes the items of any [`Source`], and calls `callback` with the group's payload and each item.
     ///
     /// # Errors
     /// If the source cannot notify, or if the group is gone.

@@ -1,4 +1,4 @@
-//! Where threads of a middleware leave what arrived, and an executor's thread finds it: the only place where they meet.
+//! The place where threads of a middleware leave what arrived, and an executor's thread finds it: the only place where they meet.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -27,7 +27,7 @@ pub struct Delivery<T>(Arc<Shared<T>>);
 
 struct Shared<T> {
     queue: Mutex<Queue<T>>,
-    /// How many items there are, to be read without the lock.
+    /// The number of items, which is read without the lock.
     count: AtomicUsize,
     depth: usize,
     /// Empty until there is an entity.
@@ -35,9 +35,9 @@ struct Shared<T> {
 }
 
 struct Queue<T> {
-    /// With the time of their arrival; none as long as there is no entity, whose clock tells it.
+    /// The items with the times of their arrival, which are `None` as long as there is no entity, whose clock tells them.
     items: VecDeque<(Option<Instant>, T)>,
-    /// How many were lost while there was no entity whose loss it is.
+    /// The number of items that were lost while there was no entity that counts them.
     lost: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What is known of a message beside its content: its publisher, its number, and when it was sent and received.
+//! Properties of a message besides its content: its publisher, its number, and the times when it was sent and received.
 
 use std::fmt;
 
@@ -40,9 +40,9 @@ impl fmt::Debug for Gid {
     }
 }
 
-/// What a subscription's callback can ask of its message: the callback takes it as its last parameter.
+/// Origin and times of a message. A subscription's callback that takes it as its last parameter gets it.
 ///
-/// A publisher that is not of ROS 2 may leave out its id, the number and the time: over Zenoh it does.
+/// Id, number and time of publication are `None` if the publisher did not send them, such as one over Zenoh that is not of ROS 2.
 ///
 /// ```
 /// use rospin::{Context, ContextOptions, MessageInfo, Ros, SpinOptions};
@@ -72,8 +72,8 @@ pub struct MessageInfo {
     pub publisher_gid: Option<Gid>,
     /// Number of the message among those of its publisher, which begin with 1. `None` if it came over DDS, which does not tell it.
     ///
-    /// All processes see the same number. The exception are two threads that publish through one publisher at the same time: this
-    /// process and others may then see the two numbers exchanged.
+    /// All processes see the same number, with one exception: if two threads publish through one publisher at the same time, this
+    /// process and others may see their numbers exchanged.
     pub publication_sequence_number: Option<u64>,
     /// True if the message came from a publisher of this process, without the middleware.
     pub is_in_process: bool,
@@ -116,7 +116,7 @@ pub(crate) enum Way {
 }
 
 impl Packet {
-    /// Returns a message that came from outside. The payload is CDR behind its header.
+    /// Returns a message that came from outside. The payload is a CDR header of four bytes and the encoded message.
     #[must_use]
     pub const fn new(payload: Bytes, publication: Option<Publication>) -> Self {
         Self { payload, way: Way::Outside(publication) }

@@ -285,7 +285,7 @@ impl LocalEnd {
         drop(published);
     }
 
-    /// Returns with how many ends of this process it is matched.
+    /// Returns the number of ends of this process that it is matched with.
     pub(crate) fn count(&self) -> usize {
         self.topic.lock().matched_with(self.id)
     }

@@ -36,34 +36,34 @@ struct Registration {
 }
 
 impl Subscription {
-    /// The entity's name.
+    /// Returns the entity's name.
     #[must_use]
     pub fn name(&self) -> &str {
         self.entity.name()
     }
 
-    /// How many messages made room for newer ones before the callback could have them. Where best effort lets the network lose
-    /// messages and the middleware can tell, those, too.
+    /// Returns the number of messages that newer ones displaced before the callback could take them, and of those that never arrived,
+    /// as far as the middleware can tell.
     ///
-    /// Some middlewares know of what made room only when the next message is taken.
+    /// If messages of this process and encoded ones wait together, some are counted only when the next message is taken.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.lost(LossCause::QueueFull)
     }
 
-    /// How many messages were lost for that cause.
+    /// Returns the number of messages that were lost for that cause.
     #[must_use]
     pub fn lost(&self, cause: LossCause) -> u64 {
         self.entity.lost(cause)
     }
 
-    /// With how many publishers it is matched, as far as discovery knows at this moment.
+    /// Returns the number of publishers that the subscription is matched with, as far as discovery knows at this moment.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
         self.registration.matches.count()
     }
 
-    /// Waits until it is matched with a publisher.
+    /// Waits until the subscription is matched with a publisher.
     pub fn wait_for_publisher(&self) -> impl Future<Output = ()> + Send + 'static {
         self.registration.matches.wait()
     }
@@ -83,7 +83,7 @@ pub(crate) struct Draft<D: Decode> {
     registration: Registration,
 }
 
-/// What is known of a subscription before it is created, whatever the type of its messages.
+/// The parts of a subscription that do not depend on the type of its messages.
 struct Plan {
     topic: String,
     resolved: FullName,
@@ -131,7 +131,7 @@ impl<D: Decode> Draft<D> {
         Ok(Self { options, messages, failures, registration })
     }
 
-    /// Gives it its callback.
+    /// Creates the subscription with its callback.
     pub(crate) fn finish<G, Form>(
         self,
         group: &G,

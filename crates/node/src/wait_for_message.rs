@@ -110,7 +110,7 @@ impl<M: Message> WaitForMessage<M> {
         self
     }
 
-    /// Returns with how many publishers it is matched, as far as discovery knows at this moment. Zero once there is a result.
+    /// Returns the number of publishers that it is matched with, as far as discovery knows at this moment. Zero once there is a result.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
         self.subscription.as_ref().map_or(0, Subscription::publisher_count)

@@ -143,8 +143,7 @@ impl Harness {
         self.others.push(executor);
     }
 
-    /// Records the messages of a topic from now on. A plain `&str` is the topic. Quality of service is chosen such that
-    /// every publisher fits.
+    /// Records the messages of a topic from now on. Its quality of service is compatible with that of every publisher.
     ///
     /// # Errors
     /// If the topic's or the type's name is invalid.

@@ -18,7 +18,7 @@ pub struct Callback {
     /// Kind of the entity.
     #[serde(with = "text::entity_kind")]
     pub kind: EntityKind,
-    /// Name of the callback's group. A text may leave it out if there is only one group.
+    /// Name of the callback's group. A scenario file may leave it out if there is only one group.
     #[serde(default)]
     pub group: String,
     /// Priority inside the executor; a larger number is more urgent. `None`: see

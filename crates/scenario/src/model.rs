@@ -150,7 +150,7 @@ pub struct Group {
     /// Kind of group: mutually exclusive or reentrant.
     #[serde(default = "exclusive", with = "text::group_kind")]
     pub kind: GroupKind,
-    /// Name of the group's executor. A text may leave it out if there is only one executor.
+    /// Name of the group's executor. A scenario file may leave it out if there is only one executor.
     #[serde(default)]
     pub executor: String,
 }

@@ -28,8 +28,9 @@ pub enum RateError {
 /// A period for a loop that awaits a [tick](Self::tick) in each round.
 ///
 /// Ticks have fixed due times, a period apart, so they do not drift. A loop that is late by up to a period catches up: its next ticks
-/// do not wait until it is in time again. A loop that is later than that begins anew with the tick that was late, and a loop whose
-/// clock was set back with the next period. rclcpp's `Rate` catches up by up to a period, too.
+/// do not wait until it is in time again. A loop that is later than that skips ticks: the late tick is due at once, and the next ones
+/// follow a period apart from there. If the clock was set back, the next tick is due one period from then. rclcpp's `Rate` catches up
+/// by up to a period, too.
 ///
 /// A [timer](crate::Timer) is better where a callback is all that is needed: it has a priority of its own, an overrun policy, and
 /// counts its losses.

@@ -18,7 +18,7 @@ use crate::message::Service;
 use crate::middleware::ClientEnd;
 use crate::names::FullName;
 
-/// What a client calls through.
+/// The link of a client to its server.
 pub(crate) struct ClientLink<S: Service> {
     service: Arc<str>,
     end: End<S>,
@@ -55,7 +55,7 @@ impl<S: Service> ClientLink<S> {
         Call { service, state }
     }
 
-    /// How many responses were lost because they could not be decoded.
+    /// Returns the number of responses that were lost, because they could not be decoded or their calls not be identified.
     pub(crate) fn undecodable(&self) -> u64 {
         match &self.end {
             End::InProcess(_) => 0,

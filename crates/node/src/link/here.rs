@@ -1,8 +1,10 @@
 //! The topics of the engine through which ends of one form share messages: one for subscriptions that take only messages, and one
-//! for those whose callbacks ask for a [`MessageInfo`](crate::MessageInfo).
+//! for those whose callbacks ask for a [`MessageInfo`](crate::MessageInfo). A form is a Rust type and, for dynamic messages, a
+//! definition.
 //!
-//! A message goes to the second one together with its origin, in an allocation of its own. So nothing is allocated, and no further
-//! clock is read, for messages whose subscriptions do not ask. It has one type for all messages, so it is compiled once. Publishers that keep messages for late subscriptions keep them in both.
+//! A message goes to the second topic together with its origin, in an allocation of its own. So nothing is allocated, and no further
+//! clock is read, for messages whose subscriptions do not ask. The second topic has one type for all messages, so it is compiled once.
+//! Publishers that keep messages for late subscriptions keep them in both.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -100,7 +102,7 @@ impl<M: Send + Sync + 'static> HerePublisher<M> {
         Origin { publisher: self.gid, number, published: self.clock.now() }
     }
 
-    /// Publishes a message that is not kept, unless nobody has subscribed.
+    /// Publishes a message if there are subscriptions. For publishers that keep no messages.
     pub(super) fn publish(&self, message: impl Into<Arc<M>>, number: u64) {
         let is_heard = self.plain.subscription_count() > 0;
         if self.with_origins.subscription_count() > 0 {
@@ -114,7 +116,8 @@ impl<M: Send + Sync + 'static> HerePublisher<M> {
         }
     }
 
-    /// Publishes a message, and leaves to the drop of the result what needs no lock of the caller's.
+    /// Publishes a message. The drop of the result notifies the subscriptions and drops displaced messages, so drop it after the
+    /// unlock: see [`Publisher::begin`].
     pub(super) fn begin(&self, message: Arc<M>, origin: Origin) -> (Published<M>, Option<Published<WithOrigin>>) {
         let is_wanted = self.is_latched || self.with_origins.subscription_count() > 0;
         let with_origin = is_wanted.then(|| WithOrigin { message: message.clone(), origin });

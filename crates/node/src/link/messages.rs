@@ -17,9 +17,10 @@ use crate::message::Decode;
 use crate::middleware::SubscriptionEnd;
 use crate::qos::Qos;
 
-/// The messages of a subscription in the order of their arrival: those of this process as they are, and others encoded.
+/// The messages of a subscription in the order of their arrival: shared ones from publishers of this process with the same Rust type,
+/// and encoded ones from all others.
 ///
-/// They wait in two queues, of which together the newest are kept, as many as the depth says.
+/// They wait in two queues. Before a message is taken, the oldest ones beyond the depth are dropped.
 pub(crate) struct Messages<D: Decode> {
     decode: D,
     depth: usize,
@@ -51,7 +52,7 @@ struct Encoded {
 }
 
 impl Encoded {
-    /// Subscribes at the middleware, and enters the subscription into the topics of this process.
+    /// Subscribes with the middleware, and enters the subscription into the topics of this process.
     fn new(
         topics: &Arc<LocalTopics>,
         subscribe: &dyn Fn(Delivery<Packet>) -> Result<Option<SubscriptionEnd>, Refused>,
@@ -167,7 +168,7 @@ impl<D: Decode> Arrivals<D::Message> for Messages<D> {
     }
 }
 
-/// The messages of a subscription with what their callback can ask of them.
+/// The messages of a subscription, each with its [`MessageInfo`].
 struct Informed<D: Decode>(Messages<D>);
 
 impl<D: Decode> Source for Informed<D> {

@@ -28,7 +28,7 @@ use crate::middleware::NodeEnd;
 use crate::names::{FullName, TypeName};
 use crate::qos::{Durability, Qos, Reliability};
 
-/// How much is kept of what is to be kept without limit: nothing grows without bound.
+/// The number of items that are kept where the quality of service says keep all, since no queue may grow without bound.
 const KEEP_ALL: usize = 8192;
 
 /// The link of one node to all others.
@@ -118,7 +118,7 @@ fn refused(error: impl std::fmt::Display) -> Refused {
     Refused(error.to_string())
 }
 
-/// Returns what a publisher of that quality of service promises, where middlewares match by it, and what a subscription demands.
+/// Returns the guarantees that a publisher with this quality of service gives, and that a subscription with it demands.
 fn guarantees(qos: &Qos) -> Guarantees {
     let reliable = if qos.reliability == Reliability::Reliable { Guarantees::RELIABLE } else { Guarantees::NONE };
     let latched =

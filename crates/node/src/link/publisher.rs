@@ -30,8 +30,8 @@ thread_local! {
 struct Room(AtomicUsize);
 
 impl Room {
-    /// Returns an empty buffer with so much room. It is taken out, since encoding is the message's own code, which may publish
-    /// something itself.
+    /// Returns an empty buffer with that capacity. It is taken out of [`BUFFER`], because encoding runs the message's own code, which
+    /// may publish something itself.
     fn buffer(&self) -> Vec<u8> {
         let mut buffer = BUFFER.take();
         buffer.clear();
@@ -44,7 +44,7 @@ impl Room {
     }
 }
 
-/// The way of a publisher's messages: to subscriptions of this process as they are, and to others encoded.
+/// The way of a publisher's messages: shared with subscriptions of this process that have the same Rust type, and encoded to all others.
 pub(crate) struct PublisherLink<M: Encode> {
     topic: String,
     here: HerePublisher<M>,
@@ -123,7 +123,8 @@ impl<M: Encode> PublisherLink<M> {
     }
 }
 
-/// Encodes a message for ends that its publisher did not know of.
+/// Encodes a message for subscriptions of other forms that came during or after its publication. Logs a message that cannot be
+/// encoded, and returns `None`.
 fn encode(topic: &str, message: &impl Encode) -> Option<Bytes> {
     let encoded = contain(|| to_payload(message));
     encoded

@@ -68,7 +68,7 @@ impl<S: Service> Source for Requests<S> {
     }
 }
 
-/// Where a response goes.
+/// The way of a response to its client.
 pub(crate) enum Reply<T> {
     InProcess(rospin_engine::Reply<T>),
     Network(Box<dyn ReplyEnd>),

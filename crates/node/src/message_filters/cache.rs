@@ -17,11 +17,11 @@ use crate::on::On;
 use crate::options::SubscriptionOptions;
 use crate::subscription::{Draft, Subscription};
 
-/// The last messages of a topic by their stamps, of which any callback may look up those of a time.
+/// The messages of a topic with the newest stamps. Any callback may look up those of a given time or interval.
 ///
 /// [`On::create_cache`] fills it, or a callback [adds](Self::add) what it gets. It keeps the newest messages by stamp. Of equal stamps,
-/// the message that came last is the newest. Clones are the same cache. All methods lock for a moment, with priority inheritance, in
-/// which only pointers are copied.
+/// the message that came last is the newest. Clones are the same cache. All methods take a lock with priority inheritance, and hold it
+/// only while they search and copy pointers.
 ///
 /// ```
 /// use std::sync::Arc;

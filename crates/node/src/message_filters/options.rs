@@ -48,9 +48,9 @@ impl SynchronizerOptions {
         Self { common: Common::new(), queue_size: queue_size.max(1), rule }
     }
 
-    /// Sets how much a set that ends later must be better: by default 0.1, at least 0. When spans are compared, each nanosecond by which
-    /// a set ends later counts `1 + age_penalty` times. A higher penalty decides sets earlier, and gives more of them. Matters for
-    /// approximate time only.
+    /// Sets the penalty on sets that end later: by default 0.1, at least 0. A set that ends later is preferred only if its start is
+    /// later by more than `1 + age_penalty` times as much as its end. A higher penalty decides sets earlier, and gives more of them.
+    /// Matters for approximate time only.
     #[must_use]
     pub fn age_penalty(mut self, age_penalty: f64) -> Self {
         if let Rule::Approximate { age_penalty: of_rule, .. } = &mut self.rule {

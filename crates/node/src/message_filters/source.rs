@@ -67,7 +67,7 @@ impl<M: Message + Stamped> Input for Messages<PhantomData<M>> {
     }
 }
 
-/// What the source, the handle and the jump callback of a synchronizer share.
+/// The state that the source, the handle and the jump callback of a synchronizer share.
 #[derive(Debug)]
 pub(super) struct Counts {
     /// The number of sets that the callback got, or will get.

@@ -13,12 +13,12 @@ use std::collections::VecDeque;
 
 use super::{Matching, Set};
 
-/// What a search may assume, and what it must respect.
+/// The limits of a search.
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
     /// The number of messages that are held of each input at most.
     pub(crate) queue_size: usize,
-    /// How much better a later set must be: its end counts `1 + age_penalty` times. Not negative.
+    /// The penalty on sets that end later: the end counts `1 + age_penalty` times. Not negative.
     pub(crate) age_penalty: f64,
     /// The longest span of a set.
     pub(crate) max_interval_ns: i64,
