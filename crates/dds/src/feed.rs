@@ -6,45 +6,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rospin_node::{Complaints, Durability, Endpoint, Graph, History, Reliability};
+use rospin_node::{Complaints, Graph};
 use rospin_wire::cdr::from_payload;
 use serde::{Deserialize, Serialize};
 
 use crate::cyclone::{Discover, Found, Guid, Handle, Receive, Sample};
+use crate::entries::{self, Change, Changes, Prefix, prefix_of};
 use crate::names::{self, End};
 use crate::user_data::{self, Pair};
-
-/// Prefix of an id, which all ids of one participant share.
-pub(crate) type Prefix = [u8; 12];
-
-pub(crate) fn prefix_of(id: &Guid) -> Prefix {
-    std::array::from_fn(|at| id[at])
-}
-
-/// Implementation of DDS. The first two bytes of every id identify it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Vendor([u8; 2]);
-
-impl Vendor {
-    pub(crate) const CYCLONE: Self = Self([1, 16]);
-    const FAST: Self = Self([1, 15]);
-
-    pub(crate) const fn of(id: &Guid) -> Self {
-        Self([id[0], id[1]])
-    }
-}
-
-impl std::fmt::Display for Vendor {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match *self {
-            Self::CYCLONE => f.write_str("Cyclone DDS"),
-            Self::FAST => f.write_str("Fast DDS"),
-            Self([1, 1]) => f.write_str("Connext"),
-            Self([1, 18]) => f.write_str("RustDDS"),
-            Self([high, low]) => write!(f, "a DDS with the vendor id {high:02x}.{low:02x}"),
-        }
-    }
-}
+use crate::vendor::Vendor;
 
 /// Reader or writer of any process.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -79,6 +49,7 @@ struct State {
     /// Participants that exist, each with its nodes.
     participants: BTreeMap<Prefix, Said>,
     peers: BTreeMap<Handle, Arc<Peer>>,
+    changes: Changes,
 }
 
 /// Nodes of a participant, as its last message lists them.
@@ -93,6 +64,18 @@ impl Feed {
     fn lock(&self) -> MutexGuard<'_, State> {
         // Code under this lock leaves nothing half done, so its poison is ignored.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the changes of the graph that wait, without the lock. If another thread makes them already, it makes these, too.
+    fn make_changes<'a>(&'a self, mut state: MutexGuard<'a, State>) {
+        if !state.changes.take_turn() {
+            return;
+        }
+        while let Some(change) = state.changes.next() {
+            drop(state);
+            change.make(&self.graph);
+            state = self.lock();
+        }
     }
 
     /// Notes that a participant is this process's own.
@@ -137,17 +120,17 @@ impl Feed {
         let Some(entry) = state.participants.get_mut(&prefix) else { return };
         let before = std::mem::replace(entry, said);
         let now = entry.clone();
-        drop(state);
         let id = |name: &str| [&prefix, name.as_bytes()].concat();
         for name in now.nodes.difference(&before.nodes) {
-            self.graph.node_came(&id(name), name.as_str());
+            state.changes.push(Change::NodeCame { id: id(name), name: name.clone() });
         }
         for name in before.nodes.difference(&now.nodes) {
-            self.graph.node_went(&id(name));
+            state.changes.push(Change::NodeWent { id: id(name) });
         }
-        for (end, name) in now.owners.iter().filter(|(end, name)| before.owners.get(*end) != Some(*name)) {
-            self.graph.endpoint_belongs_to(end, name);
+        for (id, node) in now.owners.into_iter().filter(|(end, name)| before.owners.get(end) != Some(name)) {
+            state.changes.push(Change::EndpointBelongsTo { id, node });
         }
+        self.make_changes(state);
     }
 }
 
@@ -189,32 +172,21 @@ impl Discover for Feed {
         state.peers.insert(found.handle, Arc::new(peer));
         let is_own = state.own == Some(prefix);
         let said = state.participants.get(&prefix).map(|said| said.owners.get(&found.guid).cloned());
-        drop(state);
-        complaints.iter().for_each(|complaint| self.tell(complaint));
         // Readers and writers of a participant that has gone are ignored.
-        let (Some(node), false) = (said, is_own) else { return };
-        let Some((kind, name)) = names::of_topic(end, found.topic) else { return };
-        let mut endpoint = Endpoint::new(kind, name, names::of_type(kind, found.type_name));
-        endpoint.type_hash = user_data::type_hash(found.user_data).map(str::to_owned);
-        endpoint.node = node;
-        endpoint.reliability = Some(if found.is_reliable { Reliability::Reliable } else { Reliability::BestEffort });
-        endpoint.durability = match found.durability {
-            0 => Some(Durability::Volatile),
-            1 => Some(Durability::TransientLocal),
-            // ROS has no other durability.
-            _ => None,
-        };
-        endpoint.history = match usize::try_from(found.depth) {
-            Ok(0) => Some(History::KeepAll),
-            Ok(depth) => Some(History::KeepLast(depth)),
-            Err(_) => None,
-        };
-        self.graph.endpoint_came(&found.guid, endpoint);
+        if let (Some(node), false) = (said, is_own)
+            && let Some(endpoint) = entries::endpoint(found, end, node)
+        {
+            state.changes.push(Change::EndpointCame { id: found.guid, endpoint: Box::new(endpoint) });
+        }
+        self.make_changes(state);
+        complaints.iter().for_each(|complaint| self.tell(complaint));
     }
 
     fn went(&self, guid: Guid, handle: Handle) {
-        self.lock().peers.remove(&handle);
-        self.graph.endpoint_went(&guid);
+        let mut state = self.lock();
+        state.peers.remove(&handle);
+        state.changes.push(Change::EndpointWent { id: guid });
+        self.make_changes(state);
     }
 
     fn participant(&self, guid: Guid, is_alive: bool) {
@@ -226,8 +198,8 @@ impl Discover for Feed {
         }
         state.participants.remove(&prefix);
         state.peers.retain(|_, peer| prefix_of(&peer.guid) != prefix);
-        drop(state);
-        self.graph.all_went(&prefix);
+        state.changes.push(Change::AllWent { prefix });
+        self.make_changes(state);
     }
 }
 
@@ -261,6 +233,8 @@ impl Receive for Nodes {
 
 #[cfg(test)]
 mod tests {
+    use rospin_node::EndpointKind;
+
     use super::*;
 
     fn id(participant: u8, end: u8) -> Guid {
@@ -296,6 +270,47 @@ mod tests {
 
     fn names(feed: &Feed) -> Vec<String> {
         feed.graph.node_names()
+    }
+
+    /// Runs both at the same time, on two threads.
+    fn at_once(one: impl FnOnce() + Send, other: impl FnOnce() + Send) {
+        let both = std::sync::Barrier::new(2);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                both.wait();
+                one();
+            });
+            both.wait();
+            other();
+        });
+    }
+
+    #[test]
+    fn an_endpoint_and_its_owner_arrive_on_two_threads() {
+        for round in 0..2_000 {
+            let feed = Feed::default();
+            feed.participant(id(1, 0), true);
+            let chatter = found(id(1, 1), "rt/chatter", true, b"");
+            at_once(|| feed.came(&chatter), || says(&feed, 1, 1, &["arm"]));
+            let publishers = feed.graph.endpoints(EndpointKind::Publisher, "/chatter");
+            assert_eq!(publishers[0].node.as_deref(), Some("/robot/arm"), "round {round}");
+        }
+    }
+
+    #[test]
+    fn a_participant_goes_while_its_nodes_and_endpoints_come() {
+        for round in 0..2_000 {
+            let feed = Feed::default();
+            feed.participant(id(1, 0), true);
+            let chatter = found(id(1, 1), "rt/chatter", true, b"");
+            let speaks = || {
+                feed.came(&chatter);
+                says(&feed, 1, 1, &["arm"]);
+            };
+            at_once(speaks, || feed.participant(id(1, 0), false));
+            assert_eq!(names(&feed), [""; 0], "round {round}");
+            assert!(format!("{:?}", feed.graph).contains("endpoints: 0"), "round {round}: {:?}", feed.graph);
+        }
     }
 
     #[test]

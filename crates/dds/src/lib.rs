@@ -90,6 +90,7 @@ mod client;
 mod cyclone;
 mod domain;
 mod ends;
+mod entries;
 mod feed;
 #[cfg(fuzzing)]
 #[doc(hidden)]
@@ -106,6 +107,7 @@ mod security;
 mod service;
 mod subscription;
 mod user_data;
+mod vendor;
 
 pub use domain::Domain;
 pub use options::{DiscoveryRange, DomainOptions, EnvError, JoinError};

@@ -9,7 +9,8 @@ use rospin_engine::Waiters;
 use rospin_node::{Awaited, Matches};
 
 use crate::cyclone::{Handle, Listen, Probe};
-use crate::feed::{Feed, Peer, prefix_of};
+use crate::entries::prefix_of;
+use crate::feed::{Feed, Peer};
 use crate::ready::Watch;
 
 /// Time after which a matched reader counts as listening, because some implementations never answer.

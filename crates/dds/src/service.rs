@@ -10,12 +10,13 @@ use rospin_node::{Delivery, FullName, Inbox, Qos, Refused, ReplyEnd, TypeName};
 use crate::cdr::{self, DecodeError, Header};
 use crate::cyclone::{Guid, Handle, Reader, Receive, Sample, Writer};
 use crate::ends::{endpoint_data, entity_qos, keeps_all, refused};
-use crate::feed::{Feed, Peer, Vendor};
+use crate::feed::{Feed, Peer};
 use crate::gaps::Gaps;
 use crate::matches::{Bond, Ear, End};
 use crate::names;
 use crate::nodes::{DdsNode, Listed};
 use crate::user_data::Pair;
+use crate::vendor::Vendor;
 
 /// Largest number of responses that wait for their clients to be matched. Beyond that, the oldest one is lost. Only the first
 /// few responses to a client wait.

@@ -230,7 +230,9 @@ impl Graph {
         self.lock().endpoints.values().filter(|endpoint| endpoint.kind == kind && endpoint.name == name).count()
     }
 
-    pub(crate) fn endpoints(&self, kind: EndpointKind, name: &str) -> Vec<Endpoint> {
+    /// Returns the endpoints of that kind and fully qualified name.
+    #[must_use]
+    pub fn endpoints(&self, kind: EndpointKind, name: &str) -> Vec<Endpoint> {
         let state = self.lock();
         state.endpoints.values().filter(|endpoint| endpoint.kind == kind && endpoint.name == name).cloned().collect()
     }

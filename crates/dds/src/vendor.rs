@@ -1,0 +1,28 @@
+//! Implementations of DDS.
+
+use crate::cyclone::Guid;
+
+/// Implementation of DDS. The first two bytes of every id identify it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Vendor([u8; 2]);
+
+impl Vendor {
+    pub(crate) const CYCLONE: Self = Self([1, 16]);
+    const FAST: Self = Self([1, 15]);
+
+    pub(crate) const fn of(id: &Guid) -> Self {
+        Self([id[0], id[1]])
+    }
+}
+
+impl std::fmt::Display for Vendor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {
+            Self::CYCLONE => f.write_str("Cyclone DDS"),
+            Self::FAST => f.write_str("Fast DDS"),
+            Self([1, 1]) => f.write_str("Connext"),
+            Self([1, 18]) => f.write_str("RustDDS"),
+            Self([high, low]) => write!(f, "a DDS with the vendor id {high:02x}.{low:02x}"),
+        }
+    }
+}
