@@ -67,7 +67,8 @@ fn run(page: &str, line: &str) -> Option<String> {
         ["cargo", "test" | "bench" | "run", "-p", package, ref rest @ ..] => {
             let folder = root().join("crates").join(package.trim_start_matches("rospin-"));
             let file = match rest {
-                ["--test", name, ..] => format!("tests/{name}.rs"),
+                ["--test", name, module] => format!("tests/{name}/{module}.rs"),
+                ["--test", name] => format!("tests/{name}.rs"),
                 ["--bench", name, ..] => format!("benches/{name}.rs"),
                 ["--example", name, ..] => format!("examples/{name}.rs"),
                 ["--lib", module] => format!("src/{module}.rs"),

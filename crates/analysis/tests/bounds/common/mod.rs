@@ -1,7 +1,8 @@
 //! Random systems: a kind of system for each analysis, of 0.3 to 0.95 utilization.
 
-#[path = "../../../sim/tests/common/seeds.rs"]
-pub(crate) mod seeds;
+pub(crate) mod bounded;
+pub(crate) mod misses;
+pub(crate) use crate::scenarios::seeds;
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use rospin_scenario::{Await, Burst, Callback, Chain, ExecutionTime, Executor, Gr
 
 /// The command that runs one seed of a test again.
 pub(crate) fn replay(name: &str, seed: u64) -> String {
-    format!("ROSPIN_TEST_SEED={seed} cargo test -p rospin-analysis --test random {name} -- --nocapture")
+    format!("ROSPIN_TEST_SEED={seed} cargo test -p rospin-analysis --test bounds random::{name} -- --nocapture")
 }
 
 /// A kind of system.

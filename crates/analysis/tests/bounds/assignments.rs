@@ -180,7 +180,7 @@ fn advice_names_what_to_shorten_and_what_to_move() {
 
 /// The case study III of PiCAS: twelve chains that ask for 97 % of four cores, with the paper's cores and priorities.
 fn case_study() -> Scenario {
-    Scenario::parse(include_str!("../../scenario/scenarios/picas_case_study.toml")).unwrap()
+    Scenario::parse(include_str!("../../../scenario/scenarios/picas_case_study.toml")).unwrap()
 }
 
 /// The same in executors without cores.

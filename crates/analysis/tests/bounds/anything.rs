@@ -8,8 +8,7 @@ use rospin_core::EntityKind;
 use rospin_scenario::{ExecutionTime, Pattern, Release, Scenario};
 use rospin_sim::Simulation;
 
-#[path = "../../sim/tests/common/mod.rs"]
-mod common;
+use crate::scenarios;
 
 const SCENARIOS: u64 = 4_000;
 
@@ -51,8 +50,8 @@ fn tame(scenario: &mut Scenario, seed: u64) {
 #[expect(clippy::print_stderr, reason = "how much was compared is worth knowing")]
 fn nothing_exceeds_its_bound() {
     let (mut analysed, mut bounds, mut reasons) = (0, 0, std::collections::BTreeMap::new());
-    for seed in common::seeds::chosen(SCENARIOS) {
-        let mut scenario = common::random(seed);
+    for seed in scenarios::seeds::chosen(SCENARIOS) {
+        let mut scenario = scenarios::random(seed);
         if seed % 8 > 0 {
             tame(&mut scenario, seed);
         }
@@ -66,7 +65,7 @@ fn nothing_exceeds_its_bound() {
         };
         analysed += 1;
         let outcome = Simulation::new(&scenario).unwrap().run().unwrap();
-        let replay = format!("ROSPIN_TEST_SEED={seed} cargo test -p rospin-analysis --test anything");
+        let replay = format!("ROSPIN_TEST_SEED={seed} cargo test -p rospin-analysis --test bounds anything");
         for (callback, seen) in report.callbacks.iter().zip(&outcome.callbacks) {
             let Some(bound) = callback.bound else { continue };
             bounds += 1;
@@ -81,5 +80,5 @@ fn nothing_exceeds_its_bound() {
         }
     }
     eprintln!("{analysed} analysed, {bounds} bounds; refused: {reasons:?}");
-    assert!(common::seeds::chosen(SCENARIOS).count() < 1_000 || analysed > 1_500, "{analysed} analysed");
+    assert!(scenarios::seeds::chosen(SCENARIOS).count() < 1_000 || analysed > 1_500, "{analysed} analysed");
 }

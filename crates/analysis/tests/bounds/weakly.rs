@@ -6,10 +6,7 @@ use rospin_analysis::Analysis;
 use rospin_scenario::Scenario;
 use rospin_sim::Simulation;
 
-#[path = "common/misses.rs"]
-mod misses;
-
-use misses::misses;
+use crate::common::misses::misses;
 
 /// Every 40 ms the map keeps the control from its deadline, once: three times in ten activations in a row, not four.
 #[test]

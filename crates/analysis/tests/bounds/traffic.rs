@@ -11,13 +11,8 @@ use rospin_scenario::{
 };
 use rospin_sim::{Outcome, Simulation};
 
-#[path = "../../sim/tests/common/seeds.rs"]
-mod seeds;
-
-#[path = "common/misses.rs"]
-mod misses;
-
-use misses::misses;
+use crate::common::misses::misses;
+use crate::common::seeds;
 
 const SYSTEMS: u64 = 4_000;
 

@@ -8,11 +8,7 @@ use rospin_scenario::draw::Stream;
 use rospin_scenario::{Callback, Chain, ExecutionTime, Executor, Group, Scenario};
 use rospin_sim::Simulation;
 
-#[path = "../../sim/tests/common/seeds.rs"]
-mod seeds;
-
-#[path = "common/bounded.rs"]
-mod bounded;
+use crate::common::{bounded, seeds};
 
 const SYSTEMS: u64 = 2_000;
 

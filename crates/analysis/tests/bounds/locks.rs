@@ -8,11 +8,7 @@ use rospin_scenario::draw::Stream;
 use rospin_scenario::{Callback, ExecutionTime, Executor, Group, Scenario, Section};
 use rospin_sim::Simulation;
 
-#[path = "../../sim/tests/common/seeds.rs"]
-mod seeds;
-
-#[path = "common/bounded.rs"]
-mod bounded;
+use crate::common::{bounded, seeds};
 
 const SYSTEMS: u64 = 3_000;
 

@@ -5,9 +5,7 @@ use std::time::Duration;
 use rospin_analysis::{AnalysisError, Report};
 use rospin_sim::{Outcome, Simulation};
 
-mod common;
-
-use common::{Kind, System, random, replay, seeds};
+use crate::common::{Kind, System, random, replay, seeds};
 
 const SYSTEMS: u64 = 10_000;
 

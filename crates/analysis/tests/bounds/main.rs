@@ -1,0 +1,20 @@
+//! Bounds against simulations, published figures and searches through all schedules: one program, because linking one takes longer than
+//! compiling most of these files.
+
+mod always;
+mod anything;
+mod assignments;
+mod chains;
+mod common;
+mod inheritance;
+mod inside;
+mod locks;
+mod migrating;
+mod paper;
+mod random;
+mod refusals;
+#[path = "../../../sim/tests/common/mod.rs"]
+mod scenarios;
+mod threads;
+mod traffic;
+mod weakly;
