@@ -11,7 +11,7 @@ use rospin_node::{
     ActionClientOptions, ActionServerOptions, CancelResponse, GoalResponse, GoalState, NodeOptions, Ros,
 };
 
-use crate::set_up::{Fibonacci, Goal, Handle, Kind, Log, Sequence, World, on_both_kinds, seq, watchdog};
+use super::set_up::{Fibonacci, Goal, Handle, Kind, Log, Sequence, World, on_both_kinds, seq, watchdog};
 
 /// Returns to the executor once, which may choose another callback.
 async fn yield_now() {

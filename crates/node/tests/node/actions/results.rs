@@ -5,7 +5,7 @@ use std::time::Duration;
 use rospin_node::interfaces::action_msgs::GoalStatus;
 use rospin_node::{ActionServerOptions, GoalState, ResultError};
 
-use crate::set_up::{Kind, World, on_both_kinds, seq, watchdog};
+use super::set_up::{Kind, World, on_both_kinds, seq, watchdog};
 
 #[test]
 fn a_result_can_be_asked_for_before_and_after_the_end_and_by_several() {

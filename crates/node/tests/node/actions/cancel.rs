@@ -6,7 +6,7 @@ use futures::FutureExt;
 use rospin_node::interfaces::builtin_interfaces::Time;
 use rospin_node::{CancelError, GoalState};
 
-use crate::set_up::{Kind, STUBBORN, World, on_both_kinds, seq, watchdog};
+use super::set_up::{Kind, STUBBORN, World, on_both_kinds, seq, watchdog};
 
 fn action() -> String {
     "fibonacci".to_owned()
@@ -118,7 +118,7 @@ fn a_request_to_cancel_gets_through_while_the_execution_waits() {
 #[test]
 fn a_goal_whose_execution_has_not_begun_can_be_canceled() {
     on_both_kinds(|world| {
-        let sent = world.client.send_goal(crate::set_up::Goal { order: 5 });
+        let sent = world.client.send_goal(super::set_up::Goal { order: 5 });
         // The callback of the request runs, and the execution does not.
         world.executor.spin(rospin_engine::SpinOptions::spin_once()).unwrap();
         let goal = Box::pin(sent).now_or_never().expect("it was answered").unwrap();

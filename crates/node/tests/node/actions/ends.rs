@@ -9,7 +9,7 @@ use futures::{FutureExt, StreamExt};
 use rospin_engine::{ExecutorOptions, GroupOptions, IncidentKind, OnPanic, Payload, SpinOptions};
 use rospin_node::{ActionServerOptions, CancelResponse, GoalResponse, GoalState};
 
-use crate::set_up::{Goal, Handle, Kind, Log, World, on_both_kinds, seq, watchdog};
+use super::set_up::{Goal, Handle, Kind, Log, World, on_both_kinds, seq, watchdog};
 
 #[test]
 fn a_handle_that_is_dropped_aborts_its_goal() {

@@ -4,7 +4,7 @@ use rospin_engine::LossCause;
 use rospin_node::interfaces::action_msgs::GoalStatusArray;
 use rospin_node::{ActionServerOptions, GoalState, PublisherOptions, SendGoalError};
 
-use crate::set_up::{DEFERRED, Goal, Kind, REJECTED, World, on_both_kinds, seq, watchdog};
+use super::set_up::{DEFERRED, Goal, Kind, REJECTED, World, on_both_kinds, seq, watchdog};
 
 #[test]
 fn a_goal_is_accepted_executed_and_reached() {

@@ -1,0 +1,13 @@
+//! Nodes of one process: one program, because linking one takes longer than compiling most of these files. Tests that install a logger
+//! are programs of their own.
+
+mod actions;
+mod callbacks;
+mod derive_parameters;
+mod dynamic;
+mod in_process;
+mod lifecycle;
+mod local_topics;
+mod parameter_services;
+mod parameters;
+mod wait_for_message;
