@@ -15,7 +15,7 @@ pub(crate) use rospin_testkit::conformance::messages::{
 use rospin_testkit::peers::python::Peer;
 #[allow(unused_imports, reason = "no test uses all of it")]
 pub(crate) use rospin_testkit::peers::{
-    PATIENCE, context, executor, network, spin, take_failures, text, ticks, wait, wait_until,
+    PATIENCE, context, executor, network, process_of, spin, take_failures, text, ticks, wait, wait_until,
 };
 
 /// Nothing but the loopback interface, whatever networks the machine has.

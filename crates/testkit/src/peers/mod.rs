@@ -4,6 +4,7 @@ pub mod network;
 pub mod python;
 pub mod ticks;
 
+use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,6 +16,19 @@ use crate::conformance::messages::Text;
 
 /// Discovery on a loaded machine may take seconds; nothing here takes that long unless it is stuck.
 pub const PATIENCE: Duration = Duration::from_secs(40);
+
+/// Returns a command that runs one test of this program in a process of its own. `module` is the `module_path!()` of the test's file.
+///
+/// # Panics
+/// If the operating system does not know the program's file.
+#[must_use]
+pub fn process_of(module: &str, test: &str) -> Command {
+    // The names of tests leave out the name of the program.
+    let name = module.split_once("::").map_or_else(|| test.to_owned(), |(_, path)| format!("{path}::{test}"));
+    let mut command = Command::new(std::env::current_exe().expect("this program's file"));
+    command.args(["--exact", &name, "--nocapture"]);
+    command
+}
 
 /// Returns a message.
 #[must_use]

@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, TcpListener};
 pub(crate) use rospin_testkit::conformance::messages::{AddTwoInts, Sum as AddResponse, Summands as AddRequest, Text};
 #[allow(unused_imports, reason = "no test uses all of it")]
 pub(crate) use rospin_testkit::peers::{
-    PATIENCE, context, executor, network, spin, take_failures, text, ticks, wait, wait_until,
+    PATIENCE, context, executor, network, process_of, spin, take_failures, text, ticks, wait, wait_until,
 };
 use rospin_zenoh::{History, Qos, Session, SessionOptions};
 

@@ -1,13 +1,11 @@
 //! Sessions that meet through a router, as those of ROS 2 do.
 
-mod common;
-
-use std::process::Command;
-
-use common::{
-    AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, guest_options, isolated, spin, text, wait,
-};
 use rospin_zenoh::{Mode, OpenError, PublisherOptions, Session, SubscriptionOptions};
+
+use crate::common::{
+    AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, guest_options, isolated, process_of, spin,
+    text, wait,
+};
 
 fn router(place: &Place) -> Session {
     Session::open(isolated().setting("mode", "\"router\"").listen([place.endpoint.as_str()])).unwrap()
@@ -76,8 +74,8 @@ const ENDPOINT: &str = "ROSPIN_TEST_ENDPOINT";
 fn who_finds_no_router_is_told_how_to_start_one() {
     let place = Place::new();
     let complaint = || {
-        let mut alone = Command::new(std::env::current_exe().unwrap());
-        alone.args(["--exact", "the_lonely_process", "--nocapture"]).env(ENDPOINT, &place.endpoint);
+        let mut alone = process_of(module_path!(), "the_lonely_process");
+        alone.env(ENDPOINT, &place.endpoint);
         String::from_utf8(alone.output().unwrap().stderr).unwrap()
     };
     let told = complaint();

@@ -1,16 +1,17 @@
 //! Services between nodes: answers, awaiting inside callbacks, several clients, and who ends early.
 
-mod common;
-
 use std::pin::pin;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{AddRequest, AddResponse, AddTwoInts, Text, context, domain_id, executor, join, spin, text, wait};
 use rospin_dds::{CallError, Client, Node, Server};
 use rospin_engine::{ExecutorOptions, LossCause, Payload, SpinOptions};
+
+use crate::common::{
+    self, AddRequest, AddResponse, AddTwoInts, Text, context, domain_id, executor, join, process_of, spin, text, wait,
+};
 
 fn add(request: &AddRequest) -> AddResponse {
     AddResponse { sum: request.a.wrapping_add(request.b) }
@@ -177,8 +178,7 @@ fn another_process_answers() {
     let node = join(id).ros(&context).create_node("caller").unwrap();
     let client = node.create_client::<AddTwoInts>("add_two_ints").unwrap();
     let done = node.create_publisher::<Text>("done").unwrap();
-    let mut peer = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "the_other_process", "--nocapture"])
+    let mut peer = process_of(module_path!(), "the_other_process")
         .env(PEER_DOMAIN, id.to_string())
         .stdout(Stdio::null())
         .spawn()

@@ -1,15 +1,14 @@
 //! Services between two sessions, and within one: answers, calls in flight, and calls that nobody answers.
 
-mod common;
-
 use std::time::Duration;
 
-use common::{
-    AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, guest_options, isolated, spin, text, wait,
-    wait_until,
-};
 use rospin_engine::{ClockKind, Executor, ExecutorOptions, LossCause, Payload, SpinOptions};
 use rospin_zenoh::{CallError, Client, Node, Server, Service, ServiceOptions, Session};
+
+use crate::common::{
+    self, AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, guest_options, isolated, spin, text,
+    wait, wait_until,
+};
 
 fn add(request: &AddRequest) -> AddResponse {
     AddResponse { sum: request.a.wrapping_add(request.b) }

@@ -1,16 +1,11 @@
 //! Nodes of the crate ros2-client, which has a Zenoh back end of its own: they share Zenoh with ours, and no code that knows
 //! of ROS 2.
 
-mod common;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use common::{
-    AddRequest, AddResponse, AddTwoInts, PATIENT, Place, Text, context, executor, keep_all, text, wait, wait_until,
-};
 use ros2_client::zenoh as theirs;
 use ros2_client::{ActionTypeName, MessageTypeName, Name, NodeName, NodeOptions, QosProfile, ServiceTypeName};
 use rospin_engine::{ClockKind, Executor, Payload};
@@ -21,6 +16,10 @@ use rospin_zenoh::{
     PublisherOptions, Subscription,
 };
 use serde::{Deserialize, Serialize};
+
+use crate::common::{
+    AddRequest, AddResponse, AddTwoInts, PATIENT, Place, Text, context, executor, keep_all, text, wait, wait_until,
+};
 
 /// A node of ros2-client's that finds the host, with parameter services or without any of its own entities.
 fn their_node(place: &Place, name: &str, parameters: bool) -> theirs::Node {

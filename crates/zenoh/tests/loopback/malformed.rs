@@ -1,15 +1,14 @@
 //! Payloads that are not of their topic's type: they are counted and reported, and no callback runs.
 
-mod common;
-
-use common::{
-    AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, spin, take_failures, wait, wait_until,
-};
 use rospin_engine::{Executor, LossCause, SpinOptions};
 use rospin_zenoh::zenoh::qos::CongestionControl;
 use rospin_zenoh::zenoh::{self, Wait};
 use rospin_zenoh::{CallError, Message, Service, ServiceOptions, Session, SubscriptionOptions};
 use serde::{Deserialize, Serialize};
+
+use crate::common::{
+    AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, spin, take_failures, wait, wait_until,
+};
 
 /// Returns the key of a topic or a service, without the library that the adapter uses for it.
 fn key(name: &str, dds_type: &str, hash: &str) -> String {

@@ -1,12 +1,11 @@
 //! Topics within a node, between nodes of one domain, of two, and of two processes.
 
-mod common;
+use std::process::Stdio;
 
-use std::process::{Command, Stdio};
-
-use common::{Text, context, domain_id, executor, join, spin, text, wait};
 use rospin_dds::{Domain, Node, PublisherOptions, SubscriptionOptions};
 use rospin_engine::{Executor, LossCause};
+
+use crate::common::{Text, context, domain_id, executor, join, process_of, spin, text, wait};
 
 const MESSAGES: usize = 50;
 
@@ -159,8 +158,7 @@ fn two_processes_talk() {
         })
         .unwrap();
 
-    let mut peer = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "the_other_process", "--nocapture"])
+    let mut peer = process_of(module_path!(), "the_other_process")
         .env(PEER_DOMAIN, id.to_string())
         .stdout(Stdio::null())
         .spawn()

@@ -1,14 +1,13 @@
 //! Nodes and their entities in the graph: the tokens that tools of ROS 2 read.
 
-mod common;
-
 use std::collections::BTreeSet;
 
-use common::{AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, guest_options, wait_until};
 use rospin_zenoh::zenoh::{self, Wait};
 use rospin_zenoh::{
     History, Message, NodeOptions, PublisherOptions, Qos, Reliability, Service, Session, SubscriptionOptions,
 };
+
+use crate::common::{AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, guest_options, wait_until};
 
 /// The tokens of a domain, as another session sees them, without its first parts: they are different every time.
 fn tokens(stranger: &zenoh::Session) -> BTreeSet<String> {

@@ -1,10 +1,9 @@
 //! Parameters and logs on the network: every type of value, and what is said of it, arrives as it was sent.
 
-mod common;
-
-use common::{context, domain_id, executor, join, spin, wait};
 use rospin_dds::interfaces::rcl_interfaces::{Log, ParameterEvent};
 use rospin_dds::{ParameterOptions, ParameterSetting, ParameterValue, Parameters, SubscriptionOptions};
+
+use crate::common::{context, domain_id, executor, join, spin, wait};
 
 #[derive(Parameters)]
 #[parameters(crate = rospin_dds)]

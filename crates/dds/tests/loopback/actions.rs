@@ -1,13 +1,12 @@
 //! Actions over the network. Their behaviour is tested without one; here their parts find each other.
 
-mod common;
-
 use std::time::Duration;
 
-use common::{Fibonacci, Order, Sequence, context, domain_id, executor, join, wait};
 use futures::StreamExt;
 use rospin_dds::{ActionServer, CancelResponse, GoalHandle, GoalResponse, GoalState, Node, SendGoalError};
 use rospin_engine::{ClockKind, Executor, Payload};
+
+use crate::common::{Fibonacci, Order, Sequence, context, domain_id, executor, join, wait};
 
 /// Counts up to the order; one of 1000 waits until it is canceled, and negative ones are rejected.
 fn count(executor: &Executor, node: &Node) -> ActionServer {

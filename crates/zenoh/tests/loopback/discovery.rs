@@ -1,21 +1,22 @@
 //! The graph beyond this process: nodes of another process come, say goodbye, and are killed.
 
-mod common;
-
 use std::io::Write;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
-use common::{AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, guest_options, wait_until};
 use rospin_engine::SpinOptions;
 use rospin_zenoh::{Durability, History, Node, NodeOptions, PublisherOptions, Session};
+
+use crate::common::{
+    AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, guest_options, process_of, wait_until,
+};
 
 /// The variable with the endpoint of the test, for the process that it starts.
 const ENDPOINT: &str = "ROSPIN_TEST_DISCOVERY_ENDPOINT";
 
 /// Starts this program's [`the_other_process`].
 fn start(place: &Place) -> Other {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "the_other_process", "--nocapture"]).env(ENDPOINT, &place.endpoint);
+    let mut command = process_of(module_path!(), "the_other_process");
+    command.env(ENDPOINT, &place.endpoint);
     Other(command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap())
 }
 

@@ -1,14 +1,13 @@
 //! Servers that go without a word to those who wait for their responses.
 
-mod common;
-
 use std::sync::mpsc;
 
-use common::{AddRequest, AddTwoInts, Place, context, executor, wait, wait_until};
 use rospin_zenoh::zenoh::liveliness::LivelinessToken;
 use rospin_zenoh::zenoh::query::{Query, Queryable};
 use rospin_zenoh::zenoh::{self, Wait};
 use rospin_zenoh::{CallError, Service};
+
+use crate::common::{AddRequest, AddTwoInts, Place, context, executor, wait, wait_until};
 
 const TYPE: &str = "example_interfaces::srv::dds_::AddTwoInts_";
 

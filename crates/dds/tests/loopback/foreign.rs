@@ -1,13 +1,12 @@
 //! Implementations that say in another way which request is whose, as Fast DDS and RustDDS do: refused, never misunderstood.
 
-mod common;
-
 use std::time::Duration;
 
-use common::stranger::Stranger;
-use common::{AddRequest, AddResponse, AddTwoInts, context, domain_id, executor, join, take_failures, wait};
+use crate::common::{AddRequest, AddResponse, AddTwoInts, context, domain_id, executor, join, take_failures, wait};
 use rospin_dds::{CallError, ServiceOptions};
 use rospin_engine::{ClockKind, LossCause};
+
+use crate::common::stranger::Stranger;
 
 const REQUEST: &str = "example_interfaces::srv::dds_::AddTwoInts_Request_";
 const RESPONSE: &str = "example_interfaces::srv::dds_::AddTwoInts_Response_";

@@ -1,13 +1,12 @@
 //! Large messages between two participants that share nothing but the network.
 
-mod common;
-
 use std::time::{Duration, Instant};
 
-use common::{context, domain_id, executor, join, spin, wait};
 use rospin_dds::{PublishError, PublisherOptions, SubscriptionOptions};
 use rospin_engine::ClockKind;
 use rospin_msgs::std_msgs::msg::UInt8MultiArray;
+
+use crate::common::{context, domain_id, executor, join, spin, wait};
 
 const SIZE: usize = 10 << 20;
 const COUNT: u8 = 10;

@@ -1,12 +1,11 @@
 //! Actions with a peer that shares no code: Eclipse Cyclone DDS under Python, see `common/peer.rs`.
 
-mod common;
-
 use std::time::Duration;
 
-use common::{Fibonacci, Order, Sequence, context, cyclonedds, domain_id, executor, options, spin, wait};
 use rospin_dds::{CancelResponse, Domain, GoalHandle, GoalResponse, GoalState};
 use rospin_engine::{ClockKind, Payload, SpinOptions};
+
+use crate::common::{Fibonacci, Order, Sequence, context, cyclonedds, domain_id, executor, options, spin, wait};
 
 const PEER: &str = "cyclonedds_action_peer.py";
 

@@ -1,17 +1,17 @@
 //! A peer that dies without a word, and comes back.
 
-mod common;
-
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use common::{
-    AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, guest_options, spin, text, wait, wait_until,
-};
 use rospin_engine::LossCause;
 use rospin_zenoh::{CallError, Session};
+
+use crate::common::{
+    self, AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, guest_options, process_of, spin, text,
+    wait, wait_until,
+};
 
 /// The variable with the endpoint of this process, for the other one.
 const PEER_ENDPOINT: &str = "ROSPIN_TEST_PEER_ENDPOINT";
@@ -21,8 +21,8 @@ struct Peer(Child);
 
 impl Peer {
     fn start(place: &Place) -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "the_peers_process", "--nocapture"]).env(PEER_ENDPOINT, &place.endpoint);
+        let mut command = process_of(module_path!(), "the_peers_process");
+        command.env(PEER_ENDPOINT, &place.endpoint);
         Self(command.stdout(Stdio::null()).spawn().unwrap())
     }
 }

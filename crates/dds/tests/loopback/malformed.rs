@@ -1,14 +1,13 @@
 //! Payloads that are not of their topic's type: counted, reported, and nothing else.
 
-mod common;
-
-use common::stranger::Stranger;
-use common::{
+use crate::common::{
     AddRequest, AddResponse, AddTwoInts, Text, context, domain_id, executor, join, spin, take_failures, wait,
 };
 use rospin_dds::{ClientOptions, Message, ServiceOptions, SubscriptionOptions};
 use rospin_engine::LossCause;
 use serde::{Deserialize, Serialize};
+
+use crate::common::stranger::Stranger;
 
 /// Little-endian CDR of a string.
 fn cdr(data: &str) -> Vec<u8> {

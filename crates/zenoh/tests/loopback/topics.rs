@@ -1,11 +1,8 @@
 //! Topics between two sessions, and within one.
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use common::{Place, Text, context, executor, isolated, keep_all, spin, take_failures, text, wait, wait_until};
 use rospin_engine::{Executor, LossCause, SpinOptions};
 use rospin_zenoh::dynamic::{DynamicMessage, MessageType};
 use rospin_zenoh::interfaces::field_type;
@@ -18,6 +15,10 @@ use rospin_zenoh::{
     SubscriptionOptions, TopicError,
 };
 use serde::{Deserialize, Serialize};
+
+use crate::common::{
+    self, Place, Text, context, executor, isolated, keep_all, spin, take_failures, text, wait, wait_until,
+};
 
 fn matched(executor: &Executor, publisher: &Publisher<Text>, subscription: &Subscription) {
     wait(executor, "the publisher is matched", publisher.wait_for_subscription());

@@ -2,20 +2,19 @@
 //!
 //! See `common/peer.rs` for what it wants.
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use common::{
-    AddRequest, AddResponse, AddTwoInts, Text, context, cyclonedds, domain_id, executor, options, spin, text, wait,
-};
 use rospin_dds::dynamic::{DynamicMessage, MessageType};
 use rospin_dds::lifecycle::{Fault, State};
 use rospin_dds::{Domain, Lifecycle, LifecycleHandle, LifecycleNode, Message};
 use rospin_engine::{ClockKind, ExecutorHandle, SpinOptions};
 use serde::{Deserialize, Serialize};
+
+use crate::common::{
+    AddRequest, AddResponse, AddTwoInts, Text, context, cyclonedds, domain_id, executor, options, spin, text, wait,
+};
 
 #[test]
 fn strings_go_there_and_back() {

@@ -1,8 +1,6 @@
 //! As many processes on a machine as robots have.
 
-mod common;
-
-use common::{Text, context, domain_id, executor, join, spin, text, wait};
+use crate::common::{Text, context, domain_id, executor, join, spin, text, wait};
 
 /// Without multicast, processes find each other at numbered ports.
 #[test]

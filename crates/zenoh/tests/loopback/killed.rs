@@ -1,14 +1,16 @@
 //! Servers and clients that are killed while calls and goals are under way, again and again.
 
-mod common;
-
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::{AddRequest, AddResponse, AddTwoInts, Place, context, executor, guest_options, spin, wait, wait_until};
 use rospin_engine::{ClockKind, ExecutorOptions, Payload, SpinOptions};
 use rospin_msgs::example_interfaces::action::{Fibonacci, FibonacciFeedback, FibonacciGoal};
 use rospin_zenoh::{CallError, CancelResponse, GoalHandle, GoalResponse, Mode, ResultError, Session};
+
+use crate::common::{
+    self, AddRequest, AddResponse, AddTwoInts, Place, context, executor, guest_options, process_of, spin, wait,
+    wait_until,
+};
 
 /// The variable with the endpoint of this process, for the other one.
 const ENDPOINT: &str = "ROSPIN_TEST_PEER_ENDPOINT";
@@ -23,8 +25,8 @@ struct Peer(Child);
 
 impl Peer {
     fn start(role: &str, place: &Place) -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", role, "--nocapture"]).env(ENDPOINT, &place.endpoint);
+        let mut command = process_of(module_path!(), role);
+        command.env(ENDPOINT, &place.endpoint);
         Self(command.stdout(Stdio::null()).spawn().unwrap())
     }
 }

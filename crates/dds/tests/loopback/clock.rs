@@ -1,13 +1,12 @@
 //! `/clock` drives ROS time: timers follow it, jump callbacks run before it goes back.
 
-mod common;
-
 use std::time::Duration;
 
-use common::{context, domain_id, executor, join, wait};
 use rospin_dds::{Message, PublisherOptions};
 use rospin_engine::{ClockKind, Instant, JumpThreshold, TimerOptions};
 use serde::{Deserialize, Serialize};
+
+use crate::common::{context, domain_id, executor, join, wait};
 
 #[derive(Clone, Serialize, Deserialize)]
 struct Clock {

@@ -1,14 +1,13 @@
 //! A peer that dies without a word, and comes back.
 
-mod common;
-
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use common::{Text, context, domain_id, executor, join, spin, text};
 use rospin_engine::LossCause;
+
+use crate::common::{self, Text, context, domain_id, executor, join, process_of, spin, text};
 
 /// Variable with the domain that the other process should join.
 const PEER_DOMAIN: &str = "ROSPIN_TEST_PEER_DOMAIN";
@@ -18,8 +17,8 @@ struct Talker(Child);
 
 impl Talker {
     fn start(domain_id: u16) -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "the_talkers_process", "--nocapture"]).env(PEER_DOMAIN, domain_id.to_string());
+        let mut command = process_of(module_path!(), "the_talkers_process");
+        command.env(PEER_DOMAIN, domain_id.to_string());
         Self(command.stdout(Stdio::null()).spawn().unwrap())
     }
 }

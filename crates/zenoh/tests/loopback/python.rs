@@ -2,13 +2,12 @@
 //!
 //! See `rospin_testkit::peers::python` for what it wants.
 
-mod common;
-
-use common::{
-    AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, keep_all, spin, take_failures, text, wait,
-};
 use rospin_testkit::peers::python::Peer;
 use rospin_zenoh::{PublisherOptions, ServiceOptions};
+
+use crate::common::{
+    AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, keep_all, spin, take_failures, text, wait,
+};
 
 /// Starts the peer, which stays until its input ends, or says that the test is skipped.
 fn peer(part: &str, place: &Place) -> Option<Peer> {

@@ -1,12 +1,10 @@
 //! A callback that blocks delays nothing but its own executor.
 
-mod common;
-
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Text, context, domain_id, executor, join, spin, text, wait};
+use crate::common::{self, Text, context, domain_id, executor, join, spin, text, wait};
 
 const BLOCK: Duration = Duration::from_millis(400);
 

@@ -1,16 +1,16 @@
 //! The graph beyond this process: nodes of other processes come, say goodbye, and are killed; so does a peer of another make.
 
-mod common;
-
 use std::io::Write;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{
-    AddRequest, AddResponse, AddTwoInts, Text, context, cyclonedds, domain_id, executor, join, options, wait,
-};
 use rospin_dds::{Domain, Durability, Node, NodeOptions, PublisherOptions, Reliability};
 use rospin_engine::{ClockKind, Executor, SpinOptions};
+
+use crate::common::{
+    self, AddRequest, AddResponse, AddTwoInts, Text, context, cyclonedds, domain_id, executor, join, options,
+    process_of, wait,
+};
 
 /// The domain of a process that the test started, and the number of the node in it.
 const DOMAIN: &str = "ROSPIN_TEST_GRAPH_DOMAIN";
@@ -21,8 +21,7 @@ const LEASE: Duration = Duration::from_secs(10);
 
 /// Starts this program's [`the_other_process`].
 fn start(domain_id: u16, node: &str) -> Other {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "the_other_process", "--nocapture"]);
+    let mut command = process_of(module_path!(), "the_other_process");
     command.env(DOMAIN, domain_id.to_string()).env(NODE, node).stdin(Stdio::piped()).stdout(Stdio::null());
     Other(command.spawn().unwrap())
 }
