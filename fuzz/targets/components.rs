@@ -3,10 +3,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rospin_scenario::components::{ComponentFile, ComponentFileError};
+use rospin_container::{ComponentFile, FileError};
 
-fn assert_has_place(text: &str, error: &ComponentFileError) {
-    let ComponentFileError::Text { error: place, .. } = error else { panic!("no file was read: {error}") };
+fn assert_has_place(text: &str, error: &FileError) {
+    let FileError::Text { error: place, .. } = error else { panic!("no file was read: {error}") };
     assert!((1..=text.lines().count().max(1)).contains(&place.line), "{error}");
     assert!(place.column >= 1 && !place.message.is_empty(), "{error}");
 }

@@ -31,7 +31,10 @@ fuzz_target!(|text: &str| {
     let options = NodeOptions::new(name).namespace(namespace).remap(topic, other);
     match (ROS.create_node(options), &resolved) {
         (Ok(node), [Ok(from), Ok(to)]) => {
-            assert_eq!((node.resolve(topic).as_ref(), node.resolve(from.as_str()).as_ref()), (Ok(to), Ok(to)));
+            assert_eq!(
+                (node.resolve_topic(topic).as_ref(), node.resolve_topic(from.as_str()).as_ref()),
+                (Ok(to), Ok(to))
+            );
         }
         (Err(_), [Err(_), _] | [_, Err(_)]) => {}
         (node, _) => panic!("{:?}", node.err()),

@@ -8,11 +8,11 @@ use std::thread;
 
 use rospin_engine::{Context, Executor, ExecutorHandle, ExecutorOptions, SpinOptions};
 use rospin_node::{NameError, NodeName, NodeOptions, ParameterValue, Ros};
-use rospin_scenario::components::{self, ComponentFile, ComponentPlan};
 
 use crate::components::{Components, Setup};
 use crate::ending::{ContainerHandle, Ended, Ending};
 use crate::error::{RunError, StartError};
+use crate::file::{ComponentFile, ComponentPlan};
 use crate::signals::Listening;
 
 /// Name of the executor that every container has.
@@ -173,30 +173,14 @@ fn node_of(number: usize, plan: &ComponentPlan, file: &ComponentFile) -> Result<
         }
         options = options.remap(from, to);
     }
-    for (parameter, given) in &plan.parameters {
-        let value = value_of(given).ok_or_else(|| {
+    for (parameter, value) in &plan.parameters {
+        if *value == ParameterValue::NotSet {
             let message = format!("`{parameter}` is an empty list, of nothing in particular; leave it to its default");
-            StartError::from(file.error(number, "parameters", message))
-        })?;
-        options = options.parameter_override(parameter, value);
+            return Err(file.error(number, "parameters", message).into());
+        }
+        options = options.parameter_override(parameter, value.clone());
     }
     Ok((name, options))
-}
-
-/// Converts a value. `None` for an empty list, whose type is unknown.
-fn value_of(given: &components::ParameterValue) -> Option<ParameterValue> {
-    use components::ParameterValue as Given;
-    Some(match given {
-        Given::Bool(value) => ParameterValue::Bool(*value),
-        Given::Integer(value) => ParameterValue::Integer(*value),
-        Given::Double(value) => ParameterValue::Double(*value),
-        Given::String(value) => ParameterValue::String(value.clone()),
-        Given::BoolArray(values) => ParameterValue::BoolArray(values.clone()),
-        Given::IntegerArray(values) => ParameterValue::IntegerArray(values.clone()),
-        Given::DoubleArray(values) => ParameterValue::DoubleArray(values.clone()),
-        Given::StringArray(values) => ParameterValue::StringArray(values.clone()),
-        _ => return None,
-    })
 }
 
 fn message(panic: &(dyn Any + Send)) -> &str {

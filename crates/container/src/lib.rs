@@ -55,11 +55,12 @@ mod components;
 mod container;
 mod ending;
 mod error;
+mod file;
 mod signals;
 
 pub use components::{Components, Setup};
 pub use container::Container;
 pub use ending::{ContainerHandle, Ended};
 pub use error::{RunError, StartError};
+pub use file::{ComponentFile, ComponentPlan};
 pub use rospin_scenario::FileError;
-pub use rospin_scenario::components::{ComponentFile, ComponentPlan};

@@ -1,5 +1,5 @@
 //! Input files of rospin. A scenario describes a system of executors, callbacks and messages. A [`deployment`] assigns the
-//! callback groups of a program to executors and cores. A [component file](components) lists the nodes of a container.
+//! callback groups of a program to executors and cores.
 //!
 //! The simulator runs a scenario in virtual time, the engine runs it as synthetic load, and the analysis bounds its
 //! response times. All three read the same file. The examples in the folder `scenarios` of this crate explain every
@@ -47,7 +47,6 @@
 
 mod callback;
 mod check;
-pub mod components;
 pub mod deployment;
 pub mod draw;
 pub mod duration;
@@ -65,6 +64,7 @@ mod traffic;
 pub use callback::{Await, Bin, Callback, ExecutionTime, Section, Tolerance};
 pub use deployment::Deployment;
 pub use error::{CheckError, ScenarioError};
-pub use file::FileError;
+pub use file::{FileError, TomlFile};
+pub use lists::list;
 pub use model::{Chain, Executor, Group, Priorities, Scenario};
 pub use traffic::{Burst, Fault, Jump, Limit, Link, Pattern, Release};

@@ -28,6 +28,19 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for List<T> {
     }
 }
 
+/// Deserializes a list. If something else stands in its place, the error says to write `write`, such as
+/// "`` `[[wheel]]` above each wheel``".
+///
+/// # Errors
+/// If it is no list of `T`.
+pub fn list<'de, T, D>(deserializer: D, write: &'static str) -> Result<Vec<T>, D::Error>
+where
+    T: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    deserializer.deserialize_seq(List { write, of: PhantomData })
+}
+
 /// Defines a function for `#[serde(deserialize_with = ...)]` that reads a list. Its error shows how that list is
 /// written.
 macro_rules! lists {
@@ -37,7 +50,7 @@ macro_rules! lists {
             T: Deserialize<'de>,
             D: Deserializer<'de>,
         {
-            deserializer.deserialize_seq(List { write: $write, of: PhantomData })
+            list(deserializer, $write)
         }
     )+};
 }
@@ -54,6 +67,5 @@ lists! {
     chains: "`[[chain]]` above each chain",
     threads: "`[[thread]]` above each thread",
     releases: "`[[release]]` above each release",
-    components: "`[[component]]` above each component",
     faults: "`[[fault]]` above each fault",
 }

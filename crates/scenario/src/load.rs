@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::check::Table;
 use crate::duration;
 use crate::error::ScenarioError;
-use crate::file::{FileError, read};
+use crate::file::{FileError, TomlFile};
 use crate::model::Scenario;
 use crate::traffic::Pattern;
 
@@ -19,10 +19,9 @@ impl Scenario {
     /// # Errors
     /// If one of the files cannot be read or is invalid.
     pub fn load(path: &Path) -> Result<Self, FileError> {
-        let (file, text) = read("scenario", path)?;
-        let wrong = |error| FileError::Text { file: file.clone(), error };
-        let mut scenario = Self::parse(&text).map_err(wrong)?;
-        scenario.load_measured(&text, path).map_err(wrong)?;
+        let file = TomlFile::load("scenario", path)?;
+        let mut scenario = Self::parse(file.text()).map_err(|error| file.wrong(error))?;
+        scenario.load_measured(file.text(), path).map_err(|error| file.wrong(error))?;
         Ok(scenario)
     }
 

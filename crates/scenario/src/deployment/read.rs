@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::model::Deployment;
 use crate::error::ScenarioError;
-use crate::file::{self, FileError};
+use crate::file::{FileError, TomlFile};
 use crate::parse;
 
 /// Reasons for which a deployment could not be loaded.
@@ -40,7 +40,7 @@ impl Deployment {
     /// # Errors
     /// The first error, with its place and its fix.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
-        let deployment = Self::read(text)?;
+        let deployment: Self = toml::from_str(text).map_err(|error| parse::syntax(text, &error))?;
         deployment.check().map_err(|error| parse::locate(text, &error))?;
         Ok(deployment)
     }
@@ -53,26 +53,18 @@ impl Deployment {
     pub fn load<P: AsRef<Path>>(files: impl IntoIterator<Item = P>) -> Result<Self, DeploymentError> {
         let mut read = Vec::new();
         for file in files {
-            let (file, text) = file::read("deployment file", file.as_ref())?;
-            match Self::read(&text) {
-                Ok(deployment) => read.push((file, text, deployment)),
-                Err(error) => return Err(FileError::Text { file, error }.into()),
-            }
+            let file = TomlFile::load("deployment file", file.as_ref())?;
+            let deployment: Self = file.read()?;
+            read.push((file, deployment));
         }
-        if let [(file, text, deployment)] = &read[..] {
-            let in_file = |error| FileError::Text { file: file.clone(), error: parse::locate(text, &error) };
-            deployment.check().map_err(in_file)?;
+        if let [(file, deployment)] = &read[..] {
+            deployment.check().map_err(|error| file.at(&error))?;
             return Ok(deployment.clone());
         }
-        let files = read.iter().map(|(file, ..)| file.as_str()).collect::<Vec<_>>().join(", ");
-        let merged = merge(read.into_iter().map(|(file, _, deployment)| (file, deployment)))?;
+        let files = read.iter().map(|(file, _)| file.name()).collect::<Vec<_>>().join(", ");
+        let merged = merge(read.into_iter().map(|(file, deployment)| (file.name().to_owned(), deployment)))?;
         merged.check().map_err(|error| DeploymentError::Together { files, message: error.to_string() })?;
         Ok(merged)
-    }
-
-    /// Parses a deployment without checking its names.
-    fn read(text: &str) -> Result<Self, ScenarioError> {
-        toml::from_str(text).map_err(|error| parse::syntax(text, &error))
     }
 
     /// Formats the deployment as a text that [`parse`](Deployment::parse) reads.

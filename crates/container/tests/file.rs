@@ -1,6 +1,7 @@
 //! Component files: valid ones are read, others are refused with place and fix.
 
-use rospin_scenario::components::{ComponentFile, ParameterValue};
+use rospin_container::ComponentFile;
+use rospin_node::ParameterValue;
 
 fn refusal(text: &str) -> String {
     ComponentFile::parse("robot.toml", text).unwrap_err().to_string()
@@ -40,7 +41,7 @@ fn everything_has_its_place_and_what_is_left_out_is_ordinary() {
         ("frame", V::String("base".to_owned())),
         ("limits.counts", V::IntegerArray(vec![1, 2])),
         ("limits.names", V::StringArray(vec!["a".to_owned()])),
-        ("limits.none", V::EmptyArray),
+        ("limits.none", V::NotSet),
         ("limits.speed", V::DoubleArray(vec![0.5, 1.0])),
         ("limits.used", V::BoolArray(vec![true])),
         ("rate", V::Double(0.5)),

@@ -2,7 +2,8 @@
 //! `crates/rospin/examples/container.toml` explains every key.
 //!
 //! ```
-//! use rospin_scenario::components::{ComponentFile, ParameterValue};
+//! use rospin_container::ComponentFile;
+//! use rospin_node::ParameterValue;
 //!
 //! let file = ComponentFile::parse("robot.toml", r#"
 //!     [[component]]
@@ -19,7 +20,7 @@
 //!
 //! let error = ComponentFile::parse("robot.toml", "[[component]]\nname = 7").unwrap_err();
 //! assert!(error.to_string().starts_with("robot.toml: line 2, column 8, `name`: "), "{error}");
-//! # Ok::<(), rospin_scenario::FileError>(())
+//! # Ok::<(), rospin_container::FileError>(())
 //! ```
 
 mod model;
@@ -27,5 +28,4 @@ mod parameters;
 mod read;
 
 pub use model::ComponentPlan;
-pub use parameters::ParameterValue;
 pub use read::ComponentFile;

@@ -3,35 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use rospin_node::ParameterValue;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 const EXPECTED: &str = "a value of a parameter: true, 7, 0.5, \"text\", or a list of one of these";
-
-/// Initial value of a parameter.
-#[derive(Clone, PartialEq, Debug)]
-#[non_exhaustive]
-pub enum ParameterValue {
-    /// Boolean: `true` or `false`.
-    Bool(bool),
-    /// Whole number: `7`.
-    Integer(i64),
-    /// Floating-point number: `0.5`; a whole number is written `7.0`.
-    Double(f64),
-    /// String: `"text"`.
-    String(String),
-    /// Array of booleans: `[true, false]`.
-    BoolArray(Vec<bool>),
-    /// Array of whole numbers: `[1, 2]`.
-    IntegerArray(Vec<i64>),
-    /// Array of floating-point numbers: `[0.5, 1.0]`.
-    DoubleArray(Vec<f64>),
-    /// Array of strings: `["one", "two"]`.
-    StringArray(Vec<String>),
-    /// Empty array: `[]`. The parameter that the node declares determines the element type.
-    EmptyArray,
-}
 
 /// A value, or a table of values.
 enum Entry {
@@ -60,7 +37,7 @@ impl<'de> Deserialize<'de> for Entry {
                 Ok(Entry::Value(ParameterValue::String(value.to_owned())))
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Entry, A::Error> {
-                let mut array = ParameterValue::EmptyArray;
+                let mut array = ParameterValue::NotSet;
                 while let Some(entry) = list.next_element()? {
                     array = push(array, entry).map_err(A::Error::custom)?;
                 }
@@ -84,10 +61,10 @@ impl<'de> Deserialize<'de> for Entry {
 fn push(array: ParameterValue, entry: Entry) -> Result<ParameterValue, &'static str> {
     use ParameterValue as V;
     Ok(match (array, entry) {
-        (V::EmptyArray, Entry::Value(V::Bool(value))) => V::BoolArray(vec![value]),
-        (V::EmptyArray, Entry::Value(V::Integer(value))) => V::IntegerArray(vec![value]),
-        (V::EmptyArray, Entry::Value(V::Double(value))) => V::DoubleArray(vec![value]),
-        (V::EmptyArray, Entry::Value(V::String(value))) => V::StringArray(vec![value]),
+        (V::NotSet, Entry::Value(V::Bool(value))) => V::BoolArray(vec![value]),
+        (V::NotSet, Entry::Value(V::Integer(value))) => V::IntegerArray(vec![value]),
+        (V::NotSet, Entry::Value(V::Double(value))) => V::DoubleArray(vec![value]),
+        (V::NotSet, Entry::Value(V::String(value))) => V::StringArray(vec![value]),
         (V::BoolArray(array), Entry::Value(V::Bool(value))) => V::BoolArray(with(array, value)),
         (V::IntegerArray(array), Entry::Value(V::Integer(value))) => V::IntegerArray(with(array, value)),
         (V::DoubleArray(array), Entry::Value(V::Double(value))) => V::DoubleArray(with(array, value)),
@@ -104,7 +81,7 @@ fn with<T>(mut array: Vec<T>, value: T) -> Vec<T> {
     array
 }
 
-/// Reads parameters. Tables become names with dots.
+/// Reads parameters. Tables become names with dots, and empty lists, whose type is unknown, [`ParameterValue::NotSet`].
 pub(super) fn flat<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, ParameterValue>, D::Error> {
     let mut flat = BTreeMap::new();
     for (name, entry) in BTreeMap::deserialize(deserializer)? {
