@@ -1,6 +1,6 @@
 //! Arrival curves of bursts, of limits and of measurements.
 
-/// Largest number of spans that a curve keeps. Behind them it repeats.
+/// Largest number of spans that a curve keeps. Beyond them it goes on periodically, see [`Curve`].
 const SPANS_MAX: usize = 1_000;
 
 /// A curve by its spans: the shortest interval lengths from the first to the last of 1, 2, 3... arrivals. Beyond them, `count`

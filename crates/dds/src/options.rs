@@ -77,8 +77,8 @@ pub enum JoinError {
     },
 }
 
-/// The interface of this machine's nodes. Other nodes announce themselves to its address, and the library ignores announcements that
-/// come through an interface that it does not use.
+/// The loopback interface, for the range `Localhost`. There, nodes of this machine announce themselves to 127.0.0.1. Cyclone DDS
+/// ignores announcements that come through an interface that it does not use, so this one must be among its interfaces.
 const LOOPBACK: &str = "<NetworkInterface address=\"127.0.0.1\"/>";
 /// The interface that the library chooses, for peers on other machines.
 const CHOSEN: &str = "<NetworkInterface autodetermine=\"true\"/>";

@@ -13,7 +13,7 @@ pub(crate) const RT_RUNTIME: &str = "/proc/sys/kernel/sched_rt_runtime_us";
 pub(crate) const RT_PERIOD: &str = "/proc/sys/kernel/sched_rt_period_us";
 pub(crate) const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
-/// Preemption model: the time after which the kernel leaves a core to a more urgent thread.
+/// Preemption model of the kernel: how soon it leaves a core to a more urgent thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Preemption {
     /// `PREEMPT_RT`.

@@ -65,13 +65,13 @@ impl Microseconds {
 /// Everything that was measured.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Measured {
-    /// An ordinary thread that sleeps to due times, 1 kHz.
+    /// Lateness of an ordinary thread that sleeps to due times, at 1 kHz.
     pub(crate) floor_plain: Microseconds,
     /// The same with a real-time priority; `None` where there is none.
     pub(crate) floor_real_time: Option<Microseconds>,
-    /// A rospin timer at 1 kHz, with the best priority there is.
+    /// Lateness of the callback of a rospin timer at 1 kHz, with a real-time priority if the process may have one.
     pub(crate) timer: Microseconds,
-    /// From the publication of a message to the start of its callback in a parked executor, the same.
+    /// From the publication of a message to the start of its callback in a parked executor, with the same priority.
     pub(crate) notification: Microseconds,
     /// From the start of a callback to the start of the next one that is ready, both empty.
     pub(crate) dispatch: Microseconds,

@@ -53,8 +53,8 @@ struct Hook {
     threshold: JumpThreshold,
     /// Set when the entity is attached.
     listener: Option<Listener>,
-    /// The jump that it has yet to be told of. Several jumps in a row become one.
-    told: Option<Told>,
+    /// The jump that the callback has yet to be told of. Several jumps in a row become one.
+    untold: Option<Told>,
 }
 
 /// The executor that runs a jump callback, and the waker that has it take the jump.
@@ -125,7 +125,7 @@ impl Driver {
         let is_executor = |listener: &Listener| std::ptr::addr_eq(Arc::as_ptr(&listener.executor), executor);
         let is_of_executor = |hook: &Hook| hook.listener.as_ref().is_some_and(is_executor);
         let mut left = 0;
-        for told in books.hooks.iter_mut().filter(|hook| is_of_executor(hook)).filter_map(|hook| hook.told.as_mut()) {
+        for told in books.hooks.iter_mut().filter(|hook| is_of_executor(hook)).filter_map(|hook| hook.untold.as_mut()) {
             left += usize::from(std::mem::take(&mut told.is_waited_for));
         }
         books.waiting -= left;
@@ -145,7 +145,7 @@ impl Driver {
         let mut books = self.open();
         books.hook_numbers += 1;
         let number = books.hook_numbers;
-        books.hooks.push(Hook { number, threshold, listener: None, told: None });
+        books.hooks.push(Hook { number, threshold, listener: None, untold: None });
         number
     }
 
@@ -159,11 +159,11 @@ impl Driver {
 
     /// Takes the jump that the callback has yet to be told of.
     pub(crate) fn take(&self, number: u64) -> Option<Told> {
-        self.open().hook(number)?.told.take()
+        self.open().hook(number)?.untold.take()
     }
 
     pub(crate) fn has_news(&self, number: u64) -> bool {
-        self.open().hook(number).is_some_and(|hook| hook.told.is_some())
+        self.open().hook(number).is_some_and(|hook| hook.untold.is_some())
     }
 
     /// Removes a jump callback: time does not wait for it any more.
@@ -266,7 +266,7 @@ impl Books {
                 continue;
             };
             let Listener { executor, waker } = listener;
-            let told = hook.told.get_or_insert_with(|| Told::new(jump, executor));
+            let told = hook.untold.get_or_insert_with(|| Told::new(jump, executor));
             let is_change = jump.change != ClockChange::None;
             let change = if is_change { jump.change } else { told.jump.change };
             told.jump = TimeJump { from: told.jump.from, to: jump.to, change };

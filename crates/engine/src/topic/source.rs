@@ -99,7 +99,9 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
         self.losses = losses;
     }
 
-    /// Returns the contents of the queue. If there is a message, mutes publishers: the caller must take it.
+    /// Returns whether a message waits, and since when. If one does, publishers notify this subscription's executor no more until its
+    /// queue is found empty, see [`lock_free::mute`](crate::lock_free::mute). So the caller must take the message without waiting
+    /// for a notification.
     #[inline]
     fn look(&self) -> Pending {
         let Some(nanos) = self.consumer.oldest_stamp() else {

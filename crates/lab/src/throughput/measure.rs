@@ -146,7 +146,7 @@ impl Reading {
     }
 }
 
-/// Of the whole process, but for those of making messages; `None` if nobody counts them.
+/// Returns the allocations of the whole process so far, without those for making messages, or `None` if nobody counts them.
 fn allocations(source: &Source) -> Option<u64> {
     crate::allocations().map(|all| all.saturating_sub(source.allocations()))
 }

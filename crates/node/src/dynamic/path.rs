@@ -78,7 +78,7 @@ impl<'a> Path<'a> {
         steps.map(|steps| Self { whole, steps }).ok_or_else(|| PathError::Malformed { path: whole.to_owned() })
     }
 
-    /// Returns the position of the step's field in the type.
+    /// Returns the index of the step's field among the type's fields.
     pub(super) fn position(&self, step: Step<'_>, message_type: &MessageType) -> Result<usize, PathError> {
         message_type.position(step.name).ok_or_else(|| PathError::NoField {
             path: self.whole.to_owned(),

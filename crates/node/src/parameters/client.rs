@@ -289,7 +289,7 @@ fn to_wire(settings: Vec<ParameterSetting>) -> Vec<wire::Parameter> {
     settings.into_iter().map(Into::into).collect()
 }
 
-/// Checks that there is an answer for every name.
+/// Returns the answers if there are as many as names were asked for.
 fn complete<T>(node: &str, asked: usize, answers: Vec<T>) -> Result<Vec<T>, ParameterClientError> {
     match answers.len() {
         answered if answered == asked => Ok(answers),
