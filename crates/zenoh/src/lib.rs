@@ -114,6 +114,7 @@
 
 mod attachment;
 mod client;
+mod error;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -131,7 +132,8 @@ mod session;
 mod spare;
 mod subscription;
 
-pub use options::{Mode, OpenError, SessionOptions};
+pub use error::OpenError;
+pub use options::{Mode, SessionOptions};
 pub use rospin_node::*;
 pub use session::Session;
 

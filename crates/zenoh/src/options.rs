@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use zenoh::{Config, Wait};
 
+use crate::error::OpenError;
+
 /// The configuration that `rmw_zenoh_cpp` has by default: a peer that meets others through the router of its machine,
 /// with timeouts that are long enough for many nodes that start at once. Only the time for which publishers wait for room is
 /// longer, see [`SessionOptions::max_blocking_time`]: a busy machine does not send within a millisecond.
@@ -56,56 +58,6 @@ const LONGER: u32 = 10;
 const DOMAIN_ID: &str = "ROS_DOMAIN_ID";
 const CONFIG_FILE: &str = "ZENOH_SESSION_CONFIG_URI";
 const OVERRIDES: &str = "ZENOH_CONFIG_OVERRIDE";
-
-/// Reasons for which a session could not be opened.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum OpenError {
-    /// An environment variable is invalid.
-    #[error("the environment variable {variable} is `{value}`; {fix}")]
-    Environment {
-        /// Its name.
-        variable: &'static str,
-        /// Its value.
-        value: String,
-        /// The way to fix it.
-        fix: &'static str,
-    },
-    /// The configuration file could not be read, or is invalid.
-    #[error("`{}` is no configuration of Zenoh: {reason}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The reason, in Zenoh's words.
-        reason: String,
-    },
-    /// A setting has a name that Zenoh does not know, or an invalid value.
-    #[error("Zenoh's configuration has no `{key}` that could be `{value}`: {reason}")]
-    Setting {
-        /// Name of the setting, with slashes between its parts.
-        key: String,
-        /// Value of the setting, as JSON5.
-        value: String,
-        /// The reason, in Zenoh's words.
-        reason: String,
-    },
-    /// An endpoint uses TLS over TCP. Zenoh 1.10 reads and writes such a connection on two threads without a lock: under load
-    /// the connection breaks, messages are lost, and the process may crash. QUIC encrypts with TLS, too, and takes the same
-    /// keys.
-    #[error(
-        "`{endpoint}` is not safe with Zenoh 1.10; `quic/` with `?multistream=0` encrypts, too, with the same keys"
-    )]
-    Tls {
-        /// The endpoint.
-        endpoint: String,
-    },
-    /// Zenoh could not open the session.
-    #[error("could not open the session: {reason}")]
-    Zenoh {
-        /// The reason, in Zenoh's words.
-        reason: String,
-    },
-}
 
 /// Role of a session in the network.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

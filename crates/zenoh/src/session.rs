@@ -13,10 +13,11 @@ use zenoh::key_expr::KeyExpr;
 use zenoh::pubsub::Subscriber;
 
 use crate::attachment::Gid;
+use crate::error::OpenError;
 use crate::grace::Grace;
 use crate::graph;
 use crate::names::refused;
-use crate::options::{OpenError, SessionOptions};
+use crate::options::SessionOptions;
 
 /// Connection of a process to a Zenoh network and to one ROS 2 domain in it, with sockets and threads. A process usually has
 /// one session, which its nodes share. Cheap to clone; clones are the same session. It is closed when the last clone and the

@@ -137,8 +137,7 @@ impl Graph {
         Arc::default()
     }
 
-    /// Returns an empty graph, for a middleware that connects ends of the same name, type and type hash, whatever their
-    /// quality of service.
+    /// Returns an empty graph, for a middleware that connects ends of the same name, type and hash, whatever their quality of service.
     #[must_use]
     pub fn matched_by_hash() -> Arc<Self> {
         Arc::new(Self { matching: Matching::ByHash, ..Self::default() })
@@ -230,7 +229,7 @@ impl Graph {
         self.lock().endpoints.values().filter(|endpoint| endpoint.kind == kind && endpoint.name == name).count()
     }
 
-    /// Returns the endpoints of that kind and fully qualified name.
+    /// Returns the endpoints of that kind and full name.
     #[must_use]
     pub fn endpoints(&self, kind: EndpointKind, name: &str) -> Vec<Endpoint> {
         let state = self.lock();
