@@ -22,7 +22,7 @@ use crate::weakly;
 /// use rospin_analysis::{Analysis, Overheads};
 /// use rospin_scenario::Scenario;
 ///
-/// # let text = include_str!("../../scenario/scenarios/exp1.toml");
+/// # let text = rospin_scenario::examples::EXP1;
 /// let mut scenario = Scenario::parse(text)?;
 /// scenario.executors[0].policy = "fixed-priority".to_owned();
 /// let overheads = Overheads { dispatch: Duration::from_micros(5), ..Overheads::default() };

@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn each_source_begins_once() {
-        let scenario = Scenario::parse(include_str!("../../scenario/scenarios/exp1.toml")).unwrap();
+        let scenario = Scenario::parse(rospin_scenario::examples::EXP1).unwrap();
         let found = Analysis::new(&scenario).critical_instants(Duration::from_secs(1));
         assert!(found.len() > 1);
         for scenario in &found {

@@ -51,6 +51,7 @@ pub mod deployment;
 pub mod draw;
 pub mod duration;
 mod error;
+pub mod examples;
 mod file;
 mod flow;
 mod lists;

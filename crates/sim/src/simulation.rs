@@ -14,7 +14,7 @@ use crate::outcome::Outcome;
 /// use rospin_scenario::Scenario;
 /// use rospin_sim::{Simulation, oracle::Oracles};
 ///
-/// # let text = include_str!("../../scenario/scenarios/exp2.toml");
+/// # let text = rospin_scenario::examples::EXP2;
 /// let scenario = Scenario::parse(text)?;
 /// let mut oracles = Oracles::new(&scenario);
 /// let outcome = Simulation::new(&scenario)?.seed(7).observe(&mut oracles).run()?;

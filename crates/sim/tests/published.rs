@@ -6,10 +6,10 @@ use rospin_sim::{Outcome, Simulation};
 
 fn scenario(number: u8) -> Scenario {
     let text = match number {
-        1 => include_str!("../../scenario/scenarios/exp1.toml"),
-        2 => include_str!("../../scenario/scenarios/exp2.toml"),
-        3 => include_str!("../../scenario/scenarios/exp3.toml"),
-        _ => include_str!("../../scenario/scenarios/exp4.toml"),
+        1 => rospin_scenario::examples::EXP1,
+        2 => rospin_scenario::examples::EXP2,
+        3 => rospin_scenario::examples::EXP3,
+        _ => rospin_scenario::examples::EXP4,
     };
     Scenario::parse(text).unwrap()
 }

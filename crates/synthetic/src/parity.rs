@@ -379,9 +379,9 @@ fn parity_of_random_scenarios() {
 #[test]
 fn parity_of_the_shipped_scenarios() {
     let shipped = [
-        ("exp1", include_str!("../../scenario/scenarios/exp1.toml")),
-        ("exp2", include_str!("../../scenario/scenarios/exp2.toml")),
-        ("chain", include_str!("../../scenario/scenarios/chain.toml")),
+        ("exp1", rospin_scenario::examples::EXP1),
+        ("exp2", rospin_scenario::examples::EXP2),
+        ("chain", rospin_scenario::examples::CHAIN),
     ];
     for (name, text) in shipped {
         let mut scenario = Scenario::parse(text).expect(name);

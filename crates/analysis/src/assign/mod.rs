@@ -24,7 +24,7 @@ const OS_PRIORITY_TOP: u8 = 80;
 /// use rospin_analysis::{Analysis, Assignment};
 /// use rospin_scenario::{ExecutionTime, Scenario};
 ///
-/// # let text = include_str!("../../../scenario/scenarios/chain.toml");
+/// # let text = rospin_scenario::examples::CHAIN;
 /// let mut scenario = Scenario::parse(text)?;
 /// # scenario.faults.clear();
 /// # let plan = scenario.callbacks.iter_mut().find(|callback| callback.name == "plan").unwrap();

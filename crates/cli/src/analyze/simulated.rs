@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn the_longest_of_all_seeds() {
-        let mut scenario = Scenario::parse(include_str!("../../../scenario/scenarios/chain.toml")).unwrap();
+        let mut scenario = Scenario::parse(rospin_scenario::examples::CHAIN).unwrap();
         scenario.duration = Duration::from_millis(500);
         let mut shares = Vec::new();
         let many = simulate(&scenario, 5, &mut |share| shares.push(share)).unwrap();

@@ -135,7 +135,7 @@ mod tests {
         serde_json::from_str(&json::render(simulated).unwrap()).unwrap()
     }
 
-    const CHAIN: &str = include_str!("../../../scenario/scenarios/chain.toml");
+    const CHAIN: &str = rospin_scenario::examples::CHAIN;
 
     #[test]
     fn broken_rule_is_told_with_the_command_that_replays_it() {

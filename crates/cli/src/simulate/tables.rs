@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn tables_of_the_chain_scenario() {
-        let scenario = Scenario::parse(include_str!("../../../scenario/scenarios/chain.toml")).unwrap();
+        let scenario = Scenario::parse(rospin_scenario::examples::CHAIN).unwrap();
         let outcome = Simulation::new(&scenario).unwrap().run().unwrap();
         let text = format!("{}\n{}", callbacks(&scenario, &outcome).text(), chains(&scenario, &outcome).text());
         assert_eq!(text, include_str!("golden/chain_tables.txt"));

@@ -27,25 +27,25 @@ pub(super) static EXPERIMENTS: [Published; 4] = [
         name: "exp1",
         title: "Exp1: one-shot timers, one thread",
         executors: &[E1, E2],
-        text: include_str!("../../../scenario/scenarios/exp1.toml"),
+        text: rospin_scenario::examples::EXP1,
     },
     Published {
         name: "exp2",
         title: "Exp2: periodic timer, one thread",
         executors: &[E1, E2],
-        text: include_str!("../../../scenario/scenarios/exp2.toml"),
+        text: rospin_scenario::examples::EXP2,
     },
     Published {
         name: "exp3",
         title: "Exp3: two threads, one mutually exclusive group",
         executors: &[E2],
-        text: include_str!("../../../scenario/scenarios/exp3.toml"),
+        text: rospin_scenario::examples::EXP3,
     },
     Published {
         name: "exp4",
         title: "Exp4: two threads, the timer in a group of its own",
         executors: &[E2],
-        text: include_str!("../../../scenario/scenarios/exp4.toml"),
+        text: rospin_scenario::examples::EXP4,
     },
 ];
 

@@ -53,7 +53,7 @@ pub(crate) fn bounds(work: [Duration; TOPICS]) -> [Option<Duration>; TOPICS] {
 }
 
 /// The subscriber, one executor a callback, with the most urgent topic first.
-const DESCRIBED: &str = include_str!("../../../scenario/scenarios/latency.toml");
+const DESCRIBED: &str = rospin_scenario::examples::LATENCY;
 
 #[cfg(test)]
 mod tests {

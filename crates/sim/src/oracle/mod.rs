@@ -95,7 +95,7 @@ trait Judge {
 /// use rospin_scenario::Scenario;
 /// use rospin_sim::{Simulation, oracle::Oracles};
 ///
-/// let scenario = Scenario::parse(include_str!("../../../scenario/scenarios/chain.toml"))?;
+/// let scenario = Scenario::parse(rospin_scenario::examples::CHAIN)?;
 /// let mut oracles = Oracles::new(&scenario);
 /// Simulation::new(&scenario)?.observe(&mut oracles).run()?;
 /// assert_eq!(oracles.violations(), []);

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Packages every crate as `cargo publish` would, and compiles each package by itself. Prints the order in which to publish them.
+# Takes several minutes.
+#
+#   .ci/package.sh                 all crates
+#   .ci/package.sh --no-verify     without compiling them
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# The adapters are workspaces of their own: between the crates that they use and `rospin`, which uses them. As long as nothing is on the
+# registry, cargo is told where the others are.
+elsewhere=()
+for crate in core engine macros node scenario wire codegen msgs container dds zenoh; do
+    elsewhere+=(--config "patch.crates-io.rospin-$crate.path=\"$PWD/crates/$crate\"")
+done
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/package"
+
+for adapter in dds zenoh; do
+    cargo package --manifest-path "crates/$adapter/Cargo.toml" "${elsewhere[@]}" "$@"
+done
+cargo package --workspace --exclude rospin-testkit --exclude rospin-interfaces-test --exclude robot --exclude custom-messages \
+    "${elsewhere[@]}" "$@"
+
+cat <<'ORDER'
+
+Publish in this order, each with `cargo publish --manifest-path crates/NAME/Cargo.toml`:
+  core wire codegen msgs scenario macros engine node container dds zenoh tf2 rospin
+  measure report sim analysis synthetic lab cli
+ORDER
