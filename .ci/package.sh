@@ -25,5 +25,5 @@ cat <<'ORDER'
 
 Publish in this order, each with `cargo publish --manifest-path crates/NAME/Cargo.toml`:
   core wire codegen msgs scenario macros engine node container dds zenoh tf2 rospin
-  measure report sim analysis synthetic lab cli
+  measure sim report analysis synthetic lab cli
 ORDER
