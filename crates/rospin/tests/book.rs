@@ -15,7 +15,12 @@ fn pages() -> Vec<(PathBuf, String)> {
     let found = folders.into_iter().flat_map(|folder| fs::read_dir(folder).expect("a part of the book"));
     let found = found.map(|entry| entry.expect("an entry").path());
     let mut paths: Vec<_> = found.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect();
-    paths.extend([root().join("README.md"), root().join("CONTRIBUTING.md"), root().join("book/src/SUMMARY.md")]);
+    paths.extend([
+        root().join("README.md"),
+        root().join("CONTRIBUTING.md"),
+        root().join("book/src/SUMMARY.md"),
+        root().join("book/src/index.md"),
+    ]);
     paths.into_iter().map(|path| (path.clone(), fs::read_to_string(&path).expect("a page"))).collect()
 }
 
