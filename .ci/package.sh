@@ -13,6 +13,18 @@ elsewhere=()
 for crate in core engine macros node scenario wire codegen msgs container dds zenoh; do
     elsewhere+=(--config "patch.crates-io.rospin-$crate.path=\"$PWD/crates/$crate\"")
 done
+# Cargo notes in the lock files where they were.
+saved=$(mktemp -d)
+restore() {
+    cp "$saved/workspace" Cargo.lock
+    cp "$saved/dds" crates/dds/Cargo.lock
+    cp "$saved/zenoh" crates/zenoh/Cargo.lock
+    rm -rf "$saved"
+}
+cp Cargo.lock "$saved/workspace"
+cp crates/dds/Cargo.lock "$saved/dds"
+cp crates/zenoh/Cargo.lock "$saved/zenoh"
+trap restore EXIT
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/package"
 
 for adapter in dds zenoh; do

@@ -75,6 +75,7 @@ mod publisher;
 mod qos;
 mod ros;
 mod rosout;
+mod serialized;
 mod service;
 mod standard;
 mod subscription;
@@ -123,6 +124,7 @@ pub use ros::Ros;
 pub use rosout::{LimitedLogger, Logger, Rosout, RosoutError, RosoutLog};
 #[doc(no_inline)]
 pub use rospin_macros::Parameters;
+pub use serialized::SerializedMessage;
 pub use service::Server;
 pub use subscription::Subscription;
 pub use wait_for_message::{WaitForMessage, WaitForMessageError};

@@ -2,26 +2,41 @@
 
 use std::marker::PhantomData;
 
+use bytes::Bytes;
+use rospin_wire::cdr::{CdrError, PayloadError, append_payload, from_payload};
 pub use rospin_wire::{Message, Service};
 use serde::Serialize;
-use serde::de::DeserializeSeed;
 
-/// Values that a publisher can send: every [`Message`], and messages whose type is known only at run time. Users do
-/// not implement it.
-pub trait Encode: Serialize + Clone + Send + Sync + 'static {}
+/// Values that a publisher can send: every [`Message`], messages whose type is known only at run time, and
+/// [`SerializedMessage`](crate::SerializedMessage)s. Users do not implement it.
+pub trait Encode: Clone + Send + Sync + 'static {
+    /// Appends the payload, in CDR after its header.
+    #[doc(hidden)]
+    fn append_to(&self, payload: &mut Vec<u8>) -> Result<(), CdrError>;
+}
 
-impl<T: Serialize + Clone + Send + Sync + 'static> Encode for T {}
+impl<T: Serialize + Clone + Send + Sync + 'static> Encode for T {
+    #[inline]
+    fn append_to(&self, payload: &mut Vec<u8>) -> Result<(), CdrError> {
+        append_payload(payload, self)
+    }
+}
 
-/// Decoder of a subscription's messages: a seed of serde's, which may know more about the type than Rust does.
+/// Decoder of a subscription's messages, which may know more about the type than Rust does.
 ///
-/// The seed of a [`Message`] is `PhantomData`, which has no size.
-pub(crate) trait Decode:
-    for<'de> DeserializeSeed<'de, Value = <Self as Decode>::Message> + Clone + Send + Sync + 'static
-{
+/// The decoder of a [`Message`] is `PhantomData`, which has no size.
+pub(crate) trait Decode: Clone + Send + Sync + 'static {
     /// The decoded message.
     type Message: Clone + Send + Sync + 'static;
+
+    /// Decodes a payload.
+    fn decode(&self, payload: &Bytes) -> Result<Self::Message, PayloadError>;
 }
 
 impl<M: Message> Decode for PhantomData<M> {
     type Message = M;
+
+    fn decode(&self, payload: &Bytes) -> Result<M, PayloadError> {
+        from_payload(payload)
+    }
 }

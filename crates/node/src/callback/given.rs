@@ -16,6 +16,7 @@ use crate::dynamic::DynamicMessage;
 use crate::group::Exclusive;
 use crate::info::MessageInfo;
 use crate::message::Message;
+use crate::serialized::SerializedMessage;
 
 /// A message as it arrived.
 #[derive(Debug)]
@@ -136,6 +137,8 @@ pub trait Given: Clone + Send + Sync + 'static {}
 impl<M: Message> Given for M {}
 
 impl Given for DynamicMessage {}
+
+impl Given for SerializedMessage {}
 
 subscription_callback!([G: Exclusive, M, F, R] G, ByValue<Synchronous>, M, GivesValue, [F: FnMut(M) -> R + Send + 'static, R: Returns<Nothing>]);
 subscription_callback!([G: Exclusive, M, F, Fut] G, ByValue<Asynchronous>, M, GivesValue, [F: FnMut(M) -> Fut + Send + 'static, Fut: Future<Output: Returns<Nothing>> + Send + 'static]);

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use rospin_wire::cdr::{PayloadError, from_payload_with};
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, SeqAccess, Visitor};
 
@@ -23,6 +24,10 @@ pub(crate) struct DynamicSeed(pub(super) MessageType);
 
 impl Decode for DynamicSeed {
     type Message = DynamicMessage;
+
+    fn decode(&self, payload: &bytes::Bytes) -> Result<DynamicMessage, PayloadError> {
+        from_payload_with(payload, self.clone())
+    }
 }
 
 impl<'de> DeserializeSeed<'de> for DynamicSeed {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use rospin_engine::{Clock, Closer, Context, Instant, Notifier, Pending, Source, TakeError};
-use rospin_wire::cdr::from_payload_with;
 
 use super::here::{HereQueue, depth};
 use super::{contain, guarantees};
@@ -118,8 +117,7 @@ impl<D: Decode> Messages<D> {
             packet = self.encoded.pop_before(None);
         }
         let Some((arrival, packet)) = packet else { return Ok(None) };
-        let message =
-            contain(|| from_payload_with(packet.payload(), self.decode.clone())).map_err(TakeError::Failed)?;
+        let message = contain(|| self.decode.decode(packet.payload())).map_err(TakeError::Failed)?;
         Ok(Some(Taken { message: Received::Owned(message), way: packet.way(), arrival }))
     }
 }

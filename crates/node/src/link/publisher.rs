@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use rospin_engine::{Context, Guarantees};
-use rospin_wire::cdr::{append_payload, to_payload};
+use rospin_wire::cdr::CdrError;
 
 use super::contain;
 use super::here::{HerePublisher, WithOrigin};
@@ -87,7 +87,7 @@ impl<M: Encode> PublisherLink<M> {
         let crosses = self.end.is_mixed();
         let Some(Outside { end, room }) = self.outside.as_ref().filter(|outside| outside.end.is_heard()) else {
             let payload = if crosses {
-                Some(to_payload(message.borrow()).map_err(|error| failed(error.to_string()))?)
+                Some(payload_of(message.borrow()).map_err(|error| failed(error.to_string()))?)
             } else {
                 None
             };
@@ -98,7 +98,7 @@ impl<M: Encode> PublisherLink<M> {
             return Ok(());
         };
         let mut payload = room.buffer();
-        let encoded = append_payload(&mut payload, message.borrow()).map_err(|error| failed(error.to_string()));
+        let encoded = message.borrow().append_to(&mut payload).map_err(|error| failed(error.to_string()));
         let sent = encoded.and_then(|()| {
             room.note(payload.len());
             // First those of this process: they wait for nobody.
@@ -123,10 +123,16 @@ impl<M: Encode> PublisherLink<M> {
     }
 }
 
+fn payload_of(message: &impl Encode) -> Result<Vec<u8>, CdrError> {
+    let mut payload = Vec::new();
+    message.append_to(&mut payload)?;
+    Ok(payload)
+}
+
 /// Encodes a message for subscriptions of other forms that came during or after its publication. Logs a message that cannot be
 /// encoded, and returns `None`.
 fn encode(topic: &str, message: &impl Encode) -> Option<Bytes> {
-    let encoded = contain(|| to_payload(message));
+    let encoded = contain(|| payload_of(message));
     encoded
         .inspect_err(|error| log::error!(target: "rospin", "a message of `{topic}` is lost: {error}"))
         .ok()

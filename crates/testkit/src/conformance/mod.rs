@@ -24,6 +24,7 @@ pub mod order;
 pub mod parameters;
 pub mod removal;
 pub mod seen;
+pub mod serialized;
 pub mod services;
 pub mod sim_time;
 pub mod world;
@@ -146,6 +147,11 @@ macro_rules! conformance {
                 a_type_is_learned_from_who_publishes_it
                 dynamic_ends_meet_types_without_a_hash
                 who_does_not_tell_a_type_is_named
+            }
+            serialized {
+                serialized_and_typed_ends_hear_each_other
+                serialized_messages_are_latched
+                what_is_not_of_the_type_is_lost_and_counted
             }
             actions {
                 without_a_server_no_goal_is_sent

@@ -9,7 +9,7 @@ use rospin_engine::{
     CallbackGroup, ClockKind, Context, ContextOptions, Executor, ExecutorOptions, Incident, IncidentKind, SpinError,
     SpinOptions,
 };
-use rospin_node::{Message, Node, PublishError, Publisher, Ros, Subscription, SubscriptionOptions};
+use rospin_node::{Encode, Node, PublishError, Publisher, Ros, Subscription, SubscriptionOptions};
 
 use super::fixture::Fixture;
 use super::messages::Number;
@@ -163,7 +163,7 @@ impl<F: Fixture> World<F> {
     /// # Panics
     /// If the middleware refuses for another reason, or for too long.
     #[track_caller]
-    pub fn publish<M: Message>(&self, publisher: &Publisher<M>, message: M) {
+    pub fn publish<M: Encode>(&self, publisher: &Publisher<M>, message: M) {
         let begin = Instant::now();
         while let Err(error) = publisher.publish(message.clone()) {
             assert!(matches!(error, PublishError::Full { .. }), "{error}");
@@ -195,7 +195,7 @@ impl<F: Fixture> World<F> {
 
     /// Waits until a publisher is matched with these subscriptions.
     #[track_caller]
-    pub fn matched<M: Message>(&self, publisher: &Publisher<M>, subscriptions: &[&Subscription]) {
+    pub fn matched<M: Encode>(&self, publisher: &Publisher<M>, subscriptions: &[&Subscription]) {
         self.until("the publisher is matched", || publisher.subscription_count() >= subscriptions.len());
         for subscription in subscriptions {
             self.wait("the subscription is matched", subscription.wait_for_publisher());
