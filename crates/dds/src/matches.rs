@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use rospin_engine::Waiters;
-use rospin_node::{Awaited, Matches};
+use rospin_node::{Awaited, EndEvents, Matches, QosPolicy};
 
 use crate::cyclone::{Handle, Listen, Probe};
 use crate::entries::prefix_of;
@@ -49,6 +49,8 @@ pub(crate) struct Bond {
     probe: OnceLock<Probe>,
     /// Function that is called after each change, on the library's threads.
     changed: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    /// Record of a publisher's or subscription's events.
+    events: Option<EndEvents>,
 }
 
 #[derive(Default)]
@@ -65,16 +67,16 @@ struct State {
 
 impl Bond {
     /// Creates the matches of a publisher or subscription.
-    pub(crate) fn of_topic(label: String, feed: &Arc<Feed>, watch: Watch) -> Arc<Self> {
-        Self::new(Made::OfOne, label, feed, watch)
+    pub(crate) fn of_topic(label: String, feed: &Arc<Feed>, watch: Watch, events: &EndEvents) -> Arc<Self> {
+        Self::new(Made::OfOne, label, feed, watch, Some(events.clone()))
     }
 
     /// Creates the matches of a server or client.
     pub(crate) fn of_service(label: String, feed: &Arc<Feed>, watch: Watch) -> Arc<Self> {
-        Self::new(Made::OfTwo, label, feed, watch)
+        Self::new(Made::OfTwo, label, feed, watch, None)
     }
 
-    fn new(made: Made, label: String, feed: &Arc<Feed>, watch: Watch) -> Arc<Self> {
+    fn new(made: Made, label: String, feed: &Arc<Feed>, watch: Watch, events: Option<EndEvents>) -> Arc<Self> {
         Arc::new(Self {
             made,
             label,
@@ -84,6 +86,7 @@ impl Bond {
             watch,
             probe: OnceLock::new(),
             changed: OnceLock::new(),
+            events,
         })
     }
 
@@ -135,17 +138,26 @@ impl Bond {
         let mut state = self.lock();
         match (end, came) {
             (End::FirstWriter, true) => _ = state.unsure.insert(peer, Instant::now()),
-            (End::FirstReader, true) => _ = state.first.insert(peer),
+            (End::FirstReader, true) => self.insert(&mut state, peer),
             (End::Second, true) => _ = state.second.insert(peer),
             (End::FirstWriter | End::FirstReader, false) => {
                 state.unsure.remove(&peer);
-                state.first.remove(&peer);
+                if state.first.remove(&peer) {
+                    self.events.iter().for_each(EndEvents::match_went);
+                }
             }
             (End::Second, false) => _ = state.second.remove(&peer),
         }
         self.changed(state);
         if end == End::FirstWriter && came && !self.prove() {
             self.watch.add(self);
+        }
+    }
+
+    /// Counts an end as matched. Events are recorded under the lock, so that they are in order.
+    fn insert(&self, state: &mut State, peer: Handle) {
+        if state.first.insert(peer) {
+            self.events.iter().for_each(EndEvents::match_came);
         }
     }
 
@@ -163,7 +175,7 @@ impl Bond {
         for (peer, _) in &sure {
             // The peer may have gone meanwhile.
             if state.unsure.remove(peer).is_some() {
-                state.first.insert(*peer);
+                self.insert(&mut state, *peer);
             }
         }
         let are_all = state.unsure.is_empty();
@@ -186,6 +198,13 @@ impl Bond {
 
     fn incompatible(&self, policy: u32) {
         let label = &self.label;
+        if let Some(events) = &self.events {
+            events.incompatible(match policy {
+                2 => QosPolicy::Durability,
+                11 => QosPolicy::Reliability,
+                _ => QosPolicy::Other,
+            });
+        }
         let (what, fix) = match policy {
             2 => ("durability", "a subscription to latched messages hears only publishers that latch them"),
             11 => ("reliability", "a reliable subscription hears only reliable publishers"),

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use rospin_node::{Awaited, Durability, FullName, Gid, Matches, PublishError, PublisherEnd, Qos, Refused, TypeName};
+use rospin_node::{
+    Awaited, Durability, EndEvents, FullName, Gid, Matches, PublishError, PublisherEnd, Qos, Refused, TypeName,
+};
 
 use crate::cyclone::Writer;
 use crate::ends::{endpoint_data, refused, topic_qos};
@@ -22,10 +24,16 @@ pub(crate) struct DdsPublisher {
 }
 
 impl DdsPublisher {
-    pub(crate) fn new(node: &DdsNode, topic: &FullName, message_type: &TypeName, qos: &Qos) -> Result<Self, Refused> {
+    pub(crate) fn new(
+        node: &DdsNode,
+        topic: &FullName,
+        message_type: &TypeName,
+        qos: &Qos,
+        events: &EndEvents,
+    ) -> Result<Self, Refused> {
         let domain = &node.domain;
         let label = format!("a publisher of topic `{topic}`");
-        let bond = Bond::of_topic(label, domain.feed(), domain.watch());
+        let bond = Bond::of_topic(label, domain.feed(), domain.watch(), events);
         let user_data = endpoint_data(None, message_type);
         let (name, dds_type) = (names::topic(topic), names::dds_type(message_type, ""));
         let latched = qos.durability == Durability::TransientLocal;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use rospin_engine::Instant;
-use rospin_node::{Delivery, FullName, Gid, Packet, Publication, Qos, Refused, SubscriptionEnd, TypeName};
+use rospin_node::{Delivery, EndEvents, FullName, Gid, Packet, Publication, Qos, Refused, SubscriptionEnd, TypeName};
 
 use crate::cyclone::{Guid, Handle, Reader, Receive, Sample};
 use crate::ends::{endpoint_data, refused, topic_qos};
@@ -43,10 +43,11 @@ pub(crate) fn subscribe(
     message_type: &TypeName,
     qos: &Qos,
     delivery: Delivery<Packet>,
+    events: &EndEvents,
 ) -> Result<SubscriptionEnd, Refused> {
     let domain = &node.domain;
     let label = format!("a subscription to topic `{topic}`");
-    let bond = Bond::of_topic(label, domain.feed(), domain.watch());
+    let bond = Bond::of_topic(label, domain.feed(), domain.watch(), events);
     let user_data = endpoint_data(None, message_type);
     let (name, dds_type) = (names::topic(topic), names::dds_type(message_type, ""));
     let messages = Messages { delivery, gaps: Mutex::default() };

@@ -88,6 +88,12 @@ macro_rules! handle {
                 self.handle.losses.get(cause)
             }
 
+            /// Returns the losses for that cause as the source of another entity, which runs when there are more.
+            #[must_use]
+            pub fn watch_losses(&self, cause: LossCause) -> $crate::LossWatch {
+                $crate::LossWatch::new(&self.handle.losses, cause)
+            }
+
             /// Gives up the handle and keeps the entity for as long as its executor lives.
             pub fn detach(self) {
                 self.handle.detach();

@@ -2,10 +2,11 @@
 
 use crate::os::Process;
 use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Weak};
+use std::task::Waker;
 
 /// Causes of a loss.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -78,12 +79,49 @@ pub(crate) struct LossCounters {
     /// The number in the ledger.
     number: u64,
     counts: Counts,
+    /// True while there are `watchers`. It is read without their lock.
+    is_watched: AtomicBool,
+    watchers: Mutex<Vec<Watcher>>,
     ledger: Weak<Ledger>,
 }
 
+/// The waker of those who watch, under a number by which it is removed.
+#[derive(Debug)]
+struct Watcher {
+    number: u64,
+    waker: Waker,
+}
+
 impl LossCounters {
+    /// Counts losses, and wakes those who watch. Without them it neither blocks nor locks.
+    ///
+    /// Out of line, so that publishing without a loss costs nothing for it.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn add(&self, cause: LossCause, count: u64) {
-        self.counts[cause.index()].fetch_add(count, Ordering::Relaxed);
+        // Either this thread sees the new watcher, or the watcher's first take sees the new count.
+        self.counts[cause.index()].fetch_add(count, Ordering::SeqCst);
+        if self.is_watched.load(Ordering::SeqCst) {
+            self.watchers.lock().iter().for_each(|watcher| watcher.waker.wake_by_ref());
+        }
+    }
+
+    /// Has `waker` woken with each loss from now on, under the locks of whoever counts it. Returns the number for [`unwatch`](Self::unwatch).
+    pub(crate) fn watch(&self, waker: Waker) -> u64 {
+        let mut watchers = self.watchers.lock();
+        let number = watchers.last().map_or(0, |last| last.number + 1);
+        watchers.push(Watcher { number, waker });
+        self.is_watched.store(true, Ordering::SeqCst);
+        number
+    }
+
+    pub(crate) fn unwatch(&self, number: u64) {
+        let mut watchers = self.watchers.lock();
+        let at = watchers.iter().position(|watcher| watcher.number == number);
+        let gone = at.map(|at| watchers.remove(at));
+        self.is_watched.store(!watchers.is_empty(), Ordering::SeqCst);
+        drop(watchers);
+        drop(gone);
     }
 
     /// Sets the count of a cause that is counted elsewhere.
@@ -99,7 +137,7 @@ impl LossCounters {
     }
 
     pub(crate) fn get(&self, cause: LossCause) -> u64 {
-        self.counts[cause.index()].load(Ordering::Relaxed)
+        self.counts[cause.index()].load(Ordering::SeqCst)
     }
 }
 
@@ -149,6 +187,8 @@ impl Ledger {
             retire_as: retire_as.to_owned(),
             number,
             counts: Counts::default(),
+            is_watched: AtomicBool::new(false),
+            watchers: Mutex::default(),
             ledger: Arc::downgrade(self),
         });
         self.lock().live.insert(number, Arc::downgrade(&counters));

@@ -50,6 +50,7 @@ mod clock;
 mod complaints;
 pub mod dynamic;
 mod error;
+mod events;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -94,6 +95,10 @@ pub use clock::SimTime;
 pub use complaints::Complaints;
 pub use dynamic::{DynamicMessage, DynamicPublisher, MessageType, TypeDescriptionServer, Value};
 pub use error::{CallError, PublishError, Refused, ServiceError, TopicError};
+pub use events::{
+    EndEvents, Event, EventCallback, Eventful, IncompatibleQos, MatchedStatus, MessageLost, PublisherSide, QosPolicy,
+    SubscriptionSide,
+};
 pub use graph::{Endpoint, EndpointKind, Graph, GraphCallback, GraphChange, NamesAndTypes};
 pub use group::{Exclusive, Group, OwnGroup};
 pub use inbox::{Delivery, Inbox};

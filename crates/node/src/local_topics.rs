@@ -14,6 +14,7 @@ use std::task::Poll;
 
 use rospin_engine::{Guarantees, Mutex, MutexGuard, Topics, Waiters};
 
+use crate::events::{EndEvents, QosPolicy};
 use crate::inbox::Delivery;
 use crate::info::Packet;
 use crate::matches::{Awaited, Matches};
@@ -55,6 +56,7 @@ struct End {
     id: u64,
     form: Form,
     kind: EndKind,
+    events: EndEvents,
     /// The messages that were published while the end's first ones, which were kept for it, are being encoded.
     meanwhile: Option<Meanwhile>,
 }
@@ -109,12 +111,35 @@ pub(crate) enum EndKind {
 }
 
 impl EndKind {
-    /// True if one is a publisher, and the other one a subscription that gets its messages.
-    fn matches(&self, other: &Self) -> bool {
+    /// Returns the first policy that keeps a publisher and a subscription apart, `Ok` if they are matched, and `None` if both are
+    /// publishers, or both subscriptions.
+    fn fit(&self, other: &Self) -> Option<Result<(), QosPolicy>> {
         match (self, other) {
             (Self::Publisher { promises, .. }, Self::Subscription { demands, .. })
-            | (Self::Subscription { demands, .. }, Self::Publisher { promises, .. }) => promises.include(*demands),
-            _ => false,
+            | (Self::Subscription { demands, .. }, Self::Publisher { promises, .. }) => {
+                Some(match (promises.include(*demands), demands.include(Guarantees::RELIABLE)) {
+                    (true, _) => Ok(()),
+                    (false, true) if !promises.include(Guarantees::RELIABLE) => Err(QosPolicy::Reliability),
+                    (false, _) => Err(QosPolicy::Durability),
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns true if one is a publisher, and the other one a subscription that gets its messages.
+    fn matches(&self, other: &Self) -> bool {
+        self.fit(other) == Some(Ok(()))
+    }
+}
+
+/// Records in both ends' events that one of them has come.
+fn tell_both(one: &EndKind, of_one: &EndEvents, other: &EndKind, of_other: &EndEvents) {
+    for events in [of_one, of_other] {
+        match one.fit(other) {
+            Some(Ok(())) => events.match_came(),
+            Some(Err(policy)) => events.incompatible(policy),
+            None => {}
         }
     }
 }
@@ -129,7 +154,7 @@ pub(crate) struct LocalEnd {
 
 impl LocalTopics {
     /// Enters an end.
-    pub(crate) fn enter(self: &Arc<Self>, address: Address, kind: EndKind) -> LocalEnd {
+    pub(crate) fn enter(self: &Arc<Self>, address: Address, kind: EndKind, events: EndEvents) -> LocalEnd {
         let Address { name, type_key, form } = address;
         let mut topics = self.known.lock();
         let types = topics.entry(name.clone()).or_default();
@@ -143,7 +168,7 @@ impl LocalTopics {
         let id = topic.lock().next_id();
         // Takes the end away again if encoding panics.
         let end = LocalEnd { topics: Arc::clone(self), topic, id, form };
-        end.join(kind);
+        end.join(kind, events);
         end
     }
 
@@ -230,14 +255,17 @@ impl End {
 }
 
 impl LocalEnd {
-    fn join(&self, kind: EndKind) {
+    fn join(&self, kind: EndKind, events: EndEvents) {
         let mut state = self.topic.lock();
+        for other in &state.ends {
+            tell_both(&other.kind, &other.events, &kind, &events);
+        }
         // What is kept and what is published from now on are told apart under the lock, so nothing is heard twice or not at all.
         let kept = state.kept_by_others(&self.form, &kind);
         let depth = if let EndKind::Subscription { delivery, .. } = &kind { delivery.depth() } else { 0 };
         let meanwhile = (!kept.is_empty()).then(Meanwhile::default);
         let is_late = meanwhile.is_some();
-        state.ends.push(End { id: self.id, form: self.form.clone(), kind, meanwhile });
+        state.ends.push(End { id: self.id, form: self.form.clone(), kind, events, meanwhile });
         self.topic.is_mixed.store(state.is_mixed(), Ordering::Release);
         let waiters = state.waiters.take();
         drop(state);
@@ -325,6 +353,9 @@ impl LocalEnd {
         let mut state = self.topic.lock();
         let at = state.ends.iter().position(|end| end.id == self.id);
         let end = at.map(|at| state.ends.remove(at));
+        if let Some(end) = &end {
+            state.ends.iter().filter(|other| other.kind.matches(&end.kind)).for_each(|other| other.events.match_went());
+        }
         self.topic.is_mixed.store(state.is_mixed(), Ordering::Release);
         drop(state);
         drop(end);
@@ -376,7 +407,9 @@ mod tests {
         let topics = Arc::new(LocalTopics::default());
         let threads = (0..2).map(|_| {
             let topics = Arc::clone(&topics);
-            thread::spawn(move || (0..2000).for_each(|_| drop(topics.enter(address::<u32>(), subscription()))))
+            thread::spawn(move || {
+                (0..2000).for_each(|_| drop(topics.enter(address::<u32>(), subscription(), EndEvents::default())))
+            })
         });
         threads.collect::<Vec<_>>().into_iter().for_each(|thread| thread.join().unwrap());
         assert!(topics.known.lock().is_empty());
@@ -386,10 +419,16 @@ mod tests {
     fn an_end_that_cannot_be_entered_leaves_nothing() {
         let topics = Arc::new(LocalTopics::default());
         let kept = Box::new(|| -> Kept { Box::new(|| panic!("intended")) });
-        let publisher = topics.enter(address::<u32>(), EndKind::Publisher { promises: Guarantees::ALL, kept });
+        let publisher = topics.enter(
+            address::<u32>(),
+            EndKind::Publisher { promises: Guarantees::ALL, kept },
+            EndEvents::default(),
+        );
         let delivery = Inbox::new(1).1;
         let late = EndKind::Subscription { demands: Guarantees::TRANSIENT_LOCAL, delivery };
-        let entered = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| topics.enter(address::<u64>(), late)));
+        let entered = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            topics.enter(address::<u64>(), late, EndEvents::default())
+        }));
         assert!(entered.is_err() && publisher.count() == 0 && !publisher.is_mixed());
         drop(publisher);
         assert!(topics.known.lock().is_empty());

@@ -13,6 +13,7 @@ use rospin_engine::{ForeignThread, ForeignThreads, Source};
 use crate::error::CallError;
 use crate::error::PublishError;
 use crate::error::Refused;
+use crate::events::EndEvents;
 use crate::graph::Graph;
 use crate::inbox::Delivery;
 use crate::info::{Gid, Packet};
@@ -73,7 +74,7 @@ pub trait Middleware: Send + Sync + 'static {
 
 /// The middleware's side of a node.
 pub trait NodeEnd: Send + Sync + 'static {
-    /// Creates a publisher of payloads of that type.
+    /// Creates a publisher of payloads of that type. Enters into `events` what happens to it with ends of other processes.
     ///
     /// # Errors
     /// If the middleware cannot create it. The text is the reason.
@@ -82,11 +83,13 @@ pub trait NodeEnd: Send + Sync + 'static {
         topic: &FullName,
         message_type: &TypeName,
         qos: &Qos,
+        events: &EndEvents,
     ) -> Result<Box<dyn PublisherEnd>, Refused>;
 
     /// Creates a subscription, which passes payloads to `delivery`, on any thread, in the order of their arrival. It receives
     /// messages that are sent from then on; those that publishers kept only if `qos` is transient local. It must leave out
-    /// messages that were published through the same middleware object, because this crate delivers those itself.
+    /// messages that were published through the same middleware object, because this crate delivers those itself. Enters into `events`
+    /// what happens to it with ends of other processes.
     ///
     /// # Errors
     /// If the middleware cannot create it. The text is the reason.
@@ -96,6 +99,7 @@ pub trait NodeEnd: Send + Sync + 'static {
         message_type: &TypeName,
         qos: &Qos,
         delivery: Delivery<Packet>,
+        events: &EndEvents,
     ) -> Result<SubscriptionEnd, Refused>;
 
     /// Creates a server. The returned source has its requests, each with the way of its response. It has no requests that were

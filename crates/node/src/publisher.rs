@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::error::PublishError;
 use crate::error::TopicError;
+use crate::events::EndEvents;
 use crate::graph::{EndpointKind, Presence};
 use crate::link::PublisherLink;
 use crate::matches::Matches;
@@ -21,7 +22,7 @@ struct Inner<M: Encode> {
     topic: String,
     _presence: Presence,
     link: PublisherLink<M>,
-    _node: Node,
+    node: Node,
 }
 
 impl Node {
@@ -47,7 +48,7 @@ impl Node {
         let created = self.link().create_publisher(&name, message_type, &qos);
         let link = created.map_err(|reason| TopicError::Refused { topic: topic.clone(), reason })?;
         let presence = self.enter(EndpointKind::Publisher, &name, message_type, &qos);
-        Ok(Publisher(Arc::new(Inner { topic, _presence: presence, link, _node: self.clone() })))
+        Ok(Publisher(Arc::new(Inner { topic, _presence: presence, link, node: self.clone() })))
     }
 }
 
@@ -56,6 +57,16 @@ impl<M: Encode> Publisher<M> {
     #[must_use]
     pub fn topic(&self) -> &str {
         &self.0.topic
+    }
+
+    /// Returns the node that it was created by.
+    pub(crate) fn node(&self) -> &Node {
+        &self.0.node
+    }
+
+    /// Returns the record of its events.
+    pub(crate) fn record(&self) -> &EndEvents {
+        self.0.link.events()
     }
 
     /// Sends the message, an `M` or an `Arc<M>`, to all subscriptions of the topic.

@@ -8,6 +8,7 @@ use rospin_engine::{Entity, EntityKind, EntityOptions, Failures, LossCause};
 
 use crate::callback::{Received, SubscriptionCallback};
 use crate::error::TopicError;
+use crate::events::EndEvents;
 use crate::graph::{EndpointKind, Presence};
 use crate::group::Group;
 use crate::link::Messages;
@@ -31,15 +32,26 @@ pub struct Subscription {
 /// A subscription as its node, the graph and the middleware know it.
 struct Registration {
     matches: Box<dyn Matches>,
+    events: EndEvents,
     _presence: Presence,
     _node: Node,
 }
 
 impl Subscription {
+    fn new(entity: Entity, registration: Registration) -> Self {
+        registration.events.counts_losses(entity.watch_losses(LossCause::QueueFull));
+        Self { entity, registration }
+    }
+
     /// Returns the entity's name.
     #[must_use]
     pub fn name(&self) -> &str {
         self.entity.name()
+    }
+
+    /// Returns the record of its events.
+    pub(crate) const fn record(&self) -> &EndEvents {
+        &self.registration.events
     }
 
     /// Returns the number of messages that newer ones displaced before the callback could take them, and of those that never arrived,
@@ -125,9 +137,9 @@ impl<D: Decode> Draft<D> {
     ) -> Result<Self, TopicError> {
         let Plan { topic, resolved, qos, options, failures } = Plan::new(node, group, options)?;
         let created = node.link().create_subscription(&resolved, message_type, &qos, decode, with_origins);
-        let (messages, matches) = created.map_err(|reason| TopicError::Refused { topic, reason })?;
+        let (messages, matches, events) = created.map_err(|reason| TopicError::Refused { topic, reason })?;
         let presence = node.enter(EndpointKind::Subscription, &resolved, message_type, &qos);
-        let registration = Registration { matches, _presence: presence, _node: node.clone() };
+        let registration = Registration { matches, events, _presence: presence, _node: node.clone() };
         Ok(Self { options, messages, failures, registration })
     }
 
@@ -139,7 +151,7 @@ impl<D: Decode> Draft<D> {
     ) -> Result<Subscription, TopicError> {
         let Self { options, messages, failures, registration } = self;
         let entity = callback.create(group, options, messages, failures)?;
-        Ok(Subscription { entity, registration })
+        Ok(Subscription::new(entity, registration))
     }
 
     /// Gives it a callback that needs no payload, on a group of any kind.
@@ -151,6 +163,6 @@ impl<D: Decode> Draft<D> {
         let Self { options, messages, failures: _, registration } = self;
         let callback = move |received: Received<D::Message>| callback(received.into_arc());
         let entity = group.create_inner(EntityKind::Subscription, options, messages, callback)?;
-        Ok(Subscription { entity, registration })
+        Ok(Subscription::new(entity, registration))
     }
 }

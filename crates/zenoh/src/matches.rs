@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rospin_engine::Waiters;
-use rospin_node::{Awaited, Matches, Refused};
+use rospin_node::{Awaited, EndEvents, Matches, Refused};
 use zenoh::Wait;
 use zenoh::pubsub::Subscriber;
 use zenoh::sample::{Sample, SampleKind};
@@ -40,18 +40,20 @@ impl Matched {
         endpoint: &Endpoint,
         observe: impl Fn(&Sample) + Send + Sync + 'static,
     ) -> Result<Self, Refused> {
-        Self::observe_except(session, endpoint, None, observe)
+        Self::observe_except(session, endpoint, None, None, observe)
     }
 
-    /// Follows the tokens of other sessions.
-    pub(crate) fn follow_others(session: &Session, endpoint: &Endpoint) -> Result<Self, Refused> {
-        Self::observe_except(session, endpoint, Some(session.zenoh().zid().to_string()), |_| ())
+    /// Follows the tokens of other sessions, and records in `events` who comes and goes.
+    pub(crate) fn follow_others(session: &Session, endpoint: &Endpoint, events: &EndEvents) -> Result<Self, Refused> {
+        let own = session.zenoh().zid().to_string();
+        Self::observe_except(session, endpoint, Some(own), Some(events.clone()), |_| ())
     }
 
     fn observe_except(
         session: &Session,
         endpoint: &Endpoint,
         except: Option<String>,
+        events: Option<EndEvents>,
         observe: impl Fn(&Sample) + Send + Sync + 'static,
     ) -> Result<Self, Refused> {
         let (state, is_any) = (Arc::<Mutex<State>>::default(), Arc::<AtomicBool>::default());
@@ -62,7 +64,7 @@ impl Matched {
             let session = token.key_expr().as_str().split('/').nth(2);
             if except.is_none() || session != except.as_deref() {
                 observe(&token);
-                note(&seen, &any_seen, &token);
+                note(&seen, &any_seen, events.as_ref(), &token);
             }
         };
         let subscriber = subscriber.callback(hear).wait().map_err(refused)?;
@@ -70,12 +72,14 @@ impl Matched {
     }
 }
 
-fn note(state: &Mutex<State>, is_any: &AtomicBool, token: &Sample) {
+fn note(state: &Mutex<State>, is_any: &AtomicBool, events: Option<&EndEvents>, token: &Sample) {
     let key = token.key_expr().as_str();
     let mut state = lock(state);
     match token.kind() {
-        SampleKind::Put => _ = state.tokens.insert(key.to_owned()),
-        SampleKind::Delete => _ = state.tokens.remove(key),
+        // Under the lock, so that events are recorded in order.
+        SampleKind::Put if state.tokens.insert(key.to_owned()) => events.iter().for_each(|events| events.match_came()),
+        SampleKind::Delete if state.tokens.remove(key) => events.iter().for_each(|events| events.match_went()),
+        _ => {}
     }
     is_any.store(!state.tokens.is_empty(), Ordering::Release);
     if !state.tokens.is_empty() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rospin_engine::ForeignThreads;
 use rospin_node::{
-    ClientEnd, Delivery, FullName, Graph, Middleware, NodeEnd, NodeName, Packet, PublisherEnd, Qos, Refused,
+    ClientEnd, Delivery, EndEvents, FullName, Graph, Middleware, NodeEnd, NodeName, Packet, PublisherEnd, Qos, Refused,
     RequestSource, SubscriptionEnd, TypeName,
 };
 
@@ -35,8 +35,9 @@ impl NodeEnd for ZenohNode {
         topic: &FullName,
         message_type: &TypeName,
         qos: &Qos,
+        events: &EndEvents,
     ) -> Result<Box<dyn PublisherEnd>, Refused> {
-        Ok(Box::new(ZenohPublisher::new(self, topic, message_type, qos)?))
+        Ok(Box::new(ZenohPublisher::new(self, topic, message_type, qos, events)?))
     }
 
     fn create_subscription(
@@ -45,8 +46,9 @@ impl NodeEnd for ZenohNode {
         message_type: &TypeName,
         qos: &Qos,
         delivery: Delivery<Packet>,
+        events: &EndEvents,
     ) -> Result<SubscriptionEnd, Refused> {
-        subscription::subscribe(self, topic, message_type, qos, delivery)
+        subscription::subscribe(self, topic, message_type, qos, delivery, events)
     }
 
     fn create_service(&self, service: &FullName, service_type: &TypeName, qos: &Qos) -> Result<RequestSource, Refused> {

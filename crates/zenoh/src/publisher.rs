@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use hiroz_protocol::EndpointKind;
 use rospin_node::{
-    Awaited, Durability, FullName, History, Matches, PublishError, PublisherEnd, Qos, Refused, Reliability, TypeName,
+    Awaited, Durability, EndEvents, FullName, History, Matches, PublishError, PublisherEnd, Qos, Refused, Reliability,
+    TypeName,
 };
 use zenoh::Wait;
 use zenoh::liveliness::LivelinessToken;
@@ -53,7 +54,13 @@ struct Output {
 }
 
 impl ZenohPublisher {
-    pub(crate) fn new(node: &ZenohNode, topic: &FullName, message_type: &TypeName, qos: &Qos) -> Result<Self, Refused> {
+    pub(crate) fn new(
+        node: &ZenohNode,
+        topic: &FullName,
+        message_type: &TypeName,
+        qos: &Qos,
+        events: &EndEvents,
+    ) -> Result<Self, Refused> {
         let (session, reliable) = (&node.session, qos.reliability == Reliability::Reliable);
         let latched = qos.durability == Durability::TransientLocal;
         let endpoint = Endpoint::new(node, EndpointKind::Publisher, topic, message_type, qos)?;
@@ -84,7 +91,7 @@ impl ZenohPublisher {
         publisher.matching_listener().callback(note).background().wait().map_err(refused)?;
         let status = publisher.matching_status().wait().map_err(refused)?;
         has_subscribers.store(status.matching(), Ordering::Release);
-        let matched = Matched::follow_others(session, &endpoint)?;
+        let matched = Matched::follow_others(session, &endpoint, events)?;
         if latched {
             session.begins_to_publish(endpoint.gid);
         }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use hiroz_protocol::EndpointKind;
 use rospin_engine::Instant;
 use rospin_node::{
-    Delivery, Durability, FullName, Gid, Packet, Publication, Qos, Refused, Reliability, SubscriptionEnd, TypeName,
+    Delivery, Durability, EndEvents, FullName, Gid, Packet, Publication, Qos, Refused, Reliability, SubscriptionEnd,
+    TypeName,
 };
 use zenoh::Wait;
 use zenoh::liveliness::LivelinessToken;
@@ -41,6 +42,7 @@ pub(crate) fn subscribe(
     message_type: &TypeName,
     qos: &Qos,
     delivery: Delivery<Packet>,
+    events: &EndEvents,
 ) -> Result<SubscriptionEnd, Refused> {
     let session = &node.session;
     let endpoint = Endpoint::new(node, EndpointKind::Subscription, topic, message_type, qos)?;
@@ -60,7 +62,7 @@ pub(crate) fn subscribe(
     } else {
         Ears::Plain { _subscriber: builder.wait().map_err(refused)? }
     };
-    let matched = Matched::follow_others(session, &endpoint)?;
+    let matched = Matched::follow_others(session, &endpoint, events)?;
     let token = endpoint.announce(session)?;
     let reader = Box::new(ZenohSubscription { _token: token, _subscriber: subscriber });
     Ok(SubscriptionEnd { reader, matches: Box::new(matched) })

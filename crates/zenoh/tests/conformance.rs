@@ -20,6 +20,7 @@ impl<const APART: bool> Fixture for Loopback<APART> {
             "a_successor_hears_only_what_follows" if APART => {
                 Some("Zenoh delivers by topic, to whoever listens when a message arrives, and not to whom it was sent")
             }
+            "incompatible_ends_are_told" => Some("Zenoh connects ends of any quality of service"),
             _ => None,
         }
     }

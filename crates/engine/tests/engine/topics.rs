@@ -5,8 +5,8 @@ use std::thread;
 
 use crate::common::{Count, Log, manual, manual_executor, ms, spin_all, spin_in_background, threads, watchdog};
 use rospin_engine::{
-    Context, ContextOptions, ExecutorOptions, LossCause, Publisher, PublisherOptions, Subscription,
-    SubscriptionOptions, TopicError,
+    Context, ContextOptions, EntityKind, EntityOptions, ExecutorOptions, LossCause, Publisher, PublisherOptions,
+    Subscription, SubscriptionOptions, TopicError,
 };
 
 #[test]
@@ -389,5 +389,32 @@ fn a_queue_is_taken_from_by_hand_and_calls_its_waker() {
         assert_eq!(publisher.publish(4).queued, 0);
         assert_eq!(rings.get(), 3);
         assert!(context.create_queue::<u64>("topic").is_err());
+    });
+}
+
+#[test]
+fn losses_are_the_source_of_another_entity() {
+    watchdog(|| {
+        let (_, context, executor) = manual_executor();
+        let group = executor.create_group("group", Vec::new());
+        let publisher = context.create_publisher::<u32>("topic").unwrap();
+        let options = SubscriptionOptions::new("topic").keep_last(2);
+        let subscription = group.create_subscription(options, |_, _: Arc<u32>| ()).unwrap();
+        (0..5).for_each(|n| _ = publisher.publish(n));
+        let watch = || {
+            let losses = subscription.watch_losses(LossCause::QueueFull);
+            let options = EntityOptions::new("lost");
+            group.create_source(EntityKind::Waitable, options, losses, |seen: &mut Vec<u64>, total| seen.push(total))
+        };
+        let one = watch().unwrap();
+        spin_all(&executor);
+        (0..3).for_each(|n| _ = publisher.publish(n));
+        spin_all(&executor);
+        let another = watch().unwrap();
+        drop(one);
+        (0..4).for_each(|n| _ = publisher.publish(n));
+        spin_all(&executor);
+        drop((another, subscription));
+        assert_eq!(group.into_payload().unwrap(), [3, 4, 6], "one that comes later is told the total");
     });
 }

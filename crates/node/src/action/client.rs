@@ -219,7 +219,7 @@ impl<G: Group> On<'_, G> {
 fn read<M: Message>(node: &Node, topic: &str, qos: Qos) -> Result<Reading<M>, TopicError> {
     let (name, message_type) = (node.resolve_topic(topic)?, TypeName::of_message::<M>()?);
     let created = node.link().create_subscription(&name, &message_type, &qos, PhantomData, false);
-    let (messages, matches) = created.map_err(|reason| TopicError::Refused { topic: topic.to_owned(), reason })?;
+    let (messages, matches, _) = created.map_err(|reason| TopicError::Refused { topic: topic.to_owned(), reason })?;
     Ok((Values(messages), matches, node.enter(EndpointKind::Subscription, &name, &message_type, &qos)))
 }
 

@@ -48,6 +48,12 @@ impl Node {
     }
 }
 
+impl AsRef<Publisher<DynamicMessage>> for DynamicPublisher {
+    fn as_ref(&self) -> &Publisher<DynamicMessage> {
+        &self.publisher
+    }
+}
+
 impl DynamicPublisher {
     /// Returns the topic's name as it was given.
     #[must_use]

@@ -22,6 +22,11 @@ pub struct LifecyclePublisher<M: Message> {
 }
 
 impl<M: Message> LifecyclePublisher<M> {
+    /// Returns the publisher behind it, which sends in every state.
+    pub(crate) const fn inner(&self) -> &Publisher<M> {
+        &self.publisher
+    }
+
     pub(super) fn new(publisher: Publisher<M>, stage: &Arc<Stage>) -> Self {
         Self { publisher, stage: Arc::clone(stage), silenced: Arc::default() }
     }

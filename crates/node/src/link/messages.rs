@@ -8,6 +8,7 @@ use super::here::{HereQueue, depth};
 use super::{contain, guarantees};
 use crate::callback::{Arrivals, Received};
 use crate::error::Refused;
+use crate::events::EndEvents;
 use crate::inbox::{Delivery, Inbox};
 use crate::info::{MessageInfo, Packet, Way};
 use crate::local_topics::{Address, AllMatches, EndKind, LocalEnd, LocalTopics};
@@ -57,10 +58,12 @@ impl Encoded {
         subscribe: &dyn Fn(Delivery<Packet>) -> Result<Option<SubscriptionEnd>, Refused>,
         address: Address,
         qos: &Qos,
+        events: &EndEvents,
     ) -> Result<Self, Refused> {
         let (inbox, delivery) = Inbox::new(depth(qos));
         let (reader, outside) = subscribe(delivery.clone())?.map(|end| (end.reader, end.matches)).unzip();
-        let end = Arc::new(topics.enter(address, EndKind::Subscription { demands: guarantees(qos), delivery }));
+        let kind = EndKind::Subscription { demands: guarantees(qos), delivery };
+        let end = Arc::new(topics.enter(address, kind, events.clone()));
         let matches = Box::new(AllMatches { here: Arc::clone(&end), outside });
         Ok(Self { end, reader, inbox, matches })
     }
@@ -74,11 +77,12 @@ impl<D: Decode> Messages<D> {
         (address, qos): (Address, &Qos),
         decode: D,
         with_origins: bool,
+        events: &EndEvents,
     ) -> Result<(Self, Box<dyn Matches>), Refused> {
         let clock = context.clock().clone();
         let created = clock.now();
         let here = HereQueue::new(context, topics, (&address, qos), with_origins)?;
-        let Encoded { end, reader, inbox, matches } = Encoded::new(topics, subscribe, address, qos)?;
+        let Encoded { end, reader, inbox, matches } = Encoded::new(topics, subscribe, address, qos, events)?;
         Ok((Self { decode, depth: depth(qos), end, _outside: reader, here, encoded: inbox, clock, created }, matches))
     }
 

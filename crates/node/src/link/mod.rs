@@ -20,6 +20,7 @@ pub(crate) use publisher::PublisherLink;
 pub(crate) use service::{Reply, Requests};
 
 use crate::error::Refused;
+use crate::events::EndEvents;
 use crate::graph::Graph;
 use crate::local_topics::Address;
 use crate::matches::Matches;
@@ -50,10 +51,11 @@ impl Link {
         message_type: &TypeName,
         qos: &Qos,
     ) -> Result<PublisherLink<M>, Refused> {
-        let outside = self.network.as_ref().map(|node| node.create_publisher(topic, message_type, qos)).transpose()?;
+        let (events, network) = (EndEvents::default(), self.network.as_ref());
+        let outside = network.map(|node| node.create_publisher(topic, message_type, qos, &events)).transpose()?;
         let promises = if self.graph.matches_qos() { guarantees(qos) } else { Guarantees::ALL };
         let address = Address::of::<M>(topic, self.graph.type_key(message_type), message_type);
-        PublisherLink::new(&self.context, self.graph.local_topics(), outside, promises, (address, qos))
+        PublisherLink::new(&self.context, self.graph.local_topics(), outside, promises, (address, qos), events)
     }
 
     pub(crate) fn create_subscription<D: Decode>(
@@ -63,12 +65,16 @@ impl Link {
         qos: &Qos,
         decode: D,
         with_origins: bool,
-    ) -> Result<(Messages<D>, Box<dyn Matches>), Refused> {
-        let network = self.network.as_ref();
-        let subscribe =
-            |delivery| network.map(|node| node.create_subscription(topic, message_type, qos, delivery)).transpose();
+    ) -> Result<(Messages<D>, Box<dyn Matches>, EndEvents), Refused> {
+        let (events, network) = (EndEvents::default(), self.network.as_ref());
+        let subscribe = |delivery| {
+            network.map(|node| node.create_subscription(topic, message_type, qos, delivery, &events)).transpose()
+        };
         let address = Address::of::<D::Message>(topic, self.graph.type_key(message_type), message_type);
-        Messages::new(&self.context, self.graph.local_topics(), &subscribe, (address, qos), decode, with_origins)
+        let topics = self.graph.local_topics();
+        let (messages, matches) =
+            Messages::new(&self.context, topics, &subscribe, (address, qos), decode, with_origins, &events)?;
+        Ok((messages, matches, events))
     }
 
     pub(crate) fn create_service<S: Service>(

@@ -13,6 +13,7 @@ use super::contain;
 use super::here::{HerePublisher, WithOrigin};
 use crate::error::PublishError;
 use crate::error::Refused;
+use crate::events::EndEvents;
 use crate::info::{Gid, Packet};
 use crate::local_topics::{Address, EndKind, Kept, LocalEnd, LocalTopics};
 use crate::matches::{Awaited, Matches};
@@ -50,6 +51,7 @@ pub(crate) struct PublisherLink<M: Encode> {
     here: HerePublisher<M>,
     end: Arc<LocalEnd>,
     outside: Option<Outside>,
+    events: EndEvents,
 }
 
 struct Outside {
@@ -64,6 +66,7 @@ impl<M: Encode> PublisherLink<M> {
         outside: Option<Box<dyn PublisherEnd>>,
         promises: Guarantees,
         (address, qos): (Address, &Qos),
+        events: EndEvents,
     ) -> Result<Self, Refused> {
         let gid = outside.as_ref().map_or_else(Gid::random, |end| end.gid());
         let here = HerePublisher::new(context, topics, promises, (&address, qos), gid)?;
@@ -77,9 +80,14 @@ impl<M: Encode> PublisherLink<M> {
             };
             Box::new(move || kept.iter().filter_map(packet).collect())
         });
-        let end = topics.enter(address, EndKind::Publisher { promises, kept });
+        let end = topics.enter(address, EndKind::Publisher { promises, kept }, events.clone());
         let outside = outside.map(|end| Outside { end, room: Room::default() });
-        Ok(Self { topic, here, end: Arc::new(end), outside })
+        Ok(Self { topic, here, end: Arc::new(end), outside, events })
+    }
+
+    /// Returns the record of the publisher's events.
+    pub(crate) const fn events(&self) -> &EndEvents {
+        &self.events
     }
 
     pub(crate) fn publish(&self, message: impl Borrow<M> + Into<Arc<M>>) -> Result<(), PublishError> {

@@ -74,7 +74,7 @@ impl MemberSpec {
 fn open<M: Message + Stamped>(node: &Node, topic: &str, resolved: &FullName, qos: &Qos) -> Result<Opened, TopicError> {
     let message_type = TypeName::of_message::<M>()?;
     let created = node.link().create_subscription(resolved, &message_type, qos, PhantomData::<M>, false);
-    let (messages, matches) = created.map_err(|reason| TopicError::Refused { topic: topic.to_owned(), reason })?;
+    let (messages, matches, _) = created.map_err(|reason| TopicError::Refused { topic: topic.to_owned(), reason })?;
     Ok(Opened { input: Box::new(messages), matches, message_type })
 }
 

@@ -15,6 +15,7 @@ pub mod callbacks;
 pub mod contract;
 pub mod depth;
 pub mod dynamic;
+pub mod events;
 mod fixture;
 pub mod graph;
 pub mod info;
@@ -97,6 +98,12 @@ macro_rules! conformance {
                 whoever_waits_for_the_other_end_is_told
                 other_topics_do_not_match
                 nobody_need_listen
+            }
+            events {
+                matches_are_told
+                a_dropped_event_callback_is_not_told
+                incompatible_ends_are_told
+                lost_messages_are_told
             }
             graph {
                 nodes_see_each_other_and_what_they_have

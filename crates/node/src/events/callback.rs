@@ -1,0 +1,206 @@
+//! Callbacks of events as entities.
+
+use std::fmt;
+
+use rospin_engine::{Entity, EntityKind, EntityOptions, Source, SourceError};
+
+use super::record::{Changes, EndEvents, Losses};
+use super::status::{IncompatibleQos, MatchedStatus, MessageLost};
+use crate::callback::{Callback, GivesItem, Nothing};
+use crate::dynamic::{DynamicMessage, DynamicPublisher};
+use crate::group::{Group, OwnGroup};
+use crate::lifecycle::LifecyclePublisher;
+use crate::message::{Encode, Message};
+use crate::node::Node;
+use crate::on::On;
+use crate::publisher::Publisher;
+use crate::subscription::Subscription;
+
+/// The side of a publisher: it offers quality of service.
+#[derive(Debug)]
+pub enum PublisherSide {}
+
+/// The side of a subscription: it requests quality of service.
+#[derive(Debug)]
+pub enum SubscriptionSide {}
+
+/// A publisher or subscription, whose [events](Event) callbacks are told of.
+pub trait Eventful {
+    /// The side of the topic that it is on.
+    type Side;
+
+    /// Returns the record of its events.
+    #[doc(hidden)]
+    fn events(&self) -> &EndEvents;
+
+    /// Returns the name of its callbacks' entities, without the event's.
+    #[doc(hidden)]
+    fn entity_name(&self) -> String;
+}
+
+impl<M: Encode> Eventful for Publisher<M> {
+    type Side = PublisherSide;
+
+    fn events(&self) -> &EndEvents {
+        self.record()
+    }
+
+    fn entity_name(&self) -> String {
+        format!("{}/{}", self.node().name().base_name(), self.topic())
+    }
+}
+
+impl Eventful for DynamicPublisher {
+    type Side = PublisherSide;
+
+    fn events(&self) -> &EndEvents {
+        Eventful::events(AsRef::<Publisher<DynamicMessage>>::as_ref(self))
+    }
+
+    fn entity_name(&self) -> String {
+        AsRef::<Publisher<DynamicMessage>>::as_ref(self).entity_name()
+    }
+}
+
+impl<M: Message> Eventful for LifecyclePublisher<M> {
+    type Side = PublisherSide;
+
+    fn events(&self) -> &EndEvents {
+        Eventful::events(self.inner())
+    }
+
+    fn entity_name(&self) -> String {
+        self.inner().entity_name()
+    }
+}
+
+impl Eventful for Subscription {
+    type Side = SubscriptionSide;
+
+    fn events(&self) -> &EndEvents {
+        self.record()
+    }
+
+    fn entity_name(&self) -> String {
+        self.name().to_owned()
+    }
+}
+
+/// Event of a publisher or subscription, the argument of a callback.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an event of the {Side}",
+    label = "this end has no such event",
+    note = "publishers and subscriptions have `MatchedStatus` and `IncompatibleQos`, subscriptions also have `MessageLost`"
+)]
+pub trait Event<Side>: Send + Sized + 'static {
+    /// The last part of the entity's name.
+    #[doc(hidden)]
+    const NAME: &'static str;
+
+    /// Returns the events as the source of an entity.
+    #[doc(hidden)]
+    fn source(events: &EndEvents) -> impl Source<Item = Self>;
+}
+
+macro_rules! event {
+    ([$($generics:tt)*] $event:ty, $side:ty, $name:literal, $source:ty) => {
+        impl<$($generics)*> Event<$side> for $event {
+            const NAME: &'static str = $name;
+
+            fn source(events: &EndEvents) -> impl Source<Item = Self> {
+                <$source>::new(events)
+            }
+        }
+    };
+}
+
+event!([] MatchedStatus, PublisherSide, "matched", Changes<Self>);
+event!([] MatchedStatus, SubscriptionSide, "matched", Changes<Self>);
+event!([] IncompatibleQos, PublisherSide, "incompatible_qos", Changes<Self>);
+event!([] IncompatibleQos, SubscriptionSide, "incompatible_qos", Changes<Self>);
+event!([] MessageLost, SubscriptionSide, "message_lost", Losses);
+
+impl<G: Group> On<'_, G> {
+    /// Creates a callback of an event of a publisher or subscription. Its argument's type, which the closure must write, decides which:
+    /// [`MatchedStatus`], [`IncompatibleQos`], or, of a subscription, [`MessageLost`]. The module [`callback`](crate::callback) lists the
+    /// forms of `callback`.
+    ///
+    /// The callback is an entity of this group like any other, so it runs on the executor's threads, when the policy says so. Any number
+    /// of events since its last run are told at once. The first run tells everything that happened since the publisher or subscription
+    /// was created. The entity's name is that of the subscription (of a publisher: node and topic), followed by `/matched`,
+    /// `/incompatible_qos` or `/message_lost`.
+    ///
+    /// Over Zenoh there is no incompatible quality of service: it connects all ends of one type, as `rmw_zenoh_cpp` does.
+    ///
+    /// ```
+    /// use rospin::{Context, ContextOptions, IncompatibleQos, MatchedStatus, PublisherOptions, QosPolicy, Ros, SpinOptions};
+    /// use rospin::msgs::std_msgs::msg::String as Text;
+    ///
+    /// let ros = Ros::in_process(&Context::new(ContextOptions::new()));
+    /// let node = ros.create_node("listener")?;
+    /// let chatter = node.create_subscription("chatter", |message: &Text| println!("{}", message.data))?;
+    /// let _matched = node.create_event_callback(&chatter, |status: MatchedStatus| println!("{} talkers", status.current))?;
+    /// let _refused = node.create_event_callback(&chatter, |refused: IncompatibleQos| {
+    ///     println!("a talker is not heard: its {} does not fit", refused.policy);
+    ///     assert_eq!(refused.policy, QosPolicy::Reliability);
+    /// })?;
+    /// let _talker = node.create_publisher::<Text>(PublisherOptions::new("chatter").best_effort())?;
+    /// ros.executor().spin(SpinOptions::spin_all())?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the group is gone.
+    pub fn create_event_callback<T, E, F, Form>(&self, of: &T, callback: F) -> Result<EventCallback, SourceError>
+    where
+        T: Eventful,
+        E: Event<T::Side>,
+        F: Callback<G, E, Nothing, Form>,
+    {
+        let (node, group) = (self.node(), self.group());
+        let name = format!("{}/{}", of.entity_name(), E::NAME);
+        let failures = group.failures(&name);
+        let (options, source) = (EntityOptions::new(name), E::source(of.events()));
+        let entity = callback.on_source(group, EntityKind::Waitable, options, source, GivesItem(failures))?;
+        Ok(EventCallback { entity, _node: node.clone() })
+    }
+}
+
+impl Node {
+    /// Creates a callback of an event of a publisher or subscription, on the node's own group. See [`On::create_event_callback`].
+    ///
+    /// # Errors
+    /// Those of [`On::create_event_callback`], and if the node's [`Ros`](crate::Ros) was dropped.
+    pub fn create_event_callback<T, E, F, Form>(&self, of: &T, callback: F) -> Result<EventCallback, SourceError>
+    where
+        T: Eventful,
+        E: Event<T::Side>,
+        F: Callback<OwnGroup, E, Nothing, Form>,
+    {
+        self.on(self.own_group_for_source()?).create_event_callback(of, callback)
+    }
+}
+
+/// Callback of an event. [`Node::create_event_callback`] and [`On::create_event_callback`] create it.
+///
+/// Dropping the handle removes the entity: its callback does not run again, from the executor's next pick on. A callback that is
+/// running is not waited for. The publisher or subscription may be dropped before it; then it does not run any more.
+#[must_use = "the callback is removed when its handle is dropped"]
+pub struct EventCallback {
+    entity: Entity,
+    _node: Node,
+}
+
+impl EventCallback {
+    /// Returns the entity's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.entity.name()
+    }
+}
+
+impl fmt::Debug for EventCallback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventCallback").field("name", &self.name()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,13 @@
+//! Events of publishers and subscriptions: who is matched, what does not fit, what was lost.
+//!
+//! The middleware and the topics of this process record events in an end's [`EndEvents`], on any thread. A callback is an entity whose
+//! source compares the record with what the callback was last told. So any number of events between two runs become one, no event is
+//! lost because its callback came later, and no memory is needed for events.
+
+mod callback;
+mod record;
+mod status;
+
+pub use callback::{Event, EventCallback, Eventful, PublisherSide, SubscriptionSide};
+pub use record::EndEvents;
+pub use status::{IncompatibleQos, MatchedStatus, MessageLost, QosPolicy};

@@ -1,0 +1,242 @@
+//! The record of an end's events, and the sources that compare it with what callbacks were told.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use rospin_engine::{LossWatch, Mutex, MutexGuard, Notifier, Pending, Source, TakeError};
+
+use super::status::{IncompatibleQos, MatchedStatus, MessageLost, QosPolicy};
+use crate::watchers::Watchers;
+
+/// Record of what happened to one publisher or subscription. A [middleware](crate::NodeEnd) enters what it learns; the topics of this
+/// process enter the rest. Clones are the same record.
+///
+/// Its methods may be called on any thread, under the middleware's locks: they run no user code, and hold a lock with priority
+/// inheritance for a moment.
+#[derive(Clone, Default)]
+pub struct EndEvents(Arc<Record>);
+
+#[derive(Default)]
+struct Record {
+    state: Mutex<State>,
+    /// Losses of the subscription's entity, once there is one.
+    losses: OnceLock<LossWatch>,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    matched: Matched,
+    incompatible: Incompatible,
+    watchers: Watchers<()>,
+}
+
+impl EndEvents {
+    /// Notes that the end is matched with one more.
+    pub fn match_came(&self) {
+        self.change(|State { matched, .. }| {
+            matched.current += 1;
+            matched.total += 1;
+        });
+    }
+
+    /// Notes that an end has gone that it was matched with.
+    pub fn match_went(&self) {
+        self.change(|State { matched, .. }| matched.current = matched.current.saturating_sub(1));
+    }
+
+    /// Notes an end of the same topic that it is not matched with because of that policy.
+    pub fn incompatible(&self, policy: QosPolicy) {
+        self.change(|State { incompatible, .. }| {
+            incompatible.total += 1;
+            incompatible.last = Some(policy);
+        });
+    }
+
+    /// Sets the losses of the subscription's entity. Called once.
+    pub(crate) fn counts_losses(&self, losses: LossWatch) {
+        let _ = self.0.losses.set(losses);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock()
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.lock();
+        change(&mut state);
+        // Under the lock: a watcher that goes now is not notified afterwards. A notifier neither blocks nor locks.
+        state.watchers.iter_mut().filter_map(|watcher| watcher.notifier.as_ref()).for_each(Notifier::notify);
+    }
+}
+
+impl fmt::Debug for EndEvents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EndEvents").finish_non_exhaustive()
+    }
+}
+
+/// Part of the record that a callback is told of.
+pub(super) trait Told: Send + Sized + 'static {
+    /// The part of the record.
+    type Totals: Default + Copy + PartialEq + Send + 'static;
+
+    fn totals(state: &State) -> Self::Totals;
+
+    /// Returns the event that has led from the one to the other.
+    fn between(before: Self::Totals, now: Self::Totals) -> Self;
+}
+
+#[derive(Clone, Copy, PartialEq, Default)]
+pub(super) struct Matched {
+    current: usize,
+    total: u64,
+}
+
+impl Told for MatchedStatus {
+    type Totals = Matched;
+
+    fn totals(state: &State) -> Matched {
+        state.matched
+    }
+
+    fn between(before: Matched, now: Matched) -> Self {
+        Self {
+            current: now.current,
+            current_change: now.current.wrapping_sub(before.current).cast_signed(),
+            total: now.total,
+            total_change: now.total - before.total,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Default)]
+pub(super) struct Incompatible {
+    total: u64,
+    last: Option<QosPolicy>,
+}
+
+impl Told for IncompatibleQos {
+    type Totals = Incompatible;
+
+    fn totals(state: &State) -> Incompatible {
+        state.incompatible
+    }
+
+    fn between(before: Incompatible, now: Incompatible) -> Self {
+        Self { policy: now.last.unwrap_or(QosPolicy::Other), total: now.total, total_change: now.total - before.total }
+    }
+}
+
+/// Events of one kind as the source of an entity.
+pub(super) struct Changes<E: Told> {
+    events: EndEvents,
+    number: u64,
+    told: E::Totals,
+}
+
+impl<E: Told> Changes<E> {
+    pub(super) fn new(events: &EndEvents) -> Self {
+        let number = events.lock().watchers.add();
+        Self { events: events.clone(), number, told: E::Totals::default() }
+    }
+}
+
+impl<E: Told> Source for Changes<E> {
+    type Item = E;
+    type Attachment = ();
+
+    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
+        self.events.lock().watchers.attach(self.number, notifier);
+        Ok(())
+    }
+
+    fn try_take(&mut self) -> Result<Option<E>, TakeError> {
+        let now = E::totals(&self.events.lock());
+        let before = std::mem::replace(&mut self.told, now);
+        Ok((before != now).then(|| E::between(before, now)))
+    }
+
+    fn pending(&self) -> Pending {
+        // Later changes notify.
+        if E::totals(&self.events.lock()) == self.told { Pending::Empty } else { Pending::Unknown }
+    }
+}
+
+impl<E: Told> Drop for Changes<E> {
+    fn drop(&mut self) {
+        let removed = self.events.lock().watchers.remove(self.number);
+        drop(removed);
+    }
+}
+
+/// Lost messages as the source of an entity.
+pub(super) struct Losses {
+    /// `None` if the end has no entity that counts losses.
+    watch: Option<LossWatch>,
+    told: u64,
+}
+
+impl Losses {
+    pub(super) fn new(events: &EndEvents) -> Self {
+        Self { watch: events.0.losses.get().cloned(), told: 0 }
+    }
+}
+
+impl Source for Losses {
+    type Item = MessageLost;
+    type Attachment = ();
+
+    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
+        self.watch.as_mut().map_or(Ok(()), |watch| watch.attach(notifier))
+    }
+
+    fn try_take(&mut self) -> Result<Option<MessageLost>, TakeError> {
+        let Some(total) = self.watch.as_mut().map(Source::try_take).transpose()?.flatten() else { return Ok(None) };
+        let before = std::mem::replace(&mut self.told, total);
+        Ok(Some(MessageLost { total, total_change: total.saturating_sub(before) }))
+    }
+
+    fn pending(&self) -> Pending {
+        self.watch.as_ref().map_or(Pending::Empty, Source::pending)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_between_two_takes_become_one() {
+        let events = EndEvents::default();
+        events.match_came();
+        events.match_came();
+        events.match_went();
+        let mut changes = Changes::<MatchedStatus>::new(&events);
+        let first = MatchedStatus { current: 1, current_change: 1, total: 2, total_change: 2 };
+        assert_eq!(changes.try_take().unwrap(), Some(first), "those before the callback are told, too");
+        assert_eq!(changes.try_take().unwrap(), None);
+        events.match_went();
+        let gone = MatchedStatus { current: 0, current_change: -1, total: 2, total_change: 0 };
+        assert_eq!(changes.try_take().unwrap(), Some(gone));
+        events.match_came();
+        events.match_went();
+        let passed = MatchedStatus { current: 0, current_change: 0, total: 3, total_change: 1 };
+        assert_eq!(changes.try_take().unwrap(), Some(passed), "who came and went is told");
+        drop(changes);
+        assert!(events.lock().watchers.is_empty());
+    }
+
+    #[test]
+    fn the_last_policy_is_told_with_all() {
+        let events = EndEvents::default();
+        let mut changes = Changes::<IncompatibleQos>::new(&events);
+        assert_eq!(changes.try_take().unwrap(), None);
+        events.incompatible(QosPolicy::Durability);
+        events.incompatible(QosPolicy::Reliability);
+        let told = IncompatibleQos { policy: QosPolicy::Reliability, total: 2, total_change: 2 };
+        assert_eq!(changes.try_take().unwrap(), Some(told));
+        events.incompatible(QosPolicy::Reliability);
+        let told = IncompatibleQos { policy: QosPolicy::Reliability, total: 3, total_change: 1 };
+        assert_eq!(changes.try_take().unwrap(), Some(told));
+    }
+}

@@ -1,0 +1,62 @@
+//! The events, as callbacks get them.
+
+use std::fmt;
+
+/// Matches of a publisher or subscription: the ends that it is connected with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct MatchedStatus {
+    /// Number of ends that it is matched with now.
+    pub current: usize,
+    /// Change of `current` since the callback's last run.
+    pub current_change: isize,
+    /// Number of ends that it was ever matched with. One that goes and comes again counts twice.
+    pub total: u64,
+    /// Change of `total` since the callback's last run.
+    pub total_change: u64,
+}
+
+/// Other ends of the topic that are not matched, because a subscription demands what a publisher does not offer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct IncompatibleQos {
+    /// First policy that does not fit, of the last such end.
+    pub policy: QosPolicy,
+    /// Number of such ends so far.
+    pub total: u64,
+    /// Change of `total` since the callback's last run.
+    pub total_change: u64,
+}
+
+/// Messages that a subscription lost: those that newer ones displaced before its callback could take them, and those that never
+/// arrived, as far as the middleware can tell. [`Subscription::missed`](crate::Subscription::missed) has the same number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct MessageLost {
+    /// Number of lost messages so far.
+    pub total: u64,
+    /// Change of `total` since the callback's last run.
+    pub total_change: u64,
+}
+
+/// Policy of a quality of service by which ends are matched.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
+pub enum QosPolicy {
+    /// See [`Reliability`](crate::Reliability).
+    Reliability,
+    /// See [`Durability`](crate::Durability).
+    Durability,
+    /// A policy of the middleware that ROS 2 does not have.
+    Other,
+}
+
+impl fmt::Display for QosPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Reliability => "reliability",
+            Self::Durability => "durability",
+            Self::Other => "other",
+        })
+    }
+}
