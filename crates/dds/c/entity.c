@@ -50,6 +50,9 @@ static dds_qos_t *qos_of (const struct rospin_dds_qos *from)
   dds_qset_history (qos, history, depth);
   dds_qset_reliability (qos, from->reliable ? DDS_RELIABILITY_RELIABLE : DDS_RELIABILITY_BEST_EFFORT, MAX_BLOCKING);
   dds_qset_writer_data_lifecycle (qos, false);
+  dds_qset_deadline (qos, from->deadline);
+  dds_qset_lifespan (qos, from->lifespan);
+  dds_qset_liveliness (qos, from->manual ? DDS_LIVELINESS_MANUAL_BY_TOPIC : DDS_LIVELINESS_AUTOMATIC, from->lease);
   if (from->ignores_own)
     dds_qset_ignorelocal (qos, DDS_IGNORELOCAL_PARTICIPANT);
   if (from->transient_local)
@@ -129,6 +132,11 @@ int32_t rospin_dds_create_reader (int32_t participant, int32_t topic, const stru
 int32_t rospin_dds_delete (int32_t entity)
 {
   return dds_delete (entity);
+}
+
+int32_t rospin_dds_assert_liveliness (int32_t writer)
+{
+  return dds_assert_liveliness (writer);
 }
 
 int32_t rospin_dds_guid (int32_t entity, uint8_t guid[16])

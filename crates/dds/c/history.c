@@ -12,6 +12,18 @@ struct history {
   struct rospin_dds_receiver receiver;
 };
 
+/* Nanoseconds until the lifespan of a sample of that writer ends, which arrives now. */
+static int64_t lifespan_of (const struct ddsi_writer_info *writer)
+{
+#ifdef DDS_HAS_LIFESPAN
+  if (writer->lifespan_exp.v != DDS_NEVER)
+    return writer->lifespan_exp.v - ddsrt_time_monotonic ().v;
+#else
+  (void) writer;
+#endif
+  return DDS_INFINITY;
+}
+
 static bool store (struct ddsi_rhc *rhc, const struct ddsi_writer_info *writer, struct ddsi_serdata *data, struct ddsi_tkmap_instance *instance)
 {
   struct history *history = (struct history *) rhc;
@@ -23,7 +35,7 @@ static bool store (struct ddsi_rhc *rhc, const struct ddsi_writer_info *writer, 
     uint8_t bytes[16];
     DDSRT_STATIC_ASSERT (sizeof (guid) == sizeof (bytes));
     memcpy (bytes, &guid, sizeof (bytes));
-    history->receiver.arrived (history->receiver.target, (struct rospin_dds_sample *) ddsi_serdata_ref (data), writer->iid, bytes);
+    history->receiver.arrived (history->receiver.target, (struct rospin_dds_sample *) ddsi_serdata_ref (data), writer->iid, bytes, lifespan_of (writer));
   }
   return true;
 }

@@ -33,6 +33,12 @@ struct rospin_dds_qos {
   int32_t depth;
   /* Not 0: ends of the same participant are not matched. */
   int32_t ignores_own;
+  /* Not 0: a writer's program gives the signs of life. */
+  int32_t manual;
+  /* Nanoseconds; the largest number is no limit. The lifespan is a writer's. */
+  int64_t deadline;
+  int64_t lifespan;
+  int64_t lease;
   const void *user_data;
   size_t user_data_size;
 };
@@ -49,8 +55,9 @@ struct rospin_dds_listener {
 /* Functions that receive a reader's messages. */
 struct rospin_dds_receiver {
   void *target;
-  /* A message came from the writer with this instance handle and this id, which is only lent. The sample is the receiver's. */
-  void (*arrived) (void *target, struct rospin_dds_sample *sample, uint64_t writer, const uint8_t guid[16]);
+  /* A message came from the writer with this instance handle and this id, which is only lent. The sample is the receiver's. Its
+   * lifespan ends in so many nanoseconds; the largest number is no limit. */
+  void (*arrived) (void *target, struct rospin_dds_sample *sample, uint64_t writer, const uint8_t guid[16], int64_t lifespan);
   /* The last use of the target: none of these functions is called any more. */
   void (*forget) (void *target);
 };
@@ -71,6 +78,8 @@ int32_t rospin_dds_create_writer (int32_t participant, int32_t topic, const stru
 int32_t rospin_dds_create_reader (int32_t participant, int32_t topic, const struct rospin_dds_qos *qos, const struct rospin_dds_listener *listener, const struct rospin_dds_receiver *receiver);
 /* Waits for calls of its listener and receiver; there are none once it has returned. */
 int32_t rospin_dds_delete (int32_t entity);
+/* Gives a sign of life of a writer. */
+int32_t rospin_dds_assert_liveliness (int32_t writer);
 int32_t rospin_dds_guid (int32_t entity, uint8_t guid[16]);
 int32_t rospin_dds_instance_handle (int32_t entity, uint64_t *handle);
 

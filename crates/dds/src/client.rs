@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_channel::oneshot;
@@ -56,7 +57,7 @@ impl State {
 struct Responses(Arc<State>);
 
 impl Receive for Responses {
-    fn arrived(&self, sample: Sample, _writer: Handle, _id: &Guid) {
+    fn arrived(&self, sample: Sample, _writer: Handle, _id: &Guid, _lifespan: Option<Duration>) {
         let Ok(Header { client, number }) = cdr::header(sample.bytes()) else {
             self.0.unreadable.fetch_add(1, Ordering::Relaxed);
             return;

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use rospin_node::{Durability, Qos, Refused, Reliability, TypeName};
+use rospin_node::{Durability, Liveliness, Qos, Refused, Reliability, TypeName};
 
-use crate::cyclone::EntityQos;
+use crate::cyclone::{EntityQos, Times};
 use crate::user_data::{self, Pair};
 
 pub(crate) fn refused(error: impl fmt::Display) -> Refused {
@@ -23,6 +23,12 @@ pub(crate) fn entity_qos<'a>(qos: &Qos, user_data: &'a str) -> EntityQos<'a> {
         is_transient_local: qos.durability == Durability::TransientLocal,
         depth: qos.depth(),
         ignores_own: false,
+        times: Times {
+            deadline: qos.deadline(),
+            lifespan: qos.lifespan(),
+            is_manual: qos.liveliness == Liveliness::ManualByTopic,
+            lease: qos.liveliness_lease(),
+        },
         user_data: user_data.as_bytes(),
     }
 }

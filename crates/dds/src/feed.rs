@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rospin_node::{Complaints, Graph};
 use rospin_wire::cdr::from_payload;
@@ -222,7 +223,7 @@ pub(crate) struct NodeEntitiesInfo {
 pub(crate) struct Nodes(pub(crate) Arc<Feed>);
 
 impl Receive for Nodes {
-    fn arrived(&self, sample: Sample, writer: Handle, _id: &Guid) {
+    fn arrived(&self, sample: Sample, writer: Handle, _id: &Guid, _lifespan: Option<Duration>) {
         // A message that cannot be decoded is ignored: there is no subscription to count it.
         let Ok(message) = from_payload(sample.bytes()) else { return };
         if let Some(peer) = self.0.peer(writer) {

@@ -201,6 +201,8 @@ impl Bond {
         if let Some(events) = &self.events {
             events.incompatible(match policy {
                 2 => QosPolicy::Durability,
+                4 => QosPolicy::Deadline,
+                8 => QosPolicy::Liveliness,
                 11 => QosPolicy::Reliability,
                 _ => QosPolicy::Other,
             });

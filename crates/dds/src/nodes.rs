@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rospin_node::NodeName;
 use rospin_wire::cdr::to_payload;
 
-use crate::cyclone::{Code, EntityQos, Guid, Handle, Listen, Participant, Reader, Writer};
+use crate::cyclone::{Code, EntityQos, Guid, Handle, Listen, Participant, Reader, Times, Writer};
 use crate::domain::Domain;
 use crate::feed::{Feed, NodeEntitiesInfo, Nodes, ParticipantEntitiesInfo};
 
@@ -55,6 +55,7 @@ impl Announced {
             is_transient_local: true,
             depth: Some(1),
             ignores_own: false,
+            times: Times::default(),
             user_data: &[],
         };
         let unheard = Arc::new(Unheard);

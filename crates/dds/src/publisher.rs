@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use rospin_node::{
-    Awaited, Durability, EndEvents, FullName, Gid, Matches, PublishError, PublisherEnd, Qos, Refused, TypeName,
+    Awaited, Durability, EndEvents, FullName, Gid, Liveliness, Matches, PublishError, PublisherEnd, Qos, Refused,
+    TypeName,
 };
 
 use crate::cyclone::Writer;
@@ -21,6 +22,8 @@ pub(crate) struct DdsPublisher {
     bond: Arc<Bond>,
     /// True if subscriptions that are created later get messages that are published now.
     latched: bool,
+    /// True if the program gives the signs of life.
+    is_manual: bool,
 }
 
 impl DdsPublisher {
@@ -37,11 +40,12 @@ impl DdsPublisher {
         let user_data = endpoint_data(None, message_type);
         let (name, dds_type) = (names::topic(topic), names::dds_type(message_type, ""));
         let latched = qos.durability == Durability::TransientLocal;
+        let is_manual = qos.liveliness == Liveliness::ManualByTopic;
         let (qos, ear) = (topic_qos(qos, &user_data), Ear::new(&bond, End::FirstWriter));
         let writer = Writer::create(domain.participant(), &name, &dds_type, &qos, &ear).map_err(refused)?;
         bond.writes(writer.probe());
         let listed = node.list(&[], &[writer.guid()]);
-        Ok(Self { topic: topic.to_string(), _listed: listed, writer, bond, latched })
+        Ok(Self { topic: topic.to_string(), _listed: listed, writer, bond, latched, is_manual })
     }
 }
 
@@ -52,6 +56,19 @@ impl PublisherEnd for DdsPublisher {
 
     fn gid(&self) -> Gid {
         Gid::new(self.writer.guid())
+    }
+
+    fn pass_over(&self) {
+        // A message is a sign of life, also for those who have not listened yet.
+        self.assert_liveliness();
+    }
+
+    fn assert_liveliness(&self) {
+        if self.is_manual
+            && let Err(error) = self.writer.assert_liveliness()
+        {
+            log::warn!(target: "rospin", "a publisher of topic `{}` could not give a sign of life: {error}", self.topic);
+        }
     }
 
     fn publish(&self, payload: &mut Vec<u8>) -> Result<(), PublishError> {

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use rospin_engine::{Notifier, Pending, Source, TakeError};
@@ -40,7 +41,7 @@ struct Requests {
 }
 
 impl Receive for Requests {
-    fn arrived(&self, sample: Sample, requester: Handle, _id: &Guid) {
+    fn arrived(&self, sample: Sample, requester: Handle, _id: &Guid, _lifespan: Option<Duration>) {
         let missing = Gaps::before(&self.gaps, &sample, requester);
         self.delivery.push(Asked { sample, requester, peer: self.feed.peer(requester) }, missing);
     }

@@ -1,6 +1,7 @@
 //! Subscriptions: messages that come from other processes.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bytes::Bytes;
 use rospin_engine::Instant;
@@ -27,12 +28,13 @@ struct Messages {
 }
 
 impl Receive for Messages {
-    fn arrived(&self, sample: Sample, writer: Handle, id: &Guid) {
+    fn arrived(&self, sample: Sample, writer: Handle, id: &Guid, lifespan: Option<Duration>) {
         let missing = Gaps::before(&self.gaps, &sample, writer);
         let time = sample.sent_ns().map(Instant::from_nanos);
         // DDS does not count what a writer published while nobody was matched, so its numbers are not the publisher's.
         let publication = Publication { publisher: Gid::new(*id), number: None, time };
-        self.delivery.push(Packet::new(Bytes::from_owner(sample), Some(publication)), missing);
+        let packet = Packet::new(Bytes::from_owner(sample), Some(publication)).with_lifespan(lifespan);
+        self.delivery.push(packet, missing);
     }
 }
 

@@ -24,12 +24,21 @@ pub enum LossCause {
     TimerOverrun,
     /// The item was in no match of a source that matches items, such as a synchronizer.
     Unmatched,
+    /// The item's lifespan was over before its callback could take it.
+    Expired,
 }
 
 impl LossCause {
     /// All causes.
-    pub const ALL: [Self; 6] =
-        [Self::QueueFull, Self::EntityDropped, Self::TakeFailed, Self::Cancelled, Self::TimerOverrun, Self::Unmatched];
+    pub const ALL: [Self; 7] = [
+        Self::QueueFull,
+        Self::EntityDropped,
+        Self::TakeFailed,
+        Self::Cancelled,
+        Self::TimerOverrun,
+        Self::Unmatched,
+        Self::Expired,
+    ];
 
     const fn index(self) -> usize {
         match self {
@@ -39,6 +48,7 @@ impl LossCause {
             Self::Cancelled => 3,
             Self::TimerOverrun => 4,
             Self::Unmatched => 5,
+            Self::Expired => 6,
         }
     }
 }
@@ -52,6 +62,7 @@ impl fmt::Display for LossCause {
             Self::Cancelled => "cancelled",
             Self::TimerOverrun => "timer overrun",
             Self::Unmatched => "unmatched",
+            Self::Expired => "expired",
         })
     }
 }

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, Waker};
 
 use futures_core::Stream;
-use rospin_core::Instant;
+use rospin_core::{ClockKind, Instant};
 
 use crate::error::GroupGone;
 use crate::loss::{LossCause, LossCounters};
 use crate::shared::Shared;
 use crate::signal::Signal;
+use crate::sleep::Sleep;
 
 /// Handle with which a source tells an executor that it may have an item.
 ///
@@ -32,6 +33,14 @@ impl Notifier {
     #[must_use]
     pub fn now(&self) -> Instant {
         self.0.executor().times.clock.now()
+    }
+
+    /// Returns a sleep until `due` on the entity's executor, for a source whose items come with time: its waker is the
+    /// [notifier](Waker), and it is polled when the source is taken from.
+    ///
+    /// See [`Sleep`] for the costs.
+    pub fn sleep_until(&self, clock: ClockKind, due: Instant) -> Sleep {
+        Sleep::until(self.executor(), clock, due)
     }
 
     pub(crate) fn executor(&self) -> &Arc<Shared> {

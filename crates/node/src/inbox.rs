@@ -7,6 +7,8 @@ use std::sync::{Arc, OnceLock};
 
 use rospin_engine::{Instant, LossCause, Mutex, MutexGuard, Notifier, Pending};
 
+use crate::events::EndEvents;
+
 /// The newest items of a [`Delivery`], for whoever takes them. An item that is there when this is dropped is lost with its entity.
 ///
 /// ```
@@ -32,6 +34,8 @@ struct Shared<T> {
     depth: usize,
     /// Empty until there is an entity.
     notifier: OnceLock<Notifier>,
+    /// Record of the subscription, if that must be told of each arrival.
+    told: OnceLock<EndEvents>,
 }
 
 struct Queue<T> {
@@ -70,7 +74,13 @@ impl<T> Inbox<T> {
     #[must_use]
     pub fn new(depth: usize) -> (Self, Delivery<T>) {
         let queue = Mutex::new(Queue { items: VecDeque::new(), lost: 0 });
-        let shared = Shared { queue, count: AtomicUsize::new(0), depth: depth.max(1), notifier: OnceLock::new() };
+        let shared = Shared {
+            queue,
+            count: AtomicUsize::new(0),
+            depth: depth.max(1),
+            notifier: OnceLock::new(),
+            told: OnceLock::new(),
+        };
         let shared = Arc::new(shared);
         (Self { shared: Arc::clone(&shared), next: Pending::Unknown }, Delivery(shared))
     }
@@ -135,6 +145,13 @@ impl<T> Inbox<T> {
         self.shared.count.load(Ordering::Acquire)
     }
 
+    /// Counts items that were taken out too late.
+    pub(crate) fn count_expired(&self, count: u64) {
+        if let Some(notifier) = self.shared.notifier.get() {
+            notifier.count_lost(LossCause::Expired, count);
+        }
+    }
+
     /// Counts items that were taken out only to make room.
     pub(crate) fn count_lost(&self, count: u64) {
         self.shared.count_lost(count);
@@ -164,6 +181,11 @@ impl<T> Delivery<T> {
         self.0.depth
     }
 
+    /// Has the record told of each arrival from now on. Takes effect once.
+    pub(crate) fn tell_arrivals(&self, events: &EndEvents) {
+        let _ = self.0.told.set(events.clone());
+    }
+
     /// Adds an item, on any thread. If the inbox is full the oldest item makes room, and is counted as lost, together with the
     /// `missing` ones: those that never arrived, as far as the caller can tell.
     ///
@@ -182,6 +204,9 @@ impl<T> Delivery<T> {
         drop(queue);
         shared.count_lost(missing.saturating_add(displaced.is_some().into()));
         if let (Some(notifier), Some(arrival)) = (shared.notifier.get(), arrival) {
+            if let Some(told) = shared.told.get() {
+                told.message(arrival);
+            }
             notifier.notify_at(arrival);
         }
     }

@@ -1,6 +1,7 @@
 //! Properties of a message besides its content: its publisher, its number, and the times when it was sent and received.
 
 use std::fmt;
+use std::time::Duration;
 
 use bytes::Bytes;
 use rospin_engine::{Clock, ClockKind, Instant};
@@ -84,6 +85,8 @@ pub struct MessageInfo {
 pub struct Packet {
     payload: Bytes,
     way: Way,
+    /// Time from its arrival on for which it may be taken; `None` is no limit.
+    lifespan: Option<Duration>,
 }
 
 /// The publication of a message, as the middleware knows it.
@@ -119,12 +122,23 @@ impl Packet {
     /// Returns a message that came from outside. The payload is a CDR header of four bytes and the encoded message.
     #[must_use]
     pub const fn new(payload: Bytes, publication: Option<Publication>) -> Self {
-        Self { payload, way: Way::Outside(publication) }
+        Self { payload, way: Way::Outside(publication), lifespan: None }
+    }
+
+    /// Sets the time from the message's arrival on after which it is dropped in place of being taken; `None` is no limit.
+    #[must_use]
+    pub const fn with_lifespan(mut self, lifespan: Option<Duration>) -> Self {
+        self.lifespan = lifespan;
+        self
+    }
+
+    pub(crate) const fn lifespan(&self) -> Option<Duration> {
+        self.lifespan
     }
 
     /// Returns a message of a publisher of this process whose messages have another Rust type.
     pub(crate) const fn of_here(payload: Bytes, origin: Origin) -> Self {
-        Self { payload, way: Way::Here(Some(origin)) }
+        Self { payload, way: Way::Here(Some(origin)), lifespan: None }
     }
 
     pub(crate) const fn payload(&self) -> &Bytes {

@@ -80,6 +80,7 @@ mod serialized;
 mod service;
 mod standard;
 mod subscription;
+mod terms;
 mod wait_for_message;
 mod watchers;
 
@@ -96,8 +97,8 @@ pub use complaints::Complaints;
 pub use dynamic::{DynamicMessage, DynamicPublisher, MessageType, TypeDescriptionServer, Value};
 pub use error::{CallError, PublishError, Refused, ServiceError, TopicError};
 pub use events::{
-    EndEvents, Event, EventCallback, Eventful, IncompatibleQos, MatchedStatus, MessageLost, PublisherSide, QosPolicy,
-    SubscriptionSide,
+    DeadlineMissed, EndEvents, Event, EventCallback, Eventful, IncompatibleQos, MatchedStatus, MessageLost,
+    PublisherSide, QosPolicy, SubscriptionSide,
 };
 pub use graph::{Endpoint, EndpointKind, Graph, GraphCallback, GraphChange, NamesAndTypes};
 pub use group::{Exclusive, Group, OwnGroup};
@@ -124,7 +125,7 @@ pub use parameters::{
 #[doc(hidden)]
 pub use parameters::{Declarer, ParameterChanges};
 pub use publisher::Publisher;
-pub use qos::{Durability, History, Qos, Reliability};
+pub use qos::{Durability, History, Liveliness, Qos, Reliability};
 pub use ros::Ros;
 pub use rosout::{LimitedLogger, Logger, Rosout, RosoutError, RosoutLog};
 #[doc(no_inline)]

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::future::{pending, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::Poll;
 
 use rospin_engine::{Guarantees, Mutex, MutexGuard, Topics, Waiters};
@@ -19,6 +19,8 @@ use crate::inbox::Delivery;
 use crate::info::Packet;
 use crate::matches::{Awaited, Matches};
 use crate::names::{FullName, TypeName};
+use crate::qos::Qos;
+use crate::terms::Terms;
 
 /// The topics of one [graph](crate::Graph), as far as this process has ends of them.
 #[derive(Default)]
@@ -74,6 +76,8 @@ struct Meanwhile {
 struct Form {
     rust_type: TypeId,
     definition: Option<Cow<'static, str>>,
+    /// Number of an end whose quality of service has to do with time: it shares messages with nobody.
+    timed: Option<u64>,
 }
 
 /// A topic's name, its type as ends are matched by it, and the form of an end's messages.
@@ -85,8 +89,10 @@ pub(crate) struct Address {
 
 impl Address {
     /// Returns the address of an end of Rust type `M`.
-    pub(crate) fn of<M: 'static>(topic: &FullName, type_key: String, message_type: &TypeName) -> Self {
-        let form = Form { rust_type: TypeId::of::<M>(), definition: message_type.definition.clone() };
+    pub(crate) fn of<M: 'static>(topic: &FullName, type_key: String, message_type: &TypeName, qos: &Qos) -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let timed = qos.is_timed().then(|| LAST.fetch_add(1, Ordering::Relaxed));
+        let form = Form { rust_type: TypeId::of::<M>(), definition: message_type.definition.clone(), timed };
         Self { name: topic.to_string(), type_key, form }
     }
 
@@ -97,8 +103,9 @@ impl Address {
 
     /// Returns the engine's name of the topic that ends of one form share.
     pub(crate) fn engine_name(&self) -> String {
-        let Self { name, type_key, form: Form { rust_type, definition } } = self;
-        format!("{name} {type_key} {rust_type:?} {}", definition.as_deref().unwrap_or_default())
+        let Self { name, type_key, form: Form { rust_type, definition, timed } } = self;
+        let timed = timed.map_or_else(String::new, |number| format!("timed {number} "));
+        format!("{timed}{name} {type_key} {rust_type:?} {}", definition.as_deref().unwrap_or_default())
     }
 }
 
@@ -106,8 +113,8 @@ impl Address {
 pub(crate) type Kept = Box<dyn FnOnce() -> Vec<Packet> + Send>;
 
 pub(crate) enum EndKind {
-    Publisher { promises: Guarantees, kept: Box<dyn Fn() -> Kept + Send + Sync> },
-    Subscription { demands: Guarantees, delivery: Delivery<Packet> },
+    Publisher { offered: Terms, kept: Box<dyn Fn() -> Kept + Send + Sync> },
+    Subscription { requested: Terms, delivery: Delivery<Packet> },
 }
 
 impl EndKind {
@@ -115,14 +122,8 @@ impl EndKind {
     /// publishers, or both subscriptions.
     fn fit(&self, other: &Self) -> Option<Result<(), QosPolicy>> {
         match (self, other) {
-            (Self::Publisher { promises, .. }, Self::Subscription { demands, .. })
-            | (Self::Subscription { demands, .. }, Self::Publisher { promises, .. }) => {
-                Some(match (promises.include(*demands), demands.include(Guarantees::RELIABLE)) {
-                    (true, _) => Ok(()),
-                    (false, true) if !promises.include(Guarantees::RELIABLE) => Err(QosPolicy::Reliability),
-                    (false, _) => Err(QosPolicy::Durability),
-                })
-            }
+            (Self::Publisher { offered, .. }, Self::Subscription { requested, .. })
+            | (Self::Subscription { requested, .. }, Self::Publisher { offered, .. }) => Some(offered.meet(requested)),
             _ => None,
         }
     }
@@ -208,12 +209,12 @@ impl Ends {
 
     /// Returns what publishers of other forms keep for a subscription.
     fn kept_by_others(&self, form: &Form, kind: &EndKind) -> Vec<Kept> {
-        let EndKind::Subscription { demands, .. } = kind else { return Vec::new() };
-        if !demands.include(Guarantees::TRANSIENT_LOCAL) {
+        let EndKind::Subscription { requested, .. } = kind else { return Vec::new() };
+        if !requested.guarantees.include(Guarantees::TRANSIENT_LOCAL) {
             return Vec::new();
         }
         let kept = self.ends.iter().filter(|end| end.form != *form).filter_map(|end| match &end.kind {
-            EndKind::Publisher { promises, kept } if promises.include(*demands) => Some(kept()),
+            EndKind::Publisher { offered, kept } if offered.meet(requested).is_ok() => Some(kept()),
             _ => None,
         });
         kept.collect()
@@ -228,10 +229,10 @@ impl Ends {
 
 impl End {
     /// Hands on a message of another form, unless messages that are older are still to come.
-    fn push(&mut self, promises: Guarantees, packet: &Packet) {
-        let EndKind::Subscription { demands, delivery } = &self.kind else { return };
+    fn push(&mut self, offered: Terms, packet: &Packet) {
+        let EndKind::Subscription { requested, delivery } = &self.kind else { return };
         match &mut self.meanwhile {
-            _ if !promises.include(*demands) => {}
+            _ if offered.meet(requested).is_err() => {}
             None => delivery.push(packet.clone(), 0),
             Some(Meanwhile { messages, lost }) => {
                 if messages.len() == delivery.depth() {
@@ -306,8 +307,8 @@ impl LocalEnd {
         }
         let published = publish();
         let own = state.ends.iter().find(|end| end.id == self.id).map(|end| &end.kind);
-        if let (Some(packet), Some(&EndKind::Publisher { promises, .. })) = (packet, own) {
-            state.ends.iter_mut().filter(|end| end.form != self.form).for_each(|end| end.push(promises, &packet));
+        if let (Some(packet), Some(&EndKind::Publisher { offered, .. })) = (packet, own) {
+            state.ends.iter_mut().filter(|end| end.form != self.form).for_each(|end| end.push(offered, &packet));
         }
         drop(state);
         drop(published);
@@ -392,14 +393,19 @@ mod tests {
     use super::*;
     use crate::inbox::Inbox;
     use crate::names::NodeName;
+    use crate::qos::Durability;
 
     fn address<M: 'static>() -> Address {
         let topic = NodeName::new("/", "node").unwrap().resolve("topic").unwrap();
-        Address::of::<M>(&topic, "type".to_owned(), &TypeName::new("std_msgs/msg/String").unwrap())
+        Address::of::<M>(&topic, "type".to_owned(), &TypeName::new("std_msgs/msg/String").unwrap(), &qos())
+    }
+
+    fn qos() -> Qos {
+        Qos::sensor_data()
     }
 
     fn subscription() -> EndKind {
-        EndKind::Subscription { demands: Guarantees::NONE, delivery: Inbox::new(1).1 }
+        EndKind::Subscription { requested: Terms::of(&qos()), delivery: Inbox::new(1).1 }
     }
 
     #[test]
@@ -419,13 +425,10 @@ mod tests {
     fn an_end_that_cannot_be_entered_leaves_nothing() {
         let topics = Arc::new(LocalTopics::default());
         let kept = Box::new(|| -> Kept { Box::new(|| panic!("intended")) });
-        let publisher = topics.enter(
-            address::<u32>(),
-            EndKind::Publisher { promises: Guarantees::ALL, kept },
-            EndEvents::default(),
-        );
-        let delivery = Inbox::new(1).1;
-        let late = EndKind::Subscription { demands: Guarantees::TRANSIENT_LOCAL, delivery };
+        let publisher =
+            topics.enter(address::<u32>(), EndKind::Publisher { offered: Terms::ALL, kept }, EndEvents::default());
+        let (delivery, latched) = (Inbox::new(1).1, Qos { durability: Durability::TransientLocal, ..qos() });
+        let late = EndKind::Subscription { requested: Terms::of(&latched), delivery };
         let entered = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             topics.enter(address::<u64>(), late, EndEvents::default())
         }));

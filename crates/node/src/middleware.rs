@@ -152,6 +152,9 @@ pub trait PublisherEnd: Matches {
     /// subscription that was matched before, and is matched again later, learns from the numbers how many messages it missed.
     fn pass_over(&self) {}
 
+    /// Gives a sign of life, if its [liveliness](crate::Liveliness) is manual. A middleware without liveliness does nothing.
+    fn assert_liveliness(&self) {}
+
     /// Sends a message, without waiting for subscriptions. It may take the bytes out of `payload`, and leaves there the memory
     /// that the next message is encoded into.
     ///

@@ -82,6 +82,13 @@ impl<M: Encode> Publisher<M> {
         self.0.link.publish(message)
     }
 
+    /// Gives a sign of life without a message, for a publisher whose [liveliness](crate::Liveliness) is manual. Each message is one, too.
+    ///
+    /// Locks for a moment.
+    pub fn assert_liveliness(&self) {
+        self.0.link.assert_liveliness();
+    }
+
     /// Returns the number of subscriptions that the publisher is matched with, as far as discovery knows at this moment.
     #[must_use]
     pub fn subscription_count(&self) -> usize {

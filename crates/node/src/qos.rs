@@ -1,5 +1,7 @@
 //! Quality of service, in the terms of ROS 2.
 
+use std::time::Duration;
+
 /// Quality of service that a publisher offers, or that a subscription demands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
@@ -10,6 +12,17 @@ pub struct Qos {
     pub durability: Durability,
     /// Number of messages that are kept: see [`History`].
     pub history: History,
+    /// Longest time between two messages of a publisher; `None` is no limit. A subscription that requests one is matched only with
+    /// publishers that offer one as short. Missed deadlines are an [event](crate::DeadlineMissed).
+    pub deadline: Option<Duration>,
+    /// Time after which a message is not worth receiving any more; `None` is no limit. It is a publisher's: see
+    /// [`with_lifespan`](Self::with_lifespan).
+    pub lifespan: Option<Duration>,
+    /// Signs of life that a publisher gives: see [`Liveliness`].
+    pub liveliness: Liveliness,
+    /// Longest time between two signs of life of a publisher; `None` is no limit. A subscription that requests one is matched only
+    /// with publishers that offer one as short.
+    pub liveliness_lease_duration: Option<Duration>,
 }
 
 impl Qos {
@@ -21,7 +34,65 @@ impl Qos {
             reliability: Reliability::Reliable,
             durability: Durability::Volatile,
             history: History::KeepLast(if depth == 0 { 1 } else { depth }),
+            deadline: None,
+            lifespan: None,
+            liveliness: Liveliness::Automatic,
+            liveliness_lease_duration: None,
         }
+    }
+
+    /// Sets the longest time between two messages. Zero is no limit.
+    ///
+    /// Each end measures it by itself, over every middleware: a publisher from one `publish` to the next one, a subscription from one
+    /// arrival to the next one, by the steady clock. The first message starts the first period. Each period without a message counts
+    /// as one miss.
+    #[must_use]
+    pub const fn with_deadline(self, deadline: Duration) -> Self {
+        Self { deadline: Some(deadline), ..self }
+    }
+
+    /// Sets the time after which a publisher's messages are not worth receiving any more. Zero is no limit.
+    ///
+    /// A message that waits in a subscription's queue for longer is dropped in place of being taken, and counted in
+    /// [`lost`](crate::Subscription::lost) as [`Expired`](rospin_engine::LossCause::Expired). One that was kept for late subscriptions is
+    /// dropped, too, once it is too old. For messages of other processes the time begins with their arrival, as Cyclone DDS has it. Over
+    /// Zenoh the subscriptions of other processes know no lifespan.
+    #[must_use]
+    pub const fn with_lifespan(self, lifespan: Duration) -> Self {
+        Self { lifespan: Some(lifespan), ..self }
+    }
+
+    /// Sets the signs of life of a publisher, and the longest time between two of them. Zero is no limit.
+    #[must_use]
+    pub const fn with_liveliness(self, liveliness: Liveliness, lease_duration: Duration) -> Self {
+        Self { liveliness, liveliness_lease_duration: Some(lease_duration), ..self }
+    }
+
+    /// Returns the longest time between two messages; `None` is no limit. It is never zero.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Duration> {
+        self.deadline.filter(|deadline| !deadline.is_zero())
+    }
+
+    /// Returns the time for which messages are worth receiving; `None` is no limit. It is never zero.
+    #[must_use]
+    pub fn lifespan(&self) -> Option<Duration> {
+        self.lifespan.filter(|lifespan| !lifespan.is_zero())
+    }
+
+    /// Returns the longest time between two signs of life; `None` is no limit. It is never zero.
+    #[must_use]
+    pub fn liveliness_lease(&self) -> Option<Duration> {
+        self.liveliness_lease_duration.filter(|lease| !lease.is_zero())
+    }
+
+    /// Returns true if it has anything to do with time. Ends with such a quality of service exchange encoded messages, so that all
+    /// others need not know of time.
+    pub(crate) fn is_timed(&self) -> bool {
+        self.deadline().is_some()
+            || self.lifespan().is_some()
+            || self.liveliness_lease().is_some()
+            || self.liveliness != Liveliness::Automatic
     }
 
     /// Returns the sensor data profile of ROS 2: best effort, keep the last 5.
@@ -70,6 +141,16 @@ pub enum Durability {
     Volatile,
     /// Later subscriptions get the message if they ask for it, and if its publisher still exists and still keeps it.
     TransientLocal,
+}
+
+/// Signs of life that a publisher gives. Publishers that stay silent for longer than their [lease](Qos::with_liveliness) count as not
+/// alive.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Liveliness {
+    /// The middleware gives them for as long as the process runs.
+    Automatic,
+    /// The publisher gives them: by publishing, or by [asserting](crate::Publisher::assert_liveliness) that it is alive.
+    ManualByTopic,
 }
 
 /// Messages that are kept until they are taken, or acknowledged.

@@ -1,9 +1,11 @@
 //! Nodes and their entities on the network: the keys that their messages go to, and the tokens by which others know of them.
 
+use std::time::Duration;
+
 use hiroz_protocol::entity::{EndpointEntity, NodeEntity};
-use hiroz_protocol::qos::{QosDurability, QosHistory, QosProfile, QosReliability};
+use hiroz_protocol::qos::{QosDurability, QosDuration, QosHistory, QosLiveliness, QosProfile, QosReliability};
 use hiroz_protocol::{EndpointKind, KeyExprFormat, TypeHash, TypeInfo};
-use rospin_node::{Durability, FullName, History, NodeName, Qos, Refused, Reliability, TypeKind, TypeName};
+use rospin_node::{Durability, FullName, History, Liveliness, NodeName, Qos, Refused, Reliability, TypeKind, TypeName};
 use xxhash_rust::xxh3::xxh3_128;
 use zenoh::Wait;
 use zenoh::key_expr::KeyExpr;
@@ -129,6 +131,14 @@ fn parse_hash(type_name: &TypeName, text: &str) -> Result<TypeHash, Refused> {
     })
 }
 
+/// Returns a limit as tokens have it.
+fn limit(limit: Option<Duration>) -> QosDuration {
+    limit.map_or_else(QosDuration::default, |limit| QosDuration {
+        sec: limit.as_secs(),
+        nsec: limit.subsec_nanos().into(),
+    })
+}
+
 fn profile(qos: &Qos) -> QosProfile {
     QosProfile {
         reliability: match qos.reliability {
@@ -143,6 +153,12 @@ fn profile(qos: &Qos) -> QosProfile {
             History::KeepLast(depth) => QosHistory::KeepLast(depth),
             History::KeepAll => QosHistory::KeepAll,
         },
-        ..QosProfile::default()
+        deadline: limit(qos.deadline()),
+        lifespan: limit(qos.lifespan()),
+        liveliness: match qos.liveliness {
+            Liveliness::Automatic => QosLiveliness::Automatic,
+            Liveliness::ManualByTopic => QosLiveliness::ManualByTopic,
+        },
+        liveliness_lease_duration: limit(qos.liveliness_lease()),
     }
 }

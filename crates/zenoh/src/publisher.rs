@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use hiroz_protocol::EndpointKind;
 use rospin_node::{
-    Awaited, Durability, EndEvents, FullName, History, Matches, PublishError, PublisherEnd, Qos, Refused, Reliability,
-    TypeName,
+    Awaited, Complaints, Durability, EndEvents, FullName, History, Liveliness, Matches, PublishError, PublisherEnd,
+    Qos, Refused, Reliability, TypeName,
 };
 use zenoh::Wait;
 use zenoh::liveliness::LivelinessToken;
@@ -64,6 +64,12 @@ impl ZenohPublisher {
         let (session, reliable) = (&node.session, qos.reliability == Reliability::Reliable);
         let latched = qos.durability == Durability::TransientLocal;
         let endpoint = Endpoint::new(node, EndpointKind::Publisher, topic, message_type, qos)?;
+        if let Some(unknown) = unknown_to_others(qos) {
+            let text = format!(
+                "topic `{topic}` has a publisher with a {unknown}, of which subscriptions in other processes learn nothing over Zenoh"
+            );
+            Complaints::default().tell("quality of service", &text);
+        }
         // As in `rmw_zenoh_cpp`, a publisher waits for as long as the connection lives only if it is reliable and keeps all. The others
         // wait for as long as the session's options say, then drop.
         let waits = reliable && qos.history == History::KeepAll;
@@ -107,6 +113,16 @@ impl ZenohPublisher {
             matched,
         })
     }
+}
+
+/// Returns the first policy of a publisher that Zenoh does not carry out in other processes.
+fn unknown_to_others(qos: &Qos) -> Option<&'static str> {
+    let policies = [
+        (qos.lifespan().is_some(), "lifespan"),
+        (qos.liveliness == Liveliness::ManualByTopic, "manual liveliness"),
+        (qos.liveliness_lease().is_some(), "lease"),
+    ];
+    policies.into_iter().find(|(is_set, _)| *is_set).map(|(_, name)| name)
 }
 
 impl PublisherEnd for ZenohPublisher {

@@ -75,6 +75,7 @@ impl Bare {
             is_transient_local: false,
             depth: keeps,
             ignores_own: false,
+            times: super::Times::default(),
             user_data: &[],
         };
         let writer = Writer::create(&participant, written, type_name, &qos, &Arc::new(Deaf)).expect("a writer");

@@ -2,6 +2,7 @@
 
 use std::ptr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::ffi::{self, RawDiscovery, RawListener, RawProperty, RawQos, SerType};
 use super::listener::{self, Discover, Listen, Receive};
@@ -92,12 +93,21 @@ impl Participant {
     }
 }
 
+/// Returns a limit in the library's nanoseconds, whose largest number is no limit.
+fn nanos(limit: Option<Duration>) -> i64 {
+    limit.map_or(i64::MAX, |limit| i64::try_from(limit.as_nanos()).unwrap_or(i64::MAX))
+}
+
 fn raw_qos(qos: &EntityQos<'_>) -> RawQos {
     RawQos {
         reliable: qos.is_reliable.into(),
         transient_local: qos.is_transient_local.into(),
         depth: qos.depth.map_or(0, |depth| i32::try_from(depth.max(1)).unwrap_or(i32::MAX)),
         ignores_own: qos.ignores_own.into(),
+        manual: qos.times.is_manual.into(),
+        deadline: nanos(qos.times.deadline),
+        lifespan: nanos(qos.times.lifespan),
+        lease: nanos(qos.times.lease),
         user_data: qos.user_data.as_ptr().cast(),
         user_data_size: qos.user_data.len(),
     }
@@ -160,6 +170,12 @@ impl<L: Listen> Writer<L> {
 
     pub(crate) const fn handle(&self) -> Handle {
         self.handle
+    }
+
+    /// Gives a sign of life without a message.
+    pub(crate) fn assert_liveliness(&self) -> Result<(), Code> {
+        // SAFETY: the library checks if a number is that of an entity.
+        check(unsafe { ffi::rospin_dds_assert_liveliness(self.writer.0) }).map(drop)
     }
 
     pub(crate) const fn probe(&self) -> Probe {

@@ -20,6 +20,10 @@ pub(super) struct RawQos {
     pub(super) transient_local: i32,
     pub(super) depth: i32,
     pub(super) ignores_own: i32,
+    pub(super) manual: i32,
+    pub(super) deadline: i64,
+    pub(super) lifespan: i64,
+    pub(super) lease: i64,
     pub(super) user_data: *const c_void,
     pub(super) user_data_size: usize,
 }
@@ -34,7 +38,7 @@ pub(super) struct RawListener {
 #[repr(C)]
 pub(super) struct RawReceiver {
     pub(super) target: *const c_void,
-    pub(super) arrived: unsafe extern "C" fn(*const c_void, *mut RawSample, u64, *const [u8; 16]),
+    pub(super) arrived: unsafe extern "C" fn(*const c_void, *mut RawSample, u64, *const [u8; 16], i64),
     pub(super) forget: unsafe extern "C" fn(*const c_void),
 }
 
@@ -101,6 +105,7 @@ unsafe extern "C" {
         receiver: *const RawReceiver,
     ) -> i32;
     pub(super) fn rospin_dds_delete(entity: i32) -> i32;
+    pub(super) fn rospin_dds_assert_liveliness(writer: i32) -> i32;
     pub(super) fn rospin_dds_guid(entity: i32, guid: *mut [u8; 16]) -> i32;
     pub(super) fn rospin_dds_instance_handle(entity: i32, handle: *mut u64) -> i32;
     pub(super) fn rospin_dds_is_heard(writer: i32, reader: u64) -> i32;

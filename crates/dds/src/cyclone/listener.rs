@@ -3,6 +3,7 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::NonNull;
 use std::slice;
+use std::time::Duration;
 
 use super::ffi::{RawDiscovery, RawEndpoint, RawListener, RawReceiver, RawSample};
 use super::{Guid, Handle, Sample};
@@ -18,7 +19,8 @@ pub(crate) trait Listen: Send + Sync + 'static {
 /// The receiver of a reader's messages.
 pub(crate) trait Receive: Send + Sync + 'static {
     /// Handles a message of the writer `writer`.
-    fn arrived(&self, sample: Sample, writer: Handle, id: &Guid);
+    /// Its lifespan ends after that time; `None` is no limit.
+    fn arrived(&self, sample: Sample, writer: Handle, id: &Guid, lifespan: Option<Duration>);
 }
 
 /// A reader or writer anywhere in the domain, this participant's included.
@@ -75,14 +77,22 @@ pub(super) fn receiver<R: Receive>(receive: R) -> RawReceiver {
 
 /// # Safety
 /// The library calls it with the target that [`receiver`] gave it, a sample that is the receiver's, and an id that is there meanwhile.
-unsafe extern "C" fn arrived<R: Receive>(target: *const c_void, sample: *mut RawSample, writer: u64, id: *const Guid) {
+unsafe extern "C" fn arrived<R: Receive>(
+    target: *const c_void,
+    sample: *mut RawSample,
+    writer: u64,
+    id: *const Guid,
+    lifespan: i64,
+) {
     let Some(sample) = NonNull::new(sample) else { return };
     // SAFETY: the library passed one reference count of the sample to this function.
     let sample = unsafe { Sample::from_raw(sample) };
     // SAFETY: `forget` is not called before the last call of this function has returned.
     let receive = unsafe { &*target.cast::<R>() };
+    // One that is over already is negative.
+    let lifespan = (lifespan != i64::MAX).then(|| Duration::from_nanos(lifespan.max(0).unsigned_abs()));
     // SAFETY: it is there for as long as this call takes.
-    receive.arrived(sample, writer, unsafe { &*id });
+    receive.arrived(sample, writer, unsafe { &*id }, lifespan);
 }
 
 /// # Safety

@@ -16,6 +16,7 @@ mod listener;
 mod sample;
 
 use std::ffi::{CStr, CString};
+use std::time::Duration;
 
 pub(crate) use entity::{Discovery, Participant, Probe, Reader, Writer};
 pub(crate) use listener::{Discover, Found, Listen, Receive};
@@ -36,7 +37,19 @@ pub(crate) struct EntityQos<'a> {
     pub(crate) depth: Option<usize>,
     /// True if ends of the same participant are not matched.
     pub(crate) ignores_own: bool,
+    pub(crate) times: Times,
     pub(crate) user_data: &'a [u8],
+}
+
+/// The part of a quality of service that has to do with time. `None` is no limit.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Times {
+    pub(crate) deadline: Option<Duration>,
+    /// A writer's.
+    pub(crate) lifespan: Option<Duration>,
+    /// True if a writer's program gives the signs of life.
+    pub(crate) is_manual: bool,
+    pub(crate) lease: Option<Duration>,
 }
 
 /// Error code of the library.

@@ -5,9 +5,10 @@
 //! lost because its callback came later, and no memory is needed for events.
 
 mod callback;
+mod deadline;
 mod record;
 mod status;
 
 pub use callback::{Event, EventCallback, Eventful, PublisherSide, SubscriptionSide};
 pub use record::EndEvents;
-pub use status::{IncompatibleQos, MatchedStatus, MessageLost, QosPolicy};
+pub use status::{DeadlineMissed, IncompatibleQos, MatchedStatus, MessageLost, QosPolicy};

@@ -3,9 +3,11 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use rospin_engine::{LossWatch, Mutex, MutexGuard, Notifier, Pending, Source, TakeError};
+use rospin_engine::{Instant, LossWatch, Mutex, MutexGuard, Notifier, Pending, Source, TakeError};
 
+use super::deadline::Deadline;
 use super::status::{IncompatibleQos, MatchedStatus, MessageLost, QosPolicy};
+use crate::qos::Qos;
 use crate::watchers::Watchers;
 
 /// Record of what happened to one publisher or subscription. A [middleware](crate::NodeEnd) enters what it learns; the topics of this
@@ -21,16 +23,42 @@ struct Record {
     state: Mutex<State>,
     /// Losses of the subscription's entity, once there is one.
     losses: OnceLock<LossWatch>,
+    /// True if the end has a deadline.
+    has_deadline: bool,
 }
 
 #[derive(Default)]
 pub(super) struct State {
     matched: Matched,
     incompatible: Incompatible,
-    watchers: Watchers<()>,
+    pub(super) deadline: Option<Deadline>,
+    pub(super) watchers: Watchers<()>,
 }
 
 impl EndEvents {
+    /// Returns the record of an end with that quality of service.
+    pub(crate) fn of(qos: &Qos) -> Self {
+        let deadline = qos.deadline().map(Deadline::new);
+        let has_deadline = deadline.is_some();
+        let state = Mutex::new(State { deadline, ..State::default() });
+        Self(Arc::new(Record { state, losses: OnceLock::new(), has_deadline }))
+    }
+
+    /// Returns true if the end must be told of its messages.
+    pub(crate) fn has_deadline(&self) -> bool {
+        self.0.has_deadline
+    }
+
+    /// Notes that a message was published or arrived at that time, on the steady clock.
+    pub(crate) fn message(&self, now: Instant) {
+        let mut state = self.lock();
+        let is_first = state.deadline.as_mut().is_some_and(|deadline| deadline.message(now));
+        // Whoever waits for the first period knows when later ones end.
+        if is_first {
+            state.notify();
+        }
+    }
+
     /// Notes that the end is matched with one more.
     pub fn match_came(&self) {
         self.change(|State { matched, .. }| {
@@ -57,15 +85,22 @@ impl EndEvents {
         let _ = self.0.losses.set(losses);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.0.state.lock()
     }
 
     fn change(&self, change: impl FnOnce(&mut State)) {
         let mut state = self.lock();
         change(&mut state);
-        // Under the lock: a watcher that goes now is not notified afterwards. A notifier neither blocks nor locks.
-        state.watchers.iter_mut().filter_map(|watcher| watcher.notifier.as_ref()).for_each(Notifier::notify);
+        state.notify();
+    }
+}
+
+impl State {
+    /// Notifies all watchers. Called under the lock: a watcher that goes now is not notified afterwards. A notifier neither blocks nor
+    /// locks.
+    fn notify(&mut self) {
+        self.watchers.iter_mut().filter_map(|watcher| watcher.notifier.as_ref()).for_each(Notifier::notify);
     }
 }
 

@@ -39,6 +39,16 @@ pub struct MessageLost {
     pub total_change: u64,
 }
 
+/// Deadlines that a publisher or a subscription missed: periods of its [deadline](crate::Qos::with_deadline) without a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct DeadlineMissed {
+    /// Number of periods without a message so far.
+    pub total: u64,
+    /// Change of `total` since the callback's last run.
+    pub total_change: u64,
+}
+
 /// Policy of a quality of service by which ends are matched.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
@@ -47,6 +57,10 @@ pub enum QosPolicy {
     Reliability,
     /// See [`Durability`](crate::Durability).
     Durability,
+    /// See [`Qos::with_deadline`](crate::Qos::with_deadline).
+    Deadline,
+    /// See [`Qos::with_liveliness`](crate::Qos::with_liveliness).
+    Liveliness,
     /// A policy of the middleware that ROS 2 does not have.
     Other,
 }
@@ -56,6 +70,8 @@ impl fmt::Display for QosPolicy {
         f.write_str(match self {
             Self::Reliability => "reliability",
             Self::Durability => "durability",
+            Self::Deadline => "deadline",
+            Self::Liveliness => "liveliness",
             Self::Other => "other",
         })
     }

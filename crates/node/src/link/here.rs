@@ -15,11 +15,12 @@ use rospin_engine::{
     Source, SubscriptionOptions, TakeError,
 };
 
-use super::{KEEP_ALL, guarantees, refused};
+use super::{KEEP_ALL, refused};
 use crate::error::Refused;
 use crate::info::{Gid, Origin};
 use crate::local_topics::{Address, LocalTopics};
 use crate::qos::{Durability, Qos};
+use crate::terms::Terms;
 
 /// A message together with its origin.
 pub(super) struct WithOrigin {
@@ -50,7 +51,8 @@ fn publisher_options(topics: &LocalTopics, topic: String, promises: Guarantees, 
 }
 
 fn queue_options(topics: &LocalTopics, topic: String, qos: &Qos) -> SubscriptionOptions {
-    let options = SubscriptionOptions::new(topic).within(&topics.engine).keep_last(depth(qos)).demands(guarantees(qos));
+    let options =
+        SubscriptionOptions::new(topic).within(&topics.engine).keep_last(depth(qos)).demands(Terms::of(qos).guarantees);
     if qos.durability == Durability::TransientLocal { options.transient_local() } else { options }
 }
 
@@ -95,6 +97,11 @@ impl<M: Send + Sync + 'static> HerePublisher<M> {
     /// Returns the number of the next message. Middlewares that number messages count in the same way.
     pub(super) fn next_number(&self) -> u64 {
         self.last.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Returns the time on the steady clock.
+    pub(super) fn now(&self) -> Instant {
+        self.clock.now()
     }
 
     /// Returns the origin of a message that is published now.

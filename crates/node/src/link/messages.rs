@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rospin_engine::{Clock, Closer, Context, Instant, Notifier, Pending, Source, TakeError};
 
+use super::contain;
 use super::here::{HereQueue, depth};
-use super::{contain, guarantees};
 use crate::callback::{Arrivals, Received};
 use crate::error::Refused;
 use crate::events::EndEvents;
@@ -16,6 +16,7 @@ use crate::matches::Matches;
 use crate::message::Decode;
 use crate::middleware::SubscriptionEnd;
 use crate::qos::Qos;
+use crate::terms::Terms;
 
 /// The messages of a subscription in the order of their arrival: shared ones from publishers of this process with the same Rust type,
 /// and encoded ones from all others.
@@ -61,8 +62,11 @@ impl Encoded {
         events: &EndEvents,
     ) -> Result<Self, Refused> {
         let (inbox, delivery) = Inbox::new(depth(qos));
+        if events.has_deadline() {
+            delivery.tell_arrivals(events);
+        }
         let (reader, outside) = subscribe(delivery.clone())?.map(|end| (end.reader, end.matches)).unzip();
-        let kind = EndKind::Subscription { demands: guarantees(qos), delivery };
+        let kind = EndKind::Subscription { requested: Terms::of(qos), delivery };
         let end = Arc::new(topics.enter(address, kind, events.clone()));
         let matches = Box::new(AllMatches { here: Arc::clone(&end), outside });
         Ok(Self { end, reader, inbox, matches })
@@ -106,11 +110,25 @@ impl<D: Decode> Messages<D> {
         }
     }
 
+    /// Takes the oldest encoded message whose lifespan is not over, unless something else arrived `before` it.
+    fn pop_encoded(&mut self, before: Option<Instant>) -> Option<(Option<Instant>, Packet)> {
+        loop {
+            let (arrival, packet) = self.encoded.pop_before(before)?;
+            let is_expired = packet.lifespan().is_some_and(|lifespan| {
+                arrival.is_some_and(|arrival| self.clock.now().saturating_since(arrival) >= lifespan)
+            });
+            if !is_expired {
+                return Some((arrival, packet));
+            }
+            self.encoded.count_expired(1);
+        }
+    }
+
     /// Takes the oldest message.
     #[inline]
     fn take(&mut self) -> Result<Option<Taken<D::Message>>, TakeError> {
         self.make_room();
-        let mut packet = self.encoded.pop_before(self.here.oldest_arrival());
+        let mut packet = self.pop_encoded(self.here.oldest_arrival());
         if packet.is_none() {
             if let Some((message, origin)) = Source::try_take(&mut self.here)? {
                 // Publishing puts it into the queue at once, unless it was kept for a late subscription.
@@ -118,7 +136,7 @@ impl<D: Decode> Messages<D> {
                 return Ok(Some(Taken { message: Received::Shared(message), way: Way::Here(origin), arrival }));
             }
             // The one that was older has made room for another, which is not there yet.
-            packet = self.encoded.pop_before(None);
+            packet = self.pop_encoded(None);
         }
         let Some((arrival, packet)) = packet else { return Ok(None) };
         let message = contain(|| self.decode.decode(packet.payload())).map_err(TakeError::Failed)?;

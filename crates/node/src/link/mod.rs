@@ -12,7 +12,7 @@ use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use rospin_engine::{Context, Guarantees};
+use rospin_engine::Context;
 
 pub(crate) use call::ClientLink;
 pub(crate) use messages::{Messages, Values};
@@ -27,7 +27,8 @@ use crate::matches::Matches;
 use crate::message::{Decode, Encode, Service};
 use crate::middleware::NodeEnd;
 use crate::names::{FullName, TypeName};
-use crate::qos::{Durability, Qos, Reliability};
+use crate::qos::Qos;
+use crate::terms::Terms;
 
 /// The number of items that are kept where the quality of service says keep all, since no queue may grow without bound.
 const KEEP_ALL: usize = 8192;
@@ -51,11 +52,11 @@ impl Link {
         message_type: &TypeName,
         qos: &Qos,
     ) -> Result<PublisherLink<M>, Refused> {
-        let (events, network) = (EndEvents::default(), self.network.as_ref());
+        let (events, network) = (EndEvents::of(qos), self.network.as_ref());
         let outside = network.map(|node| node.create_publisher(topic, message_type, qos, &events)).transpose()?;
-        let promises = if self.graph.matches_qos() { guarantees(qos) } else { Guarantees::ALL };
-        let address = Address::of::<M>(topic, self.graph.type_key(message_type), message_type);
-        PublisherLink::new(&self.context, self.graph.local_topics(), outside, promises, (address, qos), events)
+        let offered = if self.graph.matches_qos() { Terms::of(qos) } else { Terms::ALL };
+        let address = Address::of::<M>(topic, self.graph.type_key(message_type), message_type, qos);
+        PublisherLink::new(&self.context, self.graph.local_topics(), outside, offered, (address, qos), events)
     }
 
     pub(crate) fn create_subscription<D: Decode>(
@@ -66,11 +67,11 @@ impl Link {
         decode: D,
         with_origins: bool,
     ) -> Result<(Messages<D>, Box<dyn Matches>, EndEvents), Refused> {
-        let (events, network) = (EndEvents::default(), self.network.as_ref());
+        let (events, network) = (EndEvents::of(qos), self.network.as_ref());
         let subscribe = |delivery| {
             network.map(|node| node.create_subscription(topic, message_type, qos, delivery, &events)).transpose()
         };
-        let address = Address::of::<D::Message>(topic, self.graph.type_key(message_type), message_type);
+        let address = Address::of::<D::Message>(topic, self.graph.type_key(message_type), message_type, qos);
         let topics = self.graph.local_topics();
         let (messages, matches) =
             Messages::new(&self.context, topics, &subscribe, (address, qos), decode, with_origins, &events)?;
@@ -122,12 +123,4 @@ fn panicked(panic: &(dyn Any + Send)) -> Box<dyn Error + Send + Sync> {
 
 fn refused(error: impl std::fmt::Display) -> Refused {
     Refused(error.to_string())
-}
-
-/// Returns the guarantees that a publisher with this quality of service gives, and that a subscription with it demands.
-fn guarantees(qos: &Qos) -> Guarantees {
-    let reliable = if qos.reliability == Reliability::Reliable { Guarantees::RELIABLE } else { Guarantees::NONE };
-    let latched =
-        if qos.durability == Durability::TransientLocal { Guarantees::TRANSIENT_LOCAL } else { Guarantees::NONE };
-    reliable | latched
 }

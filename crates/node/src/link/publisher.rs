@@ -4,9 +4,10 @@ use std::borrow::Borrow;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
-use rospin_engine::{Context, Guarantees};
+use rospin_engine::Context;
 use rospin_wire::cdr::CdrError;
 
 use super::contain;
@@ -20,6 +21,7 @@ use crate::matches::{Awaited, Matches};
 use crate::message::Encode;
 use crate::middleware::PublisherEnd;
 use crate::qos::Qos;
+use crate::terms::Terms;
 
 thread_local! {
     /// The memory of the last payload that was encoded on this thread, unless its middleware took it.
@@ -52,6 +54,7 @@ pub(crate) struct PublisherLink<M: Encode> {
     end: Arc<LocalEnd>,
     outside: Option<Outside>,
     events: EndEvents,
+    lifespan: Option<Duration>,
 }
 
 struct Outside {
@@ -64,25 +67,34 @@ impl<M: Encode> PublisherLink<M> {
         context: &Context,
         topics: &Arc<LocalTopics>,
         outside: Option<Box<dyn PublisherEnd>>,
-        promises: Guarantees,
+        offered: Terms,
         (address, qos): (Address, &Qos),
         events: EndEvents,
     ) -> Result<Self, Refused> {
         let gid = outside.as_ref().map_or_else(Gid::random, |end| end.gid());
-        let here = HerePublisher::new(context, topics, promises, (&address, qos), gid)?;
+        let here = HerePublisher::new(context, topics, offered.guarantees, (&address, qos), gid)?;
         let keeper = here.keeper();
         let topic = address.name().to_owned();
         let name: Arc<str> = topic.as_str().into();
+        let (lifespan, clock) = (qos.lifespan(), context.clock().clone());
         let kept = Box::new(move || -> Kept {
             let (name, kept) = (Arc::clone(&name), keeper());
+            let now = clock.now();
             let packet = move |kept: &Arc<WithOrigin>| {
-                encode(&name, kept.message::<M>()?).map(|payload| Packet::of_here(payload, kept.origin))
+                // Part of the lifespan is over.
+                let left =
+                    lifespan.map(|lifespan| lifespan.saturating_sub(now.saturating_since(kept.origin.published)));
+                if left.is_some_and(|left| left.is_zero()) {
+                    return None;
+                }
+                let payload = encode(&name, kept.message::<M>()?)?;
+                Some(Packet::of_here(payload, kept.origin).with_lifespan(left))
             };
             Box::new(move || kept.iter().filter_map(packet).collect())
         });
-        let end = topics.enter(address, EndKind::Publisher { promises, kept }, events.clone());
+        let end = topics.enter(address, EndKind::Publisher { offered, kept }, events.clone());
         let outside = outside.map(|end| Outside { end, room: Room::default() });
-        Ok(Self { topic, here, end: Arc::new(end), outside, events })
+        Ok(Self { topic, here, end: Arc::new(end), outside, events, lifespan })
     }
 
     /// Returns the record of the publisher's events.
@@ -90,8 +102,18 @@ impl<M: Encode> PublisherLink<M> {
         &self.events
     }
 
+    /// Gives a sign of life to other processes.
+    pub(crate) fn assert_liveliness(&self) {
+        if let Some(outside) = &self.outside {
+            outside.end.assert_liveliness();
+        }
+    }
+
     pub(crate) fn publish(&self, message: impl Borrow<M> + Into<Arc<M>>) -> Result<(), PublishError> {
         let failed = |reason: String| PublishError::Failed { topic: self.topic.clone(), reason };
+        if self.events.has_deadline() {
+            self.events.message(self.here.now());
+        }
         let crosses = self.end.is_mixed();
         let Some(Outside { end, room }) = self.outside.as_ref().filter(|outside| outside.end.is_heard()) else {
             let payload = if crosses {
@@ -122,7 +144,7 @@ impl<M: Encode> PublisherLink<M> {
         // A message that it displaces is counted where it was.
         if self.here.is_latched() || payload.is_some() {
             let (message, origin) = (message.into(), self.here.origin(number));
-            let packet = |payload| Packet::of_here(payload, origin);
+            let packet = |payload| Packet::of_here(payload, origin).with_lifespan(self.lifespan);
             let publish = || self.here.begin(Arc::clone(&message), origin);
             self.end.publish(payload.map(packet), || encode(&self.topic, &*message).map(packet), publish);
         } else {

@@ -28,6 +28,7 @@ pub mod seen;
 pub mod serialized;
 pub mod services;
 pub mod sim_time;
+pub mod times;
 pub mod world;
 
 pub use fixture::{Fixture, run};
@@ -104,6 +105,13 @@ macro_rules! conformance {
                 a_dropped_event_callback_is_not_told
                 incompatible_ends_are_told
                 lost_messages_are_told
+            }
+            times {
+                missed_deadlines_are_told
+                deadlines_that_were_missed_before_are_told
+                times_that_do_not_fit_are_told
+                what_has_expired_is_not_heard
+                what_has_expired_is_not_kept
             }
             graph {
                 nodes_see_each_other_and_what_they_have

@@ -1,0 +1,157 @@
+//! Topics: deadlines and lifespans.
+
+use std::time::Duration;
+
+use rospin_engine::LossCause;
+use rospin_node::{
+    DeadlineMissed, EventCallback, IncompatibleQos, Liveliness, PublisherOptions, Qos, QosPolicy, SubscriptionOptions,
+};
+
+use super::fixture::Fixture;
+use super::messages::{Number, number};
+use super::seen::Seen;
+use super::world::World;
+
+/// A time that no case takes.
+const FOREVER: Duration = Duration::from_secs(3600);
+/// A time that is over before anything has happened.
+const AT_ONCE: Duration = Duration::from_nanos(1);
+
+fn publisher(qos: Qos) -> PublisherOptions {
+    PublisherOptions::new("numbers").qos(qos)
+}
+
+fn subscription(qos: Qos) -> SubscriptionOptions {
+    SubscriptionOptions::new("numbers").qos(qos)
+}
+
+/// Both ends are told of each period without a message, from the first message on, without another event.
+pub fn missed_deadlines_are_told<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let short = Qos::default().with_deadline(Duration::from_millis(20));
+    let numbers = world.here.create_publisher::<Number>(publisher(short)).unwrap();
+    let listener = world.listen(&world.there, &main, subscription(short));
+    let patient = world.listen(&world.there, &main, subscription(Qos::default().with_deadline(FOREVER)));
+    world.matched(&numbers, &[&listener.subscription, &patient.subscription]);
+    let group = main.create_group("told", ());
+    let (offered, requested, never) = (Seen::new(), Seen::new(), Seen::new());
+    let told = |log: &Seen<(u64, u64)>| {
+        let log = log.clone();
+        move |missed: DeadlineMissed| log.push((missed.total, missed.total_change))
+    };
+    let _callbacks: [EventCallback; 3] = [
+        world.here.on(&group).create_event_callback(&numbers, told(&offered)).unwrap(),
+        world.there.on(&group).create_event_callback(&listener.subscription, told(&requested)).unwrap(),
+        world.there.on(&group).create_event_callback(&patient.subscription, told(&never)).unwrap(),
+    ];
+    world.spin_all(&main);
+    assert_eq!((offered.count(), requested.count()), (0, 0), "the first message starts the first period");
+    world.spinning(&[&main], || {
+        world.publish(&numbers, number(1));
+        for log in [&offered, &requested] {
+            world.wait("several periods are told", log.until(|told| told.last().is_some_and(|(total, _)| *total >= 3)));
+        }
+        world.publish(&numbers, number(2));
+        world.wait("it is heard", listener.heard.until_has(2));
+        let (before, _) = *requested.all().last().unwrap();
+        let more = move |told: &[(u64, u64)]| told.last().is_some_and(|(total, _)| *total > before + 1);
+        world.wait("later periods are told", requested.until(more));
+    });
+    for log in [offered, requested] {
+        let told = log.all();
+        let sums = told.iter().scan(0, |sum, (_, change)| {
+            *sum += change;
+            Some(*sum)
+        });
+        assert!(sums.eq(told.iter().map(|(total, _)| *total)), "{told:?}");
+    }
+    assert_eq!(never.all(), []);
+}
+
+/// A deadline is measured without a callback. One that is created later is told of all that was missed.
+pub fn deadlines_that_were_missed_before_are_told<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let numbers = world.here.create_publisher(publisher(Qos::default().with_deadline(AT_ONCE))).unwrap();
+    let listener = world.listen(&world.there, &main, "numbers");
+    world.matched(&numbers, &[&listener.subscription]);
+    world.publish_all(&numbers, [1, 2]);
+    let (group, told) = (main.create_group("told", ()), Seen::new());
+    let log = told.clone();
+    let missed = move |missed: DeadlineMissed| log.push(missed.total);
+    let callback = world.here.on(&group).create_event_callback(&numbers, missed).unwrap();
+    world.spin_until(&main, "it is told", told.until_count(1));
+    drop(callback);
+}
+
+/// A subscription that requests more than a publisher offers is not matched, and both are told which policy it is.
+pub fn times_that_do_not_fit_are_told<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let group = main.create_group("told", ());
+    let offers = Qos::default().with_deadline(FOREVER / 2).with_liveliness(Liveliness::Automatic, FOREVER / 2);
+    let numbers = world.here.create_publisher::<Number>(publisher(offers)).unwrap();
+    let offered = Seen::new();
+    let log = offered.clone();
+    let told = move |event: IncompatibleQos| log.push((event.policy, event.total));
+    let _offered = world.here.on(&group).create_event_callback(&numbers, told).unwrap();
+    world.spinning(&[&main], || {
+        let requests = [
+            (Qos::default().with_deadline(FOREVER / 3), QosPolicy::Deadline),
+            (Qos::default().with_liveliness(Liveliness::Automatic, FOREVER / 3), QosPolicy::Liveliness),
+            (Qos::default().with_liveliness(Liveliness::ManualByTopic, FOREVER), QosPolicy::Liveliness),
+        ];
+        for (count, (qos, policy)) in (1..).zip(requests) {
+            let listener = world.listen(&world.there, &main, subscription(qos));
+            let requested = Seen::new();
+            let log = requested.clone();
+            let told = move |event: IncompatibleQos| log.push(event.policy);
+            let _requested = world.there.on(&group).create_event_callback(&listener.subscription, told).unwrap();
+            world.wait("the subscription is told", requested.until_has(policy));
+            world.wait("the publisher is told", offered.until_has((policy, count)));
+            assert_eq!(listener.subscription.publisher_count(), 0);
+        }
+        let less = Qos::default().with_deadline(FOREVER).with_liveliness(Liveliness::Automatic, FOREVER);
+        let fits = world.listen(&world.there, &main, subscription(less));
+        world.matched(&numbers, &[&fits.subscription]);
+        world.publish(&numbers, number(1));
+        world.wait("it is heard", fits.heard.until_has(1));
+    });
+    assert_eq!(offered.count(), 3);
+}
+
+/// A message whose lifespan is over is not heard, but counted.
+pub fn what_has_expired_is_not_heard<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let [short, long] = [AT_ONCE, FOREVER].map(|lifespan| {
+        world.here.create_publisher::<Number>(publisher(Qos::default().with_lifespan(lifespan))).unwrap()
+    });
+    let listener = world.listen(&world.there, &main, "numbers");
+    world.until("both are matched", || listener.subscription.publisher_count() == 2);
+    for numbers in [&short, &long] {
+        world.matched(numbers, &[&listener.subscription]);
+    }
+    world.spinning(&[&main], || {
+        world.publish_all(&short, 0..3);
+        world.publish_all(&long, 3..5);
+        world.until("those that have expired are counted", || listener.subscription.lost(LossCause::Expired) == 3);
+        world.wait("the others are heard", listener.heard.until_has(4));
+    });
+    assert_eq!((listener.heard.all(), listener.subscription.missed()), (vec![3, 4], 0));
+}
+
+/// A publisher keeps no message for late subscriptions whose lifespan is over.
+pub fn what_has_expired_is_not_kept<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let latched = |lifespan| publisher(Qos::default().with_lifespan(lifespan)).transient_local();
+    let [short, long] = [AT_ONCE, FOREVER].map(|lifespan| world.here.create_publisher(latched(lifespan)).unwrap());
+    world.publish_all(&short, 0..3);
+    world.publish_all(&long, 3..5);
+    let late = world.listen(&world.there, &main, SubscriptionOptions::new("numbers").transient_local());
+    world.matched(&short, &[&late.subscription]);
+    world.spinning(&[&main], || world.wait("those that have not expired are heard", late.heard.until_has(4)));
+    assert_eq!((late.heard.all(), late.subscription.missed()), (vec![3, 4], 0));
+}
