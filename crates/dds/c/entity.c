@@ -97,6 +97,13 @@ static void on_requested_incompatible (dds_entity_t reader, const dds_requested_
   listener->incompatible (listener->target, status.last_policy_id);
 }
 
+static void on_liveliness_changed (dds_entity_t reader, const dds_liveliness_changed_status_t status, void *argument)
+{
+  const struct rospin_dds_listener *listener = argument;
+  (void) reader;
+  listener->liveliness (listener->target, status.alive_count, status.not_alive_count);
+}
+
 int32_t rospin_dds_create_writer (int32_t participant, int32_t topic, const struct rospin_dds_qos *qos, const struct rospin_dds_listener *listener)
 {
   dds_listener_t *told = dds_create_listener ((void *) listener);
@@ -120,6 +127,7 @@ int32_t rospin_dds_create_reader (int32_t participant, int32_t topic, const stru
   dds_listener_t *told = dds_create_listener ((void *) listener);
   dds_lset_subscription_matched (told, on_subscription_matched);
   dds_lset_requested_incompatible_qos (told, on_requested_incompatible);
+  dds_lset_liveliness_changed (told, on_liveliness_changed);
   dds_qos_t *wanted = qos_of (qos);
   const dds_entity_t reader = dds_create_reader_rhc (participant, topic, wanted, told, history);
   if (reader < 0)

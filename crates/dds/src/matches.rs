@@ -273,6 +273,12 @@ impl Listen for Ear {
     fn incompatible(&self, policy: u32) {
         self.bond.incompatible(policy);
     }
+
+    fn liveliness(&self, alive: u32, not_alive: u32) {
+        if let Some(events) = &self.bond.events {
+            events.liveliness(alive as usize, not_alive as usize);
+        }
+    }
 }
 
 /// Matches of a subscription.

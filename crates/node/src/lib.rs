@@ -97,8 +97,8 @@ pub use complaints::Complaints;
 pub use dynamic::{DynamicMessage, DynamicPublisher, MessageType, TypeDescriptionServer, Value};
 pub use error::{CallError, PublishError, Refused, ServiceError, TopicError};
 pub use events::{
-    DeadlineMissed, EndEvents, Event, EventCallback, Eventful, IncompatibleQos, MatchedStatus, MessageLost,
-    PublisherSide, QosPolicy, SubscriptionSide,
+    DeadlineMissed, EndEvents, Event, EventCallback, Eventful, IncompatibleQos, LivelinessChanged, LivelinessLost,
+    MatchedStatus, MessageLost, PublisherSide, QosPolicy, SubscriptionSide,
 };
 pub use graph::{Endpoint, EndpointKind, Graph, GraphCallback, GraphChange, NamesAndTypes};
 pub use group::{Exclusive, Group, OwnGroup};

@@ -136,12 +136,17 @@ impl EndKind {
 
 /// Records in both ends' events that one of them has come.
 fn tell_both(one: &EndKind, of_one: &EndEvents, other: &EndKind, of_other: &EndEvents) {
+    let Some(fit) = one.fit(other) else { return };
     for events in [of_one, of_other] {
-        match one.fit(other) {
-            Some(Ok(())) => events.match_came(),
-            Some(Err(policy)) => events.incompatible(policy),
-            None => {}
+        match fit {
+            Ok(()) => events.match_came(),
+            Err(policy) => events.incompatible(policy),
         }
+    }
+    match (one, fit) {
+        (EndKind::Subscription { .. }, Ok(())) => of_one.follow(of_other),
+        (EndKind::Publisher { .. }, Ok(())) => of_other.follow(of_one),
+        (_, Err(_)) => {}
     }
 }
 
@@ -355,7 +360,13 @@ impl LocalEnd {
         let at = state.ends.iter().position(|end| end.id == self.id);
         let end = at.map(|at| state.ends.remove(at));
         if let Some(end) = &end {
-            state.ends.iter().filter(|other| other.kind.matches(&end.kind)).for_each(|other| other.events.match_went());
+            for other in state.ends.iter().filter(|other| other.kind.matches(&end.kind)) {
+                other.events.match_went();
+                match &end.kind {
+                    EndKind::Publisher { .. } => other.events.unfollow(&end.events),
+                    EndKind::Subscription { .. } => end.events.unfollow(&other.events),
+                }
+            }
         }
         self.topic.is_mixed.store(state.is_mixed(), Ordering::Release);
         drop(state);

@@ -87,6 +87,8 @@ mod documents {
     struct Node;
     #[doc = include_str!("../../../book/src/guide/messages.md")]
     struct Messages;
+    #[doc = include_str!("../../../book/src/guide/qos.md")]
+    struct QualityOfService;
     #[doc = include_str!("../../../book/src/guide/testing.md")]
     struct Testing;
     #[doc = include_str!("../../../book/src/guide/message_filters.md")]

@@ -81,6 +81,8 @@ fn note(state: &Mutex<State>, is_any: &AtomicBool, events: Option<&EndEvents>, t
         SampleKind::Delete if state.tokens.remove(key) => events.iter().for_each(|events| events.match_went()),
         _ => {}
     }
+    // A process that dies takes its tokens along, so who has one is alive.
+    events.iter().for_each(|events| events.liveliness(state.tokens.len(), 0));
     is_any.store(!state.tokens.is_empty(), Ordering::Release);
     if !state.tokens.is_empty() {
         let waiters = state.waiters.take();

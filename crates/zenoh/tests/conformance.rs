@@ -26,6 +26,9 @@ impl<const APART: bool> Fixture for Loopback<APART> {
             "what_has_expired_is_not_heard" | "what_has_expired_is_not_kept" if APART => {
                 Some("Zenoh tells subscriptions in other processes nothing of a publisher's lifespan")
             }
+            "a_silent_publisher_is_not_alive" if APART => {
+                Some("Zenoh tells subscriptions in other processes nothing of manual liveliness")
+            }
             _ => None,
         }
     }

@@ -33,6 +33,7 @@ pub(super) struct RawListener {
     pub(super) target: *const c_void,
     pub(super) matched: unsafe extern "C" fn(*const c_void, u64, i32),
     pub(super) incompatible: unsafe extern "C" fn(*const c_void, u32),
+    pub(super) liveliness: unsafe extern "C" fn(*const c_void, u32, u32),
 }
 
 #[repr(C)]

@@ -14,6 +14,8 @@ pub(crate) trait Listen: Send + Sync + 'static {
     fn matched(&self, peer: Handle, came: bool);
     /// Another end is there whose quality of service does not fit; the number of the policy is the standard's.
     fn incompatible(&self, policy: u32);
+    /// Of a reader: so many of its writers are alive, and so many are not.
+    fn liveliness(&self, _alive: u32, _not_alive: u32) {}
 }
 
 /// The receiver of a reader's messages.
@@ -51,7 +53,12 @@ pub(crate) trait Discover: Send + Sync + 'static {
 
 /// Returns the library's form of a listener, which must not move while the library knows it.
 pub(super) fn listener<L: Listen>(listen: &L) -> RawListener {
-    RawListener { target: std::ptr::from_ref(listen).cast(), matched: matched::<L>, incompatible: incompatible::<L> }
+    RawListener {
+        target: std::ptr::from_ref(listen).cast(),
+        matched: matched::<L>,
+        incompatible: incompatible::<L>,
+        liveliness: liveliness::<L>,
+    }
 }
 
 /// # Safety
@@ -68,6 +75,14 @@ unsafe extern "C" fn incompatible<L: Listen>(target: *const c_void, policy: u32)
     // SAFETY: as in `matched`.
     let listen = unsafe { &*target.cast::<L>() };
     listen.incompatible(policy);
+}
+
+/// # Safety
+/// As [`matched`].
+unsafe extern "C" fn liveliness<L: Listen>(target: *const c_void, alive: u32, not_alive: u32) {
+    // SAFETY: as in `matched`.
+    let listen = unsafe { &*target.cast::<L>() };
+    listen.liveliness(alive, not_alive);
 }
 
 /// Returns the library's form of a receiver, which is the library's from now on.

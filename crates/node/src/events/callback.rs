@@ -4,9 +4,9 @@ use std::fmt;
 
 use rospin_engine::{Entity, EntityKind, EntityOptions, Source, SourceError};
 
-use super::deadline::Misses;
 use super::record::{Changes, EndEvents, Losses};
-use super::status::{DeadlineMissed, IncompatibleQos, MatchedStatus, MessageLost};
+use super::status::{DeadlineMissed, IncompatibleQos, LivelinessChanged, LivelinessLost, MatchedStatus, MessageLost};
+use super::timed::Passing;
 use crate::callback::{Callback, GivesItem, Nothing};
 use crate::dynamic::{DynamicMessage, DynamicPublisher};
 use crate::group::{Group, OwnGroup};
@@ -91,7 +91,8 @@ impl Eventful for Subscription {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an event of the {Side}",
     label = "this end has no such event",
-    note = "publishers and subscriptions have `MatchedStatus`, `IncompatibleQos` and `DeadlineMissed`, subscriptions also have `MessageLost`"
+    note = "publishers and subscriptions have `MatchedStatus`, `IncompatibleQos` and `DeadlineMissed`, publishers also \
+            `LivelinessLost`, subscriptions also `LivelinessChanged` and `MessageLost`"
 )]
 pub trait Event<Side>: Send + Sized + 'static {
     /// The last part of the entity's name.
@@ -119,19 +120,21 @@ event!([] MatchedStatus, PublisherSide, "matched", Changes<Self>);
 event!([] MatchedStatus, SubscriptionSide, "matched", Changes<Self>);
 event!([] IncompatibleQos, PublisherSide, "incompatible_qos", Changes<Self>);
 event!([] IncompatibleQos, SubscriptionSide, "incompatible_qos", Changes<Self>);
-event!([] DeadlineMissed, PublisherSide, "deadline_missed", Misses);
-event!([] DeadlineMissed, SubscriptionSide, "deadline_missed", Misses);
+event!([] DeadlineMissed, PublisherSide, "deadline_missed", Passing<Self>);
+event!([] DeadlineMissed, SubscriptionSide, "deadline_missed", Passing<Self>);
+event!([] LivelinessLost, PublisherSide, "liveliness_lost", Passing<Self>);
+event!([] LivelinessChanged, SubscriptionSide, "liveliness_changed", Passing<Self>);
 event!([] MessageLost, SubscriptionSide, "message_lost", Losses);
 
 impl<G: Group> On<'_, G> {
-    /// Creates a callback of an event of a publisher or subscription. Its argument's type, which the closure must write, decides which:
-    /// [`MatchedStatus`], [`IncompatibleQos`], [`DeadlineMissed`], or, of a subscription, [`MessageLost`]. The module [`callback`](crate::callback) lists the
-    /// forms of `callback`.
+    /// Creates a callback of an event of a publisher or subscription. The type of its argument, which the closure must write, decides which:
+    /// [`MatchedStatus`], [`IncompatibleQos`] or [`DeadlineMissed`], of a publisher also [`LivelinessLost`], of a subscription also
+    /// [`LivelinessChanged`] or [`MessageLost`]. The module [`callback`](crate::callback) lists the forms of `callback`.
     ///
     /// The callback is an entity of this group like any other, so it runs on the executor's threads, when the policy says so. Any number
     /// of events since its last run are told at once. The first run tells everything that happened since the publisher or subscription
-    /// was created. The entity's name is that of the subscription (of a publisher: node and topic), followed by `/matched`,
-    /// `/incompatible_qos`, `/deadline_missed` or `/message_lost`.
+    /// was created. The entity's name is that of the subscription (of a publisher: node and topic), followed by the event's, such as
+    /// `/matched` or `/deadline_missed`.
     ///
     /// Over Zenoh there is no incompatible quality of service: it connects all ends of one type, as `rmw_zenoh_cpp` does.
     ///

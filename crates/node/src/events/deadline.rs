@@ -1,13 +1,12 @@
 //! Deadlines of publishers and subscriptions: the longest time between two messages.
 
-use std::pin::Pin;
-use std::task::{Context, Waker};
 use std::time::Duration;
 
-use rospin_engine::{ClockKind, Instant, Notifier, Pending, Sleep, Source, TakeError};
+use rospin_engine::Instant;
 
 use super::record::EndEvents;
 use super::status::DeadlineMissed;
+use super::timed::Timed;
 
 /// Missed deadlines of an end, calculated from the times of its messages. Nothing runs for it while no callback wants to be told.
 #[derive(Clone, Copy, Debug)]
@@ -53,65 +52,19 @@ impl Deadline {
     }
 }
 
-/// Missed deadlines as the source of an entity. It sleeps on the entity's executor until the next period ends.
-pub(crate) struct Misses {
-    events: EndEvents,
-    number: u64,
-    told: u64,
-    notifier: Option<Notifier>,
-    alarm: Option<Sleep>,
-    /// True once it has looked, from when on it is notified of what follows.
-    has_looked: bool,
-}
+impl Timed for DeadlineMissed {
+    type Totals = u64;
 
-impl Misses {
-    pub(super) fn new(events: &EndEvents) -> Self {
-        let number = events.lock().watchers.add();
-        Self { events: events.clone(), number, told: 0, notifier: None, alarm: None, has_looked: false }
+    fn look(events: &EndEvents, now: Instant) -> (u64, Option<Instant>) {
+        let deadline = events.lock().deadline;
+        deadline.map_or((0, None), |deadline| {
+            let State { missed, next } = deadline.state(now);
+            (missed, next)
+        })
     }
 
-    /// Sleeps until that time.
-    fn sleep_until(&mut self, notifier: &Notifier, due: Instant) {
-        let waker = Waker::from(notifier.clone());
-        let mut alarm = notifier.sleep_until(ClockKind::Steady, due);
-        if Pin::new(&mut alarm).poll(&mut Context::from_waker(&waker)).is_ready() {
-            notifier.notify();
-        }
-        self.alarm = Some(alarm);
-    }
-}
-
-impl Source for Misses {
-    type Item = DeadlineMissed;
-    type Attachment = ();
-
-    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
-        self.events.lock().watchers.attach(self.number, notifier.clone());
-        self.notifier = Some(notifier);
-        Ok(())
-    }
-
-    fn try_take(&mut self) -> Result<Option<DeadlineMissed>, TakeError> {
-        self.has_looked = true;
-        let Some(notifier) = self.notifier.clone() else { return Ok(None) };
-        let Some(deadline) = self.events.lock().deadline else { return Ok(None) };
-        let State { missed, next } = deadline.state(notifier.now());
-        if let Some(next) = next {
-            self.sleep_until(&notifier, next);
-        }
-        let before = std::mem::replace(&mut self.told, missed);
-        Ok((missed != before).then(|| DeadlineMissed { total: missed, total_change: missed.saturating_sub(before) }))
-    }
-
-    fn pending(&self) -> Pending {
-        if self.has_looked { Pending::Empty } else { Pending::Unknown }
-    }
-}
-
-impl Drop for Misses {
-    fn drop(&mut self) {
-        let removed = self.events.lock().watchers.remove(self.number);
-        drop(removed);
+    fn between(before: u64, now: u64) -> Self {
+        Self { total: now, total_change: now.saturating_sub(before) }
     }
 }
 

@@ -6,9 +6,13 @@
 
 mod callback;
 mod deadline;
+mod liveliness;
 mod record;
 mod status;
+mod timed;
 
 pub use callback::{Event, EventCallback, Eventful, PublisherSide, SubscriptionSide};
 pub use record::EndEvents;
-pub use status::{DeadlineMissed, IncompatibleQos, MatchedStatus, MessageLost, QosPolicy};
+pub use status::{
+    DeadlineMissed, IncompatibleQos, LivelinessChanged, LivelinessLost, MatchedStatus, MessageLost, QosPolicy,
+};

@@ -1,13 +1,14 @@
 //! The record of an end's events, and the sources that compare it with what callbacks were told.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use rospin_engine::{Instant, LossWatch, Mutex, MutexGuard, Notifier, Pending, Source, TakeError};
 
 use super::deadline::Deadline;
+use super::liveliness::{Alive, Lease};
 use super::status::{IncompatibleQos, MatchedStatus, MessageLost, QosPolicy};
-use crate::qos::Qos;
+use crate::qos::{Liveliness, Qos};
 use crate::watchers::Watchers;
 
 /// Record of what happened to one publisher or subscription. A [middleware](crate::NodeEnd) enters what it learns; the topics of this
@@ -23,8 +24,8 @@ struct Record {
     state: Mutex<State>,
     /// Losses of the subscription's entity, once there is one.
     losses: OnceLock<LossWatch>,
-    /// True if the end has a deadline.
-    has_deadline: bool,
+    /// True if the end has a deadline or a lease.
+    is_timed: bool,
 }
 
 #[derive(Default)]
@@ -32,21 +33,40 @@ pub(super) struct State {
     matched: Matched,
     incompatible: Incompatible,
     pub(super) deadline: Option<Deadline>,
+    /// Lease of a publisher whose program gives the signs of life.
+    pub(super) lease: Option<Lease>,
+    /// Records of the subscriptions of this process that a publisher is matched with.
+    followers: Vec<Weak<Record>>,
+    /// Records of the publishers of this process that a subscription is matched with.
+    pub(super) publishers: Vec<EndEvents>,
+    /// Publishers of other processes that a subscription is matched with.
+    pub(super) elsewhere: Alive,
     pub(super) watchers: Watchers<()>,
 }
 
 impl EndEvents {
-    /// Returns the record of an end with that quality of service.
-    pub(crate) fn of(qos: &Qos) -> Self {
+    /// Returns the record of an end with that quality of service, which is created at that time, on the steady clock.
+    pub(crate) fn of(qos: &Qos, now: Instant) -> Self {
         let deadline = qos.deadline().map(Deadline::new);
-        let has_deadline = deadline.is_some();
-        let state = Mutex::new(State { deadline, ..State::default() });
-        Self(Arc::new(Record { state, losses: OnceLock::new(), has_deadline }))
+        let is_manual = qos.liveliness == Liveliness::ManualByTopic;
+        let lease = qos.liveliness_lease().filter(|_| is_manual).map(|lease| Lease::new(lease, now));
+        let is_timed = deadline.is_some() || lease.is_some();
+        let state = Mutex::new(State { deadline, lease, ..State::default() });
+        Self(Arc::new(Record { state, losses: OnceLock::new(), is_timed }))
     }
 
     /// Returns true if the end must be told of its messages.
-    pub(crate) fn has_deadline(&self) -> bool {
-        self.0.has_deadline
+    pub(crate) fn is_timed(&self) -> bool {
+        self.0.is_timed
+    }
+
+    /// Notes a sign of life of a publisher, at that time on the steady clock.
+    pub(crate) fn sign_of_life(&self, now: Instant) {
+        let mut state = self.lock();
+        if state.lease.as_mut().is_some_and(|lease| lease.sign(now)) {
+            state.notify();
+            state.followers.iter().filter_map(Weak::upgrade).for_each(|follower| follower.state.lock().notify());
+        }
     }
 
     /// Notes that a message was published or arrived at that time, on the steady clock.
@@ -57,6 +77,30 @@ impl EndEvents {
         if is_first {
             state.notify();
         }
+    }
+
+    /// Notes that a subscription is matched with a publisher of this process.
+    pub(crate) fn follow(&self, publisher: &Self) {
+        publisher.lock().followers.push(Arc::downgrade(&self.0));
+        self.change(|state| state.publishers.push(publisher.clone()));
+    }
+
+    /// Notes that a subscription is not matched with a publisher of this process any more.
+    pub(crate) fn unfollow(&self, publisher: &Self) {
+        publisher.lock().followers.retain(|follower| !std::ptr::eq(follower.as_ptr(), &raw const *self.0));
+        let mut gone = None;
+        self.change(|state| {
+            let at = state.publishers.iter().position(|other| Arc::ptr_eq(&other.0, &publisher.0));
+            gone = at.map(|at| state.publishers.swap_remove(at));
+        });
+        // Without the lock.
+        drop(gone);
+    }
+
+    /// Sets the number of publishers of other processes that a subscription is matched with and that are alive, and the number of those
+    /// that are not.
+    pub fn liveliness(&self, alive: usize, not_alive: usize) {
+        self.change(|State { elsewhere, .. }| *elsewhere = Alive { alive, not_alive });
     }
 
     /// Notes that the end is matched with one more.

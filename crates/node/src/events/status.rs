@@ -49,6 +49,31 @@ pub struct DeadlineMissed {
     pub total_change: u64,
 }
 
+/// Publishers of a subscription that are alive, and those that gave no [sign of life](crate::Qos::with_liveliness) for longer than their
+/// lease.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct LivelinessChanged {
+    /// Number of matched publishers that are alive.
+    pub alive: usize,
+    /// Change of `alive` since the callback's last run.
+    pub alive_change: isize,
+    /// Number of publishers that are not alive.
+    pub not_alive: usize,
+    /// Change of `not_alive` since the callback's last run.
+    pub not_alive_change: isize,
+}
+
+/// Leases that a publisher with [manual liveliness](crate::Liveliness::ManualByTopic) let end without a sign of life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct LivelinessLost {
+    /// Number of leases that ended so far.
+    pub total: u64,
+    /// Change of `total` since the callback's last run.
+    pub total_change: u64,
+}
+
 /// Policy of a quality of service by which ends are matched.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]

@@ -62,7 +62,7 @@ impl Encoded {
         events: &EndEvents,
     ) -> Result<Self, Refused> {
         let (inbox, delivery) = Inbox::new(depth(qos));
-        if events.has_deadline() {
+        if events.is_timed() {
             delivery.tell_arrivals(events);
         }
         let (reader, outside) = subscribe(delivery.clone())?.map(|end| (end.reader, end.matches)).unzip();

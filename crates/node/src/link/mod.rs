@@ -52,7 +52,7 @@ impl Link {
         message_type: &TypeName,
         qos: &Qos,
     ) -> Result<PublisherLink<M>, Refused> {
-        let (events, network) = (EndEvents::of(qos), self.network.as_ref());
+        let (events, network) = (EndEvents::of(qos, self.context.clock().now()), self.network.as_ref());
         let outside = network.map(|node| node.create_publisher(topic, message_type, qos, &events)).transpose()?;
         let offered = if self.graph.matches_qos() { Terms::of(qos) } else { Terms::ALL };
         let address = Address::of::<M>(topic, self.graph.type_key(message_type), message_type, qos);
@@ -67,7 +67,7 @@ impl Link {
         decode: D,
         with_origins: bool,
     ) -> Result<(Messages<D>, Box<dyn Matches>, EndEvents), Refused> {
-        let (events, network) = (EndEvents::of(qos), self.network.as_ref());
+        let (events, network) = (EndEvents::of(qos, self.context.clock().now()), self.network.as_ref());
         let subscribe = |delivery| {
             network.map(|node| node.create_subscription(topic, message_type, qos, delivery, &events)).transpose()
         };

@@ -102,8 +102,11 @@ impl<M: Encode> PublisherLink<M> {
         &self.events
     }
 
-    /// Gives a sign of life to other processes.
+    /// Gives a sign of life.
     pub(crate) fn assert_liveliness(&self) {
+        if self.events.is_timed() {
+            self.events.sign_of_life(self.here.now());
+        }
         if let Some(outside) = &self.outside {
             outside.end.assert_liveliness();
         }
@@ -111,8 +114,10 @@ impl<M: Encode> PublisherLink<M> {
 
     pub(crate) fn publish(&self, message: impl Borrow<M> + Into<Arc<M>>) -> Result<(), PublishError> {
         let failed = |reason: String| PublishError::Failed { topic: self.topic.clone(), reason };
-        if self.events.has_deadline() {
-            self.events.message(self.here.now());
+        if self.events.is_timed() {
+            let now = self.here.now();
+            self.events.message(now);
+            self.events.sign_of_life(now);
         }
         let crosses = self.end.is_mixed();
         let Some(Outside { end, room }) = self.outside.as_ref().filter(|outside| outside.end.is_heard()) else {

@@ -112,6 +112,9 @@ macro_rules! conformance {
                 times_that_do_not_fit_are_told
                 what_has_expired_is_not_heard
                 what_has_expired_is_not_kept
+                publishers_are_alive_while_they_exist
+                a_silent_publisher_is_not_alive
+                whoever_asserts_to_be_alive_is_alive
             }
             graph {
                 nodes_see_each_other_and_what_they_have

@@ -1,10 +1,11 @@
-//! Topics: deadlines and lifespans.
+//! Topics: deadlines, lifespans and liveliness.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rospin_engine::LossCause;
 use rospin_node::{
-    DeadlineMissed, EventCallback, IncompatibleQos, Liveliness, PublisherOptions, Qos, QosPolicy, SubscriptionOptions,
+    DeadlineMissed, EventCallback, IncompatibleQos, Liveliness, LivelinessChanged, LivelinessLost, PublisherOptions,
+    Qos, QosPolicy, SubscriptionOptions,
 };
 
 use super::fixture::Fixture;
@@ -154,4 +155,79 @@ pub fn what_has_expired_is_not_kept<F: Fixture>() {
     world.matched(&short, &[&late.subscription]);
     world.spinning(&[&main], || world.wait("those that have not expired are heard", late.heard.until_has(4)));
     assert_eq!((late.heard.all(), late.subscription.missed()), (vec![3, 4], 0));
+}
+
+/// Publishers with automatic liveliness are alive for as long as they exist.
+pub fn publishers_are_alive_while_they_exist<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let listener = world.listen(&world.there, &main, "numbers");
+    let (group, told) = (main.create_group("told", ()), Seen::new());
+    let log = told.clone();
+    let changed = move |changed: LivelinessChanged| log.push((changed.alive, changed.not_alive));
+    let _changed = world.there.on(&group).create_event_callback(&listener.subscription, changed).unwrap();
+    world.spinning(&[&main], || {
+        let one = world.here.create_publisher::<Number>("numbers").unwrap();
+        world.wait("one is alive", told.until_has((1, 0)));
+        let two = world.here.create_publisher::<Number>("numbers").unwrap();
+        world.wait("two are alive", told.until_has((2, 0)));
+        drop((one, two));
+        world.wait("none is alive", told.until_has((0, 0)));
+    });
+}
+
+/// A publisher that gives no sign of life is told so, and so are its subscriptions, until its next message.
+pub fn a_silent_publisher_is_not_alive<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let manual = Qos::default().with_liveliness(Liveliness::ManualByTopic, Duration::from_millis(500));
+    let numbers = world.here.create_publisher::<Number>(publisher(manual)).unwrap();
+    let listener = world.listen(&world.there, &main, subscription(manual));
+    let (group, lost, changed) = (main.create_group("told", ()), Seen::new(), Seen::new());
+    let log = lost.clone();
+    let told = move |lost: LivelinessLost| log.push(lost.total);
+    let _lost = world.here.on(&group).create_event_callback(&numbers, told).unwrap();
+    let log = changed.clone();
+    let told = move |changed: LivelinessChanged| log.push((changed.alive, changed.not_alive));
+    let _changed = world.there.on(&group).create_event_callback(&listener.subscription, told).unwrap();
+    world.matched(&numbers, &[&listener.subscription]);
+    world.spinning(&[&main], || {
+        world.wait("silence is told to the publisher", lost.until_count(1));
+        world.until("silence is told to the subscription", || changed.all().last() == Some(&(0, 1)));
+        for round in 0..2 {
+            let (before, count) = (lost.count(), changed.count());
+            world.publish(&numbers, number(round));
+            let is_alive = move |told: &[(usize, usize)]| told[count..].contains(&(1, 0));
+            world.wait("the sign of life is told", changed.until(is_alive));
+            world.wait("silence is told again", lost.until_count(before + 1));
+            world.until("silence is told to the subscription again", || changed.all().last() == Some(&(0, 1)));
+        }
+        world.wait("the messages are heard", listener.heard.until_has(1));
+    });
+    assert!(lost.all().is_sorted_by(|one, next| one + 1 == *next), "{:?}", lost.all());
+}
+
+/// A publisher that asserts in time that it is alive needs no messages for it.
+pub fn whoever_asserts_to_be_alive_is_alive<F: Fixture>() {
+    let (lease, longer) = (Duration::from_secs(2), Duration::from_secs(3));
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let manual = Qos::default().with_liveliness(Liveliness::ManualByTopic, lease);
+    let numbers = world.here.create_publisher::<Number>(publisher(manual)).unwrap();
+    let listener = world.listen(&world.there, &main, subscription(manual));
+    let (group, lost, changed) = (main.create_group("told", ()), Seen::new(), Seen::new());
+    let log = lost.clone();
+    let told = move |lost: LivelinessLost| log.push(lost.total);
+    let _lost = world.here.on(&group).create_event_callback(&numbers, told).unwrap();
+    let log = changed.clone();
+    let told = move |changed: LivelinessChanged| log.push((changed.alive, changed.not_alive));
+    let _changed = world.there.on(&group).create_event_callback(&listener.subscription, told).unwrap();
+    world.spinning(&[&main], || {
+        let begin = Instant::now();
+        world.until("it was silent for longer than its lease", || {
+            numbers.assert_liveliness();
+            begin.elapsed() > longer
+        });
+    });
+    assert_eq!((lost.all(), changed.all()), (vec![], vec![(1, 0)]));
 }

@@ -1,0 +1,145 @@
+//! Liveliness: publishers that give signs of life in time, and those that do not.
+
+use std::time::Duration;
+
+use rospin_engine::Instant;
+
+use super::record::EndEvents;
+use super::status::{LivelinessChanged, LivelinessLost};
+use super::timed::Timed;
+
+/// The lease of a publisher whose program gives the signs of life. Nothing runs for it while no callback wants to be told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lease {
+    duration: Duration,
+    /// The time of the last sign of life. The creation of the publisher is one.
+    last: Instant,
+    /// Number of times that the lease ended, up to the last sign of life.
+    lost: u64,
+}
+
+impl Lease {
+    pub(super) const fn new(duration: Duration, now: Instant) -> Self {
+        Self { duration, last: now, lost: 0 }
+    }
+
+    /// Notes a sign of life. Returns true if the lease had ended.
+    pub(super) fn sign(&mut self, now: Instant) -> bool {
+        let has_ended = self.has_ended(now);
+        self.lost += u64::from(has_ended);
+        // Signs on several threads may be noted out of order.
+        self.last = self.last.max(now);
+        has_ended
+    }
+
+    /// Returns the last moment of the lease.
+    fn end(&self) -> Instant {
+        self.last + self.duration
+    }
+
+    fn has_ended(&self, now: Instant) -> bool {
+        now > self.end()
+    }
+
+    /// Returns the first moment after the lease, unless that has passed.
+    fn next(&self, now: Instant) -> Option<Instant> {
+        (!self.has_ended(now)).then(|| self.end() + Duration::from_nanos(1))
+    }
+}
+
+impl Timed for LivelinessLost {
+    type Totals = u64;
+
+    fn look(events: &EndEvents, now: Instant) -> (u64, Option<Instant>) {
+        let lease = events.lock().lease;
+        lease.map_or((0, None), |lease| (lease.lost + u64::from(lease.has_ended(now)), lease.next(now)))
+    }
+
+    fn between(before: u64, now: u64) -> Self {
+        Self { total: now, total_change: now.saturating_sub(before) }
+    }
+}
+
+/// Numbers of a subscription's publishers.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Alive {
+    pub(super) alive: usize,
+    pub(super) not_alive: usize,
+}
+
+impl Timed for LivelinessChanged {
+    type Totals = Alive;
+
+    fn look(events: &EndEvents, now: Instant) -> (Alive, Option<Instant>) {
+        let (mut totals, publishers) = {
+            let state = events.lock();
+            (state.elsewhere, state.publishers.clone())
+        };
+        let mut next: Option<Instant> = None;
+        // Their locks are taken without the subscription's: a publisher takes that of its subscriptions under its own.
+        for publisher in publishers {
+            let lease = publisher.lock().lease;
+            if lease.is_some_and(|lease| lease.has_ended(now)) {
+                totals.not_alive += 1;
+            } else {
+                totals.alive += 1;
+            }
+            next = next.into_iter().chain(lease.and_then(|lease| lease.next(now))).min();
+        }
+        (totals, next)
+    }
+
+    fn between(before: Alive, now: Alive) -> Self {
+        let change = |now: usize, before: usize| now.wrapping_sub(before).cast_signed();
+        Self {
+            alive: now.alive,
+            alive_change: change(now.alive, before.alive),
+            not_alive: now.not_alive,
+            not_alive_change: change(now.not_alive, before.not_alive),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::qos::{Liveliness, Qos};
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_millis(ms)
+    }
+
+    #[test]
+    fn a_lease_ends_once_until_the_next_sign_of_life() {
+        let qos = Qos::default().with_liveliness(Liveliness::ManualByTopic, Duration::from_millis(10));
+        let (publisher, subscription) = (EndEvents::of(&qos, at(0)), EndEvents::of(&qos, at(0)));
+        subscription.follow(&publisher);
+        let lost = |ms| LivelinessLost::look(&publisher, at(ms));
+        let alive = |ms| {
+            let (Alive { alive, not_alive }, next) = LivelinessChanged::look(&subscription, at(ms));
+            (alive, not_alive, next)
+        };
+        let first = Some(at(10) + Duration::from_nanos(1));
+        assert_eq!((lost(10), alive(10)), ((0, first), (1, 0, first)));
+        assert_eq!((lost(11), alive(11)), ((1, None), (0, 1, None)));
+        assert_eq!((lost(500), alive(500)), ((1, None), (0, 1, None)));
+        publisher.sign_of_life(at(500));
+        let second = Some(at(510) + Duration::from_nanos(1));
+        assert_eq!((lost(501), alive(501)), ((1, second), (1, 0, second)));
+        publisher.sign_of_life(at(509));
+        assert_eq!((lost(519).0, lost(520).0), (1, 2));
+        subscription.unfollow(&publisher);
+        assert_eq!(alive(519), (0, 0, None));
+    }
+
+    #[test]
+    fn a_publisher_with_automatic_liveliness_is_alive() {
+        let qos = Qos::default().with_liveliness(Liveliness::Automatic, Duration::from_millis(10));
+        let (publisher, subscription) = (EndEvents::of(&qos, at(0)), EndEvents::of(&qos, at(0)));
+        subscription.follow(&publisher);
+        subscription.liveliness(2, 1);
+        let alive = LivelinessChanged::look(&subscription, at(500));
+        assert_eq!(alive, (Alive { alive: 3, not_alive: 1 }, None));
+        assert_eq!(LivelinessLost::look(&publisher, at(500)), (0, None));
+    }
+}

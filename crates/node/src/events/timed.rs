@@ -1,0 +1,83 @@
+//! Events that happen because time passes, as sources.
+
+use std::pin::Pin;
+use std::task::{Context, Waker};
+
+use rospin_engine::{ClockKind, Instant, Notifier, Pending, Sleep, Source, TakeError};
+
+use super::record::EndEvents;
+
+/// Event that time alone can bring about.
+pub(super) trait Timed: Send + Sized + 'static {
+    /// Totals from which the event is calculated.
+    type Totals: Default + Copy + PartialEq + Send + 'static;
+
+    /// Returns the totals at that time, and the time at which they change next if nothing else happens until then. Whatever else
+    /// changes them notifies.
+    fn look(events: &EndEvents, now: Instant) -> (Self::Totals, Option<Instant>);
+
+    /// Returns the event that has led from the one to the other.
+    fn between(before: Self::Totals, now: Self::Totals) -> Self;
+}
+
+/// Events of one kind as the source of an entity. It sleeps on the entity's executor until time brings about the next one.
+pub(super) struct Passing<E: Timed> {
+    events: EndEvents,
+    number: u64,
+    told: E::Totals,
+    notifier: Option<Notifier>,
+    alarm: Option<Sleep>,
+    /// True once it has looked, from when on it is notified of what follows.
+    has_looked: bool,
+}
+
+impl<E: Timed> Passing<E> {
+    pub(super) fn new(events: &EndEvents) -> Self {
+        let (number, told) = (events.lock().watchers.add(), E::Totals::default());
+        Self { events: events.clone(), number, told, notifier: None, alarm: None, has_looked: false }
+    }
+
+    /// Sleeps until that time.
+    fn sleep_until(&mut self, notifier: &Notifier, due: Instant) {
+        let waker = Waker::from(notifier.clone());
+        let mut alarm = notifier.sleep_until(ClockKind::Steady, due);
+        if Pin::new(&mut alarm).poll(&mut Context::from_waker(&waker)).is_ready() {
+            notifier.notify();
+        }
+        self.alarm = Some(alarm);
+    }
+}
+
+impl<E: Timed> Source for Passing<E> {
+    type Item = E;
+    type Attachment = ();
+
+    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
+        self.events.lock().watchers.attach(self.number, notifier.clone());
+        self.notifier = Some(notifier);
+        Ok(())
+    }
+
+    fn try_take(&mut self) -> Result<Option<E>, TakeError> {
+        self.has_looked = true;
+        let Some(notifier) = self.notifier.clone() else { return Ok(None) };
+        let (now, next) = E::look(&self.events, notifier.now());
+        self.alarm = None;
+        if let Some(next) = next {
+            self.sleep_until(&notifier, next);
+        }
+        let before = std::mem::replace(&mut self.told, now);
+        Ok((before != now).then(|| E::between(before, now)))
+    }
+
+    fn pending(&self) -> Pending {
+        if self.has_looked { Pending::Empty } else { Pending::Unknown }
+    }
+}
+
+impl<E: Timed> Drop for Passing<E> {
+    fn drop(&mut self) {
+        let removed = self.events.lock().watchers.remove(self.number);
+        drop(removed);
+    }
+}
