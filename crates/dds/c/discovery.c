@@ -21,6 +21,7 @@ static void tell_endpoint (const struct rospin_dds_discovery *discovery, const d
     dds_durability_kind_t durability;
     dds_history_kind_t history;
     dds_duration_t blocking;
+    dds_liveliness_kind_t liveliness;
     int32_t depth;
     endpoint.topic_name = found->topic_name;
     endpoint.type_name = found->type_name;
@@ -30,6 +31,11 @@ static void tell_endpoint (const struct rospin_dds_discovery *discovery, const d
     endpoint.depth = -1;
     if (dds_qget_history (found->qos, &history, &depth))
       endpoint.depth = history == DDS_HISTORY_KEEP_LAST ? depth : 0;
+    endpoint.deadline = endpoint.lifespan = endpoint.lease = DDS_INFINITY;
+    (void) dds_qget_deadline (found->qos, &endpoint.deadline);
+    (void) dds_qget_lifespan (found->qos, &endpoint.lifespan);
+    if (dds_qget_liveliness (found->qos, &liveliness, &endpoint.lease))
+      endpoint.manual = liveliness != DDS_LIVELINESS_AUTOMATIC;
     (void) dds_qget_userdata (found->qos, &user_data, &endpoint.user_data_size);
     endpoint.user_data = user_data;
   }

@@ -107,8 +107,12 @@ struct rospin_dds_endpoint {
   int32_t durability;
   /* Zero keeps all, negative if it is not known. */
   int32_t depth;
-  /* Not 0: ends of the same participant are not matched. */
-  int32_t ignores_own;
+  /* Not 0: a writer's program gives the signs of life. */
+  int32_t manual;
+  /* Nanoseconds; the largest number is no limit. */
+  int64_t deadline;
+  int64_t lifespan;
+  int64_t lease;
   const void *user_data;
   size_t user_data_size;
 };

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use rospin_node::{Durability, Endpoint, Graph, History, Reliability};
+use rospin_node::{Durability, Endpoint, Graph, History, Liveliness, Reliability};
 
 use crate::cyclone::{Found, Guid};
 use crate::names::{self, End};
@@ -75,6 +75,10 @@ pub(crate) fn endpoint(found: &Found<'_>, end: End, node: Option<String>) -> Opt
     endpoint.type_hash = user_data::type_hash(found.user_data).map(str::to_owned);
     endpoint.node = node;
     endpoint.reliability = Some(if found.is_reliable { Reliability::Reliable } else { Reliability::BestEffort });
+    endpoint.deadline = found.times.deadline;
+    endpoint.lifespan = found.times.lifespan;
+    endpoint.liveliness = Some(if found.times.is_manual { Liveliness::ManualByTopic } else { Liveliness::Automatic });
+    endpoint.liveliness_lease_duration = found.times.lease;
     endpoint.durability = match found.durability {
         0 => Some(Durability::Volatile),
         1 => Some(Durability::TransientLocal),

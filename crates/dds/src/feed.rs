@@ -237,6 +237,7 @@ mod tests {
     use rospin_node::EndpointKind;
 
     use super::*;
+    use crate::cyclone::Times;
 
     fn id(participant: u8, end: u8) -> Guid {
         let mut id = [participant; 16];
@@ -265,6 +266,7 @@ mod tests {
             is_reliable: true,
             durability: 1,
             depth: 7,
+            times: Times::default(),
             user_data,
         }
     }

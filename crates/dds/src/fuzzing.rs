@@ -3,7 +3,7 @@
 use rospin_wire::cdr::from_payload;
 
 use crate::cdr::{self, Header};
-use crate::cyclone::{Discover, Found};
+use crate::cyclone::{Discover, Found, Times};
 use crate::feed::Feed;
 use crate::names::{self, End};
 use crate::user_data;
@@ -56,7 +56,19 @@ impl Discovery {
     pub fn endpoint(&self, guid: [u8; 16], is_writer: bool, topic: &str, type_name: &str, user_data: &[u8]) {
         let handle = u64::from_le_bytes(std::array::from_fn(|at| guid[8 + at]));
         let (is_reliable, durability, depth) = (guid[12] % 2 == 0, i32::from(guid[13]), i32::from(guid[14]));
-        self.0.came(&Found { handle, guid, is_writer, topic, type_name, is_reliable, durability, depth, user_data });
+        let times = Times::default();
+        self.0.came(&Found {
+            handle,
+            guid,
+            is_writer,
+            topic,
+            type_name,
+            is_reliable,
+            durability,
+            depth,
+            times,
+            user_data,
+        });
     }
 
     /// Returns the names of the nodes that are known now.

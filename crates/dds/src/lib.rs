@@ -36,6 +36,9 @@
 //!
 //! Two ends of a topic whose quality of service or type does not fit are not matched; the log says so, once, and how to fix it.
 //!
+//! A lifespan begins with the arrival of a message. A publisher with manual liveliness whose lease has ended is alive again with its next
+//! message, not when it asserts to be alive: Cyclone DDS has it so.
+//!
 //! A match counts once it is sure that messages arrive: [`Publisher::wait_for_subscription`] returns when the subscription has
 //! answered, and [`Client::wait_for_service`] when a server is there with both of its ends.
 //!

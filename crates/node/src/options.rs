@@ -65,8 +65,9 @@ macro_rules! common_setters {
             self
         }
 
-        /// Sets the deadline, counted from the arrival of the message, see
-        /// [`EntityOptions::deadline`](rospin_engine::EntityOptions::deadline).
+        /// Sets the deadline of the callback, counted from the arrival of the message, see
+        /// [`EntityOptions::deadline`](rospin_engine::EntityOptions::deadline). The deadline by which ends are matched is that of
+        /// [`Qos::with_deadline`].
         #[must_use]
         pub fn deadline(mut self, deadline: Duration) -> Self {
             self.common.entity = self.common.entity.deadline(deadline);

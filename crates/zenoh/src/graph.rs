@@ -1,10 +1,11 @@
 //! The graph of other sessions: their liveliness tokens, whose keys describe a node or an endpoint.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use hiroz_protocol::format::rmw_zenoh::ros_type_name;
-use hiroz_protocol::qos::{QosDurability, QosHistory, QosProfile, QosReliability};
-use rospin_node::{Durability, Endpoint, EndpointKind, Graph, History, Reliability};
+use hiroz_protocol::qos::{QosDurability, QosDuration, QosHistory, QosLiveliness, QosProfile, QosReliability};
+use rospin_node::{Durability, Endpoint, EndpointKind, Graph, History, Liveliness, Reliability};
 use zenoh::Wait;
 use zenoh::pubsub::Subscriber;
 use zenoh::sample::SampleKind;
@@ -77,9 +78,23 @@ impl<'a> Token<'a> {
                 QosHistory::KeepLast(depth) => History::KeepLast(depth),
                 QosHistory::KeepAll => History::KeepAll,
             });
+            endpoint.deadline = limit(qos.deadline);
+            endpoint.lifespan = limit(qos.lifespan);
+            endpoint.liveliness = Some(match qos.liveliness {
+                QosLiveliness::Automatic => Liveliness::Automatic,
+                QosLiveliness::ManualByNode | QosLiveliness::ManualByTopic => Liveliness::ManualByTopic,
+            });
+            endpoint.liveliness_lease_duration = limit(qos.liveliness_lease_duration);
         }
         Some(Self { session, says: Says::Endpoint(endpoint) })
     }
+}
+
+/// Returns a limit of a token; `None` if it is none.
+fn limit(limit: QosDuration) -> Option<Duration> {
+    // The nanoseconds of a token may be more than a second.
+    let limited = || Duration::from_secs(limit.sec).saturating_add(Duration::from_nanos(limit.nsec));
+    (limit != QosDuration::INFINITE).then(limited)
 }
 
 /// Returns a name with the slashes that a key cannot contain.
@@ -109,6 +124,7 @@ mod tests {
         assert_eq!(endpoint.reliability, Some(Reliability::BestEffort));
         assert_eq!(endpoint.durability, Some(Durability::TransientLocal));
         assert_eq!(endpoint.history, Some(History::KeepLast(7)));
+        assert_eq!((endpoint.deadline, endpoint.liveliness), (None, Some(Liveliness::Automatic)));
         let key =
             "@ros2_lv/2/aac3/0/10/SC/%/%/caller/%add/example_interfaces::srv::dds_::AddTwoInts_/hash/strange/and/more";
         let Some(Token { says: Says::Endpoint(endpoint), .. }) = Token::parse(key) else { panic!("a client") };

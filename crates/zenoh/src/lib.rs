@@ -62,6 +62,10 @@
 //! with them, and messages that others published earlier may be overtaken. Requests and responses also wait for room, in the
 //! queue of the other publishers, as in `rmw_zenoh_cpp`. A subscription that keeps all messages keeps at most 8192 of them.
 //!
+//! Zenoh connects ends of any quality of service, so there is no event of an incompatible one. Deadlines are counted at both ends.
+//! Subscriptions in other processes learn nothing of a publisher's lifespan or manual liveliness, of which a warning tells: to them it is
+//! alive while its process is. `rmw_zenoh_cpp` has none of the three.
+//!
 //! With the feature `shared-memory`, large messages can stay on the machine: see `SessionOptions::shared_memory`.
 //!
 //! # Losses

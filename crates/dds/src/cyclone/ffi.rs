@@ -54,7 +54,10 @@ pub(super) struct RawEndpoint {
     pub(super) reliable: i32,
     pub(super) durability: i32,
     pub(super) depth: i32,
-    pub(super) ignores_own: i32,
+    pub(super) manual: i32,
+    pub(super) deadline: i64,
+    pub(super) lifespan: i64,
+    pub(super) lease: i64,
     pub(super) user_data: *const c_void,
     pub(super) user_data_size: usize,
 }

@@ -6,7 +6,7 @@ use std::slice;
 use std::time::Duration;
 
 use super::ffi::{RawDiscovery, RawEndpoint, RawListener, RawReceiver, RawSample};
-use super::{Guid, Handle, Sample};
+use super::{Guid, Handle, Sample, Times};
 
 /// Something that is told of the matches of a reader or writer.
 pub(crate) trait Listen: Send + Sync + 'static {
@@ -38,6 +38,7 @@ pub(crate) struct Found<'a> {
     pub(crate) durability: i32,
     /// Depth of the history; 0 for keep all, negative if unknown.
     pub(crate) depth: i32,
+    pub(crate) times: Times,
     pub(crate) user_data: &'a [u8],
 }
 
@@ -104,10 +105,8 @@ unsafe extern "C" fn arrived<R: Receive>(
     let sample = unsafe { Sample::from_raw(sample) };
     // SAFETY: `forget` is not called before the last call of this function has returned.
     let receive = unsafe { &*target.cast::<R>() };
-    // One that is over already is negative.
-    let lifespan = (lifespan != i64::MAX).then(|| Duration::from_nanos(lifespan.max(0).unsigned_abs()));
     // SAFETY: it is there for as long as this call takes.
-    receive.arrived(sample, writer, unsafe { &*id }, lifespan);
+    receive.arrived(sample, writer, unsafe { &*id }, limit(lifespan));
 }
 
 /// # Safety
@@ -115,6 +114,11 @@ unsafe extern "C" fn arrived<R: Receive>(
 unsafe extern "C" fn forget<R: Receive>(target: *const c_void) {
     // SAFETY: the target came from a box, and nobody else has it.
     drop(unsafe { Box::from_raw(target.cast_mut().cast::<R>()) });
+}
+
+/// Returns a limit in nanoseconds as a duration: the largest number is no limit, and a negative one is over already.
+fn limit(nanos: i64) -> Option<Duration> {
+    (nanos != i64::MAX).then(|| Duration::from_nanos(nanos.max(0).unsigned_abs()))
 }
 
 /// Returns the library's form of something that is told of discovery. It must not move while the library knows it.
@@ -153,6 +157,12 @@ unsafe extern "C" fn endpoint<D: Discover>(target: *const c_void, endpoint: *con
         is_reliable: raw.reliable != 0,
         durability: raw.durability,
         depth: raw.depth,
+        times: Times {
+            deadline: limit(raw.deadline),
+            lifespan: limit(raw.lifespan),
+            is_manual: raw.manual != 0,
+            lease: limit(raw.lease),
+        },
         user_data,
     });
 }

@@ -1,7 +1,9 @@
 //! Publishers, subscriptions, servers and clients as entries of the graph.
 
+use std::time::Duration;
+
 use crate::names::{FullName, TypeName};
-use crate::qos::{Durability, History, Qos, Reliability};
+use crate::qos::{Durability, History, Liveliness, Qos, Reliability};
 
 /// Kind of an [`Endpoint`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -37,14 +39,34 @@ pub struct Endpoint {
     pub durability: Option<Durability>,
     /// History that it keeps.
     pub history: Option<History>,
+    /// Longest time between two messages that it offers or requests. `None` is also no limit.
+    pub deadline: Option<Duration>,
+    /// Time after which its messages are not worth receiving any more. `None` is also no limit.
+    pub lifespan: Option<Duration>,
+    /// Signs of life that it offers or requests.
+    pub liveliness: Option<Liveliness>,
+    /// Longest time between two signs of life. `None` is also no limit.
+    pub liveliness_lease_duration: Option<Duration>,
 }
 
 impl Endpoint {
     /// Returns an endpoint with a kind, a name and a type, whose other fields are `None`.
     #[must_use]
     pub fn new(kind: EndpointKind, name: impl Into<String>, type_name: impl Into<String>) -> Self {
-        let (name, type_name) = (name.into(), type_name.into());
-        Self { kind, name, type_name, type_hash: None, node: None, reliability: None, durability: None, history: None }
+        Self {
+            kind,
+            name: name.into(),
+            type_name: type_name.into(),
+            type_hash: None,
+            node: None,
+            reliability: None,
+            durability: None,
+            history: None,
+            deadline: None,
+            lifespan: None,
+            liveliness: None,
+            liveliness_lease_duration: None,
+        }
     }
 
     /// Returns an endpoint of this process, of which everything is known.
@@ -55,6 +77,10 @@ impl Endpoint {
             reliability: Some(qos.reliability),
             durability: Some(qos.durability),
             history: Some(qos.history),
+            deadline: qos.deadline(),
+            lifespan: qos.lifespan(),
+            liveliness: Some(qos.liveliness),
+            liveliness_lease_duration: qos.liveliness_lease(),
             ..Self::new(kind, name.as_str(), type_name.to_string())
         }
     }

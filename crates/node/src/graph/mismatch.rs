@@ -1,5 +1,7 @@
 //! Mismatches: two ends of one topic or service that cannot communicate. Each is logged once, with the difference and the fix.
 
+use std::time::Duration;
+
 use super::{Endpoint, EndpointKind};
 use crate::qos::{Durability, Reliability};
 
@@ -107,10 +109,32 @@ fn of_qos(asks: &Endpoint, offers: &Endpoint, matching: Matching) -> Option<(Str
              reliable, or the subscription best-effort"
         );
         ("reliability", text)
+    } else if matching == Matching::ByName && limit(offers.deadline) > limit(asks.deadline) {
+        let text = format!(
+            "has a subscription with a deadline of {:?} in {subscription} and a publisher with {} in {publisher}: {DEAF}; give the \
+             publisher a deadline that is as short",
+            limit(asks.deadline),
+            offers.deadline.map_or_else(|| "none".to_owned(), |deadline| format!("{deadline:?}")),
+        );
+        ("deadline", text)
+    } else if matching == Matching::ByName
+        && (offers.liveliness < asks.liveliness
+            || limit(offers.liveliness_lease_duration) > limit(asks.liveliness_lease_duration))
+    {
+        let text = format!(
+            "has a subscription in {subscription} that requests more signs of life than the publisher in {publisher} gives: {DEAF}; \
+             give the publisher the same liveliness"
+        );
+        ("liveliness", text)
     } else {
         return None;
     };
     Some((what.to_owned(), text))
+}
+
+/// Returns a time whose absence is no limit.
+fn limit(time: Option<Duration>) -> Duration {
+    time.unwrap_or(Duration::MAX)
 }
 
 #[cfg(test)]
@@ -180,5 +204,15 @@ mod tests {
         assert!(text(&publisher, &subscription, Matching::ByHash).unwrap().contains("not sent again"));
         subscription.reliability = Some(Reliability::BestEffort);
         assert_eq!(text(&publisher, &subscription, Matching::ByHash), None);
+        subscription.deadline = Some(Duration::from_millis(100));
+        let told = find(&publisher, &subscription, Matching::ByName, true).unwrap().text;
+        assert!(told.contains("a deadline of 100ms") && told.contains("a publisher with none"), "{told}");
+        assert_eq!(text(&publisher, &subscription, Matching::ByHash), None);
+        publisher.deadline = subscription.deadline;
+        subscription.liveliness_lease_duration = Some(Duration::from_millis(100));
+        let told = find(&publisher, &subscription, Matching::ByName, true).unwrap().text;
+        assert!(told.ends_with("give the publisher the same liveliness"), "{told}");
+        publisher.liveliness_lease_duration = subscription.liveliness_lease_duration;
+        assert_eq!(find(&publisher, &subscription, Matching::ByName, true), None);
     }
 }

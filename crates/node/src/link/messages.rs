@@ -111,6 +111,7 @@ impl<D: Decode> Messages<D> {
     }
 
     /// Takes the oldest encoded message whose lifespan is not over, unless something else arrived `before` it.
+    #[inline]
     fn pop_encoded(&mut self, before: Option<Instant>) -> Option<(Option<Instant>, Packet)> {
         loop {
             let (arrival, packet) = self.encoded.pop_before(before)?;

@@ -33,6 +33,9 @@ use crate::terms::Terms;
 /// The number of items that are kept where the quality of service says keep all, since no queue may grow without bound.
 const KEEP_ALL: usize = 8192;
 
+/// The messages of a new subscription, its matches, and the record of its events.
+pub(crate) type Subscribed<D> = (Messages<D>, Box<dyn Matches>, EndEvents);
+
 /// The link of one node to all others.
 pub(crate) struct Link {
     context: Context,
@@ -66,7 +69,7 @@ impl Link {
         qos: &Qos,
         decode: D,
         with_origins: bool,
-    ) -> Result<(Messages<D>, Box<dyn Matches>, EndEvents), Refused> {
+    ) -> Result<Subscribed<D>, Refused> {
         let (events, network) = (EndEvents::of(qos, self.context.clock().now()), self.network.as_ref());
         let subscribe = |delivery| {
             network.map(|node| node.create_subscription(topic, message_type, qos, delivery, &events)).transpose()

@@ -54,6 +54,8 @@ pub(crate) struct PublisherLink<M: Encode> {
     end: Arc<LocalEnd>,
     outside: Option<Outside>,
     events: EndEvents,
+    /// True if each message is noted in `events`.
+    is_timed: bool,
     lifespan: Option<Duration>,
 }
 
@@ -94,7 +96,8 @@ impl<M: Encode> PublisherLink<M> {
         });
         let end = topics.enter(address, EndKind::Publisher { offered, kept }, events.clone());
         let outside = outside.map(|end| Outside { end, room: Room::default() });
-        Ok(Self { topic, here, end: Arc::new(end), outside, events, lifespan })
+        let is_timed = events.is_timed();
+        Ok(Self { topic, here, end: Arc::new(end), outside, events, is_timed, lifespan })
     }
 
     /// Returns the record of the publisher's events.
@@ -104,7 +107,7 @@ impl<M: Encode> PublisherLink<M> {
 
     /// Gives a sign of life.
     pub(crate) fn assert_liveliness(&self) {
-        if self.events.is_timed() {
+        if self.is_timed {
             self.events.sign_of_life(self.here.now());
         }
         if let Some(outside) = &self.outside {
@@ -114,7 +117,7 @@ impl<M: Encode> PublisherLink<M> {
 
     pub(crate) fn publish(&self, message: impl Borrow<M> + Into<Arc<M>>) -> Result<(), PublishError> {
         let failed = |reason: String| PublishError::Failed { topic: self.topic.clone(), reason };
-        if self.events.is_timed() {
+        if self.is_timed {
             let now = self.here.now();
             self.events.message(now);
             self.events.sign_of_life(now);

@@ -5,6 +5,7 @@ mod actions;
 mod callbacks;
 mod derive_parameters;
 mod dynamic;
+mod events;
 mod in_process;
 mod lifecycle;
 mod local_topics;

@@ -115,6 +115,7 @@ macro_rules! conformance {
                 publishers_are_alive_while_they_exist
                 a_silent_publisher_is_not_alive
                 whoever_asserts_to_be_alive_is_alive
+                times_are_in_the_graph
             }
             graph {
                 nodes_see_each_other_and_what_they_have

@@ -231,3 +231,19 @@ pub fn whoever_asserts_to_be_alive_is_alive<F: Fixture>() {
     });
     assert_eq!((lost.all(), changed.all()), (vec![], vec![(1, 0)]));
 }
+
+/// The graph has the times of other ends.
+pub fn times_are_in_the_graph<F: Fixture>() {
+    let world = World::<F>::new();
+    let (deadline, lifespan, lease) = (FOREVER / 8, Duration::from_millis(1234), FOREVER / 4);
+    let times = Qos::default().with_deadline(deadline).with_lifespan(lifespan);
+    let times = times.with_liveliness(Liveliness::Automatic, lease);
+    let _numbers = world.here.create_publisher::<Number>(publisher(times)).unwrap();
+    let _plain = world.here.create_publisher::<Number>("plain").unwrap();
+    let found = |topic: &str| world.there.publishers_info_by_topic(topic).unwrap();
+    world.until("both are known", || found("/numbers").len() + found("/plain").len() == 2);
+    let (timed, plain) = (&found("/numbers")[0], &found("/plain")[0]);
+    assert_eq!((timed.deadline, timed.lifespan), (Some(deadline), Some(lifespan)));
+    assert_eq!((timed.liveliness, timed.liveliness_lease_duration), (Some(Liveliness::Automatic), Some(lease)));
+    assert_eq!((plain.deadline, plain.lifespan, plain.liveliness_lease_duration), (None, None, None));
+}
