@@ -370,7 +370,9 @@ impl LocalEnd {
         }
         self.topic.is_mixed.store(state.is_mixed(), Ordering::Release);
         drop(state);
-        drop(end);
+        if let Some(end) = end {
+            end.events.end();
+        }
     }
 }
 

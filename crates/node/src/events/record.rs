@@ -42,6 +42,8 @@ pub(super) struct State {
     /// Publishers of other processes that a subscription is matched with.
     pub(super) elsewhere: Alive,
     pub(super) watchers: Watchers<()>,
+    /// True once the end has gone, from when on nothing is told any more.
+    pub(super) is_over: bool,
 }
 
 impl EndEvents {
@@ -77,6 +79,11 @@ impl EndEvents {
         if is_first {
             state.notify();
         }
+    }
+
+    /// Notes that the end itself has gone.
+    pub(crate) fn end(&self) {
+        self.change(|state| state.is_over = true);
     }
 
     /// Notes that a subscription is matched with a publisher of this process.
@@ -230,14 +237,21 @@ impl<E: Told> Source for Changes<E> {
     }
 
     fn try_take(&mut self) -> Result<Option<E>, TakeError> {
-        let now = E::totals(&self.events.lock());
+        let now = {
+            let state = self.events.lock();
+            if state.is_over {
+                return Ok(None);
+            }
+            E::totals(&state)
+        };
         let before = std::mem::replace(&mut self.told, now);
         Ok((before != now).then(|| E::between(before, now)))
     }
 
     fn pending(&self) -> Pending {
         // Later changes notify.
-        if E::totals(&self.events.lock()) == self.told { Pending::Empty } else { Pending::Unknown }
+        let state = self.events.lock();
+        if state.is_over || E::totals(&state) == self.told { Pending::Empty } else { Pending::Unknown }
     }
 }
 

@@ -61,8 +61,11 @@ impl<E: Timed> Source for Passing<E> {
     fn try_take(&mut self) -> Result<Option<E>, TakeError> {
         self.has_looked = true;
         let Some(notifier) = self.notifier.clone() else { return Ok(None) };
-        let (now, next) = E::look(&self.events, notifier.now());
         self.alarm = None;
+        if self.events.lock().is_over {
+            return Ok(None);
+        }
+        let (now, next) = E::look(&self.events, notifier.now());
         if let Some(next) = next {
             self.sleep_until(&notifier, next);
         }
