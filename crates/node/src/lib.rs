@@ -42,6 +42,7 @@
 #![forbid(unsafe_code)]
 
 mod action;
+mod address;
 mod arguments;
 pub mod callback;
 mod calls;

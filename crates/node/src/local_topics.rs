@@ -3,23 +3,20 @@
 //! Ends of one Rust type share messages through a topic of the engine. A ROS type may have several Rust types, that of dynamic
 //! messages among them; between these, messages cross encoded.
 
-use std::any::TypeId;
-use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::future::{pending, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 
 use rospin_engine::{Guarantees, Mutex, MutexGuard, Topics, Waiters};
 
+use crate::address::{Address, Form};
 use crate::events::{EndEvents, QosPolicy};
 use crate::inbox::Delivery;
 use crate::info::Packet;
 use crate::matches::{Awaited, Matches};
-use crate::names::{FullName, TypeName};
-use crate::qos::Qos;
 use crate::terms::Terms;
 
 /// The topics of one [graph](crate::Graph), as far as this process has ends of them.
@@ -68,45 +65,6 @@ struct End {
 struct Meanwhile {
     messages: VecDeque<Packet>,
     lost: u64,
-}
-
-/// The form of messages: ends of one form share them, others exchange them encoded. Dynamic messages have one Rust type for all
-/// definitions, which their hashes tell apart, announced or not.
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct Form {
-    rust_type: TypeId,
-    definition: Option<Cow<'static, str>>,
-    /// Number of an end whose quality of service has to do with time: it shares messages with nobody.
-    timed: Option<u64>,
-}
-
-/// A topic's name, its type as ends are matched by it, and the form of an end's messages.
-pub(crate) struct Address {
-    name: String,
-    type_key: String,
-    form: Form,
-}
-
-impl Address {
-    /// Returns the address of an end of Rust type `M`.
-    pub(crate) fn of<M: 'static>(topic: &FullName, type_key: String, message_type: &TypeName, qos: &Qos) -> Self {
-        static LAST: AtomicU64 = AtomicU64::new(0);
-        let timed = qos.is_timed().then(|| LAST.fetch_add(1, Ordering::Relaxed));
-        let form = Form { rust_type: TypeId::of::<M>(), definition: message_type.definition.clone(), timed };
-        Self { name: topic.to_string(), type_key, form }
-    }
-
-    /// Returns the topic's name.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Returns the engine's name of the topic that ends of one form share.
-    pub(crate) fn engine_name(&self) -> String {
-        let Self { name, type_key, form: Form { rust_type, definition, timed } } = self;
-        let timed = timed.map_or_else(String::new, |number| format!("timed {number} "));
-        format!("{timed}{name} {type_key} {rust_type:?} {}", definition.as_deref().unwrap_or_default())
-    }
 }
 
 /// The messages that a publisher keeps for late subscriptions, at one moment, still to be encoded.
@@ -405,8 +363,8 @@ mod tests {
 
     use super::*;
     use crate::inbox::Inbox;
-    use crate::names::NodeName;
-    use crate::qos::Durability;
+    use crate::names::{NodeName, TypeName};
+    use crate::qos::{Durability, Qos};
 
     fn address<M: 'static>() -> Address {
         let topic = NodeName::new("/", "node").unwrap().resolve("topic").unwrap();

@@ -16,9 +16,10 @@ use rospin_engine::{
 };
 
 use super::{KEEP_ALL, refused};
+use crate::address::Address;
 use crate::error::Refused;
 use crate::info::{Gid, Origin};
-use crate::local_topics::{Address, LocalTopics};
+use crate::local_topics::LocalTopics;
 use crate::qos::{Durability, Qos};
 use crate::terms::Terms;
 

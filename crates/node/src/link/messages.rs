@@ -6,12 +6,13 @@ use rospin_engine::{Clock, Closer, Context, Instant, Notifier, Pending, Source, 
 
 use super::contain;
 use super::here::{HereQueue, depth};
+use crate::address::Address;
 use crate::callback::{Arrivals, Received};
 use crate::error::Refused;
 use crate::events::EndEvents;
 use crate::inbox::{Delivery, Inbox};
 use crate::info::{MessageInfo, Packet, Way};
-use crate::local_topics::{Address, AllMatches, EndKind, LocalEnd, LocalTopics};
+use crate::local_topics::{AllMatches, EndKind, LocalEnd, LocalTopics};
 use crate::matches::Matches;
 use crate::message::Decode;
 use crate::middleware::SubscriptionEnd;

@@ -19,10 +19,10 @@ pub(crate) use messages::{Messages, Values};
 pub(crate) use publisher::PublisherLink;
 pub(crate) use service::{Reply, Requests};
 
+use crate::address::Address;
 use crate::error::Refused;
 use crate::events::EndEvents;
 use crate::graph::Graph;
-use crate::local_topics::Address;
 use crate::matches::Matches;
 use crate::message::{Decode, Encode, Service};
 use crate::middleware::NodeEnd;

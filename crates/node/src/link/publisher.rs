@@ -12,11 +12,12 @@ use rospin_wire::cdr::CdrError;
 
 use super::contain;
 use super::here::{HerePublisher, WithOrigin};
+use crate::address::Address;
 use crate::error::PublishError;
 use crate::error::Refused;
 use crate::events::EndEvents;
 use crate::info::{Gid, Packet};
-use crate::local_topics::{Address, EndKind, Kept, LocalEnd, LocalTopics};
+use crate::local_topics::{EndKind, Kept, LocalEnd, LocalTopics};
 use crate::matches::{Awaited, Matches};
 use crate::message::Encode;
 use crate::middleware::PublisherEnd;

@@ -1,0 +1,47 @@
+//! Addresses of ends on the topics of this process, and the forms of their messages.
+
+use std::any::TypeId;
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::names::{FullName, TypeName};
+use crate::qos::Qos;
+
+/// The form of messages: ends of one form share them, others exchange them encoded. Dynamic messages have one Rust type for all
+/// definitions, which their hashes tell apart, announced or not.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Form {
+    rust_type: TypeId,
+    definition: Option<Cow<'static, str>>,
+    /// Number of an end whose quality of service has to do with time: it shares messages with nobody.
+    timed: Option<u64>,
+}
+
+/// A topic's name, its type as ends are matched by it, and the form of an end's messages.
+pub(crate) struct Address {
+    pub(crate) name: String,
+    pub(crate) type_key: String,
+    pub(crate) form: Form,
+}
+
+impl Address {
+    /// Returns the address of an end of Rust type `M`.
+    pub(crate) fn of<M: 'static>(topic: &FullName, type_key: String, message_type: &TypeName, qos: &Qos) -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let timed = qos.is_timed().then(|| LAST.fetch_add(1, Ordering::Relaxed));
+        let form = Form { rust_type: TypeId::of::<M>(), definition: message_type.definition.clone(), timed };
+        Self { name: topic.to_string(), type_key, form }
+    }
+
+    /// Returns the topic's name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the engine's name of the topic that ends of one form share.
+    pub(crate) fn engine_name(&self) -> String {
+        let Self { name, type_key, form: Form { rust_type, definition, timed } } = self;
+        let timed = timed.map_or_else(String::new, |number| format!("timed {number} "));
+        format!("{timed}{name} {type_key} {rust_type:?} {}", definition.as_deref().unwrap_or_default())
+    }
+}
