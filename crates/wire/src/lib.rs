@@ -2,6 +2,7 @@
 //!
 //! - [`Message`], [`Service`], [`Action`]: types of messages, with the names and hashes that they have in ROS 2.
 //! - [`Stamped`]: messages with the time to which their content belongs.
+//! - [`Blob`]: bytes of messages, which are shared and not copied.
 //! - [`cdr`]: the encoding of ROS 2, for any type with serde's traits.
 //! - [`field`]: the encoding of generated messages' fields. Arrays of numbers are copied as a whole.
 //!
@@ -10,11 +11,13 @@
 #![forbid(unsafe_code)]
 
 mod action;
+mod blob;
 pub mod cdr;
 pub mod field;
 mod message;
 
 pub use action::Action;
+pub use blob::Blob;
 pub use message::{Message, Service, Stamped};
 #[doc(hidden)]
 pub use serde;

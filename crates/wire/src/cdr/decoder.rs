@@ -6,6 +6,9 @@ use serde::de::{
     self, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess, VariantAccess, Visitor,
 };
 
+use bytes::Bytes;
+
+use super::blob::{BLOB, BlobDecoder, SHARED_MIN};
 use super::bulk::{Bulk, BulkDecoder};
 use super::{ByteOrder, CdrError};
 
@@ -15,13 +18,20 @@ pub struct Decoder<'de> {
     bytes: &'de [u8],
     position: usize,
     order: ByteOrder,
+    /// The payload that `bytes` are a part of, if blobs may share its memory.
+    payload: Option<&'de Bytes>,
 }
 
 impl<'de> Decoder<'de> {
     /// Returns a decoder of bytes in that order. Alignment is counted from the first byte.
     #[must_use]
     pub const fn new(bytes: &'de [u8], order: ByteOrder) -> Self {
-        Self { bytes, position: 0, order }
+        Self { bytes, position: 0, order, payload: None }
+    }
+
+    /// Returns a decoder of a part of the payload, whose memory large blobs share.
+    pub(super) const fn sharing(payload: &'de Bytes, part: &'de [u8], order: ByteOrder) -> Self {
+        Self { bytes: part, position: 0, order, payload: Some(payload) }
     }
 
     /// Returns the number of bytes that were read.
@@ -49,6 +59,13 @@ impl<'de> Decoder<'de> {
             }
             None => Err(CdrError::End { at: self.bytes.len(), missing: count - rest.len() }),
         }
+    }
+
+    /// Returns bytes of the input without a copy. `None` if they are to be copied: they are few, or less than half of the
+    /// payload, all of which they would keep.
+    pub(super) fn share(&self, bytes: &[u8]) -> Option<Bytes> {
+        let payload = self.payload?;
+        (bytes.len() >= SHARED_MIN && bytes.len() >= payload.len() / 2).then(|| payload.slice_ref(bytes))
     }
 
     #[inline]
@@ -182,6 +199,9 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
 
     #[inline]
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, CdrError> {
+        if name == BLOB {
+            return Ok(visitor.visit_newtype_struct(BlobDecoder(self))?);
+        }
         match Bulk::named(name) {
             // Numbers in another byte order are read one by one.
             Some(bulk) if self.order == ByteOrder::NATIVE => {

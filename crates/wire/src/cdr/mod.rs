@@ -14,6 +14,7 @@
 //! # Ok::<(), rospin_wire::cdr::CdrError>(())
 //! ```
 
+mod blob;
 mod bulk;
 mod decoder;
 mod encoder;
@@ -25,11 +26,15 @@ use std::marker::PhantomData;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, DeserializeSeed};
 
+pub(crate) use blob::{BLOB, SharedBytes};
 pub(crate) use bulk::{ARRAYS, SEQUENCES};
 pub use decoder::Decoder;
 pub use encoder::Encoder;
 pub use error::CdrError;
-pub use payload::{HEADER, PayloadError, append_payload, from_payload, from_payload_with, to_payload};
+pub use payload::{
+    HEADER, PayloadError, append_payload, from_payload, from_payload_with, from_shared_payload,
+    from_shared_payload_with, to_payload,
+};
 
 /// The order of the bytes of a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,10 +2,11 @@
 
 use std::marker::PhantomData;
 
+use bytes::Bytes;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, DeserializeSeed};
 
-use super::{ByteOrder, CdrError, append, from_bytes_with};
+use super::{ByteOrder, CdrError, Decoder, append, from_bytes_with};
 
 /// The header of little-endian CDR version 1, without options.
 pub const HEADER: [u8; 4] = [0, 1, 0, 0];
@@ -61,14 +62,40 @@ pub fn from_payload<T: DeserializeOwned>(payload: &[u8]) -> Result<T, PayloadErr
 /// # Errors
 /// If the header or the value is invalid.
 pub fn from_payload_with<'de, S: DeserializeSeed<'de>>(payload: &'de [u8], seed: S) -> Result<S::Value, PayloadError> {
+    let (order, body) = split(payload)?;
+    Ok(from_bytes_with(body, order, seed)?)
+}
+
+/// Decodes the value after the header, see [`from_payload`]. Its [`Blob`](crate::Blob)s of at least 64 KiB that are at least
+/// half of the payload share the payload's memory, and keep it.
+///
+/// # Errors
+/// If the header or the value is invalid.
+pub fn from_shared_payload<T: DeserializeOwned>(payload: &Bytes) -> Result<T, PayloadError> {
+    from_shared_payload_with(payload, PhantomData)
+}
+
+/// Decodes the value after the header with a seed of serde's, see [`from_shared_payload`].
+///
+/// # Errors
+/// If the header or the value is invalid.
+pub fn from_shared_payload_with<'de, S: DeserializeSeed<'de>>(
+    payload: &'de Bytes,
+    seed: S,
+) -> Result<S::Value, PayloadError> {
+    let (order, body) = split(payload)?;
+    Ok(seed.deserialize(&mut Decoder::sharing(payload, body, order))?)
+}
+
+/// Returns the byte order that the header says, and the bytes after it.
+fn split(payload: &[u8]) -> Result<(ByteOrder, &[u8]), PayloadError> {
     let (header, body) = payload.split_first_chunk::<4>().ok_or(PayloadError::Short { length: payload.len() })?;
     // The other two bytes are options. CDR uses them only for the padding at the end.
-    let order = match u16::from_be_bytes([header[0], header[1]]) {
-        0 => ByteOrder::Big,
-        1 => ByteOrder::Little,
-        other => return Err(PayloadError::Encoding(other)),
-    };
-    Ok(from_bytes_with(body, order, seed)?)
+    match u16::from_be_bytes([header[0], header[1]]) {
+        0 => Ok((ByteOrder::Big, body)),
+        1 => Ok((ByteOrder::Little, body)),
+        other => Err(PayloadError::Encoding(other)),
+    }
 }
 
 #[cfg(test)]
