@@ -168,9 +168,9 @@ impl SessionOptions {
     ///
     /// Both ends have to want it, and to see the same `/dev/shm`: Zenoh tries that when they connect, and what is not so goes
     /// over the network as ever. What is encoded in 3072 bytes or more is copied into memory of 16 MiB, which the sending
-    /// session has; the other end decodes it where it is, and gives its place back when it has been taken from its queue. So
-    /// messages that wait in queues use that memory up; while there is no room in it, and for the first few messages, until
-    /// it is there, they go over the network, too. Nothing is lost by that, and their order stays.
+    /// session has; the other end copies it when it arrives, and gives its place back. While there is no room in that memory,
+    /// and for the first few messages, until it is there, messages go over the network. Nothing is lost by that, and their order
+    /// stays.
     ///
     /// The [settings](Self::setting) `transport/shared_memory/transport_optimization/pool_size` and
     /// `.../message_size_threshold` change the two numbers. Whoever may open files of this user can read and change what
