@@ -15,7 +15,8 @@
 //! ```
 //!
 //! Generated types implement `Message`, `Service` and `Action` of `rospin-node`, `Default` with the definition's
-//! defaults, and serde's traits. They have the definition's constants. Arrays of numbers are encoded as a whole.
+//! defaults, and serde's traits. They have the definition's constants. Arrays of numbers are encoded as a whole. Bytes
+//! without a bound (`uint8[]`, `byte[]`, `char[]`) are a `Blob`, which shares the memory of a received payload.
 //!
 //! Packages may refer to those of `rospin-msgs` ([`SHIPPED`]), whose features must be on. Other packages are named in
 //! the build script, or found where ROS 2 is installed (`AMENT_PREFIX_PATH`).

@@ -151,6 +151,13 @@ pub(crate) struct Field {
     pub(crate) line: usize,
 }
 
+impl Field {
+    /// Returns true for bytes without a bound, which may be a large part of a message.
+    pub(crate) const fn is_blob(&self) -> bool {
+        matches!((&self.base, self.shape), (Base::Byte | Base::Char | Base::Uint8, Shape::Sequence { max: 0 }))
+    }
+}
+
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Constant {
     pub(crate) name: String,

@@ -22,6 +22,10 @@
 //! A message `std_msgs/msg/String` is `std_msgs::msg::String`. A service `std_srvs/srv/SetBool` is
 //! `std_srvs::srv::SetBool`, with `SetBoolRequest` and `SetBoolResponse`. An action has a `Goal`, a `Result` and a
 //! `Feedback` likewise.
+//!
+//! Strings are `String`, arrays `[T; N]` and sequences `Vec<T>`, with one exception: bytes without a bound (`uint8[]`, `byte[]`,
+//! `char[]`) are a [`Blob`], so that a received image is not copied out of its payload. `vec.into()` makes one of a vector,
+//! [`Blob::into_vec`] a vector of it.
 
 #![forbid(unsafe_code)]
 
@@ -32,6 +36,7 @@ mod time;
 
 #[doc(hidden)]
 pub use rospin_wire as wire;
+pub use rospin_wire::Blob;
 
 /// Includes the types that `rospin_codegen::Generator` generated in this crate's build script, a module per package.
 #[macro_export]

@@ -7,6 +7,7 @@
 //! - [`Node`]: a name in the ROS graph, and everything that is created under it.
 //! - [`Message`], [`Service`]: the types that are sent, generated from ROS 2's definitions by `rospin-msgs` and
 //!   `rospin-codegen`.
+//! - [`Blob`]: bytes of a message, such as an image's, which are shared and not copied.
 //! - [`DynamicMessage`]: a message whose [`MessageType`] is known only at run time.
 //! - [`Parameter`], [`Parameters`]: values of a node that others can set, one by one or as a struct.
 //! - [`Graph`]: the nodes and endpoints of the network. Nodes answer questions about it; changes of it are an entity.
@@ -131,6 +132,7 @@ pub use ros::Ros;
 pub use rosout::{LimitedLogger, Logger, Rosout, RosoutError, RosoutLog};
 #[doc(no_inline)]
 pub use rospin_macros::Parameters;
+pub use rospin_wire::Blob;
 pub use serialized::SerializedMessage;
 pub use service::Server;
 pub use subscription::Subscription;

@@ -33,7 +33,8 @@
 //! - A [`testing::Harness`] runs nodes in tests, under a clock of its own.
 //! - [`message_filters`] gives callbacks the messages of several topics that belong together. `tf2`, behind the feature of
 //!   that name, keeps coordinate frames over time.
-//! - [`msgs`] has the messages of ROS 2's own packages, a feature per package.
+//! - [`msgs`] has the messages of ROS 2's own packages, a feature per package. Their bytes, such as those of an image, are a
+//!   [`Blob`], which is made of a `Vec<u8>` by `into()`.
 //!
 //! # Middlewares
 //!

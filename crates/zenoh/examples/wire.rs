@@ -190,7 +190,7 @@ impl Bare {
 }
 
 fn bytes(data: Vec<u8>) -> UInt8MultiArray {
-    UInt8MultiArray { data, ..UInt8MultiArray::default() }
+    UInt8MultiArray { data: data.into(), ..UInt8MultiArray::default() }
 }
 
 /// Returns the message as a payload.

@@ -73,7 +73,15 @@ pub(crate) fn image(header: Header, bearing: Option<f64>) -> Image {
             }
         }
     }
-    Image { header, width: WIDTH, height: HEIGHT, step: WIDTH, encoding: "mono8".to_owned(), data, ..Image::default() }
+    Image {
+        header,
+        width: WIDTH,
+        height: HEIGHT,
+        step: WIDTH,
+        encoding: "mono8".to_owned(),
+        data: data.into(),
+        ..Image::default()
+    }
 }
 
 /// Returns the column of the image in which something in that direction is seen.

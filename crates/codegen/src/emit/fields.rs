@@ -53,6 +53,7 @@ pub(super) fn rust_type(target: &Target<'_>, field: &Field) -> String {
     match field.shape {
         Shape::One => element,
         Shape::Array(length) => format!("[{element}; {length}]"),
+        Shape::Sequence { .. } if field.is_blob() => format!("{}::Blob", target.wire),
         Shape::Sequence { .. } => format!("::std::vec::Vec<{element}>"),
     }
 }
@@ -66,6 +67,7 @@ fn marker(field: &Field) -> String {
     };
     match (field.shape, &field.base) {
         (Shape::One, _) => one,
+        _ if field.is_blob() => one,
         (Shape::Array(_), base) if base.is_number() => "f::BulkArray".to_owned(),
         (Shape::Array(_), _) => format!("f::Array<{one}>"),
         (Shape::Sequence { max }, base) if base.is_number() => format!("f::Bulk<{max}>"),

@@ -52,6 +52,9 @@ pub(super) fn default(field: &Field) -> String {
             match shape {
                 Shape::One => values.join(""),
                 Shape::Array(_) => format!("[{}]", values.join(", ")),
+                Shape::Sequence { .. } if field.is_blob() => {
+                    format!("::core::convert::From::from([{}])", values.join(", "))
+                }
                 Shape::Sequence { .. } => format!("::std::vec![{}]", values.join(", ")),
             }
         }

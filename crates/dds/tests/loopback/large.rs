@@ -37,7 +37,7 @@ fn ten_mebibytes_arrive() {
     wait(&executor, "the viewer is matched", publisher.wait_for_subscription());
     let begin = Instant::now();
     for number in 0..COUNT {
-        let image = UInt8MultiArray { data: vec![number; SIZE], ..UInt8MultiArray::default() };
+        let image = UInt8MultiArray { data: vec![number; SIZE].into(), ..UInt8MultiArray::default() };
         // The publisher is too far ahead of the network.
         while let Err(error) = publisher.publish(image.clone()) {
             assert!(matches!(error, PublishError::Full { .. }), "{error}");

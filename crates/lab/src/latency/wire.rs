@@ -88,7 +88,7 @@ impl WireOutlets {
 
     /// Sends a message. Returns false if the middleware refused it.
     pub(crate) fn send(&self, topic: usize, message: Message) -> bool {
-        let message = UInt8MultiArray { data: message.encode().to_vec(), ..UInt8MultiArray::default() };
+        let message = UInt8MultiArray { data: message.encode().into(), ..UInt8MultiArray::default() };
         self.publishers[topic].publish(message).is_ok()
     }
 

@@ -109,7 +109,7 @@ fn imu(order: &Order, context: &Context, executor: Executor) -> Result<Answer, F
         let mut data = vec![0; IMU_BYTES];
         data[..8].copy_from_slice(&now_ns().to_le_bytes());
         // Lost messages show in the counts.
-        if publisher.publish(UInt8MultiArray { data, ..UInt8MultiArray::default() }).is_ok() {
+        if publisher.publish(UInt8MultiArray { data: data.into(), ..UInt8MultiArray::default() }).is_ok() {
             *sent += 1;
         }
     })?;

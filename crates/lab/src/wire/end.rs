@@ -95,7 +95,7 @@ fn open_node(middleware: Middleware, process: &Process, [written, read]: [&str; 
     };
     let thread = thread::Builder::new().name("wire".to_owned()).spawn(spin).map_err(said)?;
     let send = move |data: &[u8]| {
-        let message = UInt8MultiArray { data: data.to_vec(), ..UInt8MultiArray::default() };
+        let message = UInt8MultiArray { data: data.into(), ..UInt8MultiArray::default() };
         publisher.publish(message).map_err(said)
     };
     // The thread ends before the entities that it serves.

@@ -216,7 +216,7 @@ impl ParameterClient {
         let (node, asked) = (self.node.clone(), names.len());
         let call = self.types.call(wire::GetParameterTypesRequest { names });
         async move {
-            let types = complete(&node, asked, call.await?.types)?;
+            let types = complete(&node, asked, call.await?.types.into_vec())?;
             Ok(types.into_iter().map(ParameterKind::from_code).collect::<Result<_, _>>()?)
         }
     }
