@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use bytes::Bytes;
-use rospin_wire::cdr::{CdrError, PayloadError, append_payload, from_payload};
+use rospin_wire::cdr::{CdrError, PayloadError, append_payload, from_shared_payload};
 pub use rospin_wire::{Message, Service};
 use serde::Serialize;
 
@@ -37,6 +37,6 @@ impl<M: Message> Decode for PhantomData<M> {
     type Message = M;
 
     fn decode(&self, payload: &Bytes) -> Result<M, PayloadError> {
-        from_payload(payload)
+        from_shared_payload(payload)
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use bytes::Bytes;
-use rospin_wire::cdr::{CdrError, PayloadError, from_payload, to_payload};
+use rospin_wire::cdr::{CdrError, PayloadError, from_shared_payload, to_payload};
 
 use crate::callback::SubscriptionCallback;
 use crate::error::TopicError;
@@ -51,12 +51,12 @@ impl SerializedMessage {
         to_payload(message).map(|payload| Self(payload.into()))
     }
 
-    /// Decodes the message.
+    /// Decodes the message. Its large [`Blob`](crate::Blob)s share its bytes.
     ///
     /// # Errors
     /// If it is not of this type, or not in CDR.
     pub fn deserialize<M: Message>(&self) -> Result<M, PayloadError> {
-        from_payload(&self.0)
+        from_shared_payload(&self.0)
     }
 
     /// Returns the bytes, with the header.

@@ -7,7 +7,7 @@ use std::task::{self, Poll, ready};
 
 use bytes::Bytes;
 use rospin_engine::Context;
-use rospin_wire::cdr::{from_payload, to_payload};
+use rospin_wire::cdr::{from_shared_payload, to_payload};
 use serde::de::DeserializeOwned;
 
 use super::refused;
@@ -111,7 +111,7 @@ impl<T: DeserializeOwned> Future for Call<T> {
                 error => unanswered(error.to_string()),
             }),
             CallState::Network(response, undecodable) => ready!(response.as_mut().poll(cx)).and_then(|payload| {
-                from_payload(&payload).map_err(|error| {
+                from_shared_payload(&payload).map_err(|error| {
                     undecodable.fetch_add(1, Ordering::Relaxed);
                     log::error!(target: "rospin", "a response of service `{}` is lost: {error}", this.service);
                     unanswered(error.to_string())

@@ -1,7 +1,7 @@
 //! The server's end of a service.
 
 use rospin_engine::{Closer, Context, Notifier, Pending, RequestQueue, ServiceOptions, Source, TakeError};
-use rospin_wire::cdr::{from_payload, to_payload};
+use rospin_wire::cdr::{from_shared_payload, to_payload};
 use serde::Serialize;
 
 use super::{KEEP_ALL, contain, refused};
@@ -42,7 +42,7 @@ impl<S: Service> Source for Requests<S> {
             }
             Self::Network(source) => {
                 let Some((payload, end)) = source.try_take()? else { return Ok(None) };
-                match contain(|| from_payload(&payload)) {
+                match contain(|| from_shared_payload(&payload)) {
                     Ok(request) => Ok(Some((request, Reply::Network(end)))),
                     Err(error) => {
                         end.refuse(&error.to_string());

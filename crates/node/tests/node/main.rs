@@ -2,6 +2,7 @@
 //! are programs of their own.
 
 mod actions;
+mod blob;
 mod callbacks;
 mod derive_parameters;
 mod dynamic;

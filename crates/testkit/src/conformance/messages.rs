@@ -1,6 +1,6 @@
 //! Messages of the cases. Their types are those of ROS 2, because a middleware may check names.
 
-use rospin_node::{Action, Message, Service};
+use rospin_node::{Action, Blob, Message, Service};
 use serde::{Deserialize, Serialize};
 
 /// A number.
@@ -31,6 +31,28 @@ pub struct Text {
 impl Message for Text {
     const TYPE: &str = "std_msgs/msg/String";
     const TYPE_HASH: Option<&str> = Some("RIHS01_df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18");
+}
+
+/// A compressed image.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Image {
+    /// The time as seconds and nanoseconds, and the coordinate frame.
+    pub header: ((i32, u32), String),
+    /// The compression.
+    pub format: String,
+    /// The bytes.
+    pub data: Blob,
+}
+
+impl Message for Image {
+    const TYPE: &str = "sensor_msgs/msg/CompressedImage";
+    const TYPE_HASH: Option<&str> = Some("RIHS01_15640771531571185e2efc8a100baf923961a4d15d5569652e6cb6691e8e371a");
+}
+
+/// Returns an image of these bytes.
+#[must_use]
+pub fn image(data: impl Into<Blob>) -> Image {
+    Image { header: Default::default(), format: "png".to_owned(), data: data.into() }
 }
 
 /// Two numbers.

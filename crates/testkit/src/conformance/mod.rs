@@ -87,6 +87,7 @@ macro_rules! conformance {
                 entities_outlive_the_handle_of_their_node
                 a_group_is_removed_while_messages_wait
                 subscriptions_come_and_go_while_messages_pour_in
+                bytes_outlive_the_network_that_they_came_through
             }
             info {
                 a_message_tells_when_it_was_sent_and_received

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rospin_node::{PublisherOptions, SubscriptionOptions};
+use rospin_node::{Blob, PublisherOptions, SubscriptionOptions};
 
 use super::fixture::Fixture;
-use super::messages::{Number, number};
+use super::messages::{Image, Number, image, number};
 use super::seen::Seen;
 use super::world::World;
 
@@ -161,4 +161,32 @@ pub fn subscriptions_come_and_go_while_messages_pour_in<F: Fixture>() {
     drop(flood);
     world.until("the publisher knows that all are gone", || publisher.subscription_count() == 0);
     assert_eq!(world.panics(), 0);
+}
+
+/// The bytes of received messages stay valid after the subscription, the nodes and the middleware have gone, on every thread.
+pub fn bytes_outlive_the_network_that_they_came_through<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let publisher = world.here.create_publisher("images").unwrap();
+    let (group, heard) = (main.create_group("images", ()), Seen::new());
+    let log = heard.clone();
+    let subscription = world.there.on(&group).create_subscription("images", move |image: Image| log.push(image));
+    let subscription = subscription.unwrap();
+    world.matched(&publisher, &[&subscription]);
+    // Large ones may be a part of the payload, and small ones are not.
+    let sent =
+        [1 << 20, 100 << 10, 70 << 10, 1_000, 0].map(|length| image((0..length).map(|n| n as u8).collect::<Blob>()));
+    world.spinning(&[&main], || {
+        sent.iter().for_each(|image| world.publish(&publisher, image.clone()));
+        world.wait("all are heard", heard.until_count(sent.len()));
+    });
+    drop((subscription, publisher, group, main, world));
+    // Memory that was freed by mistake has another content now.
+    let noise = [0xee; 32].map(|byte| vec![byte; 1 << 20]);
+    let (kept, mut written) = (heard.all(), heard.all());
+    std::thread::spawn(move || written.iter_mut().for_each(|image| image.data.iter_mut().for_each(|byte| *byte = 9)))
+        .join()
+        .unwrap();
+    assert!(kept == sent, "the bytes have changed");
+    drop(noise);
 }
