@@ -3,13 +3,14 @@
 
 #![no_main]
 
+use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 use rospin_engine::Instant;
 use rospin_fuzz::{Check, decode, encode, for_a_message};
 use rospin_node::ParameterValue;
 use rospin_node::interfaces::builtin_interfaces::Time;
 use rospin_node::interfaces::rcl_interfaces;
-use rospin_wire::cdr::{ByteOrder, from_bytes};
+use rospin_wire::cdr::{ByteOrder, HEADER, from_bytes, from_payload, from_shared_payload};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -24,10 +25,22 @@ impl Check for ThereAndBack {
             let again = decode::<T>(&written).expect("what was written can be read");
             assert_eq!(encode(&again), written);
         }
+        Self::check_shared::<T>(bytes);
         let Some(value) = decode::<T>(bytes) else { return };
         let written = encode(&value);
         let again = from_bytes::<T>(&written, ByteOrder::Little).expect("what was written can be read");
         assert_eq!(encode(&again), written);
+    }
+}
+
+impl ThereAndBack {
+    /// Bytes that a value shares with its payload are those that it would have copied, also after the payload is dropped.
+    fn check_shared<T: Serialize + DeserializeOwned>(bytes: &[u8]) {
+        let payload = Bytes::from([&HEADER, bytes].concat());
+        let copied = from_payload::<T>(&payload).map(|value| encode(&value));
+        let shared = from_shared_payload::<T>(&payload);
+        drop(payload);
+        assert_eq!(shared.map(|value| encode(&value)), copied);
     }
 }
 
