@@ -41,8 +41,8 @@ pub enum RateError {
 ///
 /// let context = Context::new(ContextOptions::new());
 /// let executor = context.create_executor(ExecutorOptions::new("main"));
-/// let mut rate = executor.handle().create_rate(ClockKind::Steady, Duration::from_millis(2))?;
 /// let begin = context.clock().now();
+/// let mut rate = executor.handle().create_rate(ClockKind::Steady, Duration::from_millis(2))?;
 /// let ticks = async {
 ///     for _ in 0..5 {
 ///         rate.tick().await?;
