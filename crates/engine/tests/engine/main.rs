@@ -16,6 +16,7 @@ mod groups;
 mod inheritance;
 mod jump_barriers;
 mod jumps;
+mod losses;
 mod own_policies;
 mod panics;
 mod priorities;

@@ -5,8 +5,8 @@ use std::thread;
 
 use crate::common::{Count, Log, manual, manual_executor, ms, spin_all, spin_in_background, threads, watchdog};
 use rospin_engine::{
-    Context, ContextOptions, EntityKind, EntityOptions, ExecutorOptions, LossCause, Publisher, PublisherOptions,
-    Subscription, SubscriptionOptions, TopicError,
+    Context, ContextOptions, ExecutorOptions, LossCause, Publisher, PublisherOptions, Subscription,
+    SubscriptionOptions, TopicError,
 };
 
 #[test]
@@ -264,33 +264,6 @@ fn a_message_to_a_dropped_subscription_is_returned() {
 }
 
 #[test]
-fn losses_of_entities_of_one_name_add_up() {
-    watchdog(|| {
-        let (_, context, executor) = manual_executor();
-        let publisher = context.create_publisher::<u32>("topic").unwrap();
-        let group = executor.create_group("group", ());
-        let subscribe = || {
-            let options = SubscriptionOptions::new("topic").name("ear").keep_last(1);
-            group.create_subscription(options, |(), _: Arc<u32>| {}).unwrap()
-        };
-        for _ in 0..3 {
-            let _ear = subscribe();
-            publisher.publish(1);
-            publisher.publish(2);
-        }
-        let _ear = subscribe();
-        publisher.publish(1);
-        publisher.publish(2);
-        spin_all(&executor);
-        let losses = context.losses();
-        let of =
-            |cause| losses.iter().filter(|loss| loss.cause == cause).map(|loss| (&*loss.entity, loss.count)).collect();
-        let (full, dropped): (Vec<_>, Vec<_>) = (of(LossCause::QueueFull), of(LossCause::EntityDropped));
-        assert_eq!((full, dropped), (vec![("ear", 4)], vec![("ear", 3)]));
-    });
-}
-
-#[test]
 fn across_executors_everything_is_received_or_counted() {
     const PUBLISHERS: u64 = 4;
     const MESSAGES: u64 = 1500;
@@ -389,32 +362,5 @@ fn a_queue_is_taken_from_by_hand_and_calls_its_waker() {
         assert_eq!(publisher.publish(4).queued, 0);
         assert_eq!(rings.get(), 3);
         assert!(context.create_queue::<u64>("topic").is_err());
-    });
-}
-
-#[test]
-fn losses_are_the_source_of_another_entity() {
-    watchdog(|| {
-        let (_, context, executor) = manual_executor();
-        let group = executor.create_group("group", Vec::new());
-        let publisher = context.create_publisher::<u32>("topic").unwrap();
-        let options = SubscriptionOptions::new("topic").keep_last(2);
-        let subscription = group.create_subscription(options, |_, _: Arc<u32>| ()).unwrap();
-        (0..5).for_each(|n| _ = publisher.publish(n));
-        let watch = || {
-            let losses = subscription.watch_losses(LossCause::QueueFull);
-            let options = EntityOptions::new("lost");
-            group.create_source(EntityKind::Waitable, options, losses, |seen: &mut Vec<u64>, total| seen.push(total))
-        };
-        let one = watch().unwrap();
-        spin_all(&executor);
-        (0..3).for_each(|n| _ = publisher.publish(n));
-        spin_all(&executor);
-        let another = watch().unwrap();
-        drop(one);
-        (0..4).for_each(|n| _ = publisher.publish(n));
-        spin_all(&executor);
-        drop((another, subscription));
-        assert_eq!(group.into_payload().unwrap(), [3, 4, 6], "one that comes later is told the total");
     });
 }

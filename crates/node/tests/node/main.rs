@@ -7,6 +7,7 @@ mod callbacks;
 mod derive_parameters;
 mod dynamic;
 mod events;
+mod hostile;
 mod in_process;
 mod lifecycle;
 mod local_topics;
