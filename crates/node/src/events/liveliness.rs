@@ -14,22 +14,25 @@ pub(super) struct Lease {
     duration: Duration,
     /// The time of the last sign of life. The creation of the publisher is one.
     last: Instant,
-    /// Number of times that the lease ended, up to the last sign of life.
+    /// Number of times that the lease was found to have ended.
     lost: u64,
+    /// True if it was found to have ended since the last sign of life. A sign that is noted afterwards with an earlier time begins a
+    /// new lease: whoever was told of the end does not sleep, so he must be told.
+    has_ended: bool,
 }
 
 impl Lease {
     pub(super) const fn new(duration: Duration, now: Instant) -> Self {
-        Self { duration, last: now, lost: 0 }
+        Self { duration, last: now, lost: 0, has_ended: false }
     }
 
     /// Notes a sign of life. Returns true if the lease had ended.
     pub(super) fn sign(&mut self, now: Instant) -> bool {
-        let has_ended = self.has_ended(now);
-        self.lost += u64::from(has_ended);
+        let had_ended = self.look(now);
+        self.has_ended = false;
         // Signs on several threads may be noted out of order.
         self.last = self.last.max(now);
-        has_ended
+        had_ended
     }
 
     /// Returns the last moment of the lease.
@@ -37,13 +40,18 @@ impl Lease {
         self.last + self.duration
     }
 
-    fn has_ended(&self, now: Instant) -> bool {
-        now > self.end()
+    /// Returns true if it has ended at that time, which is noted.
+    fn look(&mut self, now: Instant) -> bool {
+        if !self.has_ended && now > self.end() {
+            self.has_ended = true;
+            self.lost += 1;
+        }
+        self.has_ended
     }
 
-    /// Returns the first moment after the lease, unless that has passed.
-    fn next(&self, now: Instant) -> Option<Instant> {
-        (!self.has_ended(now)).then(|| self.end() + Duration::from_nanos(1))
+    /// Returns the first moment after the lease, unless it was found to have ended.
+    fn next(&self) -> Option<Instant> {
+        (!self.has_ended).then(|| self.end() + Duration::from_nanos(1))
     }
 }
 
@@ -51,8 +59,10 @@ impl Timed for LivelinessLost {
     type Totals = u64;
 
     fn look(events: &EndEvents, now: Instant) -> (u64, Option<Instant>) {
-        let lease = events.lock().lease;
-        lease.map_or((0, None), |lease| (lease.lost + u64::from(lease.has_ended(now)), lease.next(now)))
+        let mut state = events.lock();
+        let Some(lease) = &mut state.lease else { return (0, None) };
+        lease.look(now);
+        (lease.lost, lease.next())
     }
 
     fn between(before: u64, now: u64) -> Self {
@@ -78,13 +88,13 @@ impl Timed for LivelinessChanged {
         let mut next: Option<Instant> = None;
         // Their locks are taken without the subscription's: a publisher takes that of its subscriptions under its own.
         for publisher in publishers {
-            let lease = publisher.lock().lease;
-            if lease.is_some_and(|lease| lease.has_ended(now)) {
+            let mut state = publisher.lock();
+            if state.lease.as_mut().is_some_and(|lease| lease.look(now)) {
                 totals.not_alive += 1;
             } else {
                 totals.alive += 1;
             }
-            next = next.into_iter().chain(lease.and_then(|lease| lease.next(now))).min();
+            next = next.into_iter().chain(state.lease.and_then(|lease| lease.next())).min();
         }
         (totals, next)
     }
@@ -130,6 +140,17 @@ mod tests {
         assert_eq!((lost(519).0, lost(520).0), (1, 2));
         subscription.unfollow(&publisher);
         assert_eq!(alive(519), (0, 0, None));
+    }
+
+    /// The publisher's thread has read the clock, and another one finds the lease to have ended before the first one notes its sign.
+    #[test]
+    fn a_sign_of_life_that_is_noted_late_begins_a_lease() {
+        let mut lease = Lease::new(Duration::from_millis(10), at(0));
+        assert!(lease.look(at(11)));
+        assert!(lease.sign(at(9)), "whoever was told of the end is told of the new lease");
+        assert_eq!((lease.lost, lease.look(at(11)), lease.next()), (1, false, Some(at(19) + Duration::from_nanos(1))));
+        assert!(lease.look(at(20)));
+        assert_eq!((lease.lost, lease.next()), (2, None));
     }
 
     #[test]
