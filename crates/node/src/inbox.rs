@@ -90,11 +90,15 @@ impl<T> Inbox<T> {
         let now = notifier.now();
         let mut queue = self.shared.lock();
         queue.items.iter_mut().for_each(|(arrival, _)| *arrival = Some(now));
-        let lost = std::mem::take(&mut queue.lost);
+        let (lost, is_empty) = (std::mem::take(&mut queue.lost), queue.items.is_empty());
         // Under the lock: whoever adds an item finds either both or neither.
         let _ = self.shared.notifier.set(notifier);
         drop(queue);
         self.shared.count_lost(lost);
+        // Messages that were kept for a late subscription arrive before it has an entity.
+        if let Some(told) = self.shared.told.get().filter(|_| !is_empty) {
+            told.message(now);
+        }
     }
 
     /// Takes the oldest item.

@@ -157,6 +157,24 @@ fn a_lifespan_ends_in_the_queue() {
     assert_eq!((group.into_payload().unwrap(), lost), (vec![2], [1, 1]));
 }
 
+/// A message that was kept is in the subscription's queue before the subscription has a callback.
+#[test]
+fn a_kept_message_starts_the_first_period() {
+    let (clock, executor, node) = set_up();
+    let (publisher, subscription) = timed(Qos::default().with_deadline(ms(10)));
+    let publisher = node.create_publisher::<Number>(publisher.transient_local()).unwrap();
+    publisher.publish(Number { data: 1 }).unwrap();
+    let group = executor.create_group("group", 0);
+    let on = node.on(&group);
+    let subscription = on.create_subscription(subscription.transient_local(), |_: &mut u64, _: &Number| ()).unwrap();
+    let missed = |count: &mut u64, missed: DeadlineMissed| *count = missed.total;
+    let _missed = on.create_event_callback(&subscription, missed).unwrap();
+    clock.advance(ms(35));
+    spin_all(&executor);
+    drop(subscription);
+    assert_eq!(group.into_payload().unwrap(), 3);
+}
+
 #[test]
 fn publishers_of_every_kind_have_events() {
     fn has_events<T: Eventful<Side = PublisherSide>>() {}
