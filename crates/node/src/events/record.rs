@@ -86,6 +86,11 @@ impl EndEvents {
         self.change(|state| state.is_over = true);
     }
 
+    /// Returns true once the end has gone.
+    pub(super) fn is_over(&self) -> bool {
+        self.lock().is_over
+    }
+
     /// Notes that a subscription is matched with a publisher of this process.
     pub(crate) fn follow(&self, publisher: &Self) {
         publisher.lock().followers.push(Arc::downgrade(&self.0));
@@ -264,6 +269,7 @@ impl<E: Told> Drop for Changes<E> {
 
 /// Lost messages as the source of an entity.
 pub(super) struct Losses {
+    events: EndEvents,
     /// `None` if the end has no entity that counts losses.
     watch: Option<LossWatch>,
     told: u64,
@@ -271,7 +277,7 @@ pub(super) struct Losses {
 
 impl Losses {
     pub(super) fn new(events: &EndEvents) -> Self {
-        Self { watch: events.0.losses.get().cloned(), told: 0 }
+        Self { events: events.clone(), watch: events.0.losses.get().cloned(), told: 0 }
     }
 }
 
@@ -284,13 +290,16 @@ impl Source for Losses {
     }
 
     fn try_take(&mut self) -> Result<Option<MessageLost>, TakeError> {
+        if self.events.is_over() {
+            return Ok(None);
+        }
         let Some(total) = self.watch.as_mut().map(Source::try_take).transpose()?.flatten() else { return Ok(None) };
         let before = std::mem::replace(&mut self.told, total);
         Ok(Some(MessageLost { total, total_change: total.saturating_sub(before) }))
     }
 
     fn pending(&self) -> Pending {
-        self.watch.as_ref().map_or(Pending::Empty, Source::pending)
+        if self.events.is_over() { Pending::Empty } else { self.watch.as_ref().map_or(Pending::Empty, Source::pending) }
     }
 }
 

@@ -62,7 +62,7 @@ impl<E: Timed> Source for Passing<E> {
         self.has_looked = true;
         let Some(notifier) = self.notifier.clone() else { return Ok(None) };
         self.alarm = None;
-        if self.events.lock().is_over {
+        if self.events.is_over() {
             return Ok(None);
         }
         let (now, next) = E::look(&self.events, notifier.now());

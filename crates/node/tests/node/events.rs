@@ -5,7 +5,7 @@ use std::time::Duration;
 use rospin_engine::{Context, ContextOptions, Executor, ExecutorOptions, LossCause, ManualClock, SpinOptions};
 use rospin_node::{
     DeadlineMissed, DynamicPublisher, Eventful, LifecyclePublisher, Liveliness, LivelinessChanged, LivelinessLost,
-    MatchedStatus, Message, Node, PublisherOptions, PublisherSide, Qos, Ros, SubscriptionOptions,
+    MatchedStatus, Message, MessageLost, Node, PublisherOptions, PublisherSide, Qos, Ros, SubscriptionOptions,
 };
 use serde::{Deserialize, Serialize};
 
@@ -173,6 +173,29 @@ fn a_kept_message_starts_the_first_period() {
     spin_all(&executor);
     drop(subscription);
     assert_eq!(group.into_payload().unwrap(), 3);
+}
+
+/// The messages are lost before the subscription goes, and the callback could run only afterwards.
+#[test]
+fn a_subscription_that_has_gone_has_no_events() {
+    let (clock, executor, node) = set_up();
+    let (publisher, subscription) = timed(Qos::default().with_deadline(ms(10)));
+    let publisher = node.create_publisher::<Number>(publisher).unwrap();
+    let group = executor.create_group("group", 0);
+    let on = node.on(&group);
+    let subscription = on.create_subscription(subscription.keep_last(1), |_: &mut u64, _: &Number| ()).unwrap();
+    let _callbacks = [
+        on.create_event_callback(&subscription, |runs: &mut u64, _: MessageLost| *runs += 1).unwrap(),
+        on.create_event_callback(&subscription, |runs: &mut u64, _: MatchedStatus| *runs += 1).unwrap(),
+        on.create_event_callback(&subscription, |runs: &mut u64, _: DeadlineMissed| *runs += 1).unwrap(),
+        on.create_event_callback(&subscription, |runs: &mut u64, _: LivelinessChanged| *runs += 1).unwrap(),
+    ];
+    (0..3).for_each(|data| publisher.publish(Number { data }).unwrap());
+    clock.advance(ms(35));
+    assert_eq!(subscription.missed(), 2);
+    drop(subscription);
+    spin_all(&executor);
+    assert_eq!(group.into_payload().unwrap(), 0);
 }
 
 #[test]
