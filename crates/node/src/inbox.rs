@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use rospin_engine::{Instant, LossCause, Mutex, MutexGuard, Notifier, Pending};
 
@@ -32,6 +33,8 @@ struct Shared<T> {
     /// The number of items, which is read without the lock.
     count: AtomicUsize,
     depth: usize,
+    /// Returns the time from its arrival on for which an item may be taken; `None` is no limit.
+    lifespan: fn(&T) -> Option<Duration>,
     /// Empty until there is an entity.
     notifier: OnceLock<Notifier>,
     /// Record of the subscription, if that must be told of each arrival.
@@ -43,11 +46,26 @@ struct Queue<T> {
     items: VecDeque<(Option<Instant>, T)>,
     /// The number of items that were lost while there was no entity that counts them.
     lost: u64,
+    /// True once there was an item with a lifespan, from when on full queues are searched for such items.
+    has_lifespans: bool,
 }
 
 impl<T> Shared<T> {
     fn lock(&self) -> MutexGuard<'_, Queue<T>> {
         self.queue.lock()
+    }
+
+    /// Removes the oldest item whose lifespan is over at that time.
+    fn take_expired(&self, queue: &mut Queue<T>, now: Instant) -> Option<T> {
+        if !queue.has_lifespans {
+            return None;
+        }
+        let is_expired = |(arrival, item): &(Option<Instant>, T)| {
+            let waited = arrival.map(|arrival| now.saturating_since(arrival));
+            (self.lifespan)(item).is_some_and(|lifespan| waited.is_some_and(|waited| waited >= lifespan))
+        };
+        let at = queue.items.iter().position(is_expired)?;
+        queue.items.remove(at).map(|(_, item)| item)
     }
 
     /// Counts losses for the entity, or keeps them until there is one.
@@ -73,11 +91,17 @@ impl<T> Inbox<T> {
     /// Creates an inbox that keeps the newest `depth` items, at least one, and its other end.
     #[must_use]
     pub fn new(depth: usize) -> (Self, Delivery<T>) {
-        let queue = Mutex::new(Queue { items: VecDeque::new(), lost: 0 });
+        Self::with_lifespans(depth, |_| None)
+    }
+
+    /// Creates an inbox as [`new`](Self::new) does, in which items whose lifespan is over make room before others do.
+    pub(crate) fn with_lifespans(depth: usize, lifespan: fn(&T) -> Option<Duration>) -> (Self, Delivery<T>) {
+        let queue = Mutex::new(Queue { items: VecDeque::new(), lost: 0, has_lifespans: false });
         let shared = Shared {
             queue,
             count: AtomicUsize::new(0),
             depth: depth.max(1),
+            lifespan,
             notifier: OnceLock::new(),
             told: OnceLock::new(),
         };
@@ -149,9 +173,19 @@ impl<T> Inbox<T> {
         self.shared.count.load(Ordering::Acquire)
     }
 
+    /// Drops the oldest item whose lifespan is over at that time, and counts it. Returns false if there is none.
+    pub(crate) fn drop_expired(&self, now: Instant) -> bool {
+        let mut queue = self.shared.lock();
+        let expired = self.shared.take_expired(&mut queue, now);
+        self.shared.count.store(queue.items.len(), Ordering::Release);
+        drop(queue);
+        self.count_expired(expired.is_some().into());
+        expired.is_some()
+    }
+
     /// Counts items that were taken out too late.
     pub(crate) fn count_expired(&self, count: u64) {
-        if let Some(notifier) = self.shared.notifier.get() {
+        if let Some(notifier) = self.shared.notifier.get().filter(|_| count > 0) {
             notifier.count_lost(LossCause::Expired, count);
         }
     }
@@ -190,8 +224,8 @@ impl<T> Delivery<T> {
         let _ = self.0.told.set(events.clone());
     }
 
-    /// Adds an item, on any thread. If the inbox is full the oldest item makes room, and is counted as lost, together with the
-    /// `missing` ones: those that never arrived, as far as the caller can tell.
+    /// Adds an item, on any thread. If the inbox is full the oldest item makes room, one whose lifespan is over before others, and is
+    /// counted as lost, together with the `missing` ones: those that never arrived, as far as the caller can tell.
     ///
     /// An urgent thread waits for no longer than another one needs to move an item, with priority inheritance. May allocate.
     pub fn push(&self, item: T, missing: u64) {
@@ -199,7 +233,10 @@ impl<T> Delivery<T> {
         let notifier = shared.notifier.get();
         let arrival = notifier.map(Notifier::now);
         let mut queue = shared.lock();
-        let displaced = if queue.items.len() == shared.depth { queue.items.pop_front() } else { None };
+        queue.has_lifespans |= (shared.lifespan)(&item).is_some();
+        let is_full = queue.items.len() == shared.depth;
+        let expired = arrival.filter(|_| is_full).and_then(|now| shared.take_expired(&mut queue, now));
+        let displaced = if is_full && expired.is_none() { queue.items.pop_front() } else { None };
         // An entity that has come meanwhile has a clock, too.
         let arrival = arrival.or_else(|| shared.notifier.get().map(Notifier::now));
         queue.items.push_back((arrival, item));
@@ -207,6 +244,9 @@ impl<T> Delivery<T> {
         // A thread that is woken by what follows needs the lock.
         drop(queue);
         shared.count_lost(missing.saturating_add(displaced.is_some().into()));
+        if let Some(notifier) = notifier.filter(|_| expired.is_some()) {
+            notifier.count_lost(LossCause::Expired, 1);
+        }
         if let (Some(notifier), Some(arrival)) = (shared.notifier.get(), arrival) {
             if let Some(told) = shared.told.get() {
                 told.message(arrival);

@@ -62,7 +62,7 @@ impl Encoded {
         qos: &Qos,
         events: &EndEvents,
     ) -> Result<Self, Refused> {
-        let (inbox, delivery) = Inbox::new(depth(qos));
+        let (inbox, delivery) = Inbox::with_lifespans(depth(qos), Packet::lifespan);
         if events.is_timed() {
             delivery.tell_arrivals(events);
         }
@@ -97,14 +97,21 @@ impl<D: Decode> Messages<D> {
         arrivals.into_iter().flatten().min()
     }
 
-    /// Drops the oldest messages of both queues beyond the depth.
+    /// Drops the oldest messages of both queues beyond the depth, first of all those whose lifespan is over.
     fn make_room(&mut self) {
         let encoded = self.encoded.len();
         if encoded == 0 {
             return;
         }
         let surplus = (encoded + self.here.len()).saturating_sub(self.depth);
+        if surplus == 0 {
+            return;
+        }
+        let now = self.clock.now();
         for _ in 0..surplus {
+            if self.encoded.drop_expired(now) {
+                continue;
+            }
             let is_gone = self.encoded.pop_before(self.here.oldest_arrival()).is_some() || self.here.drop_oldest();
             // While a publisher displaces the oldest message, there may be nothing to take. The topic counts that message.
             self.encoded.count_lost(is_gone.into());

@@ -157,6 +157,29 @@ fn a_lifespan_ends_in_the_queue() {
     assert_eq!((group.into_payload().unwrap(), lost), (vec![2], [1, 1]));
 }
 
+/// Messages wait encoded, and beside shared ones.
+#[test]
+fn a_message_that_has_expired_displaces_no_other() {
+    let (clock, executor, node) = set_up();
+    let with = |qos| node.create_publisher::<Number>(PublisherOptions::new("numbers").qos(qos)).unwrap();
+    let [short, long] = [ms(5), ms(500)].map(|lifespan| with(Qos::default().with_lifespan(lifespan)));
+    let plain = with(Qos::default());
+    let group = executor.create_group("group", Vec::new());
+    let on = node.on(&group);
+    let options = SubscriptionOptions::new("numbers").keep_last(2);
+    let heard = on.create_subscription(options, |heard: &mut Vec<_>, number: &Number| heard.push(number.data)).unwrap();
+    for (first, last) in [(&long, &long), (&plain, &long), (&long, &plain), (&plain, &plain)] {
+        first.publish(Number { data: 1 }).unwrap();
+        short.publish(Number { data: 2 }).unwrap();
+        clock.advance(ms(6));
+        last.publish(Number { data: 3 }).unwrap();
+        spin_all(&executor);
+    }
+    let lost = [LossCause::Expired, LossCause::QueueFull].map(|cause| heard.lost(cause));
+    drop(heard);
+    assert_eq!((group.into_payload().unwrap(), lost), ([1, 3].repeat(4), [4, 0]));
+}
+
 /// A message that was kept is in the subscription's queue before the subscription has a callback.
 #[test]
 fn a_kept_message_starts_the_first_period() {
