@@ -6,13 +6,13 @@ use proptest::prelude::*;
 use rospin_scenario::{Deployment, Scenario, ScenarioError};
 
 const FILES: [&str; 7] = [
-    include_str!("../deployments/robot.toml"),
-    include_str!("../scenarios/chain.toml"),
-    include_str!("../scenarios/one_core.toml"),
-    include_str!("../scenarios/exp1.toml"),
-    include_str!("../scenarios/exp2.toml"),
-    include_str!("../scenarios/exp3.toml"),
-    include_str!("../scenarios/exp4.toml"),
+    include_str!("../../deployments/robot.toml"),
+    include_str!("../../scenarios/chain.toml"),
+    include_str!("../../scenarios/one_core.toml"),
+    include_str!("../../scenarios/exp1.toml"),
+    include_str!("../../scenarios/exp2.toml"),
+    include_str!("../../scenarios/exp3.toml"),
+    include_str!("../../scenarios/exp4.toml"),
 ];
 
 /// Inserted texts: pieces of the format, and of other texts.

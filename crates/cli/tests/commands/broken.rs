@@ -4,9 +4,7 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-mod common;
-
-use common::Scratch;
+use crate::common::Scratch;
 
 /// KiB of address space.
 const MEMORY_MAX: u64 = 200 * 1024;

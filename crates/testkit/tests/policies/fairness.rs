@@ -141,7 +141,7 @@ fn with_load_below_one_everything_runs_soon() {
                 assert_exclusion(&system, &events);
             });
             if let Err(panic) = std::panic::catch_unwind(checks) {
-                let test = "cargo test -p rospin-testkit --test fairness";
+                let test = "cargo test -p rospin-testkit --test policies fairness";
                 eprint_replay(&format!("{name}; replay: ROSPIN_TEST_SEED={seed} ROSPIN_TEST_COUNT=1 {test}"));
                 std::panic::resume_unwind(panic);
             }

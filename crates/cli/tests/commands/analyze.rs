@@ -5,9 +5,7 @@ use std::fs;
 use rospin_scenario::Deployment;
 use serde_json::Value;
 
-mod common;
-
-use common::{Scratch, rospin, text};
+use crate::common::{Scratch, rospin, text};
 
 fn shipped(name: &str) -> String {
     format!("{}/../scenario/scenarios/{name}", env!("CARGO_MANIFEST_DIR"))

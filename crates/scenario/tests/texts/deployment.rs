@@ -8,7 +8,7 @@ use rospin_core::OsScheduling;
 use rospin_scenario::Deployment;
 use rospin_scenario::deployment::{DeploymentError, Reaction};
 
-const ROBOT: &str = include_str!("../deployments/robot.toml");
+const ROBOT: &str = include_str!("../../deployments/robot.toml");
 
 #[test]
 fn the_example_is_read_and_goes_there_and_back() {
@@ -177,7 +177,7 @@ fn a_file_that_is_not_there_is_named() {
 
 #[test]
 fn a_described_system_gives_a_deployment_that_can_be_loaded() {
-    for text in [include_str!("../scenarios/chain.toml"), include_str!("../scenarios/one_core.toml")] {
+    for text in [include_str!("../../scenarios/chain.toml"), include_str!("../../scenarios/one_core.toml")] {
         let scenario = rospin_scenario::Scenario::parse(text).unwrap();
         let deployment = Deployment::describe(&scenario);
         assert_eq!(Deployment::parse(&deployment.to_toml()).unwrap(), deployment);

@@ -5,9 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-mod common;
-
-use common::{rospin, text};
+use crate::common::{rospin, text};
 
 fn scratch(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("rospin-cli-{}-{name}", std::process::id()));

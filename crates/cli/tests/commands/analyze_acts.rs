@@ -8,9 +8,7 @@ use std::process::{Command, Stdio};
 use rospin_scenario::Deployment;
 use serde_json::Value;
 
-mod common;
-
-use common::{Scratch, rospin, text};
+use crate::common::{Scratch, rospin, text};
 
 /// Two groups in one executor: the map blocks the control for longer than that can wait.
 const LATE: &str = r#"

@@ -1,0 +1,10 @@
+//! Commands of `rospin`, run as users run them: one program, because linking one takes longer than compiling most of
+//! these files.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod analyze;
+mod analyze_acts;
+mod broken;
+mod scenarios;

@@ -1,0 +1,8 @@
+//! The scheduler from outside: one program, because linking one takes longer than compiling most of
+//! these files.
+
+mod foreign_panics;
+mod guests;
+mod inheritance;
+mod releases;
+mod ros_time;
