@@ -64,7 +64,7 @@ pub(crate) fn sized(seed: u64, threads: u16, count: usize, load: f64) -> Scenari
 }
 
 /// Shares of a utilization (UUniFast, Bini and Buttazzo 2005).
-fn shares(rng: &mut Stream, count: usize, total: f64) -> Vec<f64> {
+pub(crate) fn shares(rng: &mut Stream, count: usize, total: f64) -> Vec<f64> {
     let mut left = total;
     let mut shares = Vec::new();
     for number in 1..count {

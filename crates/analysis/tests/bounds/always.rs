@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use rospin_analysis::{Analysis, AnalysisError};
 
-#[path = "../../benches/systems/mod.rs"]
-mod systems;
+use crate::systems;
 
 const SYSTEMS: u64 = 60;
 

@@ -6,9 +6,7 @@ use rospin_analysis::{Analysis, AnalysisError, Assignment, Report};
 use rospin_core::EntityKind;
 use rospin_scenario::{Callback, Chain, ExecutionTime, Executor, Group, Scenario};
 
-fn ms(count: u64) -> Duration {
-    Duration::from_millis(count)
-}
+use crate::common::ms;
 
 /// An executor, its OS priority, and its timers: name, priority, period, deadline, execution time in ms.
 type Plan<'a> = (&'a str, u8, &'a [(&'a str, u32, u64, u64, u64)]);

@@ -7,9 +7,7 @@ use rospin_core::EntityKind;
 use rospin_scenario::{Callback, Chain, ExecutionTime, Executor, Group, Pattern, Release, Scenario};
 use rospin_sim::Simulation;
 
-fn ms(count: u64) -> Duration {
-    Duration::from_millis(count)
-}
+use crate::common::ms;
 
 /// A timer hands on to a subscription in another executor on another core, beside which something else runs.
 fn scenario() -> Scenario {

@@ -7,6 +7,8 @@ use rospin_analysis::Analysis;
 use rospin_scenario::Scenario;
 use rospin_sim::Simulation;
 
+use crate::common::us;
+
 /// `holder` keeps its group while it waits, and `urgent` of the same group, which comes meanwhile, lends it its priority: the
 /// 5 ms that it runs then go before `control`. `long` is what runs when these become ready.
 const SYSTEM: &str = r#"
@@ -55,10 +57,6 @@ group = "long"
 priority = 0
 execution = "7 ms"
 "#;
-
-fn us(count: u64) -> Duration {
-    Duration::from_micros(count)
-}
 
 /// With these callbacks more, and arrivals of each: the bound of `control`, and how long it takes.
 fn control(more: &str, arrivals: &[(&str, &[u64])]) -> (Duration, Duration) {

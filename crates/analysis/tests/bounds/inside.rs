@@ -7,11 +7,9 @@ use rospin_core::EntityKind;
 use rospin_scenario::{Burst, Callback, Chain, ExecutionTime, Executor, Group, Pattern, Release, Scenario};
 use rospin_sim::{Outcome, Simulation};
 
-const NS: Duration = Duration::from_nanos(1);
+use crate::common::ms;
 
-const fn ms(count: u64) -> Duration {
-    Duration::from_millis(count)
-}
+const NS: Duration = Duration::from_nanos(1);
 
 /// One core and these executors, each with a group of its name.
 fn scenario(executors: &[&str]) -> Scenario {

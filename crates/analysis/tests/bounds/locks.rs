@@ -8,13 +8,9 @@ use rospin_scenario::draw::Stream;
 use rospin_scenario::{Callback, ExecutionTime, Executor, Group, Scenario, Section};
 use rospin_sim::Simulation;
 
-use crate::common::{bounded, seeds};
+use crate::common::{bounded, seeds, us};
 
 const SYSTEMS: u64 = 3_000;
-
-const fn us(count: u64) -> Duration {
-    Duration::from_micros(count)
-}
 
 /// Executors with one or two callbacks each, most of which take one of two locks.
 fn random(seed: u64) -> Scenario {

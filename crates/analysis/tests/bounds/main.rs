@@ -15,6 +15,8 @@ mod random;
 mod refusals;
 #[path = "../../../sim/tests/common/mod.rs"]
 mod scenarios;
+#[path = "../../benches/systems/mod.rs"]
+mod systems;
 mod threads;
 mod traffic;
 mod weakly;

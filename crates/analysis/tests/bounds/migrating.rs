@@ -1,20 +1,14 @@
 //! Executors that share several cores: no simulation of a random system exceeds a bound.
 
-use std::time::Duration;
-
 use rospin_analysis::Analysis;
 use rospin_core::EntityKind;
 use rospin_scenario::draw::Stream;
 use rospin_scenario::{Callback, Chain, ExecutionTime, Executor, Group, Scenario};
 use rospin_sim::Simulation;
 
-use crate::common::{bounded, seeds};
+use crate::common::{bounded, seeds, us};
 
 const SYSTEMS: u64 = 2_000;
-
-const fn us(count: u64) -> Duration {
-    Duration::from_micros(count)
-}
 
 /// Three to five executors on two or three cores, some of which send messages to each other.
 fn random(seed: u64) -> Scenario {

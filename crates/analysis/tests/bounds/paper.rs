@@ -1,17 +1,13 @@
 //! The worst-case response times of the five topics of Skoudlil et al. (2025).
 
-use std::time::Duration;
-
 use rospin_analysis::Analysis;
 use rospin_core::EntityKind;
 use rospin_scenario::{Callback, ExecutionTime, Executor, Group, Pattern, Release, Scenario};
 
+use crate::common::ms;
+
 /// Period and execution time in ms, and the response time that the paper gives.
 const TOPICS: [(u64, u64, u64); 5] = [(10, 2, 2), (20, 4, 6), (50, 5, 13), (100, 15, 36), (200, 50, 170)];
-
-fn ms(count: u64) -> Duration {
-    Duration::from_millis(count)
-}
 
 /// A thread for each callback, rate-monotonic OS priorities, all on one core.
 fn scenario() -> Scenario {

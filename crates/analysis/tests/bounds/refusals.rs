@@ -1,14 +1,10 @@
 //! Refusals, and what they say.
 
-use std::time::Duration;
-
 use rospin_analysis::{Analysis, AnalysisError, Reservation};
 use rospin_core::EntityKind;
 use rospin_scenario::{Await, Callback, ExecutionTime, Executor, Fault, Group, Pattern, Release, Scenario};
 
-fn ms(count: u64) -> Duration {
-    Duration::from_millis(count)
-}
+use crate::common::ms;
 
 fn timer(name: &str, group: &str, period_ms: u64, execution_ms: u64) -> Callback {
     let mut timer = Callback::new(name, EntityKind::Timer, group);

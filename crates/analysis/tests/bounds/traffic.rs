@@ -13,16 +13,9 @@ use rospin_sim::{Outcome, Simulation};
 
 use crate::common::misses::misses;
 use crate::common::seeds;
+use crate::common::{pick, us};
 
 const SYSTEMS: u64 = 4_000;
-
-const fn us(count: u64) -> Duration {
-    Duration::from_micros(count)
-}
-
-fn pick<T: Clone>(rng: &mut Stream, choices: &[T]) -> T {
-    choices[rng.below(choices.len() as u64) as usize].clone()
-}
 
 /// Arrivals at a rate of one in each period, or less.
 fn pattern(rng: &mut Stream, period: Duration) -> (Pattern, Option<Burst>) {

@@ -1,17 +1,10 @@
 //! `rospin simulate` and `rospin lab callback-order` as their users see them.
 
 use std::fs;
-use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::common::{rospin, text};
-
-fn scratch(name: &str) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("rospin-cli-{}-{name}", std::process::id()));
-    fs::create_dir_all(&folder).expect("a folder");
-    folder
-}
+use crate::common::{Scratch, rospin, text};
 
 fn shipped() -> Vec<String> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../scenario/scenarios");
@@ -39,9 +32,9 @@ fn every_shipped_scenario_is_simulated() {
 
 #[test]
 fn files_are_written_and_quiet_says_nothing() {
-    let folder = scratch("simulate");
-    let (json, report) = (folder.join("out.json"), folder.join("out.html"));
-    let files = ["--json", json.to_str().unwrap(), "--report", report.to_str().unwrap()];
+    let folder = Scratch::new("simulate");
+    let (json, report) = (folder.path("out.json"), folder.path("out.html"));
+    let files = ["--json", &json, "--report", &report];
     let chain = shipped().into_iter().find(|file| file.ends_with("chain.toml")).unwrap();
     let run = |seed: &str| {
         let run = ["simulate", &chain, "--quiet", "--seed", seed, "--duration", "500 ms", "--policy", "edf"];
@@ -57,14 +50,13 @@ fn files_are_written_and_quiet_says_nothing() {
     assert_eq!(document, run("7"), "the same seed gives the same figures");
     assert_ne!(document["callbacks"], run("8")["callbacks"]);
     assert!(fs::read_to_string(&report).unwrap().ends_with("</html>\n"));
-    fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
 fn bad_scenario_is_code_2_and_names_the_place_and_the_fix() {
-    let folder = scratch("bad");
-    let file = folder.join("bad.toml");
-    let path = file.to_str().unwrap();
+    let folder = Scratch::new("bad");
+    let file = folder.path("bad.toml");
+    let path = &file;
     for (content, place) in [
         ("duration = \"500\"\n", ":1:12: `duration`: `500` has no unit; write one of"),
         (
@@ -80,7 +72,6 @@ fn bad_scenario_is_code_2_and_names_the_place_and_the_fix() {
         assert!(said.starts_with(&format!("error: {path}{place}")), "{said}");
         assert!(output.stdout.is_empty());
     }
-    fs::remove_dir_all(&folder).unwrap();
     let chain = &shipped()[0];
     for (arguments, expected) in [
         (&["simulate", "/no/such/file.toml"][..], "error: /no/such/file.toml: cannot be read ("),
@@ -102,14 +93,14 @@ fn bad_scenario_is_code_2_and_names_the_place_and_the_fix() {
 
 #[test]
 fn published_order_of_callbacks_comes_out_cell_by_cell() {
-    let folder = scratch("order");
-    let (json, report) = (folder.join("out.json"), folder.join("out.html"));
-    let files = ["--json", json.to_str().unwrap(), "--report", report.to_str().unwrap()];
+    let folder = Scratch::new("order");
+    let (json, report) = (folder.path("out.json"), folder.path("out.html"));
+    let files = ["--json", &json, "--report", &report];
     let output = rospin(&[&["lab", "callback-order"][..], &files].concat());
     let said = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(said.contains("Every cell agrees with the paper: 41 of 41."), "{said}");
-    assert_eq!(said.lines().last().unwrap(), format!("Report:  {}", report.display()));
+    assert_eq!(said.lines().last().unwrap(), format!("Report:  {}", report));
 
     let document: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
     let runs = document["runs"].as_array().unwrap();
@@ -127,7 +118,6 @@ fn published_order_of_callbacks_comes_out_cell_by_cell() {
     for experiment in ["exp1", "exp2", "exp3", "exp4"] {
         assert!(runs.iter().any(|run| run["experiment"] == experiment && run["policy"] == "wait-set-e2"));
     }
-    fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
@@ -154,11 +144,10 @@ fn starvation_is_code_1_and_said_first() {
             &format!("[[callback]]\nname = \"{name}\"\nkind = \"timer\"\ngroup = \"{group}\"\npriority = {priority}\n");
         toml += &format!("period = \"1 s\"\nexecution = \"{execution}\"\n");
     }
-    let folder = scratch("starvation");
-    let (file, json) = (folder.join("starves.toml"), folder.join("out.json"));
+    let folder = Scratch::new("starvation");
+    let (file, json) = (folder.path("starves.toml"), folder.path("out.json"));
     fs::write(&file, toml).unwrap();
-    let (file, json) = (file.to_str().unwrap(), json.to_str().unwrap());
-    let output = rospin(&["simulate", file, "--json", json]);
+    let output = rospin(&["simulate", &file, "--json", &json]);
     let (said, error) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(1), "{said}{error}");
     assert!(error.contains("`tau4` never ran: it had waited for 59 s at the end, 58 due times passed"), "{error}");
@@ -168,5 +157,4 @@ fn starvation_is_code_1_and_said_first() {
     let tau4 = &figures["callbacks"][3];
     assert_eq!((tau4["misses"].as_u64(), tau4["dropped_overrun"].as_u64()), (Some(1), Some(58)), "{tau4}");
     assert_eq!((tau4["starved"].as_bool(), figures["callbacks"][2]["starved"].as_bool()), (Some(true), Some(false)));
-    fs::remove_dir_all(folder).unwrap();
 }

@@ -1,29 +1,16 @@
 //! The topics of one process under hostile programs: ends that come and go at bad moments, and messages whose own code does.
 
 use std::path::Path;
-use std::sync::{Arc, Barrier, mpsc};
+use std::sync::{Arc, Barrier};
 use std::thread;
-use std::time::Duration;
 
 use rospin_engine::{Context, ContextOptions, Executor, ExecutorOptions, LossCause, SpinOptions};
 use rospin_node::dynamic::{DynamicMessage, MessageType};
 use rospin_node::{Message, Node, Publisher, PublisherOptions, Ros, SubscriptionOptions};
 use serde::{Deserialize, Serialize};
 
+use crate::actions::set_up::watchdog;
 use crate::hostile::{BUSY, Busy, Moody, RESTLESS, Restless, STRING, Text, number, text};
-
-/// Fails the test if it takes too long, so that it does not hang.
-fn watchdog(body: impl FnOnce() + Send + 'static) {
-    let (done, finished) = mpsc::channel();
-    let thread = thread::spawn(move || {
-        body();
-        let _ = done.send(());
-    });
-    match finished.recv_timeout(Duration::from_secs(60)) {
-        Err(mpsc::RecvTimeoutError::Timeout) => panic!("the test hangs"),
-        _ => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-    }
-}
 
 struct World {
     executor: Executor,

@@ -3,6 +3,7 @@
 pub(crate) mod bounded;
 pub(crate) mod misses;
 pub(crate) use crate::scenarios::seeds;
+use crate::systems::shares;
 
 use std::time::Duration;
 
@@ -62,32 +63,22 @@ impl System {
     }
 }
 
-const fn us(count: u64) -> Duration {
+pub(crate) const fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+pub(crate) const fn us(count: u64) -> Duration {
     Duration::from_micros(count)
 }
 
 const NS: Duration = Duration::from_nanos(1);
 
-fn pick<T: Clone>(rng: &mut Stream, choices: &[T]) -> T {
+pub(crate) fn pick<T: Clone>(rng: &mut Stream, choices: &[T]) -> T {
     choices[rng.below(choices.len() as u64) as usize].clone()
 }
 
 fn percent(rng: &mut Stream, percent: u64) -> bool {
     rng.below(100) < percent
-}
-
-/// Shares of a utilization (UUniFast, Bini and Buttazzo 2005).
-fn shares(rng: &mut Stream, count: usize, total: f64) -> Vec<f64> {
-    let mut left = total;
-    let mut shares = Vec::new();
-    for number in 1..count {
-        let unit = (rng.below(1 << 30) as f64 + 1.0) / (1_u64 << 30) as f64;
-        let next = left * unit.powf(1.0 / (count - number) as f64);
-        shares.push(left - next);
-        left = next;
-    }
-    shares.push(left);
-    shares
 }
 
 const PERIODS_US: [u64; 8] = [1_000, 2_000, 3_000, 4_000, 5_000, 8_000, 10_000, 20_000];

@@ -5,4 +5,4 @@ mod cancel;
 mod ends;
 mod goals;
 mod results;
-mod set_up;
+pub(crate) mod set_up;
