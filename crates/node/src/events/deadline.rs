@@ -95,6 +95,7 @@ mod tests {
         assert_eq!(state(&deadline, 145).missed, 3);
         assert_eq!(state(&deadline, 146).missed, 4);
     }
+
     /// The publisher's thread has read the clock, and another one finds a period to be missed before the first one notes its message.
     #[test]
     fn what_is_missed_is_not_taken_back() {

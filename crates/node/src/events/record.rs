@@ -218,17 +218,40 @@ impl Told for IncompatibleQos {
     }
 }
 
+/// A record with a source that is notified of its changes, until this value is dropped.
+pub(super) struct Watched {
+    pub(super) events: EndEvents,
+    number: u64,
+}
+
+impl Watched {
+    pub(super) fn new(events: &EndEvents) -> Self {
+        let number = events.lock().watchers.add();
+        Self { events: events.clone(), number }
+    }
+
+    pub(super) fn attach(&self, notifier: Notifier) {
+        self.events.lock().watchers.attach(self.number, notifier);
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        let removed = self.events.lock().watchers.remove(self.number);
+        // Without the lock.
+        drop(removed);
+    }
+}
+
 /// Events of one kind as the source of an entity.
 pub(super) struct Changes<E: Told> {
-    events: EndEvents,
-    number: u64,
+    watched: Watched,
     told: E::Totals,
 }
 
 impl<E: Told> Changes<E> {
     pub(super) fn new(events: &EndEvents) -> Self {
-        let number = events.lock().watchers.add();
-        Self { events: events.clone(), number, told: E::Totals::default() }
+        Self { watched: Watched::new(events), told: E::Totals::default() }
     }
 }
 
@@ -237,13 +260,13 @@ impl<E: Told> Source for Changes<E> {
     type Attachment = ();
 
     fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
-        self.events.lock().watchers.attach(self.number, notifier);
+        self.watched.attach(notifier);
         Ok(())
     }
 
     fn try_take(&mut self) -> Result<Option<E>, TakeError> {
         let now = {
-            let state = self.events.lock();
+            let state = self.watched.events.lock();
             if state.is_over {
                 return Ok(None);
             }
@@ -255,15 +278,8 @@ impl<E: Told> Source for Changes<E> {
 
     fn pending(&self) -> Pending {
         // Later changes notify.
-        let state = self.events.lock();
+        let state = self.watched.events.lock();
         if state.is_over || E::totals(&state) == self.told { Pending::Empty } else { Pending::Unknown }
-    }
-}
-
-impl<E: Told> Drop for Changes<E> {
-    fn drop(&mut self) {
-        let removed = self.events.lock().watchers.remove(self.number);
-        drop(removed);
     }
 }
 

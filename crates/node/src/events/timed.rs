@@ -5,7 +5,7 @@ use std::task::{Context, Waker};
 
 use rospin_engine::{ClockKind, Instant, Notifier, Pending, Sleep, Source, TakeError};
 
-use super::record::EndEvents;
+use super::record::{EndEvents, Watched};
 
 /// Event that time alone can bring about.
 pub(super) trait Timed: Send + Sized + 'static {
@@ -22,8 +22,7 @@ pub(super) trait Timed: Send + Sized + 'static {
 
 /// Events of one kind as the source of an entity. It sleeps on the entity's executor until time brings about the next one.
 pub(super) struct Passing<E: Timed> {
-    events: EndEvents,
-    number: u64,
+    watched: Watched,
     told: E::Totals,
     notifier: Option<Notifier>,
     alarm: Option<Sleep>,
@@ -33,8 +32,8 @@ pub(super) struct Passing<E: Timed> {
 
 impl<E: Timed> Passing<E> {
     pub(super) fn new(events: &EndEvents) -> Self {
-        let (number, told) = (events.lock().watchers.add(), E::Totals::default());
-        Self { events: events.clone(), number, told, notifier: None, alarm: None, has_looked: false }
+        let (watched, told) = (Watched::new(events), E::Totals::default());
+        Self { watched, told, notifier: None, alarm: None, has_looked: false }
     }
 
     /// Sleeps until that time.
@@ -53,7 +52,7 @@ impl<E: Timed> Source for Passing<E> {
     type Attachment = ();
 
     fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
-        self.events.lock().watchers.attach(self.number, notifier.clone());
+        self.watched.attach(notifier.clone());
         self.notifier = Some(notifier);
         Ok(())
     }
@@ -62,10 +61,10 @@ impl<E: Timed> Source for Passing<E> {
         self.has_looked = true;
         let Some(notifier) = self.notifier.clone() else { return Ok(None) };
         self.alarm = None;
-        if self.events.is_over() {
+        if self.watched.events.is_over() {
             return Ok(None);
         }
-        let (now, next) = E::look(&self.events, notifier.now());
+        let (now, next) = E::look(&self.watched.events, notifier.now());
         if let Some(next) = next {
             self.sleep_until(&notifier, next);
         }
@@ -75,12 +74,5 @@ impl<E: Timed> Source for Passing<E> {
 
     fn pending(&self) -> Pending {
         if self.has_looked { Pending::Empty } else { Pending::Unknown }
-    }
-}
-
-impl<E: Timed> Drop for Passing<E> {
-    fn drop(&mut self) {
-        let removed = self.events.lock().watchers.remove(self.number);
-        drop(removed);
     }
 }
