@@ -38,7 +38,7 @@ pub struct Margin {
     /// Present shortest time between two releases; `None` if other callbacks or a list of times release it.
     pub period: Option<Duration>,
     /// Shortest time between two releases with which all deadlines hold, searched from a 64th of `period` to 64 times `period`.
-    /// `None` if there is none in that range, or if `period` is `None`.
+    /// `None` if no time in that range does, or if `period` is `None`.
     pub period_min: Option<Duration>,
     /// True if the budget of work ran out before this margin was found.
     pub unknown: bool,

@@ -50,7 +50,7 @@ struct rospin_dds_listener {
   void (*matched) (void *target, uint64_t peer, int32_t came);
   /* Another end is there whose quality of service does not fit; which policy is the first not to. */
   void (*incompatible) (void *target, uint32_t policy);
-  /* Of a reader: so many of its writers are alive, and so many are not. */
+  /* The numbers of a reader's matched writers that are alive, and that are not, have changed. Writers are not told. */
   void (*liveliness) (void *target, uint32_t alive, uint32_t not_alive);
 };
 

@@ -181,8 +181,8 @@ impl Context {
         }))
     }
 
-    /// Returns the value of type `T` that this context has, of which there is at most one. It is created with its default if
-    /// there is none, and lives as long as one of its owners.
+    /// Returns the value of type `T` that this context has, of which there is at most one. If it has none,
+    /// this call creates it with its default. It lives as long as one of its owners.
     ///
     /// Libraries on top of the engine keep their own data about a context in it.
     #[must_use]

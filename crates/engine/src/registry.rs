@@ -55,7 +55,7 @@ impl Registry {
         value.downcast().map_err(|_| TypeMismatch { name: name.to_owned(), existing, requested: type_name::<T>() })
     }
 
-    /// Returns the value under `name`, whatever its type; `make` creates it if there is none.
+    /// Returns the value under `name`, whatever its type. If the name has no value, `make` creates one.
     fn find_or_insert(
         self: &Arc<Self>,
         name: &str,

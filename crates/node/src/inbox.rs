@@ -173,7 +173,7 @@ impl<T> Inbox<T> {
         self.shared.count.load(Ordering::Acquire)
     }
 
-    /// Drops the oldest item whose lifespan is over at that time, and counts it. Returns false if there is none.
+    /// Drops the oldest item whose lifespan is over at that time, and counts it. Returns true if there was such an item.
     pub(crate) fn drop_expired(&self, now: Instant) -> bool {
         let mut queue = self.shared.lock();
         let expired = self.shared.take_expired(&mut queue, now);

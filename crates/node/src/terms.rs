@@ -7,7 +7,7 @@ use rospin_engine::Guarantees;
 use crate::events::QosPolicy;
 use crate::qos::{Durability, Liveliness, Qos, Reliability};
 
-/// What a publisher offers, or a subscription requests.
+/// Quality of service that a publisher offers or a subscription requests, as far as their match depends on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Terms {
     /// The part that the engine compares, too.

@@ -279,7 +279,7 @@ impl<M> Recording<M> {
         std::mem::take(&mut lock(&self.heard))
     }
 
-    /// Returns the last message; `None` if there is none.
+    /// Returns the last message, or `None` before the first one.
     #[must_use]
     pub fn last(&self) -> Option<Arc<M>> {
         lock(&self.heard).last().map(|(_, message)| Arc::clone(message))

@@ -23,7 +23,7 @@ pub enum DurationError {
     /// The number has no unit.
     #[error("`{0}` has no unit; write one of ns, us, ms, s, min, h, as in \"{0} ms\"")]
     NoUnit(String),
-    /// The unit is none of `ns`, `us`, `ms`, `s`, `min` and `h`.
+    /// The unit is not `ns`, `us`, `ms`, `s`, `min` or `h`.
     #[error("`{0}` ends in an unknown unit; write one of ns, us, ms, s, min, h")]
     UnknownUnit(String),
     /// The number is negative.

@@ -70,7 +70,7 @@ fn in_the_simulator(scenario: &Scenario) -> Behaviour {
     Behaviour { decisions, polling_points: points.collect() }
 }
 
-/// Returns the first difference in words; `None` if there is none.
+/// Returns a text about the first difference, or `None` if both sides are equal.
 fn difference(scenario: &Scenario) -> Option<String> {
     let (engine, simulator) = (on_the_engine(scenario), in_the_simulator(scenario));
     if engine == simulator {

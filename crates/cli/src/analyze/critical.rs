@@ -74,7 +74,7 @@ fn horizon(scenario: &Scenario, bound: Option<Duration>) -> Duration {
 
 /// The longest response of a callback, or the longest latency of a chain, with its release.
 fn longest_of(scenario: &Scenario, outcome: &Outcome, name: &str) -> Option<(Duration, Instant)> {
-    // Of several equally long responses, the first one is shown.
+    // If several responses are equally long, the first one is shown.
     let first_longest = |one: &(Duration, Instant), other: &(Duration, Instant)| {
         if other.0 > one.0 || other.0 == one.0 && other.1 < one.1 { *other } else { *one }
     };

@@ -14,7 +14,7 @@ pub(crate) trait Listen: Send + Sync + 'static {
     fn matched(&self, peer: Handle, came: bool);
     /// Another end is there whose quality of service does not fit; the number of the policy is the standard's.
     fn incompatible(&self, policy: u32);
-    /// Of a reader: so many of its writers are alive, and so many are not.
+    /// The numbers of a reader's matched writers that are alive, and that are not, have changed. Writers are not told.
     fn liveliness(&self, _alive: u32, _not_alive: u32) {}
 }
 

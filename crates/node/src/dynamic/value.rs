@@ -181,7 +181,7 @@ macro_rules! of_scalars {
                 })
             }
 
-            /// Returns the element with this index, or `None` if there is none.
+            /// Returns the element with this index, or `None` if the index is not below the length.
             #[must_use]
             pub fn element(&self, index: usize) -> Option<Self> {
                 Some(match self {
