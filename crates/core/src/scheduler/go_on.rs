@@ -33,12 +33,16 @@ impl Scheduler {
         self.groups.hand_on(&next);
         // The activation is replaced before the trace is called. If the trace panics, the driver still has the activation that
         // holds the group.
-        let completed = std::mem::replace(activation, next);
-        if self.trace.is_some() {
-            self.record(release, TraceEvent::Released(next));
-            self.record(now, TraceEvent::Completed(completed));
-            self.record(now, TraceEvent::Dispatched(thread, next));
+        if self.trace.is_none() {
+            // All other fields are the same, and without the trace nobody needs the old activation.
+            (activation.release, activation.deadline) = (next.release, next.deadline);
+            (activation.sequence, activation.segment) = (next.sequence, next.segment);
+            return true;
         }
+        let completed = std::mem::replace(activation, next);
+        self.record(release, TraceEvent::Released(next));
+        self.record(now, TraceEvent::Completed(completed));
+        self.record(now, TraceEvent::Dispatched(thread, next));
         true
     }
 }

@@ -223,7 +223,7 @@ impl<T: Send + Sync + 'static> Publisher<T> {
         }
         let delivery = state.push(message, stamp, self.0.promises, displaced);
         published();
-        let is_heard = !state.alarms.iter().flatten().all(Alarm::is_muted);
+        let is_heard = state.alarms.iter().map_while(Option::as_ref).any(|alarm| !alarm.is_muted());
         // Alarms are raised without the lock, since waking is a system call.
         (delivery, stamp, is_heard.then(|| Arc::clone(&state.alarms)))
     }
@@ -244,6 +244,7 @@ impl<T: Send + Sync + 'static> Publisher<T> {
 
 impl<T> TopicState<T> {
     /// Appends the message to every queue that demands no more than its publisher promises.
+    #[inline]
     fn push(
         &mut self,
         message: Arc<T>,
@@ -252,24 +253,24 @@ impl<T> TopicState<T> {
         displaced: &mut SmallVec<[Arc<T>; INLINE]>,
     ) -> Delivery {
         let before = displaced.len();
-        let last = self.queues.iter().rposition(|queue| promises.include(queue.demands));
-        let Some([others @ .., last]) = last.and_then(|last| self.queues.get_mut(..=last)) else {
+        let mut queues = self.queues.iter_mut().filter(|queue| promises.include(queue.demands));
+        let Some(mut queue) = queues.next() else {
             displaced.push(message);
             return Delivery::default();
         };
-        let mut queued = 1;
         let mut push = |queue: &mut Queue<T>, message| {
             if let Some(oldest) = queue.producer.push(message, stamp.as_nanos()) {
                 queue.losses.add(LossCause::QueueFull, 1);
                 displaced.push(oldest);
             }
         };
-        for queue in others.iter_mut().filter(|queue| promises.include(queue.demands)) {
-            push(queue, Arc::clone(&message));
+        let mut queued = 1;
+        for next in queues {
+            push(std::mem::replace(&mut queue, next), Arc::clone(&message));
             queued += 1;
         }
         // The last queue gets the message itself, which saves one reference count, and for most topics the only one.
-        push(last, message);
+        push(queue, message);
         Delivery { queued, displaced: displaced.len() - before }
     }
 

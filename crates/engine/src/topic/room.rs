@@ -116,6 +116,7 @@ impl<T: Send + Sync + 'static> Topic<T> {
     }
 
     /// Locks the topic for a message, with room for all messages that it displaces.
+    #[inline]
     pub(super) fn lock_to_push(&self, displaced: &mut SmallVec<[Arc<T>; INLINE]>) -> MutexGuard<'_, TopicState<T>> {
         loop {
             let state = self.lock();
