@@ -13,12 +13,12 @@ pub enum Ended {
     Component {
         /// The node of the component.
         component: String,
-        /// The component's reason.
+        /// Why the component ended the container, in its own words.
         reason: String,
     },
     /// The program ended the container through a [handle](crate::Container::handle).
     Asked {
-        /// The program's reason.
+        /// Why the program ended the container, in its own words.
         reason: String,
     },
     /// A signal ended the container.

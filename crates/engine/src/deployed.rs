@@ -84,7 +84,8 @@ pub fn check_cores(plan: &Deployment) -> Result<(), DeployError> {
     Ok(())
 }
 
-/// The deployment of a context.
+/// A context's deployment plan (which callback belongs to which executor, with which settings) and the priorities that its chains
+/// give.
 pub(crate) struct Deployed {
     plan: Deployment,
     chains: PriorityMap,

@@ -85,7 +85,10 @@ impl Ros {
     /// # Errors
     /// If the node's name or a name in its remapping rules is invalid, or the middleware refuses.
     pub fn create_node(&self, options: impl Into<NodeOptions>) -> Result<Node, NodeError> {
-        let options = options.into();
+        self.create_node_with(options.into())
+    }
+
+    fn create_node_with(&self, options: NodeOptions) -> Result<Node, NodeError> {
         let offers = Offers::new(&options, &self.arguments);
         let executor = options.executor.clone().unwrap_or_else(|| self.main.handle());
         let node = Node::new(&self.network, Arc::downgrade(&self.main), &self.arguments, options)?;

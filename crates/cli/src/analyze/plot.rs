@@ -33,7 +33,8 @@ fn judged(analyzed: &Analyzed) -> Vec<Row> {
     all.filter(|row| row.deadline.is_some_and(|deadline| !deadline.is_zero())).collect()
 }
 
-/// A bar a line, `|` where the deadline is; nothing if there are no deadlines.
+/// Returns a plot as text: a line for each callback and chain with a deadline, with a bar as long as its bound and `|` at the
+/// deadline. The text is empty if there are no deadlines.
 pub(super) fn text(analyzed: &Analyzed) -> String {
     let rows = judged(analyzed);
     let width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);

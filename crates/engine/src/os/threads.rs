@@ -60,8 +60,9 @@ pub fn threads_of_process() -> io::Result<Vec<(ThreadId, String)>> {
     complete(list, count, ThreadId::name)
 }
 
-/// Lists the threads until the list is complete. The kernel skips a thread in its list if the one before it ends meanwhile. So the
-/// list is compared with the kernel's count, and asked for again if it is shorter.
+/// Lists the threads until the list is complete, or [`LISTINGS`] times; after that some may be missing. The kernel skips a thread
+/// in its list if the one before it ends meanwhile. So the list is compared with the kernel's count, and asked for again if it is
+/// shorter.
 fn complete(
     mut list: impl FnMut() -> io::Result<Vec<ThreadId>>,
     mut count: impl FnMut() -> Option<usize>,

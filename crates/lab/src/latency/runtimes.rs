@@ -146,7 +146,7 @@ fn local_pool(tasks: Vec<impl Future<Output = ()> + 'static>) -> io::Result<Loca
     Ok(pool)
 }
 
-/// Its threads have what the main thread has, as they inherit it in the published experiment.
+/// Returns a thread pool whose threads get the main thread's scheduling and cores. In the paper's experiment they inherit these.
 fn thread_pool(crew: &Crew) -> io::Result<ThreadPool> {
     let crew = crew.clone();
     ThreadPool::builder()

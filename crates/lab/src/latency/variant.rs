@@ -119,7 +119,7 @@ pub(crate) struct Variant {
     pub(crate) real_time: bool,
 }
 
-/// All, those with real-time threads first, in the order of the table.
+/// All, in the order of the table: first those without real-time threads.
 static ALL: LazyLock<Vec<Variant>> = LazyLock::new(|| {
     let of = |real_time| Structure::ALL.into_iter().map(move |structure| Variant { structure, real_time });
     of(false).chain(of(true)).collect()

@@ -3,8 +3,8 @@
 //! definition.
 //!
 //! A message goes to the second topic together with its origin, in an allocation of its own. So nothing is allocated, and no further
-//! clock is read, for messages whose subscriptions do not ask. The second topic has one type for all messages, so it is compiled once.
-//! Publishers that keep messages for late subscriptions keep them in both.
+//! clock is read, for messages whose subscriptions do not ask. The second topic is in [`origins`](super::origins). Publishers that
+//! keep messages for late subscriptions keep them in both.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -15,6 +15,8 @@ use rospin_engine::{
     Source, SubscriptionOptions, TakeError,
 };
 
+use super::encoded::OtherQueue;
+use super::origins::{OriginPublisher, OriginQueue, WithOrigin, create_publisher, create_queue};
 use super::{KEEP_ALL, refused};
 use crate::address::Address;
 use crate::error::Refused;
@@ -22,19 +24,6 @@ use crate::info::{Gid, Origin};
 use crate::local_topics::LocalTopics;
 use crate::qos::{Durability, Qos};
 use crate::terms::Terms;
-
-/// A message together with its origin.
-pub(super) struct WithOrigin {
-    message: Arc<dyn Any + Send + Sync>,
-    pub(super) origin: Origin,
-}
-
-impl WithOrigin {
-    /// Returns the message; `None` if it has another type, which the name of the topic rules out.
-    pub(super) fn message<M: Send + Sync + 'static>(&self) -> Option<&M> {
-        self.message.downcast_ref()
-    }
-}
 
 /// Returns the engine's name of the topic of messages together with their origins.
 fn name_with_origins(address: &Address) -> String {
@@ -60,7 +49,7 @@ fn queue_options(topics: &LocalTopics, topic: String, qos: &Qos) -> Subscription
 /// Publishes messages to subscriptions of the same form.
 pub(super) struct HerePublisher<M: Send + Sync + 'static> {
     plain: Publisher<M>,
-    with_origins: Publisher<WithOrigin>,
+    with_origins: Arc<dyn OriginPublisher>,
     /// True if late subscriptions get messages that were published before.
     is_latched: bool,
     gid: Gid,
@@ -80,7 +69,7 @@ impl<M: Send + Sync + 'static> HerePublisher<M> {
         let is_latched = qos.durability == Durability::TransientLocal;
         let options = |topic| publisher_options(topics, topic, promises, qos);
         let plain = context.create_publisher(options(address.engine_name())).map_err(refused)?;
-        let with_origins = context.create_publisher(options(name_with_origins(address))).map_err(refused)?;
+        let with_origins = create_publisher(context, options(name_with_origins(address)))?;
         Ok(Self { plain, with_origins, is_latched, gid, last: AtomicU64::new(0), clock: context.clock().clone() })
     }
 
@@ -91,7 +80,7 @@ impl<M: Send + Sync + 'static> HerePublisher<M> {
 
     /// Returns a function that returns the messages that are kept for late subscriptions, the oldest first.
     pub(super) fn keeper(&self) -> impl Fn() -> Vec<Arc<WithOrigin>> + Send + Sync + 'static {
-        let publisher = self.with_origins.clone();
+        let publisher = Arc::clone(&self.with_origins);
         move || publisher.kept()
     }
 
@@ -118,7 +107,7 @@ impl<M: Send + Sync + 'static> HerePublisher<M> {
             if is_heard {
                 self.plain.publish(Arc::clone(&message));
             }
-            self.with_origins.publish(WithOrigin { message, origin });
+            self.with_origins.publish(WithOrigin::new(message, origin));
         } else if is_heard {
             self.plain.publish(message);
         }
@@ -126,9 +115,9 @@ impl<M: Send + Sync + 'static> HerePublisher<M> {
 
     /// Publishes a message. The drop of the result notifies the subscriptions and drops displaced messages, so drop it after the
     /// unlock: see [`Publisher::begin`].
-    pub(super) fn begin(&self, message: Arc<M>, origin: Origin) -> (Published<M>, Option<Published<WithOrigin>>) {
+    pub(super) fn begin(&self, message: Arc<M>, origin: Origin) -> (Published<M>, Option<Box<dyn Any>>) {
         let is_wanted = self.is_latched || self.with_origins.subscription_count() > 0;
-        let with_origin = is_wanted.then(|| WithOrigin { message: message.clone(), origin });
+        let with_origin = is_wanted.then(|| WithOrigin::new(message.clone(), origin));
         (self.plain.begin(message), with_origin.map(|message| self.with_origins.begin(message)))
     }
 }
@@ -136,7 +125,7 @@ impl<M: Send + Sync + 'static> HerePublisher<M> {
 /// The messages of publishers of the same form.
 pub(super) enum HereQueue<M: Send + Sync + 'static> {
     Plain(Queue<M>),
-    WithOrigins(Queue<WithOrigin>),
+    WithOrigins(Box<dyn OriginQueue>),
 }
 
 impl<M: Send + Sync + 'static> HereQueue<M> {
@@ -148,31 +137,32 @@ impl<M: Send + Sync + 'static> HereQueue<M> {
     ) -> Result<Self, Refused> {
         let options = |topic| queue_options(topics, topic, qos);
         if with_origins {
-            context.create_queue(options(name_with_origins(address))).map(Self::WithOrigins).map_err(refused)
+            create_queue(context, options(name_with_origins(address))).map(Self::WithOrigins)
         } else {
             context.create_queue(options(address.engine_name())).map(Self::Plain).map_err(refused)
         }
     }
+}
 
-    pub(super) fn oldest_arrival(&self) -> Option<Instant> {
+impl<M: Send + Sync + 'static> OtherQueue for HereQueue<M> {
+    fn oldest_arrival(&self) -> Option<Instant> {
         match self {
             Self::Plain(queue) => queue.oldest_arrival(),
             Self::WithOrigins(queue) => queue.oldest_arrival(),
         }
     }
 
-    pub(super) fn len(&self) -> usize {
+    fn len(&self) -> usize {
         match self {
             Self::Plain(queue) => queue.len(),
             Self::WithOrigins(queue) => queue.len(),
         }
     }
 
-    /// Drops the oldest message. Returns false if there is none.
-    pub(super) fn drop_oldest(&self) -> bool {
+    fn drop_oldest(&self) -> bool {
         match self {
             Self::Plain(queue) => queue.try_take().is_some(),
-            Self::WithOrigins(queue) => queue.try_take().is_some(),
+            Self::WithOrigins(queue) => queue.drop_oldest(),
         }
     }
 }
@@ -193,22 +183,17 @@ impl<M: Send + Sync + 'static> Source for HereQueue<M> {
     fn try_take(&mut self) -> Result<Option<Self::Item>, TakeError> {
         match self {
             Self::Plain(queue) => Ok(Source::try_take(queue)?.map(|message| (message, None))),
-            Self::WithOrigins(queue) => Ok(Source::try_take(queue)?.and_then(|taken| {
-                // The last subscription that holds it passes the message on as the only owner.
-                let (message, origin) = match Arc::try_unwrap(taken) {
-                    Ok(WithOrigin { message, origin }) => (message, origin),
-                    Err(shared) => (Arc::clone(&shared.message), shared.origin),
-                };
-                // The name of the topic has the type in it.
-                Some((message.downcast().ok()?, Some(origin)))
-            })),
+            // The name of the topic has the type in it.
+            Self::WithOrigins(queue) => {
+                Ok(queue.try_take()?.and_then(|(message, origin)| Some((message.downcast().ok()?, Some(origin)))))
+            }
         }
     }
 
     fn pending(&self) -> Pending {
         match self {
             Self::Plain(queue) => Source::pending(queue),
-            Self::WithOrigins(queue) => Source::pending(queue),
+            Self::WithOrigins(queue) => queue.pending(),
         }
     }
 

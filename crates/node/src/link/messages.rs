@@ -5,19 +5,19 @@ use std::sync::Arc;
 use rospin_engine::{Clock, Closer, Context, Instant, Notifier, Pending, Source, TakeError};
 
 use super::contain;
-use super::here::{HereQueue, depth};
+use super::encoded::{Encoded, EncodedQueue, OtherQueue};
+use super::here::HereQueue;
 use crate::address::Address;
 use crate::callback::{Arrivals, Received};
 use crate::error::Refused;
 use crate::events::EndEvents;
-use crate::inbox::{Delivery, Inbox};
+use crate::inbox::Delivery;
 use crate::info::{MessageInfo, Packet, Way};
-use crate::local_topics::{AllMatches, EndKind, LocalEnd, LocalTopics};
+use crate::local_topics::{LocalEnd, LocalTopics};
 use crate::matches::Matches;
 use crate::message::Decode;
 use crate::middleware::SubscriptionEnd;
 use crate::qos::Qos;
-use crate::terms::Terms;
 
 /// The messages of a subscription in the order of their arrival: shared ones from publishers of this process with the same Rust type,
 /// and encoded ones from all others.
@@ -25,12 +25,11 @@ use crate::terms::Terms;
 /// They wait in two queues. Before a message is taken, the oldest ones beyond the depth are dropped.
 pub(crate) struct Messages<D: Decode> {
     decode: D,
-    depth: usize,
     // First nothing comes any more from either side, and then is counted what was left.
     end: Arc<LocalEnd>,
     _outside: Option<Box<dyn Send>>,
     here: HereQueue<D::Message>,
-    encoded: Inbox<Packet>,
+    encoded: EncodedQueue,
     clock: Clock,
     /// The time on the steady clock when it was created, at which messages that had been kept for it arrived.
     created: Instant,
@@ -42,36 +41,6 @@ struct Taken<M> {
     way: Way,
     /// The time of its arrival on the steady clock, if it is known.
     arrival: Option<Instant>,
-}
-
-/// The way of encoded messages to a subscription. It is the same for all types of messages, so it is compiled once.
-struct Encoded {
-    end: Arc<LocalEnd>,
-    /// Keeps the middleware's subscription.
-    reader: Option<Box<dyn Send>>,
-    inbox: Inbox<Packet>,
-    matches: Box<dyn Matches>,
-}
-
-impl Encoded {
-    /// Subscribes with the middleware, and enters the subscription into the topics of this process.
-    fn new(
-        topics: &Arc<LocalTopics>,
-        subscribe: &dyn Fn(Delivery<Packet>) -> Result<Option<SubscriptionEnd>, Refused>,
-        address: Address,
-        qos: &Qos,
-        events: &EndEvents,
-    ) -> Result<Self, Refused> {
-        let (inbox, delivery) = Inbox::with_lifespans(depth(qos), Packet::lifespan);
-        if events.is_timed() {
-            delivery.tell_arrivals(events);
-        }
-        let (reader, outside) = subscribe(delivery.clone())?.map(|end| (end.reader, end.matches)).unzip();
-        let kind = EndKind::Subscription { requested: Terms::of(qos), delivery };
-        let end = Arc::new(topics.enter(address, kind, events.clone()));
-        let matches = Box::new(AllMatches { here: Arc::clone(&end), outside });
-        Ok(Self { end, reader, inbox, matches })
-    }
 }
 
 impl<D: Decode> Messages<D> {
@@ -87,8 +56,9 @@ impl<D: Decode> Messages<D> {
         let clock = context.clock().clone();
         let created = clock.now();
         let here = HereQueue::new(context, topics, (&address, qos), with_origins)?;
-        let Encoded { end, reader, inbox, matches } = Encoded::new(topics, subscribe, address, qos, events)?;
-        Ok((Self { decode, depth: depth(qos), end, _outside: reader, here, encoded: inbox, clock, created }, matches))
+        let Encoded { end, reader, queue, matches } =
+            Encoded::subscribe(topics, subscribe, (address, qos), clock.clone(), events)?;
+        Ok((Self { decode, end, _outside: reader, here, encoded: queue, clock, created }, matches))
     }
 
     /// Returns when the message that is taken next arrived, or `None` if there is none. Requires that a notifier is attached.
@@ -97,47 +67,11 @@ impl<D: Decode> Messages<D> {
         arrivals.into_iter().flatten().min()
     }
 
-    /// Drops the oldest messages of both queues beyond the depth, first of all those whose lifespan is over.
-    fn make_room(&mut self) {
-        let encoded = self.encoded.len();
-        if encoded == 0 {
-            return;
-        }
-        let surplus = (encoded + self.here.len()).saturating_sub(self.depth);
-        if surplus == 0 {
-            return;
-        }
-        let now = self.clock.now();
-        for _ in 0..surplus {
-            if self.encoded.drop_expired(now) {
-                continue;
-            }
-            let is_gone = self.encoded.pop_before(self.here.oldest_arrival()).is_some() || self.here.drop_oldest();
-            // While a publisher displaces the oldest message, there may be nothing to take. The topic counts that message.
-            self.encoded.count_lost(is_gone.into());
-        }
-    }
-
-    /// Takes the oldest encoded message whose lifespan is not over, unless something else arrived `before` it.
-    #[inline]
-    fn pop_encoded(&mut self, before: Option<Instant>) -> Option<(Option<Instant>, Packet)> {
-        loop {
-            let (arrival, packet) = self.encoded.pop_before(before)?;
-            let is_expired = packet.lifespan().is_some_and(|lifespan| {
-                arrival.is_some_and(|arrival| self.clock.now().saturating_since(arrival) >= lifespan)
-            });
-            if !is_expired {
-                return Some((arrival, packet));
-            }
-            self.encoded.count_expired(1);
-        }
-    }
-
     /// Takes the oldest message.
     #[inline]
     fn take(&mut self) -> Result<Option<Taken<D::Message>>, TakeError> {
-        self.make_room();
-        let mut packet = self.pop_encoded(self.here.oldest_arrival());
+        self.encoded.make_room(&self.here);
+        let mut packet = self.encoded.pop(self.here.oldest_arrival());
         if packet.is_none() {
             if let Some((message, origin)) = Source::try_take(&mut self.here)? {
                 // Publishing puts it into the queue at once, unless it was kept for a late subscription.
@@ -145,7 +79,7 @@ impl<D: Decode> Messages<D> {
                 return Ok(Some(Taken { message: Received::Shared(message), way: Way::Here(origin), arrival }));
             }
             // The one that was older has made room for another, which is not there yet.
-            packet = self.pop_encoded(None);
+            packet = self.encoded.pop(None);
         }
         let Some((arrival, packet)) = packet else { return Ok(None) };
         let message = contain(|| self.decode.decode(packet.payload())).map_err(TakeError::Failed)?;

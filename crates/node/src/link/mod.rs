@@ -2,8 +2,10 @@
 //! payloads here.
 
 mod call;
+mod encoded;
 mod here;
 mod messages;
+mod origins;
 mod publisher;
 mod service;
 

@@ -11,7 +11,8 @@ use rospin_engine::Context;
 use rospin_wire::cdr::CdrError;
 
 use super::contain;
-use super::here::{HerePublisher, WithOrigin};
+use super::here::HerePublisher;
+use super::origins::WithOrigin;
 use crate::address::Address;
 use crate::error::PublishError;
 use crate::error::Refused;
