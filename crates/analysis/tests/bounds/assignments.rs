@@ -223,7 +223,6 @@ fn picas_betters_the_allocation_of_the_case_study() {
         assert!(bound.as_micros() <= before.latency.unwrap().as_micros(), "{}: {bound:?}, {before:?}", after.name);
     }
     assert!(held(&after) >= 7, "{} of 12, the paper's allocation holds 6", held(&after));
-    assert_eq!(Assignment::picas(&Analysis::new(&scenario)).unwrap(), assignment, "the same every time");
 }
 
 #[test]
@@ -270,4 +269,5 @@ fn a_critical_chain_comes_before_what_is_there() {
     for name in ["chain a", "chain b"] {
         assert!(after.chain(name).unwrap().holds, "{after:?}");
     }
+    assert_eq!(Assignment::picas(&Analysis::new(&system)).unwrap(), assignment, "the same every time");
 }
