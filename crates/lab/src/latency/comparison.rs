@@ -1,5 +1,7 @@
 //! All results of a run, for table, plots, JSON file and report.
 
+use std::time::Duration;
+
 use rospin_measure::machine::Machine;
 
 use super::kernel::Kernel;
@@ -14,6 +16,8 @@ pub(crate) struct Comparison {
     pub(crate) kernel: Kernel,
     /// Settings of the runs.
     pub(crate) settings: Settings,
+    /// Time that a message takes of the core besides its callback; `None` if that could not be measured.
+    pub(crate) a_message: Option<Duration>,
     /// Number of runs of each variant.
     pub(crate) runs: u32,
     /// Results, in the order of the runs.

@@ -1,5 +1,7 @@
 //! Figures of the runs, for table, plots and sentences.
 
+use std::time::Duration;
+
 use rospin_measure::stats::Summary;
 
 use super::comparison::Comparison;
@@ -21,6 +23,8 @@ pub(crate) struct Row {
     pub(crate) wcet_ms: f64,
     /// Bound of the analysis; `None` if it exceeds the period.
     pub(crate) bound_ms: Option<f64>,
+    /// The same with the overhead of messages.
+    pub(crate) real_bound_ms: Option<f64>,
     /// Percentiles over all that was sent; a lost message never arrives. `None` if the percentile is such a one.
     pub(crate) p50_ms: Option<f64>,
     pub(crate) p99_ms: Option<f64>,
@@ -33,7 +37,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    fn of(result: &RunResult, topic: usize, wcet_ms: f64, bound_ms: Option<f64>) -> Self {
+    fn of(result: &RunResult, topic: usize, wcet_ms: f64, bounds: &Bounds) -> Self {
         let mut latencies_ms: Vec<f64> =
             result.subscribed.latencies_ns[topic].iter().map(|ns| *ns as f64 / 1e6).collect();
         latencies_ms.sort_by(f64::total_cmp);
@@ -45,7 +49,8 @@ impl Row {
             run: result.run,
             topic,
             wcet_ms,
-            bound_ms,
+            bound_ms: bounds.plain_ms[topic],
+            real_bound_ms: bounds.real_ms[topic],
             p50_ms: percentile_of_sent(&latencies_ms, sent, 50.0),
             p99_ms: percentile_of_sent(&latencies_ms, sent, PERCENT),
             max_ms: latencies_ms.last().copied(),
@@ -75,15 +80,30 @@ fn percentile_of_sent(sorted_ms: &[f64], sent: u64, percent: f64) -> Option<f64>
 /// All rows, in the order of the runs.
 pub(crate) fn rows(comparison: &Comparison) -> Vec<Row> {
     let work = topics::work(comparison.settings.load_percent);
-    let bounds = bounds_ms(comparison);
-    let of =
-        |result| (0..TOPICS).map(move |topic| Row::of(result, topic, work[topic].as_secs_f64() * 1e3, bounds[topic]));
+    let bounds = Bounds::of(comparison);
+    let of = |result| {
+        (0..TOPICS).map({
+            let bounds = &bounds;
+            move |topic| Row::of(result, topic, work[topic].as_secs_f64() * 1e3, bounds)
+        })
+    };
     comparison.results.iter().flat_map(of).collect()
 }
 
-/// Returns the bounds of the analysis, by topic.
-pub(crate) fn bounds_ms(comparison: &Comparison) -> [Option<f64>; TOPICS] {
-    topics::bounds(topics::work(comparison.settings.load_percent)).map(|bound| bound.map(|b| b.as_secs_f64() * 1e3))
+/// The bounds of the analysis in milliseconds, by topic; `None` where they exceed the period.
+pub(crate) struct Bounds {
+    /// Of the callbacks alone, as in the paper.
+    pub(crate) plain_ms: [Option<f64>; TOPICS],
+    /// With the overhead of messages that was measured.
+    pub(crate) real_ms: [Option<f64>; TOPICS],
+}
+
+impl Bounds {
+    pub(crate) fn of(comparison: &Comparison) -> Self {
+        let work = topics::work(comparison.settings.load_percent);
+        let ms = |a_message| topics::bounds(work, a_message).map(|bound| bound.map(|bound| bound.as_secs_f64() * 1e3));
+        Self { plain_ms: ms(Duration::ZERO), real_ms: comparison.a_message.map_or([None; TOPICS], ms) }
+    }
 }
 
 /// Summary of a variant over all of its runs.

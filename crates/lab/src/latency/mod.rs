@@ -1,6 +1,6 @@
 //! `rospin lab latency`: from publication to the end of the callback, under every subscriber (Skoudlil et al. 2025).
 //!
-//! `topics` says what is published and what analysis says about it, `variant` who subscribes. A run is two processes:
+//! `topics` says what is published and what analysis says about it, with the `overhead` of a message, `variant` who subscribes. A run is two processes:
 //! `publisher`, with the `stalls` meter beside it, and `subscriber`, whose threads and runtimes are in `runtimes` (over
 //! `r2r`, which samples as R2R does) and `engine` (rospin); messages go over `transport`. `figures` measures, and
 //! `table`, `verdict`, `json` and `report` say what came out.
@@ -11,6 +11,7 @@ mod figures;
 mod json;
 mod kernel;
 mod options;
+mod overhead;
 mod plots;
 mod publisher;
 mod r2r;
@@ -92,9 +93,10 @@ fn compare(options: &Options, runner: &dyn Runner, out: &mut dyn Write) -> Resul
     let apart = apart.apply_for_now();
     let (duration, load_percent, calibration) = (options.duration, options.load, Calibration::measure());
     let settings = Settings { duration, core, load_percent, calibration, wire };
+    let a_message = overhead::measure(&settings, runner).map_err(Failure::run)?;
     let results = run_all(options, &settings, runner).map_err(Failure::run)?;
     drop(apart);
-    let comparison = Comparison { machine: Machine::read(), kernel, settings, runs: options.runs, results };
+    let comparison = Comparison { machine: Machine::read(), kernel, settings, a_message, runs: options.runs, results };
 
     write!(out, "{}", table::render(&comparison))?;
     for remark in remarks(&comparison) {
@@ -195,7 +197,7 @@ mod tests {
         let (result, text, asked) = run(&[&asked[..], &files].concat());
         result.unwrap();
         let (rospin, tokio) = (Variant::real_time(Structure::RospinRt), Variant::real_time(Structure::Tokio));
-        assert_eq!(asked, [(rospin, 1), (tokio, 1), (rospin, 2), (tokio, 2)]);
+        assert_eq!(asked, [(rospin, 0), (rospin, 1), (tokio, 1), (rospin, 2), (tokio, 2)]);
         assert_eq!(text.lines().last().unwrap(), format!("Report:  {}", report.display()));
         assert!(text.contains("rospin-rt keeps every deadline at the 99th percentile in 2 of 2 runs"), "{text}");
         assert!(fs::read_to_string(&report).unwrap().contains("</html>"));

@@ -9,7 +9,7 @@ use rospin_report::number;
 use rospin_report::svg::{FONT, INK, PlotError, draw};
 
 use super::comparison::Comparison;
-use super::figures::{PERCENT, bounds_ms, deadline_ms, standings};
+use super::figures::{Bounds, PERCENT, deadline_ms, standings};
 use super::variant::Variant;
 
 const WIDTH: u32 = 900;
@@ -36,7 +36,7 @@ struct Whiskers {
 /// A topic's latencies under all variants, on a logarithmic axis with the analysis and the deadline.
 pub(crate) fn topic(comparison: &Comparison, topic: usize) -> Result<String, PlotError> {
     let boxes = boxes(comparison, topic);
-    let marks = [Some(deadline_ms(topic)), bounds_ms(comparison)[topic]];
+    let marks = [Some(deadline_ms(topic)), Bounds::of(comparison).real_ms[topic]];
     let range = range(&boxes, &marks);
     let ticks = ticks(&range);
     let rows = boxes.len().max(1) as u32;

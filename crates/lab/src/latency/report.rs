@@ -6,10 +6,10 @@ use plotters::style::RGBColor;
 use rospin_report::page::{self, ReportError, escape};
 
 use super::comparison::Comparison;
-use super::figures::{bounds_ms, deadline_ms, rows, standings};
+use super::figures::{Bounds, deadline_ms, rows, standings};
 use super::settings::Settings;
 use super::stalls::STALL_MS;
-use super::topics::{self, TOPICS};
+use super::topics;
 use super::transport::KEEP_LAST;
 use super::{plots, table, verdict};
 
@@ -55,22 +55,23 @@ fn figure(page: &mut String, comparison: &Comparison) -> Result<(), ReportError>
     writeln!(
         page,
         "<p>A box reaches from the median to the 99th percentile, its line to the longest latency, over all runs. The \
-         dashed line is the analysis, the full one the deadline.</p>\n<ul class=\"legend\"><li>{}99th percentile \
+         dashed line is the analysis with overheads, the full one the deadline.</p>\n<ul class=\"legend\"><li>{}99th percentile \
          keeps the deadline in every run</li><li>{}misses it</li></ul>",
         chip(plots::KEPT),
         chip(plots::MISSED),
     )?;
     let work = topics::work(comparison.settings.load_percent);
-    let bounds = bounds_ms(comparison);
-    for topic in 0..TOPICS {
-        let bound = bounds[topic].map_or_else(|| "none".to_owned(), |ms| format!("{ms:.2} ms"));
+    let bounds = Bounds::of(comparison);
+    let text = |bound: Option<f64>| bound.map_or_else(|| "none".to_owned(), |ms| format!("{ms:.2} ms"));
+    for (topic, work) in work.into_iter().enumerate() {
+        let (plain, real) = (text(bounds.plain_ms[topic]), text(bounds.real_ms[topic]));
         writeln!(
             page,
             "<figure class=\"scroll\"><figcaption>Topic {}: every {} ms, callback takes {:.2} ms, analysis \
-             {bound}</figcaption>{} </figure>",
+             {plain}, with overheads {real}</figcaption>{} </figure>",
             topic + 1,
             deadline_ms(topic),
-            work[topic].as_secs_f64() * 1e3,
+            work.as_secs_f64() * 1e3,
             plots::topic(comparison, topic)?,
         )?;
     }
@@ -179,6 +180,7 @@ fn transport(settings: &Settings) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::testing;
+    use super::super::topics::TOPICS;
     use super::*;
 
     #[test]

@@ -70,5 +70,12 @@ pub(crate) fn results() -> Vec<RunResult> {
 /// Returns a whole comparison.
 pub(crate) fn comparison() -> Comparison {
     let kernel = Kernel { rt_runtime_us: Some(950_000), rt_period_us: Some(1_000_000), isolated_cores: String::new() };
-    Comparison { machine: Machine::made_up(), kernel, settings: settings(), runs: 2, results: results() }
+    Comparison {
+        machine: Machine::made_up(),
+        kernel,
+        settings: settings(),
+        a_message: Some(Duration::from_micros(100)),
+        runs: 2,
+        results: results(),
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rospin_analysis::Analysis;
+use rospin_analysis::{Analysis, Overheads};
 use rospin_scenario::{ExecutionTime, Scenario};
 
 /// Number of topics.
@@ -34,21 +34,22 @@ pub(crate) fn work(load_percent: f64) -> [Duration; TOPICS] {
     WORK_MS.map(|ms| Duration::from_millis(ms).mul_f64(load_percent / FULL_LOAD_PERCENT))
 }
 
-/// The longest that each callback takes from release to end, by the analysis of preemptive fixed priorities on one core;
-/// `None` where it misses the next release. Less urgent topics do not matter to more urgent ones, so each is analysed with
-/// those above it only: what is too much for the core together has bounds as far as it fits.
-pub(crate) fn bounds(work: [Duration; TOPICS]) -> [Option<Duration>; TOPICS] {
+/// The longest that each callback takes from publication to end, by the analysis of preemptive fixed priorities on one core;
+/// `None` where it misses the next publication. Each message takes `a_message` of the core besides its callback, before all callbacks.
+///
+/// Of less urgent topics only the messages matter to more urgent ones, and not the callbacks. So each topic is analysed with next to no
+/// callbacks below it, and what is too much for the core together has bounds as far as it fits.
+pub(crate) fn bounds(work: [Duration; TOPICS], a_message: Duration) -> [Option<Duration>; TOPICS] {
+    // A callback that takes no time at all is refused.
+    const NEXT_TO_NOTHING: Duration = Duration::from_nanos(1);
+    let overheads = Overheads { receive: a_message, ..Overheads::default() };
     std::array::from_fn(|topic| {
         let mut scenario = Scenario::parse(DESCRIBED).expect("a test reads it");
-        scenario.executors.truncate(topic + 1);
-        scenario.groups.truncate(topic + 1);
-        scenario.callbacks.truncate(topic + 1);
-        scenario.releases.truncate(topic + 1);
-        for (callback, work) in scenario.callbacks.iter_mut().zip(work) {
-            callback.execution = ExecutionTime::Fixed(work);
+        for (number, (callback, work)) in scenario.callbacks.iter_mut().zip(work).enumerate() {
+            callback.execution = ExecutionTime::Fixed(if number <= topic { work } else { NEXT_TO_NOTHING });
         }
-        let report = Analysis::new(&scenario).run().ok()?;
-        report.callbacks.last()?.bound.filter(|bound| *bound <= period(topic))
+        let report = Analysis::new(&scenario).overheads(overheads).run().ok()?;
+        report.callbacks.get(topic)?.bound.filter(|bound| *bound <= period(topic))
     })
 }
 
@@ -61,7 +62,7 @@ mod tests {
 
     #[test]
     fn bounds_are_the_paper_s() {
-        let bounds = bounds(work(FULL_LOAD_PERCENT)).map(|bound| bound.unwrap().as_millis());
+        let bounds = bounds(work(FULL_LOAD_PERCENT), Duration::ZERO).map(|bound| bound.unwrap().as_millis());
         assert_eq!(bounds, [2, 6, 13, 36, 170]);
     }
 
@@ -76,7 +77,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_has_no_bound() {
-        let bounds = bounds(work(110.0));
+        let bounds = bounds(work(110.0), Duration::ZERO);
         assert!(bounds[0].is_some() && bounds[4].is_none(), "{bounds:?}");
     }
 }
