@@ -1,10 +1,9 @@
 //! All results of a run, for table, plots, JSON file and report.
 
-use std::time::Duration;
-
 use rospin_measure::machine::Machine;
 
 use super::kernel::Kernel;
+use super::overhead::Overhead;
 use super::runner::RunResult;
 use super::settings::Settings;
 
@@ -16,8 +15,8 @@ pub(crate) struct Comparison {
     pub(crate) kernel: Kernel,
     /// Settings of the runs.
     pub(crate) settings: Settings,
-    /// Time that a message takes of the core besides its callback; `None` if that could not be measured.
-    pub(crate) a_message: Option<Duration>,
+    /// What a message takes besides its callback; `None` if that could not be measured.
+    pub(crate) overhead: Option<Overhead>,
     /// Number of runs of each variant.
     pub(crate) runs: u32,
     /// Results, in the order of the runs.

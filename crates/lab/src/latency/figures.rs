@@ -1,10 +1,9 @@
 //! Figures of the runs, for table, plots and sentences.
 
-use std::time::Duration;
-
 use rospin_measure::stats::Summary;
 
 use super::comparison::Comparison;
+use super::overhead::Overhead;
 use super::runner::RunResult;
 use super::topics;
 use super::topics::{PERIODS_MS, TOPICS};
@@ -101,8 +100,8 @@ pub(crate) struct Bounds {
 impl Bounds {
     pub(crate) fn of(comparison: &Comparison) -> Self {
         let work = topics::work(comparison.settings.load_percent);
-        let ms = |a_message| topics::bounds(work, a_message).map(|bound| bound.map(|bound| bound.as_secs_f64() * 1e3));
-        Self { plain_ms: ms(Duration::ZERO), real_ms: comparison.a_message.map_or([None; TOPICS], ms) }
+        let ms = |overhead| topics::bounds(work, overhead).map(|bound| bound.map(|bound| bound.as_secs_f64() * 1e3));
+        Self { plain_ms: ms(Overhead::default()), real_ms: comparison.overhead.map_or([None; TOPICS], ms) }
     }
 }
 

@@ -53,7 +53,7 @@ fn settings(comparison: &Comparison) -> Value {
         "queue_messages_min": KEEP_LAST,
         "transport": settings.wire.map_or("socket", |wire| wire.middleware.name()),
         "phases_ms": (0..TOPICS).map(|topic| phase(topic).as_secs_f64() * 1e3).collect::<Vec<_>>(),
-        "a_message_ms": comparison.a_message.map(|a_message| a_message.as_secs_f64() * 1e3),
+        "overhead": comparison.overhead,
         "divisions_per_ns": settings.calibration.divisions_per_ns,
         "priorities": {
             "stall_meter": METER_PRIORITY,
@@ -73,9 +73,10 @@ fn units() -> Value {
         "wcet_ms": "milliseconds of thread CPU time that the callback takes",
         "bound_ms": "worst-case response time under preemptive fixed priorities on one core (Audsley et al. 1993); \
             null if more than the period",
-        "bound_with_overheads_ms": "the same if each message takes `a_message_ms` of the core before all callbacks",
-        "a_message_ms": "milliseconds from publication to callback with little load, 99th percentile over the same way; null if \
-            no message arrived",
+        "bound_with_overheads_ms": "the same if each message takes `processor_ms` of `overhead` before all callbacks, and is \
+            `way_ms` on its way; null also if no message arrived when they were measured",
+        "overhead": "what a message takes besides its callback, with little load: processor_ms: mean of both processes' \
+            processor time; way_ms: 99th percentile of the time from publication to callback",
         "p50_ms, p99_ms": "percentiles by nearest rank of the milliseconds from publication to the end of the \
             callback, over all messages sent; null if the percentile is a message that was lost",
         "max_ms": "the longest of those that were received",

@@ -47,6 +47,7 @@ use crate::experiment::Experiment;
 use self::comparison::Comparison;
 use self::kernel::Kernel;
 use self::options::{DEFAULT_REPORT, Options};
+use self::overhead::Overhead;
 use self::runner::{NAME, Order, RunError, RunResult, Runner, TwoProcesses};
 use self::settings::Settings;
 
@@ -93,10 +94,10 @@ fn compare(options: &Options, runner: &dyn Runner, out: &mut dyn Write) -> Resul
     let apart = apart.apply_for_now();
     let (duration, load_percent, calibration) = (options.duration, options.load, Calibration::measure());
     let settings = Settings { duration, core, load_percent, calibration, wire };
-    let a_message = overhead::measure(&settings, runner).map_err(Failure::run)?;
+    let overhead = Overhead::measure(&settings, runner).map_err(Failure::run)?;
     let results = run_all(options, &settings, runner).map_err(Failure::run)?;
     drop(apart);
-    let comparison = Comparison { machine: Machine::read(), kernel, settings, a_message, runs: options.runs, results };
+    let comparison = Comparison { machine: Machine::read(), kernel, settings, overhead, runs: options.runs, results };
 
     write!(out, "{}", table::render(&comparison))?;
     for remark in remarks(&comparison) {

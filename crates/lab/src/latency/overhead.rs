@@ -3,31 +3,76 @@
 use std::time::Duration;
 
 use rospin_measure::stats::percentile;
+use serde::Serialize;
 
 use super::figures::PERCENT;
-use super::runner::{RunError, Runner};
+use super::runner::{RunError, RunResult, Runner};
 use super::settings::Settings;
-use super::topics;
+use super::topics::{self, PERIODS_MS};
 use super::verdict::OURS;
 
 /// The load of the callbacks meanwhile: so little that messages do not wait for each other.
-const LOAD_PERCENT: f64 = 1.0;
+const LOAD_PERCENT: f64 = 0.1;
 /// The longest that it is measured.
 const DURATION_MAX: Duration = Duration::from_secs(5);
 
-/// Returns the time from publication to the end of a callback, without the callback's own time: publisher, kernel, middleware,
-/// wake-up and dispatch. It is the 99th percentile over all messages of a run with little load; `None` if none arrived.
-///
-/// The analysis takes all of it for processor time, although a part is waiting. That is safe.
-pub(super) fn measure(settings: &Settings, runner: &dyn Runner) -> Result<Option<Duration>, RunError> {
-    let settings = Settings { load_percent: LOAD_PERCENT, duration: settings.duration.min(DURATION_MAX), ..*settings };
-    // No run of the experiment has the number 0.
-    let result = runner.run(OURS, 0, &settings, &|_| {})?;
-    let work = topics::work(LOAD_PERCENT);
-    let besides_ns = |(latencies, work): (&Vec<u64>, Duration)| {
-        let besides = |latency: &u64| latency.saturating_sub(work.as_nanos() as u64) as f64;
-        latencies.iter().map(besides).collect::<Vec<_>>()
-    };
-    let all_ns: Vec<f64> = result.subscribed.latencies_ns.iter().zip(work).flat_map(besides_ns).collect();
-    Ok(percentile(&all_ns, PERCENT).map(|ns| Duration::from_nanos(ns as u64)))
+/// What a message takes besides its callback: publisher, kernel, middleware, wake-up and dispatch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Overhead {
+    /// Processor time of both processes, mean in milliseconds. It delays all callbacks.
+    pub(crate) processor_ms: f64,
+    /// From publication to callback on an idle core, 99th percentile in milliseconds.
+    pub(crate) way_ms: f64,
+}
+
+impl Overhead {
+    /// Measures it in a run with little load. Returns `None` if no message arrived.
+    pub(super) fn measure(settings: &Settings, runner: &dyn Runner) -> Result<Option<Self>, RunError> {
+        let duration = settings.duration.min(DURATION_MAX);
+        let settings = Settings { load_percent: LOAD_PERCENT, duration, ..*settings };
+        // No run of the experiment has the number 0.
+        Ok(Self::of(&runner.run(OURS, 0, &settings, &|_| {})?))
+    }
+
+    fn of(result: &RunResult) -> Option<Self> {
+        let work_ms = topics::work(LOAD_PERCENT).map(|work| work.as_secs_f64() * 1e3);
+        let latencies = result.subscribed.latencies_ns.iter().zip(work_ms);
+        let ways_ms = latencies.flat_map(|(latencies_ns, work_ms)| {
+            latencies_ns.iter().map(move |ns| (*ns as f64 / 1e6 - work_ms).max(0.0))
+        });
+        let way_ms = percentile(&ways_ms.collect::<Vec<_>>(), PERCENT)?;
+        // The first topic's messages are the clock of both processes' times.
+        let cycles = result.subscribed.latencies_ns[0].len().checked_sub(1).filter(|cycles| *cycles > 0)? as f64;
+        let a_cycle = |of: &dyn Fn(usize) -> f64| -> f64 {
+            (0..PERIODS_MS.len()).map(|topic| of(topic) * PERIODS_MS[0] as f64 / PERIODS_MS[topic] as f64).sum()
+        };
+        let processor = result.subscribed.processor + result.published.processor;
+        let besides_ms = processor.as_secs_f64() * 1e3 / cycles - a_cycle(&|topic| work_ms[topic]);
+        Some(Self { processor_ms: (besides_ms / a_cycle(&|_| 1.0)).max(0.0), way_ms })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing;
+    use super::super::variant::Structure;
+    use super::*;
+
+    #[test]
+    fn the_callbacks_own_time_does_not_count() {
+        let mut result = testing::result(Structure::RospinRt, 0, [102, 104, 106, 117, 156]);
+        // 499 cycles of 10 ms with 1.85 messages each, whose callbacks take 0.1 % of that.
+        result.subscribed.processor = Duration::from_micros(499 * 100);
+        result.published.processor = Duration::from_micros(499 * 95);
+        let overhead = Overhead::of(&result).unwrap();
+        assert!((overhead.processor_ms - 0.1).abs() < 1e-6, "{overhead:?}");
+        assert!((overhead.way_ms - 0.1).abs() < 0.001, "{overhead:?}");
+    }
+
+    #[test]
+    fn without_messages_there_is_none() {
+        let mut result = testing::result(Structure::RospinRt, 0, [100; 5]);
+        result.subscribed.latencies_ns = Default::default();
+        assert_eq!(Overhead::of(&result), None);
+    }
 }

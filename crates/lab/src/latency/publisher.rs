@@ -1,7 +1,9 @@
 //! The publisher process.
 
 use std::io;
+use std::time::Duration;
 
+use rospin_measure::process::process_cpu_time;
 use rospin_measure::wake_up::{now_ns, sleep_until};
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +24,8 @@ pub(crate) struct Published {
     pub(crate) sent: [u64; TOPICS],
     /// Messages of these for which the transport had no room.
     pub(crate) refused: [u64; TOPICS],
+    /// Processor time of the process from the first publication to the last one.
+    pub(crate) processor: Duration,
     /// Stalls of the machine during the run.
     pub(crate) stalls: Stalls,
     /// Settings that its threads had.
@@ -45,11 +49,16 @@ pub(crate) fn run(settings: &Settings, meeting: &str) -> io::Result<Published> {
         sleep_until(start_ns);
         stalls::watch(core, end_ns)
     })?;
-    let publisher = crew.spawn("publisher", PUBLISHER_PRIORITY, move || publish(&outlets, start_ns, end_ns))?;
+    let publisher = crew.spawn("publisher", PUBLISHER_PRIORITY, move || {
+        sleep_until(start_ns);
+        let before = process_cpu_time();
+        let published = publish(&outlets, start_ns, end_ns);
+        published.map(|(sent, refused)| (sent, refused, process_cpu_time().saturating_sub(before)))
+    })?;
     // A panic here is a bug, and is passed on.
-    let (sent, refused) = publisher.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    let (sent, refused, processor) = publisher.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     let stalls = meter.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    Ok(Published { sent, refused, stalls, threads: crew.facts() })
+    Ok(Published { sent, refused, processor, stalls, threads: crew.facts() })
 }
 
 /// Whatever messages are published through.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rospin_engine::os::lock_memory;
-use rospin_measure::process::put_before_others;
+use rospin_measure::process::{process_cpu_time, put_before_others};
 use rospin_measure::wake_up::now_ns;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,8 @@ use super::{engine, runtimes};
 pub(crate) struct Subscribed {
     /// From publication to the end of the callback in nanoseconds, a message, a topic.
     pub(crate) latencies_ns: [Vec<u64>; TOPICS],
+    /// Processor time of the process from the first message of the first topic to the last one.
+    pub(crate) processor: Duration,
     /// Messages that a channel between sampling and callback had no room for, a topic.
     pub(crate) dropped: [u64; TOPICS],
     /// Settings that its threads had.
@@ -85,6 +87,7 @@ pub(crate) fn run(
             work: work[topic],
             calibration: settings.calibration,
             latencies_ns: Vec::with_capacity(capacity as usize),
+            processor: None,
             records: records.clone(),
         }
     });
@@ -99,8 +102,9 @@ pub(crate) fn run(
     };
     let parts = Parts { messages: source, callbacks, crew: crew.clone(), invitation };
     let dropped = build(variant.structure)(parts)?;
-    let latencies_ns = std::mem::take(&mut *records.0.lock().unwrap_or_else(PoisonError::into_inner));
-    Ok(Subscribed { latencies_ns, dropped, threads: crew.facts(), remarks })
+    let Record { latencies_ns, processor } =
+        std::mem::take(&mut *records.0.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok(Subscribed { latencies_ns, processor, dropped, threads: crew.facts(), remarks })
 }
 
 fn build(structure: Structure) -> fn(Parts) -> Outcome {
@@ -140,12 +144,19 @@ pub(crate) struct Callback {
     work: Duration,
     calibration: Calibration,
     latencies_ns: Vec<u64>,
+    /// Processor time of the process at the topic's first message and at its last one. Only the first topic asks for it, since that
+    /// takes a system call.
+    processor: Option<[Duration; 2]>,
     records: Records,
 }
 
 impl Callback {
     /// Burns its share of thread CPU time, and notes how long the message took.
     pub(crate) fn run(&mut self, message: Message) {
+        if self.topic == 0 {
+            let now = process_cpu_time();
+            self.processor.get_or_insert([now; 2])[1] = now;
+        }
         crunch(self.work, self.calibration);
         self.latencies_ns.push(now_ns().saturating_sub(message.published_ns));
     }
@@ -155,13 +166,22 @@ impl Drop for Callback {
     /// Hands its figures in: nothing is shared while it runs.
     fn drop(&mut self) {
         let mut records = self.records.0.lock().unwrap_or_else(PoisonError::into_inner);
-        records[self.topic] = std::mem::take(&mut self.latencies_ns);
+        records.latencies_ns[self.topic] = std::mem::take(&mut self.latencies_ns);
+        if let Some([first, last]) = self.processor {
+            records.processor = last.saturating_sub(first);
+        }
     }
 }
 
-/// Latencies of callbacks that have ended.
+/// Figures of callbacks that have ended.
 #[derive(Clone, Default)]
-struct Records(Arc<Mutex<[Vec<u64>; TOPICS]>>);
+struct Records(Arc<Mutex<Record>>);
+
+#[derive(Default)]
+struct Record {
+    latencies_ns: [Vec<u64>; TOPICS],
+    processor: Duration,
+}
 
 /// Waits for a thread; a panic on it is one here.
 pub(crate) fn join<T>(thread: std::thread::JoinHandle<io::Result<T>>) -> io::Result<T> {
@@ -177,10 +197,12 @@ mod tests {
         let records = Records::default();
         let calibration = Calibration { divisions_per_ns: 0.01 };
         let work = Duration::from_micros(50);
-        let mut callback = Callback { topic: 2, work, calibration, latencies_ns: Vec::new(), records: records.clone() };
+        let latencies_ns = Vec::new();
+        let mut callback =
+            Callback { topic: 2, work, calibration, latencies_ns, processor: None, records: records.clone() };
         callback.run(Message { published_ns: now_ns(), number: 0 });
         drop(callback);
-        let latencies = &records.0.lock().unwrap()[2];
+        let latencies = &records.0.lock().unwrap().latencies_ns[2];
         assert!(latencies.len() == 1 && latencies[0] >= 50_000, "{latencies:?}");
     }
 }

@@ -8,6 +8,7 @@ use crate::crunch::Calibration;
 
 use super::comparison::Comparison;
 use super::kernel::Kernel;
+use super::overhead::Overhead;
 use super::publisher::Published;
 use super::runner::RunResult;
 use super::settings::Settings;
@@ -42,6 +43,7 @@ pub(crate) fn result(structure: Structure, run: u32, latency_us: [u64; TOPICS]) 
         run,
         subscribed: Subscribed {
             latencies_ns: std::array::from_fn(|topic| vec![latency_us[topic] * 1000; sent[topic] as usize]),
+            processor: Duration::from_millis(1),
             dropped: [0; TOPICS],
             threads: vec![fact("main", "SCHED_FIFO 21")],
             remarks: Vec::new(),
@@ -49,6 +51,7 @@ pub(crate) fn result(structure: Structure, run: u32, latency_us: [u64; TOPICS]) 
         published: Published {
             sent,
             refused: [0; TOPICS],
+            processor: Duration::from_millis(1),
             stalls: Stalls { looks: 5000, max_ms: 1.5, stalls: 3, stalled_ms: 4.0, ..Stalls::default() },
             threads: vec![fact("publisher", "SCHED_FIFO 24")],
         },
@@ -74,7 +77,7 @@ pub(crate) fn comparison() -> Comparison {
         machine: Machine::made_up(),
         kernel,
         settings: settings(),
-        a_message: Some(Duration::from_micros(100)),
+        overhead: Some(Overhead { processor_ms: 0.05, way_ms: 0.1 }),
         runs: 2,
         results: results(),
     }

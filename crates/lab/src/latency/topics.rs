@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use rospin_analysis::{Analysis, Overheads};
-use rospin_scenario::{ExecutionTime, Scenario};
+use rospin_scenario::{ExecutionTime, Pattern, Scenario};
+
+use super::overhead::Overhead;
 
 /// Number of topics.
 pub(crate) const TOPICS: usize = 5;
@@ -35,21 +37,30 @@ pub(crate) fn work(load_percent: f64) -> [Duration; TOPICS] {
 }
 
 /// The longest that each callback takes from publication to end, by the analysis of preemptive fixed priorities on one core;
-/// `None` where it misses the next publication. Each message takes `a_message` of the core besides its callback, before all callbacks.
+/// `None` where it misses the next publication. Each message takes its overhead's processor time before all callbacks, and may be late by
+/// its way.
 ///
 /// Of less urgent topics only the messages matter to more urgent ones, and not the callbacks. So each topic is analysed with next to no
 /// callbacks below it, and what is too much for the core together has bounds as far as it fits.
-pub(crate) fn bounds(work: [Duration; TOPICS], a_message: Duration) -> [Option<Duration>; TOPICS] {
+pub(crate) fn bounds(work: [Duration; TOPICS], overhead: Overhead) -> [Option<Duration>; TOPICS] {
     // A callback that takes no time at all is refused.
     const NEXT_TO_NOTHING: Duration = Duration::from_nanos(1);
-    let overheads = Overheads { receive: a_message, ..Overheads::default() };
+    let ms = |ms: f64| Duration::from_secs_f64(ms / 1e3);
+    let way = ms(overhead.way_ms);
+    let overheads = Overheads { receive: ms(overhead.processor_ms), ..Overheads::default() };
     std::array::from_fn(|topic| {
         let mut scenario = Scenario::parse(DESCRIBED).expect("a test reads it");
         for (number, (callback, work)) in scenario.callbacks.iter_mut().zip(work).enumerate() {
             callback.execution = ExecutionTime::Fixed(if number <= topic { work } else { NEXT_TO_NOTHING });
         }
+        for release in &mut scenario.releases {
+            if let Pattern::Periodic { jitter, .. } = &mut release.pattern {
+                *jitter = way;
+            }
+        }
         let report = Analysis::new(&scenario).overheads(overheads).run().ok()?;
-        report.callbacks.get(topic)?.bound.filter(|bound| *bound <= period(topic))
+        // The analysis counts from the arrival.
+        report.callbacks.get(topic)?.bound.map(|bound| bound + way).filter(|bound| *bound <= period(topic))
     })
 }
 
@@ -62,7 +73,7 @@ mod tests {
 
     #[test]
     fn bounds_are_the_paper_s() {
-        let bounds = bounds(work(FULL_LOAD_PERCENT), Duration::ZERO).map(|bound| bound.unwrap().as_millis());
+        let bounds = bounds(work(FULL_LOAD_PERCENT), Overhead::default()).map(|bound| bound.unwrap().as_millis());
         assert_eq!(bounds, [2, 6, 13, 36, 170]);
     }
 
@@ -77,7 +88,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_has_no_bound() {
-        let bounds = bounds(work(110.0), Duration::ZERO);
+        let bounds = bounds(work(110.0), Overhead::default());
         assert!(bounds[0].is_some() && bounds[4].is_none(), "{bounds:?}");
     }
 }
