@@ -7,4 +7,5 @@ mod common;
 mod analyze;
 mod analyze_acts;
 mod broken;
+mod latency;
 mod scenarios;
