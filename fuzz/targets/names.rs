@@ -8,15 +8,15 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use rospin_engine::{Context, ContextOptions};
-use rospin_node::{NodeName, NodeOptions, Ros, fuzzing};
+use rospin_node::{NodeName, NodeOptions, Ros, TypeName};
 
 static ROS: LazyLock<Ros> = LazyLock::new(|| Ros::in_process(&Context::new(ContextOptions::new())));
 
 fuzz_target!(|text: &str| {
     let mut lines = text.split('\n');
     let [namespace, name, topic, other, type_name] = std::array::from_fn(|_| lines.next().unwrap_or_default());
-    if let Ok(read) = fuzzing::type_of_message(type_name) {
-        assert_eq!((read.to_string().as_str(), fuzzing::type_of_message(type_name)), (type_name, Ok(read.clone())));
+    if let Ok(read) = TypeName::new(type_name) {
+        assert_eq!(read.to_string(), type_name);
     }
     let Ok(node_name) = NodeName::new(namespace, name) else {
         assert!(ROS.create_node(NodeOptions::new(name).namespace(namespace)).is_err());

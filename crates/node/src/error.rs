@@ -2,7 +2,7 @@
 
 use rospin_engine::SourceError;
 
-use crate::names::NameError;
+use crate::names::{NameError, TypeNameError};
 
 /// Error of a middleware, as the text that the middleware gives.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -28,6 +28,12 @@ pub enum TopicError {
     /// The group was removed, or its executor dropped.
     #[error(transparent)]
     Source(#[from] SourceError),
+}
+
+impl From<TypeNameError> for TopicError {
+    fn from(error: TypeNameError) -> Self {
+        Self::Name(error.into())
+    }
 }
 
 /// Reasons for which a message was not published.
@@ -79,6 +85,12 @@ pub enum ServiceError {
     /// The group was removed, or its executor dropped.
     #[error(transparent)]
     Source(#[from] SourceError),
+}
+
+impl From<TypeNameError> for ServiceError {
+    fn from(error: TypeNameError) -> Self {
+        Self::Name(error.into())
+    }
 }
 
 /// Reasons for which a call has no response.

@@ -114,7 +114,7 @@ pub use middleware::{
     CYCLONE_DDS_THREADS, ClientEnd, Middleware, NodeEnd, PublisherEnd, ReplyEnd, RequestSource, SubscriptionEnd,
     ZENOH_THREADS,
 };
-pub use names::{FullName, NameError, NodeName, TypeKind, TypeName};
+pub use names::{FullName, NameError, NodeName, TypeKind, TypeName, TypeNameError};
 pub use node::{Node, NodeError, NodeOptions};
 pub use on::On;
 pub use options::{ClientOptions, PublisherOptions, ServiceOptions, SubscriptionOptions};

@@ -1,6 +1,7 @@
 //! Messages and their encoding, as they travel between ROS 2 nodes.
 //!
 //! - [`Message`], [`Service`], [`Action`]: types of messages, with the names and hashes that they have in ROS 2.
+//! - [`TypeName`]: the name of such a type, split into its parts.
 //! - [`Stamped`]: messages with the time to which their content belongs.
 //! - [`Blob`]: bytes of messages, which are shared and not copied.
 //! - [`cdr`]: the encoding of ROS 2, for any type with serde's traits.
@@ -15,9 +16,11 @@ mod blob;
 pub mod cdr;
 pub mod field;
 mod message;
+mod type_name;
 
 pub use action::Action;
 pub use blob::Blob;
 pub use message::{Message, Service, Stamped};
 #[doc(hidden)]
 pub use serde;
+pub use type_name::{TypeKind, TypeName, TypeNameError};

@@ -1,6 +1,6 @@
 //! Errors of descriptions of types, and the limits that they name.
 
-use crate::names::NameError;
+use crate::names::TypeNameError;
 
 /// Number of levels that messages may nest: twice as many as those of ROS 2 have. A message of that many levels around
 /// a single byte takes about a thousand times as much memory as the payload, which is the worst ratio.
@@ -21,7 +21,7 @@ pub enum MessageTypeError {
     },
     /// The name of a type is invalid.
     #[error(transparent)]
-    Name(#[from] NameError),
+    Name(#[from] TypeNameError),
     /// The name of a field is invalid.
     #[error("`{field}` of {message_type} is not a valid name of a field; use letters, digits and underscores")]
     FieldName {

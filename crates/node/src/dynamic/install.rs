@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::error::MessageTypeError;
 use super::message_type::MessageType;
 use crate::interfaces::type_description_interfaces::TypeDescription;
-use crate::names::{NameError, TypeKind, TypeName};
+use crate::names::{TypeKind, TypeName, TypeNameError};
 
 /// The environment variable with the places where ROS 2 is installed.
 const VARIABLE: &str = "AMENT_PREFIX_PATH";
@@ -19,7 +19,7 @@ const VARIABLE: &str = "AMENT_PREFIX_PATH";
 pub enum FindTypeError {
     /// The type's name is invalid.
     #[error(transparent)]
-    Name(#[from] NameError),
+    Name(#[from] TypeNameError),
     /// The type is a service or an action, which have no messages of their own.
     #[error("`{name}` is part of a service or an action; only messages have a file of their own")]
     NoMessage {

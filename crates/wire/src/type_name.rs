@@ -1,0 +1,158 @@
+//! Names of types, split into their parts.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::message::{Message, Service};
+
+/// Error of an invalid name of a type.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("`{name}` is not a valid name of a type; it should look like `{example}`")]
+pub struct TypeNameError {
+    /// The name.
+    pub name: String,
+    /// A valid name of the same kind.
+    pub example: &'static str,
+}
+
+/// The kind of interface that a type is part of.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum TypeKind {
+    /// A message.
+    Msg,
+    /// A service.
+    Srv,
+    /// An action.
+    Action,
+}
+
+impl TypeKind {
+    /// Returns the kind as it is written in type names.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Msg => "msg",
+            Self::Srv => "srv",
+            Self::Action => "action",
+        }
+    }
+}
+
+/// A valid name of a type, for error messages.
+const EXAMPLE: &str = "std_msgs/msg/String";
+
+/// Splits a type's name into package, kind and name.
+fn take_apart(name: &str) -> Option<(&str, TypeKind, &str)> {
+    let parts: Vec<_> = name.split('/').collect();
+    let [package, kind, base] = parts[..] else { return None };
+    let is_word = |word: &str| {
+        word.starts_with(|c: char| c.is_ascii_alphabetic())
+            && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    let kind = [TypeKind::Msg, TypeKind::Srv, TypeKind::Action].into_iter().find(|each| each.as_str() == kind)?;
+    (is_word(package) && is_word(base)).then_some((package, kind, base))
+}
+
+/// The name of a type, split into its parts.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub struct TypeName {
+    /// The package, such as `std_msgs`.
+    pub package: String,
+    /// The kind of interface.
+    pub kind: TypeKind,
+    /// The name, such as `String`, or for a part of an action `Fibonacci_FeedbackMessage`.
+    pub name: String,
+    /// The type hash, `RIHS01_` and 64 digits, if it is known.
+    pub hash: Option<Cow<'static, str>>,
+    /// The hash of a definition that is known only at run time, announced or not.
+    #[doc(hidden)]
+    pub definition: Option<Cow<'static, str>>,
+}
+
+impl TypeName {
+    /// Returns the type of a message.
+    ///
+    /// # Errors
+    /// If its name is invalid.
+    pub fn of_message<M: Message>() -> Result<Self, TypeNameError> {
+        Self::parse(M::TYPE, M::TYPE_SUFFIX, M::TYPE_HASH, TypeKind::Msg, EXAMPLE)
+    }
+
+    /// Returns the type of a service.
+    ///
+    /// # Errors
+    /// If its name is invalid.
+    pub fn of_service<S: Service>() -> Result<Self, TypeNameError> {
+        Self::parse(S::TYPE, S::TYPE_SUFFIX, S::TYPE_HASH, TypeKind::Srv, "example_interfaces/srv/AddTwoInts")
+    }
+
+    fn parse(
+        name: &str,
+        suffix: &str,
+        hash: Option<&'static str>,
+        kind: TypeKind,
+        example: &'static str,
+    ) -> Result<Self, TypeNameError> {
+        // Only parts of actions have a suffix.
+        let kind = if suffix.is_empty() { kind } else { TypeKind::Action };
+        let (package, given, base) =
+            take_apart(name).ok_or_else(|| TypeNameError { name: name.to_owned(), example })?;
+        if given != kind {
+            return Err(TypeNameError { name: name.to_owned(), example });
+        }
+        let (package, name) = (package.to_owned(), format!("{base}{suffix}"));
+        Ok(Self { package, kind, name, hash: hash.map(Cow::Borrowed), definition: None })
+    }
+
+    /// Returns the type with that name: a message, or a part of a service or an action.
+    ///
+    /// # Errors
+    /// If the name is invalid.
+    pub fn new(name: &str) -> Result<Self, TypeNameError> {
+        let error = || TypeNameError { name: name.to_owned(), example: EXAMPLE };
+        let (package, kind, base) = take_apart(name).ok_or_else(error)?;
+        Ok(Self { package: package.to_owned(), kind, name: base.to_owned(), hash: None, definition: None })
+    }
+
+    /// Sets the hash.
+    #[must_use]
+    pub fn with_hash(mut self, hash: impl Into<Cow<'static, str>>) -> Self {
+        self.hash = Some(hash.into());
+        self
+    }
+
+    /// Sets the hash of a definition that is known only at run time.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_definition(mut self, hash: impl Into<Cow<'static, str>>) -> Self {
+        self.definition = Some(hash.into());
+        self
+    }
+}
+
+impl fmt::Display for TypeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}", self.package, self.kind.as_str(), self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_taken_apart() {
+        let parse = |name, suffix| TypeName::parse(name, suffix, None, TypeKind::Msg, "std_msgs/msg/String");
+        assert_eq!(parse("std_msgs/msg/String", "").unwrap().to_string(), "std_msgs/msg/String");
+        let feedback = parse("example_interfaces/action/Fibonacci", "_FeedbackMessage").unwrap();
+        assert_eq!(feedback.to_string(), "example_interfaces/action/Fibonacci_FeedbackMessage");
+        for name in
+            ["", "String", "std_msgs/String", "std_msgs/srv/String", "std msgs/msg/String", "a/msg/b/c", "/msg/A"]
+        {
+            let error = parse(name, "").unwrap_err();
+            assert!(error.to_string().contains("std_msgs/msg/String"), "{name}: {error}");
+        }
+    }
+}
