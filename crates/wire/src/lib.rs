@@ -20,7 +20,7 @@ mod type_name;
 
 pub use action::Action;
 pub use blob::Blob;
-pub use message::{Message, Service, Stamped};
+pub use message::{Given, Message, Service, Stamped};
 #[doc(hidden)]
 pub use serde;
 pub use type_name::{TypeKind, TypeName, TypeNameError};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rospin_engine::{
     CallbackGroup, Entity, EntityKind, EntityOptions, Failures, Payload, ReentrantGroup, Source, SourceError,
 };
+pub use rospin_wire::Given;
 
 use super::Callback;
 use super::forms::{
@@ -15,7 +16,6 @@ use super::returned::{Convert, Nothing, Returns};
 use crate::dynamic::DynamicMessage;
 use crate::group::Exclusive;
 use crate::info::MessageInfo;
-use crate::message::Message;
 use crate::serialized::SerializedMessage;
 
 /// A message as it arrived.
@@ -130,11 +130,6 @@ macro_rules! subscription_callback {
         }
     };
 }
-
-/// A type of messages that a subscription can receive.
-pub trait Given: Clone + Send + Sync + 'static {}
-
-impl<M: Message> Given for M {}
 
 impl Given for DynamicMessage {}
 
