@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 # The adapters are workspaces of their own: between the crates that they use and `rospin`, which uses them. As long as nothing is on the
 # registry, cargo is told where the others are.
 elsewhere=()
-for crate in core engine macros node scenario wire codegen msgs container dds zenoh; do
+for crate in core engine macros node scenario wire codegen msgs dynamic container dds zenoh; do
     elsewhere+=(--config "patch.crates-io.rospin-$crate.path=\"$PWD/crates/$crate\"")
 done
 # Cargo notes in the lock files where they were.
@@ -36,6 +36,6 @@ cargo package --workspace --exclude rospin-testkit --exclude rospin-interfaces-t
 cat <<'ORDER'
 
 Publish in this order, each with `cargo publish --manifest-path crates/NAME/Cargo.toml`:
-  core wire codegen msgs scenario macros engine node container dds zenoh tf2 rospin
+  core wire codegen msgs dynamic scenario macros engine node container dds zenoh tf2 rospin
   measure sim report analysis synthetic lab cli
 ORDER

@@ -50,7 +50,7 @@ fn informed(node: &Node) {
 }
 
 fn dynamic(node: &Node) {
-    let prefixes = [concat!(env!("CARGO_MANIFEST_DIR"), "/tests/install")];
+    let prefixes = [concat!(env!("CARGO_MANIFEST_DIR"), "/../dynamic/tests/install")];
     let message_type = MessageType::find_in("std_msgs/msg/String", &prefixes).expect("the type");
     let subscription = node.create_dynamic_subscription("text", &message_type, |_: DynamicMessage| ());
     std::mem::forget(subscription.expect("a subscription"));

@@ -29,7 +29,10 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         "rospin-wire" | "rospin-codegen" => Some(&[]),
         "rospin-msgs" => Some(&["rospin-core", "rospin-wire", "rospin-codegen"]),
         "rospin-interfaces-test" => Some(&["rospin-msgs", "rospin-codegen"]),
-        "rospin-node" => Some(&["rospin-core", "rospin-engine", "rospin-macros", "rospin-wire", "rospin-msgs"]),
+        "rospin-dynamic" => Some(&["rospin-wire", "rospin-msgs"]),
+        "rospin-node" => {
+            Some(&["rospin-core", "rospin-engine", "rospin-macros", "rospin-wire", "rospin-msgs", "rospin-dynamic"])
+        }
         "rospin-tf2" => Some(&["rospin-engine", "rospin-node", "rospin-msgs"]),
         "rospin-container" => Some(&["rospin-engine", "rospin-node", "rospin-scenario"]),
         "rospin-macros" => Some(&[]),

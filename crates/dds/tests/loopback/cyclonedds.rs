@@ -132,7 +132,7 @@ fn an_image_of_a_type_known_at_run_time_goes_there_and_back() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let node = Domain::join(options(id)).unwrap().ros(&context).create_node("camera").unwrap();
-    let install = [concat!(env!("CARGO_MANIFEST_DIR"), "/../node/tests/install")];
+    let install = [concat!(env!("CARGO_MANIFEST_DIR"), "/../dynamic/tests/install")];
     let image_type = MessageType::find_in("sensor_msgs/msg/Image", &install).unwrap();
     let image = |size: u32| {
         let mut image = DynamicMessage::new(&image_type);

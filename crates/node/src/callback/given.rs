@@ -13,7 +13,6 @@ use super::forms::{
     Asynchronous, AsynchronousWithPayload, ByReference, ByReferenceWithPayload, Synchronous, SynchronousWithPayload,
 };
 use super::returned::{Convert, Nothing, Returns};
-use crate::dynamic::DynamicMessage;
 use crate::group::Exclusive;
 use crate::info::MessageInfo;
 use crate::serialized::SerializedMessage;
@@ -130,8 +129,6 @@ macro_rules! subscription_callback {
         }
     };
 }
-
-impl Given for DynamicMessage {}
 
 impl Given for SerializedMessage {}
 

@@ -6,9 +6,9 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
+use rospin_dynamic::MessageType;
 use rospin_engine::{ClockKind, ExecutorHandle};
 
-use super::message_type::MessageType;
 use super::server::SERVICE;
 use crate::graph::EndpointKind;
 use crate::interfaces::type_description_interfaces::{GetTypeDescription, GetTypeDescriptionRequest};

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::message_type::MessageType;
+use rospin_dynamic::MessageType;
+
 use crate::interfaces::type_description_interfaces::{
     GetTypeDescriptionRequest, GetTypeDescriptionResponse, TypeSource,
 };

@@ -16,7 +16,7 @@
 //! use rospin::{Context, ContextOptions, ExecutorOptions, Node, Ros, SpinOptions};
 //! use rospin::dynamic::{DynamicMessage, MessageType};
 //!
-//! # let prefixes = [concat!(env!("CARGO_MANIFEST_DIR"), "/tests/install")];
+//! # let prefixes = [concat!(env!("CARGO_MANIFEST_DIR"), "/../dynamic/tests/install")];
 //! let twist = MessageType::find_in("geometry_msgs/msg/Twist", &prefixes)?;
 //! let context = Context::new(ContextOptions::new());
 //! let executor = context.create_executor(ExecutorOptions::new("main"));
@@ -36,36 +36,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod access;
 mod ask;
-mod build;
-mod decode;
-mod default;
-mod encode;
-mod error;
-mod fit;
-mod install;
 mod known;
-mod message;
-mod message_type;
-mod path;
 mod publisher;
 mod server;
 mod subscription;
-mod value;
-mod yaml;
 
-pub use access::{GetFieldError, SetFieldError};
 pub use ask::AskTypeError;
-pub use error::MessageTypeError;
-pub use install::FindTypeError;
 pub(crate) use known::Known;
-pub use message::DynamicMessage;
-pub use message_type::{Field, FieldType, MessageType};
-pub use path::PathError;
 pub use publisher::DynamicPublisher;
+#[doc(inline)]
+pub use rospin_dynamic::{
+    DynamicMessage, Field, FieldType, FindTypeError, GetFieldError, MessageType, MessageTypeError, PathError,
+    SetFieldError, Value, WrongValue,
+};
 pub use server::{ServeTypesError, TypeDescriptionServer};
-pub use value::{Value, WrongValue};
-
-#[cfg(test)]
-mod tests;

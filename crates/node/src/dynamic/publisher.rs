@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::message::DynamicMessage;
-use super::message_type::MessageType;
+use rospin_dynamic::{DynamicMessage, MessageType};
+
 use crate::error::PublishError;
 use crate::error::TopicError;
 use crate::node::Node;
@@ -25,7 +25,7 @@ impl Node {
     /// ```
     /// # use rospin::{Context, ContextOptions, Node, Ros};
     /// # use rospin::dynamic::{DynamicMessage, MessageType};
-    /// # let prefixes = [concat!(env!("CARGO_MANIFEST_DIR"), "/tests/install")];
+    /// # let prefixes = [concat!(env!("CARGO_MANIFEST_DIR"), "/../dynamic/tests/install")];
     /// # let node = Ros::in_process(&Context::new(ContextOptions::new())).create_node("driver")?;
     /// let twist = MessageType::find_in("geometry_msgs/msg/Twist", &prefixes)?;
     /// let publisher = node.create_dynamic_publisher("cmd_vel", &twist)?;

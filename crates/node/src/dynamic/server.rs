@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use rospin_dynamic::MessageType;
 use rospin_engine::{ExecutorHandle, GroupOptions, LossCause};
 
-use super::message_type::MessageType;
 use crate::error::ServiceError;
 use crate::interfaces::type_description_interfaces::{GetTypeDescription, GetTypeDescriptionRequest};
 use crate::node::Node;
@@ -73,7 +73,7 @@ impl Node {
     /// ```
     /// # use rospin::{Context, ContextOptions, ExecutorOptions, Node, Ros, SpinOptions};
     /// # use rospin::dynamic::MessageType;
-    /// # let prefixes = [concat!(env!("CARGO_MANIFEST_DIR"), "/tests/install")];
+    /// # let prefixes = [concat!(env!("CARGO_MANIFEST_DIR"), "/../dynamic/tests/install")];
     /// # let context = Context::new(ContextOptions::new());
     /// # let executor = context.create_executor(ExecutorOptions::new("main"));
     /// # let ros = Ros::in_process(&context);

@@ -1,12 +1,23 @@
 //! Subscriptions whose message type is known only at run time.
 
-use super::decode::DynamicSeed;
-use super::message_type::MessageType;
+use bytes::Bytes;
+use rospin_dynamic::{DynamicMessage, DynamicSeed, MessageType};
+use rospin_wire::cdr::{PayloadError, from_payload_with};
+
 use crate::error::TopicError;
 use crate::group::Group;
+use crate::message::Decode;
 use crate::node::Node;
 use crate::options::SubscriptionOptions;
 use crate::subscription::Draft;
+
+impl Decode for DynamicSeed {
+    type Message = DynamicMessage;
+
+    fn decode(&self, payload: &Bytes) -> Result<DynamicMessage, PayloadError> {
+        from_payload_with(payload, self.clone())
+    }
+}
 
 impl Node {
     /// Prepares a subscription of that type. From then on the node can describe the type to others.
@@ -17,7 +28,7 @@ impl Node {
         message_type: &MessageType,
         with_origins: bool,
     ) -> Result<Draft<DynamicSeed>, TopicError> {
-        let seed = DynamicSeed(message_type.clone());
+        let seed = DynamicSeed::new(message_type);
         let draft = Draft::of_type(self, group, options, &message_type.type_name(), seed, with_origins)?;
         self.add_message_type(message_type);
         Ok(draft)

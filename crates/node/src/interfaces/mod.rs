@@ -1,11 +1,7 @@
 //! Interfaces that ROS 2 itself uses, a module per package. The types are those of `rospin-msgs`.
 
-pub mod field_type;
-
-use rospin_wire::Message;
-
-/// False if this is built for Humble, whose types have no hash.
-pub(crate) const HAVE_HASHES: bool = builtin_interfaces::Time::TYPE_HASH.is_some();
+#[doc(inline)]
+pub use rospin_dynamic::field_type;
 
 macro_rules! packages {
     ($($package:ident { $($kind:ident),+ })*) => {

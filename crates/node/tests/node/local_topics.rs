@@ -23,7 +23,7 @@ impl World {
         let context = Context::new(ContextOptions::new().on_incident(|_| {}));
         let executor = context.create_executor(ExecutorOptions::new("main"));
         let node = Ros::in_process(&context).create_node("node").unwrap();
-        let install = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/install");
+        let install = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dynamic/tests/install");
         Self { executor, node, string: MessageType::find_in(STRING, &[install]).unwrap() }
     }
 
@@ -164,7 +164,7 @@ fn a_kept_message_whose_encoding_panics_is_not_the_late_subscriptions_panic() {
 #[test]
 fn a_dynamic_subscription_gets_messages_of_its_own_definition_only() {
     let world = World::new();
-    let install = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/install/share/std_msgs/msg/String.json");
+    let install = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dynamic/tests/install/share/std_msgs/msg/String.json");
     let json = std::fs::read_to_string(install).unwrap();
     let hashes = [
         "df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18",

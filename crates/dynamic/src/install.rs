@@ -3,12 +3,12 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use rospin_msgs::type_description_interfaces::msg::TypeDescription;
+use rospin_wire::{TypeKind, TypeName, TypeNameError};
 use serde::Deserialize;
 
-use super::error::MessageTypeError;
-use super::message_type::MessageType;
-use crate::interfaces::type_description_interfaces::TypeDescription;
-use crate::names::{TypeKind, TypeName, TypeNameError};
+use crate::error::MessageTypeError;
+use crate::message_type::MessageType;
 
 /// The environment variable with the places where ROS 2 is installed.
 const VARIABLE: &str = "AMENT_PREFIX_PATH";

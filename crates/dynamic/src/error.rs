@@ -1,13 +1,13 @@
 //! Errors of descriptions of types, and the limits that they name.
 
-use crate::names::TypeNameError;
+use rospin_wire::TypeNameError;
 
 /// Number of levels that messages may nest: twice as many as those of ROS 2 have. A message of that many levels around
 /// a single byte takes about a thousand times as much memory as the payload, which is the worst ratio.
-pub(super) const DEPTH_MAX: usize = 16;
+pub(crate) const DEPTH_MAX: usize = 16;
 
 /// Memory that a message with empty sequences may take, in bytes.
-pub(super) const MEMORY_MAX: usize = 1 << 26;
+pub(crate) const MEMORY_MAX: usize = 1 << 26;
 
 /// Reasons for which a description is not a usable type.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use super::message_type::MessageType;
-use super::value::Value;
+use rospin_wire::Given;
+
+use crate::message_type::MessageType;
+use crate::value::Value;
 
 /// Message of a [`MessageType`]. It has the fields of the type, with values that fit them.
 ///
@@ -33,6 +35,8 @@ pub struct DynamicMessage {
     values: Vec<Value>,
 }
 
+impl Given for DynamicMessage {}
+
 impl DynamicMessage {
     /// Returns a message whose fields have their default values: those of the type, or else zero, empty or false.
     #[must_use]
@@ -43,7 +47,7 @@ impl DynamicMessage {
     }
 
     /// Returns a message with these values, which must fit.
-    pub(super) const fn with(message_type: MessageType, values: Vec<Value>) -> Self {
+    pub(crate) const fn with(message_type: MessageType, values: Vec<Value>) -> Self {
         Self { message_type, values }
     }
 
@@ -58,11 +62,11 @@ impl DynamicMessage {
         self.message_type.fields().iter().zip(&self.values).map(|(field, value)| (field.name(), value))
     }
 
-    pub(super) fn values(&self) -> &[Value] {
+    pub(crate) fn values(&self) -> &[Value] {
         &self.values
     }
 
-    pub(super) fn values_mut(&mut self) -> &mut [Value] {
+    pub(crate) fn values_mut(&mut self) -> &mut [Value] {
         &mut self.values
     }
 }

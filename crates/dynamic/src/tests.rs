@@ -2,14 +2,13 @@
 
 use cdr_encoding::{CdrDeserializer, CdrSerializer};
 use proptest::prelude::*;
+use rospin_msgs::type_description_interfaces::msg::{self as wire, IndividualTypeDescription, TypeDescription};
 use serde::de::DeserializeSeed;
 use serde::{Deserialize, Serialize};
 
-use super::decode::DynamicSeed;
-use super::error::DEPTH_MAX;
-use super::*;
-use crate::interfaces::field_type as id;
-use crate::interfaces::type_description_interfaces::{self as wire, IndividualTypeDescription, TypeDescription};
+use crate::error::DEPTH_MAX;
+use crate::field_type as id;
+use crate::*;
 
 type Endian = byteorder::LittleEndian;
 
@@ -20,7 +19,7 @@ fn encode(value: &impl Serialize) -> Vec<u8> {
 }
 
 fn decode(of: &MessageType, bytes: &[u8]) -> Result<DynamicMessage, String> {
-    let seed = DynamicSeed(of.clone());
+    let seed = DynamicSeed::new(of);
     seed.deserialize(&mut CdrDeserializer::<Endian>::new(bytes)).map_err(|error| error.to_string())
 }
 

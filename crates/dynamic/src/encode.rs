@@ -3,9 +3,9 @@
 use serde::ser::{SerializeSeq, SerializeTuple};
 use serde::{Serialize, Serializer};
 
-use super::message::DynamicMessage;
-use super::message_type::FieldType;
-use super::value::{Value, scalars};
+use crate::message::DynamicMessage;
+use crate::message_type::FieldType;
+use crate::value::{Value, scalars};
 
 impl Serialize for DynamicMessage {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -3,12 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::error::{DEPTH_MAX, MEMORY_MAX, MessageTypeError};
-use super::message_type::{Field, FieldType, MessageType, Size};
-use super::value::Value;
-use crate::interfaces::field_type;
-use crate::interfaces::type_description_interfaces::{self as wire, IndividualTypeDescription, TypeDescription};
-use crate::names::TypeName;
+use rospin_msgs::type_description_interfaces::msg::{self as wire, IndividualTypeDescription, TypeDescription};
+use rospin_wire::TypeName;
+
+use crate::error::{DEPTH_MAX, MEMORY_MAX, MessageTypeError};
+use crate::field_type;
+use crate::message::DynamicMessage;
+use crate::message_type::{Field, FieldType, MessageType, Size};
+use crate::value::Value;
 
 impl MessageType {
     /// Returns the described type. Types that it does not refer to are left out.
@@ -55,7 +57,7 @@ impl<'a> Builder<'a> {
         }
         self.under_way.push(type_name);
         let (mut fields, mut names) = (Vec::with_capacity(described.fields.len()), BTreeSet::new());
-        let mut size = Size { depth: 0, memory: size_of::<super::DynamicMessage>() };
+        let mut size = Size { depth: 0, memory: size_of::<DynamicMessage>() };
         for field in &described.fields {
             if !is_name(&field.name) {
                 return Err(MessageTypeError::FieldName { message_type: message_type(), field: field.name.clone() });

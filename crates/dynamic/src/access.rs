@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::fit::Misfit;
-use super::message::DynamicMessage;
-use super::message_type::FieldType;
-use super::path::{Path, PathError, Step};
-use super::value::{Value, WrongValue};
+use crate::fit::Misfit;
+use crate::message::DynamicMessage;
+use crate::message_type::FieldType;
+use crate::path::{Path, PathError, Step};
+use crate::value::{Value, WrongValue};
 
 /// Reasons for which a field could not be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -1,11 +1,11 @@
 //! Conversion of values to a field's type, where only the kind of number differs.
 
-use super::message_type::FieldType;
-use super::value::{Value, scalars};
+use crate::message_type::FieldType;
+use crate::value::{Value, scalars};
 
 /// Reasons for which a value does not fit a field.
 #[derive(PartialEq, Eq, Debug)]
-pub(super) enum Misfit {
+pub(crate) enum Misfit {
     /// The value has another type, or is a number that the field's type cannot hold.
     Kind(String),
     /// The number of elements, or of bytes of a string, does not fit.
@@ -109,7 +109,7 @@ macro_rules! of_scalars {
             }
 
             /// Converts the value to the field's type.
-            pub(super) fn fit(self, to: &FieldType) -> Result<Self, Misfit> {
+            pub(crate) fn fit(self, to: &FieldType) -> Result<Self, Misfit> {
                 let misfit = |value: &Self| Misfit::Kind(value.shown());
                 match (to, self) {
                     $(

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::message::DynamicMessage;
-use super::message_type::{FieldType, MessageType};
-use super::value::Value;
+use crate::message::DynamicMessage;
+use crate::message_type::{FieldType, MessageType};
+use crate::value::Value;
 
 /// Reasons for which a path does not lead to a field.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -61,25 +61,25 @@ pub enum PathError {
 }
 
 /// A parsed path: names, each with an optional index.
-pub(super) struct Path<'a> {
-    pub(super) whole: &'a str,
-    pub(super) steps: Vec<Step<'a>>,
+pub(crate) struct Path<'a> {
+    pub(crate) whole: &'a str,
+    pub(crate) steps: Vec<Step<'a>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Step<'a> {
-    pub(super) name: &'a str,
-    pub(super) index: Option<usize>,
+pub(crate) struct Step<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) index: Option<usize>,
 }
 
 impl<'a> Path<'a> {
-    pub(super) fn parse(whole: &'a str) -> Result<Self, PathError> {
+    pub(crate) fn parse(whole: &'a str) -> Result<Self, PathError> {
         let steps = whole.split('.').map(Step::parse).collect::<Option<_>>();
         steps.map(|steps| Self { whole, steps }).ok_or_else(|| PathError::Malformed { path: whole.to_owned() })
     }
 
     /// Returns the index of the step's field among the type's fields.
-    pub(super) fn position(&self, step: Step<'_>, message_type: &MessageType) -> Result<usize, PathError> {
+    pub(crate) fn position(&self, step: Step<'_>, message_type: &MessageType) -> Result<usize, PathError> {
         message_type.position(step.name).ok_or_else(|| PathError::NoField {
             path: self.whole.to_owned(),
             message_type: message_type.name().to_owned(),
@@ -88,13 +88,13 @@ impl<'a> Path<'a> {
         })
     }
 
-    pub(super) fn no_message(&self, step: Step<'_>, field_type: &FieldType) -> PathError {
+    pub(crate) fn no_message(&self, step: Step<'_>, field_type: &FieldType) -> PathError {
         let (path, name) = (self.whole.to_owned(), step.name.to_owned());
         PathError::NoMessage { path, name, field_type: field_type.to_string() }
     }
 
     /// Checks that the index is in range.
-    pub(super) fn check_index(
+    pub(crate) fn check_index(
         &self,
         step: Step<'_>,
         index: usize,
@@ -110,7 +110,7 @@ impl<'a> Path<'a> {
     }
 
     /// Returns the value at the path.
-    pub(super) fn find<'m>(&self, mut message: &'m DynamicMessage) -> Result<Cow<'m, Value>, PathError> {
+    pub(crate) fn find<'m>(&self, mut message: &'m DynamicMessage) -> Result<Cow<'m, Value>, PathError> {
         let mut steps = self.steps.iter().copied().peekable();
         loop {
             // A parsed path has at least one step.

@@ -1,32 +1,29 @@
 //! Decoding. CDR does not describe its content, so the decoder walks the type.
-//!
-//! Lengths from the network are not trusted: they are checked against bounds, and memory is allocated as elements
-//! arrive.
 
 use std::fmt;
 use std::marker::PhantomData;
 
-use rospin_wire::cdr::{PayloadError, from_payload_with};
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, SeqAccess, Visitor};
 
-use super::message::DynamicMessage;
-use super::message_type::{Field, FieldType, MessageType};
-use super::value::{Value, scalars};
-use crate::message::Decode;
+use crate::message::DynamicMessage;
+use crate::message_type::{Field, FieldType, MessageType};
+use crate::value::{Value, scalars};
 
 /// Number of elements for which memory is allocated before they are read.
 const AHEAD_MAX: usize = 1024;
 
-/// The seed that decodes messages of a type.
-#[derive(Clone)]
-pub(crate) struct DynamicSeed(pub(super) MessageType);
+/// The seed with which serde decodes messages of a type. Cheap to clone.
+///
+/// Lengths in the input are not trusted: they are checked against bounds, and memory is allocated as elements arrive.
+#[derive(Clone, Debug)]
+pub struct DynamicSeed(MessageType);
 
-impl Decode for DynamicSeed {
-    type Message = DynamicMessage;
-
-    fn decode(&self, payload: &bytes::Bytes) -> Result<DynamicMessage, PayloadError> {
-        from_payload_with(payload, self.clone())
+impl DynamicSeed {
+    /// Returns the seed of a type.
+    #[must_use]
+    pub fn new(message_type: &MessageType) -> Self {
+        Self(message_type.clone())
     }
 }
 

@@ -2,16 +2,16 @@
 
 use std::str::FromStr;
 
-use super::message::DynamicMessage;
-use super::message_type::FieldType;
-use super::value::{Value, scalars};
+use crate::message::DynamicMessage;
+use crate::message_type::FieldType;
+use crate::value::{Value, scalars};
 
 macro_rules! of_scalars {
     ($($one:ident $many:ident $rust:ident $name:literal,)*) => {
         impl FieldType {
             /// Returns the default of a field whose description has the text `text`. ROS 2 does not specify how
             /// defaults are written, so a text that cannot be read counts as no default.
-            pub(super) fn default_value(&self, text: &str) -> Value {
+            pub(crate) fn default_value(&self, text: &str) -> Value {
                 match self {
                     $(Self::$one => Value::$one(scalar(text).unwrap_or_default()),)*
                     Self::String { max } => {

@@ -5,11 +5,13 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use hiroz_schema as schema;
+use rospin_msgs::type_description_interfaces::msg::{self as wire, IndividualTypeDescription, TypeDescription};
+use rospin_wire::{Message, TypeName};
 
-use super::error::MessageTypeError;
-use crate::interfaces::HAVE_HASHES;
-use crate::interfaces::type_description_interfaces::{self as wire, IndividualTypeDescription, TypeDescription};
-use crate::names::TypeName;
+use crate::error::MessageTypeError;
+
+/// False if this is built for Humble, whose types have no hash.
+const HAVE_HASHES: bool = TypeDescription::TYPE_HASH.is_some();
 
 /// Type of a message, checked once: the types of all fields are known. Cheap to clone.
 ///
@@ -44,18 +46,18 @@ struct Definition {
 
 /// The limits of a type.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Size {
+pub(crate) struct Size {
     /// Number of levels that messages nest, including this one.
-    pub(super) depth: usize,
+    pub(crate) depth: usize,
     /// Memory that a message with empty sequences takes, in bytes, approximately.
-    pub(super) memory: usize,
+    pub(crate) memory: usize,
 }
 
 /// A field of a type.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Field {
-    pub(super) name: String,
-    pub(super) field_type: FieldType,
+    pub(crate) name: String,
+    pub(crate) field_type: FieldType,
 }
 
 impl Field {
@@ -147,7 +149,7 @@ impl fmt::Display for FieldType {
 }
 
 impl MessageType {
-    pub(super) fn new(name: TypeName, fields: Vec<Field>, described: IndividualTypeDescription, size: Size) -> Self {
+    pub(crate) fn new(name: TypeName, fields: Vec<Field>, described: IndividualTypeDescription, size: Size) -> Self {
         let definition = Arc::new(Definition { name, fields, described, size, hash: OnceLock::new() });
         Self { definition, announces_hash: HAVE_HASHES }
     }
@@ -176,12 +178,12 @@ impl MessageType {
         self.position(name).map(|at| &self.fields()[at])
     }
 
-    pub(super) fn position(&self, name: &str) -> Option<usize> {
+    pub(crate) fn position(&self, name: &str) -> Option<usize> {
         self.fields().iter().position(|field| field.name == name)
     }
 
     /// Returns the default of a field as text, as the description has it.
-    pub(super) fn default_text(&self, at: usize) -> &str {
+    pub(crate) fn default_text(&self, at: usize) -> &str {
         self.definition.described.fields.get(at).map_or("", |field| &field.default_value)
     }
 
@@ -217,10 +219,10 @@ impl MessageType {
     }
 
     /// Returns the type for topics whose other ends have no hash: those of nodes on Humble, and of Rust types without a
-    /// [`TYPE_HASH`](crate::Message::TYPE_HASH). Over Zenoh, publishers and subscriptions meet if both announce the same hash or none;
+    /// [`TYPE_HASH`](rospin_wire::Message::TYPE_HASH). Over Zenoh, publishers and subscriptions meet if both announce the same hash or none;
     /// over DDS they meet anyway.
     ///
-    /// Types that [`message_type_of`](crate::Node::message_type_of) returns announce what the publisher does. Other types announce no
+    /// Types that a node's `message_type_of` returns announce what the publisher does. Other types announce no
     /// hash if the program is built for Humble (`ROS_DISTRO`). [`hash`](Self::hash) returns the same, and types are compared by
     /// it, announced or not.
     #[must_use]
@@ -228,25 +230,27 @@ impl MessageType {
         Self { announces_hash: false, ..self }
     }
 
-    /// Returns the type for topics whose other ends have its hash.
-    pub(super) fn with_hash(self) -> Self {
+    /// Returns the type for topics whose other ends have its hash, see [`without_hash`](Self::without_hash).
+    #[must_use]
+    pub fn with_hash(self) -> Self {
         Self { announces_hash: true, ..self }
     }
 
-    /// Returns the name with the hash, as ends of the type announce it.
-    pub(crate) fn type_name(&self) -> TypeName {
+    /// Returns the name as ends of the type announce it: with the hash, or [without](Self::without_hash). Allocates.
+    #[must_use]
+    pub fn type_name(&self) -> TypeName {
         let name = self.definition.name.clone().with_definition(self.hash().to_owned());
         if self.announces_hash { name.with_hash(self.hash().to_owned()) } else { name }
     }
 
-    pub(super) fn size(&self) -> Size {
+    pub(crate) fn size(&self) -> Size {
         self.definition.size
     }
 }
 
 impl FieldType {
     /// Returns the type of the message in the field, or of its elements.
-    pub(super) fn nested(&self) -> Option<&MessageType> {
+    pub(crate) fn nested(&self) -> Option<&MessageType> {
         match self {
             Self::Message(message_type) => Some(message_type),
             Self::Array { of, .. } | Self::Sequence { of, .. } => of.nested(),

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use super::message::DynamicMessage;
+use crate::message::DynamicMessage;
 
 /// Calls a macro with every kind of scalar: its variant, the variant of many, its Rust type, its ROS name.
 macro_rules! scalars {
@@ -22,7 +22,7 @@ macro_rules! scalars {
         }
     };
 }
-pub(super) use scalars;
+pub(crate) use scalars;
 
 /// Value of a field. Arrays and sequences share variants; the type has their lengths and bounds.
 ///
@@ -193,7 +193,7 @@ macro_rules! of_scalars {
             }
 
             /// Sets one element, which must exist, to a value of its kind.
-            pub(super) fn set_element(&mut self, index: usize, element: Self) {
+            pub(crate) fn set_element(&mut self, index: usize, element: Self) {
                 match (self, element) {
                     $((Self::$many(values), Self::$one(value)) => values[index] = value,)*
                     (Self::StringArray(values), Self::String(value)) => values[index] = value,

@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::message::DynamicMessage;
-use super::value::{Value, scalars};
+use crate::message::DynamicMessage;
+use crate::value::{Value, scalars};
 
 /// Number of elements and bytes of a field that `{}` shows.
 const SHOWN_MAX: usize = 128;
