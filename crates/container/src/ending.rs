@@ -28,7 +28,7 @@ pub enum Ended {
     },
     /// An executor was halted.
     Halted {
-        /// The executor.
+        /// The name of the executor.
         executor: String,
     },
 }

@@ -39,7 +39,7 @@ pub enum RunError {
     /// An executor could not start to spin, or ended by itself.
     #[error("executor `{executor}`: {source}")]
     Spin {
-        /// The executor.
+        /// The name of the executor.
         executor: String,
         /// The executor's reason.
         source: Box<SpinError>,
@@ -47,7 +47,7 @@ pub enum RunError {
     /// The thread of an executor could not be started.
     #[error("there is no thread for executor `{executor}`: {source}")]
     Thread {
-        /// The executor.
+        /// The name of the executor.
         executor: String,
         /// The operating system's reason.
         source: io::Error,

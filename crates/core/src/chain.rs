@@ -53,7 +53,7 @@ pub enum ChainError {
     /// A chain has no entities.
     #[error("chain `{chain}` has no entities; name them in the order of the data flow")]
     Empty {
-        /// The chain.
+        /// The name of the chain.
         chain: String,
     },
     /// Two chains have the same name.

@@ -22,27 +22,27 @@ pub enum CallError {
     /// No service of that name exists at this moment.
     #[error("there is no service `{service}`; await `Client::wait_for_service` first")]
     Unavailable {
-        /// The service.
+        /// The name of the service.
         service: String,
     },
     /// The request was displaced by newer ones before the service could take it.
     #[error("service `{service}` has too many requests waiting; this one was dropped")]
     QueueFull {
-        /// The service.
+        /// The name of the service.
         service: String,
     },
     /// The service was dropped, or its callback panicked, before it answered.
     #[error("service `{service}` ended without an answer")]
     Unanswered {
-        /// The service.
+        /// The name of the service.
         service: String,
     },
     /// The response did not come [in time](Call::timeout).
     #[error("service `{service}` did not answer within {after:?}")]
     Timeout {
-        /// The service.
+        /// The name of the service.
         service: String,
-        /// The timeout.
+        /// The time that was set with [`Call::timeout`].
         after: Duration,
     },
     /// The callback that awaits the call holds the mutually exclusive group that the service needs, so it would wait for ever. The
@@ -52,7 +52,7 @@ pub enum CallError {
          releases_group_at_await"
     )]
     SameGroup {
-        /// The service.
+        /// The name of the service.
         service: String,
     },
     /// A synchronous callback waits for the call, and the service cannot run before the callback returns. Either both are in one
@@ -62,7 +62,7 @@ pub enum CallError {
          and await the call, or put the service on another executor"
     )]
     InCallback {
-        /// The service.
+        /// The name of the service.
         service: String,
     },
     /// The call would close a cycle of callbacks that wait for each other: the service needs a group whose callback waits, directly
@@ -77,7 +77,7 @@ pub enum CallError {
         list(cycle)
     )]
     Cycle {
-        /// The service.
+        /// The name of the service.
         service: String,
         /// The services that are called on the cycle, this one first. Each is called by a callback that holds the group of the
         /// service before it.
@@ -90,7 +90,7 @@ fn list(services: &[String]) -> String {
     quoted.join(", ")
 }
 
-/// Sends the response to a request. If it is dropped unused, the call ends [unanswered](CallError::Unanswered).
+/// Sender of the response to a request. If it is dropped unused, the call ends [unanswered](CallError::Unanswered).
 #[must_use = "the call ends unanswered if it is dropped"]
 pub struct Reply<Resp> {
     // Dropped before the sender: a caller that has its response must not count as waiting any more.
@@ -146,7 +146,7 @@ enum Outcome<Resp> {
 pub(crate) struct Sent<Resp> {
     receiver: oneshot::Receiver<Result<Resp, CallError>>,
     progress: Arc<Progress>,
-    /// The group that the service needs, unless it is reentrant.
+    /// The group whose callbacks exclude the service's callback; `None` if the service is in a reentrant group.
     needs_group: Option<GroupKey>,
     /// The executor that runs the service, if one does.
     executor: Option<Arc<Shared>>,
@@ -224,7 +224,7 @@ impl<Resp> Sent<Resp> {
         Call { service, outcome: Outcome::Waiting(self) }
     }
 
-    /// Returns the reason why the call can never end, or has timed out; `None` while waiting makes sense.
+    /// Returns the reason why the call can never end, or has timed out; `None` while a response may still come.
     fn hopeless(&mut self, service: &str, cx: &mut TaskContext<'_>) -> Option<CallError> {
         let (service, running) = (|| service.to_owned(), Running::here());
         if holds(self.needs_group) {
@@ -247,7 +247,7 @@ impl<Resp> Sent<Resp> {
                 Poll::Ready(Err(_)) | Poll::Pending => None,
             };
         }
-        // Only calls without a timeout come here. One with a timeout ends by itself, so it closes no cycle.
+        // A call with a timeout has returned above: it ends by itself, so it closes no cycle.
         self.wait_for_group(running, &service()).err().map(|cycle| CallError::Cycle { service: service(), cycle })
     }
 

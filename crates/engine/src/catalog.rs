@@ -8,11 +8,12 @@ use crate::sync::{Mutex, MutexGuard};
 use rospin_scenario::Deployment;
 use rospin_scenario::deployment::{CallbackPlan, ExecutorPlan, GroupPlan};
 
-/// Names that the program has. Closed with the first spin, so that it does not grow with entities that come and go.
+/// Catalog of the program's executors, groups and callbacks. It is closed before the first spin, so that it does not grow with
+/// entities that come and go.
 #[derive(Debug)]
 pub(crate) struct Catalog(Mutex<Option<Program>>);
 
-/// A program as its deployment file is compared with it.
+/// The names in a program, in the form of a deployment, with which its deployment file is compared.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Program {
     /// Executors, groups and callbacks as a deployment file would name them.
@@ -22,7 +23,8 @@ pub(crate) struct Program {
 }
 
 impl Catalog {
-    /// Creates a catalog. Without a deployment file and a template nobody wants it, and it is closed from the beginning.
+    /// Creates a catalog. It is closed from the beginning unless it is wanted, that is, unless there is a deployment file or a
+    /// template to write.
     pub(crate) fn new(is_wanted: bool) -> Self {
         Self(Mutex::new(is_wanted.then(Program::default)))
     }

@@ -15,7 +15,7 @@ pub(crate) const CHANGES_A_STEP: usize = 32;
 /// A change to an executor's state `S`. It runs no user code.
 pub(crate) type Change<S> = Box<dyn FnOnce(&mut S) + Send>;
 
-/// Names a change that was asked for.
+/// Number of a change that was asked for, by which the change can be taken back.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Ticket(u64);
 
@@ -25,7 +25,7 @@ pub(crate) struct Changes<S>(Mutex<Waiting<S>>);
 struct Waiting<S> {
     is_closed: bool,
     tickets: u64,
-    /// In the order of their tickets.
+    /// The changes by their tickets, which is the order in which they were asked for.
     changes: BTreeMap<Ticket, Change<S>>,
 }
 

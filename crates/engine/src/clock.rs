@@ -82,7 +82,8 @@ impl Clock {
         &self.driver
     }
 
-    /// Returns until when a thread may sleep that is next needed at these times.
+    /// Returns the time until which a thread may sleep: to the due time `steady` on the steady clock or `system` on the system
+    /// clock, whichever comes first.
     ///
     /// A thread can sleep on one clock only. The kernel wakes a sleeper on the system clock when that clock is set forward, but
     /// not when it is set back. So a thread that waits for both clocks, or for ROS time that follows the system clock, sleeps on
@@ -133,7 +134,7 @@ impl SystemDue {
         self.due.saturating_since(now)
     }
 
-    /// Returns the earlier of two due times, with the demands of both.
+    /// Returns the earlier of two due times. It follows steps back of the clock if one of the two does.
     pub(crate) fn sooner(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         let (Some(first), Some(second)) = (one, other) else {
             return one.or(other);

@@ -212,14 +212,15 @@ impl Context {
         create()
     }
 
-    /// Returns the list of threads that middlewares have reported. It lives as long as somebody holds it.
+    /// Returns the list of the middlewares that have reported their threads. The list exists as long as somebody holds it.
     #[must_use]
     pub fn foreign_threads(&self) -> Arc<ForeignList> {
         self.shared()
     }
 
-    /// Raises the threads of middlewares above the real-time executors: those of the deployment, and one that is scheduled as `own`
-    /// says. Tells once which threads are not above them.
+    /// Gives the threads of middlewares a priority above the real-time executors of the deployment, and above an executor whose
+    /// threads are scheduled as `own` says. Logs a report of threads that are not above them then, or returns it as an error, as
+    /// the deployment file says; the same report comes once.
     pub(crate) fn raise_foreign_threads(&self, own: Option<OsScheduling>) -> Result<(), DeployError> {
         let deployed = self.deployed();
         let highest = own.and_then(foreign::priority).max(deployed.and_then(Deployed::highest_priority));
@@ -250,7 +251,7 @@ impl Context {
         RosTime::new(self.0.clock.clone())
     }
 
-    /// Returns everything that was lost so far, by entity and cause, including losses of entities that are gone.
+    /// Returns the numbers of items that were lost so far, by entity and cause, including losses of entities that are gone.
     #[must_use]
     pub fn losses(&self) -> Vec<Loss> {
         self.0.ledger.losses()

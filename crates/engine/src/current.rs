@@ -24,12 +24,12 @@ impl Running {
     /// No callback: for example, the future that a spin waits for.
     const NOTHING: Self = Self(0);
 
-    /// Creates the word for a synchronous callback of that group; `None` if the group is reentrant.
+    /// Creates the word for a synchronous callback of `group`, which is `None` if the group is reentrant.
     pub(crate) fn synchronous(group: Option<GroupKey>) -> Self {
         Self(address(group) | IS_SYNCHRONOUS)
     }
 
-    /// Creates the word for an asynchronous callback that holds that group while it waits; `None` if it holds none.
+    /// Creates the word for an asynchronous callback that holds the group `holds` while it waits, or no group if that is `None`.
     pub(crate) fn asynchronous(holds: Option<GroupKey>) -> Self {
         Self(address(holds))
     }
@@ -60,7 +60,7 @@ fn address(group: Option<GroupKey>) -> usize {
 }
 
 crate::sync::thread_local! {
-    /// A [`Running`].
+    /// The callback that this thread runs, as the word of a [`Running`].
     static RUNNING: Cell<usize> = const { Cell::new(0) };
     /// Calls that the running callback waits for.
     static WAITS: RefCell<Vec<Arc<Wait>>> = const { RefCell::new(Vec::new()) };
@@ -72,7 +72,7 @@ pub(crate) fn holds(group: Option<GroupKey>) -> bool {
     group.is_some() && Running::here().group() == group
 }
 
-/// Restores the callback that the thread ran before when it is dropped.
+/// Guard that, when it is dropped, restores the callback that the thread ran before.
 #[must_use]
 pub(crate) struct Entered(usize);
 
@@ -131,7 +131,7 @@ fn take_noted() -> Vec<Arc<Wait>> {
     WAITS.with(|waits| std::mem::take(&mut *waits.borrow_mut()))
 }
 
-/// A thread's place in a spin.
+/// A thread's part in a spin: the executor that it spins, and the number of threads that do so.
 #[derive(Clone)]
 pub(crate) struct Seat {
     pub(crate) executor: Arc<Shared>,
@@ -158,7 +158,7 @@ impl Seat {
     }
 }
 
-/// Restores the seat that the thread had before when it is dropped.
+/// Guard that, when it is dropped, restores the seat that the thread had before.
 #[must_use]
 pub(crate) struct Seated {
     former: Option<Seat>,

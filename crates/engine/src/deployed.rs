@@ -25,7 +25,7 @@ pub enum DeployError {
     Unknown {
         /// The unknown executor, group or callback.
         what: String,
-        /// The names that the program has.
+        /// The program's names of that kind, separated by commas.
         known: String,
     },
     /// A chain of the file leads through a timer, which receives no data.
@@ -33,11 +33,11 @@ pub enum DeployError {
         "chain `{chain}`: `{timer}` is a timer and takes nothing from `{from}`; let a chain of its own start there"
     )]
     Timer {
-        /// The chain.
+        /// The name of the chain.
         chain: String,
-        /// The callback before the timer.
+        /// The callback that precedes the timer in the chain.
         from: String,
-        /// The timer.
+        /// The name of the timer.
         timer: String,
     },
     /// Patterns of the file contradict each other.
@@ -46,9 +46,9 @@ pub enum DeployError {
     /// The file names a core that the machine does not have.
     #[error("the deployment puts {what} on core {missing}, which this machine does not have; choose from {online}")]
     Core {
-        /// Executor or thread that should run there.
+        /// Executor or thread that the file puts on these cores.
         what: String,
-        /// Cores that are missing.
+        /// Cores that the file names for it and that the machine does not have.
         missing: CoreSet,
         /// The cores that the machine has.
         online: CoreSet,
@@ -59,9 +59,9 @@ pub enum DeployError {
     /// The template cannot be written.
     #[error("cannot write the deployment template {}: {source}", .path.display())]
     Template {
-        /// The file.
+        /// The path of the template.
         path: PathBuf,
-        /// The reason.
+        /// The error of writing the template.
         source: io::Error,
     },
 }
@@ -111,7 +111,8 @@ impl Deployed {
     /// Returns the name of the executor that the file puts the group on, if it names one.
     pub(crate) fn executor_of(&self, node: &str, group: &str) -> Option<String> {
         self.plan.executor_of(node, group).unwrap_or_else(|contradiction| {
-            // At the beginning of the first spin, this is an error. Later, there is only this warning.
+            // At the beginning of the first spin, a contradiction is an error. For groups that are created later, it is only this
+            // warning.
             log::warn!(target: "rospin", "{contradiction}; it stays where the program puts it");
             None
         })
@@ -119,8 +120,8 @@ impl Deployed {
 
     // ---- callbacks ----
 
-    /// Returns the file's settings for the entity of that name. A priority of its own takes precedence over one that follows from
-    /// chains.
+    /// Returns the file's settings for the entity of that name. A priority that the file gives to the entity itself takes
+    /// precedence over one that follows from chains.
     pub(crate) fn callback(&self, name: &str) -> CallbackPlan {
         let mut plan = self.plan.callback(name).cloned().unwrap_or_else(|| CallbackPlan::new(name));
         let of_chains = || self.chains.get(name).map(|Priority(priority)| priority);
@@ -173,7 +174,8 @@ impl Deployed {
         Ok(())
     }
 
-    /// Refuses chains that go on through a timer, and warns of deadlines that no priority serves.
+    /// Refuses chains that go on through a timer. If the file has chains, warns of callbacks with a deadline that neither a chain
+    /// nor a setting gives a priority.
     fn check_chains(&self, program: &Program) -> Result<(), DeployError> {
         for chain in &self.plan.chains {
             let mut links = chain.callbacks.windows(2);
@@ -223,8 +225,8 @@ impl Deployed {
 
     // ---- other threads ----
 
-    /// Gives the threads that are there the settings of the file, except threads of executors. `executors` has the names of the
-    /// program's executors.
+    /// Gives the process's threads the settings that the file has for their names, except the main thread, the calling thread and
+    /// threads of executors. `executors` has the names of the program's executors.
     pub(crate) fn set_up_threads(&self, executors: &[String]) -> Result<(), DeployError> {
         if self.plan.threads.is_empty() {
             return Ok(());
@@ -245,7 +247,8 @@ impl Deployed {
         Ok(())
     }
 
-    /// Returns true if a thread of that name belongs to an executor: `control`, `control-1`. The kernel cuts names off.
+    /// Returns true if a thread of that name belongs to an executor: for the executor `control`, `control` or `control-1`. The
+    /// kernel cuts off long names of threads.
     fn is_executors(&self, executors: &[String], thread: &str) -> bool {
         let is_of = |executor: &str| {
             let rest = thread.strip_prefix(&cut_off(executor));
@@ -255,15 +258,15 @@ impl Deployed {
         self.plan.executors.iter().any(|plan| is_of(&plan.name)) || executors.iter().any(|executor| is_of(executor))
     }
 
-    /// Returns the options of threads called `name`, for one that is about to create them: as the file says, or else above all
-    /// executors of the file that are real-time.
+    /// Returns the options for threads called `name`, for a caller that is about to start them. They are those of the file's line
+    /// for that name, or else a priority above the file's real-time executors.
     pub(crate) fn thread(&self, name: &str) -> ThreadOptions {
         let above =
             || self.highest_priority().map(foreign::above).unwrap_or_default().on_shortfall(self.on_shortfall());
         self.plan.thread(name).map_or_else(above, |plan| self.thread_options(plan))
     }
 
-    /// True if the file has a line for threads of that name.
+    /// Returns true if the file has a line for threads of that name.
     pub(crate) fn names_thread(&self, name: &str) -> bool {
         self.plan.thread(name).is_some()
     }
@@ -273,7 +276,7 @@ impl Deployed {
         self.plan.executors.iter().filter_map(|plan| plan.scheduling.and_then(foreign::priority)).max()
     }
 
-    /// Tells that something could not be had, or makes it an error, as the file says.
+    /// Logs the message about a setting that could not be had, or returns it as an error, as the file's `on_shortfall` says.
     pub(crate) fn shortfall(&self, message: String) -> Result<(), DeployError> {
         self.react(self.plan.on_shortfall, message)
     }
@@ -308,7 +311,8 @@ fn with_placement(
     if cores.is_empty() { options } else { options.cores(CoreSet::new(cores.iter().copied())) }
 }
 
-/// Applies the plan to the options. Settings that the plan does not name stay as the program has them.
+/// Applies a deployment file's plan of an executor to the executor's options. Settings that the plan does not name stay as the
+/// program has them.
 fn apply_plan(mut options: ExecutorOptions, plan: &ExecutorPlan, on_shortfall: OnShortfall) -> ExecutorOptions {
     if let Some(Ok(policy)) = plan.policy.as_deref().map(rospin_core::policy::by_name) {
         options = options.boxed_policy(policy);

@@ -41,9 +41,9 @@ struct Outline<'a> {
     name: String,
     losses: Arc<LossCounters>,
     timer: Option<NewTimer>,
-    /// Ends the source's input as soon as the handle is dropped.
+    /// Function that ends the source's input as soon as the handle is dropped.
     closer: Option<Closer>,
-    /// `None` for a timer, which has no source that notifies.
+    /// Signal that the source notifies by; `None` for a timer, which has no source that notifies.
     signal: Option<Arc<Signal>>,
 }
 
@@ -182,7 +182,8 @@ impl<'a> Draft<'a, Attached<JumpSource>> {
         let hook = driver.add_hook(threshold);
         let source = JumpSource::new(Arc::clone(&driver), hook);
         let take = attach_own(source, &signal);
-        // Unhooks at once: time must not wait until the executor has removed the entity.
+        // The closer removes the jump callback from the driver at once: ROS time must not wait until the executor has removed the
+        // entity.
         outline.closer = Some(Box::new(move || driver.unhook(hook)));
         Ok(Self { outline, take })
     }

@@ -10,14 +10,14 @@ use crate::membership::{Membership, TimerShared};
 use crate::source::Closer;
 use crate::state::State;
 
-/// Part that all handles have in common.
+/// Part that the handles of all kinds of entities have in common.
 pub(crate) struct EntityHandle {
     /// Keeps the group alive.
     pub(crate) group: Arc<GroupCore>,
     pub(crate) name: String,
     pub(crate) losses: Arc<LossCounters>,
     pub(crate) membership: Arc<Membership>,
-    /// Names the change that has the executor add the entity.
+    /// Ticket of the change that adds the entity to its executor.
     pub(crate) addition: Option<Ticket>,
     pub(crate) closer: Option<Closer>,
     /// The timer's shared part, if the entity is a timer.
@@ -49,7 +49,8 @@ impl Drop for EntityHandle {
                 }
             });
         }
-        // The removal was submitted first: between the two steps, the timer must not fire as if it had not been cancelled.
+        // The removal was submitted first. If the timer's request were taken back before that, the timer could fire in between
+        // although its handle had cancelled it.
         if let Some(ticket) = self.timer.as_ref().and_then(|timer| timer.take_ticket()) {
             executor.take_back(ticket);
         }

@@ -15,7 +15,7 @@ pub enum TimerError {
     /// The period is zero, so that the timer would always be due.
     #[error("timer `{timer}` has a period of zero; give it a positive one, or make it a one-shot")]
     ZeroPeriod {
-        /// The timer.
+        /// The name of the timer.
         timer: String,
     },
     /// The group was removed, or its executor dropped.

@@ -41,7 +41,7 @@ use crate::spin::{SpinEnd, SpinError};
 #[derive(Debug)]
 pub struct Executor {
     solo: Solo,
-    /// The executors that only the deployment file knows, which spin along. Dropped after this one.
+    /// The executors that only the deployment file names, which spin along with this one. They are dropped after this one.
     companions: Option<Arc<Companions>>,
 }
 
@@ -88,7 +88,8 @@ impl Executor {
         self.along(options, || self.solo.spin(options))
     }
 
-    /// Spins by `spin`, with everything that the deployment file adds to it.
+    /// Runs `spin` after the deployment file was checked and its settings for threads were applied. The executors that only the
+    /// file names spin along.
     fn along<R>(&self, options: SpinOptions, spin: impl FnOnce() -> Result<R, SpinError>) -> Result<R, SpinError> {
         let leader = self.solo.handle();
         let context = &leader.context;
@@ -132,8 +133,8 @@ impl Executor {
     /// Returns when the executor's next timer or sleeper is due, as a time on the steady clock, or `None` if none waits. Timers and
     /// sleepers on ROS time count only while it follows the system clock.
     ///
-    /// Tests move a [`ManualClock`](crate::ManualClock) there. Waits for the end of a spin that another thread is in; never call it
-    /// from a callback.
+    /// Tests move a [`ManualClock`](crate::ManualClock) to that time. This call waits for the end of a spin that another thread
+    /// is in; never call it from a callback.
     #[must_use]
     pub fn next_due(&self) -> Option<Instant> {
         self.solo.next_due()

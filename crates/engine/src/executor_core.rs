@@ -14,7 +14,7 @@ use crate::state::State;
 /// The most times that a thread which ends a spin looks for changes that others asked for just then.
 const LOOKS_AT_THE_END: usize = 16;
 
-/// An executor, as its handles and its dispatch loop have it.
+/// An executor: the part that any thread may touch, its state, and the changes to the state that are still to be made.
 pub(crate) struct ExecutorCore {
     pub(crate) shared: Arc<Shared>,
     changes: Changes<State>,
@@ -87,7 +87,8 @@ impl ExecutorCore {
         Some(result)
     }
 
-    /// Does the same, but waits for other threads that have the state for a moment. Returns `None` if the executor spins.
+    /// Makes the changes that were submitted, then runs `f` on the state. Waits for a thread that has the state for a moment, but
+    /// returns `None` if the executor spins.
     pub(crate) fn wait_for_idle_state<R>(&self, mut f: impl FnMut(&mut State) -> R) -> Option<R> {
         loop {
             let result = self.with_idle_state(&mut f);
@@ -142,7 +143,7 @@ impl ExecutorCore {
         self.changes.is_closed()
     }
 
-    /// Ends the executor: drops all callbacks and payloads. Signals that are still around do nothing.
+    /// Ends the executor: drops all callbacks and payloads. Signals that sources and wakers still have do nothing from then on.
     pub(crate) fn close(&self) {
         if self.shared.is_copy() {
             return;

@@ -3,7 +3,7 @@
 //! Where executors are real-time, the threads of their middleware are set to run before all callbacks, unless a deployment file has a
 //! `[[thread]]` line for them: as soon as they are started ([`Context::start_threads`](crate::Context::start_threads)), and again, by name, when an executor begins
 //! to spin. All of a middleware's threads are raised, not only those that carry messages: they share locks that inherit no priority.
-//! If a thread cannot be raised, or the file says otherwise, that is told in the `log` crate, once.
+//! If a thread cannot be raised, or the file has another setting for it, that is logged once.
 
 use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -70,7 +70,7 @@ pub struct ForeignList(Mutex<Known>);
 #[derive(Debug, Default)]
 struct Known {
     of: Vec<ForeignThreads>,
-    /// The last thing that was told, so that it is told once.
+    /// The last report of threads that are not above the executors, so that the same report is not returned again.
     told: String,
 }
 
@@ -80,8 +80,9 @@ impl ForeignList {
         self.lock().of.push(threads);
     }
 
-    /// Raises the threads above executors of up to the priority `highest`, but for those of which the deployment says something else.
-    /// Returns which threads are not above them then, unless that has been told; and whether a right is missing.
+    /// Gives the threads a priority above executors of up to the priority `highest`, except threads that `is_planned` says have a
+    /// line in the deployment file. Returns a report of the threads that are not above them after that, with true if one of them
+    /// has no line, so that a right is missing. Returns `None` if there are none, or if the report is the last one again.
     pub(crate) fn raise(&self, highest: u8, is_planned: impl Fn(&str) -> bool) -> Option<(String, bool)> {
         let late = self.late(highest, is_planned);
         let told = describe(&late, highest)?;
@@ -125,7 +126,7 @@ impl ForeignList {
     }
 }
 
-/// Thread whose priority is not above the executors'.
+/// Middleware's thread whose priority is not above the executors'.
 #[derive(Clone, Debug)]
 struct Late {
     middleware: &'static str,
@@ -136,13 +137,14 @@ struct Late {
     is_planned: bool,
 }
 
-/// Returns the options of threads that run before all executors of up to that priority.
+/// Returns options that place a thread above executors of up to the priority `highest`, at [`HIGHEST`] at most.
 pub(crate) fn above(highest: u8) -> ThreadOptions {
     let priority = highest.saturating_add(1).min(HIGHEST);
     ThreadOptions::new().inherited().scheduling(OsScheduling::Fifo { priority })
 }
 
-/// Returns the priority of a thread among real-time ones; that of a reservation is as if it were the highest below the watchdogs.
+/// Returns the real-time priority of a thread; `None` if it is an ordinary thread. A reservation (`SCHED_DEADLINE`) counts as the
+/// highest priority that a middleware's thread can still be above.
 pub(crate) fn priority(scheduling: OsScheduling) -> Option<u8> {
     match scheduling {
         OsScheduling::Fifo { priority } | OsScheduling::RoundRobin { priority } => Some(priority),
@@ -156,7 +158,7 @@ fn is_above(has: OsScheduling, highest: u8) -> bool {
     matches!(has, OsScheduling::Deadline { .. }) || priority(has).is_some_and(|has| has > highest || has >= HIGHEST)
 }
 
-/// Says which threads are late and why; `None` if none is.
+/// Returns a text that says which threads are not above the executors, and why; `None` if `late` is empty.
 fn describe(late: &[Late], highest: u8) -> Option<String> {
     // The report names a thread that carries messages, if there is one.
     let first = late.iter().find(|thread| thread.role == ThreadRole::Carries).or(late.first())?;
@@ -221,7 +223,7 @@ mod tests {
         assert_eq!(describe(&[], 20), None);
     }
 
-    /// With the rights for it the thread is raised; without them it is told, which is the same path up to the kernel's word.
+    /// With the rights for it, the thread is raised; without them, the report names it. The test accepts both.
     #[test]
     fn a_thread_is_raised_above_a_real_time_executor_or_told_of() {
         let known = ForeignList::default();

@@ -15,7 +15,7 @@ use crate::incident::Failures;
 use crate::options::GroupOptions;
 use crate::waits::GroupKey;
 
-/// A group, as its handles and entities share it. The group lives as long as one of them.
+/// The part of a group that its handles and entities share. The group lives as long as one of them.
 pub(crate) struct GroupCore {
     pub(crate) name: String,
     pub(crate) kind: GroupKind,
@@ -24,7 +24,7 @@ pub(crate) struct GroupCore {
     pub(crate) context: Context,
     pub(crate) threads: u16,
     unnamed: AtomicUsize,
-    /// Names the change that has the executor add the group.
+    /// Ticket of the change that adds the group to its executor.
     addition: Option<Ticket>,
     removed: AtomicBool,
 }

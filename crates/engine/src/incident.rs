@@ -68,7 +68,7 @@ pub(crate) fn log_incident(incident: &Incident) {
 #[derive(Clone)]
 pub struct Failures {
     report: Reporter,
-    /// The executor, the group and the entity.
+    /// The names of the executor, the group and the entity.
     of: Arc<(String, String, String)>,
 }
 
@@ -102,7 +102,8 @@ pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
     }
 }
 
-/// Runs user code that is no callback. A panic in it, which the panic hook has reported, must not take the executor down.
+/// Runs user code other than a callback. Returns `None` if it panicked: the panic hook has reported that, and it must not take
+/// the executor down.
 pub(crate) fn contain<R>(user_code: impl FnOnce() -> R) -> Option<R> {
     match catch_unwind(AssertUnwindSafe(user_code)) {
         Ok(result) => Some(result),

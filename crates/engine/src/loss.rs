@@ -73,9 +73,9 @@ impl fmt::Display for LossCause {
 pub struct Loss {
     /// The entity's name.
     pub entity: String,
-    /// The cause.
+    /// The cause of the losses.
     pub cause: LossCause,
-    /// The number of items.
+    /// The number of items that were lost.
     pub count: u64,
 }
 
@@ -85,9 +85,9 @@ type Counts = [AtomicU64; LossCause::ALL.len()];
 #[derive(Debug)]
 pub(crate) struct LossCounters {
     entity: String,
-    /// The name that its losses are kept under after it is gone.
+    /// The name under which the entity's losses are kept after the entity is gone.
     retire_as: String,
-    /// The number in the ledger.
+    /// The number of these counters in the ledger.
     number: u64,
     counts: Counts,
     /// True while there are `watchers`. It is read without their lock.
@@ -96,7 +96,7 @@ pub(crate) struct LossCounters {
     ledger: Weak<Ledger>,
 }
 
-/// The waker of those who watch, under a number by which it is removed.
+/// Waker of one who watches the losses, with the number by which it is removed.
 #[derive(Debug)]
 struct Watcher {
     number: u64,
@@ -178,7 +178,7 @@ pub(crate) struct Ledger {
 
 #[derive(Debug, Default)]
 struct Book {
-    /// By number, so that counters are removed without a search.
+    /// The counters of entities that are not gone, by number, so that they are removed without a search.
     live: HashMap<u64, Weak<LossCounters>>,
     numbers: u64,
     retired: BTreeMap<(String, LossCause), u64>,

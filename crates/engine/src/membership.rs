@@ -10,7 +10,7 @@ use rospin_core::{ClockKind, EntityId, Instant};
 use crate::changes::Ticket;
 use crate::shared::Shared;
 
-/// An entity, as its handle and its executor share it.
+/// The data of an entity that its handle and its executor share.
 pub(crate) struct Membership {
     pub(crate) executor: Arc<Shared>,
     /// Set once the executor has added the entity.
@@ -44,12 +44,12 @@ impl Membership {
     }
 }
 
-/// A timer, as its handle and its executor share it.
+/// The data of a timer that its handle and its executor share.
 #[derive(Debug)]
 pub(crate) struct TimerShared {
     pub(crate) clock: ClockKind,
     pub(crate) is_periodic: bool,
-    /// The due time as the executor last noted it, [`NEVER`] if there is none.
+    /// The due time that the executor noted last, in nanoseconds on the timer's clock; [`NEVER`] if there is none.
     due_ns: AtomicU64,
     pub(crate) settings: Mutex<TimerSettings>,
 }
@@ -62,7 +62,7 @@ pub(crate) struct TimerSettings {
     pub(crate) is_cancelled: bool,
     /// The last request. It replaces earlier ones, so that requests cannot pile up.
     pub(crate) request: Option<TimerRequest>,
-    /// Names the change that has the executor deal with the request.
+    /// Ticket of the change with which the executor deals with the request.
     pub(crate) ticket: Option<Ticket>,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct TimerSettings {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TimerRequest {
     Cancel,
-    /// Makes the timer due `wait` after `now`, which was read on the timer's clock in that turn of ROS time.
+    /// Makes the timer due `wait` after `now`, which was read on the timer's clock in the turn `turn` of ROS time.
     Restart {
         wait: Duration,
         now: Instant,

@@ -217,7 +217,7 @@ pub struct SubscriptionOptions {
     pub(crate) depth: usize,
     pub(crate) transient_local: bool,
     pub(crate) demands: Guarantees,
-    /// `None`: the context's own.
+    /// Namespace of the topic; `None` for the context's own.
     pub(crate) topics: Option<Topics>,
 }
 
@@ -281,7 +281,7 @@ pub struct PublisherOptions {
     /// The number of messages that are kept for late subscriptions.
     pub(crate) latched: usize,
     pub(crate) promises: Guarantees,
-    /// `None`: the context's own.
+    /// Namespace of the topic; `None` for the context's own.
     pub(crate) topics: Option<Topics>,
 }
 

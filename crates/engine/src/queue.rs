@@ -100,8 +100,8 @@ impl<T: Send + Sync + 'static> Queue<T> {
     }
 }
 
-/// A queue can become the source of an entity, for example of one that filters it. Its losses are the entity's then, those of before
-/// included.
+/// A queue can become the source of an entity, for example of one that filters it. From then on its losses count as the entity's,
+/// also those from before.
 impl<T: Send + Sync + 'static> Source for Queue<T> {
     type Item = Arc<T>;
     type Attachment = ();

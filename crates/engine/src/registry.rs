@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::{Arc, Weak};
 
-/// The name is in use for another type.
+/// Error of a name that is in use for values of another type: of a topic with other messages, or of a service with other requests
+/// and responses.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("`{name}` is in use for {existing}, so it cannot be used for {requested}")]
 pub struct TypeMismatch {
@@ -37,7 +38,8 @@ pub(crate) struct Name {
 }
 
 impl Registry {
-    /// Returns the `V` under `name`; `make` creates it if there is none. `T` is the type that users know it by.
+    /// Returns the value of type `V` under `name`. If the name has no value, `make` creates one. `T` is the type that error
+    /// messages show for the value.
     ///
     /// Takes logarithmic time. `make` runs without the lock, and its result may be dropped if another thread was faster. A value that
     /// does not keep its [`Name`] leaves an entry behind.

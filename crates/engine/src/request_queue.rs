@@ -56,7 +56,7 @@ impl<Req: Send + 'static, Resp: Send + 'static> RequestQueue<Req, Resp> {
     }
 }
 
-/// A queue can become the source of an entity. From then on its losses are the entity's.
+/// A queue can become the source of an entity. From then on its losses count as the entity's.
 impl<Req: Send + 'static, Resp: Send + 'static> Source for RequestQueue<Req, Resp> {
     type Item = (Req, Reply<Resp>);
     type Attachment = ();

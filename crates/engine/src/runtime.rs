@@ -15,7 +15,7 @@ mod with_tokio {
 
     use tokio::runtime::{Builder, Handle};
 
-    /// The user's runtime, or one of rospin's own, which is started when it is first needed.
+    /// The user's Tokio runtime, or else one of rospin's own, which is started when it is first needed.
     #[derive(Debug, Default)]
     pub(crate) struct Runtime {
         users: Option<Handle>,
@@ -50,7 +50,7 @@ mod with_tokio {
             Ok(())
         }
 
-        /// Runs `f` inside the context.
+        /// Runs `f` in the context of the runtime.
         pub(crate) fn run<R>(&self, f: impl FnOnce() -> R) -> R {
             let own = || self.own.get().and_then(|own| own.0.as_ref()).map(|runtime| runtime.handle().clone());
             let handle = self.users.clone().or_else(own);

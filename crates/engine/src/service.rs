@@ -31,7 +31,7 @@ pub enum ServiceError {
     /// Another service of that name exists.
     #[error("service `{service}` exists already; drop the other one first")]
     Duplicate {
-        /// The service.
+        /// The name of the service.
         service: String,
     },
 }
@@ -59,7 +59,7 @@ struct EndpointState<Req, Resp> {
     server: Option<Server<Req, Resp>>,
     /// The number of services of this name so far.
     servers: u64,
-    /// Clients that wait for a service.
+    /// Tasks that wait until the service exists.
     waiters: Waiters,
 }
 
@@ -68,7 +68,7 @@ struct Server<Req, Resp> {
     producer: Producer<Box<Request<Req, Resp>>>,
     notifier: Option<Notifier>,
     losses: Arc<LossCounters>,
-    /// The group that the callback needs; `None` if it is reentrant.
+    /// The group whose callbacks exclude the service's callback; `None` if the service is in a reentrant group.
     needs_group: Option<GroupKey>,
 }
 
@@ -84,7 +84,7 @@ impl<Req: Send + 'static, Resp: Send + 'static> Endpoint<Req, Resp> {
         self.state.lock()
     }
 
-    /// Ends the service with that number, if it has not ended yet.
+    /// Ends the service that has the number `id`, if it has not ended yet.
     fn close(&self, id: u64) {
         let server = self.lock().server.take_if(|server| server.id == id);
         drop(server);
@@ -207,7 +207,7 @@ impl<Req: Send + 'static, Resp: Send + 'static> fmt::Debug for Client<Req, Resp>
     }
 }
 
-/// A service's end of its endpoint.
+/// The service's end of an [`Endpoint`], from which its requests are taken.
 pub(crate) struct ServiceSource<Req: Send + 'static, Resp: Send + 'static> {
     endpoint: Arc<Endpoint<Req, Resp>>,
     id: u64,
@@ -246,14 +246,14 @@ impl<Req: Send + 'static, Resp: Send + 'static> ServiceSource<Req, Resp> {
 }
 
 impl<Req: Send + 'static, Resp: Send + 'static> ServiceSource<Req, Resp> {
-    /// Takes the oldest request, with the sender of its response, which may come from anywhere.
+    /// Takes the oldest request, with the sender of its response. From now on any thread may send the response.
     pub(crate) fn take(&mut self) -> Option<(Req, Reply<Resp>)> {
         let (request, reply) = self.consumer.pop()?.open();
         reply.leaves();
         Some((request, reply))
     }
 
-    /// Sets the counters for losses from now on.
+    /// Sets the counters that count losses from now on.
     pub(crate) fn set_losses(&mut self, losses: Arc<LossCounters>) {
         if let Some(server) = self.endpoint.lock().server.as_mut().filter(|server| server.id == self.id) {
             server.losses = Arc::clone(&losses);

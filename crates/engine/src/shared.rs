@@ -41,9 +41,10 @@ pub(crate) struct Shared {
     pub(crate) sleeps: Sleeps,
     /// True once the executor has had a jump callback.
     has_jump_callbacks: AtomicBool,
-    /// True if something besides the inbox wants attention: a change, or a clock that was moved.
+    /// True if a thread of the executor must look at something besides the inbox: a change that was submitted, or a clock that
+    /// was moved.
     pub(crate) news: AtomicBool,
-    /// True if another thread has called one that has nothing to do.
+    /// True from a call for an idle thread until a thread looks for work. Used only if idle threads poll.
     called: AtomicBool,
     pub(crate) halt: AtomicBool,
     pub(crate) spinning: AtomicBool,
@@ -76,7 +77,7 @@ impl Shared {
         self.bell.parker.unpark_one();
     }
 
-    /// Has a thread look for work that has nothing to do.
+    /// Has an idle thread of the executor look for work.
     pub(crate) fn call_another(&self) {
         if self.busy_poll.is_zero() {
             self.bell.parker.unpark_one();
@@ -87,7 +88,8 @@ impl Shared {
         }
     }
 
-    /// Takes note that a thread has come. If it finds more than it can run, it calls another one itself.
+    /// Ends a call for an idle thread, since the calling thread looks for work now. If it finds more than it can run, it calls
+    /// another thread itself.
     pub(crate) fn answer_call(&self) {
         if self.called.load(Ordering::Relaxed) {
             self.called.store(false, Ordering::Relaxed);

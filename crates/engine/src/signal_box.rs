@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::lock_free::inbox::{BOOK, Book, Flag};
 
-/// Hands out the flags of one executor's inbox, by number.
+/// Allocator of the flags of one executor's inbox, by number.
 #[derive(Default)]
 pub(crate) struct SignalBox(Mutex<Flags>);
 
@@ -17,7 +17,7 @@ struct Flags {
 }
 
 impl SignalBox {
-    /// Returns all books, to drain the inbox by.
+    /// Returns the books that have the executor's flags; a drain of the inbox looks through them.
     pub(crate) fn books(&self) -> Vec<Arc<Book>> {
         self.0.lock().books.clone()
     }

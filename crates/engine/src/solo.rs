@@ -17,10 +17,10 @@ use crate::state::State;
 use crate::sync::Mutex;
 use crate::time_source::TimeListener;
 
-/// An executor that spins alone. Its drop ends it, with all callbacks and payloads.
+/// An executor that spins alone. Dropping it ends the executor, with all callbacks and payloads.
 pub(crate) struct Solo {
     handle: ExecutorHandle,
-    /// Keeps the list of which the executor is a part.
+    /// Keeps the list of the context's executors alive, which has this executor.
     _all: Arc<All>,
 }
 

@@ -193,7 +193,7 @@ pub trait Source: Send + 'static {
     }
 }
 
-/// A function that ends the input of an entity.
+/// A function that ends the input of an entity, see [`Source::closer`].
 pub type Closer = Box<dyn Fn() + Send + Sync>;
 
 /// A [`Stream`] as a source: its waker is the notifier.

@@ -30,7 +30,7 @@ mod turn;
 
 pub use end::{SpinEnd, SpinError};
 
-/// Call of `spin`.
+/// One call of `spin`: the executor, the condition on which the spin ends, and the state that its threads share.
 pub(crate) struct Spin<'a> {
     core: &'a ExecutorCore,
     executor: &'a Arc<Shared>,
@@ -43,7 +43,7 @@ pub(crate) struct Spin<'a> {
     timed_out: AtomicBool,
 }
 
-/// State of one thread, from step to step.
+/// State of one thread of a spin, from step to step.
 struct Seat {
     thread: ThreadIndex,
     /// The run that is under way, or that was not given back yet.
@@ -269,7 +269,7 @@ fn unpark(state: &mut State, thread: ThreadIndex) {
     state.watch = state.watch.filter(|(watcher, _)| *watcher != thread);
 }
 
-/// Marks the executor as not spinning when it is dropped.
+/// Guard that marks the executor as not spinning when it is dropped.
 struct Spinning<'a>(&'a Shared);
 
 impl Drop for Spinning<'_> {

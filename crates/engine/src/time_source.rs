@@ -10,7 +10,7 @@ use rustix::time::ClockId;
 
 use crate::lock_free::dial::Dial;
 
-/// Reads the steady clock and the system clock.
+/// Source of the times of the steady clock and the system clock.
 #[derive(Clone, Debug)]
 pub(crate) enum TimeSource {
     Kernel,
@@ -41,7 +41,7 @@ fn read_kernel(clock: ClockId) -> Instant {
     Instant::from_nanos(seconds.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64))
 }
 
-/// An executor, as the clocks that it follows see it.
+/// Part of an executor that is told when its clocks move.
 pub(crate) trait TimeListener: Send + Sync {
     /// Wakes all threads of the executor: a clock was moved by hand.
     fn clock_moved(&self);

@@ -74,7 +74,7 @@ impl Timer {
         self.shared.is_periodic.then(|| self.shared.settings.lock().wait)
     }
 
-    /// Returns the time on its clock until it is due, and zero if its callback is due to run.
+    /// Returns the time on the timer's clock until the timer is due, and zero if its callback is due to run.
     ///
     /// Returns `None` if the timer will not fire: it was cancelled, or it is a one-shot whose callback has started.
     #[must_use]
@@ -88,7 +88,7 @@ impl Timer {
         Some(due.saturating_since(self.clock().read(self.shared.clock)))
     }
 
-    /// Returns true if its callback is due to run.
+    /// Returns true if the timer's callback is due to run.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.time_until_next_call() == Some(Duration::ZERO)
@@ -136,7 +136,7 @@ impl Timer {
     }
 }
 
-/// Does what the handle asked for.
+/// Cancels or restarts the timer, as its handle requested.
 fn grant(request: TimerRequest, state: &mut State, id: EntityId, clock: &Clock) {
     let TimerRequest::Restart { wait, now, turn } = request else {
         state.scheduler.cancel_timer(id);

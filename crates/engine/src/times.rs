@@ -65,7 +65,7 @@ impl RosWatch {
         self.timers.is_up(dial) || self.sleeps.is_up(dial)
     }
 
-    /// Returns the same for a caller that has just written the dial or the watch.
+    /// Returns the same as [`is_up`](Self::is_up), for a caller that has just written the dial or the watch of the timers.
     pub(crate) fn is_up_now(&self, dial: &Dial) -> bool {
         self.timers.is_up_now(dial) || self.sleeps.is_up(dial)
     }

@@ -8,7 +8,7 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-/// Names a mutually exclusive group: the address of something that lives as long as the group.
+/// Identifier of a mutually exclusive group: the address of data that live as long as the group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct GroupKey(NonZeroUsize);
 
@@ -49,7 +49,7 @@ impl Progress {
     }
 }
 
-/// Tells the caller when it is dropped that it need not wait any more.
+/// Guard that, when it is dropped, tells the caller of a service that it need not wait any more.
 pub(crate) struct Answered(Arc<Progress>);
 
 impl Answered {
@@ -69,11 +69,11 @@ impl Drop for Answered {
     }
 }
 
-/// All waits between groups of a context. They are used only if a call without a response is awaited.
+/// All waits between groups of a context. They are used only if a call is awaited that has no response yet.
 #[derive(Default)]
 pub(crate) struct Waits(Mutex<Vec<Arc<Wait>>>);
 
-/// A wait of a group that is held for another group.
+/// Wait of a callback that holds a group and calls a service which needs another group.
 pub(crate) struct Wait {
     holder: GroupKey,
     needs: GroupKey,

@@ -37,7 +37,7 @@ impl Callback {
     }
 }
 
-/// An activation with its callback and payload, lent to a thread, which runs it and gives it back.
+/// An activation with its callback and payload. It is lent to a thread, which runs the callback and returns both.
 pub(crate) struct Run {
     pub(crate) activation: Activation,
     pub(crate) callback: Box<Callback>,

@@ -13,19 +13,19 @@ pub enum AddError {
     /// The group was removed or belongs to another scheduler.
     #[error("`{entity}` names a callback group that is not there (any more); create the group first")]
     UnknownGroup {
-        /// The entity.
+        /// The name of the entity.
         entity: String,
     },
     /// `max_in_flight` is 0, so that the entity could never run.
     #[error("`{entity}` allows no activation at all; max_in_flight must be at least 1")]
     NothingInFlight {
-        /// The entity.
+        /// The name of the entity.
         entity: String,
     },
     /// The timer's period is zero, so that it would always be due.
     #[error("timer `{entity}` has a period of zero; give it a positive one, or none to fire once")]
     ZeroPeriod {
-        /// The entity.
+        /// The name of the entity.
         entity: String,
     },
 }

@@ -150,7 +150,7 @@ pub(crate) struct AsyncBody<P, T: Take, C: Invoke<P, T::Item>> {
     holds: Option<GroupKey>,
     /// The calls that the activation waits for while it holds the group.
     waits: Noted,
-    /// See [`pass_on`].
+    /// Notifier by which further items are [passed on](pass_on); `None` if the entity has one activation at a time.
     more: Option<Notifier>,
     item: PhantomData<fn(T::Item)>,
 }
@@ -199,7 +199,7 @@ impl<P, T: Take, C: Invoke<P, T::Item>> AsyncBody<P, T, C> {
         Ran::Done
     }
 
-    /// Ends the activation.
+    /// Ends the activation: ends its waits and drops its future.
     fn forget(&mut self) {
         self.waits.end();
         self.future = None;

@@ -72,7 +72,7 @@ pub(crate) trait Take: Send + 'static {
     /// Takes an item for an activation that was released at `release`.
     fn take(&mut self, release: Instant) -> Result<Option<Self::Item>, TakeError>;
 
-    /// Returns the contents that are left. Call it before the first take, and after every take that returned an item.
+    /// Returns the contents that the source has left. Call it before the first take, and after every take that returned an item.
     fn pending(&self) -> Pending;
 }
 

@@ -50,7 +50,7 @@ pub(crate) struct SharedBody<T, F> {
     /// One body takes at a time, although several run at once.
     take: Arc<Mutex<T>>,
     callback: Arc<F>,
-    /// See [`pass_on`].
+    /// Notifier by which further items are [passed on](pass_on); `None` if the entity has one activation at a time.
     more: Option<Notifier>,
 }
 

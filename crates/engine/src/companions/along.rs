@@ -9,13 +9,13 @@ use crate::executor_handle::ExecutorHandle;
 use crate::executor_options::{SpinOptions, Until};
 use crate::spin::SpinError;
 
-/// Keeps the companions spinning along with a leader until it is dropped.
+/// Guard that keeps the companions spinning along with a leader until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Along {
     companions: Arc<Companions>,
-    /// `None` once the leader has left.
+    /// The leader; `None` once it has left.
     leader: Option<ExecutorHandle>,
-    /// For a short spin: its deadline, if it has one.
+    /// For a leader's short spin (`spin_once`, `spin_all`): the deadline of that spin, if it has one. `None` for a long spin.
     rest: Option<Option<Instant>>,
 }
 

@@ -54,7 +54,7 @@ impl Companions {
         Some(companions.get(&name, || Solo::new(deployed.adjust(ExecutorOptions::new(&name)), context)))
     }
 
-    /// Enters an executor that the program has created.
+    /// Adds an executor that the program has created.
     pub(crate) fn enter(&self, executor: &ExecutorHandle) {
         let mut program = self.program.lock();
         program.retain(|(core, _)| core.strong_count() > 0);
@@ -88,7 +88,7 @@ impl Companions {
         handle
     }
 
-    /// Gives up the companion called `name` for the program to own, unless it spins.
+    /// Removes and returns the companion called `name`, which the program owns from then on; `None` if there is none or it spins.
     pub(crate) fn adopt(&self, name: &str) -> Option<Solo> {
         let mut state = self.common.lock();
         let is_it = |companion: &Companion| companion.is_called(name) && !companion.is_spinning;
@@ -110,7 +110,8 @@ impl Companions {
     /// A callback of a companion does not wait for the end of the last round.
     ///
     /// # Errors
-    /// The failure of a companion that the other leaders still have to stop for, or that nobody was told of.
+    /// The failure of a companion in this round, for which the other leaders still have to stop. Or the failure of a companion in
+    /// the last round, if that round ended in a companion's callback and no leader has returned the failure.
     fn join(&self, leader: &ExecutorHandle) -> Result<(), SpinError> {
         let mut state = self.common.lock();
         let is_last_round_over = |state: &State| !state.is_any_spinning() && !state.is_leaving;
@@ -151,7 +152,8 @@ impl Companions {
             return state.failure.as_ref().map_or(Ok(()), |failure| Err(tell(failure, leader, is_over)));
         }
         let round = state.round;
-        // In a companion's callback, this thread does not wait for the companions: then nothing more may run.
+        // In a companion's callback, this thread does not wait for the companions. So they must not run anything more: it would
+        // run after the leader's spin has returned.
         state.rest = rest.filter(|_| !state.is_here());
         // Each companion takes its halt back under the lock, when it sees that the round is over.
         let spinning = state.companions.iter().filter(|companion| companion.is_spinning);

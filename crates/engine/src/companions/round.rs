@@ -20,7 +20,7 @@ use crate::sync::{Condvar, PlainMutex, PlainMutexGuard, spawn, thread};
 pub(super) struct Common {
     pub(super) process: Process,
     state: PlainMutex<State>,
-    /// A round has begun, a companion has come to its end, or the threads are to end.
+    /// Notified when a round has begun, when a companion's spin has ended, and when the threads must end.
     pub(super) changed: Condvar,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct State {
     pub(super) created: u64,
     /// Executors of the program that spin.
     pub(super) leaders: Vec<ExecutorHandle>,
-    /// The number of the round.
+    /// Number of rounds that have begun so far, which is the number of the present round.
     pub(super) round: u64,
     /// The cores of this round's first leader before its spin began.
     pub(super) cores: Option<CoreSet>,
@@ -56,14 +56,14 @@ pub(super) struct Companion {
     pub(super) executor: Arc<Solo>,
     /// Last round in which the companion should spin.
     pub(super) round: u64,
-    /// True until its thread has come to the end of that round.
+    /// True until the companion's thread has come to the end of that round.
     pub(super) is_spinning: bool,
     /// The thread, started in the companion's first round. It owns the executor only while that spins.
     pub(super) thread: Option<JoinHandle<()>>,
 }
 
 impl Common {
-    /// Has all companions spin that have not spun in this round.
+    /// Has all companions spin that do not spin in this round yet.
     pub(super) fn begin(self: &Arc<Self>, state: &mut State) {
         let round = state.round;
         let mut failure = None;
@@ -212,8 +212,8 @@ impl fmt::Debug for Panic {
     }
 }
 
-/// Returns the failure to a leader whose spin ended. If it leaves for good, takes back the halt, so that its next spin does not
-/// end for the same failure.
+/// Returns a copy of the failure, for a leader whose spin ended. If the leader has left the round altogether (`is_over`), takes
+/// back the halt that ended its spin, so that its next spin does not end for the same failure.
 pub(super) fn tell(failure: &SpinError, leader: &ExecutorHandle, is_over: bool) -> SpinError {
     if is_over {
         leader.shared().halt.store(false, Ordering::Release);

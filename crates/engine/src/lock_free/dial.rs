@@ -6,10 +6,10 @@
 
 use super::sync::{AtomicU64, Ordering, fence};
 
-/// Stands in place of a time while ROS time follows the system clock.
+/// Value in place of a time while ROS time follows the system clock.
 const FOLLOWS_SYSTEM: u64 = u64::MAX;
 
-/// Stands in place of a due time if there is none.
+/// Value in place of a due time if there is none.
 const NO_TIMER: u64 = u64::MAX;
 
 /// The dial, for any number of readers. Setters must take turns.
@@ -20,7 +20,7 @@ pub(crate) struct Dial {
 
 struct Face {
     time_ns: AtomicU64,
-    /// An `i64` in two's complement.
+    /// The sum of all shifts of the time line: an `i64` in two's complement.
     shift_ns: AtomicU64,
     base_ns: AtomicU64,
 }
@@ -32,9 +32,10 @@ pub(crate) struct Reading {
     pub(crate) turn: u64,
     /// ROS time in nanoseconds; `None` if it follows the system clock.
     pub(crate) time_ns: Option<u64>,
-    /// The sum of all shifts of the time line.
+    /// The sum of all shifts of the time line, in nanoseconds. Each change of the source of ROS time shifts it, by the difference
+    /// of the new source's time to the old one's.
     pub(crate) shift_ns: i64,
-    /// The time that the dial showed right after the turn.
+    /// The time in nanoseconds that the dial showed right after the turn.
     pub(crate) base_ns: u64,
 }
 

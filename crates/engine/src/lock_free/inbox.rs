@@ -42,7 +42,7 @@ struct Page {
     arrivals_ns: [AtomicU64; WORD],
 }
 
-/// Stands in place of an arrival time if there is none. It is later than any.
+/// Value in place of an arrival time if there is none. It is later than any arrival.
 const NONE: u64 = u64::MAX;
 
 /// A block of flags. An inbox grows by whole books, so that a notifier's flag never moves.
@@ -72,7 +72,7 @@ impl Flag {
     }
 }
 
-/// The marks of the pages.
+/// Inbox of an executor: the marks of the pages that have raised flags. The flags themselves are in [`Book`]s.
 pub(crate) struct Inbox {
     touched: AtomicU64,
 }

@@ -87,7 +87,7 @@ impl<P: OwningPointer> Shared<P> {
         &self.slots[ticket as usize & (self.slots.len() - 1)]
     }
 
-    /// Claims the oldest message, if `worth_it` says so of the head.
+    /// Claims and returns the oldest message, if `worth_it` returns true for its number (the head).
     fn claim(&self, worth_it: impl Fn(u64) -> bool) -> Option<P> {
         let mut head = self.head.0.load(Ordering::Acquire);
         loop {
@@ -196,7 +196,7 @@ impl<P: OwningPointer> Consumer<P> {
         &self.ring.mute
     }
 
-    /// Returns the view of the mute that notifiers look at.
+    /// Returns a view of the producer's mute, for notifiers to look at.
     pub(crate) fn mute_of(&self) -> MuteOf<P> {
         MuteOf(Arc::clone(&self.ring))
     }

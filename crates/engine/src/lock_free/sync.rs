@@ -41,7 +41,7 @@ mod native {
             futex::wait_bitset(&self.0, flags, expected, until.as_ref(), NonZeroU32::MAX).is_ok()
         }
 
-        /// Wakes up to `threads` sleepers, and returns how many there were.
+        /// Wakes up to `threads` sleepers, and returns the number of threads that it woke.
         pub(crate) fn wake(&self, threads: u32) -> u32 {
             // The call fails only for an invalid address.
             futex::wake(&self.0, Flags::PRIVATE, threads).map_or(0, |woken| woken as u32)
@@ -144,7 +144,8 @@ mod shuttle_futex {
                 return true;
             }
             lock(&self.1).retain(|sleeper| !Arc::ptr_eq(sleeper, &me));
-            // The kernel would not have counted this thread as asleep, and would have woken another one.
+            // Another thread counted this one as woken, although this one does not sleep. The kernel would have woken another
+            // sleeper, so this does.
             me.is_woken.load(Ordering::Relaxed) && self.wake_sleepers(1) == 0
         }
 

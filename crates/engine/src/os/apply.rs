@@ -50,7 +50,7 @@ impl ThreadOptions {
         report(thread, self.apply_from_outside(Some(thread.0)))
     }
 
-    /// Applies the options to the calling thread until the returned guard is dropped.
+    /// Applies the options to the calling thread until the guard that it returns is dropped.
     pub fn apply_for_now(&self) -> Applied {
         let before = Before {
             scheduling: self.scheduling.and_then(|_| Saved::new().ok()),
@@ -138,7 +138,7 @@ fn is_real_time(thread: Option<Pid>) -> bool {
     kernel::read(thread).is_ok_and(|now| now.scheduling.is_real_time())
 }
 
-/// Returns advice on how to avoid this refusal.
+/// Returns advice for a user whose thread could not have this scheduling because of the error.
 fn fix(scheduling: OsScheduling, error: &io::Error) -> String {
     let refused = error.raw_os_error().map(Errno::from_raw_os_error);
     match (scheduling, refused) {
@@ -186,7 +186,7 @@ impl Applied {
     }
 }
 
-/// The former values of the settings that are changed.
+/// The values that the settings had before they were changed.
 #[derive(Debug)]
 struct Before {
     scheduling: Option<Saved>,
@@ -256,7 +256,8 @@ mod tests {
         });
     }
 
-    /// A user may have real-time priorities by a limit (`ulimit -r`). Only `CAP_SYS_NICE` lets go of reset-on-fork.
+    /// A user may have real-time priorities by a limit (`ulimit -r`). Only a thread with `CAP_SYS_NICE` can clear its flag
+    /// reset-on-fork.
     #[test]
     fn it_is_undone_without_rights() {
         apart(|| {

@@ -71,7 +71,7 @@ pub(crate) fn is_real_time() -> bool {
     read(None).is_ok_and(|now| now.scheduling.is_real_time())
 }
 
-/// Has the kernel schedule `thread`, or with `None` the calling thread, in that way.
+/// Has the kernel give these attributes to `thread`, or with `None` to the calling thread.
 pub(crate) fn write(thread: Option<Pid>, attributes: Attributes) -> io::Result<()> {
     let mut attr = EMPTY;
     attr.sched_flags = if attributes.reset_on_fork { RESET_ON_FORK } else { 0 };

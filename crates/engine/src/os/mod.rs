@@ -46,7 +46,8 @@
 //!   which the executor's own thread watches the time; or give the thread a priority, by its name `rospin-tokio`, in a [deployment
 //!   file](crate::ContextOptions::deployment).
 //! - **Middlewares.** A message is as urgent as the least urgent thread on its way. Where executors are real-time, the threads of DDS and
-//!   Zenoh are raised above them, unless a deployment file has a `[[thread]]` line for them; what cannot be raised is told in the log.
+//!   Zenoh are raised above them, unless a deployment file has a `[[thread]]` line for them; threads that cannot be raised are
+//! logged.
 //! - **Your own locks.** `std::sync::Mutex` inherits nothing. Share by a group's payload, which needs no lock, or by messages.
 //! - **The first time.** A first spin starts Tokio's thread, and a first lock asks for the thread's number: spin once, with
 //!   [`spin_all`](crate::SpinOptions::spin_all), before anything is urgent.
@@ -57,8 +58,8 @@
 //! 50 us. `rospin lab inversion` measures all this on your machine.
 //!
 //! # Processes that fork
-//!
-//! A process that is forked off while executors spin has a copy of them, without their threads. Dropping the copies does nothing,
+//! | creating and dropping entities | all threads of the rows above, and threads that look up names, loss counters or flags; allocates and frees |
+//! | [`Context::losses`](crate::Context::losses) | threads that create or drop loss counters; copies all counters, so not for urgent threads |
 //! and they cannot be spun. New contexts work as anywhere. A lock that was held at the fork stays held in the copy, so do not use the
 //! copies' publishers and timers.
 

@@ -19,7 +19,7 @@ pub struct ThreadReport {
     pub scheduling: Option<OsScheduling>,
     /// The cores that it may run on; empty if the kernel does not tell.
     pub cores: CoreSet,
-    /// The settings that were asked for and that the thread does not have.
+    /// The settings that were asked for and that the thread does not have, with reasons.
     pub shortfalls: Vec<Shortfall>,
 }
 

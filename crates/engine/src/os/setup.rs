@@ -10,14 +10,14 @@ use super::options::{OnShortfall, ThreadOptions};
 use super::report::ThreadReport;
 use super::threads::ThreadId;
 
-/// The settings that an executor's threads get while they spin, and the reports of those that they had.
+/// The settings that an executor's threads get while they spin, and the kernel's reports of them since the last spin began.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadSetup {
     options: ThreadOptions,
     reports: Mutex<Vec<ThreadReport>>,
 }
 
-/// Keeps the settings of the calling thread, which belongs to an executor, until it is dropped.
+/// Guard that makes the calling thread one of an executor's, with its settings and its name, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct SetUp {
     _applied: Option<Applied>,
@@ -63,7 +63,7 @@ impl ThreadSetup {
         EXECUTORS.with(|executors| executors.borrow().contains(&address))
     }
 
-    /// Forgets the reports of the last spin.
+    /// Forgets the reports of the last spin, if there are settings.
     pub(crate) fn forget(&self) {
         if !self.options.is_empty() {
             self.lock().clear();
@@ -86,7 +86,7 @@ crate::sync::thread_local! {
     static EXECUTORS: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Marks the calling thread as one of an executor's until it is dropped.
+/// Guard that marks the calling thread as one of an executor's until it is dropped.
 #[derive(Debug)]
 struct Here(PhantomData<*const ()>);
 
@@ -103,7 +103,7 @@ impl Drop for Here {
     }
 }
 
-/// Keeps another name on the calling thread until it is dropped. The main thread keeps its own, which is the process's.
+/// Guard that gives the calling thread another name until it is dropped. The main thread keeps its name, which is the process's.
 #[derive(Debug)]
 struct Named {
     before: CString,

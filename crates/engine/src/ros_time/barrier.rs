@@ -90,7 +90,7 @@ crate::sync::thread_local! {
     static RUNS_CALLBACKS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Marks the calling thread as one that runs callbacks until it is dropped.
+/// Guard that marks the calling thread as one that runs callbacks until it is dropped.
 pub(crate) struct RunsCallbacks(bool);
 
 impl RunsCallbacks {

@@ -43,11 +43,11 @@ struct Books {
     hooks: Vec<Hook>,
     hook_numbers: u64,
     executors: Vec<Weak<dyn TimeListener>>,
-    /// The sum of all changes of the time line, see [`Dial`].
+    /// The sum of all shifts of the time line, see [`Reading`](crate::lock_free::dial::Reading).
     shift_ns: i64,
 }
 
-/// A jump callback.
+/// A jump callback, as the driver knows it.
 struct Hook {
     number: u64,
     threshold: JumpThreshold,
@@ -63,7 +63,7 @@ struct Listener {
     waker: Waker,
 }
 
-/// The wake-ups that are due once the books are closed. They run foreign code, and code that opens the books again.
+/// The wake-ups that are made after the books were unlocked. They run foreign code, and code that locks the books again.
 #[derive(Default)]
 struct Afterwards {
     wakers: Vec<Waker>,
@@ -95,7 +95,7 @@ impl Driver {
         books.executors.push(executor);
     }
 
-    /// Changes the time that ROS time shows as soon as jump callbacks allow. Returns the ticket of the request.
+    /// Requests that ROS time shows another time, once jump callbacks allow it. Returns the ticket of the request.
     pub(super) fn ask(&self, change: impl FnOnce(&mut Target)) -> u64 {
         let mut books = self.open();
         let latest = books.queued.or(books.next).map(|(target, _)| target);
@@ -140,7 +140,7 @@ impl Driver {
 
     // ---- jump callbacks ----
 
-    /// Enters a jump callback. It is told of nothing before it is [hooked up](Self::hook_up).
+    /// Adds a jump callback. It is told of nothing before it is [hooked up](Self::hook_up).
     pub(crate) fn add_hook(&self, threshold: JumpThreshold) -> u64 {
         let mut books = self.open();
         books.hook_numbers += 1;
@@ -149,7 +149,7 @@ impl Driver {
         number
     }
 
-    /// Tells the executor of jumps from now on by calling the waker.
+    /// Attaches a jump callback to its executor: from now on the driver counts jumps there, and calls the waker for them.
     pub(crate) fn hook_up(&self, number: u64, executor: Arc<dyn TimeListener>, waker: Waker) {
         executor.add_jump_callback();
         if let Some(hook) = self.open().hook(number) {
@@ -215,7 +215,7 @@ impl Driver {
 }
 
 impl Books {
-    /// Shows one request after the other, as far as jump callbacks allow.
+    /// Carries out the requests in order, until one has to wait for jump callbacks.
     fn proceed(&mut self, dial: &Dial, clock: &TimeSource) -> Afterwards {
         let mut afterwards = Afterwards::default();
         while self.waiting == 0 {

@@ -6,7 +6,7 @@ use crate::clock::{Clock, RosReading, SystemDue};
 use crate::lock_free::dial::Reading;
 use crate::times::Times;
 
-/// Finds the jumps of ROS time between two readings.
+/// The last reading of ROS time, by which the next one tells if there was a jump.
 pub(crate) struct Follower {
     told: Reading,
     /// The time at the last reading.
@@ -15,7 +15,7 @@ pub(crate) struct Follower {
     shown_at: Instant,
 }
 
-/// A jump of ROS time that has happened: the new time, and the shift of the time line itself.
+/// A jump of ROS time that has happened: the new time, and the shift of the time line (see [`Reading`]) that came with it.
 #[derive(Clone, Copy)]
 pub(crate) struct Leap {
     pub(crate) to: Instant,

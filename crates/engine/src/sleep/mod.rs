@@ -28,7 +28,7 @@ pub enum SleepError {
     /// The executor that should wake the sleeper was dropped.
     #[error("executor `{executor}` was dropped, and nobody else would wake who sleeps on it")]
     ExecutorDropped {
-        /// The executor.
+        /// The name of the executor.
         executor: String,
     },
     /// A synchronous callback blocks the only thread of the executor that should wake it.
@@ -37,12 +37,13 @@ pub enum SleepError {
          await the sleep, or use a timer"
     )]
     InCallback {
-        /// The executor.
+        /// The name of the executor.
         executor: String,
     },
 }
 
-/// A future that resolves at a time of a clock. It may be awaited anywhere: in asynchronous callbacks, in the future of
+/// A future that resolves when a clock shows a certain time. It may be awaited anywhere: in asynchronous callbacks, in the future
+/// of
 /// [`spin_until`](crate::Executor::spin_until), and elsewhere.
 ///
 /// If a thread of an executor polls it, that executor wakes it. So a callback that a deployment file moved sleeps on its own
@@ -101,7 +102,8 @@ impl Sleep {
         Self { wish, asked_of: Arc::clone(executor), bed: None, is_over: false }
     }
 
-    /// Returns the executor that is to wake the sleep: the one that polls it, unless a synchronous callback blocks that one.
+    /// Returns the executor that must wake the sleep: the one whose thread polls it, unless a synchronous callback blocks that
+    /// one. `None` if the polling thread belongs to no executor of the same context.
     fn waking_executor(&self) -> Result<Option<Arc<Shared>>, SleepError> {
         let is_alike =
             |seat: &Seat| Arc::ptr_eq(seat.executor.times.clock.driver(), self.asked_of.times.clock.driver());
@@ -117,7 +119,7 @@ impl Sleep {
         Ok(Some(Arc::clone(&self.asked_of)))
     }
 
-    /// Leaves the queue. Returns true if the sleep was over there.
+    /// Removes the sleep from its executor's queue. Returns true if it was no longer there, because the executor has woken it.
     fn get_up(&mut self) -> bool {
         let Some(Bed { executor, ticket }) = self.bed.take() else {
             return false;

@@ -22,7 +22,7 @@ impl Sleeper {
     }
 }
 
-/// Names one sleeper of a queue. A later sleeper in the same slot has another number.
+/// Identifier of one sleeper of a queue. A later sleeper in the same slot has another number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Ticket {
     slot: usize,
@@ -32,9 +32,9 @@ pub(super) struct Ticket {
 struct Slot {
     /// The number of the sleeper that is here, or was here last.
     number: u64,
-    /// Its place in the heap.
+    /// The place of the slot's number in the heap.
     place: usize,
-    /// `None` if the slot is free.
+    /// The sleeper; `None` if the slot is free.
     sleeper: Option<Sleeper>,
 }
 

@@ -17,7 +17,7 @@ pub enum RateError {
     /// The period is zero, so that the loop would never wait.
     #[error("a rate of executor `{executor}` has a period of zero; give it a positive one")]
     ZeroPeriod {
-        /// The executor.
+        /// The name of the executor.
         executor: String,
     },
     /// The executor was dropped.

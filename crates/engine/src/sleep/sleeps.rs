@@ -15,7 +15,7 @@ use crate::lock_free::dial::Reading;
 use crate::ros_time::{Follower, Leap};
 use crate::times::Times;
 
-/// Stands in place of a due time if nobody sleeps on the clock.
+/// Value in place of a due time if nobody sleeps on the clock.
 const NOBODY: u64 = u64::MAX;
 
 const STEADY: usize = 0;
@@ -54,7 +54,7 @@ pub(crate) struct Sleeps {
 
 struct Book {
     queues: [Queue; 3],
-    /// The last reading of ROS time that its sleepers were adjusted to.
+    /// The last reading of ROS time, to which sleepers on ROS time were adjusted.
     ros: Follower,
     is_closed: bool,
 }
@@ -70,7 +70,7 @@ pub(super) struct Wish {
     pub(super) ros: Reading,
 }
 
-/// The state of a sleeper.
+/// State of a sleeper, for the task that polls it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Asked {
     Asleep,
@@ -157,7 +157,8 @@ impl Sleeps {
         if self.is_empty() { timer } else { [timer, self.earliest(STEADY)].into_iter().flatten().min() }
     }
 
-    /// Returns the same by the system clock, which ROS time may follow. Costs one load while nobody sleeps.
+    /// Returns the earlier of `timer` and the next due time that is measured by the system clock, which ROS time may follow.
+    /// Costs one load while nobody sleeps.
     #[inline]
     pub(crate) fn earlier_by_system_clock(&self, times: &Times, timer: Option<SystemDue>) -> Option<SystemDue> {
         if self.is_empty() { timer } else { self.earlier_of_others(times, timer) }

@@ -21,7 +21,7 @@ pub enum SpinError {
     /// Another thread, or a callback of the executor, called `spin` while the executor was spinning.
     #[error("executor `{executor}` is spinning already; give it more threads instead of spinning it twice")]
     AlreadySpinning {
-        /// The executor.
+        /// The name of the executor.
         executor: String,
     },
     /// The spin ended before the future resolved.

@@ -42,7 +42,7 @@ struct EntitySlot {
     losses: Arc<LossCounters>,
     /// True if the source has ended. The entity is removed when its last activation has ended.
     closing: bool,
-    /// The numbers of the entity's signals.
+    /// The numbers of the entity's signals, which are returned to the executor when the entity is removed.
     signals: Vec<usize>,
     membership: Arc<Membership>,
     timer: Option<Arc<TimerShared>>,
@@ -90,7 +90,7 @@ impl Target {
 struct PutBack {
     /// True if the activation's waker was called.
     woken: bool,
-    /// True if its source has ended.
+    /// True if the entity's source has ended.
     closing: bool,
 }
 
@@ -101,7 +101,7 @@ pub(crate) struct NewEntity {
     pub(crate) body: Box<dyn Body>,
     pub(crate) losses: Arc<LossCounters>,
     pub(crate) membership: Arc<Membership>,
-    /// The signal that its source notifies by; `None` for a timer.
+    /// The signal that the entity's source notifies by; `None` for a timer.
     pub(crate) signal: Option<Arc<Signal>>,
 }
 
@@ -116,11 +116,11 @@ pub(crate) struct NewTimer {
 
 pub(crate) struct State {
     pub(crate) scheduler: Scheduler,
-    /// By the index of the entity's identifier.
+    /// The entities, by the index of their identifiers.
     entities: Vec<Option<EntitySlot>>,
     groups: Vec<Option<GroupSlot>>,
     books: Vec<Arc<Book>>,
-    /// By the number of the signal.
+    /// The meanings of the signals, by their numbers.
     targets: Vec<Option<Target>>,
     leftovers: Leftovers,
     /// Handles that were detached. They live as long as the executor.
@@ -313,7 +313,8 @@ impl State {
         }
     }
 
-    /// Deals with a failure. Returns true if the entity was removed because of it.
+    /// Deals with a run that failed: notes that the source has ended, or reports a panic or an item that could not be taken.
+    /// Returns true if the entity was removed because of a panic.
     fn judge(
         &mut self,
         executor: &Shared,

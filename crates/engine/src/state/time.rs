@@ -25,12 +25,12 @@ impl State {
         self.scheduler.has_timers(ClockKind::System) || self.scheduler.has_timers(ClockKind::Ros)
     }
 
-    /// Reads ROS time, and adjusts its timers if it jumped.
+    /// Reads ROS time, and adjusts the timers on it if it jumped.
     pub(crate) fn follow_ros_time(&mut self, clock: &Clock) -> RosReading {
         self.follow_ros_time_at(clock, clock.now())
     }
 
-    /// Does the same while the steady clock shows `now`.
+    /// Reads ROS time while the steady clock shows `now`, and adjusts the timers on it if it jumped.
     fn follow_ros_time_at(&mut self, clock: &Clock, now: Instant) -> RosReading {
         let (current, jumped) = self.ros.follow(&mut self.scheduler, clock, now);
         if jumped {

@@ -83,7 +83,7 @@ impl<T> Drop for Scoped<'_, T> {
     }
 }
 
-/// Tells a thread that it may end. The lock is the standard library's, so the model makes no step under it.
+/// Signal that tells a thread that it may end. The lock is the standard library's, so the model makes no step under it.
 #[derive(Default)]
 struct End(std::sync::Mutex<(bool, Option<Waker>)>);
 

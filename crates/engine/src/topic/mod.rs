@@ -168,7 +168,7 @@ impl<T> TopicState<T> {
         }
     }
 
-    /// Returns what publishers keep that promise all that a subscription demands.
+    /// Returns the histories of publishers that promise all that a subscription demands.
     fn histories_for(&self, demands: Guarantees) -> impl Iterator<Item = &History<T>> {
         self.histories.iter().filter(move |history| history.promises.include(demands))
     }

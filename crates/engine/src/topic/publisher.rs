@@ -59,7 +59,7 @@ fn raise<T>(alarms: Option<&Alarms<T>>, stamp: Instant) {
 pub struct Published<T> {
     delivery: Delivery,
     stamp: Instant,
-    /// `None` if nobody waits to be notified.
+    /// The alarms to raise; `None` if no subscription needs a notification.
     alarms: Option<Alarms<T>>,
     _displaced: SmallVec<[Arc<T>; INLINE]>,
 }
@@ -208,8 +208,8 @@ impl<T: Send + Sync + 'static> Publisher<T> {
         Published { delivery, stamp, alarms, _displaced: displaced }
     }
 
-    /// Appends the message to all queues. Returns the alarms of those who wait to be notified, and the time of publication. The
-    /// messages that made room are left in `displaced`.
+    /// Appends the message to all queues that may have it. Returns the delivery, the time of publication, and the topic's alarms
+    /// if one of the subscriptions needs a notification. The messages that made room are left in `displaced`.
     #[inline(always)]
     fn push(
         &self,

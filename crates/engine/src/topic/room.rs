@@ -51,7 +51,8 @@ impl<T> Room<T> {
         }
     }
 
-    /// Returns true if there is room for one more of everything, and for the kept messages.
+    /// Returns true if each list that is full can grow, and if there is room for the new list of alarms and for the kept
+    /// messages.
     fn is_enough(&self, need: &Need) -> bool {
         let has = |full: bool, room: usize| !full || room >= need.room();
         has(need.queues_full, self.queues.capacity())
@@ -84,7 +85,8 @@ struct Need {
 }
 
 impl Need {
-    /// Returns twice the present length, so that growing lists are seldom moved.
+    /// Returns the number of places for a list that is full: more than twice as many as it has now, so that growing lists are
+    /// seldom moved.
     fn room(&self) -> usize {
         2 * self.queues.max(self.histories) + 1
     }

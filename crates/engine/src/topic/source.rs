@@ -13,7 +13,7 @@ use crate::options::SubscriptionOptions;
 use crate::source::{Notifier, Pending, Source, TakeError};
 use crate::sync::atomic::Ordering;
 
-/// A subscription's end of a topic.
+/// A subscription's end of a topic, from which its messages are taken.
 pub(crate) struct TopicSource<T: Send + Sync + 'static> {
     topic: Arc<Topic<T>>,
     id: u64,
@@ -89,7 +89,7 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
         self.set_alarm(Alarm::Waker(Arc::new(waker)));
     }
 
-    /// Sets the counters for losses from now on.
+    /// Sets the counters that count losses from now on.
     pub(crate) fn set_losses(&mut self, losses: Arc<LossCounters>) {
         let mut state = self.topic.lock();
         if let Some(queue) = state.queues.iter_mut().find(|queue| queue.id == self.id) {
