@@ -74,7 +74,7 @@ impl fmt::Debug for Components {
     }
 }
 
-/// Set-up of one component.
+/// Set-up of one component: its node's name and options, and the executor and container that it belongs to.
 #[derive(Debug)]
 pub struct Setup {
     pub(crate) name: NodeName,
@@ -89,7 +89,7 @@ impl Setup {
     /// component's executor. Its parameters get the file's values when they are [declared](Node::declare_parameter).
     ///
     /// # Errors
-    /// If the middleware refuses.
+    /// If the middleware cannot create the node.
     pub fn create_node(&self) -> Result<Node, NodeError> {
         self.ros.create_node(self.options.clone())
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::error::RunError;
 
-/// The regular end of a container, by its cause.
+/// Causes for which a container ended without an error.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Ended {
@@ -44,7 +44,7 @@ impl fmt::Display for Ended {
     }
 }
 
-/// The end of a container. The first cause counts.
+/// The end of a container, for the thread that waits for it. Of several causes, the first one counts.
 #[derive(Debug, Default)]
 pub(crate) struct Ending {
     end: Mutex<Option<Result<Ended, RunError>>>,
@@ -57,7 +57,7 @@ impl Ending {
         self.has_come.notify_all();
     }
 
-    /// Waits for the end.
+    /// Waits until the container must end, and returns the cause.
     pub(crate) fn wait(&self) -> Result<Ended, RunError> {
         let mut end = self.lock();
         loop {
@@ -78,7 +78,7 @@ impl Ending {
 #[derive(Clone, Debug)]
 pub struct ContainerHandle {
     pub(crate) ending: Arc<Ending>,
-    /// The component that has the handle, if one has.
+    /// The name of the component whose [`Setup`](crate::Setup) has the handle; `None` for a handle of the program.
     pub(crate) component: Option<String>,
 }
 

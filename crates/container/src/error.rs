@@ -20,7 +20,7 @@ pub enum StartError {
         component: String,
         /// The place in the file, with its text.
         place: Box<FileError>,
-        /// The constructor's reason.
+        /// The error that the component's constructor returned, or the message of its panic.
         #[source]
         reason: Box<dyn Error + Send + Sync>,
     },
@@ -41,7 +41,7 @@ pub enum RunError {
     Spin {
         /// The name of the executor.
         executor: String,
-        /// The executor's reason.
+        /// The error that ended the executor's spin.
         source: Box<SpinError>,
     },
     /// The thread of an executor could not be started.
@@ -49,7 +49,7 @@ pub enum RunError {
     Thread {
         /// The name of the executor.
         executor: String,
-        /// The operating system's reason.
+        /// The operating system's error.
         source: io::Error,
     },
     /// Signal handlers could not be installed.

@@ -16,7 +16,7 @@ use crate::ending::{Ended, Ending};
 /// A signal so soon after the first one is the same request: a launcher passes on what the terminal sent already.
 const SAME_REQUEST: Duration = Duration::from_secs(1);
 
-/// Passes signals to a container. After its drop signals have their default effect again.
+/// Guard that passes signals to a container. After it is dropped, signals have their default effect again.
 pub(crate) struct Listening {
     handle: Handle,
     thread: Option<JoinHandle<()>>,
@@ -55,17 +55,17 @@ impl Drop for Listening {
     }
 }
 
-/// Number of containers in this process that listen for signals. Once a handler was installed, it stays, so without a
-/// listener it must end the process itself.
+/// Number of containers in this process that listen for signals. A handler that was installed stays for good. So it must end the
+/// process itself while no container listens.
 static LISTENERS: Mutex<Listeners> = Mutex::new(Listeners { count: 0, is_unheard: None });
 
 struct Listeners {
     count: usize,
-    /// True while no container listens; the handler then ends the process.
+    /// True while no container listens, so that the handler ends the process. `None` before the handler is installed.
     is_unheard: Option<Arc<AtomicBool>>,
 }
 
-/// Keeps signals from ending the process until it is dropped.
+/// Guard that keeps signals from ending the process until it is dropped.
 struct Claim;
 
 impl Claim {

@@ -59,7 +59,7 @@ pub enum ChainError {
     /// Two chains have the same name.
     #[error("two chains are called `{chain}`; give one of them another name")]
     Duplicate {
-        /// The name.
+        /// The name that both chains have.
         chain: String,
     },
     /// The links of the chains form a cycle, so that data would come back to an entity.

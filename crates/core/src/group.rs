@@ -13,7 +13,8 @@ pub enum GroupKind {
     Reentrant,
 }
 
-/// Stands in place of the sequence number of an activation. All activations of a scheduler have different ones.
+/// Value in place of an activation's sequence number if no activation holds the group, or none runs in it. No activation has this
+/// number.
 const NOBODY: u64 = u64::MAX;
 
 /// A group. A mutually exclusive one is free, or held by an activation that runs or is suspended. While the holder is suspended, an
@@ -92,8 +93,9 @@ impl Groups {
         group.members.get(place).copied()
     }
 
-    /// Lets `activation` run in its group, if that [admits](Self::admits) it. It then also holds the group, unless another one does.
-    /// Returns true if it runs.
+    /// Lets `activation` run in its group, if the group [admits](Self::admits) it. The activation then also holds the group,
+    /// unless another
+    /// one does. Returns true if it runs.
     pub(crate) fn try_run(&mut self, activation: &Activation) -> bool {
         let Some(group) = self.get_mut(activation.group).filter(|group| group.admits(activation)) else {
             return false;
@@ -107,7 +109,8 @@ impl Groups {
         true
     }
 
-    /// Lets `next` run in the group and hold it, instead of the activation that does so now. Does nothing for a reentrant group.
+    /// Makes `next` the activation that runs in the group and holds it, in place of its predecessor. Does nothing for a reentrant
+    /// group.
     pub(crate) fn hand_on(&mut self, next: &Activation) {
         if let Some(group) = self.get_mut(next.group)
             && group.kind == GroupKind::MutuallyExclusive

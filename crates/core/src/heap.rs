@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-/// A place of the table.
+/// An entry of the table: the rank of a place, and its position in a heap.
 #[derive(Debug)]
 pub(crate) struct Ranked<R> {
     /// The rank. The smallest comes first. If it changes while the place is in a heap, [`Heap::moved`] or [`Heap::all_moved`] must follow.
@@ -89,7 +89,7 @@ impl Heap {
         }
     }
 
-    /// Restores the order after any number of ranks have changed. Takes linear time.
+    /// Restores the order after any number of ranks have changed. Sorts the heap: takes O(n log n).
     pub(crate) fn all_moved<R: Ord>(&mut self, table: &mut [Ranked<R>]) {
         self.places.sort_unstable_by(|a, b| table[*a as usize].rank.cmp(&table[*b as usize].rank));
         for (position, place) in self.places.iter().enumerate() {

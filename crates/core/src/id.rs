@@ -43,11 +43,11 @@ macro_rules! generational_id {
 }
 
 generational_id! {
-    /// Names an entity within its scheduler.
+    /// Identifier of an entity within its scheduler.
     EntityId, "e"
 }
 generational_id! {
-    /// Names a callback group within its scheduler.
+    /// Identifier of a callback group within its scheduler.
     GroupId, "g"
 }
 

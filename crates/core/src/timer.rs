@@ -57,7 +57,7 @@ pub enum Overrun {
     ShiftPhase,
 }
 
-/// The due times of a timer.
+/// Description of a timer: its clock, its due times and its overrun policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct TimerSpec {
@@ -151,11 +151,12 @@ pub(crate) fn next_due(due: Instant, period: Duration, overrun: Overrun, now: In
 #[derive(Debug, Default)]
 pub(crate) struct TimerHeap {
     heap: Heap,
-    /// By entity index.
+    /// The ranks of timers, by the index of their entities. Only those of armed timers are in the heap.
     armed: Vec<Ranked<Armed>>,
 }
 
-/// The rank of a timer, with its entity. Of entities that had the same index, at most one is armed.
+/// The rank of a timer, which is the order in `TimerHeap`, with its entity. Of entities that had the same index, at most one is
+/// armed.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Armed {
     due: Instant,

@@ -32,7 +32,8 @@ pub struct ComponentPlan {
     /// Namespace of the node.
     #[serde(default = "outermost")]
     pub namespace: String,
-    /// The executor of its callback groups, unless a deployment file moves them.
+    /// The name of the executor of the component's callback groups, unless a deployment file moves them; `None` if the file names
+    /// none.
     #[serde(default)]
     pub(super) executor: Option<String>,
     /// Remapping rules of topics and services. Each maps a name in the code to a name in the graph.

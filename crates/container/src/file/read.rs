@@ -26,7 +26,7 @@ impl ComponentFile {
     /// Parses `text`. Errors name `file` as the file that it comes from.
     ///
     /// # Errors
-    /// The first error, with its place and its fix.
+    /// If the text is invalid. The error has the place of the first mistake, and its fix.
     pub fn parse(file: impl Into<String>, text: impl Into<String>) -> Result<Self, FileError> {
         Self::read(TomlFile::new(file, text))
     }
@@ -38,7 +38,8 @@ impl ComponentFile {
         Ok(file)
     }
 
-    /// Checks the entries by themselves. Names of nodes and types of components are checked by the container.
+    /// Checks the entries as far as the file alone allows it. Names of nodes and types of components are checked by the
+    /// container.
     fn check(&self) -> Result<(), FileError> {
         let mut seen = BTreeSet::new();
         for (number, component) in self.components.iter().enumerate() {

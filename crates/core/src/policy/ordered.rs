@@ -31,7 +31,8 @@ use crate::id::{EntityId, GroupId};
 /// # let _: Box<dyn rospin_core::Policy> = Box::new(policy);
 /// ```
 pub trait Order: Send {
-    /// The key. The smallest one runs first; ties are broken by release, registration and sequence.
+    /// The type of the keys. The activation with the smallest key runs first; ties are broken by release, registration and
+    /// sequence.
     type Key: Ord + Send;
 
     /// Returns the name for tables and traces.
@@ -59,9 +60,10 @@ pub struct Ordered<O: Order> {
     ready: Queue<O::Key>,
     /// Resumed segments that hold their group.
     holders: Holders<O::Key>,
-    /// By group index.
+    /// The activations that wait for each group, by group index.
     groups: Vec<Waiting<O::Key>>,
-    /// By entity index: true if its suspended activations hold their group, provided that this is mutually exclusive.
+    /// True if the entity's suspended activations hold their group, provided that the group is mutually exclusive; by entity
+    /// index.
     keeps_group: Vec<bool>,
 }
 

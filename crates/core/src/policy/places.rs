@@ -4,10 +4,10 @@ use crate::activation::Activation;
 use crate::entity::EntitySpec;
 use crate::id::EntityId;
 
-/// Stands for no place.
+/// Value in place of a place's number if there is none.
 const NONE: u32 = u32::MAX;
 
-/// Stands in a free place instead of an activation's sequence number.
+/// Value in a free place, instead of an activation's sequence number.
 const NOBODY: u64 = u64::MAX;
 
 /// The ready activations by place. The place of an activation stays the same while it is ready, and is reused afterwards.
@@ -18,7 +18,7 @@ pub(super) struct Places {
     slots: Vec<Slot>,
     /// The free places.
     free: Vec<u32>,
-    /// By entity index: the first place of its chain.
+    /// The first place of each entity's chain, by entity index.
     first: Vec<u32>,
     /// The number of activations that can be ready at once.
     room: usize,
@@ -27,7 +27,7 @@ pub(super) struct Places {
 pub(super) struct Slot {
     /// The activation. While the place is free, only its sequence number is valid, which is [`NOBODY`].
     pub(super) activation: Activation,
-    /// The next place of the same entity.
+    /// The next place in the chain of the same entity.
     next: u32,
     /// True if the activation waits for its group, in policies that keep such activations apart.
     pub(super) is_blocked: bool,

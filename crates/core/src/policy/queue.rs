@@ -109,7 +109,9 @@ impl<K: Ord> Queue<K> {
         self.peek()
     }
 
-    /// Notes that an activation was withdrawn. Takes linear time, but only once in as many calls as there are entries.
+    /// Notes that an activation was withdrawn. Removes all stale entries once they are the majority, in linear time. So the
+    /// average call
+    /// takes constant time.
     pub(super) fn one_is_stale(&mut self, places: &mut Places) {
         self.stale += 1;
         if self.stale * 2 > self.heap.len() {

@@ -38,7 +38,7 @@ pub struct WaitSet {
     places: Places,
     /// The places that are taken, in no particular order.
     available: Vec<u32>,
-    /// By place: its index in `available`.
+    /// The index in `available` of each place that is taken, by place.
     positions: Vec<u32>,
     /// The ready set of the last polling point, in reverse: the next activation to run is last. Activations that were run or withdrawn
     /// since stay until the next polling point, or until they are last.
@@ -60,7 +60,8 @@ impl WaitSet {
         Self { timers, places: Places::new(), available: Vec::new(), positions: Vec::new(), ready_set: Vec::new() }
     }
 
-    /// Takes the due timer that was registered first. For E1 only.
+    /// Takes the timer that was registered first, of those that are due and that their group admits. For [`Timers::Outside`]
+    /// only.
     fn take_timer(&mut self, view: &View<'_>) -> Option<Activation> {
         let due = |place: &u32| {
             let activation = self.places.activation(*place);
@@ -90,7 +91,8 @@ impl WaitSet {
         ((there.sequence, there.segment) == (polled.sequence, polled.segment)).then_some(there)
     }
 
-    /// Polls: builds a new ready set of all ready activations whose group is free.
+    /// Polls: builds a new ready set of all ready activations that their groups admit. Timers are part of it only with
+    /// [`Timers::Inside`].
     fn poll(&mut self, view: &mut View<'_>) {
         let Self { timers, places, available, ready_set, .. } = self;
         let inside = |activation: &Activation| {

@@ -54,7 +54,7 @@ impl EntityState {
         self.spec.deadline.or_else(period).map_or(Instant::MAX, |relative| release + relative)
     }
 
-    /// Returns true if its suspended activations free their group.
+    /// Returns true if the entity's suspended activations free their group.
     const fn gives_group_away(&self) -> bool {
         self.spec.releases_group_at_await || self.spec.precedes_all
     }
@@ -325,7 +325,7 @@ impl Scheduler {
         }
     }
 
-    /// Undoes a pick: the activation is ready as before.
+    /// Undoes a pick: the activation becomes ready again.
     fn put_back(&mut self, activation: Activation) {
         let Some(entity) = self.entities.get_mut(activation.entity.index(), activation.entity.generation()) else {
             return;

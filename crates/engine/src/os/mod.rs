@@ -47,7 +47,7 @@
 //!   file](crate::ContextOptions::deployment).
 //! - **Middlewares.** A message is as urgent as the least urgent thread on its way. Where executors are real-time, the threads of DDS and
 //!   Zenoh are raised above them, unless a deployment file has a `[[thread]]` line for them; threads that cannot be raised are
-//! logged.
+//!   logged.
 //! - **Your own locks.** `std::sync::Mutex` inherits nothing. Share by a group's payload, which needs no lock, or by messages.
 //! - **The first time.** A first spin starts Tokio's thread, and a first lock asks for the thread's number: spin once, with
 //!   [`spin_all`](crate::SpinOptions::spin_all), before anything is urgent.

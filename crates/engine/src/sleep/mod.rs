@@ -43,8 +43,7 @@ pub enum SleepError {
 }
 
 /// A future that resolves when a clock shows a certain time. It may be awaited anywhere: in asynchronous callbacks, in the future
-/// of
-/// [`spin_until`](crate::Executor::spin_until), and elsewhere.
+/// of [`spin_until`](crate::Executor::spin_until), and elsewhere.
 ///
 /// If a thread of an executor polls it, that executor wakes it. So a callback that a deployment file moved sleeps on its own
 /// executor. If any other thread polls it, the executor of the [handle](crate::ExecutorHandle::sleep) wakes it. It resolves only

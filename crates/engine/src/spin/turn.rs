@@ -138,7 +138,8 @@ impl Spin<'_> {
         Next::Park(self.executor.bell.parker.prepare(), deadline)
     }
 
-    /// Returns true if a parked thread should wake: there is more to run, or a timer is due that no parked thread watches.
+    /// Returns true if a parked thread should wake: there is more to run, or a due time will come that no parked thread
+    /// watches.
     #[inline]
     pub(super) fn others_are_needed(&self, state: &State) -> bool {
         let unwatched = |due| state.watch.is_none_or(|(_, until)| due < until);
