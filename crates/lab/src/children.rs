@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 /// The hidden option of a child process.
 pub(crate) const CHILD_OPTION: &str = "--order-on-stdin";
-/// Intervals at which the parent checks if its children are done: the shortest and the longest.
+/// Intervals at which the parent checks if its children have ended: the shortest and the longest.
 const POLL: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(50)];
 /// Time that children may take beyond their run before they count as stuck.
 const OVERTIME: Duration = Duration::from_secs(30);
@@ -31,7 +31,7 @@ pub(crate) enum ChildError {
     Ended {
         /// Exit status of the child.
         status: ExitStatus,
-        /// The last line that it wrote to stderr, with what introduces it.
+        /// The last line that the child wrote to stderr, with a colon before it; empty if it wrote nothing.
         said: String,
     },
     /// The child did not end in time and was stopped.
@@ -42,11 +42,11 @@ pub(crate) enum ChildError {
     Malformed(serde_json::Error),
 }
 
-/// Runs one child of `experiment` an order, all at once, and returns what they answered, in the order of the orders.
+/// Runs a child of `experiment` for each order, all at the same time, and returns their answers in the order of the orders.
 /// `progress` is told the share of `duration` that is over.
 ///
 /// # Errors
-/// As soon as one of them fails; the others are stopped then.
+/// As soon as a child fails; the others are stopped then.
 pub(crate) fn run<O: Serialize, A: DeserializeOwned>(
     experiment: &str,
     orders: &[O],
@@ -56,7 +56,7 @@ pub(crate) fn run<O: Serialize, A: DeserializeOwned>(
     run_program(&env::current_exe()?, experiment, orders, duration, progress)
 }
 
-/// Runs children as [`run`] does, each begun by the command that `begin` returns for its number: this program, or one that starts it.
+/// Runs children as [`run`] does. `begin` returns the command for the child of a number: this program, or one that starts it.
 pub(crate) fn run_commands<O: Serialize, A: DeserializeOwned>(
     begin: &dyn Fn(usize) -> Command,
     experiment: &str,
@@ -90,7 +90,7 @@ pub(crate) fn run_commands<O: Serialize, A: DeserializeOwned>(
     })
 }
 
-/// As [`run`], with children of that program, which knows the same experiments.
+/// Runs children as [`run`] does, of `program`, which knows the same experiments as this one.
 pub(crate) fn run_program<O: Serialize, A: DeserializeOwned>(
     program: &Path,
     experiment: &str,
@@ -101,14 +101,14 @@ pub(crate) fn run_program<O: Serialize, A: DeserializeOwned>(
     run_commands(&|_| Command::new(program), experiment, orders, duration, progress)
 }
 
-/// End of a family of children.
+/// The way in which a family of children ended: all well, the first one that failed, or too late.
 enum End {
     Good,
     Failed(usize, ExitStatus),
     Late,
 }
 
-/// Children that do not outlive this value.
+/// Child processes that are stopped when this value is dropped.
 struct Family(Vec<Child>);
 
 impl Family {
@@ -191,12 +191,12 @@ fn last_line(complaint: &[u8]) -> String {
 #[error("{CHILD_OPTION} is for this program's own use: it expects an order on stdin ({0})")]
 pub(crate) struct OrderError(#[from] serde_json::Error);
 
-/// The child's side: reads the order.
+/// Reads the order from `input`, which is stdin. The child calls it.
 pub(crate) fn read_order<O: for<'de> Deserialize<'de>>(input: impl Read) -> Result<O, OrderError> {
     Ok(serde_json::from_reader(input)?)
 }
 
-/// The child's side: writes the answer.
+/// Writes the answer to `out`, which is stdout. The child calls it.
 pub(crate) fn write_answer(out: &mut dyn Write, answer: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer(&mut *out, answer)?;
     out.flush()

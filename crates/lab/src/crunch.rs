@@ -29,7 +29,7 @@ pub(crate) struct Calibration {
 }
 
 impl Calibration {
-    /// Measures it on the calling thread; takes about 60 ms.
+    /// Measures the speed of divisions on the calling thread; takes about 60 ms.
     pub(crate) fn measure() -> Self {
         let mut search = PrimeSearch::new();
         let warm = thread_cpu_time() + CALIBRATION_WARM_UP;
@@ -70,7 +70,7 @@ struct PrimeSearch {
 }
 
 impl PrimeSearch {
-    /// Numbers are searched up to the limit that the original uses, then again from the start.
+    /// Largest candidate of the search, as in the published benchmark. After it, the search begins again.
     const LIMIT: u32 = 4096;
 
     fn new() -> Self {

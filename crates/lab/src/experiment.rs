@@ -7,11 +7,11 @@ use rospin_report::Failure;
 
 /// Experiment: `rospin lab NAME`.
 pub(crate) trait Experiment: Sync {
-    /// Its name on the command line.
+    /// Returns the experiment's name on the command line.
     fn name(&self) -> &'static str;
     /// Returns a line for the list of experiments.
     fn about(&self) -> &'static str;
-    /// Its subcommand with all options.
+    /// Returns the experiment's subcommand with all options.
     fn command(&self) -> Command;
     /// Runs the experiment. `out` is stdout.
     fn run(&self, matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure>;

@@ -24,7 +24,7 @@ pub(crate) static EXPERIMENTS: &[&dyn Experiment] = &[
     &Robot,
 ];
 
-/// Looks an experiment up by name.
+/// Returns the experiment called `name`, if there is one.
 pub(crate) fn find(name: &str) -> Option<&'static dyn Experiment> {
     EXPERIMENTS.iter().copied().find(|experiment| experiment.name() == name)
 }

@@ -23,7 +23,7 @@ use std::sync::OnceLock;
 
 pub use command::{DEFAULT_EXPERIMENT, NAME, command, run};
 
-/// Set only in the program whose allocator counts.
+/// Function that returns the number of allocations so far. It is set only in the program whose allocator counts.
 static ALLOCATIONS: OnceLock<fn() -> u64> = OnceLock::new();
 
 /// Sets the function that returns the number of allocations so far, in a program whose allocator counts.

@@ -29,7 +29,7 @@ impl Middleware {
     /// All middlewares.
     pub(crate) const ALL: [Self; 3] = [Self::InProcess, Self::Dds, Self::Zenoh];
 
-    /// Returns its name on the command line and in results.
+    /// Returns the middleware's name on the command line and in results.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::InProcess => "in-process",
@@ -38,12 +38,12 @@ impl Middleware {
         }
     }
 
-    /// True if it reaches other processes, whose ends of topics have to be found first.
+    /// Returns true if the middleware reaches other processes, whose ends of topics have to be found first.
     pub(crate) const fn discovers(self) -> bool {
         matches!(self, Self::Dds | Self::Zenoh)
     }
 
-    /// True if this program was built with the middleware.
+    /// Returns true if this program was built with the middleware.
     pub(crate) const fn is_built(self) -> bool {
         match self {
             Self::InProcess => true,
@@ -58,10 +58,10 @@ impl Middleware {
         format!("this program was built without {name}; build it with `cargo build --release --features {name}`")
     }
 
-    /// Starts it for a process of a run. Its threads get the scheduling that a deployment gives them.
+    /// Starts the middleware for a process of a run. Its threads get the scheduling that a deployment gives them.
     ///
     /// # Errors
-    /// If the program was built without it, or it cannot be started; in words.
+    /// If the program was built without the middleware, or the middleware cannot be started; in words.
     pub(crate) fn start(self, context: &Context, process: &Process) -> Result<Ros, String> {
         match self {
             Self::InProcess => Ok(Ros::in_process(context)),
@@ -76,7 +76,7 @@ impl Middleware {
 pub(crate) struct Process {
     /// A number that no other run on this machine has; below 233.
     pub(crate) domain_id: u16,
-    /// Its own number in the run, from 0.
+    /// The number of this process in the run, from 0.
     pub(crate) number: u16,
     /// The addresses of the two hosts, that of process 0 first; `None` if all processes are on this machine.
     pub(crate) hosts: Option<[String; 2]>,
@@ -89,8 +89,8 @@ impl Process {
         self.hosts.as_ref().map_or("127.0.0.1", |hosts| hosts[usize::from(number.min(1))].as_str())
     }
 
-    /// Returns the options of a DDS domain that uses the loopback interface alone, or the one between the hosts. Robots on the network
-    /// have no part in it. What `CYCLONEDDS_URI` says holds as well.
+    /// Returns the options of a DDS domain that uses only the loopback interface, or only the interface between the two hosts.
+    /// Robots on the network have no part in it. The settings in `CYCLONEDDS_URI` hold as well.
     #[cfg(feature = "dds")]
     pub(crate) fn dds_options(&self) -> rospin_dds::DomainOptions {
         let options = rospin_dds::DomainOptions::new().domain_id(self.domain_id);
@@ -104,7 +104,8 @@ impl Process {
         options.cyclonedds_uri(if added.is_empty() { interface } else { format!("{interface},{added}") })
     }
 
-    /// Returns the options of a Zenoh session without a router: all know the first process, and hear of each other from it.
+    /// Returns the options of a Zenoh session without a router: every process connects to the first one, and hears of the others
+    /// from it.
     #[cfg(feature = "zenoh")]
     pub(crate) fn zenoh_options(&self) -> rospin_zenoh::SessionOptions {
         let own = self.zenoh_endpoint(self.number);

@@ -4,14 +4,14 @@ use plotters::prelude::*;
 use rospin_report::number;
 use rospin_report::svg::{FONT, INK, PlotError, draw};
 
-/// No plot goes below it: the clock itself takes that long to read.
+/// Earliest time on the time axis of a plot, in microseconds: reading the clock itself takes that long.
 const SHORTEST_US: f64 = 0.1;
-/// Points of a curve; more than one a pixel shows nothing.
+/// Number of points of a curve. Two points in one pixel would show nothing more.
 const POINTS: usize = 400;
 
-/// Draws a curve in its colour for each list of starts after their due times, ascending, in microseconds.
+/// Draws a curve for each pair in `curves`: a colour, and how late each start was after its due time, ascending, in microseconds.
 ///
-/// The time axis reaches over `all` of the lists that are compared with each other, also those of other plots.
+/// The time axis reaches over the starts in `all`: those of all plots that are compared with this one.
 pub(crate) fn tails<'a>(
     plot: &'static str,
     size: (u32, u32),
@@ -47,7 +47,8 @@ pub(crate) fn tails<'a>(
     })
 }
 
-/// Lateness and the percentage that is at least as late, at ranks that are close where the tail is.
+/// Returns the points of a curve: a lateness in microseconds, and the percentage of starts that were at least as late. The points
+/// are close together where starts are latest.
 fn curve(late_us: &[f64], earliest: f64) -> Vec<(f64, f64)> {
     let count = late_us.len();
     let mut ranks: Vec<usize> = (0..=POINTS).map(|point| count_left(count, point)).collect();
@@ -56,7 +57,8 @@ fn curve(late_us: &[f64], earliest: f64) -> Vec<(f64, f64)> {
     ranks.into_iter().filter(|left| *left > 0).map(later).collect()
 }
 
-/// From all of them down to one, in equal steps of the logarithm.
+/// Returns how many of `count` starts are as late as the point or later: from all at point 0 down to one at the last point, in
+/// equal steps of the logarithm.
 fn count_left(count: usize, point: usize) -> usize {
     let share = 1.0 - point as f64 / POINTS as f64;
     ((count as f64).powf(share).round() as usize).min(count)

@@ -3,7 +3,7 @@
 use super::cases::{E1, E2};
 use super::runs::CaseResult;
 
-/// Tables IV and V: time in ms and entities of each ready set.
+/// The paper's Tables IV and V: the time in ms and the entities of each ready set.
 ///
 /// One cell differs from the print: the last of Exp1 under E2 is printed T0, but the timer that is due there is T1.
 pub(super) static TABLES: [ReadySets; 4] = [
@@ -55,7 +55,7 @@ pub(super) struct ReadySets {
 /// The longest run of a callback in all experiments: the most that an activation of Exp3 waits for.
 const EXECUTION_NS: u64 = 500_000_000;
 
-/// Something that the paper says, and what the run says.
+/// A comparison of one value: in the paper, and in the run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Cell {
     pub(super) experiment: &'static str,
@@ -69,7 +69,7 @@ pub(super) struct Cell {
 /// Text in place of a missing value.
 const NOTHING: &str = "-";
 
-/// Every cell; times agree if they differ by at most `tolerance_ns`.
+/// Returns every comparison of the paper with the run. Times agree if they differ by at most `tolerance_ns`.
 pub(super) fn compare(results: &[CaseResult], tolerance_ns: u64) -> Vec<Cell> {
     let find = |experiment: &str, policy: &str| {
         results.iter().find(|result| result.case.experiment.name == experiment && result.case.policy == policy)
@@ -89,7 +89,8 @@ pub(super) fn compare(results: &[CaseResult], tolerance_ns: u64) -> Vec<Cell> {
     cells
 }
 
-/// Two cells a polling point; one that only the paper or only the run has agrees with nothing.
+/// Adds two cells for each polling point: its time and its ready set. They do not agree if only the paper or only the run has the
+/// polling point.
 fn ready_sets(cells: &mut Vec<Cell>, table: &ReadySets, result: &CaseResult, tolerance_ns: u64) {
     for number in 0..table.points.len().max(result.polling_points.len()) {
         let paper = table.points.get(number);
@@ -109,7 +110,8 @@ fn ready_sets(cells: &mut Vec<Cell>, table: &ReadySets, result: &CaseResult, tol
     }
 }
 
-/// Exp3: the second thread builds new ready sets, so H overtakes SM; a timer waits for the running callback at most.
+/// Adds the cells of Exp3: the second thread builds new ready sets, so H overtakes SM. A timer waits for the callback that is
+/// running, and for no more.
 fn one_group(cells: &mut Vec<Cell>, result: &CaseResult, tolerance_ns: u64) {
     let mut cell = |what: &str, paper: &str, run: String, agrees| {
         let (what, paper) = (what.to_owned(), paper.to_owned());
@@ -132,7 +134,7 @@ fn one_group(cells: &mut Vec<Cell>, result: &CaseResult, tolerance_ns: u64) {
     cell("longest wait of T0", "at most 0.5", wait_ns.map_or(NOTHING.to_owned(), seconds), agrees);
 }
 
-/// Exp4: every instance of the timer starts at its release, which is every 1.3 s.
+/// Adds the cells of Exp4: every instance of the timer starts at its release, which is every 1.3 s.
 fn own_group(cells: &mut Vec<Cell>, result: &CaseResult, tolerance_ns: u64) {
     const PERIOD_NS: u64 = 1_300_000_000;
     let end_ns = u64::try_from(result.scenario.duration.as_nanos()).unwrap_or(u64::MAX);
@@ -164,7 +166,7 @@ pub(super) fn summary(cells: &[Cell]) -> String {
     }
 }
 
-/// In seconds, to the millisecond.
+/// Returns a time in seconds, rounded to the millisecond.
 pub(super) fn seconds(ns: u64) -> String {
     ((ns as f64 / 1e6).round() / 1e3).to_string()
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use rospin_engine::EntityKind;
 use rospin_scenario::{Pattern, Scenario};
 
-/// rclcpp up to Dashing: timers are outside the ready set.
+/// Policy that emulates rclcpp up to Dashing: timers are outside the ready set.
 pub(super) const E1: &str = "wait-set-e1";
-/// rclcpp from Eloquent on: timers are part of the ready set.
+/// Policy that emulates rclcpp from Eloquent on: timers are part of the ready set.
 pub(super) const E2: &str = "wait-set-e2";
 /// rospin's policies.
 pub(super) const OWN: [&str; 3] = ["fifo", "fixed-priority", "edf"];
@@ -17,7 +17,7 @@ pub(super) const OWN: [&str; 3] = ["fifo", "fixed-priority", "edf"];
 pub(super) struct Published {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
-    /// Executors that the paper shows.
+    /// Policies of the executors that the paper shows in this experiment: E1, E2 or both.
     pub(super) executors: &'static [&'static str],
     text: &'static str,
 }
@@ -57,7 +57,7 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// Every run, the paper's before rospin's.
+    /// Returns every case, by experiment: first under the paper's executors, then under rospin's policies.
     pub(super) fn all() -> Vec<Self> {
         let policies = |experiment: &'static Published| experiment.executors.iter().chain(&OWN);
         let case = |experiment| policies(experiment).map(move |policy| Self { experiment, policy });
@@ -73,7 +73,7 @@ impl Case {
         format!("{} {}", self.experiment.name, self.policy)
     }
 
-    /// Returns the system of this case.
+    /// Returns the scenario of this case, for real time with `real`, or else for virtual time.
     pub(super) fn scenario(self, real: bool) -> Scenario {
         let mut scenario = Scenario::parse(self.experiment.text).expect("a test reads all of them");
         for executor in &mut scenario.executors {
@@ -92,7 +92,7 @@ impl Case {
     }
 }
 
-/// Priorities in the order in which the wait set serves a ready set: timers, subscriptions, services, each by registration.
+/// Sets priorities in the order in which the wait set serves a ready set: timers, subscriptions, services, each by registration.
 fn prioritize(scenario: &mut Scenario) {
     let class = |kind| match kind {
         EntityKind::Timer => 0,
@@ -106,11 +106,11 @@ fn prioritize(scenario: &mut Scenario) {
     }
 }
 
-/// Time by which messages come earlier in real time, where virtual time releases them at the very instant of a polling point.
+/// Time by which some messages are released earlier in real time than in virtual time, see [`release_ahead`].
 pub(super) const AHEAD: Duration = Duration::from_millis(100);
 
-/// In real time, which of two things at one instant comes first is a race of microseconds. Callbacks run 500 ms each, so
-/// polling points are at multiples of that; the paper has these messages in the ready set of that instant.
+/// Releases the messages of 3.0 s a little earlier. In virtual time, they are released at the very instant of a polling point,
+/// and the paper has them in that ready set. In real time, a race of microseconds would decide which of the two comes first.
 fn release_ahead(scenario: &mut Scenario) {
     for release in &mut scenario.releases {
         if let Pattern::List(times) = &mut release.pattern {
@@ -121,11 +121,12 @@ fn release_ahead(scenario: &mut Scenario) {
     }
 }
 
-/// Time by which timers are due later in real time, where virtual time starts them and makes them due again at one instant.
+/// Time by which some timers are due later in real time than in virtual time, see [`make_due_behind`].
 pub(super) const BEHIND: Duration = Duration::from_millis(100);
 
-/// Under policies that keep the timer of Exp2 waiting, its instance of 5.2 s starts at 6.5 s, when it is due again. In
-/// real time it starts some microseconds after that, when there is one due time too many, and a timer has no buffer.
+/// Makes the timer of Exp2 due a little later. Under policies that keep it waiting, its instance of 5.2 s starts at 6.5 s, the
+/// instant at which it is due again. In real time it would start some microseconds after 6.5 s. Then it would have missed a due
+/// time, which a timer does not make up for.
 fn make_due_behind(scenario: &mut Scenario) {
     for timer in scenario.callbacks.iter_mut().filter(|callback| callback.kind == EntityKind::Timer) {
         timer.offset = Some(timer.first_due() + BEHIND);

@@ -10,10 +10,11 @@ use super::verdict;
 
 /// Default duration of all real-time runs together, in seconds.
 pub(super) const REAL_TIME_S: f64 = 20.0;
-/// In real time: a good part of a callback's 500 ms, and less than lies between two things in an order that matters.
+/// Largest difference between two times that count as equal in real time: a good part of a callback's 500 ms, and less than lies
+/// between two starts whose order matters.
 const REAL_TOLERANCE_NS: u64 = 200_000_000;
 
-/// Kind of time.
+/// Kind of time that the cases run in.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Time {
     Virtual,
@@ -58,7 +59,7 @@ impl Time {
     }
 }
 
-/// Everything that the tables, the JSON file and the report show.
+/// All results of a run: what the tables, the JSON file and the report show.
 pub(super) struct Comparison {
     pub(super) machine: Machine,
     pub(super) time: Time,

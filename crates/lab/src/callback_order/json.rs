@@ -6,7 +6,7 @@ use super::agreement::NOTES;
 use super::comparison::{Comparison, Time};
 use super::runs::CaseResult;
 
-/// The whole file as text, ending in a line break.
+/// Returns the whole JSON file as text, ending in a line break.
 pub(super) fn render(comparison: &Comparison) -> Result<String, serde_json::Error> {
     let document = json!({
         "experiment": "callback-order",

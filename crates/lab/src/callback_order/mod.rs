@@ -27,7 +27,7 @@ use self::comparison::{Comparison, Time};
 use self::options::{DEFAULT_REPORT, Options};
 use self::runs::CaseResult;
 
-/// The experiment.
+/// The experiment `callback-order`.
 pub(crate) struct CallbackOrder;
 
 impl Experiment for CallbackOrder {

@@ -11,7 +11,7 @@ use super::comparison::Comparison;
 use super::runs::CaseResult;
 use super::tables::{self, Figures};
 
-/// The whole page.
+/// Returns the whole HTML page.
 pub(super) fn render(comparison: &Comparison) -> Result<String, ReportError> {
     let mut page = String::new();
     writeln!(page, "<h1>Order of callbacks</h1>")?;

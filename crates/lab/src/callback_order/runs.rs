@@ -17,7 +17,7 @@ pub(super) enum RunError {
     Engine { case: String, reason: Box<SyntheticError> },
 }
 
-/// A ready set was built.
+/// A polling point: the moment at which a ready set was built.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct PollingPoint {
     pub(super) at_ns: u64,
@@ -30,7 +30,7 @@ pub(super) struct PollingPoint {
 pub(super) struct CaseResult {
     pub(super) case: Case,
     pub(super) scenario: Scenario,
-    /// In the order of the starts.
+    /// The runs of callbacks, in the order of their starts.
     pub(super) activations: Vec<Activation>,
     pub(super) polling_points: Vec<PollingPoint>,
 }
@@ -46,7 +46,7 @@ impl CaseResult {
         &self.scenario.callbacks[callback].name
     }
 
-    /// The names in a ready set, as the paper writes them.
+    /// Returns the names in a ready set, separated by spaces as in the paper.
     pub(super) fn names(&self, callbacks: &[usize]) -> String {
         callbacks.iter().map(|callback| self.name(*callback)).collect::<Vec<_>>().join(" ")
     }
@@ -56,13 +56,13 @@ impl CaseResult {
         self.activations.iter().filter(move |activation| self.name(activation.callback) == name)
     }
 
-    /// Returns the time at which the last callback had ended.
+    /// Returns the time at which the last callback ended, or 0 if none ran.
     pub(super) fn end_ns(&self) -> u64 {
         self.activations.iter().map(|activation| activation.end_ns).max().unwrap_or(0)
     }
 }
 
-/// All of them in virtual time, with the oracles beside it.
+/// Runs all cases in virtual time. The simulator's oracles check every run.
 pub(super) fn simulate_all() -> Result<Vec<CaseResult>, RunError> {
     Case::all().into_iter().map(simulate).collect()
 }
@@ -77,12 +77,12 @@ fn simulate(case: Case) -> Result<CaseResult, RunError> {
     Ok(CaseResult::new(case, scenario, activations, points.collect()))
 }
 
-/// Seconds that all of them take together at a scale of 1.
+/// Returns the seconds that all cases take together in real time, at a scale of 1.
 pub(super) fn seconds_in_all() -> f64 {
     Case::all().iter().map(|case| case.scenario(true).duration.as_secs_f64()).sum()
 }
 
-/// All of them on the engine, one after the other.
+/// Runs all cases on the engine in real time, one after the other. Durations are multiplied by `scale`.
 pub(super) fn run_all(scale: f64, progress: &Progress) -> Result<Vec<CaseResult>, RunError> {
     let all_s = seconds_in_all();
     let mut done_s = 0.0;

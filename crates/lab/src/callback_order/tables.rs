@@ -47,7 +47,7 @@ pub(super) fn render(results: &[CaseResult], cells: &[Cell], width: usize) -> St
     text
 }
 
-/// As the paper's Tables IV and V: times and sets of the runs.
+/// Returns the paper's Tables IV and V, filled with the polling points and ready sets of the runs.
 pub(super) fn polling_points(results: &[CaseResult]) -> Vec<Figures> {
     let table = |number: &str| {
         let ours = TABLES.iter().filter(|table| table.table == number);
@@ -82,12 +82,12 @@ pub(super) fn timeline(result: &CaseResult) -> Timeline {
     timeline::by_callback(&result.scenario, &result.activations, result.end_ns())
 }
 
-/// The execution diagram as text.
+/// Returns the execution diagram of a run as text.
 pub(super) fn diagram(result: &CaseResult, width: usize) -> String {
     timeline::render(&timeline(result), width)
 }
 
-/// The same releases under every policy.
+/// Returns a table of all runs: the longest waits and the order of the starts, under every policy.
 pub(super) fn own_policies(results: &[CaseResult]) -> Figures {
     let row = |result: &CaseResult| {
         let wait = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), seconds);
@@ -114,7 +114,7 @@ pub(super) fn own_policies(results: &[CaseResult]) -> Figures {
     }
 }
 
-/// Paper and run, cell by cell.
+/// Returns the table that compares the paper and the run, cell by cell.
 pub(super) fn agreement(cells: &[Cell]) -> Figures {
     let row = |cell: &Cell| {
         let agrees = if cell.agrees { "yes" } else { "NO" };

@@ -6,7 +6,8 @@ use super::agreement::seconds;
 use super::cases::{E2, OWN};
 use super::runs::CaseResult;
 
-/// Compared with the wait set of the same experiment; times within `tolerance_ns` are the same.
+/// Returns a sentence that compares rospin's policies with the wait set (E2) in each experiment. Times that differ by at most
+/// `tolerance_ns` count as the same.
 pub(super) fn sentence(results: &[CaseResult], tolerance_ns: u64) -> String {
     let policies: Vec<String> = OWN.iter().filter_map(|policy| changes(results, policy, tolerance_ns)).collect();
     let mut text = format!("Beside {E2}, {}", policies.join("; "));
@@ -25,7 +26,7 @@ pub(super) fn sentence(results: &[CaseResult], tolerance_ns: u64) -> String {
     }
 }
 
-/// "fifo changes when T0 M (exp1) and T0 (exp2) start, and nothing in exp3 and exp4".
+/// Returns a clause about one policy, such as "fifo changes when T0 M (exp1) and T0 (exp2) start, and nothing in exp3 and exp4".
 fn changes(results: &[CaseResult], policy: &str, tolerance_ns: u64) -> Option<String> {
     let mut changed = Vec::new();
     let mut same = Vec::new();
@@ -48,7 +49,7 @@ fn changes(results: &[CaseResult], policy: &str, tolerance_ns: u64) -> Option<St
     }
 }
 
-/// Runs under rospin's policies, each with the one under the wait set.
+/// Returns the runs under rospin's policies, each with the run of the same experiment under the wait set (E2).
 fn pairs(results: &[CaseResult]) -> impl Iterator<Item = (&CaseResult, &CaseResult)> {
     results.iter().filter(|result| !result.case.is_published()).filter_map(|result| {
         let same = |other: &&CaseResult| other.case.experiment == result.case.experiment && other.case.policy == E2;
@@ -56,7 +57,7 @@ fn pairs(results: &[CaseResult]) -> impl Iterator<Item = (&CaseResult, &CaseResu
     })
 }
 
-/// Callbacks that do not start as often, or not at the same times.
+/// Returns the callbacks that start more or less often than under the wait set, or at other times.
 fn moved<'a>(result: &'a CaseResult, wait_set: &CaseResult, tolerance_ns: u64) -> Vec<&'a str> {
     let names = result.scenario.callbacks.iter().map(|callback| callback.name.as_str());
     let differs = |name: &&str| {
@@ -67,18 +68,18 @@ fn moved<'a>(result: &'a CaseResult, wait_set: &CaseResult, tolerance_ns: u64) -
     names.filter(differs).collect()
 }
 
-/// The longest wait of any timer under a policy, over all experiments.
+/// Returns the longest wait of any timer under a policy, over all experiments.
 fn longest_timer_wait_ns(results: &[CaseResult], policy: &str) -> Option<u64> {
     results.iter().filter(|result| result.case.policy == policy).filter_map(CaseResult::timer_wait_ns).max()
 }
 
 impl CaseResult {
-    /// The longest wait of any timer.
+    /// Returns the longest wait of any timer from its release to its start; `None` if no timer ran.
     pub(super) fn timer_wait_ns(&self) -> Option<u64> {
         self.wait_ns(|kind| kind == EntityKind::Timer)
     }
 
-    /// The longest wait of anything else.
+    /// Returns the longest wait of any other callback from its release to its start; `None` if none ran.
     pub(super) fn other_wait_ns(&self) -> Option<u64> {
         self.wait_ns(|kind| kind != EntityKind::Timer)
     }
@@ -89,7 +90,7 @@ impl CaseResult {
     }
 }
 
-/// Callback that starts later than under the wait set.
+/// Callback that starts later than under the wait set, by `ns`.
 struct Delay<'a> {
     ns: u64,
     entity: &'a str,
@@ -97,7 +98,8 @@ struct Delay<'a> {
     policy: &'static str,
 }
 
-/// Of all that are no timers, the one that is delayed most.
+/// Returns the run that starts latest compared with the wait set, of callbacks that are not timers. `None` if none starts later
+/// by more than the tolerance.
 fn latest(results: &[CaseResult], tolerance_ns: u64) -> Option<Delay<'_>> {
     let mut latest: Option<Delay<'_>> = None;
     for (result, wait_set) in pairs(results) {

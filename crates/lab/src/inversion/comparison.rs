@@ -11,12 +11,12 @@ use super::interference::{Case, Turn};
 pub(crate) struct Comparison {
     pub(crate) machine: Machine,
     pub(crate) setup: Setup,
-    /// Share of a second that real-time threads may use; `None` if it is not limited.
+    /// Share of the time that the kernel lets real-time threads run on a core; `None` if it sets no limit.
     pub(crate) throttle: Option<f64>,
     /// True if the process's memory is kept in RAM.
     pub(crate) is_memory_locked: bool,
     pub(crate) turn: Turn,
-    /// In the order of the cases.
+    /// The results, in the order of the cases.
     pub(crate) rows: Vec<Row>,
 }
 

@@ -14,7 +14,7 @@ pub(crate) struct Waits {
 }
 
 impl Waits {
-    /// `None` without any.
+    /// Returns the percentiles of these waits; `None` if there are no waits.
     fn of(us: &[f64]) -> Option<Self> {
         let at = |percent| percentile(us, percent);
         Some(Self { p50: at(50.0)?, p99: at(99.0)?, p999: at(99.9)?, max: at(100.0)? })
@@ -26,16 +26,17 @@ impl Waits {
 pub(crate) struct Row {
     pub(crate) case: Case,
     pub(crate) expected: u64,
-    /// From due time to start of the timer's callback, ascending, in microseconds.
+    /// How long after its due time each callback of the timer started, ascending, in microseconds.
     pub(crate) timer_us: Vec<f64>,
     pub(crate) timer: Option<Waits>,
-    /// Time that the urgent callback itself takes for the calls that ordinary threads make.
+    /// Time that the timer's callback took for the operations that ordinary threads also do. For the ordinary lock: time until
+    /// the loop had locked and unlocked it.
     pub(crate) own: Option<Waits>,
-    /// From before its publication to the start of the subscription's callback.
+    /// Time from just before a publication to the start of the subscription's callback.
     pub(crate) message: Option<Waits>,
-    /// Of the ordinary threads.
+    /// Number of operations that the ordinary threads finished.
     pub(crate) operations: u64,
-    /// Of the hog.
+    /// Number of bursts of the hog.
     pub(crate) bursts: u64,
 }
 
@@ -59,12 +60,12 @@ impl Row {
         self.timer_us.len() as u64
     }
 
-    /// Fired as often as it should, give or take one.
+    /// Returns true if the timer fired as often as it should, give or take one.
     pub(crate) fn is_complete(&self) -> bool {
         self.fired().abs_diff(self.expected) <= 1
     }
 
-    /// The worst of everything that the urgent side waited for, at the 99.9th percentile.
+    /// Returns the longest of the waits for timer, own calls and message, at the 99.9th percentile in microseconds.
     pub(crate) fn worst_p999(&self) -> Option<f64> {
         let all = [self.timer, self.own, self.message];
         all.into_iter().flatten().map(|waits| waits.p999).max_by(f64::total_cmp)

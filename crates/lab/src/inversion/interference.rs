@@ -12,9 +12,9 @@ use rospin_engine::{ServiceError, SpinError, TimerError, TopicError};
 
 use super::hog;
 
-/// Number of operations of an ordinary thread before anything is measured.
+/// Number of times that an ordinary thread does its operation before anything is measured.
 const WARM_UP: u32 = 10;
-/// Longest time to wait for these operations.
+/// Longest time to wait until all ordinary threads have done these operations.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Reasons for which a row has no figures.
@@ -36,22 +36,23 @@ pub(crate) enum TurnError {
     Panicked(&'static str),
 }
 
-/// One row: what the ordinary threads do, and the urgent timer's callback once each time, too.
+/// Case of the experiment: the operation that ordinary threads repeat. The urgent timer's callback does it, too, once each time
+/// it runs, and always publishes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Case {
-    /// There are none.
+    /// There are no ordinary threads.
     Nothing,
-    /// They publish on the topic that the urgent executor publishes on and subscribes to.
+    /// An ordinary thread publishes on the topic that the urgent executor publishes on and subscribes to.
     Publish,
-    /// They reset timers of the urgent executor.
+    /// An ordinary thread resets a timer of the urgent executor.
     Reset,
-    /// They create and drop entities of the urgent executor.
+    /// An ordinary thread creates and drops entities of the urgent executor.
     Entities,
-    /// They call a service of the urgent executor.
+    /// An ordinary thread calls a service of the urgent executor.
     Service,
-    /// All operations, each on a thread of its own.
+    /// Four ordinary threads, each with one of these operations.
     All,
-    /// No executor: an urgent loop and an ordinary thread with a `std::sync::Mutex` between them.
+    /// No rospin, for comparison: an urgent loop and an ordinary thread share a `std::sync::Mutex`.
     StdMutex,
 }
 
@@ -59,7 +60,7 @@ impl Case {
     pub(crate) const ALL: [Self; 7] =
         [Self::Nothing, Self::Publish, Self::Reset, Self::Entities, Self::Service, Self::All, Self::StdMutex];
 
-    /// Operations that one ordinary thread can do.
+    /// The cases in which one ordinary thread does one operation.
     pub(super) const SINGLE: [Self; 4] = [Self::Publish, Self::Reset, Self::Entities, Self::Service];
 
     pub(crate) const fn name(self) -> &'static str {
@@ -91,7 +92,7 @@ impl Case {
         }
     }
 
-    /// Returns true if the operation uses rospin.
+    /// Returns true if the case uses rospin.
     pub(crate) const fn is_rospin(self) -> bool {
         !matches!(self, Self::StdMutex)
     }
@@ -112,7 +113,7 @@ impl clap::ValueEnum for Case {
     }
 }
 
-/// Settings of a row.
+/// Settings of a case.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Turn {
     pub(crate) period: Duration,
@@ -125,7 +126,7 @@ pub(crate) struct Turn {
 /// The hog and the ordinary threads, until they are stopped.
 pub(super) struct Others {
     stop: Arc<AtomicBool>,
-    /// Number of ordinary threads that work already.
+    /// Number of ordinary threads that have done their first [`WARM_UP`] operations.
     at_work: Arc<AtomicU64>,
     operations: Arc<AtomicU64>,
     bursts: Arc<AtomicU64>,
@@ -133,7 +134,7 @@ pub(super) struct Others {
 }
 
 impl Others {
-    /// The hog only.
+    /// Starts the hog. Ordinary threads are added by [`repeat`](Self::repeat).
     pub(super) fn start(options: &ThreadOptions, turn: Turn) -> io::Result<Self> {
         let mut others = Self {
             stop: Arc::default(),
@@ -175,7 +176,7 @@ impl Others {
         Ok(())
     }
 
-    /// Waits until each ordinary thread is at it, and has touched what it needs.
+    /// Waits until each ordinary thread has done its first operations, at most for [`PATIENCE`].
     pub(super) fn wait_until_at_work(&self) {
         let begun = Instant::now();
         while self.at_work.load(Ordering::Relaxed) + 1 < self.threads.len() as u64 && begun.elapsed() < PATIENCE {
@@ -183,7 +184,7 @@ impl Others {
         }
     }
 
-    /// Stops the threads. Returns the number of operations of ordinary threads, and of the hog's runs.
+    /// Stops the threads. Returns the numbers of operations of ordinary threads, and of bursts of the hog.
     pub(super) fn stop(mut self) -> Result<(u64, u64), TurnError> {
         self.stop.store(true, Ordering::Relaxed);
         for thread in std::mem::take(&mut self.threads) {

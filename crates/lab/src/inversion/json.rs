@@ -6,7 +6,7 @@ use super::comparison::Comparison;
 use super::figures::Row;
 use super::verdict;
 
-/// The whole file as text, ending in a line break.
+/// Returns the whole JSON file as text, ending in a line break.
 pub(crate) fn render(comparison: &Comparison) -> Result<String, serde_json::Error> {
     let Comparison { machine, setup, throttle, is_memory_locked, turn, rows } = comparison;
     let promises = verdict::promises(comparison);

@@ -40,7 +40,7 @@ use self::figures::Row;
 use self::interference::{Case, TurnError};
 use self::options::{DEFAULT_REPORT, Options};
 
-/// The experiment.
+/// The experiment `inversion`.
 pub(crate) struct Inversion;
 
 impl Experiment for Inversion {
@@ -83,7 +83,8 @@ impl Experiment for Inversion {
     }
 }
 
-/// The share of the core that the kernel lets real-time threads have: who wants more is stopped, urgent or not.
+/// Returns the share of a core's time that the kernel lets real-time threads have. It stops threads that want more, however
+/// urgent they are. `None` if there is no limit or the kernel does not tell.
 fn throttle() -> Option<f64> {
     let read = |name: &str| fs::read_to_string(format!("/proc/sys/kernel/sched_rt_{name}_us")).ok();
     let number = |name| read(name)?.trim().parse::<f64>().ok();

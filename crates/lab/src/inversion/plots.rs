@@ -10,7 +10,7 @@ use super::interference::Case;
 
 const SIZE: (u32, u32) = (900, 340);
 
-/// Told apart with any colour vision, and on light and dark ground.
+/// Returns the colour of a case. The colours can be told apart with any colour vision, on light and on dark ground.
 pub(crate) const fn colour(case: Case) -> RGBColor {
     match case {
         Case::Nothing => RGBColor(128, 128, 128),

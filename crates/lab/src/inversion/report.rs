@@ -8,7 +8,7 @@ use rospin_report::page::{self, ReportError, escape};
 use super::comparison::Comparison;
 use super::{plots, table, verdict};
 
-/// The whole page.
+/// Returns the whole HTML page.
 pub(crate) fn render(comparison: &Comparison) -> Result<String, ReportError> {
     let mut body = String::new();
     writeln!(body, "<h1>Priority inversion</h1>")?;

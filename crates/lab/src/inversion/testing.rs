@@ -10,7 +10,7 @@ use super::comparison::Comparison;
 use super::figures::Row;
 use super::interference::{Case, Turn};
 
-/// rospin waits up to 80 us, the ordinary lock for the hog.
+/// Returns a comparison in which rospin waits up to 80 us, and the loop with the ordinary lock as long as the hog runs.
 pub(crate) fn comparison() -> Comparison {
     let setup = Setup {
         core: 1,

@@ -14,13 +14,13 @@ use rospin_measure::wake_up::{Grid, Lateness, now_ns};
 use super::figures::Row;
 use super::interference::{Case, Others, Turn, TurnError};
 
-/// Due times that are made up for: every one counts.
+/// Number of missed due times that the timer makes up for: all of them, so that none is left out of the figures.
 const CATCH_UP: u32 = 100_000;
-/// Subscriptions of the topic besides the executor's, which nobody takes from.
+/// Number of subscriptions of the topic besides the executor's. Nobody takes from them.
 const QUEUES: usize = 8;
 const FAR: Duration = Duration::from_secs(3600);
 
-/// Time at which the urgent executor published the message; 0 if an ordinary thread did.
+/// Message with the time in nanoseconds at which the urgent executor published it, or 0 if an ordinary thread did.
 struct Message {
     sent_ns: u64,
 }
@@ -28,9 +28,9 @@ struct Message {
 /// Record of the urgent executor's callbacks.
 struct Record {
     lateness: Lateness,
-    /// Time that the timer's callback took for the operations that ordinary threads do, too.
+    /// Times in nanoseconds that the timer's callback took for the operations that ordinary threads do, too.
     own_ns: Vec<u64>,
-    /// From before its publication to the start of the subscription's callback.
+    /// Times in nanoseconds from just before a publication to the start of the subscription's callback.
     message_ns: Vec<u64>,
 }
 
@@ -39,7 +39,7 @@ struct Common {
     context: Context,
     publisher: Publisher<Message>,
     _queues: Vec<Queue<Message>>,
-    /// Never due; reset by everyone.
+    /// Timer that is never due. Its resets are one of the operations.
     timer: Timer,
     /// Group on which entities are created and dropped.
     group: ReentrantGroup,
@@ -49,7 +49,8 @@ struct Common {
 
 /// Runs the case on the calling thread.
 pub(super) fn run(case: Case, setup: &Setup, turn: Turn) -> Result<Row, TurnError> {
-    // Done before the grid begins, because an ordinary thread may have to wait long until it is set up.
+    // The settings are applied before the grid of due times begins, because an ordinary thread may have to wait long until it is
+    // set up.
     let _set_up = setup.timer.apply_for_now();
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("urgent").thread(setup.timer.clone()));
@@ -123,7 +124,7 @@ impl Common {
         })
     }
 
-    /// Runs the operation once.
+    /// Does the operation of the case `single` once. `sent_ns` is the time in the message, if it publishes.
     fn disturb(&self, single: Case, sent_ns: u64) {
         match single {
             Case::Publish => {

@@ -14,7 +14,7 @@ pub(crate) struct Promise {
     pub(crate) kept: bool,
 }
 
-/// Of rospin beside all ordinary threads and the ordinary lock, who waits less; `None` unless both were run.
+/// Returns the case with the shorter wait: rospin beside all ordinary threads, or the ordinary lock. `None` unless both were run.
 pub(crate) fn winner(comparison: &Comparison) -> Option<Case> {
     let worst = |case| comparison.row(case)?.worst_p999();
     let (rospin, lock) = (worst(Case::All)?, worst(Case::StdMutex)?);
@@ -46,7 +46,7 @@ fn who_won(comparison: &Comparison) -> Option<String> {
     ))
 }
 
-/// As far as the run has the figures for them.
+/// Returns the promises that the run has figures for.
 pub(crate) fn promises(comparison: &Comparison) -> Vec<Promise> {
     let rows = comparison.rows.iter().filter(|row| row.case.is_rospin());
     let promise = |row: &Row| {

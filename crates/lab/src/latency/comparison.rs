@@ -7,7 +7,7 @@ use super::overhead::Overhead;
 use super::runner::RunResult;
 use super::settings::Settings;
 
-/// Everything that the table, the JSON file and the report show.
+/// All results of a run: what the table, the JSON file and the report show.
 pub(crate) struct Comparison {
     /// Machine of the measurement.
     pub(crate) machine: Machine,

@@ -24,7 +24,7 @@ use super::topics::{TOPICS, period};
 use super::transport::{Found, Inlet, Message};
 use super::wire::{self, Hearing};
 
-/// rclcpp's single-threaded executor, emulated; all of its threads have the same priority.
+/// Emulates rclcpp's single-threaded executor. Its thread and the receiving thread have the same priority.
 pub(crate) fn wait_set(parts: Parts) -> Outcome {
     run(parts, &|| Box::new(WaitSet::new(Timers::Inside)), &[SAMPLING_PRIORITY])
 }
@@ -39,13 +39,13 @@ pub(crate) fn edf(parts: Parts) -> Outcome {
     run(parts, &|| Box::new(Edf::new()), &[CALLBACK_PRIORITY])
 }
 
-/// One executor a callback, each with a priority of its own.
+/// Runs each callback on an executor of its own, with a priority of its own.
 pub(crate) fn one_each(parts: Parts) -> Outcome {
     let priorities: [u8; TOPICS] = std::array::from_fn(callback_priority);
     run(parts, &|| Box::new(FixedPriority::new()), &priorities)
 }
 
-/// Runs the callbacks on one executor a priority; they are dealt out in turn.
+/// Runs the callbacks on as many executors as there are `priorities`. The topics are assigned to the executors in turn.
 fn run(parts: Parts, policy: &dyn Fn() -> Box<dyn Policy>, priorities: &[u8]) -> Outcome {
     let Parts { messages, callbacks, crew, invitation } = parts;
     let (inlets, hearing) = match messages {
@@ -97,7 +97,7 @@ fn create_entity(
     group.create_source(EntityKind::Subscription, options, source, |callback, message| callback.run(message))
 }
 
-/// Subscribes over the middleware. The callback is dropped, which hands its figures in, when the topic ends.
+/// Subscribes over the middleware. When the topic ends, the callback is dropped, which hands over its latencies.
 fn subscribe(
     executor: &Executor,
     hearing: &Hearing,
@@ -146,7 +146,7 @@ fn spin(
     Ok(())
 }
 
-/// A topic as a source.
+/// A topic's socket as a source of rospin.
 struct TopicSource {
     inlet: Arc<Inlet>,
     notifier: Arc<OnceLock<Notifier>>,
@@ -171,7 +171,7 @@ impl Source for TopicSource {
         }
     }
 
-    /// The next message tells when it was published, so that order by age is by publication.
+    /// Returns the publication time of the next message, so that an order by release is an order by publication.
     fn pending(&self) -> Pending {
         match self.inlet.peek() {
             Ok(Found::Message(message)) => Pending::Since(Instant::from_nanos(message.published_ns)),
@@ -181,7 +181,7 @@ impl Source for TopicSource {
     }
 }
 
-/// Waits for all topics and notifies: once a message, since what is left in a socket must not keep it awake.
+/// Thread that waits for all topics and notifies once for each arrival. Messages that stay in a socket do not wake it again.
 struct ReceiverThread {
     epoll: OwnedFd,
     topics: Vec<(Arc<Inlet>, Arc<OnceLock<Notifier>>)>,
@@ -192,7 +192,7 @@ impl ReceiverThread {
         Ok(Self { epoll: epoll::create(CreateFlags::CLOEXEC)?, topics: Vec::new() })
     }
 
-    /// The source of a topic that this thread is going to watch; it is open until `open` is dropped.
+    /// Returns the source of a topic that this thread will watch. The source holds `open` until it is dropped.
     fn watch(&mut self, topic: usize, inlet: Inlet, open: Sender<()>) -> io::Result<TopicSource> {
         debug_assert_eq!(topic, self.topics.len());
         let (inlet, notifier) = (Arc::new(inlet), Arc::new(OnceLock::new()));
@@ -201,7 +201,7 @@ impl ReceiverThread {
         Ok(TopicSource { inlet, notifier, _open: open })
     }
 
-    /// Starts it; it ends by itself when the publisher is gone.
+    /// Starts the thread, which ends by itself when the publisher has gone.
     fn start(self, crew: &Crew) -> io::Result<()> {
         // The thread reports to the executors, so no other thread waits for it.
         crew.spawn("receiver", SAMPLING_PRIORITY, move || self.run()).map(drop)

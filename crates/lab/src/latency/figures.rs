@@ -17,17 +17,18 @@ pub(crate) const PERCENT: f64 = 99.0;
 pub(crate) struct Row {
     pub(crate) variant: Variant,
     pub(crate) run: u32,
-    /// From 0.
+    /// The topic's index, from 0.
     pub(crate) topic: usize,
     pub(crate) wcet_ms: f64,
     /// Bound of the analysis; `None` if it exceeds the period.
     pub(crate) bound_ms: Option<f64>,
-    /// The same with the overhead of messages.
+    /// The same bound with the overhead of messages.
     pub(crate) real_bound_ms: Option<f64>,
-    /// Percentiles over all that was sent; a lost message never arrives. `None` if the percentile is such a one.
+    /// Percentiles of the latency over all messages that were sent. A lost message counts as one that never arrives, so the
+    /// percentile is `None` if so many were lost.
     pub(crate) p50_ms: Option<f64>,
     pub(crate) p99_ms: Option<f64>,
-    /// Over what was received.
+    /// Largest latency of the messages that arrived.
     pub(crate) max_ms: Option<f64>,
     pub(crate) sent: u64,
     pub(crate) received: u64,
@@ -59,7 +60,7 @@ impl Row {
         }
     }
 
-    /// Returns true if the percentile is within the deadline.
+    /// Returns true if the 99th percentile is within the deadline.
     pub(crate) fn meets(&self) -> bool {
         self.p99_ms.is_some_and(|ms| ms <= deadline_ms(self.topic))
     }
@@ -70,13 +71,14 @@ pub(crate) const fn deadline_ms(topic: usize) -> f64 {
     PERIODS_MS[topic] as f64
 }
 
-/// By nearest rank, with what was lost behind everything that arrived.
+/// Returns a percentile of the latencies by nearest rank. Lost messages rank behind all that arrived; `None` if the rank is one
+/// of them.
 fn percentile_of_sent(sorted_ms: &[f64], sent: u64, percent: f64) -> Option<f64> {
     let rank = (percent / 100.0 * sent.max(sorted_ms.len() as u64) as f64).ceil() as usize;
     sorted_ms.get(rank.max(1) - 1).copied()
 }
 
-/// All rows, in the order of the runs.
+/// Returns the figures of each topic in each run, in the order of the runs.
 pub(crate) fn rows(comparison: &Comparison) -> Vec<Row> {
     let work = topics::work(comparison.settings.load_percent);
     let bounds = Bounds::of(comparison);
@@ -109,12 +111,12 @@ impl Bounds {
 #[derive(Clone, Debug)]
 pub(crate) struct Standing {
     pub(crate) variant: Variant,
-    /// The 99th percentiles of the runs; `None` if too much was lost in one of them.
+    /// Summary of the runs' 99th percentiles, by topic; `None` if so much was lost in a run that it has none.
     pub(crate) p99_ms: [Option<Summary>; TOPICS],
     /// Topics whose 99th percentile missed the deadline in some run.
     pub(crate) missing: Vec<usize>,
     pub(crate) runs: usize,
-    /// Runs in which all topics kept theirs.
+    /// Number of runs in which all topics kept their deadlines at the 99th percentile.
     pub(crate) good_runs: usize,
     pub(crate) sent: u64,
     pub(crate) received: u64,
@@ -124,7 +126,7 @@ pub(crate) struct Standing {
     pub(crate) stall_max_ms: f64,
 }
 
-/// All variants, in the order in which they ran first.
+/// Returns the summaries of all variants, in the order in which they ran first.
 pub(crate) fn standings(comparison: &Comparison) -> Vec<Standing> {
     let rows = rows(comparison);
     let mut variants: Vec<Variant> = Vec::new();

@@ -28,7 +28,7 @@ struct Document<'a> {
     runs: Vec<Value>,
 }
 
-/// The whole file as text, ending in a line break.
+/// Returns the whole JSON file as text, ending in a line break.
 pub(crate) fn render(comparison: &Comparison) -> Result<String, serde_json::Error> {
     let document = Document {
         experiment: super::runner::NAME,

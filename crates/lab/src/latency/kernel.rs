@@ -4,14 +4,14 @@ use std::fs;
 
 use serde::Serialize;
 
-/// Settings of the kernel that matter for the experiment, as far as it tells.
+/// Settings of the kernel that matter for the experiment, as far as the kernel tells them.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Kernel {
     /// Time that real-time threads may use of a core in each period, in microseconds; -1 for no limit.
     pub(crate) rt_runtime_us: Option<i64>,
-    /// That period, microseconds.
+    /// The period to which `rt_runtime_us` applies, in microseconds.
     pub(crate) rt_period_us: Option<i64>,
-    /// Cores that nothing runs on unless it is put there; empty for none.
+    /// Cores on which only threads run that were put there, as the kernel lists them; empty if there are none.
     pub(crate) isolated_cores: String,
 }
 
@@ -27,7 +27,7 @@ impl Kernel {
         }
     }
 
-    /// In words.
+    /// Returns the limits in words.
     pub(crate) fn describe(&self, core: u16) -> String {
         let share = match self.rt_percent() {
             Some(percent) if percent >= 100.0 => "real-time threads are not throttled".to_owned(),
@@ -41,7 +41,7 @@ impl Kernel {
         format!("{share}; {isolated}; measured on core {core}")
     }
 
-    /// Returns a remark if the kernel's limit affects that load.
+    /// Returns a remark if the load is more than the kernel lets real-time threads have.
     pub(crate) fn remark(&self, load_percent: f64) -> Option<String> {
         let percent = self.rt_percent().filter(|percent| load_percent > *percent)?;
         Some(format!(

@@ -54,7 +54,7 @@ use self::settings::Settings;
 /// A stall so long, in milliseconds, that deadlines are missed whoever schedules.
 const DISTURBED_MS: f64 = 10.0;
 
-/// The experiment.
+/// The experiment `latency`.
 pub(crate) struct Latency;
 
 impl Experiment for Latency {
@@ -107,7 +107,7 @@ fn compare(options: &Options, runner: &dyn Runner, out: &mut dyn Write) -> Resul
     files.write(out, || json::render(&comparison), || report::render(&comparison))
 }
 
-/// Every variant once, then all again: what changes on the machine meanwhile meets all of them.
+/// Runs every variant once, then all of them again. So a change on the machine in between affects all variants.
 fn run_all(options: &Options, settings: &Settings, runner: &dyn Runner) -> Result<Vec<RunResult>, RunError> {
     let variants = options.variants();
     let progress = Progress::new(variants.len() * options.runs as usize, settings.duration, options.outputs.quiet);
@@ -165,7 +165,7 @@ mod tests {
     use super::variant::{Structure, Variant};
     use super::*;
 
-    /// Answers with made-up results.
+    /// Runner that answers with made-up results, and notes what it was asked for.
     #[derive(Default)]
     struct Fake(RefCell<Vec<(Variant, u32)>>);
 

@@ -16,7 +16,7 @@ use super::wire::Wire;
 /// Default path of the report.
 pub(crate) const DEFAULT_REPORT: &str = "rospin-latency.html";
 
-/// Twice the longest period.
+/// Shortest duration of a run: twice the longest period.
 const DURATION_MIN_S: f64 = 2.0 * period(TOPICS - 1).as_millis() as f64 / 1e3;
 const DURATION_MAX_S: f64 = 3600.0;
 const LOAD_MIN_PERCENT: f64 = 1.0;
@@ -114,7 +114,7 @@ impl Options {
         Ok(Some(Wire { middleware, domain_id }))
     }
 
-    /// The variants to run, each once.
+    /// Returns the variants to run, each once.
     pub(crate) fn variants(&self) -> Vec<Variant> {
         choice::in_given_order(&self.variants, Variant::all())
     }

@@ -23,7 +23,7 @@ const COUNT_WIDTH: u32 = 84;
 pub(crate) const KEPT: RGBColor = RGBColor(30, 125, 200);
 pub(crate) const MISSED: RGBColor = RGBColor(213, 94, 0);
 
-/// Data of a variant: latencies of all runs in milliseconds.
+/// Data of a variant's row: percentiles of its latencies in milliseconds, over all of its runs.
 struct Whiskers {
     variant: Variant,
     p50_ms: f64,
@@ -33,7 +33,8 @@ struct Whiskers {
     is_good: bool,
 }
 
-/// A topic's latencies under all variants, on a logarithmic axis with the analysis and the deadline.
+/// Returns a plot of a topic's latencies under all variants, with the bound by the analysis and the deadline. The axis is
+/// logarithmic.
 pub(crate) fn topic(comparison: &Comparison, topic: usize) -> Result<String, PlotError> {
     let boxes = boxes(comparison, topic);
     let marks = [Some(deadline_ms(topic)), Bounds::of(comparison).real_ms[topic]];
@@ -105,14 +106,14 @@ fn boxes(comparison: &Comparison, topic: usize) -> Vec<Whiskers> {
     standings.iter().filter_map(|standing| of(standing.variant, !standing.missing.contains(&topic))).collect()
 }
 
-/// Everything that is drawn, with a little room on both sides.
+/// Returns the range of the axis: all values that are drawn, with a little room on both sides.
 fn range(boxes: &[Whiskers], marks: &[Option<f64>]) -> Range<f64> {
     let values = boxes.iter().flat_map(|own| [own.p50_ms, own.max_ms]).chain(marks.iter().flatten().copied());
     let (min, max) = values.fold((f64::INFINITY, 0.0_f64), |(min, max), ms| (min.min(ms), max.max(ms)));
     (min * 0.8)..(max * 1.2)
 }
 
-/// Round numbers on a logarithmic axis.
+/// Returns the round numbers in the range, for a logarithmic axis.
 fn ticks(range: &Range<f64>) -> Vec<f64> {
     let decades = (-3..6).map(|exponent| 10_f64.powi(exponent));
     decades.flat_map(|decade| [1.0, 2.0, 5.0].map(|digit| digit * decade)).filter(|tick| range.contains(tick)).collect()

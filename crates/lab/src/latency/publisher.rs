@@ -14,25 +14,26 @@ use super::topics::{PERIODS_MS, TOPICS, phase};
 use super::transport::{self, Message, Outlet};
 use super::wire::WireOutlets;
 
-/// From the subscriber's word that it is ready to the first publications: whatever it still starts is there then.
+/// Time from the subscriber's message that it is ready to the first publication, so that threads that it still starts are there
+/// then.
 const LEAD_NS: u64 = 200_000_000;
 
 /// Results of the publisher.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Published {
-    /// Messages published, a topic.
+    /// Number of messages that were published, by topic.
     pub(crate) sent: [u64; TOPICS],
-    /// Messages of these for which the transport had no room.
+    /// Number of these messages for which the transport had no room, by topic.
     pub(crate) refused: [u64; TOPICS],
     /// Processor time of the process from the first publication to the last one.
     pub(crate) processor: Duration,
     /// Stalls of the machine during the run.
     pub(crate) stalls: Stalls,
-    /// Settings that its threads had.
+    /// Settings that the publisher's threads had.
     pub(crate) threads: Vec<ThreadFacts>,
 }
 
-/// Publishes for as long as the settings say.
+/// Publishes for the duration in the settings, after it has met the subscriber at the name `meeting`.
 pub(crate) fn run(settings: &Settings, meeting: &str) -> io::Result<Published> {
     let crew = Crew::new(settings.core, true);
     crew.enlist("publisher-main", PUBLISHER_MAIN_PRIORITY);
@@ -61,7 +62,7 @@ pub(crate) fn run(settings: &Settings, meeting: &str) -> io::Result<Published> {
     Ok(Published { sent, refused, processor, stalls, threads: crew.facts() })
 }
 
-/// Whatever messages are published through.
+/// The way on which messages are published.
 enum Outlets {
     Sockets([Outlet; TOPICS]),
     Wire(WireOutlets),
@@ -76,7 +77,7 @@ impl Outlets {
         }
     }
 
-    /// Tells the subscriber that there will be no more. Sockets tell that by themselves.
+    /// Tells the subscriber that no more messages will come. A socket tells that by itself when it is closed.
     fn end(&self) {
         if let Self::Wire(outlets) = self {
             outlets.end();
@@ -84,7 +85,8 @@ impl Outlets {
     }
 }
 
-/// Due times are absolute: what is late once does not delay what comes after it.
+/// Publishes all topics from `start_ns` to `end_ns`. Returns the numbers of messages that were sent, and that were refused, by
+/// topic. Due times are absolute, so that a late message does not delay later ones.
 fn publish(outlets: &Outlets, start_ns: u64, end_ns: u64) -> io::Result<([u64; TOPICS], [u64; TOPICS])> {
     let (mut sent, mut refused) = ([0; TOPICS], [0; TOPICS]);
     loop {

@@ -14,7 +14,7 @@ use rustix::time::Timespec;
 
 use super::transport::{Found, Inlet, Message};
 
-/// The capacity that R2R gives its channels; futures adds one a sender.
+/// Capacity that R2R gives its channels. The crate `futures` adds one place for each sender.
 const CHANNEL_CAPACITY: usize = 10;
 
 /// A node with subscriptions.
@@ -23,20 +23,20 @@ pub(crate) struct Node(Vec<Subscription>);
 
 struct Subscription {
     inlet: Inlet,
-    /// Gone when the publisher is, so that the callback's task ends.
+    /// Sender of the callback's channel; `None` once the publisher has gone, so that the callback's task ends.
     sender: Option<Sender<Message>>,
     dropped: u64,
 }
 
 impl Node {
-    /// Subscribes to a topic; the callback reads what is returned.
+    /// Subscribes to a topic. Returns the end of the channel that the callback reads from.
     pub(crate) fn subscribe(&mut self, inlet: Inlet) -> Receiver<Message> {
         let (sender, receiver) = mpsc::channel(CHANNEL_CAPACITY);
         self.0.push(Subscription { inlet, sender: Some(sender), dropped: 0 });
         receiver
     }
 
-    /// Waits for messages and samples them once; false when there will be no more.
+    /// Waits for messages, and takes one from each subscription that has one. Returns false when no more will come.
     pub(crate) fn spin_once(&mut self, timeout: Duration) -> io::Result<bool> {
         let ready = self.wait(timeout)?;
         for number in ready {
@@ -45,12 +45,13 @@ impl Node {
         Ok(self.0.iter().any(|subscription| subscription.sender.is_some()))
     }
 
-    /// Messages that the channels had no room for, a subscription.
+    /// Returns the number of messages for which the channel had no room, by subscription.
     pub(crate) fn dropped(&self) -> Vec<u64> {
         self.0.iter().map(|subscription| subscription.dropped).collect()
     }
 
-    /// The subscriptions that have something, in the order of their creation.
+    /// Waits at most for `timeout`. Returns the indices of the subscriptions that have a message or have ended, in the order of
+    /// their creation.
     fn wait(&self, timeout: Duration) -> io::Result<Vec<usize>> {
         let open = || self.0.iter().enumerate().filter(|(_, subscription)| subscription.sender.is_some());
         let mut wait_set: Vec<_> = open().map(|(_, s)| PollFd::new(s.inlet.fd(), PollFlags::IN)).collect();

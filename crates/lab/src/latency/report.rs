@@ -13,7 +13,7 @@ use super::topics;
 use super::transport::KEEP_LAST;
 use super::{plots, table, verdict};
 
-/// The whole page.
+/// Returns the whole HTML page.
 pub(crate) fn render(comparison: &Comparison) -> Result<String, ReportError> {
     let mut page = String::new();
     head(&mut page, comparison)?;
@@ -78,7 +78,7 @@ fn figure(page: &mut String, comparison: &Comparison) -> Result<(), ReportError>
     Ok(())
 }
 
-/// Every run by itself, so that the means hide nothing.
+/// Appends a table with the figures of every single run, since means could hide a bad one.
 fn spread(page: &mut String, comparison: &Comparison) -> fmt::Result {
     let ms = |value: Option<f64>| value.map_or_else(|| "lost".to_owned(), |ms| format!("{ms:.3}"));
     let rows: Vec<_> = rows(comparison)
@@ -165,7 +165,7 @@ fn measured(page: &mut String, comparison: &Comparison) -> fmt::Result {
     page::how_it_was_run(page, &comparison.machine, &entries)
 }
 
-/// Describes the way between the processes.
+/// Returns a description of the way between the processes.
 fn transport(settings: &Settings) -> String {
     match settings.wire {
         None => "a Unix socket a topic, with room for 100 messages and more".to_owned(),

@@ -60,7 +60,7 @@ pub(crate) struct RunError {
     pub(crate) reason: ChildError,
 }
 
-/// Order to a child. Both children find each other under its name.
+/// Order to a child. The publisher and the subscriber of a run find each other by the name in their orders.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) enum Order {
     /// Be the subscriber.
@@ -72,14 +72,14 @@ pub(crate) enum Order {
 /// Answer of a child.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) enum Answer {
-    /// As subscriber.
+    /// Results of the subscriber.
     Subscribed(Subscribed),
-    /// As publisher.
+    /// Results of the publisher.
     Published(Published),
 }
 
 impl Order {
-    /// The child's part.
+    /// Carries out the order: runs the subscriber or the publisher in this process.
     pub(crate) fn obey(self) -> Result<Answer, Box<dyn std::error::Error + Send + Sync>> {
         match self {
             Self::Subscribe(variant, settings, name) => {

@@ -16,12 +16,12 @@ use super::threads::{CALLBACK_PRIORITY, Crew, SAMPLING_PRIORITY, callback_priori
 use super::topics::TOPICS;
 use super::transport::{Inlet, Message};
 
-/// Longest time that a sampling waits, as in the paper's listings.
+/// Longest time that a sampling waits for messages, as in the paper's listings.
 const SPIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// Threads of a futures thread pool.
 const POOL_THREADS: usize = 2;
 
-/// Sampling and callbacks in turn on the main thread.
+/// Samples messages and runs callbacks in turn, all on the main thread.
 pub(crate) fn futures(parts: Parts) -> Outcome {
     let (mut node, tasks) = subscribe(parts.messages.into_sockets()?, parts.callbacks);
     let mut pool = local_pool(tasks)?;
@@ -46,7 +46,7 @@ pub(crate) fn futures_join(parts: Parts) -> Outcome {
     dropped(&node)
 }
 
-/// Each callback a task of a thread pool.
+/// Runs each callback as a task of its own in a thread pool.
 pub(crate) fn futures_thread_pool(parts: Parts) -> Outcome {
     let (node, tasks) = subscribe(parts.messages.into_sockets()?, parts.callbacks);
     let pool = thread_pool(&parts.crew)?;
@@ -57,7 +57,7 @@ pub(crate) fn futures_thread_pool(parts: Parts) -> Outcome {
     dropped(&node)
 }
 
-/// Each callback on a thread of its own, with a priority of its own.
+/// Runs each callback on a thread of its own, with a priority of its own.
 pub(crate) fn futures_rt(parts: Parts) -> Outcome {
     let (node, tasks) = subscribe(parts.messages.into_sockets()?, parts.callbacks);
     let threads = tasks.into_iter().enumerate().map(|(topic, task)| {
@@ -71,7 +71,7 @@ pub(crate) fn futures_rt(parts: Parts) -> Outcome {
     dropped(&node)
 }
 
-/// Runs all callbacks on one other thread.
+/// Runs all callbacks on one thread other than the sampling one.
 pub(crate) fn futures_two_threads(parts: Parts) -> Outcome {
     let (node, tasks) = subscribe(parts.messages.into_sockets()?, parts.callbacks);
     let thread = parts.crew.spawn("callbacks", CALLBACK_PRIORITY, move || run_local(tasks))?;
@@ -81,12 +81,12 @@ pub(crate) fn futures_two_threads(parts: Parts) -> Outcome {
     dropped(&node)
 }
 
-/// Tokio whose workers are as urgent as sampling.
+/// Runs each callback as a task of Tokio. Tokio's threads have the priority of the sampling thread.
 pub(crate) fn tokio(parts: Parts) -> Outcome {
     on_tokio(parts, SAMPLING_PRIORITY)
 }
 
-/// Tokio whose workers are less urgent than sampling.
+/// Runs each callback as a task of Tokio. Tokio's threads are less urgent than the sampling thread.
 pub(crate) fn tokio_rt(parts: Parts) -> Outcome {
     on_tokio(parts, CALLBACK_PRIORITY)
 }
@@ -108,7 +108,7 @@ fn on_tokio(parts: Parts, worker_priority: u8) -> Outcome {
     dropped(&join(sampling)?)
 }
 
-/// A node with all subscriptions, and a task for each callback.
+/// Returns a node with all subscriptions, and a task for each callback.
 fn subscribe(
     inlets: [Inlet; TOPICS],
     callbacks: [Callback; TOPICS],
@@ -119,14 +119,14 @@ fn subscribe(
     (node, tasks)
 }
 
-/// Runs the callback for every message; ends with the channel.
+/// Runs the callback for every message that comes through the channel. Ends when the channel is closed.
 async fn task(mut messages: Receiver<Message>, mut callback: Callback) {
     while let Some(message) = messages.next().await {
         callback.run(message);
     }
 }
 
-/// Samples until there will be no more.
+/// Samples until no more messages will come. Returns the node with its counts.
 fn sample(mut node: Node) -> io::Result<Node> {
     while node.spin_once(SPIN_TIMEOUT)? {}
     // The channels are closed, and the messages that are left in them are still handled.

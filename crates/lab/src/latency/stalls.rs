@@ -16,13 +16,13 @@ use super::topics::{PERIODS_MS, TOPICS};
 const PERIOD_NS: u64 = 2_000_000;
 /// Shortest lateness that counts as a stall, in milliseconds.
 pub(crate) const STALL_MS: f64 = 1.0;
-/// `/proc/stat` counts in hundredths of a second.
+/// Length of the unit in which `/proc/stat` counts, in milliseconds.
 const STEAL_TICK_MS: f64 = 10.0;
 
 /// Results of the meter.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Stalls {
-    /// Number of looks.
+    /// Number of times that the meter woke up.
     pub(crate) looks: usize,
     /// Median lateness in milliseconds.
     pub(crate) p50_ms: f64,
@@ -30,17 +30,18 @@ pub(crate) struct Stalls {
     pub(crate) p99_ms: f64,
     /// Largest lateness in milliseconds.
     pub(crate) max_ms: f64,
-    /// Number of looks that were later than [`STALL_MS`].
+    /// Number of wake-ups that were later than [`STALL_MS`].
     pub(crate) stalls: usize,
-    /// Sum of the lateness of these looks, in milliseconds.
+    /// Sum of the lateness of these wake-ups, in milliseconds.
     pub(crate) stalled_ms: f64,
     /// Time that stalls took of a topic's periods, in milliseconds, by topic: the 99th percentile over the periods.
     pub(crate) taken_p99_ms: [f64; TOPICS],
-    /// Time that the hypervisor took away, by the kernel's count, in milliseconds; in steps of 10.
+    /// Time that the hypervisor took the core away, by the kernel's count, in milliseconds and in steps of 10; `None` if the
+    /// kernel does not tell.
     pub(crate) stolen_ms: Option<f64>,
 }
 
-/// Measures until `until_ns`, on the calling thread.
+/// Measures stalls on the calling thread until the time `until_ns`. `core` is the core whose stolen time is read.
 pub(crate) fn watch(core: u16, until_ns: u64) -> Stalls {
     let stolen = stolen_ms(core);
     let begin_ns = now_ns();
@@ -57,7 +58,7 @@ pub(crate) fn watch(core: u16, until_ns: u64) -> Stalls {
     Stalls { stolen_ms: stolen, ..summary(&looks) }
 }
 
-/// Time of a look since the meter began, and its lateness.
+/// A wake-up of the meter: its due time since the meter began, and its lateness, both in milliseconds.
 #[derive(Clone, Copy)]
 struct Look {
     at_ms: u64,
@@ -92,7 +93,8 @@ fn stolen_ms(core: u16) -> Option<f64> {
     parse_stolen_ms(&fs::read_to_string("/proc/stat").ok()?, core)
 }
 
-/// Returns the eighth number behind the core's name.
+/// Returns the time that the hypervisor took the core away, from the text of `/proc/stat`: the eighth number behind the core's
+/// name.
 fn parse_stolen_ms(text: &str, core: u16) -> Option<f64> {
     let name = format!("cpu{core}");
     let line = text.lines().find(|line| line.split_whitespace().next() == Some(&name))?;

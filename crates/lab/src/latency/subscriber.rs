@@ -23,28 +23,28 @@ use super::{engine, runtimes};
 /// Results of a subscriber.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Subscribed {
-    /// From publication to the end of the callback in nanoseconds, a message, a topic.
+    /// Latencies from publication to the end of the callback in nanoseconds: one for each message, by topic.
     pub(crate) latencies_ns: [Vec<u64>; TOPICS],
     /// Processor time of the process from the first message of the first topic to the last one.
     pub(crate) processor: Duration,
-    /// Messages that a channel between sampling and callback had no room for, a topic.
+    /// Number of messages for which a channel between sampling and callback had no room, by topic.
     pub(crate) dropped: [u64; TOPICS],
-    /// Settings that its threads had.
+    /// Settings that the subscriber's threads had.
     pub(crate) threads: Vec<ThreadFacts>,
     /// Remarks for the reader.
     pub(crate) remarks: Vec<String>,
 }
 
-/// Whatever messages come from.
+/// Origin of the messages that a variant takes.
 pub(crate) enum Messages {
-    /// A socket a topic.
+    /// A Unix socket for each topic.
     Sockets([Inlet; TOPICS]),
     /// A middleware, from which rospin's executors take the messages.
     Wire(Wire),
 }
 
 impl Messages {
-    /// Returns the sockets; variants that are not rospin's have nothing else.
+    /// Returns the sockets, or an error if a middleware brings the messages. Variants of R2R take from sockets only.
     pub(crate) fn into_sockets(self) -> Result<[Inlet; TOPICS], Box<dyn Error + Send + Sync>> {
         match self {
             Self::Sockets(inlets) => Ok(inlets),
@@ -53,22 +53,23 @@ impl Messages {
     }
 }
 
-/// Parts of a variant.
+/// Objects that a variant is built from.
 pub(crate) struct Parts {
     /// Source of the messages.
     pub(crate) messages: Messages,
     /// Callbacks, by topic.
     pub(crate) callbacks: [Callback; TOPICS],
-    /// Settings for the threads.
+    /// Settings of the process's threads.
     pub(crate) crew: Crew,
-    /// Sent when all is ready.
+    /// Message to the publisher that the variant is ready, which the variant sends.
     pub(crate) invitation: Invitation,
 }
 
-/// Messages that were dropped on the way to the callbacks, a topic; or why a variant did not work.
+/// Numbers of messages that were dropped on their way to the callbacks, by topic; or the reason why a variant failed.
 pub(crate) type Outcome = Result<[u64; TOPICS], Box<dyn Error + Send + Sync>>;
 
-/// Runs a variant until the publisher is gone and everything that it sent is dealt with.
+/// Runs a variant until the publisher has gone and all messages that arrived are dealt with. Meets the publisher at the name
+/// `meeting`.
 pub(crate) fn run(
     variant: Variant,
     settings: &Settings,
@@ -76,7 +77,7 @@ pub(crate) fn run(
 ) -> Result<Subscribed, Box<dyn Error + Send + Sync>> {
     let remarks = prepare_process(variant);
     let crew = Crew::new(settings.core, variant.real_time);
-    // Done before any thread starts, as the command `chrt` does it.
+    // The settings are applied before any thread starts, as the command `chrt` does it.
     crew.enlist("main", SAMPLING_PRIORITY);
     let records = Records::default();
     let work = topics::work(settings.load_percent);
@@ -123,10 +124,10 @@ fn build(structure: Structure) -> fn(Parts) -> Outcome {
     }
 }
 
-/// Makes the settings that all variants share. Returns remarks about those that failed.
+/// Gives this process the settings that all variants share. Returns remarks about those that it could not get.
 fn prepare_process(variant: Variant) -> Vec<String> {
     let mut remarks = Vec::new();
-    // This replaces the isolated core of the published experiment.
+    // In the published experiment, the core is isolated instead.
     if !put_before_others() && !variant.real_time {
         let load = "ran without the right to go before other programs, whose load shows in the figures";
         remarks.push(load.to_owned());
@@ -139,7 +140,7 @@ fn prepare_process(variant: Variant) -> Vec<String> {
 
 /// Callback of a topic, which keeps a core busy.
 pub(crate) struct Callback {
-    /// The topic.
+    /// The topic's index.
     pub(crate) topic: usize,
     work: Duration,
     calibration: Calibration,
@@ -151,7 +152,7 @@ pub(crate) struct Callback {
 }
 
 impl Callback {
-    /// Burns its share of thread CPU time, and notes how long the message took.
+    /// Burns the callback's share of thread CPU time, and records the time since the message's publication.
     pub(crate) fn run(&mut self, message: Message) {
         if self.topic == 0 {
             let now = process_cpu_time();
@@ -163,7 +164,7 @@ impl Callback {
 }
 
 impl Drop for Callback {
-    /// Hands its figures in: nothing is shared while it runs.
+    /// Hands over the latencies. The callback keeps them to itself until then, so that it shares nothing while it runs.
     fn drop(&mut self) {
         let mut records = self.records.0.lock().unwrap_or_else(PoisonError::into_inner);
         records.latencies_ns[self.topic] = std::mem::take(&mut self.latencies_ns);
@@ -173,7 +174,7 @@ impl Drop for Callback {
     }
 }
 
-/// Figures of callbacks that have ended.
+/// Figures of the callbacks that have been dropped.
 #[derive(Clone, Default)]
 struct Records(Arc<Mutex<Record>>);
 
@@ -183,7 +184,7 @@ struct Record {
     processor: Duration,
 }
 
-/// Waits for a thread; a panic on it is one here.
+/// Waits for a thread to end. If it panicked, the caller panics, too.
 pub(crate) fn join<T>(thread: std::thread::JoinHandle<io::Result<T>>) -> io::Result<T> {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

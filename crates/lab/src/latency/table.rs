@@ -7,7 +7,7 @@ use super::figures::{Bounds, Standing, deadline_ms, standings};
 use super::overhead::Overhead;
 use super::topics::TOPICS;
 
-/// The table with its legend, ending in a line break.
+/// Returns the table with its legend, ending in a line break.
 pub(crate) fn render(comparison: &Comparison) -> String {
     let (header, rows) = grid(comparison);
     let header: Vec<_> = header.iter().map(String::as_str).zip(sides()).collect();
@@ -31,7 +31,7 @@ const LEGEND: &str = "\
 topics kept it. missed: deadlines missed by single messages. stalls: times that the core stood still for more than 1\n\
 ms; longest: ms.\n";
 
-/// The table's titles and cells.
+/// Returns the table's titles and cells.
 pub(crate) fn grid(comparison: &Comparison) -> (Vec<String>, Vec<Vec<String>>) {
     let mut header = vec!["variant".to_owned()];
     header.extend((1..=TOPICS).map(|number| format!("topic {number}")));

@@ -18,7 +18,7 @@ use super::threads::ThreadFacts;
 use super::topics::{PERIODS_MS, TOPICS};
 use super::variant::{Structure, Variant};
 
-/// 5 s at 90 %.
+/// Returns settings of a run of 5 s at a load of 90 %.
 pub(crate) fn settings() -> Settings {
     Settings {
         duration: Duration::from_secs(5),
@@ -29,7 +29,7 @@ pub(crate) fn settings() -> Settings {
     }
 }
 
-/// A run whose latencies are all as given, in microseconds.
+/// Returns a run in which all messages of a topic have the same given latency, in microseconds.
 pub(crate) fn result(structure: Structure, run: u32, latency_us: [u64; TOPICS]) -> RunResult {
     let sent = PERIODS_MS.map(|period_ms| 5000 / period_ms);
     let fact = |name: &str, scheduling: &str| ThreadFacts {
@@ -58,7 +58,7 @@ pub(crate) fn result(structure: Structure, run: u32, latency_us: [u64; TOPICS]) 
     }
 }
 
-/// Two runs of three variants.
+/// Returns two runs of three variants.
 pub(crate) fn results() -> Vec<RunResult> {
     let of = |run| {
         [

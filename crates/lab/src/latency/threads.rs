@@ -8,30 +8,31 @@ use std::time::Duration;
 use rospin_engine::os::{CoreSet, OsScheduling, ThreadOptions, ThreadReport};
 use serde::{Deserialize, Serialize};
 
-/// The stall meter: before everything else.
+/// Priority of the stall meter: higher than that of all other threads.
 pub(crate) const METER_PRIORITY: u8 = 99;
-/// The main thread of the publisher.
+/// Priority of the publisher's main thread.
 pub(crate) const PUBLISHER_MAIN_PRIORITY: u8 = 25;
 /// Priority of the thread that publishes.
 pub(crate) const PUBLISHER_PRIORITY: u8 = 24;
-/// The main thread of a subscriber, and whatever stands for the middleware in it.
+/// Priority of a subscriber's main thread, and of a thread that stands for a middleware's.
 pub(crate) const SAMPLING_PRIORITY: u8 = 21;
 
-/// The priority of a callback that has a thread of its own: rate-monotonic, from 20 down to 16.
+/// Returns the priority of a callback that has a thread of its own: rate-monotonic, from 20 down to 16.
 pub(crate) const fn callback_priority(topic: usize) -> u8 {
     CALLBACK_PRIORITY - topic as u8
 }
 
-/// The priority of threads that run callbacks below the sampling one.
+/// Priority of threads that run callbacks and are less urgent than the sampling thread.
 pub(crate) const CALLBACK_PRIORITY: u8 = 20;
 
-/// The kernel may delay what has no real-time priority by its slack, 50 us unless told otherwise.
+/// Timer slack of the threads. The kernel may wake a thread without real-time priority later by its slack, which is 50 us by
+/// default.
 const TIMER_SLACK: Duration = Duration::from_nanos(1);
 
 /// Settings of a thread, as read back from the kernel.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub(crate) struct ThreadFacts {
-    /// Its name.
+    /// The thread's name.
     pub(crate) name: String,
     /// Scheduling class and priority.
     pub(crate) scheduling: String,
@@ -41,7 +42,7 @@ pub(crate) struct ThreadFacts {
     pub(crate) shortfalls: Vec<String>,
 }
 
-/// The threads of a process of the experiment.
+/// Settings of the threads of one process, and the settings that its threads got.
 #[derive(Clone, Debug)]
 pub(crate) struct Crew {
     core: u16,
@@ -50,23 +51,23 @@ pub(crate) struct Crew {
 }
 
 impl Crew {
-    /// All on that core, under `SCHED_FIFO` if they are real-time threads.
+    /// Creates the settings of threads on that core, under `SCHED_FIFO` if they are real-time threads.
     pub(crate) fn new(core: u16, real_time: bool) -> Self {
         Self { core, real_time, facts: Arc::default() }
     }
 
-    /// Returns the settings of a thread of this priority. Without real-time threads, all have those of the process.
+    /// Returns the settings of a thread of this priority. Without real-time threads, the priority is ignored.
     pub(crate) fn options(&self, priority: u8) -> ThreadOptions {
         let options = ThreadOptions::new().cores(CoreSet::new([self.core])).timer_slack(TIMER_SLACK);
         if self.real_time { options.scheduling(OsScheduling::Fifo { priority }) } else { options }
     }
 
-    /// Applies the settings to the calling thread.
+    /// Applies the settings to the calling thread, and records the settings that it got.
     pub(crate) fn enlist(&self, name: &str, priority: u8) {
         self.add(name, &self.options(priority).apply());
     }
 
-    /// Notes what a thread has that was set up elsewhere.
+    /// Records the settings of a thread that was set up elsewhere.
     pub(crate) fn add(&self, name: &str, report: &ThreadReport) {
         let scheduling = report.scheduling.map_or_else(|| "unknown".to_owned(), |scheduling| scheduling.to_string());
         self.lock().push(ThreadFacts {

@@ -9,7 +9,7 @@ use super::overhead::Overhead;
 
 /// Number of topics.
 pub(crate) const TOPICS: usize = 5;
-/// Periods in milliseconds; a message's deadline is the next one's publication.
+/// Periods of the topics in milliseconds. The deadline of a message is the publication of the next one.
 pub(crate) const PERIODS_MS: [u64; TOPICS] = [10, 20, 50, 100, 200];
 /// Execution times of the callbacks in milliseconds, at [`FULL_LOAD_PERCENT`].
 const WORK_MS: [u64; TOPICS] = [2, 4, 5, 15, 50];
@@ -26,22 +26,22 @@ pub(crate) const fn phase(topic: usize) -> Duration {
     Duration::from_micros(STAGGER.as_micros() as u64 * (TOPICS - 1 - topic) as u64)
 }
 
-/// The period of a topic.
+/// Returns the period of a topic.
 pub(crate) const fn period(topic: usize) -> Duration {
     Duration::from_millis(PERIODS_MS[topic])
 }
 
-/// Execution times of the callbacks so that they take `load_percent` of one core.
+/// Returns execution times of the callbacks with which they take `load_percent` of one core.
 pub(crate) fn work(load_percent: f64) -> [Duration; TOPICS] {
     WORK_MS.map(|ms| Duration::from_millis(ms).mul_f64(load_percent / FULL_LOAD_PERCENT))
 }
 
-/// The longest that each callback takes from publication to end, by the analysis of preemptive fixed priorities on one core;
-/// `None` where it misses the next publication. Each message takes its overhead's processor time before all callbacks, and may be late by
-/// its way.
+/// Returns the longest time that each callback takes from publication to end, by the analysis of preemptive fixed priorities on one
+/// core; `None` for a callback that may miss the next publication. Each message takes its overhead's processor time before all
+/// callbacks, and may arrive late by the time of its way.
 ///
-/// Of less urgent topics only the messages matter to more urgent ones, and not the callbacks. So each topic is analysed with next to no
-/// callbacks below it, and what is too much for the core together has bounds as far as it fits.
+/// Only the messages of less urgent topics delay a topic, and not their callbacks. So each topic is analysed with next to no callbacks
+/// below it, and urgent topics have bounds even if the load of all topics is too much for the core.
 pub(crate) fn bounds(work: [Duration; TOPICS], overhead: Overhead) -> [Option<Duration>; TOPICS] {
     // A callback that takes no time at all is refused.
     const NEXT_TO_NOTHING: Duration = Duration::from_nanos(1);
@@ -64,7 +64,7 @@ pub(crate) fn bounds(work: [Duration; TOPICS], overhead: Overhead) -> [Option<Du
     })
 }
 
-/// The subscriber, one executor a callback, with the most urgent topic first.
+/// Scenario file of the subscriber with an executor for each callback; the most urgent topic comes first.
 const DESCRIBED: &str = rospin_scenario::examples::LATENCY;
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use super::topics::TOPICS;
 
 /// Smallest number of messages that a topic's queue has room for: that of the paper.
 pub(crate) const KEEP_LAST: usize = 100;
-/// Largest number of bytes that the kernel counts for a small message.
+/// Number of bytes that the kernel counts for a small message in a socket's buffer, at most.
 const BYTES_A_MESSAGE: usize = 1024;
 /// Longest time that the processes wait for each other.
 const MEET_WITHIN: Duration = Duration::from_secs(10);
@@ -53,14 +53,14 @@ impl Message {
     }
 }
 
-/// Content of a queue.
+/// Result of looking into a queue.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Found {
     /// A message.
     Message(Message),
-    /// Nothing for now.
+    /// The queue is empty.
     Nothing,
-    /// Nothing ever again.
+    /// The queue is empty, and no message will ever come.
     End,
 }
 
@@ -101,7 +101,7 @@ impl Inlet {
 pub(crate) struct Outlet(OwnedFd);
 
 impl Outlet {
-    /// Sends it; says whether there was room. Does not block.
+    /// Sends a message. Returns false if the queue has no room. Does not block.
     pub(crate) fn send(&self, message: Message) -> io::Result<bool> {
         match send(&self.0, &message.encode(), SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
             Ok(_) => Ok(true),
@@ -134,18 +134,18 @@ impl Meeting {
     }
 }
 
-/// Message of the subscriber that it is ready.
+/// Sender of the subscriber's message to the publisher that it is ready.
 pub(crate) struct Invitation(OwnedFd);
 
 impl Invitation {
-    /// Has the publisher begin.
+    /// Tells the publisher to begin.
     pub(crate) fn send(self) -> io::Result<()> {
         send(&self.0, &[1], SendFlags::NOSIGNAL)?;
         Ok(())
     }
 }
 
-/// Meets the subscriber at that name, and waits until it is ready.
+/// Connects to the subscriber's [`Meeting`] of that name, and waits until the subscriber is ready.
 pub(crate) fn meet(name: &str) -> io::Result<[Outlet; TOPICS]> {
     let address = address(name)?;
     let late = Instant::now() + MEET_WITHIN;
@@ -165,7 +165,7 @@ pub(crate) fn meet(name: &str) -> io::Result<[Outlet; TOPICS]> {
     Ok(outlets)
 }
 
-/// Returns the two ends of a socket.
+/// Returns the two ends of a new socket.
 pub(crate) fn pair() -> io::Result<(Outlet, Inlet)> {
     let (one, other) = rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     set_socket_send_buffer_size(&one, KEEP_LAST * BYTES_A_MESSAGE)?;
@@ -176,7 +176,7 @@ fn socket() -> io::Result<OwnedFd> {
     Ok(socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
 }
 
-/// A name that no file stands for, and that is gone with its socket.
+/// Returns the address of a socket of that name. It is abstract: it has no file, and disappears with the socket.
 fn address(name: &str) -> io::Result<SocketAddrUnix> {
     Ok(SocketAddrUnix::new_abstract_name(name.as_bytes())?)
 }

@@ -35,7 +35,7 @@ pub(crate) enum Structure {
 }
 
 impl Structure {
-    /// All, in the order of the table.
+    /// All structures, in the order of the table.
     pub(crate) const ALL: [Self; 11] = [
         Self::Futures,
         Self::FuturesJoin,
@@ -50,7 +50,7 @@ impl Structure {
         Self::RospinRt,
     ];
 
-    /// Its name with real-time threads, and without.
+    /// Returns the names of the variants: with real-time threads, and without.
     const fn names(self) -> [&'static str; 2] {
         match self {
             Self::Futures => ["futures", "nort-futures"],
@@ -67,7 +67,7 @@ impl Structure {
         }
     }
 
-    /// True if rospin's engine runs the callbacks.
+    /// Returns true if rospin's engine runs the callbacks.
     pub(crate) const fn is_on_rospin(self) -> bool {
         matches!(self, Self::WaitSet | Self::RospinSingle | Self::RospinRt | Self::RospinEdf)
     }
@@ -115,28 +115,28 @@ impl Structure {
 pub(crate) struct Variant {
     /// Structure of the subscriber.
     pub(crate) structure: Structure,
-    /// True if its threads are `SCHED_FIFO`.
+    /// True if the subscriber's threads are `SCHED_FIFO`.
     pub(crate) real_time: bool,
 }
 
-/// All, in the order of the table: first those without real-time threads.
+/// All variants, in the order of the table: first those without real-time threads.
 static ALL: LazyLock<Vec<Variant>> = LazyLock::new(|| {
     let of = |real_time| Structure::ALL.into_iter().map(move |structure| Variant { structure, real_time });
     of(false).chain(of(true)).collect()
 });
 
 impl Variant {
-    /// That structure with real-time threads.
+    /// Returns the variant of that structure with real-time threads.
     pub(crate) const fn real_time(structure: Structure) -> Self {
         Self { structure, real_time: true }
     }
 
-    /// All, in the order of the table.
+    /// Returns all variants, in the order of the table.
     pub(crate) fn all() -> &'static [Self] {
         &ALL
     }
 
-    /// Its name on the command line and in results.
+    /// Returns the variant's name on the command line and in results.
     pub(crate) const fn name(self) -> &'static str {
         let [real_time, ordinary] = self.structure.names();
         if self.real_time { real_time } else { ordinary }

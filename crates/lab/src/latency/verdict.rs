@@ -5,18 +5,18 @@ use super::figures::{Row, Standing, rows, standings};
 use super::runner::RunResult;
 use super::variant::{Structure, Variant};
 
-/// Variant that is compared with the analysis and the paper's proposal.
+/// rospin's variant that is compared with the analysis and with the paper's proposal.
 pub(super) const OURS: Variant = Variant::real_time(Structure::RospinRt);
-/// The paper's proposal.
+/// The variant that the paper proposes.
 const PROPOSED: Variant = Variant::real_time(Structure::FuturesRt);
-/// Two latencies are the same if they differ by less than this share, or by less than the machine itself was late to
-/// wake threads up or took of the topic's periods, at the same percentile of the same runs.
+/// Difference below which two latencies are the same, in percent of the proposal's. Two latencies are also the same if they
+/// differ by less than the machine itself took, see [`machine_ms`].
 const SAME_PERCENT: f64 = 1.0;
 
-/// That many variants are named at once.
+/// Largest number of variants that a sentence names one by one.
 const NAMED: usize = 3;
 
-/// All sentences.
+/// Returns all sentences below the table.
 pub(crate) fn sentence(comparison: &Comparison) -> String {
     let standings = standings(comparison);
     let rows = rows(comparison);
@@ -69,7 +69,7 @@ fn analysis(rows: &[Row]) -> String {
     )
 }
 
-/// "at most 0.12 ms above", or below.
+/// Returns a text for an excess in milliseconds, such as "at most 0.12 ms above", or "at least 0.12 ms below" if it is negative.
 fn signed(ms: f64) -> String {
     if ms < 0.0 { format!("at least {:.2} ms below", -ms) } else { format!("at most {ms:.2} ms above") }
 }
@@ -102,8 +102,9 @@ fn proposed(rows: &[Row], comparison: &Comparison) -> Option<String> {
     ))
 }
 
-/// Returns the larger one, over both variants of that run, of the lateness with which the machine woke its most urgent thread
-/// and of the time that stalls took of the topic's periods, both at the 99th percentile.
+/// Returns the time in milliseconds that the machine itself took from a topic in a run, over both variants: the lateness with
+/// which it woke its most urgent thread, or the time that stalls took of the topic's periods, whichever is longer. Both are 99th
+/// percentiles.
 fn machine_ms(comparison: &Comparison, row: &Row) -> f64 {
     let ours_or_theirs = |result: &&RunResult| [OURS, PROPOSED].contains(&result.variant) && result.run == row.run;
     let both = comparison.results.iter().filter(ours_or_theirs).map(|result| &result.published.stalls);
@@ -123,7 +124,8 @@ fn others(standings: &[Standing]) -> Option<String> {
     (!text.is_empty()).then(|| text.join(" "))
 }
 
-/// "a, b (topics 1 to 3); c (topic 1)": those that miss the same topics together.
+/// Returns a list such as "a, b (topics 1 to 3); c (topic 1)". Variants that miss the deadlines of the same topics are named
+/// together.
 fn by_topics(standings: &[&Standing]) -> String {
     let mut groups: Vec<(&[usize], Vec<&str>)> = Vec::new();
     for standing in standings {

@@ -1,7 +1,7 @@
-//! The same five topics over a middleware: nodes in both processes, and messages that say when they were published.
+//! The five topics over a middleware: a node in each process, and messages that say when they were published.
 //!
-//! rospin's executors take messages from the middleware themselves. For the others a thread as urgent as sampling hands each message on
-//! to a socket, which stands for what R2R's wait set finds: for all of them alike.
+//! rospin's executors take messages from the middleware themselves. For the other variants, a thread as urgent as the sampling
+//! one hands each message on to a socket. The sockets stand for R2R's wait set, in the same way for all of these variants.
 
 use std::error::Error;
 use std::io;
@@ -27,7 +27,7 @@ const MATCH_WITHIN: Duration = Duration::from_secs(10);
 /// An error in words.
 type Failed = Box<dyn Error + Send + Sync>;
 
-/// Side of a process on the wire.
+/// Middleware between the two processes, with the domain in which they find each other.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Wire {
     pub(crate) middleware: Middleware,
@@ -35,7 +35,7 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// Starts a node of that process; the middleware's threads get a priority above all callbacks.
+    /// Starts a node for the process with this number. The middleware's threads get the settings `threads`.
     fn node(self, context: &Context, name: &str, number: u16, threads: ThreadOptions) -> Result<Node, Failed> {
         let process = Process { domain_id: self.domain_id, number, hosts: None };
         let applied = threads.inherited().apply_for_now();
@@ -49,7 +49,7 @@ fn topic_name(topic: usize) -> String {
     format!("topic{}", topic + 1)
 }
 
-/// The publisher's end of all topics.
+/// The publisher's ends of all topics.
 pub(crate) struct WireOutlets {
     publishers: Vec<Publisher<UInt8MultiArray>>,
     _sockets: [Outlet; TOPICS],
@@ -65,7 +65,8 @@ impl WireOutlets {
         Ok(Self { publishers, _sockets: sockets, _node: node })
     }
 
-    /// Opens it, and waits until every topic is heard. The subscriber is ready: it said so through its `sockets`, which stay open.
+    /// Opens the publisher's ends, and waits until every topic has a subscription. The subscriber is ready: it has said so
+    /// through `sockets`, which stay open.
     ///
     /// # Errors
     /// If the middleware cannot be started, or the subscriber is not found.
@@ -92,7 +93,7 @@ impl WireOutlets {
         self.publishers[topic].publish(message).is_ok()
     }
 
-    /// Ends all topics.
+    /// Sends the message that ends a topic, on all topics.
     pub(crate) fn end(&self) {
         for topic in 0..TOPICS {
             self.send(topic, Message { published_ns: 0, number: END });
@@ -102,20 +103,20 @@ impl WireOutlets {
     }
 }
 
-/// Reads a message; `None` if it ends the topic.
+/// Returns the message in these bytes; `None` if it ends the topic or is no such message.
 pub(crate) fn read(message: &UInt8MultiArray) -> Option<Message> {
     let message = Message::decode(<[u8; 16]>::try_from(&message.data[..]).ok()?);
     (message.number != END).then_some(message)
 }
 
-/// The subscriber's node.
+/// The subscriber's node, with its context.
 pub(crate) struct Hearing {
     pub(crate) context: Context,
     pub(crate) node: Node,
 }
 
 impl Hearing {
-    /// Opens this side of the wire.
+    /// Opens the subscriber's side of the wire.
     pub(crate) fn open(wire: Wire, crew: &Crew) -> Result<Self, Failed> {
         let context = Context::new(ContextOptions::new());
         let node = wire.node(&context, "subscriber", 1, crew.options(SAMPLING_PRIORITY))?;
@@ -128,7 +129,7 @@ impl Hearing {
     }
 }
 
-/// Thread that passes messages to sockets.
+/// Thread that passes messages from the middleware to sockets.
 pub(crate) struct Bridge {
     thread: Option<JoinHandle<()>>,
     executor: rospin_engine::ExecutorHandle,
@@ -136,7 +137,7 @@ pub(crate) struct Bridge {
 }
 
 impl Bridge {
-    /// Starts the thread. Returns it with the sockets' other ends.
+    /// Starts the thread. Returns it with the receiving ends of the sockets.
     pub(crate) fn start(wire: Wire, crew: &Crew) -> Result<(Self, [Inlet; TOPICS]), Failed> {
         let Hearing { context, node } = Hearing::open(wire, crew)?;
         let options = ExecutorOptions::new("bridge").thread(crew.options(SAMPLING_PRIORITY));
